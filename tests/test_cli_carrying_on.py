@@ -335,3 +335,73 @@ def test_a_site_has_the_name_of_the_file_that_was_rated_first(jaxrate, tmp_path)
     assert "<title>Our league \u2013 Ranking</title>" in (out / "index.html").read_text(encoding="utf-8")
     assert "<title>Our league</title>" in jr.site.report_html(jr.load(run))
     assert "<title>Mine</title>" in jr.site.report_html(jr.load(run), title="Mine")
+
+
+def test_doubles_with_points_and_an_open_row(jaxrate, tmp_path):
+    """What a command asks of a run of contests; the open row of the very file is predicted, by side."""
+    path, run = tmp_path / "doubles.csv", tmp_path / "run"
+    played = [f"2024-01-{i + 1:02},Ada,Bo,Cy,Di,21,{15 + i % 5}" for i in range(12)]
+    path.write_text("\n".join(["date,a1,a2,b1,b2,points_a,points_b", *played, "2024-02-01,Cy,Di,Ada,Bo,,", ""]))
+    assert jaxrate("rate", path, "--margin", "points_a", "points_b", "--system", "skills", "--out", run)[0] == 0
+    code, text, errors = jaxrate("rate", "--state", run, "--player", "Ada")
+    assert code == 0 and "Ada: 12 contests" in text, errors
+    code, text, errors = jaxrate("predict", run, path)
+    row = re.fullmatch(r"2024-02-01 +12 +Cy, Di +Ada, Bo +(\d+)% +(\d+)% +(\S+) +(\S+)", text.splitlines()[1])
+    assert code == 0 and len(text.splitlines()) == 2 and row, errors + text
+    assert int(row[1]) + int(row[2]) == 100 and float(row[3]) > 1 / 0.3 and int(row[1]) < 30
+    (tmp_path / "cells.csv").write_text("left,right\nCy;Di,Ada;Bo\n")
+    again = jaxrate("predict", run, tmp_path / "cells.csv", "--a", "left,", "--b", "right,", "--at", "2024-02-01")[1]
+    assert again.splitlines()[1].split("  ")[-3:] == text.splitlines()[1].split("  ")[-3:]
+
+
+NAMED_COLUMNS = ("--a", "p one", "--b", "p two", "--score", "res", "--time", "day", "--side", "a", "--season", "Year")
+
+
+@pytest.mark.parametrize(
+    ("head", "options"), [("day,p one,p two,res,Year", NAMED_COLUMNS), ("date,Home,Away,result,season", ())]
+)
+def test_fixtures_are_spelt_as_usual(jaxrate, tmp_path, head, options):
+    """Whatever the columns of the rated file were called."""
+    path, run, coming = tmp_path / "games.csv", tmp_path / "run", tmp_path / "coming.csv"
+    path.write_text(f"{head}\n" + "".join(f"2024-01-{i + 1:02},Ada,Bo,{i % 3 > 0:d},2024\n" for i in range(9)))
+    assert jaxrate("rate", path, "--system", "elo", "--param", "side_advantage=50", *options, "--out", run)[0] == 0
+    tables = set()
+    own = ",".join(head.split(",")[1:3])
+    for names in ("a,b", "home,away", "player1,player2", "white,black", own, own.upper()):
+        coming.write_text(f"{names}\nAda,Bo\n")
+        code, text, errors = jaxrate("predict", run, coming)
+        assert code == 0, errors
+        tables.add(text.splitlines()[1].split("Ada")[-1])
+    assert len(tables) == 1
+
+
+def test_a_season_counts_the_results_of_its_file(jaxrate, tmp_path):
+    """As those of --results do, read as the run was; of the season of what is to come, where a column tells it."""
+    run, path, results = tmp_path / "run", tmp_path / "season.csv", tmp_path / "results.csv"
+    (tmp_path / "old.csv").write_text(
+        "date,home,away,score,year\n"
+        + "".join(
+            f"2023-{i + 1:02}-01,{pair},{'void' if i == 4 else i % 2},1\n" for i, pair in enumerate(["A,B", "B,C"] * 6)
+        )
+    )
+    options = ("--season", "year", "--na-values", "void", "--system", "elo")
+    assert jaxrate("rate", tmp_path / "old.csv", *options, "--out", run)[0] == 0
+    head, early = "date,home,away,score,year\n", "2023-12-20,C,B,1,1\n"
+    so_far, coming = "2024-02-01,B,C,void,2\n2024-02-02,A,B,1,2\n2024-02-03,A,C,1,2\n", "2024-06-01,C,A,,2\n"
+    path.write_text(head + early + so_far + coming)
+    results.write_text(head + so_far)
+    (tmp_path / "coming.csv").write_text(head + coming)
+    code, text, errors = jaxrate("season", run, path, "--json")
+    code_of_two, text_of_two, errors_of_two = jaxrate(
+        "season", run, tmp_path / "coming.csv", "--results", results, "--json"
+    )
+    assert code == code_of_two == 0 and text == text_of_two, errors + errors_of_two
+    assert {x["player"]: (x["played"], x["points"]) for x in json.loads(text)} == {
+        "A": (2, 6),
+        "B": (1, 0),
+        "C": (1, 0),
+    }
+    assert "took 2 results in the table" in errors
+    path.write_text((head + early + so_far + coming).replace("2023", "2021").replace(",year", ",x"))
+    code, _, errors = jaxrate("season", run, path)
+    assert code == 2 and "the results since 2021-12-20 are of more than a season" in errors

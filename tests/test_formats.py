@@ -241,3 +241,16 @@ def test_football_sorted_or_unplayed(folder):
     assert names(data) == [["B", "C"], ["A", "B"]] and data.players[0] == "C" and data.rows.tolist() == [2, 1]
     with pytest.raises(ValueError, match="^results.csv: no rows are left of 1$"):
         football(folder(results__csv=FOOTBALL + rows[0]) / "results.csv")
+
+
+def test_rest_form_and_age_of_a_format(tmp_path):
+    """Ages are text there, and rest and form no columns."""
+    rows = [f"202401{i + 1:02},1,Ada,2,Bo,6-4 6-3,R32,Hard,{20 + i / 10},{25.5 if i else ''}" for i in range(4)]
+    head = "tourney_date,winner_id,winner_name,loser_id,loser_name,score,round,surface,winner_age,loser_age"
+    path = tmp_path / "atp_matches_2024.csv"
+    path.write_text("\n".join([head, *rows, ""]))
+    data = tennis(path, age=["winner_age", "loser_age"], rest=7, form=30)
+    columns = data.matches.context.columns
+    assert data.covariates == ("rest", "form", "age")
+    np.testing.assert_allclose(columns["age"], [0.0, -5.4, -5.3, -5.2], atol=1e-6)
+    assert columns["form"][0] == 0 and (np.diff(columns["form"]) > 0).all()

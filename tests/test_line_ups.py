@@ -1,5 +1,7 @@
 """Tables with a row per match of teams: the same contests as those of a table with a row per player."""
 
+import re
+
 import jax
 import numpy as np
 import pytest
@@ -259,7 +261,7 @@ def test_the_command_line(jaxrate, tmp_path):
     coming = pa.table(named_table()).drop(["goals", "goals_b", "score", "mode", "date"]).slice(0, 1)
     jr.data.write(coming, tmp_path / "coming.csv")
     code, text, errors = jaxrate("predict", run, tmp_path / "coming.csv")
-    assert code == 0 and [line.split()[2] for line in text.splitlines()[1:]] == ["Ann", "Bob", "Cy", "Di"], errors
+    assert code == 0 and re.search(r"Ann, Bob  Cy, Di +\d+% +\d+% +\d", text), errors
 
 
 @pytest.mark.full  # of matches by default

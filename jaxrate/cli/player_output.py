@@ -103,7 +103,7 @@ def career_sections(
     headings = [words.get(key, key.replace("_", " ")) for key in career_columns]
     caption = f"Ratings are after each {kind}{DEVIATIONS_CLAUSE if 'deviation' in career_columns else ''}."
     learns_margins = rated.system.settings.get("outcome") == "margin"
-    if learns_margins and np.any((career["score"] == 1.0) & (career["change"] < 0.0)):
+    if learns_margins and "score" in career and np.any((career["score"] == 1.0) & (career["change"] < 0.0)):
         caption += "\nA win by less than was expected costs points, as the system learns from margins."
     extent = "" if len(rows) == total else f", the last {len(rows)} of them (all: --all-matches)"
     return [

@@ -71,6 +71,8 @@ def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> Col
     from jaxrate.league.column_table import ODDS_COLUMNS, ColumnTable
 
     columns = dict(predictions.drop_columns(*HIDDEN_COLUMNS))
+    if "odds_win" in columns and "player" in columns:
+        columns = _merge_teams(columns)
     if rated.clock == "dates":
         columns = {"date" if name == "time" else name: values for name, values in columns.items()}
     if "a" not in columns:
@@ -83,6 +85,22 @@ def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> Col
     rows = ["  ".join(f"{x:>{width}}" for x, width in zip(row, widths, strict=True)) for row in zip(*odds, strict=True)]
     shown = {name: values for name, values in columns.items() if name not in ("expected", *ODDS_COLUMNS)}
     return ColumnTable(shown | chances | ({ODDS_HEADINGS[len(odds) > 2]: np.array(rows)} if odds else {}))
+
+
+def _merge_teams(columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns of contests of two teams with a row for each contest: both line-ups, and the chances of the first."""
+    from jaxrate.league.column_table import ODDS_COLUMNS
+
+    _, first, contest = np.unique(columns["contest"].astype(str), return_index=True, return_inverse=True)
+    is_first_team = columns["team"] == columns["team"][first][contest]
+    first = np.sort(first)
+    sides = [
+        [", ".join(map(str, columns["player"][(contest == contest[i]) & side])) for i in first]
+        for side in (is_first_team, ~is_first_team)
+    ]
+    shown = {name: columns[name][first] for name in ("time", "date", "contest") if name in columns}
+    chances = {name: columns[name][first] for name in (*CHANCE_COLUMNS, *ODDS_COLUMNS) if name in columns}
+    return shown | dict(zip("ab", map(np.array, sides), strict=True)) | chances
 
 
 def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:

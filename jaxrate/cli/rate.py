@@ -219,6 +219,8 @@ def rate(
             if outlook and not has_outcome_wrapper(task.system):
                 predicting = jr.forecasts.add_outcomes(task.system)
                 fits_draws = find_own_draw_predict_rule(task.system) is None
+                if fits_draws and not isinstance(data.events, jr.Matches):
+                    raise ValueError(f"--outlook: {task.system.name} predicts no draws of contests")
                 task = task if fits_draws else task._replace(system=predicting)
         else:
             task = check_system_and_hint(report, saved.system, data, saved.period, file, request.columns)

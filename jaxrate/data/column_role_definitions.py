@@ -182,16 +182,19 @@ COLUMN_ROLES = {
         "add the days since each player's last match as a covariate, at most this many",
         "Those of a less those of b; newcomers have had the longest rest.",
         accepts="days",
+        takers=("formats",),
     ),
     "form": ColumnRole(
         "add recent form (results against expectation) as a covariate; it fades in this many days",
         "Expected by Elo; it fades to 1 / e. Rest and form are of the matches above alone.",
         accepts="days",
+        takers=("formats",),
     ),
     "age": ColumnRole(
         "add the age difference as a covariate, from two columns of ages or dates of birth",
         "In years. Where either has none it is 0.",
         accepts="two columns",
+        takers=("formats",),
     ),
     "season": ColumnRole(
         "column of the season, as 2021 or 2020-21; it begins with its first match",

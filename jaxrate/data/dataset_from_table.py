@@ -202,7 +202,8 @@ def read(
             coming = filter_column_rows(loaded, split.coming)
             fixtures = build_dataset(roles._replace(upcoming=True), coming, rows[split.coming], known, False, True)
             dataset = dataset._replace(fixtures=fixtures)
-        dataset = dataset._replace(dates=date_style if is_date_style(date_style) else None)
+        played = int(split.played.sum()) if upcoming and not split.played.all() else 0
+        dataset = dataset._replace(dates=date_style if is_date_style(date_style) else None, played=played)
     if isinstance(dataset.events, Ragged):
         warn_single_participant(dataset.events, dataset.contests, stacklevel=level)
     elif table.noted:

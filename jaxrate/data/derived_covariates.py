@@ -11,12 +11,13 @@ which fades by a time constant tau:
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask, to_days, to_ids, to_numbers
+from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids, to_numbers
 from jaxrate.data.column_role_definitions import DERIVED_COVARIATES
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
@@ -156,6 +157,8 @@ def _age_in_years(name: str, column: Column, time: HostArray | None, dated: bool
         column.filter(~absent) if hasattr(column, "filter") else column[~absent],
         np.full(len(absent), np.nan),
     )
+    with suppress(ValueError):  # text of a format, which may be numbers
+        present = to_column(name, to_numbers(name, present))
     days, are_births = to_days(name, present)
     if not are_births:
         days = to_numbers(name, present)

@@ -39,6 +39,7 @@ class Dataset(NamedTuple):
     points: tuple[str, ...] = ()  # the columns of each side's points, where these tell who has won
     expected_goals: tuple[str, ...] = ()  # the columns of both sides' expected goals
     source: str | None = None  # where the results come from
+    played: int = 0  # rows with a result that were left out, as the others are to come
 
     @property
     def matches(self) -> Matches:

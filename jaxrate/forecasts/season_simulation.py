@@ -21,6 +21,7 @@ import numpy as np
 
 from jaxrate.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
 from jaxrate.array_types import Array, HostArray
+from jaxrate.data.source_opening import open_table_source
 from jaxrate.events import matches
 from jaxrate.forecasts.goal_simulation import (
     GoalSimulationMatches,
@@ -38,7 +39,12 @@ from jaxrate.forecasts.season_standings import (
     rank_by_points,
     tabulate_results,
 )
-from jaxrate.forecasts.upcoming_event_reading import read_played_results, read_upcoming_events
+from jaxrate.forecasts.upcoming_event_reading import (
+    is_table,
+    read_played_results,
+    read_results_beside_fixtures,
+    read_upcoming_events,
+)
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import Rated, times_to_event_clock
@@ -128,8 +134,8 @@ def simulate_season(
     Args:
       rated: as from `rate` or `load`, up to now.
       coming, columns, newcomers: the matches to come, as in `predict_fixtures`.
-      results: the matches of this season that have been played, with scores, as `read` takes them. None: there are
-        none.
+      results: the matches of this season that have been played, with scores, as `read` takes them. None: those of the
+        table of matches to come that have a result, and of the same season where a column names seasons.
       points: for a win, a draw and a loss.
       ties: what decides among equals on points, in this order: "wins"; "head_to_head", the points from matches among
         those who are equal so far; and, if goals are known, "goal_difference" and "goals", those scored. The lot
@@ -148,14 +154,14 @@ def simulate_season(
     ties = (GOAL_TIE_BREAKS if has_goals else TIE_BREAKS) if ties is None else ties
     check_tie_breaks(ties, has_goals)
     check_count("samples", samples, 1, MAX_SAMPLES)
-    forecasts: Any = None
-    if has_goals:
-        system, data = read_upcoming_events(rated, coming, newcomers, columns.pop("time", None), columns)
-        pair_names = data.players[data.matches.player]
+    if is_table(coming):
+        coming = open_table_source(coming)
+    system, data = read_upcoming_events(rated, coming, newcomers, columns.pop("time", None), columns)
+    pair_names = data.players[data.matches.player]
+    if results is None:
+        past = read_results_beside_fixtures(rated, coming, data, newcomers, columns, has_goals)
     else:
-        forecasts = predict_fixtures(rated, coming, newcomers=newcomers, **columns)
-        pair_names = np.stack([forecasts["a"], forecasts["b"]], axis=1)
-    past = None if results is None else read_played_results(rated, results, newcomers, columns, has_goals)
+        past = read_played_results(rated, results, newcomers, columns, has_goals)
     names = list(dict.fromkeys([*([] if past is None else past.names.ravel()), *pair_names.T.ravel()]))
     if not 0 <= relegated < len(names):
         raise ValueError(f"relegated must be from 0 to {len(names) - 1}, got {relegated}")
@@ -164,7 +170,7 @@ def simulate_season(
     games: Any = (
         build_goal_simulation_matches(system, rated.state, data, player)
         if has_goals
-        else build_simulation_matches(rated, names, player, forecasts)
+        else build_simulation_matches(rated, names, player, predict_fixtures(rated, data, newcomers=newcomers))
     )
     played = tabulate_results(past, index_of_name)
     key = jax.random.key(0) if key is None else key

@@ -1,7 +1,9 @@
 """Upcoming events of a rated history: read with its names and options, checked, and given times."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from os import PathLike
 from typing import Any, NamedTuple
 
 import jax
@@ -9,9 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.data.column_conversion import to_column
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning
+from jaxrate.data.column_role_definitions import COLUMN_ROLES, PLAYER_PAIR, WINNER_LOSER, as_column_list
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.derived_covariates import upcoming_rest_and_form
+from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
+from jaxrate.data.formats import FORMATS
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.source_opening import open_table_source
 from jaxrate.events import Context, Matches, check_clock
@@ -26,26 +32,47 @@ from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
 from jaxrate.text_format import did_you_mean_suffix, format_value_for_error
 
-COMMON_OPTIONS = "time", "skip_incomplete", "normalise_names", "dates"  # options of `read` for all events
-# Options for data known before a match
-PREMATCH_OPTIONS = "category", "mixtures", "margin", "covariates", "season", "league_season", "age", "columns"
-MATCH_OPTIONS = "a", "b", "score", "na_values", "side", "neutral", *PREMATCH_OPTIONS, *COMMON_OPTIONS
-CONTEST_OPTIONS = (
-    *("contest", "participant", "team", "a", "b", "score", "na_values", "weight", "ceiling", "noise"),
-    *("category", "mixtures", "covariates", "columns"),
-    *COMMON_OPTIONS,
-)
-OPTIONAL_OPTIONS = "time", "score", "neutral", "season", "columns", "weight"  # columns that upcoming events may lack
-RESULT_OPTIONS = (
-    "a",
-    "b",
-    "score",
-    "winner",
-    "loser",
-    "margin",
-    "skip_incomplete",
-    "normalise_names",
-)  # of played matches
+HISTORY_ROLES = "rest", "form"  # covariates that are computed from the rated history
+PLAYER_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "contest", "participant", "team"
+NEEDED_ROLES = "side", "category", "covariates", "age"  # without which a system would predict something else
+AFTER_MATCH_ROLES = "winner", "loser", "rank", "last_rank", "statistics", "shares", "expected_goals"
+RESULT_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "score", "margin", "drop"  # of played matches
+PREFERENCES = "na_values", "dates", "skip_incomplete", "normalise_names"  # arguments that name no column
+MAX_SEASON_DAYS = 400.0  # from the first result to the last match to come
+
+
+def options_of_run(
+    rated: Rated, names: Sequence[str], columns: Mapping[str, Any], roles: Collection[str], needed: Collection[str] = ()
+) -> dict[str, Any]:
+    """The arguments by which `read` takes a file as it took that of the history, and as `columns` say.
+
+    A column of the history counts where the file has it, in whatever case, or one that is usually called so. Other
+    columns are recognised. The `needed` ones are named all the same, so that an error says that one is missing.
+    """
+    saved: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
+    saved |= {"dates": date_format_of_history_file(rated)} | rated.options.get("columns", {})
+    if not columns.keys().isdisjoint(PLAYER_ROLES):
+        saved = {role: x for role, x in saved.items() if role not in PLAYER_ROLES}
+    options = {role: x for role, x in saved.items() if role in roles and role not in COLUMN_ROLES}
+    present = {
+        role: spelt
+        for role, x in saved.items()
+        if role in roles and role in COLUMN_ROLES and (spelt := _spelt_as_in_table(role, x, names)) is not None
+    }
+    if any(role in saved and role not in present for role in PLAYER_ROLES):
+        present = {role: x for role, x in present.items() if role not in PLAYER_ROLES}
+    usual = recognise_evidence_columns(names, {**options, **present, **columns})
+    usual = {role: x for role, x in usual.items() if role in saved and role in roles}
+    return {role: saved[role] for role in needed if role in saved} | options | usual | present | dict(columns)
+
+
+def _spelt_as_in_table(role: str, value: Any, names: Sequence[str]) -> Any:
+    """The columns of a role as a table of these columns spells them; None if it lacks one."""
+    if value is False or (role == "side" and value in PLAYER_PAIR):
+        return value
+    spelt = {str(name).lower(): name for name in reversed(names)} | {name: name for name in names}
+    found = [spelt.get(name, spelt.get(str(name).lower())) for name in as_column_list(value)]
+    return None if None in found else found if isinstance(value, (list, tuple)) else found[0]
 
 
 def read_upcoming_events(
@@ -56,13 +83,8 @@ def read_upcoming_events(
     Raises:
       ValueError: as `predict_fixtures`.
     """
-    windows = {name: (rated.options.get("columns", {}) | columns).get(name) for name in ("rest", "form")}
-    if (
-        isinstance(time, str)
-        and not isinstance(source, Dataset)
-        and source is not None
-        and not is_list_of_name_tuples(source)
-    ):
+    windows = {name: (rated.options.get("columns", {}) | columns).get(name) for name in HISTORY_ROLES}
+    if isinstance(time, str) and is_table(source):
         source = open_table_source(source)
         if time in source.names:
             time, columns = None, columns | {"time": time}
@@ -76,7 +98,7 @@ def read_upcoming_events(
     if len(unknown_names) and not newcomers:
         raise ValueError(_unknown_players_message(unknown_names.tolist(), rated.players))
     data = split_unsupported_teams(rated.system, data)
-    if rated.seasons and not data.seasons and not isinstance(source, Dataset) and not is_list_of_name_tuples(source):
+    if rated.seasons and not data.seasons and is_table(source):
         latest = max(rated.seasons.items(), key=lambda season: season[1])[0]
         text = f"took the last season of the history, {latest}, for that of all matches, as no column says theirs"
         warnings.warn(f"{text}; season, or --season, names one", ColumnsRecognisedWarning, stacklevel=4)
@@ -142,6 +164,11 @@ def _fill_neutral_side_and_covariates(system: RatingSystem, data: Dataset) -> Da
     columns: Any = {**neutral.get("columns", {}), **(context.columns or {})}
     side = neutral.get("side") if context.side is None else context.side
     return data._replace(events=data.matches._replace(context=context._replace(side=side, columns=columns or None)))
+
+
+def is_table(source: Any) -> bool:
+    """Whether it is a table, or the path of one, and no `Dataset` and no list of names."""
+    return not (source is None or isinstance(source, Dataset) or is_list_of_name_tuples(source))
 
 
 def is_list_of_name_tuples(source: Any) -> bool:
@@ -213,29 +240,26 @@ def _read_source(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
             table, named = make_table(source, columns.get("category"))
             columns = columns | named
             source = open_table_source(table)._replace(noted=False)  # similar names were noted with the history
-        saved_options: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
-        saved_options |= {"dates": date_format_of_history_file(rated)}
-        saved_options |= {} if pairs else rated.options.get("columns", {})
-        read_options = {
-            key: saved_options[key]
-            for key in (MATCH_OPTIONS if of_matches else CONTEST_OPTIONS)
-            if key in saved_options
-        }
         source = open_table_source(source)
-        required_options = {"columns"} if of_matches and _requires_noncovariate_columns_to_predict(rated) else set()
-        optional = {*OPTIONAL_OPTIONS} - required_options
-        read_options = {
-            key: x
-            for key, x in read_options.items()
-            if x is False or key not in optional or {*np.atleast_1d(x)} <= {*source.names}
-        }
+        roles = {*COLUMN_ROLES, "mixtures", *PREFERENCES}.difference(AFTER_MATCH_ROLES, HISTORY_ROLES)
+        needed = [*NEEDED_ROLES]
+        if of_matches and not pairs and _requires_noncovariate_columns_to_predict(rated):
+            needed.append("columns")
+        read_options = (
+            options_of_run(rated, [], columns, ["side", "dates"])
+            if pairs
+            else options_of_run(rated, source.names, columns, roles, needed)
+        )
         category_options: dict[str, Any] = {} if rated.categories is None else {"categories": rated.categories}
-        if rated.seasons is not None and (read_options | columns).get("season") is not None:
+        if rated.seasons is not None and read_options.get("season") is not None:
             category_options["seasons"] = rated.seasons
-        data = read(source, **read_options | columns, **category_options, players=rated.players, upcoming=True)
+        data = read(source, **read_options, **category_options, players=rated.players, upcoming=True)
     if isinstance(data.events, Matches) != of_matches:
         kinds = ("matches", "contests") if of_matches else ("contests", "matches")
-        raise ValueError("the run is of {}, these are {}".format(*kinds))
+        hint = (
+            "" if of_matches else "; if sides are of several players, name their columns, as a=['team1'], b=['team2']"
+        )
+        raise ValueError("the run is of {}, these are {}".format(*kinds) + hint)
     return data
 
 
@@ -266,13 +290,58 @@ class PlayedResults(NamedTuple):
     goals: HostArray | None  # [n, 2] of both sides; None: they are not needed
 
 
+def read_results_beside_fixtures(
+    rated: Rated, source: Any, coming: Dataset, newcomers: bool, columns: dict[str, Any], needs_goals: bool
+) -> PlayedResults | None:
+    """The results in the table of what is to come, of the same season; None if it has none.
+
+    Raises:
+      ValueError: if they are of more than one season, and no column says which.
+    """
+    if not coming.played:
+        return None
+    with warnings.catch_warnings(action="ignore"):  # which were given when the table was read for what is to come
+        data = _read_results(rated, source, columns)
+    season = options_of_run(rated, source.names, columns, ["season", "league_season"])
+    name = season.get("season") or season.get("league_season")
+    if name is None and data.clock == "dates":
+        first = data.matches.time.min()
+        if coming.matches.time.max() - first > MAX_SEASON_DAYS:
+            raise ValueError(
+                f"{source.title}the results since {format_time(first, 'dates')} are of more than a season; name a file "
+                "of those of this season by the option results, or the column of seasons by the option season"
+            )
+    past = _to_played_results(rated, data, newcomers, needs_goals)
+    if name is not None:
+        seasons = np.asarray(to_column(name, source.load([name], [name], [])[name])).astype(str)
+        is_of_season = np.isin(seasons[data.rows], seasons[coming.rows])
+        past = PlayedResults(*(None if x is None else x[is_of_season] for x in past))
+    text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
+    warnings.warn(f"{text}; the option results names others", ColumnsRecognisedWarning, stacklevel=4)
+    return past
+
+
 def read_played_results(
     rated: Rated, source: Any, newcomers: bool, columns: dict[str, Any], needs_goals: bool
 ) -> PlayedResults:
     """Played matches between players of the history; ValueError if goals are needed and unknown."""
-    options = rated.options.get("columns", {}) | columns
-    read_options = {name: x for name, x in options.items() if name in RESULT_OPTIONS}
-    data = source if isinstance(source, Dataset) else read(source, **read_options, players=rated.players)
+    data = source if isinstance(source, Dataset) else _read_results(rated, source, columns)
+    return _to_played_results(rated, data, newcomers, needs_goals)
+
+
+def _read_results(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
+    """Played matches of a table, or of a file in the format of the history."""
+    read_format = FORMATS.get(rated.options.get("columns", {}).get("format"))
+    if read_format is not None and isinstance(source, (str, PathLike)):
+        with suppress(ValueError):  # of other tables, which are read below
+            return read_format(source, players=rated.players)
+    table = open_table_source(source)
+    roles = *RESULT_ROLES, *PREFERENCES
+    options = options_of_run(rated, table.names, {x: y for x, y in columns.items() if x in roles}, roles)
+    return read(table, **options, players=rated.players)
+
+
+def _to_played_results(rated: Rated, data: Dataset, newcomers: bool, needs_goals: bool) -> PlayedResults:
     unknown_names = data.players[len(rated.players) :]
     if len(unknown_names) and not newcomers:
         raise ValueError(_unknown_players_message(unknown_names.tolist(), rated.players))

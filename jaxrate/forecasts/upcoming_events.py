@@ -31,7 +31,8 @@ def predict_fixtures(
     model divides these into win, draw and loss (see `add_outcomes`). Its `draw_odds` are those that make the results of
     the history likeliest, given its predictions. Without draws the chance to win is the expected score. Contests have
     time, contest, player, the expected rank, and the share of the others, or of the other teams, that the player should
-    beat. Systems of `add_outcomes` add the chances to win and to draw.
+    beat. Systems of `add_outcomes` add the chances to win and to draw. Where all contests are of two teams, each player
+    has the number of their team, its chances and odds, as matches do.
 
     Args:
       rated: the history, as from `rate` or `load`.
@@ -75,17 +76,20 @@ def _forecast_matches(rated: Rated, system: RatingSystem, data: Dataset) -> Colu
     columns = {"row": data.rows, **time_column(data, matches.time), "a": a, "b": b}
     if side is not None and np.any(side):
         columns["side"] = np.where(np.asarray(side) > 0, a, np.where(np.asarray(side) < 0, b, ""))
-    if "win" in prediction_columns and "loss" in prediction_columns:
-        probabilities = {
-            x: np.asarray(prediction_columns[x], np.float64) for x in ("win", "draw", "loss") if x in prediction_columns
-        }
-    else:
-        win = np.asarray(prediction_columns["prediction"], np.float64)
-        probabilities = {"win": win, "loss": 1.0 - win}
+    return ColumnTable(columns | _chances_and_odds(prediction_columns))
+
+
+def _chances_and_odds(prediction_columns: dict[str, HostArray]) -> dict[str, HostArray]:
+    """The chances of the first player, or of each participant's team, to win, draw and lose, and the fair odds."""
+    chances = {x: np.asarray(y, np.float64) for x, y in prediction_columns.items() if x in ("win", "draw", "loss")}
+    if "win" not in chances:
+        chances["win"] = np.asarray(prediction_columns["prediction"], np.float64)
+    chances.setdefault("loss", 1.0 - chances["win"] - chances.get("draw", 0.0))
+    chances = {x: chances[x] for x in ("win", "draw", "loss") if x in chances}
     with np.errstate(divide="ignore"):
-        odds = {f"odds_{name}": 1.0 / x for name, x in probabilities.items()}
-    other_columns = {name: x for name, x in prediction_columns.items() if name not in {*probabilities, "prediction"}}
-    return ColumnTable(columns | probabilities | {"expected": prediction_columns["prediction"]} | odds | other_columns)
+        odds = {f"odds_{name}": 1.0 / x for name, x in chances.items()}
+    others = {name: x for name, x in prediction_columns.items() if name not in {*chances, "prediction"}}
+    return chances | {"expected": prediction_columns["prediction"]} | odds | others
 
 
 def _forecast_contests(rated: Rated, system: RatingSystem, data: Dataset) -> ColumnTable:
@@ -94,9 +98,12 @@ def _forecast_contests(rated: Rated, system: RatingSystem, data: Dataset) -> Col
     prediction_columns = contest_prediction_columns(
         predict(system, rated.state, data.events, num_players=len(data.players)), rounds
     )
-    share = prediction_columns.pop("prediction")
+    share, teams = prediction_columns["prediction"], count_teams(rounds)
     labels = np.arange(len(size)) if data.contests is None else np.asarray(data.contests)
     columns = {"row": data.rows, **time_column(data, np.repeat(flat.time, size)), "contest": np.repeat(labels, size)}
     columns |= {"player": data.players[flat.player]}
-    columns["expected_rank"] = 1 + (1 - share.astype(float)) * np.repeat(count_teams(rounds) - 1, size)
+    columns["expected_rank"] = 1 + (1 - share.astype(float)) * np.repeat(teams - 1, size)
+    if (teams == 2).all():
+        prediction_columns = {"team": np.asarray(flat.team)} | _chances_and_odds(prediction_columns)
+        del prediction_columns["expected"]
     return ColumnTable(columns | {"share": share} | prediction_columns)

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, to_ids, to_numbers
-from jaxrate.data.column_role_definitions import roles_taken_by
+from jaxrate.data.column_role_definitions import COLUMN_ROLES, roles_taken_by
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.table_sources import (
     Column,
@@ -26,7 +26,7 @@ from jaxrate.events.dataset import Dataset
 
 RATING_DIFFERENCE = "rating_difference"
 COLUMN_OPTIONS = roles_taken_by("formats")
-READ_OPTIONS = (*COLUMN_OPTIONS, "mixtures", "categories", "seasons", "skip_incomplete", "normalise_names")
+READ_OPTIONS = (*COLUMN_OPTIONS, "mixtures", "categories", "seasons", "history", "skip_incomplete", "normalise_names")
 
 RowLocator: TypeAlias = Callable[[int], str]  # the beginning of errors about a row
 Location: TypeAlias = str | os.PathLike[str]
@@ -41,7 +41,8 @@ def columns_named_by_options(options: Mapping[str, Any], derived: Sequence[str] 
     for name in options:
         if name not in READ_OPTIONS:
             raise TypeError(f"formats take no {name!r}; beside their own arguments they take {', '.join(READ_OPTIONS)}")
-    names = [name for option in COLUMN_OPTIONS for name in _flatten_names(options.get(option))]
+    roles = [role for role in COLUMN_OPTIONS if COLUMN_ROLES[role].accepts != "days"]
+    names = [name for role in roles for name in _flatten_names(options.get(role))]
     return [name for name in dict.fromkeys(names) if name not in derived]
 
 
