@@ -85,6 +85,7 @@ MUTATIONS = [
       "tests/test_skills_teams.py -k 'twin'"),
     M("teams half a draw", "(-1.0, 1.0, 1.0, 1.0)", "(1.0, 1.0, 1.0, 1.0)",
       "tests/test_skills_teams.py -k 'twin'"),
+    M("teams level of a tie", "surprise / further", "surprise", "tests/test_skills_teams.py -k 'twin'"),
     M("teams opponents of statistics", "precision * inverse, surprise * inverse", "precision, surprise",
       "tests/test_skills_teams.py -k 'twin'"),
     M("noise of measurements", "/ n) / (groups - 1)", "/ n) / n", "tests/test_skills_evidence.py -k 'noise'"),

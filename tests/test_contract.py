@@ -41,7 +41,7 @@ SYSTEMS = {
     "trueskill": jr.trueskill(side_advantage=2.0, drift=0.5, draw_probability=0.3),
     "weng_lin": jr.weng_lin(side_advantage=2.0, drift=0.5, kappa=0.8),
     "skills": jr.skills(seasons=(20.0, 60.0), growth=30.0, reversion=400.0, match_growth=9.0, experience=12.0),
-    "skills_teams": jr.skills(draw_margin=40.0, growth=30.0, deviation_max=200.0, match_growth=9.0, experience=12.0),
+    "skills_teams": jr.skills(growth=30.0, deviation_max=200.0, match_growth=9.0, experience=12.0),
     "blat_mmr": jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.4, side_advantage=20),
     "urnings": jr.urnings(outcomes=3, size=30),
     "elo_mmr": jr.elo_mmr(history=3, split_ties=True, newcomer=(0.6, 0.8), drift=20.0, rho=0.3),

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, spearmanr
 
 import jaxrate as jr
 from jaxrate.events import build_rounds, slice_events
@@ -148,18 +148,17 @@ def test_the_joint_loss_is_of_contests_of_skills():
 
 @pytest.mark.parametrize("case", mark_full(["quits", "margin"], "quits"))
 def test_the_order_of_players_and_teams_does_not_matter(double, case):
-    """But for that of teams that tie, which are chained in the order of their numbers."""
+    """Also of those that tie, without a draw margin."""
     random, rounds = np.random.default_rng(2), history(mixed=True)  # as the twin's, whose program it shares
     flat, start = rounds.events, rounds.player_start
     contest = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    rank = flat.rank + 0.01 * flat.team
     order = np.lexsort([random.random(len(contest)), contest])
     renamed = np.array([random.permutation(9) for _ in range(len(start))])[contest, flat.team]
 
     def build(rows, team):
         further = {"category": flat.category[rows], "columns": {name: x[rows] for name, x in flat.columns.items()}}
         return build_rounds(
-            contest[rows], flat.player[rows], rank[rows], team=team[rows], weight=flat.weight[rows],
+            contest[rows], flat.player[rows], flat.rank[rows], team=team[rows], weight=flat.weight[rows],
             time=flat.time[contest][rows], **further,
         )  # fmt: skip
 
@@ -167,6 +166,21 @@ def test_the_order_of_players_and_teams_does_not_matter(double, case):
     other = jr.run(system_of(case), build(order, renamed))
     assert_close_leaves("the state", other.state, one.state, 1e-9)
     np.testing.assert_allclose(other.prediction, one.prediction[order], atol=1e-10)
+
+
+def test_only_winners_are_known_and_rows_are_in_order_of_the_alphabet():
+    """The first loser took the loss, and the others tied with them: correlation .5. Six meet once, five of whom tie."""
+    random, players = np.random.default_rng(1), 24
+    skill = 150.0 * np.random.default_rng(0).normal(size=players)
+    rows = [np.sort(random.permutation(players)[:6]) for _ in range(400)]
+    won = [np.argmax(skill[x] + 212.0 * random.normal(size=6)) for x in rows]
+    player = np.concatenate([*rows, np.arange(players, players + 6)])
+    rank = 1 - np.eye(6)[[*won, 3]].ravel()
+    rating = jr.ratings(jr.skills(), jr.run(jr.skills(), jr.rounds(np.repeat(np.arange(401), 6), player, rank)).state)
+    assert spearmanr(rating.mean[:players], skill)[0] > 0.93
+    for x in rating:
+        np.testing.assert_allclose(np.delete(x[players:], 3), x[players], rtol=1e-6)
+    assert rating.mean[players + 3] > 1540 > 1490 > rating.mean[players]
 
 
 @pytest.mark.parametrize("case", mark_full(CASES, "quits"))

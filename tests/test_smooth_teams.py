@@ -180,7 +180,7 @@ def test_teams_of_one_are_matches(double, outcome):
 @pytest.mark.full  # that of the filter is in `test_skills_teams.py`
 @pytest.mark.parametrize("case", ["quits", "margin"])
 def test_the_order_of_players_and_teams_does_not_matter(double, case):
-    """But for that of teams that tie, which are chained in the order of their numbers."""
+    """Also of those that tie, without a draw margin."""
     random, rounds = np.random.default_rng(2), short_history(seed=5, teams=(1, 2, 3))
     flat, start = rounds.events, rounds.player_start
     contest = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -190,7 +190,7 @@ def test_the_order_of_players_and_teams_does_not_matter(double, case):
     def smooth(rows, team):
         further = {"category": flat.category[rows], "columns": {name: x[rows] for name, x in flat.columns.items()}}
         rounds = build_rounds(
-            contest[rows], flat.player[rows], (flat.rank + 0.01 * flat.team)[rows], team=team[rows],
+            contest[rows], flat.player[rows], flat.rank[rows], team=team[rows],
             weight=flat.weight[rows], time=flat.time[contest][rows], **further,
         )  # fmt: skip
         return jr.smooth(system_of(case), rounds, tolerance=1e-11)
@@ -198,7 +198,8 @@ def test_the_order_of_players_and_teams_does_not_matter(double, case):
     one, two = smooth(np.arange(len(contest)), flat.team), smooth(order, renamed)
     np.testing.assert_allclose(two.rating.mean, one.rating.mean[order], atol=1e-6)
     np.testing.assert_allclose(two.prediction, one.prediction[order], atol=1e-9)
-    assert two.evidence == pytest.approx(one.evidence, rel=1e-10)
+    # A margin of less than half a unit is told given those of the teams before.
+    assert two.evidence == pytest.approx(one.evidence, rel=1e-5 if case == "margin" else 1e-10)
 
 
 @pytest.mark.full  # that of matches is in `test_smooth.py`, and groups are beside the twin

@@ -47,10 +47,11 @@ def anderson_step(
     residuals = history.residuals.at[slot].set(change)
     row = jnp.stack([_inner_product(x, change) for x in residuals])
     products = history.products.at[slot].set(row).at[:, slot].set(row)
-    in_use = jnp.arange(ANDERSON_DEPTH, dtype=num_kept.dtype) < num_kept
-    size = jnp.where(
-        in_use, jnp.maximum(jnp.sqrt(jnp.diagonal(products)), float(np.finfo(new_residual.dtype).tiny)), jnp.inf
+    square = jnp.diagonal(products)  # 0 where nothing changes
+    in_use = (jnp.arange(ANDERSON_DEPTH, dtype=num_kept.dtype) < num_kept) & (
+        square > float(np.finfo(new_residual.dtype).tiny)
     )
+    size = jnp.where(in_use, jnp.sqrt(jnp.where(in_use, square, 1.0)), jnp.inf)
     gram = products / (size[None] * size[:, None]) + jnp.diag(
         jnp.where(in_use, 10.0 * float(np.finfo(new_residual.dtype).eps), 1.0)
     )

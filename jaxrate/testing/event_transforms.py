@@ -18,12 +18,21 @@ def swap_sides(league: Matches, opposite: Mapping[str, str] | None = None) -> Ma
     return league._replace(player=league.player[:, ::-1], score=1.0 - league.score, context=context)
 
 
-def shuffle_participants(contests: Ragged) -> tuple[Ragged, Any]:
-    """The same contests with the rows of each in another order, and that order."""
+def shuffle_participants(contests: Ragged, renumber: bool = False) -> tuple[Ragged, Any]:
+    """The same contests with the rows of each in another order, and that order.
+
+    Args:
+      contests: contests of teams.
+      renumber: give teams new numbers too, as they have in tables whose rows are in another order.
+    """
     random = np.random.default_rng(4)
     order = np.concatenate([a + random.permutation(b - a) for a, b in pairwise(contests.player_start)])
     rounds: Any = contests.events
     fields = {name: getattr(rounds, name)[order] for name in ("player", "rank", "team", "weight")}
+    if renumber:
+        for a, b in pairwise(contests.player_start):
+            _, team = np.unique(fields["team"][a:b], return_inverse=True)
+            fields["team"][a:b] = random.permutation(b - a)[team]
     fields["category"] = None if rounds.category is None else rounds.category[order]
     fields["columns"] = rounds.columns and {name: x[order] for name, x in rounds.columns.items()}
     return contests._replace(events=rounds._replace(**fields)), order

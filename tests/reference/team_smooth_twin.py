@@ -112,10 +112,13 @@ class Contest(TeamSkills):
 
     def learn_standing(self, z, contest, order, rank):
         """Sites of the differences of neighbours; the likelihood has their probabilities in place of their sites."""
-        pairs = list(itertools.pairwise(order))
-        rows = [z.teams[one] - z.teams[two] for one, two in pairs]
-        constants = [z.team_constants[one] - z.team_constants[two] for one, two in pairs]
-        prior, sites, log = (z.mean, z.cov), [(0.0, 0.0)] * len(pairs), 0.0
+        levels, log = self.learn_ties(z, contest, order, rank)
+        pairs = [(one, two) for (*_, one), (*_, two) in itertools.pairwise(levels)]
+        if not pairs:
+            return log
+        rows = [one - two for (one, *_), (two, *_) in itertools.pairwise(levels)]
+        constants = [one - two for (_, one, _), (_, two, _) in itertools.pairwise(levels)]
+        prior, sites = (z.mean, z.cov), [(0.0, 0.0)] * len(pairs)
 
         def without(k):
             joint = SimpleNamespace(mean=prior[0], cov=prior[1])
@@ -147,7 +150,7 @@ class Contest(TeamSkills):
 
     def learn_margins(self, z, contest, order, rank):
         """Neighbour by neighbour, each given those before; of a tie the likelihood is that of less than half a unit."""
-        points = {one.team: one.columns["points"] for one in contest}
+        points = self.points_of(z, contest, rank)
         k, log = self.p.compression, 0.0
 
         def in_points(y):

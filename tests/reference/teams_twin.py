@@ -33,7 +33,7 @@ def slopes(lead, deviation, margin, tied):
 
 
 def link_slopes(lead, deviation, margin, tied):
-    """The same of a link of the standing; without a margin a tie is half a win and half a loss."""
+    """The same of a link of the standing; without a margin a tie of two is half a win and half a loss."""
     if margin is not None or not tied:
         return slopes(lead, deviation, margin or 0.0, tied)
     win, loss = slopes(lead, deviation, 0.0, False), slopes(-lead, deviation, 0.0, False)
@@ -166,11 +166,44 @@ class TeamSkills(Skills):
             rows.append(row)
         self.times(z, rows, messages)
 
+    def learn_ties(self, z, contest, order, rank):
+        """The row of z, the constant and a team of each level of a standing, from the best on; the log chance of ties.
+
+        Without a draw margin, and of more than two teams, those who tie perform about a level that they share: each is
+        ahead of it by a normal variable, of which z gets that of the first of them.
+        """
+        levels, log = [], 0.0
+        groups = [[*x] for _, x in itertools.groupby(order, key=lambda k: rank[k])]
+        if self.p.draw_margin is not None or len(order) == 2:
+            groups = [[k] for k in order]
+        for first, *others in groups:
+            levels.append((z.teams[first], z.team_constants[first], first))
+            if not others:
+                continue
+            sizes = [float(sum(x.team == z.names[k] for x in contest)) for k in (first, *others)]
+            sizes = np.array(sizes) ** (-1.0 if self.team_performance == "mean" else 1.0)
+            own, *spread = (0.5 * math.pi - 1.0) * self.beta**2 * sizes
+            z.mean, z.teams, z.rows = (np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, 1)]) for x in (z.mean, z.teams, z.rows))
+            z.cov = np.pad(z.cov, (0, 1))
+            z.cov[-1, -1] = own
+            level = z.teams[first] + np.eye(len(z.mean))[-1]
+            ahead = z.teams[others] - level
+            lead = ahead @ z.mean + z.team_constants[others] - z.team_constants[first]
+            square = ahead @ z.cov @ ahead.T + np.diag(spread)
+            gain = z.cov @ ahead.T @ np.linalg.inv(square)
+            log -= 0.5 * (lead @ np.linalg.solve(square, lead) + np.linalg.slogdet(square)[1])
+            log += 0.5 * np.linalg.slogdet(np.diag(spread) + own)[1]
+            z.mean, z.cov = z.mean - gain @ lead, z.cov - gain @ ahead @ z.cov
+            levels[-1] = level, z.team_constants[first], first
+        width = len(z.mean)
+        return [(np.pad(row, (0, width - len(row))), *x) for row, *x in levels], log
+
     def learn_order(self, z, contest, order, rank):
         """Expectation propagation: all sites of differences are renewed at once, as often as the library does."""
-        pairs = list(itertools.pairwise(order))
-        rows = [z.teams[one] - z.teams[two] for one, two in pairs]
-        constants = [z.team_constants[one] - z.team_constants[two] for one, two in pairs]
+        levels, _ = self.learn_ties(z, contest, order, rank)
+        pairs = [(one, two) for (*_, one), (*_, two) in itertools.pairwise(levels)]
+        rows = [one - two for (one, *_), (two, *_) in itertools.pairwise(levels)]
+        constants = [one - two for (_, one, _), (_, two, _) in itertools.pairwise(levels)]
         prior = SimpleNamespace(mean=z.mean, cov=z.cov)
         sites = [(0.0, 0.0)] * len(pairs)
         for _ in range(1 if len(order) == 2 else 8 + (len(order) - 1).bit_length()):
@@ -186,9 +219,15 @@ class TeamSkills(Skills):
             sites = renewed
         self.times(z, rows, sites)
 
+    def points_of(self, z, contest, rank):
+        """By team; the mean of those who tie."""
+        points = {one.team: one.columns["points"] for one in contest}
+        own = dict(zip(z.names, rank, strict=True))
+        return {x: np.mean([points[y] for y in z.names if own[x] == own[y]]) for x in z.names}
+
     def learn_points(self, z, contest, order, rank):
         """Differences of neighbours are what they are: a dense Kalman update of all at once, without further noise."""
-        points = {one.team: one.columns["points"] for one in contest}
+        points = self.points_of(z, contest, rank)
         k = self.p.compression
         rows, values = [], []
         for one, two in itertools.pairwise(order):

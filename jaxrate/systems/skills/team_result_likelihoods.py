@@ -22,7 +22,12 @@ from jaxrate.systems.rounds.round_teams import Teams
 from jaxrate.systems.skills.outcome_likelihoods import margin_to_rating_points
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
 from jaxrate.systems.skills.team_performances import TeamPerformances
-from jaxrate.systems.skills.team_results import link_margins, neighbour_margins, propagate_contest_standing
+from jaxrate.systems.skills.team_results import (
+    link_margins,
+    neighbour_margins,
+    propagate_contest_standing,
+    tie_spread,
+)
 
 
 def result_log_likelihood(
@@ -37,18 +42,39 @@ def result_log_likelihood(
 def standing_log_likelihood(constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams) -> Array:
     """[] the log probability of the standing, by expectation propagation."""
     mean, variance, _ = performances
-    link, above, ahead_above, below, ahead_below = propagate_contest_standing(constants, performances, event, teams)
-    gap, real = mean[:-1] - mean[1:], teams.size[1:] > 0
+    spread = tie_spread(constants, performances, event, teams)
+    link, above, ahead_above, below, ahead_below = propagate_contest_standing(
+        constants, performances, spread, event, teams
+    )
+    gap, real, tied = mean[:-1] - mean[1:], teams.size[1:] > 0, teams.rank[:-1] == teams.rank[1:]
     square = above[:-1] + below[1:]
     lead, inverse = gap + ahead_above[:-1] - ahead_below[1:], lax.rsqrt(square)
-    factor = 1.0 / link.variance, link.mean / link.variance
+    link_variance = link.variance
+    if spread is not None:
+        variance, share_level = variance + spread, tied & (spread[1:] > 0)
+        link_variance = jnp.where(share_level, 1.0, link_variance)
+    factor = 1.0 / link_variance, link.mean / link_variance
     log_probability = link_log_probability(
-        lead * inverse, link_margins(constants, performances) * inverse, teams.rank[:-1] == teams.rank[1:],
-        constants.params.draw_margin is not None,
-    )  # fmt: skip
+        lead * inverse, link_margins(constants, performances) * inverse, tied, constants.params.draw_margin is not None
+    )
     terms = log_probability - log_factor_integral(lead, square, *factor)
-    terms = terms + log_factor_integral(gap + ahead_above[:-1], above[:-1] + variance[1:], *factor)
+    ahead, square_above = gap + ahead_above[:-1], above[:-1] + variance[1:]
+    terms = terms + log_factor_integral(ahead, square_above, *factor)
+    if spread is not None:
+        terms = jnp.where(share_level, level_log_probability(ahead, square_above, spread, teams), terms)
     return jnp.sum(jnp.where(real, terms, 0.0))
+
+
+def level_log_probability(ahead: Array, square: Array, spread: Array, teams: Teams) -> Array:
+    """[T - 1] of teams that share the level of those before them: the density that they do, N(ahead, square) at 0.
+
+    It is told as a share of what it would be if all performances were alike and certain, and so has no unit.
+    """
+    precision = jnp.cumsum(jnp.where(spread > 0, 1.0 / jnp.where(spread > 0, spread, 1.0), 0.0))
+    before_tie = jnp.pad(precision, (1, 0))[teams.rank[:-1]]
+    known = spread[1:] + 1.0 / jnp.where(spread[1:] > 0, precision[:-1] - before_tie, 1.0)
+    known = jnp.where(spread[1:] > 0, known, 1.0)
+    return 0.5 * (jnp.log(known / square) - ahead * ahead / square)
 
 
 def link_log_probability(lead: Array, margin: Array, tied: Array, has_draws: bool) -> Array:

@@ -5,13 +5,20 @@ of the team. Of the performance of a member, which counts with the share w and h
 rest of the team has the variance R = (variance of the team) - w^2 s,
 
     I_i = w^2 I / (1 + I R),   V_i = w V / (1 + I R)
+
+Without a draw margin teams that tie in a contest of more than two share a level, of which nothing else is known, and
+each performs about it with the variance (pi / 2 - 1) noise^2 n / 2 of a team of n: so between two whose strengths are
+known a tie says as much as half a win and half a loss, and the order of those who tie does not count.
 """
+
+import math
 
 import jax.numpy as jnp
 
 from jaxrate.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.numerics.special_functions import normal_moments_above_margin
+from jaxrate.systems.rounds.cdf_sums import sum_by_group
 from jaxrate.systems.rounds.round_teams import Teams, gather_team_values_to_members, sum_by_team
 from jaxrate.systems.skills.outcome_likelihoods import Message, margin_to_rating_points
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
@@ -31,19 +38,32 @@ def team_messages(
     """[T] what the result says of the performance of each team; the teams are in the order of the standing."""
     if model.outcome == "margin":
         return margin_messages(performances, margin_standing_points(model, constants, event, teams), teams)
-    return standing_to_team_messages(
-        propagate_contest_standing(constants, performances, event, teams), performances.mean
-    )
+    spread = tie_spread(constants, performances, event, teams)
+    standing = propagate_contest_standing(constants, performances, spread, event, teams)
+    precision, surprise = standing_to_team_messages(standing, performances.mean)
+    if spread is None:
+        return precision, surprise
+    further = 1.0 + precision * spread
+    return precision / further, surprise / further
+
+
+def tie_spread(constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams) -> Array | None:
+    """[T] the variances of performances about the level of a tie; 0 of teams without one, None of all."""
+    if constants.params.draw_margin is not None or event.strict is not None:
+        return None
+    tied = jnp.pad((teams.rank[:-1] == teams.rank[1:]) & (teams.size[1:] > 0), 1)
+    variance = (0.25 * math.pi - 0.5) * constants.noise * performances.margin_square
+    return jnp.where((tied[:-1] | tied[1:]) & (jnp.sum(teams.size > 0) > 2), variance, 0.0)
 
 
 def propagate_contest_standing(
-    constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams
+    constants: Constants, performances: TeamPerformances, spread: Array | None, event: Rounds, teams: Teams
 ) -> PropagatedStanding:
-    """What the links of the standing say."""
+    """What the links of the standing say of teams, or of the levels at which they tie."""
     mean, variance, _ = performances
-    margin, moments = link_margins(constants, performances), link_moments_with_half_draws(event)
-    if constants.params.draw_margin is not None:
-        moments = link_moments_with_draw_margin(event)
+    margin, moments = link_margins(constants, performances), link_moments_with_draw_margin(event)
+    if spread is not None:
+        moments, variance = link_moments_without_draw_margin(spread), variance + spread
     return propagate_standing(None, moments, mean, variance, margin, teams)
 
 
@@ -55,19 +75,22 @@ def link_margins(constants: Constants, performances: TeamPerformances) -> Array:
     return constants.params.draw_margin * jnp.sqrt(0.5 * (square[:-1] + square[1:]))
 
 
-def link_moments_with_half_draws(event: Rounds) -> LinkMoments:
-    """The moments of a difference above 0; of teams that tie half those of a win and half those of a loss."""
+def link_moments_without_draw_margin(spread: Array) -> LinkMoments:
+    """The moments of a difference above 0; of none between teams that share a level.
+
+    Of two that tie without one they are half those of a win and half those of a loss.
+    """
 
     def link_moments(lead: Array, margin: Array, tied: Array) -> tuple[Array, Array, Array, Array]:
         win = normal_moments_above_margin(lead, margin)
-        if event.strict is not None:
-            return win
         v, w, left, _ = (
             0.5 * (x + sign * y)
             for x, y, sign in zip(win, normal_moments_above_margin(-lead, margin), (-1.0, 1.0, 1.0, 1.0), strict=True)
         )
-        half = v, w, left, v + w * lead
-        return tuple(jnp.where(tied, x, y) for x, y in zip(half, win, strict=True))  # type: ignore[return-value]
+        half, zero, share_level = (v, w, left, v + w * lead), jnp.zeros_like(lead), spread[1:] > 0
+        level = -lead, zero + 1.0, zero, zero
+        tie = (jnp.where(share_level, x, y) for x, y in zip(level, half, strict=True))
+        return tuple(jnp.where(tied, x, y) for x, y in zip(tie, win, strict=True))  # type: ignore[return-value]
 
     return link_moments
 
@@ -82,11 +105,18 @@ def margin_standing_points(model: ModelSettings, constants: Constants, event: Ro
 
 
 def neighbour_margins(model: ModelSettings, event: Rounds, teams: Teams) -> Array:
-    """[T - 1] the differences of the points of neighbours, in their own units; 0 of those who tie."""
+    """[T - 1] the differences of the points of neighbours, in their own units; 0 of those who tie.
+
+    Teams that tie count with the mean of their points, so that their order does not.
+    """
     (name,) = model.margin
     real = teams.size > 0
     total = sum_by_team(teams, jnp.where(event.weight > 0, further_columns(event)[name], 0.0))
     points = jnp.where(real, total / jnp.maximum(teams.size, 1).astype(total.dtype), 0.0)
+    if event.strict is None:
+        rank = jnp.minimum(teams.rank, len(points) - 1)
+        by_rank, count = sum_by_group(rank, jnp.stack([points, real.astype(points.dtype)], axis=-1)).T
+        points = (by_rank / jnp.maximum(count, 1.0))[rank]
     counts = (teams.rank[:-1] != teams.rank[1:]) & real[1:]
     return jnp.where(counts, jnp.abs(points[:-1] - points[1:]), 0.0)
 

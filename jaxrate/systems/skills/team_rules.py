@@ -11,7 +11,8 @@ from a newcomer's rating; without one a team's mean is that of its members' whol
 
 win: a team beats the next one in the standing, or ties with it within a margin of draw_margin sqrt((n_1 + n_2) / 2),
 with the numbers n of their members (1 / n of means): expectation propagation, as in TrueSkill (Herbrich, Minka and
-Graepel 2006). Without a draw margin a tie is half a win and half a loss.
+Graepel 2006). Without a draw margin a tie of two teams alone is half a win and half a loss, and teams that tie among
+others share a level, see team_results.py.
 margin: the points of a team are a level of the contest, of which nothing is known, and t_k: a Kalman update of all.
 
 Statistics come first, quits second, and the result last; then each member has one message about x^T theta. (After
