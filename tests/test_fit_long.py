@@ -44,18 +44,21 @@ def test_long_histories_are_fitted_as_short_ones_are(monkeypatch):
     np.testing.assert_allclose(long.loss_history, short.loss_history, rtol=1e-12)
     np.testing.assert_allclose(long.covariance, short.covariance, rtol=1e-6)
     steps = len(short.loss_history) - 1
-    assert looks["forward"] == 1 + steps < every["forward"]  # the start is looked at once, and some steps are too long
-    assert looks["values"] == every["forward"] - 1 and every["values"] == 0
+    of_errors = 4  # two to either side in each parameter
+    assert (
+        looks["forward"] == 1 + steps + of_errors < every["forward"]
+    )  # the start is looked at once, some steps are too long
+    assert looks["values"] == every["forward"] - of_errors - 1 and every["values"] == 0
 
 
 def test_errors_come_from_products_where_curvature_would_take_minutes(monkeypatch):
     """The inverse of the sum of products of slopes, which the search has seen already."""
     monkeypatch.setattr(PROBLEM, "MAX_HESSIAN_WORK", 3 * 600 - 1)
     with jax.enable_x64(True):
-        found, looks = counted(monkeypatch)
+        found = counted(monkeypatch)[0]
         robust = jr.fit(found.system, league(), errors="sandwich", steps=0)
         curved = jr.fit(found.system, league(), errors="information", steps=0)
-    assert found.options.errors == "products" and looks["hessian"] == 0
+    assert found.options.errors == "products"
     middle = np.linalg.inv(curved.covariance) @ robust.covariance @ np.linalg.inv(curved.covariance)
     np.testing.assert_allclose(found.covariance, np.linalg.inv(middle), rtol=1e-5)
     monkeypatch.setattr(PROBLEM, "MAX_HESSIAN_WORK", 3 * 600)
@@ -66,3 +69,13 @@ def test_the_search_ends_where_steps_are_worth_no_more_than_rounding():
     history = jr.fit(jr.elo(k=1.0), league()).loss_history  # in single precision
     noise = 4.0 * np.finfo(np.float32).eps * history[-1]
     assert (history[:-3] - history[2:-1] > noise).all() and history[0] - history[-1] > 0.01
+
+
+def test_a_fit_compiles_its_replay_once(caplog):
+    """Slopes, errors, and losses of the rest are of one program, so that small histories need not wait."""
+    matches = jr.data.simulate.league(5, 77, seed=4).matches
+    with jax.log_compiles(), caplog.at_level("WARNING"):
+        found = jr.fit(jr.glicko(), matches, free=["c", "initial_deviation"], data_share=0.8)
+    finished = [x.getMessage() for x in caplog.records if "Finished XLA compilation" in x.getMessage()]
+    assert sum("replay_" in x for x in finished) == 1
+    assert found.options.errors == "information" and found.held_out.scored == 15

@@ -38,6 +38,8 @@ RULES_TOLERANCE = 0.4  # relative: how far hyperparameters may be from those for
 OPEN_ERROR = 2.0  # a logarithm whose 95% interval reaches to 50 times as much, or as little, is not known at all
 MAX_STANDARD_ERRORS = 1000.0  # standard errors that single slopes promise: nor is a real one that may be so far
 MAX_HESSIAN_WORK = 1 << 23  # predictions times pairs of parameters up to which curvature takes seconds, and not minutes
+MAX_DIFFERENCE_STEP = 0.1  # the longest step of differences of slopes
+EVIDENCE_DIFFERENCE_SHARE = 1.0  # of a standard error, of the evidence, whose slopes are as exact as its sweeps are
 OPEN_ERROR_RATIO = 3.0  # a parameter whose error is by so much that of what is open is open as well
 
 
@@ -199,14 +201,30 @@ def _independent_slope_mask(product: HostArray, active: HostArray) -> HostArray:
 def mean_loss_derivatives(problem: FitProblem, quantity: str, x: HostArray, params: Params) -> Any:
     """`loss_derivatives` at x [S, k], as means; the other parameters are one number or [S]."""
     columns = broadcast_params(params, len(x))
-    sums = loss_derivatives(
-        quantity, problem.task, problem.free, x, problem.unit, columns, problem.weight, problem.active
-    )
+    sums = loss_derivatives(quantity, problem.task, problem.free, x, problem.unit, columns, problem.weight)
     total = problem.weight.sum(axis=1)
     each = np.where(total > 0, total, 1.0)
     if isinstance(sums, tuple):
         return sums[0] / each, sums[1] / each[0], sums[2] / each[0]
-    return sums / (each if quantity == "values" else each[0])
+    return sums / each
+
+
+def mean_hessian(problem: FitProblem, x: HostArray, params: Params, product: HostArray) -> HostArray:
+    """[k, k] second slopes of the mean loss at x [k] between active parameters; `product` [k, k] is that of slopes.
+
+    They are differences of slopes over a small share of a standard error to either side, as a program of second slopes
+    takes twice as long to compile as that of slopes, which is there.
+    """
+    precision = float(np.finfo(jnp.result_type(float)).eps) ** 0.25
+    share = precision if problem.task.evidence_problem is None else EVIDENCE_DIFFERENCE_SHARE
+    information, hessian = problem.weight[0].sum() * np.diag(product), np.zeros_like(product)
+    for i in problem.active:
+        points = np.stack([x, x]).astype(jnp.result_type(float))
+        points[:, i] += np.array([1.0, -1.0]) * min(MAX_DIFFERENCE_STEP, share / math.sqrt(max(information[i], 1e-30)))
+        points = points.astype(np.float64)  # what the program sees
+        high, low = (mean_loss_derivatives(problem, "forward", point[None], params)[1][0] for point in points)
+        hessian[i, problem.active] = ((high - low) / (points[0, i] - points[1, i]))[problem.active]
+    return 0.5 * (hessian + hessian.T)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -254,13 +272,9 @@ def parameter_covariance(problem: FitProblem, x: HostArray, errors: str, product
     and may move with the open ones.
     """
     active_block, params = np.ix_(problem.active, problem.active), problem.task.system.params
-    if product is None and errors != "information":
+    if product is None:
         product = mean_loss_derivatives(problem, "forward", x[None], params)[2][0]
-    curvature_matrix = (
-        product if errors == "products" else mean_loss_derivatives(problem, "hessian", x[None], params)[0]
-    )
-    assert curvature_matrix is not None
-    curvature = curvature_matrix[active_block]
+    curvature = (product if errors == "products" else mean_hessian(problem, x, params, product))[active_block]
     if not np.isfinite(curvature).all():
         return np.full(curvature.shape, np.inf)
     total, real = problem.weight[0].sum(), np.array(problem.free.spaces)[problem.active] == "real"
@@ -271,7 +285,6 @@ def parameter_covariance(problem: FitProblem, x: HostArray, errors: str, product
     )
     is_open = np.sqrt(np.diag(unknown_directions)) > OPEN_ERROR_RATIO * np.sqrt(np.diag(covariance))
     if errors == "sandwich":
-        assert product is not None
         covariance = covariance @ (total * product[active_block]) @ covariance
     covariance += unknown_directions
     is_open |= ~real & (np.sqrt(np.diag(covariance)) > OPEN_ERROR)

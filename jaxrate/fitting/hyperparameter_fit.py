@@ -38,6 +38,7 @@ from jaxrate.fitting.prediction_task import (
 from jaxrate.fitting.search_state import SearchResult
 from jaxrate.memory_checks import check_memory_fits
 from jaxrate.parallel_map import Executor, map_items
+from jaxrate.replay.execution import CompilePolicy
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem, replace_params
 
@@ -236,8 +237,13 @@ def _held_out_losses(
 
 
 def mean_loss(problem: FitProblem, x: HostArray, params: Params, weight: HostArray) -> float:
-    """The mean loss by other weights [n] at x [1, k]; `params` are those that are not free."""
-    return float(mean_loss_derivatives(problem._replace(weight=np.stack([weight, weight])), "values", x, params)[0, 0])
+    """The mean loss by other weights [n] at x [1, k]; `params` are those that are not free.
+
+    Of a short history with its slopes: their program is there, and that of losses alone would be compiled.
+    """
+    quantity = problem.mode if len(weight) <= CompilePolicy().short_history else "values"
+    found = mean_loss_derivatives(problem._replace(weight=np.stack([weight, weight])), quantity, x, params)
+    return float((found[0] if isinstance(found, tuple) else found)[0, 0])
 
 
 def check_positive_integer(name: str, value: Any) -> None:

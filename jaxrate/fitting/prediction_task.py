@@ -148,7 +148,7 @@ def constant_prediction_loss(task: PredictionTask, past_weight: HostArray, score
         prediction = np.bincount(level, past_weight, minlength=task.num_score_levels) / past_weight.sum()
     else:
         prediction = np.asarray(np.average(score, weights=past_weight))
-    losses = task.loss.each(
+    losses = jax.jit(task.loss.each)(
         jnp.asarray(np.broadcast_to(prediction, (len(task.score), *prediction.shape)), float), task.score
     )
     return float(np.average(np.asarray(losses, np.float64), weights=scored_weight))

@@ -211,7 +211,7 @@ def compile_replay(
     exact = not (
         traits.stream and jnp.result_type(float) == np.float64
     )  # else the emitters round TrueSkill's otherwise
-    short = traits.short and exact and not policy.outermost
+    short = traits.short and exact
     nodes = traits.nodes and not policy.outermost  # slopes of wide steps would not end in minutes by the newer emitters
     traits = traits._replace(axes=axes, short=short, nodes=nodes)
     return _jit_replay(replay, is_inside_jax_transformation(inputs), policy, traits)
