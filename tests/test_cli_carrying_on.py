@@ -263,7 +263,7 @@ def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
         assert expected_percent(line) == pytest.approx(100 * guess, abs=1)
     coming.write_text("a,b,time\nplayer 01,player 02,1500\n")
     code, _, errors = jaxrate("predict", run, coming, "--at", 1700)
-    assert code == 2 and "--at is for fixtures without times, and these have them; leave it out" in errors
+    assert code == 2 and "the fixtures have times" in errors
     coming.write_text("a,b\nplayer 01,player 01\n")
     for given, said in (
         ((), "coming.csv: row 0 (counting from 0, line 2): player"),

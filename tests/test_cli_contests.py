@@ -184,7 +184,7 @@ def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path, share):
     assert (
         code == 2
         and "column 'rank' is 'DSQ', not a number" in errors
-        and "name their texts with --unfinished DNF, or" in errors
+        and "name their texts as --unfinished DNF, or" in errors
     )
     code, text, errors = jaxrate(
         "rate", path, "--system", "share", "--unfinished", "DNF", "--unfinished", "DSQ", "--out", tmp_path / "run"

@@ -71,7 +71,7 @@ def test_notes_and_options(jaxrate, tmp_path):
     assert code == 0 and "4 matches of 3 players" in said
     assert "jaxrate: skipped 1 of 5 rows, which lack a value: 2 (counting from 0)" in notes
     assert "jaxrate: 1 of 4 matches repeat an earlier one exactly" in notes and "line 6 repeats line 5" in notes
-    assert "'Ada' and 'ada '; join them with --normalise-names" in notes
+    assert "'Ada' and 'ada '; --normalise-names joins them" in notes
     code, said, notes = jaxrate("plan", path, "--system", "elo", "--skip-incomplete", "--normalise-names")
     assert code == 0 and "4 matches of 2 players" in said and "normalise" not in notes
 
@@ -268,7 +268,7 @@ def test_football_at_the_first_try(jaxrate, tmp_path):
 def test_dates_that_could_be_either(jaxrate, tmp_path):
     (tmp_path / "games.csv").write_text("date,a,b,score\n03/07/2024,x,y,1\n04/07/2024,y,x,1\n")
     code, _, errors = jaxrate("rate", tmp_path / "games.csv")
-    assert code == 2 and "--dates day-first or month-first" in errors
+    assert code == 2 and "--dates day-first or --dates month-first" in errors
     for how, day in (("day-first", "2024-07-04"), ("month-first", "2024-04-07"), ("%d/%m/%Y", "2024-07-04")):
         code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--dates", how, "--out", tmp_path / how[:3])
         assert code == 0 and "took" not in errors, errors

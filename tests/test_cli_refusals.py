@@ -12,6 +12,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import memory_checks
+from jaxrate.cli import cli
 from jaxrate.cli.option_names import name_options
 from jaxrate.data import simulate
 from jaxrate.league.evaluation import constant_forecast_log_loss
@@ -188,20 +189,30 @@ def test_the_command_names_the_extra_or_the_device_that_is_missing(days):
     assert ran.returncode == 0 and ran.stdout.split() == ["2"] * len(WITHOUT)
 
 
+RATE, PREDICT, SITE = (cli.load_command(name) for name in ("rate", "predict", "site"))
+
+
 @pytest.mark.parametrize(
-    ("message", "text"),
+    ("message", "command", "text"),
     [
-        (
-            "join them with the option normalise_names, or --normalise-names on the command line",
-            "join them with --norm",
-        ),
-        ("as by a='home', or --a home on the command line (there are: x)", "as by --a home (there are: x)"),
-        ("as margin=['x', 'y'], or --margin x y on the command line", "as --margin x y"),
+        ("alike; normalise_names=True joins them", RATE, "alike; --normalise-names joins them"),
+        ("alike; normalise_names=True joins them", SITE, "alike"),
+        ("none; as by a='home' (there are: x)", RATE, "none; as by --a home (there are: x)"),
+        ("none; as by a='home' (there are: x)", SITE, "none (there are: x)"),
+        ("x; as margin=['h g', 'away'], or not", RATE, "x; as --margin 'h g' away, or not"),
+        ("x; say a=['x'], b=['it is']", PREDICT, "x; say --a x, --b 'it is,'"),
+        ("x; say side='a', neutral=\"Ada's\"", RATE, "x; say --side a --neutral 'Ada'\"'\"'s'"),
+        ("x; na_values=['-1'] says so", RATE, "x; --na-values=-1 says so"),
+        ("own; time='2026-05-31' sets another", PREDICT, "own; --at 2026-05-31 sets another"),
+        ("own; season='year' names one; so", SITE, "own; so"),
+        ("with dates='day-first' or dates='month-first'", RATE, "with --dates day-first or --dates month-first"),
+        ("no 'Zed'; newcomers=True takes them", PREDICT, "no 'Zed'; --newcomers takes them"),
+        ("it needs outcome='goals'", RATE, "it needs outcome='goals'"),
     ],
 )
-def test_messages_of_the_library_name_options(message, text):
-    """They named the arguments of Python first, to those who write none."""
-    assert name_options(message).startswith(text) and "command line" not in name_options(message)
+def test_messages_name_options_of_their_command(message, command, text):
+    """A hint that the command has no option for is left out."""
+    assert name_options(message, command) == text
 
 
 def test_small_mistakes_are_told_in_words(jaxrate, tmp_path):

@@ -114,7 +114,7 @@ def test_margins_that_are_named_may_be_negative():
     ("call", "said"),
     [
         (lambda: jr.read(LEAGUE, side="home"), "where 'home' has the side in all matches, say side='a'"),
-        (lambda: jr.read(LEAGUE, a="home", b="away", side="away"), "say side='b', or --side b"),
+        (lambda: jr.read(LEAGUE, a="home", b="away", side="away"), "say side='b'"),
     ],
 )
 def test_a_side_that_is_a_column_of_players(call, said):
@@ -218,7 +218,9 @@ def test_messages_of_the_command_name_its_options(jaxrate, tmp_path):
     path = tmp_path / "games.csv"
     path.write_text("a,b,score,home_goals\np,q,1,3\nq,p,0,1\n")
     assert "--sort needs a column of time" in jaxrate("rate", path, "--sort")[2]
-    assert "goals or points of both sides are --margin" in jaxrate("rate", path, "--score", "home_goals")[2]
+    assert (
+        "goals or points of both sides are the margin, as --margin" in jaxrate("rate", path, "--score", "home_goals")[2]
+    )
 
 
 @pytest.mark.parametrize("option", ["--out", "--report"])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli.option_names import name_options
 from jaxrate.cli.terminal_tables import to_text_table
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.league.system_construction_by_name import make_system_for_data
@@ -60,11 +59,9 @@ def test_neutral_ground_where_nobody_is_at_home_is_told(tmp_path):
     """Defect: sides were lost without a word, though a column told of them."""
     file = tmp_path / "games.csv"
     file.write_text("a,b,score,neutral\nx,y,1,true\ny,x,1,false\n")
-    with pytest.warns(UserWarning, match="^the column neutral is not used, .* side='a' and neutral='neutral'"):
+    with pytest.warns(UserWarning, match="^the column neutral is not used, .* side='a', neutral='neutral'"):
         assert jr.read(file).matches.context.side is None
     assert jr.read(file, side="a", neutral="neutral").matches.context.side.tolist() == [0, 1]
-    said = "say side='a' and neutral='neutral', or --side a --neutral neutral on the command line"
-    assert name_options(said) == "say --side a --neutral neutral"
 
 
 def test_rate_learns_from_what_the_file_has(jaxrate, football):

@@ -132,7 +132,7 @@ def test_unknown_names_are_refused_with_the_nearest(rated):
     ):
         with refused(message):
             jr.forecasts.predict_fixtures(rated, source)
-    with refused("time is for fixtures without times, and these have them; leave it out"):
+    with refused("the fixtures have times"):
         jr.forecasts.predict_fixtures(
             rated, {"a": ["Club 01"], "b": ["Club 02"], "date": ["1973-01-01"]}, time="1973-01-01"
         )
@@ -142,7 +142,7 @@ def test_fixtures_without_dates_are_dated_in_a_note():
     """The end of a history of dates may be long ago; pairs of names have no dates, and need no note."""
     table = {"date": ["2026-05-01", "2026-05-03"], "a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "score": [1, 0.0]}
     rated, coming = jr.rate(jr.elo(), jr.read(table)), {"a": ["Ada"], "b": ["Bo"]}
-    with pytest.warns(UserWarning, match="^took the end of the history, 2026-05-03, for the time .* --at") as notes:
+    with pytest.warns(UserWarning, match="^took the end of the history, 2026-05-03, for the time .* time=") as notes:
         forecast = jr.forecasts.predict_fixtures(rated, coming)
     assert notes[0].filename == __file__ and str(forecast["time"][0]) == "2026-05-03"
     jr.forecasts.predict_fixtures(rated, coming, time="2026-06-01")
@@ -156,7 +156,7 @@ def test_fixtures_without_seasons_are_of_the_last_one_in_a_note():
     data = jr.read(table | {"season": [2024, 2025]}, season="season")
     rated = jr.rate(jr.elo(seasons=tuple(data.seasons.values()), season_keep=0.5), data)
     coming = {"a": ["Ada"], "b": ["Bo"], "date": ["2026-09-01"]}
-    with pytest.warns(UserWarning, match="^took the last season of the history, 2025, for that of all .* --season"):
+    with pytest.warns(UserWarning, match="^took the last season of the history, 2025, for that of all .* season="):
         same = jr.forecasts.predict_fixtures(rated, coming)
     new = jr.forecasts.predict_fixtures(rated, coming | {"season": [2026]}, season="season")
     assert 0.5 < new["expected"][0] < same["expected"][0]

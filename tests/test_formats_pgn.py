@@ -110,7 +110,7 @@ def test_compressed_pgn(tmp_path, ending):
         ({"UTCDate": "2024.02.03", "UTCTime": "25:00:00"}, "'25:00:00' is not a time of PGN"),
         ({"Date": "????.??.??"}, "no date, but other games have one"),
         ({"Date": None}, "no date, but other games have one"),
-        ({"Date": "2023.12.31"}, "time 2023-12-31.* is earlier than 2024-01-01.* in the row before; .*the option sort"),
+        ({"Date": "2023.12.31"}, "time 2023-12-31.* is earlier than 2024-01-01.* in the row before; .*sort=True"),
     ],
 )
 def test_bad_pgn(folder, monkeypatch, chunk, tags, message):

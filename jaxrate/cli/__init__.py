@@ -56,7 +56,6 @@ import click
 from jaxrate.cli.compilation_cache import CACHE_VARIABLE, enable_compilation_cache
 from jaxrate.cli.escaped_terminal_output import print_escaped, print_message
 from jaxrate.cli.help_pages import HELP_STYLE, LazyGroup
-from jaxrate.cli.option_names import name_options
 
 SUMMARIES = {
     "rate": "Rate players from a file of results.",
@@ -125,7 +124,6 @@ def main() -> None:
         message = _format_click_error(error) if isinstance(error, click.ClickException) else str(error)
         if isinstance(error, FileNotFoundError) and error.filename:
             message = f"{error.filename}: no such file"
-        message = name_options(message)
         if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
             message = "not enough memory; `jaxrate plan FILE` estimates what a file needs"
         elif isinstance(error, RuntimeError) and "backend" in message and "JAX_PLATFORMS" in os.environ:

@@ -11,6 +11,8 @@ import click
 from rich_click import RichCommand, RichGroup
 from rich_click.rich_panel import RichCommandPanel, RichOptionPanel
 
+from jaxrate.cli.option_names import name_options
+
 HELP_STYLE = {
     "theme": "default-slim",  # without boxes: a pipe gets the same text
     "max_width": 110,
@@ -90,6 +92,13 @@ class HelpCommand(RichCommand):
         super().__init__(*args, **settings)
         self.examples = examples
         self.panels = _option_panels(self.params, groups or {})
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; errors of the library name its options."""
+        try:
+            return super().invoke(ctx)
+        except ValueError as error:
+            raise ValueError(name_options(str(error), self)) from error
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""

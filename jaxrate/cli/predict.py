@@ -85,10 +85,7 @@ def predict(
         raise ValueError("--at is for fixtures without times, and --time names their column; leave one out")
     options = {"time": when} | options
     with report.stage(f"predicting {Path(file).name}"), warnings_as_notes(report):
-        try:
-            predictions = jr.forecasts.predict_fixtures(rated, file, newcomers=newcomers, **options)
-        except ValueError as error:
-            raise ValueError(str(error).replace("newcomers=True takes", "--newcomers takes")) from None
+        predictions = jr.forecasts.predict_fixtures(rated, file, newcomers=newcomers, **options)
     player_sets = [set(predictions[name].tolist()) for name in ("a", "b", "player") if name in predictions]
     new = sorted(set().union(*player_sets) - set(rated.players.tolist()), key=str)
     if new:

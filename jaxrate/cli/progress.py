@@ -139,8 +139,11 @@ def warnings_as_notes(report: ProgressReport) -> Iterator[None]:
     """Warnings are written as notes, each once: those about columns that were recognised are hints."""
     from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 
+    context = click.get_current_context(silent=True)
+    command = None if context is None else context.command
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
     for text, category in {str(warning.message): warning.category for warning in caught}.items():
-        (report.note if issubclass(category, ColumnsRecognisedWarning) else report.warn)(name_options(text))
+        (report.note if issubclass(category, ColumnsRecognisedWarning) else report.warn)(name_options(text, command))

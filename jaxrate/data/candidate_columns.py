@@ -88,8 +88,7 @@ def missing_score_message(table: TableSource, known: Sequence[Any]) -> str:
     numeric = [name for name in others if is_numeric_column(name, to_column(name, loaded[name]))]
     if len(numeric) == 2:
         x, y = numeric
-        hint = f"; if {x} and {y} are the points of both, name them as margin=[{x!r}, {y!r}], or --margin {x} {y} "
-        hint += "on the command line"
+        hint = f"; if {x} and {y} are the points of both, name them as margin=[{x!r}, {y!r}]"
     else:
         hint = did_you_mean_suffix("score", others) if len(numeric) < 2 else ""
         hint = hint or "; name that of the results as score, or those of the points of both as margin"

@@ -303,7 +303,7 @@ def time_column_to_days_and_clock(
 def check_row_time_order(column: Column, days: HostArray) -> None:
     def say(row: int) -> str:
         previous, current = column.slice(row - 1, 2).cast("string").to_pylist()
-        return f"time {current} is earlier than {previous} in the row before; sort the rows, or use the option sort"
+        return f"time {current} is earlier than {previous} in the row before; sort the rows; sort=True does"
 
     fail_where(np.concatenate([[False], days[1:] < days[:-1]]), say)
 

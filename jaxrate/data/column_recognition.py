@@ -259,10 +259,7 @@ def player_columns(column_by_spelling: dict[str, str], upcoming: bool) -> tuple[
     if len(matches) > 1:
         candidates = ", or ".join(f"{x} and {y}" for _, (x, y) in matches)
         a, b = matches[0][1]
-        raise ValueError(
-            f"the players could be {candidates}; say which by the options a and b, as a={a!r}, "
-            f"b={b!r}, or --a and --b on the command line"
-        )
+        raise ValueError(f"the players could be {candidates}; say which, as a={a!r}, b={b!r}")
     return matches[0] if matches else None
 
 

@@ -78,7 +78,7 @@ def _build_events(
     else:
         fields = read_participant_fields(roles, columns, *names[:3])
     if sort and fields.clock is None:
-        raise ValueError(f"the option sort needs times, but column {roles.time!r} has no value")
+        raise ValueError(f"sort=True needs times, but column {roles.time!r} has no value")
     with map_row_errors(row):
         order = match_row_order(roles, columns, fields, in_order) if of_matches else contest_row_order(fields, in_order)
     fields, row = fields._replace(values=_reorder_values(fields.values, order)), row[order]

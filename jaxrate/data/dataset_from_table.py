@@ -153,7 +153,7 @@ def read(
             roles = set_line_up_columns(roles, line_ups, table.names)
         roles = roles._replace(time=None) if recognition.timeless else roles
         if sort and roles.time is None:
-            raise ValueError("the option sort needs a column of time")
+            raise ValueError("sort=True needs a column of time")
         if (mixtures or categories is not None) and not roles.category:
             raise ValueError("mixtures and categories need category, the columns that they are in")
         if seasons and not roles.season:
@@ -258,7 +258,7 @@ def _select_played_or_upcoming_rows(
     if upcoming and not split.played.any():
         return loaded, rows
     if not keep.any():
-        hint = "" if upcoming else "; matches to come are read with upcoming=True, and predicted by `jaxrate predict`"
+        hint = "" if upcoming else "; `jaxrate predict` takes matches to come; upcoming=True reads them"
         raise ValueError(f"no row {'without a result is to come' if upcoming else 'has a result'}{hint}")
     return filter_column_rows(loaded, keep), rows[keep]
 

@@ -181,8 +181,7 @@ def _parse_day_or_month_first_dates(
             example = _first_text_where(column, first > 0)
             raise ValueError(
                 f"column {name!r} has dates as {example}, in none of which the day is above "
-                '12: say which is first, by dates="day-first" or "month-first", or --dates day-first or month-first on '
-                "the command line"
+                '12; say which is first, by dates="day-first" or dates="month-first"'
             )
         dates = DAY_FIRST if day_first.any() else MONTH_FIRST
     day, month = (first, second) if dates == DAY_FIRST else (second, first)

@@ -9,17 +9,17 @@ def doubtful_roles_hint(recognised: RecognisedColumnRoles) -> str:
     """What is doubtful about the roles that arguments give to columns, and what to say instead; or nothing."""
     a, b, score = (recognised.arguments[role] for role in ("a", "b", "score"))
     if recognised.has_rank_as_score:
-        hint = f"say rank={score!r}, or --rank {score} on the command line"
+        hint = f"say rank={score!r}"
         return f"{score} looks like a rank, of which lower is better, but of a score higher is better; {hint}"
     if (team := recognised.unused_team) is not None and _do_teams_share_ranks(recognised):
-        hint = f"say team={team!r}, or --team {team} on the command line"
+        hint = f"say team={team!r}"
         return f"the column {team} is not used; if those of a team share a rank, {hint}"
     if (neutral := recognised.unused_neutral) is not None:
-        hint = f"say side='a' and neutral={neutral!r}, or --side a --neutral {neutral} on the command line"
+        hint = f"say side='a', neutral={neutral!r}"
         return f"the column {neutral} is not used, as nobody has the home advantage; if {a or 'a'} is at home, {hint}"
     if not recognised.has_unused_home:
         return ""
-    hint = "if the first has it, say side='a', or --side a on the command line"
+    hint = "if the first has it, say side='a'"
     return f"{a} and {b} look like home and away, but nobody has the home advantage; {hint}"
 
 

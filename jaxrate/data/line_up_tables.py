@@ -107,7 +107,7 @@ def _check_numbers_without_gap(role: str, columns: Mapping[int, str], template: 
         names = [columns[number] for number in numbers]
         raise ValueError(
             f"there are columns {join_names(names)} for the team of {role}, and no {template.format(missing)}; add it, "
-            f"or name the columns of both teams, as {role}={names!r}, or --{role} {','.join(names)}"
+            f"or name the columns of both teams, as {role}={names!r}"
         )
 
 
@@ -144,7 +144,7 @@ def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tupl
         shares = [separated_share(columns[name]) for name in layout.players]
         if not layout.num_first and min(shares) >= MIN_READABLE_SHARE and len(columns[layout.players[0]]) > 1:
             a, b = layout.players
-            hint = f"say a=[{a!r}] and b=[{b!r}], or --a '{a},' --b '{b},' on the command line"
+            hint = f"say a=[{a!r}], b=[{b!r}]"
             return roles, columns, f"each of {a} and {b} for one name (if semicolons divide players, {hint})"
         if not layout.num_first:
             return roles, columns, ""

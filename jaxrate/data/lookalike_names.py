@@ -100,7 +100,7 @@ def warn_lookalike_names(subject: str, names: HostArray | None, num_known: int, 
     if not groups:
         return
     text = _describe_groups(subject, groups, "blanks, letter case or Unicode form")
-    advice = "join them with the option normalise_names, or --normalise-names on the command line"
+    advice = "normalise_names=True joins them"
     warnings.warn(f"{text}; {advice}", UserWarning, stacklevel=stacklevel)
 
 

@@ -44,9 +44,7 @@ SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visito
 NUMBER_PATTERN = r"\d+(?:\.\d+)?|½|1/2"
 DASH = "[-:\u2013]"  # or a long one
 SCORELINE_PATTERN = rf"^(?P<one>{NUMBER_PATTERN})\s*{DASH}\s*(?P<two>{NUMBER_PATTERN})\s*(?:\(.*\))?$"
-SIGNED_NOTE = (
-    "as 1, 0 and -1 for win, draw and loss (if -1 says that there is no result, name it by the option na_values)"
-)
+SIGNED_NOTE = "as 1, 0 and -1 for win, draw and loss ; if -1 says that there is no result, say na_values=['-1']"
 MIN_READABLE_SHARE = 0.5  # of the rows, for a column to be one of results, whose other rows are mistakes
 
 
@@ -173,12 +171,11 @@ def result_column_to_scores(name: str, column: Column, first: Column, second: Co
     results = None if _are_numbers_in_unit_interval(column) else parse_results(name, column, first, second)
     if results is None or results.plain:
         return column, None
-    hint = "if it means that there is none, name it by the option na_values"
     fail_where(
         ~results.readable,
         lambda row: (
             f"column {name!r} is {format_value_for_error(_cell_value(column, row))}, no result as the others "
-            f"are; {hint}"
+            f"are; if it means that there is none, say na_values=[{str(_cell_value(column, row))!r}]"
         ),
     )
     scores = import_pyarrow().array(results.score, mask=np.isnan(results.score))

@@ -276,13 +276,10 @@ def constant_side(names: Sequence[str], layout: TableLayout, side: str | None) -
         )
     if side in layout.players and not literal:
         hint = "a" if side == layout.players[0] else "b"
-        raise ValueError(
-            f"side={side!r} names players; where {side!r} has the side in all matches, say side={hint!r}, or "
-            f"--side {hint} on the command line"
-        )
+        raise ValueError(f"side={side!r} names players; where {side!r} has the side in all matches, say side={hint!r}")
     if side is not None and not literal and side not in names:
         hint = did_you_mean_suffix(side, names) or (
-            "; where the first player has the side in all matches, say side='a', or --side a on the command line"
+            "; where the first player has the side in all matches, say side='a'"
         )
-        raise ValueError(f"no column {side!r}{hint} (there are: {', '.join(map(str, names))})")
+        raise ValueError(f"no column {side!r} (there are: {', '.join(map(str, names))}){hint}")
     return (1.0 if side == "a" else -1.0) if literal else None

@@ -286,5 +286,5 @@ def check_columns_exist_and_unique(names: Sequence[str], used: Sequence[str]) ->
             hint = did_you_mean_suffix(name, names)
             if name in ("a", "b") and not hint:
                 hint = "; name the players' columns, a and b or winner and loser, or those of contests, "
-                hint += "as by a='home', or --a home on the command line"
+                hint += "as by a='home'"
             raise ValueError(f"no column {name!r}{hint} (there are: {', '.join(map(str, names))})")

@@ -62,7 +62,7 @@ def check_points_not_negative(points: Sequence[str], columns: dict[str, Column])
             values < 0,
             lambda row: (
                 f"column {name!r} is {values[row]:g}, and points are not negative; correct it, or name both "  # noqa: B023
-                f"columns as the margin, which may be: margin={list(points)!r}, or --margin {' '.join(points)}"
+                f"columns as the margin, which may be: margin={list(points)!r}"
             ),
         )
 

@@ -228,7 +228,7 @@ def check_matches(matches: Matches) -> Matches:
         (score < 0) | (score > 1),
         lambda row: (
             f"score {score[row]} is outside [0, 1]; rescale it, or make it win, draw, loss; "
-            "goals or points of both sides are the margin of jr.read, and --margin on the command line"
+            "goals or points of both sides are the margin, as margin=['goals_a', 'goals_b']"
         ),
     )
     time = np.zeros(n) if time is None else as_event_times(time, n)

@@ -106,7 +106,7 @@ def resolve_free_names(system: RatingSystem, free: Sequence[str] | None) -> tupl
             several = isinstance(name, str) and name.replace(",", " ").split()
             hint = did_you_mean_suffix(name, fields)
             if several and len(several) > 1:
-                hint = f"; name several as free={several}, or --free {' '.join(several)} on the command line"
+                hint = f"; name several as free={several}"
             raise ValueError(f"{system.name} has no parameter {name!r}{hint} (it can fit {fittable})")
         if reason := _unfittable_reason(system, name):
             raise ValueError(f"{system.name}: {name} {reason}")

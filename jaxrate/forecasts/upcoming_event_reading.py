@@ -101,18 +101,18 @@ def read_upcoming_events(
     if rated.seasons and not data.seasons and is_table(source):
         latest = max(rated.seasons.items(), key=lambda season: season[1])[0]
         text = f"took the last season of the history, {latest}, for that of all matches, as no column says theirs"
-        warnings.warn(f"{text}; season, or --season, names one", ColumnsRecognisedWarning, stacklevel=4)
+        warnings.warn(f"{text}; season='season' names one", ColumnsRecognisedWarning, stacklevel=4)
     if data.clock is None:
         if time is not None and rated.clock == "dates":
             check_clock(rated.clock, time)
         if time is None and rated.clock == "dates" and rated.last is not None and not is_list_of_name_tuples(source):
             end = f"took the end of the history, {format_time(rated.last, rated.clock)}, for the time of all matches"
-            text = f"{end}, as they have none of their own; the option time, or --at on the command line, sets another"
+            text = f"{end}, as they have none of their own; time='2026-05-31' sets another"
             warnings.warn(text, ColumnsRecognisedWarning, stacklevel=4)
         query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
         data = _set_all_times(data, (rated.last or 0.0) if query_time is None else query_time)
     elif time is not None:
-        raise ValueError("time is for fixtures without times, and these have them; leave it out")
+        raise ValueError("the fixtures have times, so that none can be given for them all")
     else:
         _check_after_history(rated, data)
     if any(windows.values()) and rated.contests is None:
@@ -308,8 +308,8 @@ def read_results_beside_fixtures(
         first = data.matches.time.min()
         if coming.matches.time.max() - first > MAX_SEASON_DAYS:
             raise ValueError(
-                f"{source.title}the results since {format_time(first, 'dates')} are of more than a season; name a file "
-                "of those of this season by the option results, or the column of seasons by the option season"
+                f"{source.title}the results since {format_time(first, 'dates')} are of more than a season; "
+                "results='results.csv' names those of this season alone; season='season' tells seasons apart"
             )
     past = _to_played_results(rated, data, newcomers, needs_goals)
     if name is not None:
@@ -317,7 +317,7 @@ def read_results_beside_fixtures(
         is_of_season = np.isin(seasons[data.rows], seasons[coming.rows])
         past = PlayedResults(*(None if x is None else x[is_of_season] for x in past))
     text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
-    warnings.warn(f"{text}; the option results names others", ColumnsRecognisedWarning, stacklevel=4)
+    warnings.warn(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning, stacklevel=4)
     return past
 
 

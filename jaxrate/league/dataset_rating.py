@@ -135,7 +135,7 @@ def log_side_mismatch(system: RatingSystem, sided: bool) -> None:
     if sided and points == 0.0:
         text = "though the data say who has the side; give it points or fit it"
     elif not sided and points:
-        text = "though the data do not say who has the side; name its column by the option side"
+        text = "though the data do not say who has the side; name its column, as side='home'"
     else:
         return
     logging.getLogger("jaxrate").warning("%s is rated with side_advantage=%g, %s", system.name, points, text)

@@ -81,8 +81,8 @@ def warn_doubtful_continuation(system: RatingSystem, data: Dataset, onto: Rated,
     if not isinstance(data.events, Matches):
         return
     if uses_side(system) and not has_sides(data):
-        text = f"{system.name} counts the side, and the new matches do not say who has it, so nobody does; name its "
-        warnings.warn(f"{text}column by the option side", UserWarning, stacklevel=stacklevel)
+        text = f"{system.name} counts the side, and the new matches do not say who has it, so nobody does; name "
+        warnings.warn(f"{text}its column, as side='home'", UserWarning, stacklevel=stacklevel)
     if onto.last is None or data.clock is None:
         return
     at_end = np.flatnonzero(np.asarray(data.events.time) == onto.last)

@@ -154,7 +154,7 @@ def check_categories(categories: int, events: Matches | Ragged) -> None:
         if categories > 1:
             raise ValueError(
                 "category_glicko needs the categories of both players of every match: category=... of `matches` or "
-                "`read`, --category on the command line, or a single one by categories=1"
+                "`read`, or a single one by categories=1; name its column, as category='surface'"
             )
         return
     have = f"category_glicko has {categories} of them; make it with categories=..."

@@ -126,17 +126,17 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
         check_contests_fit(model, events, flat)
         return
     context: Context = flat.context
-    wanted = dict.fromkeys(model.covariates, ("covariates", "--covariates"))
+    wanted = dict.fromkeys(model.covariates, "covariates")
     has_margin = model.learns_margin or model.outcome == "goals"
-    wanted |= dict.fromkeys(model.margin if has_margin else (), ("margin", "--margin"))
-    wanted |= dict.fromkeys(model.statistics, ("statistics", "--statistics"))
+    wanted |= dict.fromkeys(model.margin if has_margin else (), "margin")
+    wanted |= dict.fromkeys(model.statistics, "statistics")
     further = (*model.expected_goals, *model.kinds, *filter(None, [model.league_season]))
-    wanted |= dict.fromkeys((x for x in further if x != SIDES), ("columns", "--columns"))
-    for name, (argument, option) in wanted.items():
+    wanted |= dict.fromkeys((x for x in further if x != SIDES), "columns")
+    for name, argument in wanted.items():
         columns: dict[str, Any] = context.columns or {}
         if name not in columns:
-            where = f"{argument}=... of `read`, {option}, or columns=... of `matches`"
-            raise ValueError(f"skills needs the column {name!r} of the matches: {where}")
+            where = f"columns=... of `matches`, or {argument}={name!r}"
+            raise ValueError(f"skills needs the column {name!r} of the matches; it is {where}")
         if name not in (*model.statistics, *model.expected_goals):
             value = np.asarray(columns[name])
             fail_where(np.isnan(value), partial(_missing_number_message, name))
@@ -144,7 +144,7 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
         check_goals(model, flat)
     check_player_kinds(model, events)
     if model.own_side and context.side is None:
-        raise ValueError("skills with own_side needs the sides of the matches: side=... of `matches` or `read`, --side")
+        raise ValueError("skills with own_side needs the sides of the matches, side=... of `matches`; say side='home'")
     check_categories_fit(model, context.category, 2, "matches")
 
 
