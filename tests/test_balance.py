@@ -11,12 +11,12 @@ from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
 NAMES = np.array([f"player {i:02}" for i in range(40)], object)
+LEAGUE = jr.data.simulate.league(40, 600, seed=4, draws=0.2).matches, NAMES, np.arange(600)
 
 
 @pytest.fixture(scope="module")
 def rated():
-    league = jr.data.simulate.league(40, 600, seed=4, draws=0.2).matches
-    return jr.rate(jr.elo(), jr.data.Dataset(league, NAMES, np.arange(600)))
+    return jr.rate(jr.elo(), jr.data.Dataset(*LEAGUE))
 
 
 @pytest.mark.parametrize(("n", "teams"), [(8, 2), (6, 3), (4, 4)])
@@ -33,6 +33,32 @@ def test_no_teams_are_closer(rated, n, teams):
     np.testing.assert_allclose(found.strength, [sum(mean[x] for x in team) for team in found.teams], rtol=1e-6)
     assert found.strength[0] - found.strength[-1] <= least + np.std([mean[x] for x in pool]) / 150
     assert "none are fairer" in str(found) and found.share is None
+
+
+@pytest.mark.parametrize(
+    ("system", "strength"),
+    [
+        (jr.elo(), np.mean),
+        (jr.trueskill(initial_rating=25.0), np.sum),
+        (jr.skills(team_performance="mean"), np.mean),
+        (jr.skills(size_advantage=80.0), lambda x: np.sum(np.array(x) - 1500.0) + 80.0 * np.log(len(x))),
+    ],
+)
+@pytest.mark.parametrize(("n", "teams"), [(7, 2), (7, 3)])
+def test_sizes_differ_by_one_at_most(rated, system, strength, n, teams, x64):
+    history = rated if system == jr.elo() else jr.rate(system, jr.data.Dataset(*LEAGUE))
+    pool = list(NAMES[3 : 3 + n])
+    found = jr.forecasts.balance_teams(history, pool, teams=teams, time_limit=20)
+    mean = dict(zip(NAMES, np.asarray(jr.ratings(history).mean, float), strict=True))
+    strengths = [
+        [strength([mean[x] for x in order[i::teams]]) for i in range(teams)] for order in itertools.permutations(pool)
+    ]
+    least = min(max(x) - min(x) for x in strengths)
+    sizes = [len(team) for team in found.teams]
+    assert found.optimal and sorted(x for team in found.teams for x in team) == pool and max(sizes) - min(sizes) == 1
+    np.testing.assert_allclose(found.strength, [strength([mean[x] for x in team]) for team in found.teams], rtol=1e-5)
+    assert found.strength[0] - found.strength[-1] <= least + np.std([mean[x] for x in pool]) / 150
+    assert (found.share is None) == (system == jr.elo())
 
 
 def test_teams_of_a_system_that_knows_them():
@@ -82,8 +108,8 @@ def test_neighbours_are_paired_if_nothing_better_is_found_in_time(rated, n, monk
             rest = [i for i in range(n) if i != out]
             sums.append(sum(cost[rest[i], rest[i + 1]] for i in range(0, n - 1, 2)))
         assert abs(found.matches["expected"] - 0.5).sum() == pytest.approx(min(sums), abs=1e-5)
-    teams = jr.forecasts.balance_teams(rated, NAMES[:6], teams=3)
-    assert not teams.optimal and {len(x) for x in teams.teams} == {2}
+    teams = jr.forecasts.balance_teams(rated, NAMES[:n], teams=3)
+    assert not teams.optimal and sorted(len(x) for x in teams.teams) == ([2, 2, 2] if n == 6 else [2, 2, 3])
 
 
 def test_pairings_by_quality(rated):
@@ -100,7 +126,7 @@ def test_pairings_by_quality(rated):
 
 def test_what_cannot_be_balanced(rated):
     for call, message in (
-        (lambda: jr.forecasts.balance_teams(rated, NAMES[:5]), "5 players cannot be divided into 2 teams"),
+        (lambda: jr.forecasts.balance_teams(rated, NAMES[:1]), "1 players cannot be divided into 2 teams"),
         (lambda: jr.forecasts.balance_teams(rated, NAMES[:4], teams=1), "4 players cannot be divided into 1 teams"),
         (lambda: jr.forecasts.balance_teams(rated, ["player 01", "player 01"]), "somebody is in the pool twice"),
         (lambda: jr.forecasts.balance_teams(rated, NAMES[:4], time_limit=0), "time_limit must be above 0"),

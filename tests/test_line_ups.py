@@ -105,6 +105,21 @@ def test_one_margin_is_that_of_the_winner():
     assert found.tolist() == [2, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 3, 3]
 
 
+def test_a_match_of_weight_w_says_w_times_as_much():
+    table = wide_table()
+    weight = [0.25, 1.0, 4.0, 1.0]
+    data = jr.read(table | {"importance": weight}, weight="importance")
+    np.testing.assert_allclose(data.rounds.events.noise, np.power(weight, -0.5))
+    learnt = [
+        abs(
+            jr.rate(jr.weng_lin(), jr.read(table | {"importance": [weight] * 4}, weight="importance")).state.rating
+            - 25.0
+        )
+        for weight in (0.5, 1.0, 2.0)
+    ]
+    assert (np.diff(np.max(learnt, axis=1)) > 0.1).all()
+
+
 def test_results_in_words_and_matches_to_come():
     table = list_table() | {"score": ["W", "D", "L", None]}
     with pytest.warns(UserWarning, match="1 of 4 rows has no result and is left out: 1 is to come"):
@@ -150,7 +165,7 @@ def test_rows_are_named():
         ),
         ({"rest": 9, "form": 9}, "line-ups take no rest and no form, and neither do other contests; leave them out"),
         ({"covariates": "goals"}, "line-ups take no covariates: they are each player's own, in a table with a row for"),
-        ({"weight": "goals"}, "line-ups take no weight: it is the share of the contest that each player played"),
+        ({"weight": "goals"}, "row 2 (counting from 0): column 'goals' is 0, and weights are above 0"),
         ({"category": ["mode", "date"]}, "the category of line-ups is one column"),
         ({"a": ["a1", "a9"], "b": ["b1"]}, "no column 'a9' (there are: a1, a2"),
         ({"a": ["a1", "b1"], "b": "b1"}, "the line-ups name a column twice: a1, b1, b1"),

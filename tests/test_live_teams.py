@@ -85,3 +85,13 @@ def test_corrections_and_errors():
     ):
         with refused(message):
             live.update_round(teams, time=99.0, **given)
+
+
+def test_a_list_of_lists_has_a_value_for_each_member():
+    flat, nested = jr.live.start_history(jr.trueskill()), jr.live.start_history(jr.trueskill())
+    teams = [["Ada", "Bo", "Cy"], ["Di", "Eve"]]
+    flat.update_round(teams, weight=[0.5, 0.5, 1.0, 1.0, 0.75])
+    nested.update_round(teams, weight=[[0.5, 0.5, 1.0], [1.0, 0.75]])
+    assert flat.to_json() == nested.to_json()
+    with refused("weight"):
+        nested.update_round(teams, weight=[[0.5, 0.5], [1.0, 0.75]])

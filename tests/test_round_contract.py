@@ -124,7 +124,7 @@ NOISY = jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2], noise=[2.0] * 3)
 
 @pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if "noise" not in system.features])
 def test_the_noise_of_a_contest_is_refused_by_systems_that_know_none(name):
-    message = f"{SYSTEMS[name].name} knows no noise of contests; rate them by elo_mmr or elo_mmx, or leave out `noise`"
+    message = f"{SYSTEMS[name].name} knows no noise of contests; rate them by skills or elo_mmr or "
     with pytest.raises(ValueError, match=message):
         jr.run(SYSTEMS[name], NOISY)
     with pytest.raises(ValueError, match=message):
@@ -137,6 +137,31 @@ def test_noise_is_a_factor_of_beta_alone():
     twice, usual = jr.run(rate(beta=400.0), plain), jr.run(rate(beta=200.0), NOISY)
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5), usual, twice)
     assert usual.state.rating[0] > 1505.0
+
+
+@pytest.mark.parametrize(
+    ("factory", "beta", "more"),
+    [
+        (jr.trueskill, "beta", {}),
+        (partial(jr.weng_lin, "plackett_luce"), "beta", {}),
+        (partial(jr.weng_lin, "thurstone_mosteller_full"), "beta", {}),
+        (jr.skills, "noise", {"draw_margin": 30.0}),
+    ],
+)
+def test_the_noise_of_a_contest_of_teams_is_a_factor_of_that_of_performances(factory, beta, more, x64):
+    contest, team = [0] * 6 + [1] * 4, [0, 0, 1, 1, 2, 2, 0, 0, 1, 1]
+    rounds = partial(jr.rounds, contest, [0, 1, 2, 3, 4, 5, 0, 2, 1, 3], [0, 0, 1, 1, 1, 1, 1, 1, 0, 0], team=team)
+    usual = getattr(factory(**more).params, beta)
+    twice, noisy = factory(**more, **{beta: 2.0 * usual}), factory(**more)
+    one = jr.run(twice, rounds())
+    two = jr.run(noisy, rounds(noise=[2.0] * 10))
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-12 if x64 else 1e-5), one, two)
+    if factory is jr.skills:
+        past, noisy_past = (
+            jr.smooth(twice, rounds()),
+            jr.smooth(noisy, rounds(noise=[2.0] * 10)),
+        )
+        np.testing.assert_allclose(past.evidence, noisy_past.evidence, rtol=1e-12 if x64 else 1e-5)
 
 
 # Matches of two

@@ -11,6 +11,7 @@ import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy
 
 import jaxrate as jr
 from jaxrate.events import Rounds
@@ -164,6 +165,29 @@ def test_matches_equal_rounds_of_two(model):
         np.testing.assert_allclose(x, y, rtol=1e-11)
     np.testing.assert_allclose(other.prediction[::2], one.prediction, rtol=1e-11)
     np.testing.assert_allclose(other.prediction[1::2], 1.0 - np.asarray(one.prediction), rtol=1e-11)
+
+
+@EACH
+def test_the_chance_to_win_among_teams(model, x64):
+    """By Luce's choice axiom of c^2 = 2 (mean variance), or an integral over the performance of each team."""
+    system = jr.forecasts.add_outcomes(jr.weng_lin(model))
+    state = jr.run(system, jr.rounds([0] * 4, [0, 1, 2, 3], [0, 1, 2, 3])).state
+    player, team = [0, 1, 2, 3, 4, 5], [0, 0, 1, 1, 2, 2]
+    found = jr.predict(system, state, jr.rounds([0] * 6, player, team, team=team), num_players=6)
+    mean = np.append(state.rating, [25.0] * 2).astype(float).reshape(3, 2).sum(1)
+    variance = np.append(state.variance, [625.0 / 9.0] * 2).astype(float).reshape(3, 2).sum(1) + (25.0 / 6.0) ** 2
+    if model.startswith("thurstone"):
+        deviation, margin = np.sqrt(variance) * (2.0 if model.endswith("part") else 1.0), 0.1
+        at = mean[:, None] + deviation[:, None] * np.linspace(-9.0, 9.0, 20_001)
+        density = scipy.stats.norm.pdf(np.linspace(-9.0, 9.0, 20_001)) * 18.0 / 20_000
+        behind = scipy.stats.norm.cdf((at[:, None] - mean[:, None] - margin) / deviation[:, None])  # [T, others, x]
+        win = [(density * np.delete(behind[i], i, axis=0).prod(0)).sum() for i in range(3)]
+    else:
+        win = scipy.special.softmax(mean / np.sqrt(2.0 * variance.mean()))
+    np.testing.assert_allclose(found.win[::2], win, rtol=2e-6 if x64 else 2e-5)
+    np.testing.assert_allclose(found.draw, 1.0 - sum(win), atol=3e-6)
+    np.testing.assert_array_equal(found.win[::2], found.win[1::2])
+    assert np.all((found.quality > 0) & (found.quality < 1)) and found.rank[::2].sum() == pytest.approx(6.0, rel=1e-5)
 
 
 def test_the_side_shifts_the_ratings_and_scores_are_wins_draws_and_losses():

@@ -128,7 +128,7 @@ COLUMN_ROLES = {
     ),
     "neutral": ColumnRole("column: true (or 1) on neutral ground", takers=("rate_files", "arena")),
     "weight": ColumnRole(
-        "column of weights: a match of weight 2 counts twice; in contests also partial play",
+        "column of weights: a match of weight 2 counts twice; in contests with a row for each player also partial play",
         "Above 0.",
         history="both",
         takers=("rate_files", "formats", "arena"),

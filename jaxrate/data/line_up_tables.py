@@ -39,7 +39,6 @@ OWN_ADVICE = "they are each player's own, in a table with a row for each"
 UNSUPPORTED_ROLES = {  # and what to do instead; nothing: no contest takes them
     "side": HOME_ADVICE,
     "neutral": HOME_ADVICE,
-    "weight": "it is the share of the contest that each player played, in a table with a row for each",
     "statistics": OWN_ADVICE,
     "covariates": OWN_ADVICE,
     "season": "give the times at which they begin to the system, as skills(seasons=...)",
@@ -244,6 +243,9 @@ def read_line_up_fields(
     place = np.sign(0.5 - score)  # of the first, -1 if they won; the second has the other
     values: dict[str, Any] = {"contest": row, "player": player[:, 0], "team": second.astype(int)}
     values["rank"] = np.where(second, -place[row], place[row])
+    if (weight := arguments.get("weight")) is not None:
+        fail_where(weight <= 0, lambda row: f"column {roles.weight!r} is {weight[row]:g}, and weights are above 0")
+        values["noise"] = weight[row] ** -0.5
     labels = None
     if roles.category:
         category, labels = category_ids_or_shares(roles.category[:1], columns, categories, mixtures)

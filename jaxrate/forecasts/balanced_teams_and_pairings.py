@@ -1,7 +1,7 @@
 """Balanced teams and fair pairings from a pool, exactly, by HiGHS (Huangfu and Hall 2018) in SciPy's `milp`.
 
-Teams: player p is in team t or not, x[p, t] in {0, 1}; each player is in one team, all teams have the same size, and
-the strongest and the weakest team, by the sum of their members' ratings, are as near as can be.
+Teams: player p is in team t or not, x[p, t] in {0, 1}; each player is in one team, sizes differ by one at most, and the
+strongest and the weakest team are as near as can be.
 
 Pairs: players i and j meet or not, x[i, j] in {0, 1}; each player has at most one match, as many as can be have one,
 and the sum of the costs of all pairs is least.
@@ -24,6 +24,7 @@ from jaxrate.league.prediction_columns import contest_prediction_columns
 from jaxrate.league.rated_history import Rated, find_player_id
 from jaxrate.league.ratings_at_times import category_ratings, ratings
 from jaxrate.replay.event_prediction import predict
+from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
 
 EXACT_POOL_LIMIT = 64  # players up to which all pairs are considered
@@ -32,10 +33,10 @@ EQUALITY_DIVISOR = 200.0  # teams are equal if they differ by less than the pool
 
 
 class BalancedTeams(NamedTuple):
-    """Teams of equal size. `print` lists them."""
+    """Teams whose sizes differ by one player at most. `print` lists them."""
 
     teams: list[list[Any]]  # names, the strongest team first
-    strength: HostArray  # [teams] sums of ratings
+    strength: HostArray  # [teams] sums of ratings, or what the system expects of teams whose sizes differ
     share: HostArray | None  # [teams] expected share of the other teams to be beaten; None without contests
     optimal: bool  # whether no teams are closer; False if the time ran out
 
@@ -99,64 +100,81 @@ def _optimality_note(optimal: bool) -> str:
 def balance_teams(
     rated: Rated, players: Sequence[Any], *, teams: int = 2, category: Any = None, time_limit: float = 2.0
 ) -> BalancedTeams:
-    """Teams of equal size and of nearly equal strength, the sum of their members' ratings.
+    """Teams of nearly equal strength, whose sizes differ by one player at most.
 
         print(jr.forecasts.balance_teams(rated, ["Ada", "Bo", "Cy", "Di"]))
 
-    Two teams of equal sums have the same chance, and no other split has a better match quality in TrueSkill. Sums that
-    differ by less than 1/200 of the standard deviation of the pool's ratings count as equal.
+    The strength of a team is the sum of its members' ratings. Two teams of equal sums have the same chance, and no
+    other split has a better match quality in TrueSkill. If sizes differ, strength is what the system expects of a team:
+    the sum, or the mean if `team_performance` is "mean", and with a `size_advantage` what it says of sizes. Systems
+    that rate no teams compare means. Strengths that differ by less than 1/200 of the standard deviation of the pool's
+    ratings count as equal.
 
     Args:
       rated: the history, as from `rate` or `load`.
-      players: the pool, by name or id: a multiple of the number of teams.
+      players: the pool, by name or id, one for each team at least.
       teams: the number of teams.
       category: what everybody will meet, as the mode; of a history that has categories. None: ratings are those of
         neutral ground.
       time_limit: seconds to search; then the best teams so far are taken.
 
     Raises:
-      ValueError: for players or a category that are unknown, players named twice, a pool that cannot be divided, fewer
-        than two teams, or a time limit that is not above 0.
+      ValueError: for players or a category that are unknown, players named twice, fewer than two teams, more teams than
+        players, or a time limit that is not above 0.
     """
     ids = _check_pool_players(rated, players, time_limit)
     n = len(ids)
-    if teams < 2 or n < teams or n % teams:
-        raise ValueError(f"{n} players cannot be divided into {teams} teams of equal size")
+    if not 2 <= teams <= n:
+        raise ValueError(f"{n} players cannot be divided into {teams} teams")
     rating = ratings(rated) if category is None else category_ratings(rated, category)
     mean = np.asarray(rating.mean, np.float64)[ids]
-    tolerance = float(np.std(mean)) / EQUALITY_DIVISOR
-    score = mean - mean.mean()
-    unit = float(np.std(mean)) or 1.0
-    score, tolerance = score / unit, tolerance / unit
-    size = n * teams  # then come the greatest and the least sum
+    sizes = n // teams + (np.arange(teams) < n % teams)
+    scale, offset = _team_strength_of_sizes(rated.system, sizes)
+    unit, center = float(np.std(mean)) or 1.0, mean.mean()
+    score, offset = (mean - center) / unit, (offset + scale * sizes * center) / unit
+    size = n * teams  # then come the greatest and the least strength
     one_team_per_player = np.hstack([np.kron(np.eye(n), np.ones(teams)), np.zeros((n, 2))])
     full_teams = np.hstack([np.kron(np.ones(n), np.eye(teams)), np.zeros((teams, 2))])
-    sums = np.kron(score, np.eye(teams))
-    sum_bounds = np.zeros((2 * teams + 1, size + 2))
-    sum_bounds[:teams, :size], sum_bounds[:teams, size] = -sums, 1.0
-    sum_bounds[teams:-1, :size], sum_bounds[teams:-1, size + 1] = sums, -1.0
-    sum_bounds[-1, size:] = 1.0, -1.0
-    least_sums = np.append(np.zeros(2 * teams), tolerance)
-    limits = [(one_team_per_player, 1, 1), (full_teams, n // teams, n // teams), (sum_bounds, least_sums, np.inf)]
+    strengths = np.kron(score, np.diag(scale))
+    strength_bounds = np.zeros((2 * teams + 1, size + 2))
+    strength_bounds[:teams, :size], strength_bounds[:teams, size] = -strengths, 1.0
+    strength_bounds[teams:-1, :size], strength_bounds[teams:-1, size + 1] = strengths, -1.0
+    strength_bounds[-1, size:] = 1.0, -1.0
+    least = np.concatenate([offset, -offset, [float(np.std(score)) / EQUALITY_DIVISOR]])
+    limits = [(one_team_per_player, 1, 1), (full_teams, sizes, sizes), (strength_bounds, least, np.inf)]
     lower, upper = np.zeros(size + 2), np.ones(size + 2)
     lower[size:], upper[size:] = -np.inf, np.inf
-    lower[np.argmax(score) * teams] = 1.0  # the best is in the first team: all orders of teams are alike
+    if sizes[0] == sizes[-1]:
+        lower[np.argmax(score) * teams] = 1.0  # the best is in the first team: all orders of teams are alike
     cost = np.append(np.zeros(size), [1.0, -1.0])
     kinds = np.append(np.ones(size), [0.0, 0.0])
     solution = _solve_integer_program(cost, kinds, (lower, upper), limits, time_limit)
     if solution.x is None:
-        order = np.argsort(-score, kind="stable").reshape(-1, teams)
-        order[1::2] = order[1::2, ::-1]  # there and back again
+        there_and_back = np.tile(np.append(np.arange(teams), np.arange(teams)[::-1]), n)[: n - n % teams]
         team_of_player = np.empty(n, int)
-        team_of_player[order] = np.arange(teams)
+        team_of_player[np.argsort(-score, kind="stable")] = np.append(there_and_back, np.arange(n % teams))
     else:
         team_of_player = np.argmax(solution.x[:size].reshape(n, teams), axis=1)
-    total = np.array([mean[team_of_player == t].sum() for t in range(teams)])
-    best = np.argsort(-total, kind="stable")
+    strength = (offset + scale * np.bincount(team_of_player, score, teams)) * unit
+    best = np.argsort(-strength, kind="stable")
     members = [ids[team_of_player == t][np.argsort(-mean[team_of_player == t], kind="stable")] for t in best]
     names = [[rated.players[i] for i in team] for team in members]
     share = _expected_share_of_teams_beaten(rated, members, category)
-    return BalancedTeams(names, total[best], share, solution.status == 0)
+    return BalancedTeams(names, strength[best], share, solution.status == 0)
+
+
+def _team_strength_of_sizes(system: RatingSystem, sizes: HostArray) -> tuple[HostArray, HostArray]:
+    """[teams] the strength of a team of a size is its first number times the sum of ratings, plus its second.
+
+    It is what the system expects of a team. A system without teams has no rule for sizes: means are compared then.
+    """
+    advantage, zeros = getattr(system.params, "size_advantage", None), np.zeros(len(sizes))
+    counts_means = system.settings.get("team_performance") == "mean" or "teams" not in system.features
+    scale = 1.0 / sizes if counts_means and len(set(sizes.tolist())) > 1 else zeros + 1.0
+    if advantage is None:
+        return scale, zeros
+    newcomer = float(system.params.initial_rating)
+    return scale, float(advantage) * np.log(sizes) - scale * sizes * newcomer
 
 
 def _expected_share_of_teams_beaten(rated: Rated, members: list[HostArray], category: Any) -> HostArray | None:

@@ -190,6 +190,8 @@ def build_contest(
 
 def _value_per_player(value: Any, count: int) -> Any:
     """[count] values: one for every player as they are, a single one for all."""
+    if isinstance(value, (list, tuple)) and all(isinstance(x, (list, tuple, np.ndarray)) for x in value):
+        value = [x for team in value for x in team]  # nested as the teams
     return value if np.ndim(value) else np.full(count, value)
 
 

@@ -137,6 +137,7 @@ def _put_group_on_device(ragged: Ragged, group: ContestGroup) -> Rounds:
         arrange(flat.team, 0),
         arrange(flat.weight, 0.0),
         pad_on_device(np.asarray(flat.time)[group.contest], group.length, 0.0),
+        noise=None if flat.noise is None else pad_on_device(flat.noise[group.contest], group.length, 1.0),
         seat=None if flat.seat is None else arrange(flat.seat, own_seat),
         teams=None if num_teams == group.width else jax.device_put(np.zeros((num_teams, group.length), bool)),
         strict=none if num_ranks == teams.sum() else None,

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import Array
-from jaxrate.events import Matches, Periods
+from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.hashable_functions_and_arrays import look_up_replacement_function
 from jaxrate.hyperparameter_definitions import MAYBE_ANY, POSITIVE, Parameter
 from jaxrate.rules import PredictRuleProtocol, State
@@ -33,6 +33,8 @@ from jaxrate.systems.skills import rules as skills
 from jaxrate.systems.trueskill import state_and_prediction as trueskill
 from jaxrate.systems.trueskill import win_draw_probabilities
 from jaxrate.systems.urnings import state_and_prediction as urnings
+from jaxrate.systems.weng_lin import predict as predict_weng_lin
+from jaxrate.systems.weng_lin import predict_round_outcomes
 
 LOG_ODDS_LIMIT = 40.0  # of log nu, beyond which it goes no further: squares of nu stay finite in float32
 
@@ -66,7 +68,8 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
 
     Every other system of matches predicts `OutcomeProbabilities` by Davidson's model, which agrees with its expected
     scores: two hyperparameters more say how frequent draws are, and `fit` finds them. Match quality is then the chance
-    of a draw relative to that between equals. Rounds it does not rate.
+    of a draw relative to that between equals. Of rounds only Weng-Lin does: the chance to win among all teams, by
+    Plackett-Luce or normal performances.
 
         found = jr.fit(jr.forecasts.add_outcomes(jr.glicko(), draw_strength=0.0), data)
 
@@ -92,6 +95,9 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
             DrawParams(**{"draw_odds": 1.0, "draw_strength": None} | draw_params),
             DRAW_SPACE,
             predict_davidson,
+            (Matches, Periods, Rounds)
+            if look_up_replacement_function(system.rules.predict, ROUND_OUTCOMES)
+            else (Matches, Periods),
         )
     if draw_params:
         raise ValueError(f"{system.name} has draws of its own, without {' and '.join(draw_params)}")
@@ -107,9 +113,14 @@ def has_outcome_wrapper(system: RatingSystem) -> bool:
 
 
 def predict_davidson(
-    inner: InnerSystem, constants: WrappedConstants, rows: State, event: Matches | Periods
+    inner: InnerSystem, constants: WrappedConstants, rows: State, event: Matches | Periods | Rounds
 ) -> OutcomeProbabilities:
-    """Of matches leaves [2], of the pairs of a period [M, 2]."""
+    """Of matches leaves [2], of the pairs of a period [M, 2]; of rounds [P], by the system's own rule."""
+    if isinstance(event, Rounds):
+        outcomes: OutcomeProbabilities = look_up_replacement_function(inner.rules.predict, ROUND_OUTCOMES)(
+            constants.inner, rows, event
+        )
+        return outcomes
     score, draws = inner.rules.predict(constants.inner, rows, event), constants.params
     odds = jnp.log(draws.draw_odds)
     if draws.draw_strength is not None:
@@ -123,6 +134,9 @@ OWN_OUTCOMES: dict[Any, Any] = {
     trueskill.predict: win_draw_probabilities.predict_outcome_probabilities,
     urnings.predict: urnings.predict_score_probabilities,
 }
+
+
+ROUND_OUTCOMES: dict[Any, Any] = {predict_weng_lin: predict_round_outcomes}  # beside Davidson's of matches
 
 
 def find_own_draw_predict_rule(system: RatingSystem) -> PredictRuleProtocol | None:

@@ -70,19 +70,25 @@ WrappedPredict = Callable[[InnerSystem, WrappedConstants, State, Matches | Perio
 
 
 def wrap_predictions(
-    system: RatingSystem, wrapper: SystemWrapper, extra_params: Params, extra_space: Params, predict: WrappedPredict
+    system: RatingSystem,
+    wrapper: SystemWrapper,
+    extra_params: Params,
+    extra_space: Params,
+    predict: WrappedPredict,
+    kinds: tuple[type, ...] = (Matches, Periods),
 ) -> RatingSystem:
     """A system of matches that predicts what `predict` makes of its rows, and has these hyperparameters besides.
 
     Args:
       wrapper: what remakes it so; its name is added to those that the predictions go through.
       extra_params, extra_space: values of the further hyperparameters, and what they mean.
+      kinds: the kinds of events that `predict` takes.
 
     Raises:
       ValueError: if the system rates no matches, was remade so before, has a hyperparameter of such a name, or if a
         value is out of range.
     """
-    name, kinds = wrapper.__name__, tuple(kind for kind in system.events if kind in (Matches, Periods))
+    name, kinds = wrapper.__name__, tuple(kind for kind in system.events if kind in kinds)
     if not kinds:
         raise ValueError(f"{name} is of matches, which {system.name} does not rate")
     check_not_wrapped(system, name)

@@ -60,8 +60,20 @@ from jaxrate.system import (
     signed_side_advantage,
     system_factory,
 )
+from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.rounds import cdf_sums
-from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_by_standing, teams_with_result_hidden
+from jaxrate.systems.rounds.round_teams import (
+    Teams,
+    scale_performance_noise,
+    sum_by_team,
+    teams_by_standing,
+    teams_with_result_hidden,
+)
+from jaxrate.systems.trueskill.win_draw_probabilities import (
+    match_quality,
+    round_outcome_probabilities,
+    win_probabilities,
+)
 from jaxrate.text_format import did_you_mean_suffix
 
 MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
@@ -149,6 +161,7 @@ def map_over_teams(function: Callable[[TeamBelief], Any], beliefs: TeamBelief) -
 
 def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array:
     """Expected score of player 0; of a round the share [P] of the other teams that one's own should beat."""
+    constants = scale_performance_noise(constants, event)
     if isinstance(event, Matches):
         lead = rows.rating[0] - rows.rating[1] + signed_side_advantage(event, constants.params.side_advantage)
         return expected_score(constants, lead, jnp.sum(rows.variance))
@@ -161,6 +174,28 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
 
     others = jnp.sum(sides.there.astype(rows.rating.dtype)) - 1.0
     return jnp.where(others > 0, map_over_teams(beaten, sides) / jnp.maximum(others, 1.0), 0.5)[teams.of]
+
+
+def predict_round_outcomes(constants: Constants, rows: State, event: Rounds) -> OutcomeProbabilities:
+    """[P] who wins a round, of participants by their teams.
+
+    Team i comes first with probability e^(m_i / c) / sum_q e^(m_q / c), as in Plackett-Luce and, by Luce's choice
+    axiom, in Bradley-Terry, where nobody draws; c^2 is the mean of that of two teams. In Thurstone-Mosteller
+    performances are normal.
+    """
+    share, constants = predict(constants, rows, event), scale_performance_noise(constants, event)
+    teams = teams_with_result_hidden(event)
+    sides = team_beliefs(rows, event, teams)
+    noise = jnp.broadcast_to(jnp.asarray(0.5 * constants.noise, sides.mean.dtype), sides.mean.shape)
+    variance = jnp.where(sides.there, sides.variance + noise, 1.0)
+    if constants.params.epsilon is None:
+        square = 2.0 * jnp.mean(variance, where=sides.there | ~jnp.any(sides.there))
+        win = jax.nn.softmax(jnp.where(sides.there, sides.mean * lax.rsqrt(square), -jnp.inf))
+    else:
+        margin = 0.5**0.5 * constants.params.epsilon
+        win = win_probabilities(teams, sides.mean, constants.scale**2 * variance, margin, jnp.ones_like(variance))
+    quality = match_quality(noise, sides.mean, variance, sides.there)
+    return round_outcome_probabilities(teams, win, share, quality)
 
 
 def pairwise_update_terms(model: str, constants: Constants, beliefs: TeamBelief) -> tuple[Array, Array]:
@@ -213,6 +248,7 @@ def update_from_terms(
 def update(model: str, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
     """Let skills drift, and learn. A team alone learns nothing."""
     del key
+    constants = scale_performance_noise(constants, event)
     grown = rows._replace(variance=rows.variance + constants.growth)
     if isinstance(event, Matches):
         lead = rows.rating[0] - rows.rating[1] + signed_side_advantage(event, constants.params.side_advantage)
@@ -283,4 +319,4 @@ def weng_lin(
     params, space = collect_params(weng_lin, locals())
     rules = Rules(bind(prepare, model), advance, predict, bind(update, model))
     kinds, make = (Matches, Rounds), FactoryCall(weng_lin, (("model", model),))
-    return RatingSystem("weng_lin", params, space, kinds, init, rules, summary, EventCheck(("teams",)), make)
+    return RatingSystem("weng_lin", params, space, kinds, init, rules, summary, EventCheck(("teams", "noise")), make)

@@ -1,6 +1,6 @@
 """The teams of a round, in the order of the standing: what systems of teams ask of it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -57,6 +57,15 @@ def teams_with_result_hidden(event: Rounds) -> Teams:
     member = of[None, :] == number[:, None] if count <= max_pairwise_participants() else None
     teams = Teams(of, number, jnp.zeros_like(number), member)
     return teams._replace(size=sum_by_team(teams, participant_mask(event).astype(jnp.int32)))
+
+
+def scale_performance_noise(constants: Any, event: Any) -> Any:
+    """Constants whose `noise`, a variance, is that of performances in this event, which may scatter more than usual.
+
+    A contest of weight w has a noise of w^-1/2, so that its result says w times as much about performances.
+    """
+    factor = getattr(event, "noise", None)
+    return constants if factor is None else constants._replace(noise=constants.noise * factor**2)
 
 
 def gather_team_values_to_members(teams: Teams, values: Array) -> Array:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from jaxrate.array_types import Array
 from jaxrate.events import Rounds
-from jaxrate.systems.rounds.round_teams import Teams
+from jaxrate.systems.rounds.round_teams import Teams, scale_performance_noise
 from jaxrate.systems.skills.member_evidence import (
     add_later_message,
     condition_members_on_message,
@@ -68,6 +68,7 @@ def contest_messages(
     model: ModelSettings, constants: Constants, before: MemberStrengths, event: Rounds, teams: Teams
 ) -> Message:
     """[P] what a contest says of x^T theta of each member; nothing where nobody is met."""
+    constants = scale_performance_noise(constants, event)
     statistics, quits, strengths, expected, members = condition_members_before_result(
         model, constants, before, event, teams
     )
@@ -84,6 +85,7 @@ def contest_log_likelihood(
     model: ModelSettings, constants: Constants, before: MemberStrengths, event: Rounds, teams: Teams
 ) -> Array:
     """[] of all that a contest says: of points and statistics log densities in their own units."""
+    constants = scale_performance_noise(constants, event)
     members = condition_members_before_result(model, constants, before, event, teams)
     performances = make_team_performances(model, constants, before.share, members.performances, event, teams)
     total = result_log_likelihood(model, constants, performances, event, teams)

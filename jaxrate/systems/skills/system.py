@@ -343,6 +343,6 @@ def skills(
         bind(init, model),
         make_rules(model),
         bind(summary, model),
-        EventCheck(("categories", "teams", "seats"), bind(check_events_fit, model)),
+        EventCheck(("categories", "teams", "seats", "noise"), bind(check_events_fit, model)),
         FactoryCall(skills, tuple(setting_values.items())),
     )

@@ -24,7 +24,13 @@ import jax.numpy as jnp
 from jaxrate.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
-from jaxrate.systems.rounds.round_teams import Teams, sum_by_team, teams_by_standing, teams_with_result_hidden
+from jaxrate.systems.rounds.round_teams import (
+    Teams,
+    scale_performance_noise,
+    sum_by_team,
+    teams_by_standing,
+    teams_with_result_hidden,
+)
 from jaxrate.systems.skills.aging import assign_kinds_and_age_for_games
 from jaxrate.systems.skills.contest_messages import contest_log_likelihood, contest_messages, is_contested
 from jaxrate.systems.skills.posterior import learn_from_member_messages
@@ -63,7 +69,7 @@ def upcoming_team_performances(
     model: ModelSettings, constants: Constants, members: MemberStrengths, event: Rounds, teams: Teams
 ) -> TeamPerformances:
     """What these members should make of their teams."""
-    performances = member_performances(constants, members)
+    performances = member_performances(scale_performance_noise(constants, event), members)
     return make_team_performances(model, constants, members.share, performances, event, teams)
 
 

@@ -15,6 +15,7 @@ from jaxrate.systems.rounds import cdf_sums, expected_wins
 from jaxrate.systems.rounds.round_teams import (
     Teams,
     gather_team_values_to_members,
+    scale_performance_noise,
     sum_by_team,
     teams_with_result_hidden,
 )
@@ -68,6 +69,13 @@ def match_lead_deviation_and_margin(constants: Constants, rows: State, event: Ma
     return ahead, spread, 2.0**0.5 * jnp.asarray(constants.margin, spread.dtype)
 
 
+def scale_noise_and_margin(constants: Constants, event: Matches | Rounds) -> Constants:
+    """The constants of an event: in a noisy contest equals draw as often as in others, so that its margin grows."""
+    factor = getattr(event, "noise", None)
+    scaled = scale_performance_noise(constants, event)
+    return scaled if factor is None else scaled._replace(margin=constants.margin * factor)
+
+
 def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array:
     """Expected score of player 0; of a round the share [P] of the other teams that one's own should beat.
 
@@ -75,7 +83,7 @@ def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array
     """
     if isinstance(event, Matches):
         return expected_score(*match_lead_deviation_and_margin(constants, rows, event))
-    teams = teams_with_result_hidden(event)
+    constants, teams = scale_noise_and_margin(constants, event), teams_with_result_hidden(event)
     mean, variance = team_performance_moments(constants, rows, event, teams)
     return expected_share_of_teams_beaten(teams, mean, variance, constants.margin, teams.size.astype(mean.dtype))
 

@@ -71,6 +71,7 @@ from jaxrate.systems.trueskill.state_and_prediction import (
     match_lead_deviation_and_margin,
     predict,
     prepare,
+    scale_noise_and_margin,
     summary,
     team_performance_moments,
 )
@@ -79,6 +80,7 @@ from jaxrate.systems.trueskill.state_and_prediction import (
 def update(sweeps: int | None, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
     """Let skills drift, and learn from who beat whom."""
     del key
+    constants = scale_noise_and_margin(constants, event)
     variance, contested = rows.variance + constants.growth, True
     if isinstance(event, Matches):
         ahead, spread, margin = match_lead_deviation_and_margin(constants, rows, event)
@@ -181,6 +183,6 @@ def trueskill(
         init,
         Rules(prepare, bind(advance, begin), predict, bind(update, sweeps)),
         summary,
-        EventCheck(("teams", "seats")),
+        EventCheck(("teams", "seats", "noise")),
         FactoryCall(trueskill, (("sweeps", sweeps), ("seasons", begin))),
     )

@@ -13,6 +13,7 @@ from jaxrate.systems.trueskill.state_and_prediction import (
     Constants,
     State,
     match_lead_deviation_and_margin,
+    scale_noise_and_margin,
     team_performance_moments,
 )
 from jaxrate.systems.trueskill.state_and_prediction import predict as expected_score
@@ -28,12 +29,12 @@ def predict_outcome_probabilities(constants: Constants, rows: State, event: Matc
         mean, ones = 0.5 * jnp.stack([ahead, -ahead]), jnp.ones_like(rows.rating)
         quality = match_quality(constants.noise * ones, mean, rows.variance + constants.noise, ones > 0)
         return OutcomeProbabilities(win, draw, 2.0 - win - 0.5 * draw, jnp.broadcast_to(quality, (2,)))
+    share, constants = expected_score(constants, rows, event), scale_noise_and_margin(constants, event)
     teams = teams_with_result_hidden(event)
     mean, variance = team_performance_moments(constants, rows, event, teams)
     square, size = sum_by_team(teams, event.weight**2), teams.size.astype(mean.dtype)
     now = sum_by_team(teams, event.weight**2 * (rows.variance + constants.noise))
     quality = match_quality(constants.noise * square, mean, jnp.where(teams.size > 0, now, 1.0), teams.size > 0)
-    share = expected_score(constants, rows, event)
     win = win_probabilities(teams, mean, variance, constants.margin, size)
     return round_outcome_probabilities(teams, win, share, quality)
 
