@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 TARGET = Path(__file__).with_name("h100.txt")  # what XLA must know of the device
-TURNS = 4  # turns that a loop within a step takes, where their number is not known; none if it only repairs
+TURNS = 4  # turns that a loop within a step takes, where their number is not known
 
 
 def can_compile():
@@ -123,19 +123,10 @@ def named(rest):
     return re.findall(r"%([\w.-]+)", rest.split(")")[0])
 
 
-def turns_of(found, rest):
+def turns_of(rest):
     """How many turns a loop takes; None: that is not known."""
-    if known := re.search(r'known_trip_count":\{"n":"(\d+)"', rest):
-        return int(known[1])
-    condition = found[re.search(r"condition=%([\w.-]+)", rest)[1]].lines.values()
-    if any(operation not in ("parameter", "get-tuple-element", "bitcast") for _, operation, _ in condition):
-        return None
-    lines = {name: line for one in found.values() for name, line in one.lines.items()}
-    place = re.search(r"index=(\d+)", " ".join(rest for _, _, rest in condition))  # of what says whether to go on
-    name = named(lines[named(rest)[0]][2])[int(place[1])]
-    while lines[name][1] == "copy":
-        name = named(lines[name][2])[0]
-    return None if lines[name][1:] == ("constant", "true)") else 0  # 0: if need be it repairs
+    known = re.search(r'known_trip_count":\{"n":"(\d+)"', rest)
+    return int(known[1]) if known else None
 
 
 def within(found, name):
@@ -150,7 +141,7 @@ def written(found, name):
     total = 0
     for shape, operation, rest in found[name].lines.values():
         if operation == "while":
-            turns = turns_of(found, rest)
+            turns = turns_of(rest)
             total += (TURNS if turns is None else turns) * written(found, re.search(r"body=%([\w.-]+)", rest)[1])
         elif operation == "fusion":
             inner = found[re.search(r"calls=%([\w.-]+)", rest)[1]]
@@ -187,12 +178,12 @@ def counts(text, launches):
     _, body = max(loops_of(found, entry), key=lambda x: len(found[x[1]].lines))
     whole = max((x for x in root.all() if x.kind == "kWhile"), key=lambda x: sum(1 for _ in x.all()))
     inner = [*within(found, body)]
-    turns = [turns_of(found, rest) for rest in inner]
+    turns = [turns_of(rest) for rest in inner]
     outer = next(rest for rest, name in loops_of(found, entry) if name == body)
     alone = not any(x is whole for top in root.inside if top.kind == "kCommandBuffer" for x in top.all())
     everything = list(whole.all())[1:]
     kinds = [x.kind for x in everything]
-    waits = (turns_of(found, outer) is None) + sum(TURNS if x is None else x == 0 for x in turns)
+    waits = (turns_of(outer) is None) + sum(TURNS for x in turns if x is None)
     turns = iter([TURNS if x is None else x for x in turns])
     return {
         "kernels": sum(x in LAUNCHED and x != "kCopy" for x in kinds),

@@ -37,7 +37,7 @@ MUTATIONS = [
       "density(kernel, points[:, None] - points[None]", "tests/test_blat_kernels.py -k 'every_route and skew'"),
     M("blat_mmr laplace index", "nearest = jnp.maximum(place - 1, 0)", "nearest = jnp.maximum(place - 2, 0)",
       "tests/test_blat_golden.py -k 'laplace_sums'"),
-    M("blat_mmr margin's ends", "jnp.where(difference > margin, 1.0, 0.0)", "jnp.where(difference >= margin, 1.0, 0.0)",
+    M("blat_mmr margin's ends", "return x - y > margin + 8.0", "return x - y > margin - 8.0",
       "tests/test_sharp_ends.py -k margin"),
     M("elo_mmr drift in beta", "(square + drift) / params.weight", "square / params.weight",
       "tests/test_elo_mmr.py -k 'history_of_contests and elo_mm'"),

@@ -20,6 +20,16 @@ def test_only_what_was_not_played_grows(outcome, expansion, double):
         against_twin(double, league(4, n=40), 3, outcome, expansion, "unplayed", 7.0)
 
 
+def test_a_newcomers_modifiers_grow_in_their_first_period_where_they_were_not_played():
+    """Note 3 of the paper, worked out: the root of 200^2 + 70^2."""
+    system = jr.category_glicko(2, grows="unplayed", initial_modifier_deviation=200.0, growth=70.0,
+                                deviation_max=1e5, modifier_deviation_max=1e5)  # fmt: skip
+    events = jr.periods(jr.matches([[0, 1], [1, 0]], [1, 1], category=[[0, 0]] * 2), 14.0)
+    deviation = jr.league.modifiers(system, jr.run(system, events).state).deviation
+    np.testing.assert_allclose(deviation[:, 1], np.hypot(200.0, 70.0), rtol=1e-6)
+    assert (deviation[:, 0] < 200.0).all()
+
+
 def test_the_slope_by_growth_is_that_of_differences():
     with jax.enable_x64(True):
         events, system = (

@@ -106,6 +106,21 @@ def test_slopes_of_tables_are_those_of_pairs():
 
 
 @MOSTLY_DOUBLE
+def test_logistic_chances_are_right_to_1e_8_whatever_the_deviations(x64, monkeypatch):
+    """Against a sum over 30 times as many nodes, for leads of up to 40 scales; by a CPU's program and a GPU's."""
+    ratio, lead = np.meshgrid(np.append(np.linspace(0.0, 1.0, 21), [1e-6, 1e-3]), np.geomspace(1e-3, 40.0, 25))
+    nodes = 0.025 * np.arange(-1600, 1601)
+    weights = expit(nodes) * expit(-nodes) / np.sum(expit(nodes) * expit(-nodes))
+    right = expit(lead[..., None] - ratio[..., None] * nodes) @ weights
+    for backend, (one, other) in product(("cpu", "gpu"), ((1.0, ratio), (ratio, 1.0))):
+        monkeypatch.setattr(jax, "default_backend", lambda backend=backend: backend)
+        inputs = [jnp.asarray(np.broadcast_to(x, lead.shape), float) for x in (lead, LOGISTIC * one, LOGISTIC * other)]
+        ahead, behind = quick(lambda *x: pairwise_wins.logistic_win_probability(*x))(*inputs)
+        np.testing.assert_allclose(ahead, right, rtol=0, atol=2e-9 if x64 else 1e-6)
+        np.testing.assert_allclose(behind, 1.0 - right, rtol=0, atol=2e-9 if x64 else 1e-6)
+
+
+@MOSTLY_DOUBLE
 @pytest.mark.parametrize("count", [50, 600])
 def test_shares_of_logistic_performances_are_right_where_deviations_differ(count, x64):
     """To 2e-4 from a table, to 1e-6 from pairs."""

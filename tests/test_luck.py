@@ -92,6 +92,21 @@ def test_every_prediction_of_a_game_that_is_not_zero_sum_is_of_one_player(double
             jr.league.blat_mmr_beliefs.outcome_probabilities(system, state, matches)
 
 
+@pytest.mark.parametrize(("name", "lead"), [("trueskill(0.5)", 0.0), ("heaviside", 0.7), ("trueskill(0.3)", 0.9)])
+def test_strengths_at_a_jump_are_at_it_by_every_algorithm(x64, name, lead):
+    """Margins and leads that are multiples of the step, of the grid and of a support, against whole numbers."""
+    unit, grid, points = jr.extend.luck.POINTS_PER_NATURAL_UNIT, dict(size=301, half_width=3.0), np.arange(-150, 151)
+    belief = np.random.default_rng(0).dirichlet(np.ones(301), 2)
+    steps = {"heaviside": 0, "trueskill(0.5)": 25, "trueskill(0.3)": 15}[name]
+    ahead = points[:, None] - points[None] + round(lead / 0.02)
+    right = belief[0] @ (0.5 + 0.5 * (ahead > steps) - 0.5 * (ahead < -steps)) @ belief[1]
+    for options in ({**grid, "algorithm": "naive"}, {**grid, "algorithm": "fft"}, {"support": 0.02 * points}):
+        system = jr.blat_mmr(name, kernel="none", beta=1.0, side_advantage=lead * unit, **options)
+        state = system.init(system.params, 2)._replace(belief=jnp.asarray(belief, float))
+        got = jr.predict(system, state, jr.matches([[0, 1]], [1.0], side=[1.0]))
+        np.testing.assert_allclose(got, right, rtol=0, atol=1e-12 if x64 else 1e-6)
+
+
 @pytest.mark.parametrize("name", ["heaviside", "trueskill(0.7)", "fide", "coin", "laplace(0.3)"])
 def test_jumps_are_functions_of_the_difference(name):
     assert jr.blat_mmr(name, kernel="none").settings["luck"] == name

@@ -93,9 +93,10 @@ def decreasing_root(
 
             def step_and_test(carry: tuple[Array, ...]) -> tuple[Array, ...]:
                 result = step(carry[:4])
-                return *result, jnp.any(result[3] > 0)
+                return *result, jnp.any(result[3] > 0).astype(jnp.int32)
 
-            return lax.while_loop(lambda c: c[4], step_and_test, (*carry, jnp.array(True)))[0]
+            # The condition launches a kernel: see `replace_if`.
+            return lax.while_loop(lambda c: c[4] > 0, step_and_test, (*carry, jnp.int32(1)))[0]
         return lax.while_loop(
             lambda c: jnp.any(c[3] > 0) & (c[4] < MAX_ITERATIONS), lambda c: (*step(c[:4]), c[4] + 1), (*carry, 0)
         )[0]

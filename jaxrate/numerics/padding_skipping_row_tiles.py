@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.array_types import Array
+from jaxrate.numerics.selective_evaluation import replace_if
 
 TILE_ROWS = 256  # rows that fit in a cache with what is computed of them
 
@@ -40,9 +41,8 @@ def replace_row_tiles(function: Callable[..., Any], count: Array | None, room: A
 
     def replace(number: Array, room: Any) -> Any:
         # A loop of one step reads all of a tile before it is written. Otherwise XLA would copy the room for each tile.
-        once = number < tiles, read_row_tile(room, number)
         some = read_row_tile(columns, number)
-        new = lax.while_loop(lambda x: x[0], lambda x: (jnp.zeros_like(x[0]), function(x[1], *some)), once)[1]
+        new = replace_if(number < tiles, lambda _, x: function(x, *some), read_row_tile(room, number))
         return write_row_tile(room, number, new)
 
     return lax.fori_loop(0, tiles, replace, room)

@@ -10,18 +10,27 @@ from jax import lax
 from jaxrate.array_types import Array
 
 
-def evaluate_where_needed(needed: Array, function: Callable[..., Any], *args: Any) -> Any:
-    """function(*args[:-1]) where needed, else args[-1]; derivatives are always those of args[-1].
+def replace_if(needed: Array, function: Callable[[Array, Any], Any], value: Any) -> Any:
+    """function(True, value) if needed [], else the value, by a loop of one step or none.
 
-    A loop of one step or none: under `jax.vmap` a condition would always compute the function.
+    Under `jax.vmap` a condition would always compute the function. The loop compares a number: on a GPU a carried
+    boolean alone would launch no kernel, and in a CUDA graph the loop would then not wait for what comes before it.
     """
-    *inputs, fallback = lax.stop_gradient(args)
 
     def step(carry: tuple[Array, Any]) -> tuple[Array, Any]:
-        now = jax.tree.map(lambda x: jnp.where(carry[0], x, jnp.zeros_like(x)), inputs)
-        return jnp.zeros_like(carry[0]), function(*now)  # inputs depend on the loop, or XLA would hoist the call
+        return jnp.zeros_like(carry[0]), function(carry[0] > 0, carry[1])
 
-    result = lax.while_loop(lambda carry: carry[0], step, (needed, fallback))[1]
+    return lax.while_loop(lambda carry: carry[0] > 0, step, (needed.astype(jnp.int32), value))[1]
+
+
+def evaluate_where_needed(needed: Array, function: Callable[..., Any], *args: Any) -> Any:
+    """function(*args[:-1]) where needed, else args[-1]; derivatives are always those of args[-1]."""
+    *inputs, fallback = lax.stop_gradient(args)
+
+    def evaluate(now: Array, _: Any) -> Any:  # of inputs that depend on the loop, or XLA would hoist the call
+        return function(*jax.tree.map(lambda x: jnp.where(now, x, jnp.zeros_like(x)), inputs))
+
+    result = replace_if(needed, evaluate, fallback)
     return jax.tree.map(lambda x, y: x + lax.stop_gradient(y - x), args[-1], result)
 
 

@@ -32,8 +32,9 @@ STEP_CUDA_GRAPH_OPTIONS = {
     "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL",
     "xla_disable_hlo_passes": "fusion-dynamic-memcpy-rewriter",  # it makes copies of slices, which would be in no graph
 }
-# For the whole replay to become one graph. There must be no loop within its loop: with one, steps of an H100 ran into
-# each other, and predictions and ratings were wrong or no numbers (JAX 0.11.2, `graphs` of `gpu_record.json`).
+# For the whole replay to become one graph. There must be no loop within its loop: with one, an H100 gave wrong numbers
+# or none (JAX 0.11.2, `graphs` of `gpu_record.json`). Their conditions then launched no kernel, which is mended (see
+# `replace_if`), but no device has tried it since.
 REPLAY_CUDA_GRAPH_OPTIONS = STEP_CUDA_GRAPH_OPTIONS | {
     "xla_gpu_enable_command_buffer": STEP_CUDA_GRAPH_OPTIONS["xla_gpu_enable_command_buffer"] + ",WHILE"
 }

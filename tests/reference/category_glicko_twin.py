@@ -118,8 +118,9 @@ def category_glicko(
         before, own = {}, {}
         for player in active:
             rating, modifiers, deviation, deviations = state.get(player, newcomer)
-            passed = time - last[player] if player in last else 0.0
-            own[player] = min(passed, period) if grows == "unplayed" else 0.0  # of it in this period, when they play
+            first = period if grows == "unplayed" else 0.0  # a newcomer's first period counts: note 3
+            passed = time - last[player] if player in last else first
+            own[player] = min(passed, first)  # of it in this period, when they play
             more = growth**2 * (passed - own[player]) / period
             deviation = min(math.sqrt(deviation**2 + more), maxima[0])
             if categories > 1:

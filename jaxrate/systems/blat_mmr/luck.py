@@ -69,19 +69,19 @@ def _probit(scale: float, x: Array, y: Array) -> Array:
 
 
 def _step_with_margin(margin: float, x: Array, y: Array) -> Array:
-    return 0.5 * (_indicator_above_margin(x - y, margin) + 1.0 - _indicator_above_margin(y - x, margin))
+    """At a margin of 0 Heaviside's function."""
+    above, below = (_is_above(*pair, margin).astype(x.dtype) for pair in ((x, y), (y, x)))
+    return 0.5 * (above + 1.0 - below)
 
 
-def _indicator_above_margin(difference: Array, margin: float) -> Array:
-    return jnp.where(difference > margin, 1.0, 0.0).astype(difference.dtype)
+def _is_above(x: Array, y: Array, margin: float = 0.0) -> Array:
+    """Whether x - y is above a margin by more than the strengths' rounding: those of a grid may lie exactly at it."""
+    largest = jnp.max(jnp.abs(x)) + jnp.max(jnp.abs(y)) + margin  # a side advantage may have left 1e-16 in place of 0
+    return x - y > margin + 8.0 * float(np.finfo(x.dtype).eps) * largest
 
 
 def _clipped_logistic(x: Array, y: Array) -> Array:
     return _logistic_400(jnp.clip(x - y, -400.0, 400.0), jnp.zeros_like(y))
-
-
-def _step_win_probability(x: Array, y: Array) -> Array:
-    return jnp.heaviside(x - y, jnp.asarray(0.5, x.dtype))
 
 
 def _even_win_probability(x: Array, y: Array) -> Array:
@@ -93,7 +93,7 @@ def _laplace_mixture(components: tuple[tuple[float, float], ...], x: Array, y: A
 
 
 def _win_chance_by_two_of_three_strengths(x: Array, y: Array) -> Array:
-    ahead, behind = jnp.sum(x > y, axis=-1), jnp.sum(y > x, axis=-1)
+    ahead, behind = (jnp.sum(_is_above(*pair), axis=-1) for pair in ((x, y), (y, x)))
     return jnp.where(ahead >= 2, 1.0, jnp.where(behind >= 2, 0.0, 0.5)).astype(x.dtype)
 
 
@@ -144,7 +144,7 @@ def heaviside() -> Luck:
 
     sqrt(L L') of a draw is one half between equals and 0 elsewhere: draws need luck (beta below 1) and a fine grid.
     """
-    return Luck("heaviside", _step_win_probability)
+    return Luck("heaviside", bind(_step_with_margin, 0.0))
 
 
 def coin() -> Luck:

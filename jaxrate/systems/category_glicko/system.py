@@ -7,9 +7,10 @@ plays category c they have the strength zeta + eta^c. In a game of i, in categor
 
 and, of normal beliefs about all four, F of the same difference over the root of s^2 and their four variances: that is
 the prediction. In a rating period, t periods after the player's last one, every variance first grows by t growth^2, as
-in Glicko. (With `grows="unplayed"`, as in the paper, the period in which a player plays lets only the variances of
-modifiers grow that were not played.) The games of the period, at the beliefs before it, then tell their strengths M_c
-against the categories apart. Integrated over the opponent, a game says of M what I_jk of the paper does:
+in Glicko. (With `grows="unplayed"`, note 3 of the paper, the period in which a player plays lets only the variances of
+modifiers grow that were not played, those of newcomers too.) The games of the period, at the beliefs before it, then
+tell their strengths M_c against the categories apart. Integrated over the opponent, a game says of M what I_jk of the
+paper does:
 
     l_c(M) = sum of w log F(+-(M - m) / v),   m = zeta_j + eta_j^a +- side,   v^2 = s^2 + var zeta_j + var eta_j^a
 
@@ -104,6 +105,8 @@ def update(
     """Mode or maximum a posteriori, then modifiers of sum zero, then the bounds."""
     del key
     params, scale, outcome = constants.params, constants.params.scale, OUTCOME_DISTRIBUTIONS[law]
+    if grows == "unplayed":  # a newcomer's first period counts: note 3 makes no exception
+        rows = rows._replace(time=jnp.where(jnp.isinf(rows.time), event.time, rows.time))
     idle = advance_through_period(constants, rows, event)
     rows = idle if grows == "all" else rows
     period, _ = split_into_single_category_pairs(event, rows.modifiers.shape[-1])

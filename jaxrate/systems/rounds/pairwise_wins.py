@@ -19,7 +19,8 @@ from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.systems.rounds import cdf_sums, performance_distributions
 
 LEAST_PRODUCT_SIZE = 16  # participants from which products with a matrix of pairs take less time than sums
-_NODES = np.arange(-24.0, 25.0)  # multiples of 8 on each side are vectors
+_NODE_STEP = 0.75  # in scales of the narrower: chances are right to 1e-9; by a step of 1 to 4e-7
+_NODES = _NODE_STEP * np.arange(-32, 33)  # multiples of 8 on each side are vectors
 _WEIGHTS = np.cosh(0.5 * _NODES) ** -2.0 / np.sum(np.cosh(0.5 * _NODES) ** -2.0)
 NODE_COUNT = len(_NODES)
 
@@ -45,7 +46,7 @@ def normal_win_probability(lead: Array, deviation: Array, other_deviation: Array
 
 
 def logistic_win_probability(lead: Array, deviation: Array, other_deviation: Array) -> tuple[Array, Array]:
-    """Of logistic performances, to 1e-8."""
+    """Of logistic performances, to 1e-8 however much their deviations differ."""
     widest = jnp.maximum(deviation, other_deviation)
     inverse, part = (
         performance_distributions.LOGISTIC.deviation / widest,
@@ -80,7 +81,7 @@ def _unrolled_logistic_win_probability(lead: Array, narrower_deviation: Array) -
     With e = exp(-lead), the cdf F misses 2 by e (c + 2 e) / (1 + e c + e^2) at two nodes, F(lead + x) + F(lead - x),
     where c = 2 cosh x; and cosh (k + 1) x follows from cosh k x.
     """
-    e, step = _exp_of_minus_size(lead), jnp.exp(narrower_deviation)
+    e, step = _exp_of_minus_size(lead), jnp.exp(_NODE_STEP * narrower_deviation)
     first = step + 1.0 / step
     before, c, behind = jnp.full_like(e, 2.0), first, _WEIGHTS[NODE_COUNT // 2] * e / (1.0 + e)
     for weight in _WEIGHTS[NODE_COUNT // 2 + 1 :]:
