@@ -1,10 +1,14 @@
 """Leaderboards of those who play, and of any date: against one player after the other, by `rating_at`."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.events import number_connected_groups
 from jaxrate.league.ranks_over_time import ranks_over_time
+from jaxrate.league.trajectories import build_trajectories
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -143,6 +147,113 @@ def test_the_peak_is_the_highest_rating_from_the_tenth_match_on(data):
     assert (early.peak_time[early.games >= 10] <= np.datetime64(300, "D")).all()
     with refused("elo has no deviations to be cautious about"):
         jr.league.peak_ratings(rated, cautious=1)
+
+
+def slow_groups(sides):
+    """Sets of ids whom chains of events join, by joining the sets of those who meet; the largest first."""
+    groups = []
+    for met in map(set, sides):
+        met = met.union(*(x for x in groups if x & met))
+        groups = [x for x in groups if not x & met] + [met]
+    return sorted(groups, key=lambda x: (-len(x), min(x)))
+
+
+@pytest.mark.parametrize("count", [1, 30, 60, 400])
+def test_groups_are_joined_by_chains_of_events(count):
+    random = np.random.default_rng(count)
+    sides = [random.permutation(90)[: random.integers(1, 4)] for _ in range(count)]
+    event = np.repeat(np.arange(count), [len(x) for x in sides])
+    groups, slow = number_connected_groups(100, np.concatenate(sides), event), slow_groups(sides)
+    assert [set(np.flatnonzero(groups == i)) for i in range(len(slow))] == slow
+    assert (groups == -1).sum() == 100 - sum(map(len, slow))
+
+
+@pytest.fixture
+def apart(league):
+    """Two groups of players who meet from day 600 on, and two guests who met only each other, 40 times."""
+    names = np.append(NAMES[:40], ["guest 1", "guest 2"])
+    some = ((league.player < 25).sum(axis=1) != 1) | (league.time >= 600)
+    columns = [
+        np.append(league.player[some], np.tile([40, 41], (40, 1)), axis=0),
+        league.score[some],
+        league.time[some],
+    ]
+    columns[1:] = np.append(columns[1], np.ones(40)), np.append(columns[2], np.linspace(0, 900, 40))
+    order = np.argsort(columns[2], kind="stable")
+    player, score, time = (x[order] for x in columns)
+    return jr.read({"a": names[player[:, 0]], "b": names[player[:, 1]], "score": score, "time": time.astype("M8[D]")})
+
+
+def check_groups(board, sizes):
+    assert board.group.tolist() == np.repeat(np.arange(len(sizes)) + 1, sizes).tolist()
+    assert board["rank"].tolist() == [i + 1 for size in sizes for i in range(size)]
+    for group in range(1, len(sizes) + 1):
+        assert (np.diff(board.rating[board.group == group]) <= 0).all()
+
+
+def test_players_whom_no_chain_of_matches_joins_are_ranked_apart(apart):
+    rated = jr.rate(jr.elo(), apart)
+    board, early = jr.leaderboard(rated, active="all", top=99), jr.leaderboard(rated, as_of="1971-08-01", top=99)
+    check_groups(board, [40, 2])
+    assert board.rating[40] > board.rating[5] and "guest 1 (2)" in board.scope  # who would be among the first six
+    check_groups(early, [25, 15, 2])
+    first = board.first_group()
+    assert first.group is None and first.num_listed == 40 and first.player.tolist() == board.player[:40].tolist()
+    assert jr.leaderboard(rated, among=["guest 1", "guest 2"]).group is None
+    ranks = ranks_over_time(rated, range(42), np.array([599.0, rated.last]), active="all")
+    assert dict(zip(rated.players, ranks[1], strict=True)) == dict(zip(board.player, board["rank"], strict=True))
+    assert f"leaders  {board.player[0]}" in repr(rated) and "guest" not in repr(rated)
+    smoothed = jr.smooth(jr.skills(), apart)
+    assert jr.leaderboard(smoothed, top=99).group[-2:].tolist() == [2, 2]
+    fixtures = [("guest 1", "player 03"), ("guest 1", "guest 2"), ("newcomer", "player 03")]
+    with pytest.warns(UserWarning, match="guest 1 and player 03"):
+        forecasts = jr.forecasts.predict_fixtures(rated, fixtures, newcomers=True)
+        assert forecasts["connected"].tolist() == [False, True, True]
+    assert "connected" not in jr.forecasts.predict_fixtures(rated, [("player 01", "player 30")])
+
+
+def test_groups_of_contests_are_ranked_apart():
+    names, random = np.array(list("abcdefghij")), np.random.default_rng(0)
+    contests = [random.permutation(names[:6] if i % 3 else names[6:])[:3] for i in range(60)]
+    data = jr.data.from_teams([[[str(x)] for x in one] for one in contests])
+    rated = jr.rate(jr.weng_lin(), data)
+    board = jr.leaderboard(rated)
+    check_groups(board, [6, 4])
+    assert {*board.player[:6].tolist()} == {*"abcdef"} and "contests" in board.scope
+    with pytest.warns(UserWarning, match="cannot be compared"):
+        forecasts = jr.forecasts.predict_fixtures(rated, [(["a"], ["b"]), (["a"], ["j"], ["b"])])
+    assert forecasts["connected"].tolist() == [True] * 2 + [False] * 3
+
+
+@pytest.mark.parametrize("clock", ["dates", "numbers", None])
+def test_peaks_are_above_the_median_of_the_active_where_it_drifts(data, clock):
+    steady = jr.rate(jr.elo(), data._replace(clock=clock))
+    assert jr.leaderboard(steady).peak_median is None and jr.league.peak_ratings(steady).above_median is None
+    time, table = np.asarray(data.events.time), steady.predictions
+    for side in "ab":
+        at = table.column_names.index(f"rating_{side}")
+        table = table.set_column(at, f"rating_{side}", [table[f"rating_{side}"].to_numpy() + 2.0 * time])
+    last = [time[(data.events.player == i).any(axis=1)].max(initial=0.0) for i in range(41)]
+    state = steady.state._replace(rating=np.asarray(steady.state.rating) + 2.0 * np.array(last, np.float32))
+    rated = steady._replace(predictions=table, state=state)
+    board, best = (
+        jr.leaderboard(rated, top=41, active=None if clock is None else "all"),
+        jr.league.peak_ratings(rated, top=41),
+    )
+    assert "drift" in board.scope and (np.diff(best.above_median) <= 0).all() and (np.diff(best.rating) > 0).any()
+    points = build_trajectories(rated)
+    for name, peak, median in zip(board.player, board.peak, board.peak_median, strict=True):
+        if np.isnan(peak):
+            continue
+        at = best.player.tolist().index(name)
+        assert best.above_median[at] == pytest.approx(peak, abs=1e-2)
+        assert best.rating[at] == pytest.approx(peak + median, abs=1e-2)
+        row, window = best.match[at], {"dates": 365.0, "numbers": time[-1] / 10, None: len(time) / 10}[clock]
+        when = points.event if clock is None else points.time
+        now = row if clock is None else time[row]
+        known = np.array([max(range(i, j), key=lambda k: (points.row[k] <= row, k)) for i, j in pairwise(points.start)])
+        active = known[(points.row[known] >= 0) & (when[known] >= now - window)]
+        assert median == pytest.approx(np.median(points.mean[active]), abs=60)  # over days, by 2 points each
 
 
 def test_cautious_lists_of_any_date(data):

@@ -347,3 +347,34 @@ def test_two_on_one_chart_and_a_table_to_keep(browser, folder):
 @pytest.mark.parametrize("page", ["index", "players/player-03", "pairs", "coming", "quality", "about"])
 def test_nothing_is_in_the_way_of_anybody(opened, page):
     assert findings(opened(f"{page}.html")) == {}
+
+
+def test_groups_and_drifting_peaks_are_told_on_all_pages(tmp_path):
+    """Two groups that never met, in which ratings rise from year to year."""
+    random, names = np.random.default_rng(1), np.array(list("abcdefghij"))
+    pairs = [random.permutation(names[:7] if i % 4 else names[7:])[:2] for i in range(300)]
+    days = np.datetime64("2010-01-01") + 12 * np.arange(300)
+    data = jr.read({"a": [x for x, _ in pairs], "b": [x for _, x in pairs], "score": [1.0] * 300, "date": days})
+    rated = jr.rate(jr.elo(), data)
+    table = rated.predictions
+    for side in "ab":  # by 4 points a match
+        at = table.column_names.index(f"rating_{side}")
+        table = table.set_column(at, f"rating_{side}", [table[f"rating_{side}"].to_numpy() + 4.0 * np.arange(300)])
+    rated = rated._replace(predictions=table, state=rated.state._replace(rating=rated.state.rating + 1200))
+    with pytest.warns(UserWarning, match="a and j"):
+        coming = jr.forecasts.predict_fixtures(rated, [("a", "j")])
+    jr.site.write_site(rated, tmp_path, coming=coming)
+    board, full = jr.leaderboard(rated, top=99), json.loads((tmp_path / "data/board.js").read_text()[22:-2])
+    assert board.group.tolist() == full["group"] == [1] * 7 + [2] * 3 and full["name"] == board.player.tolist()
+    np.testing.assert_allclose(full["peak"], board.peak, atol=0.01)
+    index = (tmp_path / "index.html").read_text()
+    assert re.findall(r'data-name="rank">(\d+)', index) == [*map(str, board["rank"])]
+    assert index.count(">group 2<") == 3 and "no chain of matches joins" in index and "over the median" in index
+    peaks = [f"+{x:,.0f}" for x in board.peak]
+    assert re.findall(r'data-name="peak">(\+\d+)', index) == peaks
+    last = board.player[8]
+    page = (tmp_path / f"players/{last}.html").read_text()
+    assert "Number 2 of 3 players of group 2" in page and f"Peak {peaks[8]}" in page and f">peak {peaks[8]} (" in page
+    assert "strangers" in (tmp_path / "coming.html").read_text()
+    report = jr.site.report_html(rated)
+    assert report.count(">group 2<") == 3 and f'data-name="peak">{peaks[0]}' in report

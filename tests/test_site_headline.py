@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,8 +19,13 @@ from jaxrate.site.site_data import build_site_data
 from jaxrate.site.wording import format_time_span
 
 
-def site_data(winner, loser, date, active):
-    rated = jr.rate(jr.elo(), jr.read({"a": winner, "b": loser, "score": [1.0] * len(winner), "date": date}))
+def site_data(winner, loser, date, active, drawn=()):
+    """Of a history in which those `drawn`, in this order, drew long before: that joins equals without a change."""
+    pairs = [*pairwise(drawn), *zip(winner, loser, strict=True)]
+    a, b = zip(*pairs, strict=True)
+    draws = len(pairs) - len(winner)
+    score, date = [0.5] * draws + [1.0] * len(winner), ["2019-01-01"] * draws + date
+    rated = jr.rate(jr.elo(), jr.read({"a": a, "b": b, "score": score, "date": date}))
     day_after = datetime.combine(np.datetime64(date[-1]).item() + timedelta(1), datetime.min.time(), UTC)
     return build_site_data(rated, {}, {}, None, None, {"active": active})._replace(made=day_after)
 
@@ -45,18 +51,18 @@ def test_who_is_level_with_the_leader_is_named_and_not_who_fell_back():
     winner = ["Ada"] * 3 + ["Di"] * 3 + ["Bo"] * 4 + ["C7", "C8"]
     loser = [f"C{i}" for i in (0, 1, 2, 0, 1, 2, 3, 4, 5, 6)] + ["Bo", "Bo"]
     date = ["2020-01-01"] * 6 + ["2020-01-06"] * 4 + ["2020-01-08"] * 2
-    data = site_data(winner, loser, date, "all")
+    data = site_data(winner, loser, date, "all", ["Ada", "Bo", *(f"C{i}" for i in range(9)), "Di"])
     data.current["deviation"] = np.full(len(data.current.rating), 100.0)
     found = write_headline(data)
     assert found.title == "Ada and Di are almost level at the top"
-    assert re.match(r"Ada leads Di by .* after Bo fell back on 2020-01-08[;.]", found.sentence)
+    assert re.match(r"Ada leads Di by .* after Bo fell back on 2020-01-08[;,.]", found.sentence)
 
 
 def test_who_is_no_longer_current_has_not_fallen_back():
     """Bo led, and has not played for more than ten days; the days of others go on."""
     winner, loser = ["Bo"] * 4 + ["Ada"] * 3 + ["C7"], [*(f"C{i}" for i in range(7)), "C8"]
     date = ["2020-01-01"] * 4 + ["2020-01-06"] * 3 + ["2020-01-15"]
-    found = write_headline(site_data(winner, loser, date, 10))
+    found = write_headline(site_data(winner, loser, date, 10, ["Ada", "Bo", *(f"C{i}" for i in range(9))]))
     assert found.title == "Ada is on top as Bo leaves the list"
     assert "after Bo left the list of current players" in found.sentence and "2020" not in found.sentence
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.events import number_connected_groups
 
 
 class Comparability(NamedTuple):
@@ -46,7 +47,9 @@ def find_comparable_players(
         if 2 * main.sum() <= (degree > 0).sum():
             main = _largest_strong_component(*down)
     below, above = (_reachable_players(arrows, np.flatnonzero(main)) & ~main for arrows in (down, up))
-    return Comparability(_connected_components(better, worse, num_players, degree > 0), main, above, below)
+    pair = np.arange(len(better))
+    component = number_connected_groups(num_players, np.append(better, worse), np.append(pair, pair))
+    return Comparability(component, main, above, below)
 
 
 def _build_adjacency(sources: HostArray, targets: HostArray, num_players: int) -> tuple[HostArray, HostArray]:
@@ -68,26 +71,6 @@ def _reachable_players(adjacency: tuple[HostArray, HostArray], sources: HostArra
         is_reached[next_] = True
         sources = np.unique(next_)
     return is_reached
-
-
-def _connected_components(first: HostArray, second: HostArray, num_players: int, has_played: HostArray) -> HostArray:
-    """[N] groups that never met, numbered by size: each label becomes the least among its neighbours', repeatedly."""
-    label = np.arange(num_players)
-    while True:
-        before = label.copy()
-        least = np.minimum(label[first], label[second])
-        np.minimum.at(label, before[first], least)
-        np.minimum.at(label, before[second], least)
-        while (label != label[label]).any():
-            label = label[label]
-        if (label == before).all():
-            break
-    roots, group = np.unique(label[has_played], return_inverse=True)
-    number = np.empty(len(roots), np.int64)
-    number[np.argsort(-np.bincount(group, minlength=len(roots)), kind="stable")] = np.arange(len(roots))
-    component = np.full(num_players, -1)
-    component[has_played] = number[group]
-    return component
 
 
 def _largest_strong_component(start: HostArray, to: HostArray) -> HostArray:

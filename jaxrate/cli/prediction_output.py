@@ -71,6 +71,8 @@ def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> Col
     from jaxrate.league.column_table import ODDS_COLUMNS, ColumnTable
 
     columns = dict(predictions.drop_columns(*HIDDEN_COLUMNS))
+    if "connected" in columns:
+        columns["connected"] = np.where(columns["connected"], "yes", "no")
     if "odds_win" in columns and "player" in columns:
         columns = _merge_teams(columns)
     if rated.clock == "dates":

@@ -6,6 +6,7 @@ Histories whose events differ in size are `Ragged`: the same container with the 
 event_types.py                Context, Matches, Periods, Rounds and Ragged; counts and slices of a history
 match_and_period_builders.py  matches and periods from columns
 round_builders.py             rounds from columns
+connected_groups.py           groups of players whom no chain of events joins
 column_checks.py              checks of columns, ids and times, and RowError, an error that names a row
 dataset.py                    Dataset: events with the names behind their ids
 """
@@ -22,6 +23,7 @@ from jaxrate.events.column_checks import (
     fail_where,
     is_date,
 )
+from jaxrate.events.connected_groups import number_connected_groups
 from jaxrate.events.event_types import (
     LAST_ID,
     Context,
@@ -73,6 +75,7 @@ __all__ = [
     "has_tied_teams",
     "is_date",
     "matches",
+    "number_connected_groups",
     "period_end",
     "period_number",
     "periods",

@@ -24,13 +24,19 @@ from jaxrate.events import Context, Matches, check_clock
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.pairwise_probabilities import fill_result_columns, neutral_match_arguments
 from jaxrate.league.query_time import date_format_of_history_file, parse_time_after_last_events
-from jaxrate.league.rated_history import Rated, format_time, system_with_extended_seasons
+from jaxrate.league.rated_history import Rated, format_time, player_groups, system_with_extended_seasons
 from jaxrate.league.system_construction_by_name import split_unsupported_teams
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
-from jaxrate.text_format import did_you_mean_suffix, format_value_for_error
+from jaxrate.text_format import (
+    did_you_mean_suffix,
+    format_count,
+    format_unquoted_name,
+    format_value_for_error,
+    join_names,
+)
 
 HISTORY_ROLES = "rest", "form"  # covariates that are computed from the rated history
 PLAYER_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "contest", "participant", "team"
@@ -120,7 +126,45 @@ def read_upcoming_events(
     if is_list_of_name_tuples(source):
         data = _fill_neutral_side_and_covariates(rated.system, data)
     data = data._replace(events=fill_result_columns(rated.system, data.events), clock=rated.clock)
+    _warn_unconnected(rated, data)
     return system_with_extended_seasons(rated, (data.seasons or {}).values()), data
+
+
+def connected_rows(rated: Rated, data: Dataset) -> HostArray:
+    """[n] whether a chain of events of the history joins the players of each match, or of each participant's contest.
+
+    Newcomers, whom it cannot join to anybody, are left aside.
+    """
+    player, event = _participants(data)
+    has_played = np.flatnonzero(np.append(rated.games > 0, np.zeros(len(data.players), bool))[player])
+    group, event_played = player_groups(rated)[player[has_played]], event[has_played]
+    lowest, highest = np.full(len(event) + 1, len(rated.players)), np.zeros(len(event) + 1, int)
+    np.minimum.at(lowest, event_played, group)
+    np.maximum.at(highest, event_played, group)
+    return (lowest >= highest)[: len(data.rows)] if isinstance(data.events, Matches) else (lowest >= highest)[event]
+
+
+def _participants(data: Dataset) -> tuple[HostArray, HostArray]:
+    """The players and the events, [R] ids and numbers from 0, of all participations."""
+    if isinstance(data.events, Matches):
+        return np.asarray(data.events.player).ravel(), np.repeat(np.arange(len(data.rows)), 2)
+    size = np.diff(data.rounds.player_start)
+    return np.asarray(data.rounds.events.player), np.repeat(np.arange(len(size)), size)
+
+
+def _warn_unconnected(rated: Rated, data: Dataset) -> None:
+    """Warn of events whose players no chain of events of the history joins."""
+    is_match = isinstance(data.events, Matches)
+    player, event = _participants(data)
+    unconnected = np.unique(event[np.repeat(~connected_rows(rated, data), 1 + is_match)])
+    if not len(unconnected):
+        return
+    noun = "match" if is_match else "contest"
+    names = map(format_unquoted_name, data.players[player[event == unconnected[0]]].tolist())
+    text = (
+        f"{format_count(len(unconnected), noun)} of players whom no chain of earlier ones joins ({join_names(names)})"
+    )
+    warnings.warn(f"{text}: their ratings cannot be compared, so that chances are those of strangers", stacklevel=5)
 
 
 def _check_after_history(rated: Rated, data: Dataset) -> None:

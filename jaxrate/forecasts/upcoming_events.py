@@ -9,7 +9,7 @@ from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, count_teams
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
-from jaxrate.forecasts.upcoming_event_reading import is_list_of_name_tuples, read_upcoming_events
+from jaxrate.forecasts.upcoming_event_reading import connected_rows, is_list_of_name_tuples, read_upcoming_events
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.rated_history import Rated, days_to_dates
@@ -32,7 +32,9 @@ def predict_fixtures(
     the history likeliest, given its predictions. Without draws the chance to win is the expected score. Contests have
     time, contest, player, the expected rank, and the share of the others, or of the other teams, that the player should
     beat. Systems of `add_outcomes` add the chances to win and to draw. Where all contests are of two teams, each player
-    has the number of their team, its chances and odds, as matches do.
+    has the number of their team, its chances and odds, as matches do. Where no chain of events of the history joins
+    the players of some matches or contests, a column `connected` says of which one does, and a warning names some: the
+    ratings of the others cannot be compared, so that their chances are those of strangers.
 
     Args:
       rated: the history, as from `rate` or `load`.
@@ -58,6 +60,9 @@ def predict_fixtures(
         forecasts = _forecast_contests(rated, system, data)
     else:
         forecasts = _forecast_matches(rated, add_draw_probabilities_if_needed(rated, system), data)
+    is_connected = connected_rows(rated, data)
+    if not is_connected.all():
+        forecasts = ColumnTable({**forecasts, "connected": is_connected})
     return forecasts.drop_columns("row") if is_list_of_name_tuples(source) else forecasts
 
 

@@ -13,6 +13,7 @@ query_time.py                       times as of which ratings are asked for
 player_careers_and_ratings.py       career, rating_at, rating_table
 all_careers.py                      the careers of all players at once
 trajectories.py                     all ratings of all players through time
+rating_drift.py                     the median of the active through time, which peaks are measured against
 rating_peaks.py                     peak_ratings
 leaderboards.py                     leaderboard
 shown_ratings.py                    ratings as leaderboards show them: cautious, or where players meet a category

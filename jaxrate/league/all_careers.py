@@ -7,8 +7,9 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, team_ranks
-from jaxrate.league.rated_history import Rated
-from jaxrate.league.trajectories import build_trajectories, lookup_ids
+from jaxrate.league.rated_history import Rated, lookup_ids
+from jaxrate.league.rating_drift import lead_over_level
+from jaxrate.league.trajectories import build_trajectories
 from jaxrate.smoothing.smoothing_result import Smoothed
 
 
@@ -23,6 +24,9 @@ class Careers(NamedTuple):
     mean: HostArray  # [M] the rating that the event left
     deviation: HostArray | None  # [M] of that rating; None if the system has none
     before: HostArray  # [M] the rating before the event
+    level: (
+        HostArray | None
+    )  # [M] the median of the active at the time, which peaks are above; None if it does not drift
     peak: HostArray  # [num_players] the row of each player's peak, as on leaderboards; -1 without events
 
     def gather(self, values: HostArray) -> HostArray:
@@ -54,10 +58,12 @@ def build_careers(rated: Rated) -> Careers:
         first = a == np.repeat(np.arange(len(rated.players)), np.diff(start))
         opponent = np.where(first, b, a)
     before = trajectories.later_mean[np.flatnonzero(is_event) - 1]
-    peak = trajectories.peak_points(trajectories.mean, trajectories.points_at())
+    lead, level = lead_over_level(trajectories, trajectories.mean, rated.clock)
+    peak = trajectories.peak_points(lead, trajectories.points_at())
     peak = np.where(peak < 0, -1, peak - np.arange(len(peak)) - 1)
     time, mean = trajectories.time[is_event], trajectories.mean[is_event]
-    return Careers(start, row, first, opponent, time, mean, deviation, before, peak)
+    level = None if level is None else level[is_event]
+    return Careers(start, row, first, opponent, time, mean, deviation, before, level, peak)
 
 
 def smoothed_event_ratings(rated: Rated, smoothed: Any) -> tuple[HostArray, HostArray]:

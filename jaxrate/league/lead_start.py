@@ -23,7 +23,7 @@ def lead_start(rated: Rated, *, active: Any = None, min_games: int | None = None
     leader = leaderboards.ranked_list_at(None).ranked_ids[:1].tolist()
     if not leader or not leaderboards.has_all_times:
         return None
-    trajectories = leaderboards.trajectories
+    trajectories, is_compared = leaderboards.trajectories, leaderboards.groups == leaderboards.groups[leader[0]]
     times = np.unique(trajectories.end[np.isfinite(trajectories.end)])
     if rated.clock == "dates":
         times = times[np.append(np.diff(np.floor(times)) > 0, True)]  # the last of each day
@@ -38,7 +38,7 @@ def lead_start(rated: Rated, *, active: Any = None, min_games: int | None = None
         highest = bound[points]
         np.maximum.at(highest, player[events], bound[order[events]])
         rating = _listed_ratings(leaderboards, np.array(leader), block)
-        rivals = np.flatnonzero(highest >= rating.min(initial=np.inf, where=rating > -np.inf))
+        rivals = np.flatnonzero(is_compared & (highest >= rating.min(initial=np.inf, where=rating > -np.inf)))
         rivals = np.union1d(rivals, leader)
         first = rivals[_listed_ratings(leaderboards, rivals, block).argmax(axis=0)]  # of equals the first by id
         is_other = (first != leader[0]) | (rating[0] == -np.inf)

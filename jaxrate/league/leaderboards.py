@@ -6,7 +6,8 @@ import numpy as np
 
 from jaxrate.argument_checks import check_concrete, enforce_argument_annotations, is_number
 from jaxrate.array_types import HostArray
-from jaxrate.league.leaderboard_table import Leaderboard
+from jaxrate.events import Matches
+from jaxrate.league.leaderboard_table import Leaderboard, describe_groups
 from jaxrate.league.query_time import parse_query_time
 from jaxrate.league.query_time import parse_time_after_last_events as not_before
 from jaxrate.league.rated_history import (
@@ -16,14 +17,15 @@ from jaxrate.league.rated_history import (
     format_time,
     resolve_system_state_and_players,
 )
+from jaxrate.league.rating_drift import DEFAULT_ACTIVE_DAYS, lead_over_level
 from jaxrate.league.ratings_at_times import advance_state_to_time, category_number
 from jaxrate.league.shown_ratings import ShownRatings
 from jaxrate.league.trajectories import Trajectories, build_trajectories
 from jaxrate.rules import Params, Rating, State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
+from jaxrate.text_format import coarse_rating_decimals, format_decimals
 
-DEFAULT_ACTIVE_DAYS = 365.0  # and of the comparison with an earlier list
 FEWER_GAMES_HINT = "a lower min_games lists more"
 DEFAULT_MIN_GAMES = 10  # by default only those with so many games are listed,
 MIN_SETTLED_PLAYERS = 20  # if there are so many of them
@@ -46,7 +48,7 @@ def leaderboard(
     cautious: float = 0.0,
     category: Any = None,
 ) -> Leaderboard:
-    """The `top` players by mean rating; ties by id.
+    """The `top` players by mean rating; ties by id. Players whom no chain of events joins are ranked apart.
 
         jr.leaderboard(rated)  # of those who played in the last year, if there are dates
         jr.leaderboard(rated, active="all")  # of all times
@@ -80,8 +82,14 @@ def leaderboard(
         games are counted over all categories. A history keeps these ratings at its end only, so this list has no peaks
         and no changes.
 
+    Ratings can be compared where chains of matches or contests up to the moment join the players: A met B, and B met C.
+    Others form groups that are ranked one after the other, the largest first, each from 1. Then a column has the number
+    of the group, and the scope names the groups.
+
     The peak is the highest rating after an event, from a player's tenth event on, since first ratings jump. Players
-    with fewer events have none.
+    with fewer events have none. Where the level of ratings drifts, by more than the active differ, the peak is the
+    greatest lead over the median of the active at the time, and `peak_median` has that median: the sum of the two was
+    the rating. The active have played in the 365 days before, or without dates in a tenth of the history.
 
     Raises:
       ValueError: if there are fewer names than rows, `top` is below 1, the system has no deviations to be cautious
@@ -131,6 +139,7 @@ def make_history_leaderboards(
         rated, view, build_trajectories(rated), rated.players, None, active, min_games
     )
     leaderboards.min_games = leaderboards.resolve_min_games(now)
+    leaderboards.groups = leaderboards.trajectories.groups(leaderboards.trajectories.points_at(now))
     return leaderboards
 
 
@@ -143,10 +152,11 @@ def _eligible_player_mask(among: Any, players: Any, num_players: int) -> HostArr
     return np.isin(np.arange(num_players), [find_player_id(players, player, num_players) for player in among])
 
 
-def _ranked_ids(mean: Any, is_listed: HostArray) -> HostArray:
-    """The ids of the listed players, best first."""
+def _ranked_ids(mean: Any, is_listed: HostArray, groups: HostArray | None = None) -> HostArray:
+    """The ids of the listed players, best first, one of the groups [n] after the other."""
     listed = np.flatnonzero(is_listed)
-    return np.asarray(listed[np.argsort(-np.asarray(mean)[listed], kind="stable")])
+    order = (-np.asarray(mean)[listed],) if groups is None else (-np.asarray(mean)[listed], groups[listed])
+    return np.asarray(listed[np.lexsort(order)])
 
 
 def _player_names(players: Any, player_ids: HostArray, num_players: int) -> HostArray:
@@ -157,12 +167,19 @@ def _take_ratings(rating: Rating, player_ids: HostArray) -> list[Any]:
     return [None if x is None else np.asarray(x)[player_ids] for x in rating]
 
 
+def _events_noun(rated: Rated | Smoothed) -> str:
+    """What the events of a history are called."""
+    has_contests = rated.contests is not None if isinstance(rated, Rated) else not isinstance(rated.events, Matches)
+    return "contests" if has_contests else "matches"
+
+
 class _RankedPlayersAtTime(NamedTuple):
     """The ranked players as of a time."""
 
     rating: Rating  # leaves [N]
     points: HostArray  # [N] the points of all players in the trajectories
-    ranked_ids: HostArray  # ids of the listed players, best first
+    ranked_ids: HostArray  # ids of the listed players, best first, one group after the other
+    rank: HostArray  # [N] within the group, from 1; 0 of who is not listed
 
 
 class HistoryLeaderboardBuilder:
@@ -192,6 +209,7 @@ class HistoryLeaderboardBuilder:
         self.first = float(np.nanmin(trajectories.time)) if self.has_all_times else np.nan
         self.end = float(np.nanmax(trajectories.time)) if self.has_all_times else np.nan
         self.by_default, self.active = active is None, self._activity_window(active)
+        self.groups = np.zeros(len(self.is_eligible), int)  # of whom only those of one can be compared
 
     def build_leaderboard(self, now: float | None, since: float | None, top: int) -> Leaderboard:
         self.min_games = self.resolve_min_games(now)
@@ -199,30 +217,35 @@ class HistoryLeaderboardBuilder:
             self.check_has_times("since" if now is None else "as_of")
         if self.view.category is not None and (since is not None or (now is not None and now < self.end)):
             raise ValueError("the history keeps ratings by category at its end only: leave out since, and later events")
-        rating, points, ranked_ids = self.ranked_list_at(now)
-        trajectories, rated, top_ids = self.trajectories, self.rated, ranked_ids[:top]
+        trajectories, rated = self.trajectories, self.rated
+        self.groups = trajectories.groups(trajectories.points_at(now))
+        rating, points, ranked_ids, rank = self.ranked_list_at(now)
+        top_ids, (numbers, _, sizes) = ranked_ids[:top], self._groups_and_leaders(ranked_ids)
         names, (mean, deviation) = _player_names(self.players, top_ids, len(points)), _take_ratings(rating, top_ids)
-        columns = {"rank": np.arange(1, len(top_ids) + 1), "player": names, "rating": mean, "deviation": deviation}
+        columns = {"rank": rank[top_ids], "player": names, "rating": mean, "deviation": deviation}
+        if len(numbers) > 1:
+            columns["group"] = self.groups[top_ids] + 1
         columns["games"] = (points - trajectories.start[:-1])[top_ids]
         if self.has_all_times:
             to_time_column = days_to_dates if rated.clock == "dates" else np.asarray
             columns["last"] = to_time_column(trajectories.time[points][top_ids])
         if self.view.category is not None:
-            return Leaderboard(columns, self._describe_scope(now, None, len(ranked_ids)), len(ranked_ids))
+            return Leaderboard(columns, self._describe_scope(now, None, ranked_ids, None), len(ranked_ids), sizes)
         score = self.view.apply_caution(Rating(trajectories.mean, trajectories.deviation)).mean
-        peak = trajectories.peak_points(score, points)[top_ids]
-        columns["peak"] = np.where(peak < 0, np.nan, score[peak])
+        lead, level = lead_over_level(trajectories, score, rated.clock)
+        peak = trajectories.peak_points(lead, points)[top_ids]
+        columns["peak"] = np.where(peak < 0, np.nan, lead[peak])
+        if level is not None:
+            columns["peak_median"] = np.where(peak < 0, np.nan, level[peak])
         if self.has_all_times:
             columns["peak_time"] = to_time_column(np.where(peak < 0, np.nan, trajectories.time[peak]))
         since = self._default_since(now) if since is None else self._check_since(now, since)
         if since is not None:
             earlier_list = self.ranked_list_at(since)
-            rank = np.zeros(len(points), int)
-            rank[earlier_list.ranked_ids] = np.arange(1, len(earlier_list.ranked_ids) + 1)
             change = np.asarray(rating.mean) - np.asarray(earlier_list.rating.mean)
             change = np.where(earlier_list.points == trajectories.start[:-1], np.nan, change)
-            columns |= {"change": change[top_ids], "rank_then": rank[top_ids]}
-        return Leaderboard(columns, self._describe_scope(now, since, len(ranked_ids)), len(ranked_ids))
+            columns |= {"change": change[top_ids], "rank_then": earlier_list.rank[top_ids]}
+        return Leaderboard(columns, self._describe_scope(now, since, ranked_ids, level), len(ranked_ids), sizes)
 
     def resolve_min_games(self, now: float | None) -> int:
         """The number of games that is given, or else that of the list at this time."""
@@ -235,7 +258,10 @@ class HistoryLeaderboardBuilder:
         points = trajectories.points_at(now) if points is None else points
         rating = self.view.apply_caution(self._ratings_at(now, points))
         is_listed = self.listed_mask(np.arange(len(points)), points, now) & ~np.isnan(np.asarray(rating.mean))
-        return _RankedPlayersAtTime(rating, points, _ranked_ids(rating.mean, is_listed))
+        ranked_ids, rank = _ranked_ids(rating.mean, is_listed, self.groups), np.zeros(len(points), int)
+        group = self.groups[ranked_ids]
+        rank[ranked_ids] = np.arange(1, len(group) + 1) - np.searchsorted(group, group)
+        return _RankedPlayersAtTime(rating, points, ranked_ids, rank)
 
     def listed_mask(self, players: HostArray, points: HostArray, now: Any) -> HostArray:
         """Whether players at these points may be listed at a time, or at several; all may have axes that broadcast."""
@@ -316,8 +342,11 @@ class HistoryLeaderboardBuilder:
         if not self.has_all_times and name != "as_of":
             raise ValueError(f"{name} needs times, and this history has none; name the column of time when it is read")
 
-    def _describe_scope(self, now: float | None, since: float | None, listed: int) -> str:
-        """A description of who is listed, unless everybody is, and since when ratings changed."""
+    def _describe_scope(
+        self, now: float | None, since: float | None, ranked_ids: HostArray, level: HostArray | None
+    ) -> str:
+        """Who is listed, unless everybody is, the groups if there are several, and what changes and peaks are."""
+        listed = len(ranked_ids)
         conditions, clock, total = [], self.rated.clock, int(self.is_eligible.sum())
         if self.active is not None:
             until = format_time(
@@ -336,8 +365,18 @@ class HistoryLeaderboardBuilder:
             hint = f" ({ALL_PLAYERS_HINT})" if self.by_default and self.active is not None else ""
             hint = f" ({FEWER_GAMES_HINT})" if self.min_games and not listed else hint
             lines.append(f"{listed:,} of {total:,} players, who {' and '.join(conditions)}{hint}")
+        lines.append(describe_groups(*self._groups_and_leaders(ranked_ids), _events_noun(self.rated)))
+        if level is not None:
+            digits = coarse_rating_decimals(level)
+            low, high = (format_decimals(float(x), digits) for x in (level.min(), level.max()))
+            lines.append(f"ratings drift: the median of the active was from {low} to {high}; peaks are above it")
         if since is not None:
             lines.append(
                 f"change and earlier rank: since {format_time(np.floor(since) if clock == 'dates' else since, clock)}"
             )
-        return "\n".join(lines)
+        return "\n".join(filter(None, lines))
+
+    def _groups_and_leaders(self, ranked_ids: HostArray) -> tuple[HostArray, HostArray, HostArray]:
+        """The numbers from 1 of the groups that are listed, the names of their first, and how many each has."""
+        number, first, size = np.unique(self.groups[ranked_ids], return_index=True, return_counts=True)
+        return number + 1, _player_names(self.players, ranked_ids[first], len(self.groups)), size

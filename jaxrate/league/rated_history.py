@@ -7,7 +7,9 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.lookalike_names import similar_names_hint
-from jaxrate.events import period_end
+from jaxrate.data.table_sources import import_pyarrow
+from jaxrate.events import number_connected_groups, period_end
+from jaxrate.league.prediction_columns import contest_numbers
 from jaxrate.league.system_construction_by_name import extend_system_seasons
 from jaxrate.rules import State
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -49,7 +51,7 @@ class Rated(NamedTuple):
         if self.last is not None:
             lines.append(f"  last     {format_time(self.last, self.clock)}")
         mean = np.asarray(self.system.summary(self.system.params, self.state).mean)
-        best = np.argsort(-mean, kind="stable")[:NUM_LISTED_LEADERS]
+        best = np.lexsort((-mean, player_groups(self)))[:NUM_LISTED_LEADERS]
         digits = rating_decimals(mean[best])
         leaders = ", ".join(f"{name} {x:.{digits}f}" for name, x in zip(self.players[best], mean[best], strict=True))
         return "\n".join([*lines, f"  leaders  {leaders}"])
@@ -73,6 +75,31 @@ def count_predictions(rated: Rated) -> int:
 def count_rated_matches_or_participations(rated: Rated) -> int:
     """The number of rated matches or participations, also where their predictions are in other files."""
     return count_predictions(rated) or int(rated.games.sum()) // (2 if rated.contests is None else 1)
+
+
+def lookup_ids(names: Any, players: HostArray) -> HostArray:
+    """[n] the ids of the names of an Arrow column."""
+    arrow = import_pyarrow()
+    return arrow.compute.index_in(names, value_set=arrow.array(players).cast(names.type)).to_numpy()
+
+
+def participation_ids(rated: Rated) -> tuple[HostArray, HostArray]:
+    """The player and the event, [R] ids and numbers from 0, of all participations in order: two to a match."""
+    table, of_matches = rated.predictions, rated.contests is None
+    ids = [lookup_ids(table[name], rated.players) for name in (("a", "b") if of_matches else ("player",))]
+    event = np.repeat(np.arange(len(table)), 2) if of_matches else contest_numbers(table)
+    return np.stack(ids, axis=1).ravel(), event
+
+
+def player_groups(rated: Rated) -> HostArray:
+    """[num_players] numbers from 0 of groups that no chain of events joins, the largest first.
+
+    Their ratings cannot be compared. Who has not played is in the first. So is everybody where the history has no
+    predictions, or no Arrow to look at them with.
+    """
+    if isinstance(rated.predictions, dict) or not len(rated.predictions):
+        return np.zeros(len(rated.players), int)
+    return np.maximum(number_connected_groups(len(rated.players), *participation_ids(rated)), 0)
 
 
 def system_with_extended_seasons(rated: Rated, season_starts: Iterable[float]) -> RatingSystem:

@@ -9,9 +9,16 @@ from jaxrate.array_types import HostArray
 from jaxrate.league.column_table import table_to_json, table_to_pandas
 from jaxrate.league.leaderboard_table import format_times
 from jaxrate.league.rated_history import Rated, days_to_dates
+from jaxrate.league.rating_drift import lead_over_level
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS, build_trajectories
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.text_format import format_credible_intervals, format_html_table, format_table, rating_decimals
+from jaxrate.text_format import (
+    format_credible_intervals,
+    format_decimals,
+    format_html_table,
+    format_table,
+    rating_decimals,
+)
 
 
 class PeakRatings(NamedTuple):
@@ -21,6 +28,7 @@ class PeakRatings(NamedTuple):
     player: HostArray  # [top] names, or ids if there are none
     rating: HostArray  # [top] after the match at which they stood highest
     deviation: HostArray | None  # [top] of the rating then; None if the system has none
+    above_median: HostArray | None  # [top] the lead over the median of the active then; None where that does not drift
     match: HostArray  # [top] the match, or row of the predictions, of that rating
     time: HostArray | None  # [top] when, as dates or numbers; None if there are no times
 
@@ -44,6 +52,8 @@ class PeakRatings(NamedTuple):
         cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:,.{digits}f}" for x in self.rating]}
         if self.deviation is not None:
             cells["95% interval"] = format_credible_intervals(self.rating, self.deviation)
+        if self.above_median is not None:
+            cells["above median"] = [format_decimals(x, digits, signed=True) for x in self.above_median]
         if self.time is not None:
             cells["time"] = format_times(self.time)
         return [*cells], [*zip(*cells.values(), strict=True)][:top]
@@ -61,7 +71,8 @@ def peak_ratings(
     The interval is that of the rating then: of a rated history as it was before the player's next event. The highest of
     many
     uncertain ratings is likely to be one that looks too high: `cautious` ranks, and chooses the moment, by what a
-    player was at least.
+    player was at least. Where the median of the active drifts, by more than the active differ, both go by the lead over
+    it, as ratings of different times cannot be compared.
 
     Args:
       rated: the history, as from `rate` or `smooth`.
@@ -85,6 +96,7 @@ def peak_ratings(
         if trajectories.deviation is None:
             raise ValueError(f"{rated.system.name} has no deviations to be cautious about")
         score = score - cautious * trajectories.deviation
+    score, level = lead_over_level(trajectories, score, rated.clock)
     highest = trajectories.peak_points(score, trajectories.points_at(), min_events)
     player_ids = np.flatnonzero(highest >= 0)
     player_ids = player_ids[np.argsort(-score[highest[player_ids]], kind="stable")[:top]]
@@ -99,6 +111,7 @@ def peak_ratings(
         player_ids if rated.players is None else np.asarray(rated.players)[player_ids],
         trajectories.mean[peak_points],
         None if trajectories.deviation is None else trajectories.deviation[peak_points],
+        None if level is None else (trajectories.mean - level)[peak_points],
         trajectories.row[peak_points],
         time,
     )

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.data.table_sources import import_pyarrow
-from jaxrate.events import Matches, period_end, repeat_seat_mask
-from jaxrate.league.rated_history import Rated, times_to_event_clock
+from jaxrate.events import Matches, number_connected_groups, period_end, repeat_seat_mask
+from jaxrate.league.rated_history import Rated, participation_ids, times_to_event_clock
 from jaxrate.smoothing.smoothing_result import Smoothed
 
 PEAK_MIN_EVENTS = 10  # events after which a rating may be a peak: first ratings jump
@@ -25,6 +24,7 @@ class Trajectories(NamedTuple):
 
     start: HostArray  # [N + 1] where the points of each player begin
     row: HostArray  # [R] the row of the predictions, or the match, of the last event; -1 at the first point
+    event: HostArray  # [R] the number of the match or the contest, from 0; -1 at the first point
     time: HostArray  # [R] of the last event; NaN at the first point, and where there is no time
     end: HostArray  # [R] when it counts: a rating period once it has ended; -inf at the first point
     mean: HostArray  # [R] the rating; NaN at the first point with hindsight
@@ -50,6 +50,15 @@ class Trajectories(NamedTuple):
             points[player_ids] = later[first] - 1
         return points
 
+    def groups(self, last_points: HostArray) -> HostArray:
+        """[N] numbers from 0 of groups that no chain of events up to these points joins, the largest first.
+
+        Who has not played by then is in the first.
+        """
+        player = self.player_ids()
+        taken = np.flatnonzero((self.event >= 0) & (np.arange(len(player)) <= last_points[player]))
+        return np.maximum(number_connected_groups(len(last_points), player[taken], self.event[taken]), 0)
+
     def ratings_at(
         self, points: HostArray, query_time: Any, seasons: Sequence[float]
     ) -> tuple[HostArray, HostArray | None]:
@@ -72,9 +81,10 @@ class Trajectories(NamedTuple):
 
     def iterate_points_at(self, times: HostArray) -> Iterator[HostArray]:
         """Iterate over times, the earliest first: [N] each player's point at that time."""
-        order, player_ids = np.argsort(self.end, kind="stable"), self.player_ids()
+        step = np.searchsorted(times, self.end).astype(np.min_scalar_type(len(times)))  # small numbers are sorted fast
+        order, player_ids = np.argsort(step, kind="stable"), self.player_ids()
         points, begin = self.start[:-1].copy(), 0
-        for until in np.searchsorted(self.end[order], times, side="right"):
+        for until in np.cumsum(np.bincount(step, minlength=len(times))[: len(times)]).tolist():
             since = order[begin:until]  # of several of a player, the last one stays
             points[player_ids[since]] = since
             begin = until
@@ -102,24 +112,25 @@ def build_trajectories(rated: Rated | Smoothed) -> Trajectories:
     if isinstance(rated, Smoothed):
         return _build_smoothed_trajectories(rated)
     table = rated.predictions
-    sides, name_columns = (("_a", "_b"), ("a", "b")) if rated.contests is None else (("",), ("player",))
-    ids = [lookup_ids(table[name], rated.players) for name in name_columns]
+    sides = ("_a", "_b") if rated.contests is None else ("",)
+    player, event = participation_ids(rated)
     time = np.full(len(table), np.nan) if rated.clock is None else times_to_event_clock(table["time"].to_numpy())
     final = [x if x is None else np.asarray(x) for x in rated.system.summary(rated.system.params, rated.state)]
     ratings_before, ratings_after = (
         [_flatten_sides(table, f"{name}{suffix}", sides) for name in ("rating", "deviation")]
         for suffix in ("", "_after")
     )
-    player, times = np.stack(ids, axis=1).ravel(), np.repeat(time, len(sides))
+    times = np.repeat(time, len(sides))
     rows = np.repeat(np.arange(len(table)), len(sides))
     if rated.contests is not None and rated.games.sum() < len(table):  # some are in several teams of a contest
-        rows = _first_participation_rows(table["contest"], player)
+        key = event * (player.max(initial=0) + np.int64(1)) + player
+        rows = np.sort(np.unique(key, return_index=True)[1])  # the first participation of each player in a contest
         ratings_before, ratings_after = (
             [None if x is None else x[rows] for x in ratings] for ratings in (ratings_before, ratings_after)
         )
-        player, times = player[rows], times[rows]
+        player, event, times = player[rows], event[rows], times[rows]
     return _build_trajectories_from_columns(
-        len(rated.players), player, rows, times, rated.period, ratings_before, ratings_after, final
+        len(rated.players), player, event, rows, times, rated.period, ratings_before, ratings_after, final
     )
 
 
@@ -128,15 +139,14 @@ def _build_smoothed_trajectories(smoothed: Smoothed) -> Trajectories:
     flat: Any = getattr(smoothed.events, "events", smoothed.events)
     player = np.asarray(flat.player).ravel()
     if isinstance(smoothed.events, Matches):
-        rows = np.repeat(np.arange(len(smoothed.time)), 2)
-        time = smoothed.time[rows]
+        rows = event = np.repeat(np.arange(len(smoothed.time)), 2)
     else:  # each contest once, also of those who are in several teams
         rows = np.flatnonzero(~repeat_seat_mask(smoothed.events))
-        time = np.repeat(smoothed.time, np.diff(smoothed.events.player_start))[rows]
+        event = np.repeat(np.arange(len(smoothed.time)), np.diff(smoothed.events.player_start))[rows]
         player, known = player[rows], [x[rows] for x in known]
-    time = np.full(len(player), np.nan) if smoothed.clock is None else time
+    time = np.full(len(player), np.nan) if smoothed.clock is None else smoothed.time[event]
     num_players = len(smoothed.state.time)
-    return _build_trajectories_from_columns(num_players, player, rows, time, None, [None, None], known, None)
+    return _build_trajectories_from_columns(num_players, player, event, rows, time, None, [None, None], known, None)
 
 
 def _flatten_sides(table: Any, name: str, sides: tuple[str, ...]) -> HostArray | None:
@@ -146,23 +156,10 @@ def _flatten_sides(table: Any, name: str, sides: tuple[str, ...]) -> HostArray |
     return np.stack([table[f"{name}{side}"].to_numpy() for side in sides], axis=1).ravel()
 
 
-def _first_participation_rows(contest: Any, player: HostArray) -> HostArray:
-    """The rows of each player's first participation in a contest; `contest` is an Arrow column."""
-    label = contest.combine_chunks().dictionary_encode().indices.to_numpy()
-    number = np.cumsum(np.diff(label, prepend=label[:1]) != 0)
-    key = number * (player.max(initial=0) + np.int64(1)) + player
-    return np.sort(np.unique(key, return_index=True)[1])
-
-
-def lookup_ids(names: Any, players: HostArray) -> HostArray:
-    """[n] the ids of the names of an Arrow column."""
-    arrow = import_pyarrow()
-    return arrow.compute.index_in(names, value_set=arrow.array(players).cast(names.type)).to_numpy()
-
-
 def _build_trajectories_from_columns(
     num_players: int,
     player: HostArray,
+    event: HostArray,
     rows: HostArray,
     time: HostArray,
     period: float | None,
@@ -170,7 +167,7 @@ def _build_trajectories_from_columns(
     ratings_after: list[Any],
     final: list[Any] | None,
 ) -> Trajectories:
-    """The trajectories of players [R], whose events stand in these rows [R].
+    """The trajectories of players [R], who took part in these events [R], which stand in these rows [R].
 
     Args:
       ratings_before: means and deviations [R] before events; None without `final`, and where there are none.
@@ -189,10 +186,10 @@ def _build_trajectories_from_columns(
 
     points = arrange_by_point(time, np.nan)
     ends = arrange_by_point(time if period is None else period_end(time, period), -np.inf)
-    row = arrange_by_point(rows, -1)
+    row, event = arrange_by_point(rows, -1), arrange_by_point(event, -1)
     if final is None:
         means, deviations = (arrange_by_point(x, np.nan) for x in ratings_after)
-        return Trajectories(start, row, points, ends, means, deviations, means, deviations)
+        return Trajectories(start, row, event, points, ends, means, deviations, means, deviations)
     later: list[Any] = [None if x is None else arrange_by_point(x, 0.0, point_before) for x in ratings_before]
     for values, last in zip(later, final, strict=True):
         if values is not None:
@@ -206,4 +203,4 @@ def _build_trajectories_from_columns(
             at_point = arrange_by_point(known, np.nan)
             at_point[start[1:] - 1] = np.nan  # the state has it to the last bit
             after.append(np.where(is_last_of_period & ~np.isnan(at_point), at_point, values))
-    return Trajectories(start, row, points, ends, *after, *later)
+    return Trajectories(start, row, event, points, ends, *after, *later)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix as win_probabilities
 from jaxrate.league.leaderboards import leaderboard as best
-from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
+from jaxrate.league.rated_history import Rated, player_groups, resolve_system_state_and_players
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title
@@ -55,7 +55,8 @@ def leaderboard(
 
         jr.plots.leaderboard(rated, top=10, min_games=20)
 
-    Where names of all players do not fit, some are left out, and no numbers are written.
+    Where names of all players do not fit, some are left out, and no numbers are written. Of groups that no chain of
+    events joins, the first is drawn.
 
     Args:
       system, state, players, options: as for `jr.leaderboard`; at most 10,000 are drawn.
@@ -66,6 +67,8 @@ def leaderboard(
     """
     is_interactive = is_altair_backend(backend, ax)
     board = best(system, state, players, **options)
+    apart = "; players whom no chain of events joins to these are left out" if board.group is not None else ""
+    board = board.first_group()
     source = describe_source(system)
     system, state, players = resolve_system_state_and_players(system, state, players)
     check_drawable_count("players", len(board.player), 1, MAX_ROWS)
@@ -75,7 +78,7 @@ def leaderboard(
     half_width = None if board.deviation is None else Z_95 * board.deviation
     interval = "" if half_width is None else ", with 95% intervals"
     cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
-    subtitle = f"Ratings{cut} by {system_title(system.name)}{interval}{_describe_listed_players(board.scope)}"
+    subtitle = f"Ratings{cut} by {system_title(system.name)}{interval}{_describe_listed_players(board.scope)}{apart}"
     step = row_name_step(labels, ax)
     subtitle += describe_name_step(step)
     title = leader_title(labels, board.rating, board.deviation, rating_unit(system))
@@ -116,7 +119,7 @@ def matchups(
         jr.plots.matchups(rated, players=["Ada", "Bo", "Cy"])
 
     A score of one half has no colour, and colours reach from 0 to 100. Nobody has a side advantage. Rows are in the
-    order of the ratings.
+    order of the ratings. Pairs whom no chain of events joins are grey.
 
     Args:
       system, state, options: as for `forecasts.matchup_matrix`.
@@ -131,11 +134,11 @@ def matchups(
         `min_games` with players.
     """
     is_interactive, source = is_altair_backend(backend, ax), describe_source(system)
-    scope, count = "", 0
+    scope, count, groups = "", 0, player_groups(system) if isinstance(system, Rated) else None
     if players is None:
         num_players = count_of(resolve_system_state_and_players(system, state, names)[1])
         listing: dict[str, Any] = {"active": active, "min_games": min_games, "params": options.get("params")}
-        board = best(system, state, names, top=num_players, **listing)
+        board = best(system, state, names, top=num_players, **listing).first_group()
         players, scope = board.player[:MAX_WRITTEN_COLUMNS], _describe_listed_players(board.scope)
         count = len(board.player)
     elif active is not None or min_games is not None:
@@ -152,6 +155,8 @@ def matchups(
     number = number[order]
     percent = 100.0 * np.asarray(win_probabilities(system, state, number, **options), np.float64)
     np.fill_diagonal(percent, np.nan)
+    if groups is not None:
+        percent[groups[number][:, None] != groups[number]] = np.nan
     labels = [ids[int(i)] for i in number]
     rows = describe_rows(len(ids), count)
     has_side = bool(np.any(getattr(options.get("params") or system.params, "side_advantage", 0.0)))

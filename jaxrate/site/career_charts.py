@@ -11,8 +11,8 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import round_marks
-from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData, event_nouns
-from jaxrate.text_format import format_decimals, use_minus_sign
+from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData, event_nouns, format_peak
+from jaxrate.text_format import use_minus_sign
 
 UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event
@@ -134,6 +134,7 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
                 "The bands are 95% intervals. Hindsight is drawn at the level and spread of the ratings at the time; "
                 f"{leaves} the band of the time."
             )
+    above = "" if careers.level is None else ", the greatest lead over the median of the active,"
     counts = np.diff(careers.start)
     num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])
     at_once = counts > 1
@@ -141,7 +142,7 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
     texts = {
         f"All {events} were at one time: they are numbered from the left.": at_once,
         f"The first {FIRST_EVENTS} {events} may run off the chart.": counts >= 2 * FIRST_EVENTS,
-        f"The dot is the peak from the {PEAK_MIN_EVENTS}th {event} on.": careers.peak >= 0,
+        f"The dot is the peak{above} from the {PEAK_MIN_EVENTS}th {event} on.": careers.peak >= 0,
         "A dotted line leads over a pause of years.": num_pauses > 0,
         band: np.full(len(counts), bool(band)),
     }
@@ -199,7 +200,8 @@ def _lowest_and_highest_ratings_by_chart(
 def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
     """The rating of a peak, with its year, above its point; beside it where a label might stick out of a phone."""
     x, y = (int(z) for z in point.split())
-    text = f"peak {use_minus_sign(format_decimals(float(data.careers.mean[row]), data.digits))}"
+    level = 0.0 if data.careers.level is None else data.careers.level[row]
+    text = f"peak {format_peak(data, float(data.careers.mean[row] - level))}"
     if by_date:
         text += f" ({date.fromordinal(EPOCH + int(data.careers.time[row] // 1)).year})"
     edge = " late" if x > (1 - LABEL_ROOM) * UNITS else " early" if x < LABEL_ROOM * UNITS else ""

@@ -80,8 +80,11 @@ def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
     events, count = event_nouns(data.rated), len(one.listed)
     condition = f" with {one.min_events} {events[one.min_events != 1]} or more {one.place}" if one.min_events else ""
     current = "current " if len(data.listed) < len(data.names) else ""
+    group = "" if data.current.group is None else f" of group {data.current.group[0]}"
     as_of = stale_clause(data)
-    sentence = f"{as_of + ', the' if as_of else 'The'} list has the {count:,} {current}{data.noun.many}{condition}."
+    sentence = (
+        f"{as_of + ', the' if as_of else 'The'} list has the {count:,} {current}{data.noun.many}{group}{condition}."
+    )
     gain = (one.mean - _overall_ratings(data))[one.listed[:TOP_GAINERS]]
     best = int(np.argmax(gain))
     if gain[best] > 0 and round(float(gain[best]), data.digits) > 0:
@@ -105,7 +108,7 @@ def _draw_rows(data: SiteData, one: CategoryStrengths, begin: int, end: int) -> 
     mean, half = one.mean[ids], 1.96 * one.deviation[ids]
     axis = make_axis(float((mean - half).min()), float((mean + half).max()))
     overall, overall_rank = _overall_ratings(data), np.zeros(len(data.names), int)
-    overall_rank[data.listed] = np.arange(1, len(data.listed) + 1)
+    overall_rank[data.listed] = data.current.rank
     limit = UNCERTAIN_RATIO * float(np.median(one.deviation[one.listed])) * 1.96
     events, digits = event_nouns(data.rated)[1], data.digits
     with_results = one.results is not None and data.line_ups.score is not None

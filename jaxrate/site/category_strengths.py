@@ -7,12 +7,11 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.forecasts.matchup_tables import MAX_CATEGORIES
-from jaxrate.league.rated_history import Rated
+from jaxrate.league.rated_history import Rated, lookup_ids
 from jaxrate.league.ratings_at_times import category_ratings, has_modifiers
-from jaxrate.league.trajectories import lookup_ids
 from jaxrate.site.pair_fields import sort_categories
 from jaxrate.site.permalinks import assign_slugs
-from jaxrate.site.site_data import SiteData, event_nouns, has_draws
+from jaxrate.site.site_data import SiteData, event_nouns, groups_by_id, has_draws
 from jaxrate.site.wording import SURFACES, UNKNOWN, category_noun, category_phrase, format_category, pluralise
 from jaxrate.text_format import use_minus_sign
 
@@ -41,6 +40,7 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
         return []
     ordered = [x for x in sort_categories(rated, dict.fromkeys(names)) if format_category(x) != UNKNOWN]
     slugs = assign_slugs(ordered, [f"{noun} {format_category(x)}" for x in ordered], {})
+    groups = groups_by_id(data)
     met, strengths = _opponent_category_by_career_row(data), []
     for category, slug in zip(ordered, slugs, strict=True):
         mean, deviation = (np.asarray(x, float) for x in category_ratings(rated, category)[:2])
@@ -51,6 +51,7 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
             is_met = met == names.index(category)
             results = _count_results(data, is_met)
             listed, min_events = _list_current_players(data, results, is_met)
+        listed = listed[groups[listed] == groups[data.listed[:1]]]
         listed = listed[np.argsort(-mean[listed], kind="stable")]
         name, place = format_category(category), _opponents_or_category_phrase(data, category)
         path = f"{slug}.html" if len(listed) > 1 else ""

@@ -25,17 +25,24 @@ def leaderboard_rows(site_data: SiteData) -> list[dict[str, Any]]:
     board = leaderboard_columns(site_data)
     order = np.argsort(1 - np.array(board["current"]), kind="stable").tolist()
     board = {name: [column[i] for i in order] for name, column in board.items()}
-    headings = {"name": "name", "rating": "rating", "spread": "plus or minus", "games": "games", "last": "last played"}
+    headings = {
+        "group": "group",
+        "name": "name",
+        "rating": "rating",
+        "spread": "plus or minus",
+        "games": "games",
+        "last": "last played",
+    }
     headings |= {"change": "change", "then": "earlier rank", "peak": "best", "peaked": "best on", "slug": "page"}
     if site_data.rated.clock == "dates":
         for key in ("last", "peaked"):
             board[key] = [None if x is None else str(np.datetime64(int(x), "D")) for x in board[key]]
     board["slug"] = [f"players/{slug}.html" for slug in board["slug"]]
-    columns = [board[key] for key in headings if key in board]
+    columns, ranks = [board[key] for key in headings if key in board], site_data.current.rank
     names = [text for key, text in headings.items() if key in board]
     return [
-        {"rank": i if i <= len(site_data.listed) else None, **dict(zip(names, row, strict=True))}
-        for i, row in enumerate(zip(*columns, strict=True), 1)
+        {"rank": int(ranks[i]) if i < len(ranks) else None, **dict(zip(names, row, strict=True))}
+        for i, row in enumerate(zip(*columns, strict=True))
     ]
 
 

@@ -12,7 +12,7 @@ from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.close_leads import EVEN_PERCENT
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
-from jaxrate.text_format import format_decimals
+from jaxrate.text_format import format_decimals, join_names
 
 EVENT_HEADINGS = {  # headings of columns; other columns are not shown
     "time": "date",
@@ -71,6 +71,7 @@ class ForecastTable(NamedTuple):
     note: str
     matches: list[MatchForecast]  # in place of the rows, for matches
     has_side: bool = False  # whether anybody is at home; they are first then
+    unconnected: str = ""  # which of them no chain of events joins
 
 
 def build_forecast_tables(
@@ -97,6 +98,17 @@ def build_forecast_tables(
     return tables
 
 
+def _describe_unconnected(forecasts: ColumnTable) -> str:
+    """A sentence about matches or contests whose players no chain of earlier ones joins; nothing without any."""
+    if "connected" not in forecasts:
+        return ""
+    is_match, is_apart = "a" in forecasts, ~forecasts["connected"]
+    columns = [forecasts[name][is_apart] for name in (("a", "b") if is_match else ("contest",))]
+    names = dict.fromkeys("\u00a0\u2013\u00a0".join(map(str, x)) for x in zip(*columns, strict=True))
+    events, strangers = "matches" if is_match else "contests", "and these are the chances of strangers"
+    return f"No chain of {events} joins those in {join_names(names)}: ratings cannot be compared, {strangers}."
+
+
 def _build_table(title: str, file: str, columns: ColumnTable, headings: dict[str, str], note: str) -> ForecastTable:
     names = [name for name in columns if name in headings]
     chosen = ColumnTable({name: columns[name] for name in names})
@@ -104,7 +116,8 @@ def _build_table(title: str, file: str, columns: ColumnTable, headings: dict[str
     shown = [[_format_value(name, x) for name, x in row.items()] for row in chosen.to_records()]
     is_matches = {"a", "b", "win", "loss"} <= set(columns)
     matches = [_match_forecast(row) for row in columns.to_records()] if is_matches else []
-    return ForecastTable(title, file, rows, shown, note, matches, "side" in columns)
+    unconnected = _describe_unconnected(columns)
+    return ForecastTable(title, file, rows, shown, note, matches, "side" in columns, unconnected)
 
 
 def _match_forecast(row: dict[str, Any]) -> MatchForecast:

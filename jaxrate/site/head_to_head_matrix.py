@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.site.category_strengths import CategoryStrengths
 from jaxrate.site.forecast_tables import write_matrix_finding
-from jaxrate.site.site_data import SiteData
+from jaxrate.site.site_data import SiteData, groups_by_id
 from jaxrate.site.wording import category_noun, category_phrase, format_category
 
 MATRIX_PLAYERS = 12  # the best, against each other
@@ -40,7 +40,8 @@ def build_matrix_views(
 
 def _win_matrix(data: SiteData, tables: Any, ranked: HostArray) -> list[tuple[str, str, list[float | None]]]:
     """The first of these ids, each with their slug, their name and their chances in percent against each other."""
-    places = np.argsort(data.leaderboard_ids)[ranked]
+    groups = groups_by_id(data)[ranked]
+    places = np.argsort(data.leaderboard_ids)[ranked[groups == groups[:1]]]
     places = places[places < tables.even.left.shape[1]][:MATRIX_PLAYERS]
     pairs = np.repeat(places, len(places)), np.tile(places, len(places))
     chance = np.clip(100 * tables.even.probability(*pairs), 0.0, 100.0).reshape(len(places), -1)

@@ -39,7 +39,9 @@ class Headline(NamedTuple):
 
 def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headline:
     """The finding about who leads, and a sentence about them, the greatest rise, and the next match."""
-    current, noun, names = data.current, data.noun, [data.names[i] for i in data.listed[:2]]
+    current = data.current.first_group()
+    data = data._replace(current=current, listed=data.listed[: len(current.rank)])
+    noun, names = data.noun, [data.names[i] for i in data.listed[:2]]
     if len(names) < 2:
         return Headline(f"{names[0]} {'are' if noun.is_collective else 'is'} on top" if names else "", "")
     gap_text = format_points(float(current.rating[0] - current.rating[1]), data.digits)

@@ -68,6 +68,8 @@ def leaderboard_columns(data: SiteData) -> dict[str, Any]:
         "peak": ratings_for_json(data, np.asarray(board.peak)),
         "current": is_listed.tolist(),
     }
+    if board.group is not None:
+        columns["group"] = board.group.tolist()
     if board.deviation is not None:
         columns["spread"] = half_widths_for_json(data, board.deviation)
     if board.last is not None:

@@ -8,8 +8,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.all_careers import Careers
 from jaxrate.league.prediction_columns import contest_numbers
-from jaxrate.league.rated_history import Rated
-from jaxrate.league.trajectories import lookup_ids
+from jaxrate.league.rated_history import Rated, lookup_ids
 from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
 
 TEAM_SHARE = "% of team"  # heading

@@ -31,7 +31,7 @@ from jaxrate.site.json_columns import (
 )
 from jaxrate.site.line_ups import LineUps
 from jaxrate.site.page_templates import mark_figures
-from jaxrate.site.site_data import EXTRA_DIGITS, SiteData, last_event_heading
+from jaxrate.site.site_data import EXTRA_DIGITS, SiteData, format_peak, groups_by_id, last_event_heading
 from jaxrate.site.wording import spell_dates
 from jaxrate.text_format import format_count, use_minus_sign
 
@@ -286,6 +286,12 @@ def player_career(
     career = {name: x[start:end] for name, x in columns.items()}
     if "pauses" in career:  # numbers of the events after them
         career["pauses"] = np.flatnonzero(career["pauses"]).tolist()
+    peak = int(site_data.careers.peak[player])
+    if peak >= 0:  # by the number of its event
+        career["peak"] = peak - begin + 1
+        if site_data.careers.level is not None:
+            lead = site_data.careers.mean[peak] - site_data.careers.level[peak]
+            career["lead"] = round(float(lead), site_data.digits + EXTRA_DIGITS)
     if "ground" in career:
         career["ground"] = "".join(map(str, career["ground"].tolist()))
     numbers: dict[int, int] = {}
@@ -306,30 +312,34 @@ def number_players(players: Any, number: Callable[[int], int]) -> list[Any]:
 
 def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]:
     """A few sentences about each player, by id."""
-    board, digits, num_listed = site_data.full_leaderboard, site_data.digits, len(site_data.listed)
+    board, digits = site_data.full_leaderboard, site_data.digits
     current = "current " if context["some_current"] else ""
-    group = f"{num_listed:,} {current}{site_data.noun.one if num_listed == 1 else site_data.noun.many}"
+    groups = groups_by_id(site_data)
+    size = np.bincount(groups[site_data.listed])
     results = None if site_data.line_ups.score is None else _count_wins_draws_and_losses(site_data)
     columns = leaderboard_columns(site_data)
     last, peaked = (_format_dates(site_data, columns.get(key, [])) for key in ("last", "peaked"))
-    rank = dict(zip(site_data.listed.tolist(), range(1, num_listed + 1), strict=True))
+    rank = dict(zip(site_data.listed.tolist(), site_data.current.rank.tolist(), strict=True))
     texts = [""] * len(site_data.leaderboard_ids)
     for at, i in enumerate(site_data.leaderboard_ids.tolist()):
         rating = use_minus_sign(f"{board.rating[at]:,.{digits}f}")
         if board.deviation is not None:
             rating += f" ± {1.96 * board.deviation[at]:,.{digits}f}"
-        opening = f"Number {rank[i]:,} of {group}, rating" if i in rank else "Rating"
+        opening = "Rating"
+        if i in rank:
+            nouns = site_data.noun.one if size[groups[i]] == 1 else site_data.noun.many
+            of_group = f" of group {groups[i]}" if groups[i] > 1 else ""
+            opening = f"Number {rank[i]:,} of {size[groups[i]]:,} {current}{nouns}{of_group}, rating"
         games = columns["games"][at]
         text = f"{opening} {rating}. {format_count(games, context['event'])}"
         if results is not None and games:
             won, drew, lost = results[i]
             text += f": {won:,} won, {f'{drew:,} drawn, ' if context['draws'] else ''}{lost:,} lost"
-        has_peak = columns["peak"][at] is not None
-        if has_peak:
-            peak = use_minus_sign(f"{columns['peak'][at]:,.{digits}f}")
+        peak = format_peak(site_data, float(board.peak[at]))
+        if peak:
             text += f". Peak {peak}{f' on {peaked[at]}' if peaked else ''}"
         if games and last:
-            text += f"{', l' if has_peak else '. L'}{last_event_heading(site_data.rated)[1:]} on {last[at]}"
+            text += f"{', l' if peak else '. L'}{last_event_heading(site_data.rated)[1:]} on {last[at]}"
         texts[i] = f"{text}."
     return texts
 

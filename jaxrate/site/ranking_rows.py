@@ -13,6 +13,8 @@ from jaxrate.site.site_data import (
     MEAN_YEAR_DAYS,
     SiteData,
     event_nouns,
+    format_peak,
+    groups_by_id,
     has_peaks,
     last_event_heading,
     peak_definition,
@@ -85,7 +87,7 @@ def ranking_heads(data: SiteData, lines: CareerLines, axis: Axis) -> str:
         heads.append(("figure change", "change", data.change_period))
     heads.append(("course", lines.heading, ""))
     if has_peaks(data):
-        heads.append(("figure peak", "peak", peak_definition(data.rated)))
+        heads.append(("figure peak", "peak", peak_definition(data)))
     heads.append(("figure more", event_nouns(data.rated)[1], ""))
     if data.current.last is not None:
         heads += [("words more", x, "") for x in (last_event_heading(data.rated), "peak on")[: 1 + has_peaks(data)]]
@@ -100,6 +102,7 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
     """The rows of ranks `begin_rank` to `end_rank`, from 0; `link` makes attributes of a link from an id and a rank."""
     board, digits, dated = data.current, data.digits, data.rated.clock == "dates"
     events, with_peaks, rows = event_nouns(data.rated)[1], has_peaks(data), []
+    groups = groups_by_id(data)
     uncertain, returned = uncertain_half_width(data), returned_players(data)
     intervals = _ratings_and_half_widths(data, begin_rank, end_rank)
     for at in range(begin_rank, min(end_rank, len(data.listed))):
@@ -114,10 +117,13 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
         is_uncertain = half is not None and uncertain is not None and half > uncertain
         if is_uncertain:
             name += ' <small class="uncertain">uncertain</small>'
-        cells = [f'<td class="figure rank" data-name="rank">{"~" if is_uncertain else ""}{at + 1:,}']
+        if groups[i] > 1:
+            name += f' <small class="badge">group {groups[i]}</small>'
+        rank = int(board.rank[at])
+        cells = [f'<td class="figure rank" data-name="rank">{"~" if is_uncertain else ""}{rank:,}']
         if board.change is not None and board.rank_then is not None:
             cells.append(
-                f'<td class="move" data-name="move">{_move(at + 1, int(board.rank_then[at]), bool(returned[at]))}'
+                f'<td class="move" data-name="move">{_move(rank, int(board.rank_then[at]), bool(returned[at]))}'
             )
         cells.append(f'<td class="words name" data-name="name">{name}')
         cells.append(f'<td class="figure rating" data-name="rating">{use_minus_sign(format_decimals(rating, digits))}')
@@ -128,8 +134,9 @@ def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int
             cells.append(f'<td class="figure change" data-name="change">{text}')
         cells.append(f'<td class="course">{course_line(lines.levels[at])}')
         if with_peaks:
-            text = use_minus_sign(format_decimals(peak, digits)) + year if peak == peak else ""
-            cells.append(f'<td class="figure peak" data-name="peak">{text}')
+            cells.append(
+                f'<td class="figure peak" data-name="peak">{format_peak(data, peak)}{year if peak == peak else ""}'
+            )
         cells.append(f'<td class="figure more" data-name="{events}">{games:,}')
         if board.last is not None and board.peak_time is not None:
             dates = [(last_event_heading(data.rated), board.last[at]), ("peak on", board.peak_time[at])]

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.league.all_careers import Careers, build_careers, smoothed_event_ratings
-from jaxrate.league.leaderboard_table import Leaderboard
+from jaxrate.league.leaderboard_table import Leaderboard, describe_groups
 from jaxrate.league.leaderboards import leaderboard, make_history_leaderboards
 from jaxrate.league.prediction_columns import contest_numbers
 from jaxrate.league.rated_history import Rated
@@ -31,7 +31,7 @@ from jaxrate.site.wording import (
     format_times,
     learns_from_margins,
 )
-from jaxrate.text_format import coarse_rating_decimals, format_count
+from jaxrate.text_format import coarse_rating_decimals, format_count, format_decimals, use_minus_sign
 
 MEAN_YEAR_DAYS = 365.25
 FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long careers they may leave the chart
@@ -202,7 +202,9 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "draw_chances": describe_draw_chances(rated),
         "periods": rated.period is not None,
         "hindsight": data.hindsight is not None,
-        "peak": peak_definition(rated) if has_peaks(data) else "",
+        "peak": peak_definition(data) if has_peaks(data) else "",
+        "groups": describe_player_groups(data),
+        "grouped": data.current.group is not None,
         "evidence": describe_learned_columns(rated),
         "margins": learns_from_margins(rated),
         "team_share_text": describe_team_share(data),
@@ -215,6 +217,7 @@ def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> 
     settings = {name: context[name] for name in ("dated", "event", "halves", "events", "noun", "nouns", "peak")}
     return settings | {
         "digits": data.digits,
+        "leads": data.careers.level is not None,
         "since": data.change_period or None,
         "course": course,
         "category": category_noun(data.rated),
@@ -261,9 +264,35 @@ def last_event_heading(rated: Rated) -> str:
     return "last played" if has_two_sides(rated) else "last contest"
 
 
-def peak_definition(rated: Rated) -> str:
+def peak_definition(data: SiteData) -> str:
     """What a peak is."""
-    return f"the highest rating from the {PEAK_MIN_EVENTS}th {event_nouns(rated)[0]} on"
+    events = f"from the {PEAK_MIN_EVENTS}th {event_nouns(data.rated)[0]} on"
+    if data.careers.level is None:
+        return f"the highest rating {events}"
+    return f"the greatest lead {events} over the median of the active at the time, as that drifts"
+
+
+def format_peak(data: SiteData, peak: float) -> str:
+    """A peak as text; nothing for NaN. Leads over the median of the active have a sign."""
+    is_lead = data.careers.level is not None
+    return use_minus_sign(format_decimals(peak, data.digits, signed=is_lead)) if peak == peak else ""
+
+
+def groups_by_id(data: SiteData) -> HostArray:
+    """[num_players] the numbers, from 1, of groups that no chain of events joins, the largest first."""
+    groups = np.ones(len(data.names), int)
+    if data.full_leaderboard.group is not None:
+        groups[data.leaderboard_ids] = data.full_leaderboard.group
+    return groups
+
+
+def describe_player_groups(data: SiteData) -> str:
+    """The groups of current players, whose ratings cannot be compared, or else of all; nothing if there is one."""
+    ids = data.leaderboard_ids if data.current.group is None else data.listed
+    numbers, first, sizes = np.unique(groups_by_id(data)[ids], return_index=True, return_counts=True)
+    names = np.array([data.names[i] for i in ids[first]], object)
+    text = describe_groups(numbers, names, sizes, event_nouns(data.rated)[1])
+    return text and f"{text[:1].upper()}{text[1:]}. Ratings of different groups cannot be compared."
 
 
 def has_peaks(data: SiteData) -> bool:

@@ -291,6 +291,7 @@ def _style_script_and_data_files(site_data: SiteData, board: dict[str, Any]) -> 
 def _render_ranking(render_page: Any, site_data: SiteData, lines: CareerLines, headline: Headline, title: str) -> None:
     """Render the pages of the ranking; the first is the index."""
     total = len(site_data.listed)
+    heading = "Ranks" if site_data.current.group is None else site_data.noun.many.capitalize()
     starts = range(0, max(total, 1), RANKING_ROWS)
     paths = ["index.html", *(f"ranking-{i}.html" for i in range(2, len(starts) + 1))]
     for number, (path, begin) in enumerate(zip(paths, starts, strict=True)):
@@ -299,7 +300,7 @@ def _render_ranking(render_page: Any, site_data: SiteData, lines: CareerLines, h
         render_page(
             path,
             "index",
-            title if number == 0 else f"Ranks {begin + 1:,} to {end:,}",
+            title if number == 0 else f"{heading} {begin + 1:,} to {end:,}",
             headline=headline,
             current="index.html",
             spread=site_data.current.deviation is not None,

@@ -27,9 +27,8 @@ function showCareers(chart, careers, { dated, firstEvents, events }) {
     const known = values.map((y, i) => ({ x: byTime ? time[i] : first + i + 1, number: first + i + 1, y, spread: career[spreads]?.[i] ?? 0, text: textOf(i), broken: career.pauses?.includes(i) }));
     const points = [...earlier, ...(drawn ? drawn.map((i) => known[i]) : known)];
     const settled = first + known.length < 2 * firstEvents ? 0 : points.findIndex(({ number }) => number > firstEvents);
-    const late = points.filter(({ number }) => number > firstEvents);
-    const peak = key !== "rating" ? null : late.length ? late.reduce((best, p) => (p.y > best.y ? p : best)) : null;
-    return { name, class: kind, points, first: settled, peak };
+    const peak = key === "rating" ? points.find(({ number }) => number === career.peak) : undefined;
+    return { name, class: kind, points, first: settled, peak, lead: career.lead };
   };
   const describeEvent = (career) => (i) => {
     const mates = career.mates?.[i].length ? ` with ${joinNames(playersOf(career, "mates", i))}` : "";

@@ -111,7 +111,7 @@ class Chart {
     for (const line of lines) {
       const { peak } = line;
       const year = this.dated ? ` (${new Date(864e5 * Math.floor(peak.x)).getUTCFullYear()})` : "";
-      const label = make("b", { class: `top ${line.class}`, style: `left:${100 * this.x(peak.x)}%;top:${100 * this.y(peak.y)}%` }, `peak ${grouped(peak.y, this.digits)}${year}`);
+      const label = make("b", { class: `top ${line.class}`, style: `left:${100 * this.x(peak.x)}%;top:${100 * this.y(peak.y)}%` }, `peak ${line.lead === undefined ? grouped(peak.y, this.digits) : signed(line.lead, this.digits)}${year}`);
       this.labels.append(label);
       const [x, y] = at(line);
       const [wide, high] = [label.offsetWidth, label.offsetHeight];

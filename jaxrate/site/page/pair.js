@@ -37,9 +37,9 @@ const series = (p, games) => {
 };
 
 // The fields that choose two players, the category, the side and one match or a series, and the prediction; the chances
-// are those of each category, and `noun` is what one of the rated is called.
+// are those of each category, and `group` the numbers of groups that no chain of events joins.
 
-function pairFields(names, chances, places, noun, who, changed = () => {}) {
+function pairFields(names, chances, places, { noun, events }, who, group, changed = () => {}) {
   const [games, side, category] = ["games", "side", "category"].map(byId);
   const nameSide = (i) => {
     if (side && places[i] !== null) side.options[i + 1].textContent = names[places[i]];
@@ -74,6 +74,7 @@ function pairFields(names, chances, places, noun, who, changed = () => {}) {
     const shown = percents(lines.map(([, , x]) => x));
     const what = length > 1 ? ` ${games.dataset.wins} the series:` : "";
     byId("answer").replaceChildren(...lines.map(([kind, name], i) => make("p", { class: kind }, name, `${what} ${shown[i]}`)));
+    if (group && group[a] !== group[b]) byId("answer").append(make("div", { class: "note" }, `No chain of ${events} joins the two: their ratings cannot be compared, and these are the chances of strangers.`));
     [win, draw, loss].forEach((x, i) => (byId("bar").children[i].style.flexGrow = x));
     changed(a, b);
   };

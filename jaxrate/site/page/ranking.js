@@ -14,12 +14,15 @@ function ranking(table, about, { source, linked }) {
   const isUncertain = (i) => about.uncertain !== null && board.current[i] && spread(i) > about.uncertain;
   const of = (key) => (row) => board[key]?.[row.i] ?? null;
   const rating = (x) => (x === null ? "" : grouped(x, digits));
+  const peakRating = (x) => (about.leads ? signed(x, digits) : rating(x));
+  const groupOf = (i) => board.group?.[i] ?? 1;
   const shownDay = (x) => (x === null ? "" : dated ? day(x) : String(x));
   const onDay = (x) => (dated && x ? timeElement(x) : x);
   const scale = make("span", { class: "axis" });
   scale.append(...(table.tHead.querySelector(".axis")?.cloneNode(true).childNodes ?? []));
   const lastYear = (i) => (choice?.value === "all" && dated && board.last?.[i] != null ? [" ", make("small", { title: lastHeading }, day(board.last[i]).slice(0, 4))] : []);
-  const marks = (i) => (isUncertain(i) ? [" ", make("small", { class: "uncertain" }, "uncertain")] : lastYear(i));
+  const badge = (i) => (groupOf(i) > 1 ? [" ", make("small", { class: "badge" }, `group ${groupOf(i)}`)] : []);
+  const marks = (i) => [...(isUncertain(i) ? [" ", make("small", { class: "uncertain" }, "uncertain")] : lastYear(i)), ...badge(i)];
   const rank = { name: "rank", kind: "rank", value: null, show: (x, { i }) => `${isUncertain(i) ? "~" : ""}${grouped(x, 0)}` };
   const columns = [rank];
   if (has("move")) columns.push({ name: "move", kind: "move", text: true, title: since, value: (row) => moveOf(row), show: movement });
@@ -52,7 +55,7 @@ function ranking(table, about, { source, linked }) {
   function peak(x, i) {
     if (x === null) return "";
     const year = dated && board.peaked?.[i] != null ? [" ", make("small", {}, day(board.peaked[i]).slice(0, 4))] : [];
-    return make("span", {}, rating(x), ...year);
+    return make("span", {}, peakRating(x), ...year);
   }
   const drawn = (rows) => {
     axis = axisOf(rows.map(({ i }) => barOf(i)).filter((x) => x.rating !== null));
@@ -67,7 +70,7 @@ function ranking(table, about, { source, linked }) {
     if (!headings[0]) return;
     const kind = table.dataset.list;
     const [first] = rows;
-    const best = first && kind === "best" && board.peak[first.i] !== null ? `: ${board.name[first.i]} reached ${rating(board.peak[first.i])}${dated ? ` in ${day(board.peaked[first.i]).slice(0, 4)}` : ""}` : "";
+    const best = first && kind === "best" && board.peak[first.i] !== null ? `: ${board.name[first.i]} ${about.leads ? "stood" : "reached"} ${rating(board.peak[first.i])}${about.leads ? " above the median" : ""}${dated ? ` in ${day(board.peaked[first.i]).slice(0, 4)}` : ""}` : "";
     headings[0].textContent = kind === "current" ? finding : `All ${about.nouns} by ${kind === "best" ? "peak" : "last"} rating${best}`;
     headings[1].hidden = kind !== "current";
   }
@@ -78,15 +81,17 @@ function ranking(table, about, { source, linked }) {
     const isSettled = ({ i }) => board.games[i] >= about.settledEvents;
     if (isWhole) rows.sort((a, b) => isSettled(b) - isSettled(a));
     table.dataset.list = choice?.value ?? "current";
-    rows.forEach((row, i) => (row.rank = i + 1));
+    rows.sort((a, b) => groupOf(a.i) - groupOf(b.i));
+    const ranked = {};
+    for (const row of rows) row.rank = ranked[groupOf(row.i)] = (ranked[groupOf(row.i)] ?? 0) + 1;
     nameList(rows);
     return rows;
   };
   rank.value = (row) => row.rank;
   const all = async () => {
     board = await source();
-    let now = 0;
-    board.now = board.current.map((isCurrent) => (isCurrent ? ++now : null));
+    const now = {};
+    board.now = board.current.map((isCurrent, i) => (isCurrent ? (now[groupOf(i)] = (now[groupOf(i)] ?? 0) + 1) : null));
     return chosen();
   };
   const shown = new Table(table, columns, { caption: "Ranking", file: "players", search, empty: "No such name.", source: all, drawn });

@@ -1,7 +1,7 @@
 // The report: its ranking, the section of a player, and pairs.
 
 const data = JSON.parse(byId("data").textContent);
-const { board, sections, dated, digits, event, events, noun } = data;
+const { board, sections, dated, digits, event, events } = data;
 const linked = (_, place) => {
   const shown = make("bdi", {}, joinFigures(board.name[place]));
   return place in sections ? make("a", { href: `#player-${place}` }, shown) : shown;
@@ -93,7 +93,7 @@ if (choice) {
 if (data.pairs.length) {
   const names = board.name.slice(0, Math.min(...data.pairs.map((x) => x.even.players)));
   const best = names.map((_, i) => i).filter((i) => board.current[i]);
-  pairFields(names, data.pairs.map(chancesOf), [best[0] ?? 0, best[1] ?? 1], noun, (place) => linked(board, place));
+  pairFields(names, data.pairs.map(chancesOf), [best[0] ?? 0, best[1] ?? 1], data, (place) => linked(board, place), board.group);
 }
 
 document.documentElement.dataset.ready = "";

@@ -96,7 +96,7 @@ async function pairs() {
   if (places[0] === places[1]) places[1] = best.find((place) => place !== places[0]) ?? null;
   const who = (place) => linkTo(board.slug[place], names[place]);
   const changed = (a, b) => history.replaceState(null, "", `#${new URLSearchParams({ first: board.slug[a], second: board.slug[b] })}`);
-  pairFields(names, chances, places, about.noun, who, changed);
+  pairFields(names, chances, places, about, who, board.group, changed);
 }
 
 document.documentElement.dataset.script = "";
