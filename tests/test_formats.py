@@ -124,7 +124,7 @@ def test_tennis(folder):
         ",1,7,A,8,B,,F": "column 'tourney_date' has no value",
         "20230102,1,,A,8,B,,F": "column 'winner_id' has no value",
         "20230102,1,7,A,8,B": "Expected 8 columns, got 6",
-        "20230102,1,7,\udce9,8,B,,F": "not UTF-8 text",
+        "20230102,1,7,Ë\udce9,8,B,,F": "not UTF-8 text",
     }.items(),
 )
 def test_bad_tennis(folder, row, message):

@@ -99,7 +99,7 @@ def test_the_leaderboard_and_its_files(rated, folder):
     rows = json.loads((folder / "data" / "players.json").read_text(encoding="utf-8"))
     assert [row["name"] for row in rows] == [*shown, *(name for name in board["name"] if name in gone)]
     assert [row["rank"] for row in rows] == [*range(1, 24), *[None] * 7] and (folder / rows[0]["page"]).exists()
-    back = jr.data.table_sources.open_table_file(folder / "data" / "players.csv").names if hasattr(jr, "data") else None
+    back = jr.data.table_files.open_table_file(folder / "data" / "players.csv").names if hasattr(jr, "data") else None
     assert ("'=1+1" in (folder / "data" / "players.csv").read_text(encoding="utf-8") and back is None) or back
     wanted = jr.leaderboard(rated, top=30)
     some = [i for i, current in enumerate(board["current"]) if current]

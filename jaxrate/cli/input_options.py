@@ -159,7 +159,8 @@ def _parse_statistics(option: str, texts: Iterable[str]) -> dict[str, list[str]]
 
 
 OUTPUT_MARKERS = "run.json", "site.json"  # of folders that `jaxrate rate` and `jaxrate site` write
-DATA_SUFFIXES = ".csv", ".tsv", ".txt", ".dat", ".parquet", ".json", ".jsonl", ".pgn", ".zip", ".gz", ".zst"
+DATA_SUFFIXES = {".csv", ".tsv", ".txt", ".dat", ".parquet", ".json", ".jsonl", ".pgn", ".zip", ".gz", ".zst"}
+DATA_SUFFIXES |= {".ndjson", ".xlsx", ".ods"}
 SHIPPED_COLUMNS = {"a": "home", "b": "away", "side": "a", "neutral": "neutral"}
 
 
@@ -239,7 +240,7 @@ def _lower_case_column_names(file: str, options: dict[str, Any]) -> set[str]:
     """The names of the columns of a single table, in lower case; none of what else a file may be."""
     if "format" in options or is_shipped_dataset(file) or is_pgn_file(file) or is_parquet_folder_or_pattern(file):
         return set()
-    from jaxrate.data.table_sources import open_table_file
+    from jaxrate.data.table_files import open_table_file
 
     return {name.lower() for name in open_table_file(Path(file)).names}
 

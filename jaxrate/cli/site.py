@@ -192,7 +192,7 @@ def _load_smoothed_columns(run: Path, of_matches: bool) -> dict[str, Any] | None
 
 def _load_columns(file: Path, names: list[str], *, text: bool = False) -> list[np.ndarray[Any, Any]]:
     """Columns of a file, those of a CSV as they are written if `text`; ValueError if it lacks one."""
-    from jaxrate.data.table_sources import open_table_file
+    from jaxrate.data.table_files import open_table_file
     from jaxrate.text_format import did_you_mean_suffix
 
     source = open_table_file(file)
@@ -228,7 +228,7 @@ def load_shown_columns_by_prediction_row(file: Path, names: list[str], rated: jr
 
 def _check_file_matches_rated_history(file: Path, rated: jr.Rated) -> None:
     """ValueError if none of some rows of the file names the players that were rated in it."""
-    from jaxrate.data.table_sources import open_table_file
+    from jaxrate.data.table_files import open_table_file
 
     sampled = np.unique(np.linspace(0, len(rated.predictions) - 1, SAMPLE_ROWS).astype(int))
     sides = [name for name in ("a", "b", "player") if name in rated.predictions.column_names]

@@ -33,6 +33,8 @@ line_up_tables.py                a table with one row per match of teams, in sev
 match_tables.py                  a table with one row per match: its columns as those of `Matches`
 statistic_leads.py               statistics of matches
 source_opening.py                tables of any kind opened: files, folders of Parquet, and tables in memory
+table_files.py                   tables in files and on standard input: Parquet, CSV, JSON, spreadsheets
+json_tables.py                   tables in JSON, nested or not
 doubtful_column_roles.py         hints about columns whose roles are doubtful
 evidence_column_recognition.py   columns that improve predictions, by the names that people give them
 candidate_columns.py             columns that may have a role: loaded once, and whether their contents suit it

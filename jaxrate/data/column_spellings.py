@@ -91,7 +91,17 @@ POINT_TEMPLATES += (
     "{}g",
     "{}finalscore",
 )
-POINT_TEMPLATES += ("{}fulltimegoals", "result{}", "{}result", "{}runsscored", "{}sets", "{}framescore", "{}scoreft")
+POINT_TEMPLATES += (
+    "{}fulltimegoals",
+    "result{}",
+    "{}result",
+    "{}runsscored",
+    "{}sets",
+    "{}framescore",
+    "{}scoreft",
+    "scoreft{}",
+)
+POINT_TEMPLATES += ("scorefulltime{}", "scorefulltime{}team")
 RESULT_NAMES: tuple[str, ...] = (
     "ftr",
     "fulltimeresult",

@@ -85,14 +85,15 @@ def read(
     and dates. A note says which columns were recognised as what, and arguments overrule it. All other columns are used
     only if named. Names of players and categories become ids in order of first appearance, reading the rows of the
     source from the top and a before b; in CSV they are text ("007" stays that), and an empty field is missing. CSV may
-    be separated by commas, or by semicolons or tabs if the header has no comma.
+    be separated by commas, or by semicolons, tabs or | if the header has no comma, and be UTF-8, UTF-16 or
+    Windows-1252. Objects in JSON become columns as "team.name". Of a spreadsheet the first sheet is read.
 
     Args:
-      source: a path to .parquet, .csv or .tsv (these two also .gz, .bz2 or .zst), or to a folder of Parquet files that
-        are one table, as `rate_files` takes it; a pandas, polars or Arrow table, a
-        lazy frame of polars, a relation or result of DuckDB, anything else that Arrow can take (`__arrow_c_stream__`),
-        a dict of arrays or lists, or a list of dicts, one per row. Of lazy frames and relations only the columns that
-        are used are made.
+      source: a path to .parquet, .csv, .tsv, .txt, .json or .jsonl (all but the first also .gz, .bz2 or .zst), .xlsx or
+        .ods, or "-" for standard input; to a folder of Parquet files that are one table, as `rate_files` takes it; a
+        pandas, polars or Arrow table, a lazy frame of polars, a relation or result of DuckDB, anything else that Arrow
+        can take (`__arrow_c_stream__`), a dict of arrays or lists, or a list of dicts, one per row, which may be nested
+        as JSON is. Of lazy frames and relations only the columns that are used are made.
       COLUMNS: the roles of `data.column_roles.COLUMN_ROLES`, each the name of a column.
       mixtures: names in the columns of categories that stand for several, as a random race does: by name their shares
         (by name, or names of equal parts; None: all categories in equal parts). Each player draws on their own.
@@ -177,7 +178,7 @@ def read(
         kept, used = (
             (loaded, rows) if split.played.all() else _select_played_or_upcoming_rows(loaded, rows, split, upcoming)
         )
-        notes = [*recognition.notes, *filter(None, [result_note])]
+        notes = [*filter(None, [table.note]), *recognition.notes, *filter(None, [result_note])]
         if roles.layout.num_first:
             notes = [note.removesuffix(SIDE_NOTE) for note in notes]
         notes = [*filter(None, [line_up_note, "" if line_ups is None else line_ups.note]), *notes]

@@ -1,19 +1,13 @@
 """Tables of any kind opened: files, folders of Parquet, and tables in memory."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from jaxrate.data.json_tables import columns_of_document, is_list_of_records, records_to_columns, table_in_memory
 from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-from jaxrate.data.table_sources import (
-    FEW_ROWS,
-    TableSource,
-    import_pyarrow,
-    open_table_file,
-    row_label,
-    shorten_to_one_line,
-)
+from jaxrate.data.table_files import open_table_file
+from jaxrate.data.table_sources import TableSource, import_pyarrow, row_label, shorten_to_one_line
 
 ARROW_METHODS = "to_arrow_table", "arrow"  # methods of results of DuckDB, which make a table of Arrow
 
@@ -30,10 +24,14 @@ def open_table_source(source: Any) -> TableSource:
             else open_table_file(path)
         )
     if hasattr(source, "keys") and hasattr(source, "__getitem__") and not isinstance(source, type):  # a dict, or pandas
-        return _table_in_memory(source, list(source.keys()))
+        if isinstance(source, Mapping) and any(
+            isinstance(x, Mapping) or is_list_of_records(x) for x in source.values()
+        ):
+            source = columns_of_document(source) or source
+        return table_in_memory(source, list(source.keys()))
     if isinstance(source, (list, tuple)) and (not source or isinstance(source[0], Mapping)):
-        columns = _rows_to_columns(source)
-        return _table_in_memory(columns, list(columns))
+        columns = columns_of_document(source) if is_list_of_records(source) else records_to_columns(source)
+        return table_in_memory(columns, list(columns))
     if hasattr(source, "collect_schema") and hasattr(source, "collect"):  # a lazy frame of polars
         names = source.collect_schema().names()
         return TableSource(
@@ -51,20 +49,7 @@ def open_table_source(source: Any) -> TableSource:
             raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
         source = make_table()
     table = _to_arrow_table(source)
-    return _table_in_memory(table, table.column_names)
-
-
-def _table_in_memory(columns: Any, names: list[str]) -> TableSource:
-    """Columns by name as a `TableSource`."""
-
-    def first_values(wanted: Sequence[str]) -> dict[str, Any]:
-        values = {}
-        for name in wanted:
-            with suppress(TypeError, ValueError, LookupError):  # of columns that cannot be sliced
-                values[name] = columns[name][:FEW_ROWS]
-        return values
-
-    return TableSource("", names, lambda names, text, numbers: columns, row_label, first_values=first_values)
+    return table_in_memory(table, table.column_names)
 
 
 def _to_arrow_table(source: Any) -> Any:
@@ -76,12 +61,3 @@ def _to_arrow_table(source: Any) -> Any:
 
 def _project_columns(relation: Any, names: Sequence[str]) -> Any:
     return relation.project(", ".join('"' + name.replace('"', '""') + '"' for name in names))
-
-
-def _rows_to_columns(rows: Sequence[Any]) -> dict[str, list[Any]]:
-    """Columns of rows that are dicts; None where a row lacks one."""
-    for i, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise ValueError(f"{row_label(i)}: not a dict, as the first row is, but a {type(row).__name__}")
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -21,8 +20,6 @@ from jaxrate.text_format import did_you_mean_suffix, to_one_line, truncate_text
 Column: TypeAlias = Any  # an Arrow chunked array, or numpy objects where Arrow has no one type for the values
 
 NUMBER_PATTERN = r"\s*[-+]?[0-9.]*([eE][-+]?[0-9]+)?\s*"  # or an empty field
-COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-FEW_ROWS = 4  # rows whose values tell what a column may hold
 READ_ERRORS = (OSError, EOFError, csv.Error)
 LONGEST_MESSAGE = 1_000  # characters of a message about no row
 NOT_UTF8 = "not UTF-8 text; save the file as UTF-8"
@@ -37,6 +34,7 @@ class TableSource(NamedTuple):
     where: Callable[[int], str]  # the beginning of errors about a row
     noted: bool = True  # whether names that look alike and rows that repeat others deserve a note
     first_values: Callable[[Sequence[str]], Mapping[str, Any]] = lambda names: {}  # a few of columns, if quickly read
+    note: str = ""  # what of the source is the table, in words
 
 
 def import_pyarrow() -> Any:
@@ -72,83 +70,6 @@ def shorten_to_one_line(text: str) -> str:
 def row_label(row: int) -> str:
     """A row of a table without lines, for error messages."""
     return f"row {row} (counting from 0)"
-
-
-def open_table_file(path: Path) -> TableSource:
-    arrow, title = import_pyarrow(), f"{path.name}: "
-    with add_location_to_data_errors(title, lambda row: title + row_label(row)):
-        if path.is_dir():
-            raise ValueError("a directory, not a file")
-        if not path.exists():
-            raise ValueError("no such file")
-        if path.name.lower().endswith(".parquet"):
-            with arrow.parquet.ParquetFile(path) as file:
-                names = file.schema_arrow.names
-
-            def load(columns: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
-                return arrow.parquet.ParquetFile(path).read(columns=list(columns))
-
-            def first_values(columns: Sequence[str]) -> Mapping[str, Any]:
-                with arrow.parquet.ParquetFile(path) as file:
-                    batches = islice(file.iter_batches(FEW_ROWS, columns=list(columns)), 1)
-                    return {name: batch[name] for batch in batches for name in columns}
-
-            return TableSource(title, names, load, lambda row: title + row_label(row), first_values=first_values)
-        if not re.search(r"\.[ct]sv(\.gz|\.bz2|\.zst)?$", path.name.lower()):
-            kinds = ".parquet, .csv or .tsv; these two also compressed, as .csv.gz, .csv.bz2 or .csv.zst"
-            raise ValueError(f"cannot read this kind of file; the name must end in {kinds}")
-        names, delimiter = _read_csv_header_and_delimiter(path)
-        first_row = dict(zip(names, _read_first_data_row(path, delimiter), strict=False))
-
-        line_of = make_csv_row_to_line(path, delimiter)
-
-        def where(row: int) -> str:
-            line = line_of(row)
-            return f"{title}row {row} (counting from 0{'' if line is None else f', line {line}'})"
-
-        return TableSource(
-            title,
-            names,
-            partial(read_csv, lambda: open_decompressed(path), delimiter=delimiter, first_row=first_row),
-            where,
-            first_values=lambda columns: {name: [first_row[name]] for name in columns if name in first_row},
-        )
-
-
-def open_decompressed(path: Path) -> Any:
-    """The bytes of a file, decompressed."""
-    return import_pyarrow().input_stream(str(path), compression=COMPRESSION.get(path.suffix.lower()))
-
-
-def _open_text(path: Path) -> io.TextIOWrapper:
-    return io.TextIOWrapper(open_decompressed(path), encoding="utf-8-sig", errors="replace", newline="")
-
-
-def _read_csv_header_and_delimiter(path: Path) -> tuple[list[str], str]:
-    """The names of the columns of a CSV file, and its delimiter."""
-
-    def read_header(mark: str) -> list[str]:
-        with _open_text(path) as file:
-            reader = csv.reader(file, delimiter=mark)
-            header = next(filter(None, reader), None)
-            if header is None:
-                raise ValueError("the file is empty")
-            if any("\ufffd" in name or "\0" in name for name in header):
-                raise ValueError(f"line {reader.line_num}: {NOT_UTF8}")
-            return header
-
-    names = read_header(",")
-    other_delimiters = [mark for mark in ";\t" if mark in names[0]] if len(names) == 1 else []
-    if ".tsv" in path.name.lower():
-        other_delimiters = ["\t"]
-    return (read_header(other_delimiters[0]), other_delimiters[0]) if other_delimiters else (names, ",")
-
-
-def _read_first_data_row(path: Path, delimiter: str) -> list[str]:
-    """The fields of the row below the header; none if it cannot be read."""
-    with suppress(*READ_ERRORS), _open_text(path) as file:
-        return next(islice(filter(None, csv.reader(file, delimiter=delimiter)), 1, None), [])
-    return []
 
 
 def read_csv(
@@ -245,31 +166,6 @@ def atomic_replacement(*paths: Path) -> Iterator[list[Path]]:
     finally:
         for temporary_path in temporary:
             temporary_path.unlink(missing_ok=True)
-
-
-def make_csv_row_to_line(path: Path, delimiter: str = ",") -> Callable[[int], int | None]:
-    """A function from a row of a CSV file to the line on which it ends, counting from 1.
-
-    Rows in increasing order take one pass.
-    """
-
-    def line_numbers() -> Iterator[int]:
-        with _open_text(path) as file:
-            reader = csv.reader(file, delimiter=delimiter)
-            yield from islice((reader.line_num for record in reader if record), 1, None)
-
-    remaining, next_row = line_numbers(), 0
-
-    def find_line(row: int) -> int | None:
-        nonlocal remaining, next_row
-        if row < next_row:
-            remaining, next_row = line_numbers(), 0
-        skip, next_row = row - next_row, row + 1
-        with suppress(*READ_ERRORS):
-            return next(islice(remaining, skip, None), None)
-        return None
-
-    return find_line
 
 
 def find_column_ignoring_case(names: Sequence[str], name: str) -> str | None:

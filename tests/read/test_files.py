@@ -2,7 +2,10 @@
 
 import bz2
 import gzip
+import io
+import json
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -94,9 +97,9 @@ def test_files_that_are_not_there(tmp_path, name):
         read(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["games.xlsx", "games", "csv", "games.parquet.gz"])
+@pytest.mark.parametrize("name", ["games.doc", "games", "csv", "games.parquet.gz"])
 def test_unknown_ending(games, name):
-    with pytest.raises(ValueError, match=rf"^{name}: cannot read .*\.parquet, \.csv or \.tsv"):
+    with pytest.raises(ValueError, match=rf"^{name}: cannot read .*\.parquet, \.csv, .* or \.ods$"):
         read(games("a,b,score\nx,y,1\n", name))
 
 
@@ -145,19 +148,185 @@ def test_lines_of_rows_over_several_lines(games):
         read(games('a,b,score\n\n"x\ny",z,1\n\nx,y,1\nx,z,2\n'))
 
 
-NOT_UTF8 = {
-    "latin-1 name": (("a,b,score\nx,y,1\nZoë,y,1\n", "latin-1"), r"row 1 \(counting from 0, line 3\)"),
-    "latin-1 number": (("a,b,score\nx,y,1\nx,y,½\n", "latin-1"), r"row 1 \(counting from 0, line 3\)"),
-    "latin-1 header": (("\na,b,score,Größe\nx,y,1,2\n", "latin-1"), "line 2"),
-    "utf-16": (("a,b,score\nx,y,1\n", "utf-16"), "line 1"),
-    "utf-16 without a mark": (("a,b,score\nx,y,1\n", "utf-16-le"), "line 1"),
+@pytest.mark.parametrize(
+    "text, encoding",
+    [
+        ("a,b,score\nZoë,y,0.5\n", "cp1252"),
+        ("\na,b,score,Größe\nZoë,y,0.5,2\n", "latin-1"),
+        ("a;b;score\nZoë;y;0.5\n", "utf-16"),
+    ],
+)
+def test_other_encodings(games, text, encoding):
+    dataset = read(games(text.encode(encoding)))
+    assert dataset.players.tolist() == ["Zoë", "y"] and dataset.events.score.tolist() == [0.5]
+
+
+@pytest.mark.parametrize(
+    "content, place",
+    [
+        ("a,b,score\nŻoë,y,1\n".encode() + "Zoë,y,1\n".encode("latin-1"), r"row 1 \(counting from 0, line 3\)"),
+        ("a,b,score\nx,y,1\n".encode("utf-16-le"), "line 1"),
+    ],
+    ids=["damaged", "utf-16 without a mark"],
+)
+def test_not_utf8(games, content, place):
+    with pytest.raises(ValueError, match=f"^games.csv: {place}: not UTF-8 text; save the file as UTF-8$"):
+        read(games(content))
+
+
+# JSON and spreadsheets
+
+ROWS = [
+    {"date": "2024-01-01", "home": "Ada", "away": "Bo", "home_goals": 2, "away_goals": 1},
+    {"date": "2024-01-02", "home": "Bo", "away": "Cy", "home_goals": 0, "away_goals": 0},
+    {"date": "2024-01-03", "home": "Cy", "away": "Ada", "home_goals": 1, "away_goals": 3},
+]
+COLUMNS = {name: [row[name] for row in ROWS] for name in ROWS[0]}
+NESTED = [
+    {
+        "date": row["date"],
+        "team1": {"name": row["home"], "code": row["home"][:1]},
+        "team2": {"name": row["away"]},
+        "score": {"ft": [row["home_goals"], row["away_goals"]], "ht": [0, 0]},
+        "venue": None if i else {"city": "Rome"},
+    }
+    for i, row in enumerate(ROWS)
+]
+DOCUMENTS = {
+    "records": ROWS,
+    "columns": COLUMNS,
+    "columns of pandas": {name: dict(enumerate(values)) for name, values in COLUMNS.items()},
+    "nested": NESTED,
+    "one list within": {"league": "A", "data": {"year": 2024, "matches": NESTED}},
+    "teams and matches": {"teams": [{"name": "Ada"}, {"name": "Bo"}], "matches": ROWS},
+    "rounds of matches": {"rounds": [{"name": "1", "matches": NESTED[:2]}, {"name": "2", "matches": NESTED[2:]}]},
+    "by id": {f"m{i}": row for i, row in enumerate(ROWS)},
 }
 
 
-@pytest.mark.parametrize("text, place", NOT_UTF8.values(), ids=NOT_UTF8)
-def test_not_utf8(games, text, place):
-    with pytest.raises(ValueError, match=f"^games.csv: {place}: not UTF-8 text; save the file as UTF-8$"):
-        read(games(text[0].encode(text[1])))
+def check_rows(data):
+    assert data.players.tolist() == ["Ada", "Bo", "Cy"] and data.events.score.tolist() == [1, 0.5, 0]
+    assert data.events.time.tolist() == [19723, 19724, 19725]
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+@pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
+def test_json_in_all_its_forms(games, document):
+    check_rows(read(games(json.dumps(document), "games.json")))
+    check_rows(read(json.loads(json.dumps(document))))
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+def test_json_lines_and_text_with_other_delimiters(games):
+    lines = "\n\n".join(map(json.dumps, NESTED))
+    for name in ("games.jsonl", "games.json", "games.ndjson.gz"):
+        check_rows(read(games(gzip.compress(lines.encode()) if name.endswith("gz") else lines, name)))
+    for mark in "|\t;,":
+        text = "\n".join(mark.join(map(str, row)) for row in ([*COLUMNS], *(row.values() for row in ROWS)))
+        check_rows(read(games(text, "games.txt")))
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ('{"a": "x"}\n{"a": ', "line 2: not JSON"),
+        ('[{"a": "x",}]', "line 1: not JSON"),
+        ('{"a": 1}', "no list of objects"),
+        ('{"home": [{"a": 1}], "away": [{"a": 2}]}', "could be 'home' or 'away'"),
+        ('{"a": "x", "b": "y", "score": 1}\n\n{"a": "x", "b": "x", "score": 1}', r"row 1 \(counting from 0, line 3\)"),
+    ],
+)
+def test_bad_json(games, text, said):
+    with pytest.raises(ValueError, match=f"^games.json: .*{said}"):
+        read(games(text, "games.json"))
+
+
+def zipped(parts):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name, text in parts.items():
+            file.writestr(name, text)
+    return out.getvalue()
+
+
+def spreadsheet(sheets):
+    """The bytes of an .xlsx of rows by name of the sheet, whose numbers are numbers."""
+    kind, numbers = "http://schemas.openxmlformats.org/officeDocument/2006/relationships", range(1, len(sheets) + 1)
+    names = "".join(f'<sheet name="{name}" r:id="r{i}"/>' for i, name in zip(numbers, sheets, strict=True))
+    links = (f'<Relationship Id="r{i}" Type="{kind}/worksheet" Target="worksheets/{i}.xml"/>' for i in numbers)
+    book = f'<Relationship Type="{kind}/officeDocument" Target="xl/workbook.xml"/>'
+    parts = {
+        "_rels/.rels": f"<Relationships>{book}</Relationships>",
+        "xl/workbook.xml": f'<workbook xmlns:r="{kind}"><sheets>{names}</sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f"<Relationships>{''.join(links)}</Relationships>",
+    }
+    for i, rows in zip(numbers, sheets.values(), strict=True):
+        lines = (
+            "".join(
+                f"<c><v>{x}</v></c>" if isinstance(x, int) else f'<c t="inlineStr"><is><t>{x}</t></is></c>' for x in row
+            )
+            for row in rows
+        )
+        text = "".join(f"<row>{line}</row>" for line in lines)
+        parts[f"xl/worksheets/{i}.xml"] = f"<worksheet><sheetData>{text}</sheetData></worksheet>"
+    return zipped(parts)
+
+
+def open_document(rows):
+    """The bytes of an .ods of rows, whose first column holds dates."""
+    cell = "<table:table-cell office:value-type="
+    lines = (
+        "".join(
+            f'{cell}"float" office:value="{x}"/>'
+            if isinstance(x, int)
+            else f'{cell}"date" office:date-value="{x}"/>'
+            if x[:2] == "20"
+            else f'{cell}"string"><text:p>{x}</text:p></table:table-cell>'
+            for x in row
+        )
+        for row in rows
+    )
+    body = "".join(f"<table:table-row>{line}</table:table-row>" for line in lines)
+    inner = f'<office:spreadsheet><table:table table:name="A">{body}</table:table></office:spreadsheet>'
+    text = f"<office:document-content><office:body>{inner}</office:body></office:document-content>"
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    return zipped({"mimetype": kind, "META-INF/manifest.xml": "<manifest/>", "content.xml": text})
+
+
+@pytest.mark.filterwarnings("ignore:took home and away")
+def test_spreadsheets(games):
+    rows = [[*COLUMNS], *([*row.values()] for row in ROWS)]
+    check_rows(read(games(spreadsheet({"2024": rows}), "games.xlsx")))
+    check_rows(read(games(open_document(rows), "games.ods")))
+    titled = [["Our league"], [], *([*row, "", "note"] for row in rows)]
+    with pytest.warns(UserWarning, match="took sheet 'b', the first of 2, for the table; home"):
+        check_rows(read(games(spreadsheet({"a": [], "b": titled, "c": [["x"]]}), "games.xlsx")))
+    rows[2][2] = "Bo"
+    with pytest.raises(ValueError, match=r"^games.xlsx: row 1 \(counting from 0, row 3 of the sheet\): Bo is on both"):
+        read(games(spreadsheet({"a": rows}), "games.xlsx"))
+    for content in (b"PK\x03\x04", b"no zip"):
+        with pytest.raises(ValueError, match="^games.xlsx: no spreadsheet"):
+            read(games(content, "games.xlsx"))
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+def test_standard_input(games, monkeypatch):
+    frame = io.BytesIO()
+    pa.parquet.write_table(pa.table(COLUMNS), frame)
+    text = "\n".join(",".join(map(str, row)) for row in ([*COLUMNS], *(row.values() for row in ROWS)))
+    for content in (
+        text.encode(),
+        text.encode("utf-16"),
+        json.dumps(NESTED).encode(),
+        frame.getvalue(),
+        spreadsheet({"a": [[*COLUMNS], *([*row.values()] for row in ROWS)]}),
+    ):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        check_rows(read("-"))
+        check_rows(read("-"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a,b,score\nx,x,1\n")))
+    with pytest.raises(ValueError, match=r"^standard input: row 0 \(counting from 0, line 2\)"):
+        read("-")
 
 
 def test_not_gzip(games):

@@ -66,8 +66,8 @@ def test_all_rows_with_the_wrong_number_of_fields(games):
     assert len(lines) == 11 and lines[-1] == "... and at least 3 others"
 
 
-def test_wrong_numbers_of_fields_that_are_not_utf8(games):
-    with pytest.raises(ValueError, match="row 0 .*line 2\\): Expected 3 columns, got 4: \ufffd,y,1,2$"):
+def test_wrong_numbers_of_fields_of_another_encoding(games):
+    with pytest.raises(ValueError, match="row 0 .*line 2\\): Expected 3 columns, got 4: Ë,y,1,2$"):
         read(games(b"a,b,score\n\xcb,y,1,2\nx,y,1\n"))
 
 

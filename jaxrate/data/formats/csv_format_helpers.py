@@ -13,13 +13,13 @@ from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, to_ids, to_numbers
 from jaxrate.data.column_role_definitions import COLUMN_ROLES, roles_taken_by
 from jaxrate.data.dataset_from_table import read
+from jaxrate.data.table_files import open_table_file
 from jaxrate.data.table_sources import (
     Column,
     TableSource,
     add_location_to_data_errors,
     check_columns_exist_and_unique,
     import_pyarrow,
-    open_table_file,
 )
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset

@@ -21,7 +21,8 @@ from jaxrate.data.formats.csv_format_helpers import (
     read_dataset_from_derived_columns,
     resolve_existing_path,
 )
-from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow, open_decompressed
+from jaxrate.data.table_files import open_decompressed
+from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
 from jaxrate.events import RowError, fail_where
 from jaxrate.events.dataset import Dataset
 
