@@ -56,6 +56,11 @@ def test_votes_are_as_static_finds_them(jaxrate, votes, file):
     options = "--covariates", "length", "--cluster", "voter", "--anchor", "Bo=1000"
     said = plain(jaxrate, file, *options)
     same(said, found)
+    of_file = jr.arena.fit_strengths(file, covariates=("length",), cluster="voter", anchors={"Bo": 1000.0})
+    np.testing.assert_allclose(of_file.covariance, found.covariance, atol=1e-9)
+    np.testing.assert_array_equal(jr.arena.detect_drift(file, cluster="voter").games, found.games)
+    with pytest.raises(ValueError, match="no column 'votr' for cluster; did you mean 'voter'"):
+        jr.arena.fit_strengths(votes, cluster=["voter", "votr"])
     assert said["errors"] == "sandwich" and said["model"] == "davidson" and said["converged"]
     np.testing.assert_allclose(said["coefficient"]["length"], found.coefficient["length"])
     code, text, errors = jaxrate("arena", file, *options, "--top", 2)
@@ -93,6 +98,18 @@ def test_clusters_go_with_the_rows_that_are_left(jaxrate, votes, file, tmp_path)
     jr.data.write(votes | {"gone": ~keep, "voter": voter}, dropped)
     one = plain(jaxrate, some, "--cluster", "voter")
     assert one["players"] == plain(jaxrate, dropped, "--cluster", "voter", "--drop", "gone")["players"]
+
+
+def test_games_in_any_order_of_time(jaxrate, tmp_path):
+    games = (
+        f'[White "{a}"]\n[Black "{b}"]\n[Result "{result}"]\n[Date "2026.0{month}.??"]\n\n1. e4 {result}\n\n'
+        for month, a, b in ((5, "Ada", "Bo"), (3, "Bo", "Ada"))
+        for result in ("1-0", "1/2-1/2", "0-1")
+    )
+    path = tmp_path / "games.pgn"
+    path.write_text("".join(games))
+    assert plain(jaxrate, path)["votes"] == 6
+    assert plain(jaxrate, path, "--moved")["moved"]["votes"] == 6
 
 
 def test_the_table_is_written(jaxrate, file, tmp_path):

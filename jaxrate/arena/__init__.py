@@ -1,6 +1,7 @@
 """Strengths of players who do not change, from results in any order, with their uncertainty.
 
 votes.py                         votes between two players, and their counts by pair, from matches or tables of counts
+vote_sources.py                  votes read from a table or a file, in any order, with columns of clusters
 comparison_graph.py              which players can be compared: components, and players who only won or only lost
 newton.py                        maximum likelihood by Newton's method
 plackett_luce.py                 Plackett-Luce

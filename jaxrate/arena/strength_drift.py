@@ -22,6 +22,7 @@ from jaxrate.arena.fluctuation_tests import strength_change_tests_by_player
 from jaxrate.arena.rank_inference import check_in_open_unit_interval
 from jaxrate.arena.strength_estimates import MEAN_RATING, Strengths
 from jaxrate.arena.strength_fit import fit_strengths
+from jaxrate.arena.vote_sources import read_votes_if_source
 from jaxrate.arena.votes import Votes, votes_from_data
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import Array, HostArray
@@ -130,7 +131,7 @@ def detect_drift(
     Strength is relative: if all players gain alike, nobody moved, and of two who only met each other both are named.
 
     Args:
-      data: matches with times, or a `Dataset` of them. Their weights count.
+      data: matches with times, a `Dataset` of them, or a table or path as for `read`. Their weights count.
       ties, covariates: as for `fit_strengths`. Predictions count ties as half a win, and use only the covariate "side".
       cluster: clusters of votes that are not independent, as for `fit_strengths`: the name of a column, or an array
         [n]. Without it, votes that one person gave in one sitting raise false alarms.
@@ -143,6 +144,8 @@ def detect_drift(
       ValueError: for data without times, such as counts; for a level out of range; and as for `fit_strengths`.
     """
     check_in_open_unit_interval("level", level)
+    names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
+    data, cluster = read_votes_if_source(data, names, cluster, in_order=True)
     matches = data.events if isinstance(data, Dataset) else data
     if not isinstance(matches, Matches):
         raise ValueError(
@@ -151,7 +154,6 @@ def detect_drift(
     time = np.asarray(matches.time, np.float64)
     if len(time) and time[0] == time[-1]:
         raise ValueError("all matches have the same time; give their times")
-    names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
     votes = votes_from_data(data, ties or "davidson", names, cluster)
     if len(votes.clusters) > 1:
         raise ValueError("drift is tested with one column of clusters, and not with two")

@@ -24,10 +24,10 @@ from jaxrate.arena.strength_options import (
     choose_tie_model,
     resolve_anchors,
 )
+from jaxrate.arena.vote_sources import read_votes_if_source
 from jaxrate.arena.votes import VoteCells, count_votes_in_cells, votes_from_data
 from jaxrate.argument_checks import check_concrete, enforce_argument_annotations
 from jaxrate.array_types import HostArray
-from jaxrate.data.data_inputs import read_if_source
 from jaxrate.events import Ragged, Rounds
 from jaxrate.events.dataset import Dataset
 from jaxrate.text_format import format_unquoted_name
@@ -60,7 +60,8 @@ def fit_strengths(
         print(jr.arena.fit_strengths(votes))
 
     Args:
-      data: matches, `VoteCounts`, rounds, a `Dataset`, or a table or path as for `read`; weights count. Rounds are
+      data: matches, `VoteCounts`, rounds, a `Dataset`, or a table or path as for `read`, whose columns may then be
+        clusters of any kind, and whose rows may be in any order; weights count. Rounds are
         rankings, by Plackett-Luce (1975): players who tie came in an unknown order (Efron 1977). So the best of N that
         somebody chose has rank 1, and all others share rank 2.
       ties: the model of ties in matches. "davidson" (1970), the default: P(tie) is in proportion to nu sqrt(p_a p_b);
@@ -89,10 +90,10 @@ def fit_strengths(
         if an anchor does not play; if a covariate follows from players and other covariates; if a column is missing; or
         for a score that is no result (names the row).
     """
-    data = read_if_source(data)
-    check_concrete("strengths are estimated", data, "; jr.scan rates what is traced")
     check_options(ties, prior, errors, samples)
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
+    data, cluster = read_votes_if_source(data, names, cluster)
+    check_concrete("strengths are estimated", data, "; jr.scan rates what is traced")
     events = data.events if isinstance(data, Dataset) else data
     if isinstance(events, Ragged) and isinstance(events.events, Rounds):
         if ties is not None or names or cluster is not None:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jaxrate as jr
-from jaxrate.cli.input_options import is_pgn_file, is_shipped_dataset, read_events
+from jaxrate.cli.input_options import is_pgn_file, is_shipped_dataset, read_events, reader_argument_names
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.data.column_role_definitions import RESULT_ROLES
-from jaxrate.text_format import did_you_mean_suffix
 
 if TYPE_CHECKING:
     from jaxrate.data.table_sources import TableSource
@@ -40,7 +39,8 @@ def read_votes(
     clusters: tuple[str, ...],
     sort_by_time: bool,
 ) -> VoteData:
-    """The votes, counts or contests of a file; if `sort_by_time_and_assign_ids`, votes in order of time."""
+    """The votes, counts or contests of a file, with times if `sort_by_time`."""
+    from jaxrate.arena.vote_sources import cluster_codes, without_unused_times
     from jaxrate.data.column_recognition import time_columns
     from jaxrate.data.source_opening import open_table_source
     from jaxrate.data.table_sources import TableSource
@@ -50,20 +50,23 @@ def read_votes(
             raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
         title = f"{Path(file).name}: "
         source = TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
-        data = read_events(report, file, options)
+        reader = jr.data.formats.FORMATS.get(options.get("format", "pgn"))
+        sorts = reader is not None and "sort" in reader_argument_names(reader)
+        data = read_events(report, file, options | ({"sort": True} if sorts else {}))
         return VoteData(data, _covariate_names(data), [], source, data.rows)
     table = open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
     named_columns = {x for given in options.values() for x in (given if isinstance(given, (list, tuple)) else [given])}
-    times = {*time_columns(table.names)}
-    if sort_by_time and not times and "time" not in options:
+    if sort_by_time and not time_columns(table.names) and "time" not in options:
         raise ValueError(f"{table.title}--moved needs the times of votes; name their column with --time")
-    unused = set() if sort_by_time else times - named_columns  # the order of votes does not count
-    source = table._replace(names=[name for name in table.names if name not in unused], noted=False)
+    source = (table if sort_by_time else without_unused_times(table, named_columns))._replace(noted=False)
     with add_file_rows_to_errors(table, ()):
         columns = _choose_count_columns(source.names, options, *count_columns)
     if columns is None:
-        data = read_events(report, file, options | {"sort": True} if sort_by_time else options, source=source)
-        return VoteData(data, _covariate_names(data), _cluster_codes(table, clusters, data.rows), table, data.rows)
+        order = {"sort": True} if sort_by_time or "time" in options else {}
+        data = read_events(report, file, options | order, source=source)
+        with add_file_rows_to_errors(table._replace(title=""), ()):
+            codes = cluster_codes(table, clusters, data.rows)
+        return VoteData(data, _covariate_names(data), codes, table, data.rows)
     if sort_by_time:
         raise ValueError(f"{table.title}--moved needs votes with times, and not counts of them")
     first, second, tie_columns = columns
@@ -81,7 +84,8 @@ def read_votes(
     if left_out:
         named = " ".join(f"--tied {name}" for name in (*tie_columns, *_unused_tie_columns(table.names, columns)))
         report.note(f"{left_out}; {named} counts them as ties")
-    codes = _cluster_codes(table, clusters, data.rows)
+    with add_file_rows_to_errors(table._replace(title=""), ()):
+        codes = cluster_codes(table, clusters, data.rows)
     return VoteData(vote_counts, _covariate_names(data), codes, table, data.rows, left_out)
 
 
@@ -167,31 +171,12 @@ def _covariate_names(data: jr.data.Dataset) -> tuple[str, ...]:
     return (*data.covariates, *(() if data.matches.context.side is None else ("side",)))
 
 
-def _cluster_codes(source: TableSource, clusters: tuple[str, ...], rows: Any) -> list[Any]:
-    """[n] numbers of the clusters in each column, of these rows of the source."""
-    from jaxrate.data.column_conversion import keep_rows, to_column, to_ids
-
-    cluster_codes: list[Any] = []
-    for name in clusters:
-        with add_file_rows_to_errors(source, sorted_rows := np.sort(rows)):
-            if name not in source.names:
-                names = ", ".join(source.names)
-                raise ValueError(
-                    f"no column {name!r} for --cluster{did_you_mean_suffix(name, source.names)} (there are: {names})"
-                )
-            column = to_column(name, source.load([name], [name], [])[name])
-            keep = np.isin(np.arange(len(column)), sorted_rows)
-            codes = to_ids([name], {name: keep_rows(name, column, keep)}, subject="clusters")[0][:, 0]
-            cluster_codes.append(codes[np.searchsorted(sorted_rows, rows)])
-    return cluster_codes
-
-
 def replace_argument_names_by_options(text: str) -> str:
     """A message about arguments of `jr.arena.fit_strengths`, with options in place of arguments."""
     text = re.sub(
         r"\b(ties|prior|errors)='?(\w+)'?", r"--\1 \2", re.sub(r"(?<!-)\bmoved (?=clusters|takes)", "--moved ", text)
     )
-    return text.replace("without a prior", "without a --prior")
+    return text.replace("without a prior", "without a --prior").replace(" for cluster", " for --cluster")
 
 
 @contextmanager
