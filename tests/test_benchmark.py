@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.external_forecasts import past_frequencies
+from jaxrate.league.external_forecasts import past_frequencies, resolve_external_forecasts
 from tests.conftest import refused
 
 NAMES = ["elo", "glicko"]
@@ -138,6 +138,9 @@ def test_odds_become_probabilities_by_the_method(league):
     assert "The margin of bookmakers is removed by the power method." in found.notes
     shin = jr.league.benchmark_systems(data, ["elo"], odds={"book": odds}, odds_method="shin", **KEEP)
     p = jr.metrics.probabilities_from_odds(odds, method="shin")[:, 0]
+    odds[7, 1] = np.inf
+    book = resolve_external_forecasts(data, {}, {"book": odds}, "power")[0]
+    assert np.flatnonzero(np.isnan(book.probabilities).any(axis=1)).tolist() == [7] and "1 match" in book.notes[0]
     wanted = jr.metrics.log_loss(p[400:], data.matches.score[400:])
     assert row_of(shin, "book").quality["log loss"] == pytest.approx(wanted)
 

@@ -162,7 +162,7 @@ def test_leagues_and_reports_learn_from_the_same(jaxrate, football, tmp_path):
 
 def test_a_column_of_results_comes_before_points(jaxrate, tmp_path):
     """A cup match that was won on penalties is won."""
-    lines = [f"2024-01-{i + 1:02},Ada,Bo,{i % 3},1,{'HDA'[i % 3]}" for i in range(12)]
+    lines = [f"2024-01-{i + 1:02},Ada,Bo,{2 - i % 3},1,{'HDA'[i % 3]}" for i in range(12)]
     head = "Date,HomeTeam,AwayTeam,FTHG,FTAG,FTR"
     (tmp_path / "cup.csv").write_text("\n".join([head, "2023-12-31,Ada,Bo,1,1,H", *lines]) + "\n")
     assert jaxrate("rate", tmp_path / "cup.csv", "--out", tmp_path / "run")[0] == 0

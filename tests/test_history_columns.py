@@ -107,6 +107,16 @@ def test_ages_are_years_at_the_match():
     np.testing.assert_array_equal(found, [10.5, 0.0])
 
 
+@pytest.mark.parametrize("impossible", [200, -1, 999])
+def test_ages_that_cannot_be_are_missing_with_a_count(impossible):
+    table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0], "date": ["2020-01-01", "2021-01-01"]}
+    with pytest.warns(UserWarning, match=f"1 age of column 'age_b' cannot be, as {impossible} years"):
+        data = jr.read(table | {"age_a": [30.5, 21], "age_b": [20, impossible]}, age=["age_a", "age_b"])
+    np.testing.assert_array_equal(data.matches.context.columns["age"], [10.5, 0.0])
+    with pytest.warns(UserWarning, match="2 ages of column 'born' cannot be"):  # a date that stands for none
+        jr.read(table | {"born": ["1880-01-01"] * 2}, age=["born", "born"])
+
+
 def test_seasons_of_leagues_are_the_years_in_their_names():
     table = league() | {"season": np.array(["2019-20", "2020-21", "Liga 2021/22"], object)[np.arange(N) // 20]}
     data = jr.read(table, league_season="season")
@@ -123,7 +133,6 @@ def test_seasons_of_leagues_are_the_years_in_their_names():
         ({"form": "long"}, "form must be a number of days above 0, got 'long'"),
         ({"age": "score"}, "age must be the columns of a's and of b's age or date of birth, got score"),
         ({"rest": 3, "columns": ["rest"]}, "rest is computed from the history, and there is a column 'rest'"),
-        ({"age": ["age", "rest"]}, "column 'age' makes an age of 200 years"),
         ({"rest": 3, "history": {"a": []}}, "history must be a table with time, a, b and score"),
         ({"rest": 3, "drop_time": True}, "rest and form need a column of time"),
     ],

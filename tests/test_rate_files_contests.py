@@ -122,6 +122,7 @@ def test_performances_and_single_players(tmp_path):
     assert "performance" in whole.predictions.column_names
 
 
+@pytest.mark.filterwarnings("ignore:rank counts from 0")
 def test_contests_of_two_sides_have_the_metrics_of_matches(tmp_path):
     table, out = made_table(sides=(2,)), tmp_path / "out"
     games = written(table, tmp_path / "games")

@@ -122,7 +122,7 @@ def describe_vote_dates(votes: VoteData, dates: str | None) -> str:
     for name in time_columns(votes.source.names):
         column = to_column(name, votes.source.load([name], [name], [])[name])
         try:
-            days, is_dated = to_days(name, parse_dates(name, column, dates, unix=True).column)
+            days, is_dated = to_days(name, parse_dates(name, column, dates).column)
         except ValueError:  # votes do without times
             continue
         if is_dated and len(days):

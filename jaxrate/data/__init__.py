@@ -9,6 +9,9 @@ parquet_table.py                 Parquet files that are one table, of any size
 column_conversion.py             columns as ids, numbers, flags and days
 date_parsing.py                  dates as people write them
 result_parsing.py                results as people write them
+result_choice.py                 which columns tell the results, where several may
+drawn_matches.py                 draws that another column tells than that of the result
+pairs_in_one_column.py           both players of a match in one cell
 derived_covariates.py            covariates that are computed from a history: rest, form and age
 seasons_and_margins.py           seasons and margins of matches
 player_categories.py             categories of players, and mixtures of them

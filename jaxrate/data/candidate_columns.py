@@ -18,6 +18,7 @@ class CandidateColumns(NamedTuple):
 
     results: list[str]
     points: list[tuple[str, str]]
+    goals: list[tuple[str, str]]  # of the points, those of the match itself for sure
     times: list[str]
     neutral: list[str]
     side: list[str]

@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 from jaxrate.data.candidate_columns import (
     CandidateColumns,
     is_flag_column,
-    is_mostly_numeric,
     is_numeric_column,
     load_columns_to_inspect,
     missing_score_message,
     table_with_loaded_columns,
 )
-from jaxrate.data.column_conversion import missing_mask
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     CONTEST_ROLES,
@@ -28,6 +26,8 @@ from jaxrate.data.column_role_definitions import (
 )
 from jaxrate.data.column_spellings import (
     CONTEST_NAMES,
+    COUNT_TEMPLATES,
+    GOAL_TEMPLATES,
     HOME_AND_AWAY,
     NAME_TEMPLATES,
     NEUTRAL_NAMES,
@@ -35,6 +35,7 @@ from jaxrate.data.column_spellings import (
     POINT_TEMPLATES,
     RANK_NAMES,
     RESULT_NAMES,
+    RESULT_TEMPLATES,
     SIDE_COLUMN_NAMES,
     SIDE_PAIRS,
     TEAM_NAMES,
@@ -43,6 +44,8 @@ from jaxrate.data.column_spellings import (
     normalise_column_name,
 )
 from jaxrate.data.date_parsing import is_time_column
+from jaxrate.data.pairs_in_one_column import split_pairs_column
+from jaxrate.data.result_choice import ResultChoice, choose_result, describe_contradicting_results
 from jaxrate.data.result_parsing import parse_results, replace_na_values
 from jaxrate.data.role_resolution import default_column, is_margin_of_two_columns
 from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case
@@ -61,12 +64,12 @@ class RecognisedColumnRoles(NamedTuple):
     table: TableSource  # which does not load again what was inspected
     points: tuple[str, ...] = ()  # the columns of each side's points, which tell the result
     timeless: bool = False  # whether no column of time holds times
-    unix: bool = False  # whether numbers in the column of time may be seconds since 1970
     notes: tuple[str, ...] = ()  # which column was taken for what, in words
     has_rank_as_score: bool = False  # whether the score of contests is called as ranks are, of which lower is better
     has_unused_home: bool = False  # whether a and b are called as home and away are, and nobody has the side
     unused_neutral: str | None = None  # the column that says that there are sides, where nobody has the side
     unused_team: str | None = None  # the column that is called as teams are, in contests without teams
+    has_winner_codes: bool = False  # whether numbers that stand for the winner became scores
 
 
 def recognise_columns(
@@ -88,15 +91,61 @@ def recognise_columns(
     for name in table.names:
         spelt.setdefault(normalise_column_name(name), name)
     arguments, notes = dict(arguments), list[str]()
-    layout, spelling = _player_roles_of_table(table.names, arguments, upcoming), None
-    if layout is None and (match := player_columns(spelt, upcoming)) is not None:
+    layout, spelling = _recognise_players(table.names, spelt, arguments, notes, upcoming)
+    if layout is None and (split := split_pairs_column(table)) is not None:
+        table, (name, *pair) = split
+        layout, spelt = PLAYER_PAIR, spelt | {normalise_column_name(x): x for x in pair}
+        arguments |= dict(zip(layout, pair, strict=True))
+        notes.append(f"the two names in {name} for a and b")
+    inspected = _columns_to_inspect(table.names, spelt, arguments, layout, spelling, upcoming)
+    unsure = len(inspected.times) > 1 or any(_is_nondefault_time_column(table.names, name) for name in inspected.times)
+    unsure |= bool(inspected.times and notes)  # where others have names of their own, time may be something else
+    players: list[Any] = [arguments[role] or find_column_ignoring_case(table.names, role) for role in layout or ()][:2]
+    columns = load_columns_to_inspect(table, inspected, unsure, players)
+    choice = ResultChoice()
+    if columns and all(players):  # else `resolve_roles` says what is missing
+        choice = _recognise_result(table.names, arguments, notes, inspected, columns, players, na_values)
+        columns |= {} if choice.scores is None else {str(choice.result): choice.scores}
+    _check_result(table, arguments, layout, spelling, choice, players, upcoming)
+    unused_neutral = _recognise_side(table.names, arguments, notes, inspected, columns, spelling)
+    timeless = False
+    if unsure and columns:
+        times = {name: replace_na_values(columns[name], na_values) for name in inspected.times}
+        time, note = _choose_time(table.names, times, dates)
+        arguments["time"], timeless = time, time is None
+        notes += filter(None, [note])
+    return RecognisedColumnRoles(
+        arguments,
+        table_with_loaded_columns(table, columns),
+        choice.points,
+        timeless,
+        tuple(notes),
+        layout == CONTEST_ROLES and normalise_column_name(arguments["score"]) in RANK_NAMES,
+        arguments["side"] is None and not upcoming and are_home_and_away(arguments["a"], arguments["b"]),
+        unused_neutral,
+        _unused_team_column(spelt, arguments) if layout == CONTEST_ROLES else None,
+        choice.scores is not None,
+    )
+
+
+def _recognise_players(
+    names: Sequence[str],
+    column_by_spelling: dict[str, str],
+    arguments: dict[str, Any],
+    notes: list[str],
+    upcoming: bool,
+) -> tuple[tuple[str, ...] | None, SidesSpelling | None]:
+    """The roles of the players of a table, and how both sides are called; puts their columns into the arguments."""
+    layout = _player_roles_of_table(names, arguments, upcoming)
+    if layout is None and (match := player_columns(column_by_spelling, upcoming)) is not None:
         spelling, pair = match
         layout = WINNER_LOSER if spelling.won else PLAYER_PAIR
         arguments |= dict(zip(layout, pair, strict=True))
         home = SIDE_NOTE if spelling.side and arguments["side"] in (None, "a") else ""
         notes.append(f"{pair[0]} and {pair[1]} for {layout[0]} and {layout[1]}{home}")
-    elif layout in (None, CONTEST_ROLES):
-        contest_columns = _contest_columns(table.names, spelt, arguments, layout, upcoming)
+        return layout, spelling
+    if layout in (None, CONTEST_ROLES):
+        contest_columns = _contest_columns(names, column_by_spelling, arguments, layout, upcoming)
         layout = CONTEST_ROLES if contest_columns else layout
         arguments |= contest_columns
         notes += [
@@ -104,44 +153,102 @@ def recognise_columns(
             for role, name in contest_columns.items()
             if normalise_column_name(name) != default_column(role)
         ]
-    needs_result = layout == PLAYER_PAIR and _needs_result(table.names, arguments, spelling)
-    is_sideless = layout == PLAYER_PAIR and not upcoming and arguments["side"] is None
+    return layout, None
+
+
+def _columns_to_inspect(
+    names: Sequence[str],
+    column_by_spelling: dict[str, str],
+    arguments: dict[str, Any],
+    layout: tuple[str, ...] | None,
+    spelling: SidesSpelling | None,
+    upcoming: bool,
+) -> CandidateColumns:
+    """The columns whose values must be looked at, as their names leave their roles open."""
+    is_pair = layout == PLAYER_PAIR
+    has_points = is_margin_of_two_columns(arguments["margin"]) and arguments["score"] is None
+    own_score = find_column_ignoring_case(names, "score")
+    needs_result = is_pair and _needs_result(names, arguments, spelling)
+    spellings = [spelling] if spelling is not None else [x for x in SIDE_PAIRS if not x.won]
+    results = _matching_columns(column_by_spelling, RESULT_NAMES)
+    results += _results_of_first_side(column_by_spelling, spellings) if needs_result else []
+    if is_pair and has_points:
+        results = [own_score] if own_score is not None else results
     has_home, has_winner = spelling is not None and spelling.side, spelling is not None and spelling.won
-    inspected = CandidateColumns(
-        results=_matching_columns(spelt, RESULT_NAMES) if needs_result else [],
-        points=_point_columns(spelt, spelling) if needs_result else [],
-        times=_matching_columns(spelt, TIME_NAMES) if arguments["time"] is None else [],
-        neutral=_matching_columns(spelt, NEUTRAL_NAMES)[:1] if has_home or is_sideless else [],
-        side=_matching_columns(spelt, SIDE_COLUMN_NAMES)[:1] if has_winner and arguments["side"] is None else [],
+    is_sideless = is_pair and not upcoming and arguments["side"] is None
+    points, goals = (
+        _matching_pairs(column_by_spelling, templates, spellings) if needs_result else []
+        for templates in ((*POINT_TEMPLATES, *COUNT_TEMPLATES), GOAL_TEMPLATES)
     )
-    unsure = len(inspected.times) > 1 or any(_is_nondefault_time_column(table.names, name) for name in inspected.times)
-    unsure |= bool(inspected.times and notes)  # where others have names of their own, time may be something else
-    players: list[Any] = [arguments[role] or find_column_ignoring_case(table.names, role) for role in layout or ()][:2]
-    points: tuple[str, ...] = ()
-    seeks_score = layout == PLAYER_PAIR and arguments["score"] is None and is_margin_of_two_columns(arguments["margin"])
-    doubtful = find_column_ignoring_case(table.names, "score") if seeks_score else None
-    if doubtful is not None:
-        inspected = inspected._replace(results=[doubtful])
-    columns = load_columns_to_inspect(table, inspected, unsure, players)
-    if doubtful is not None and columns and all(players):
-        column = replace_na_values(columns[doubtful], na_values)
-        if parse_results(doubtful, column, *(columns[name] for name in players)) is None:
+    if is_pair and has_points and {*arguments["margin"]} <= {*names}:
+        points = [tuple(arguments["margin"])]
+    return CandidateColumns(
+        results=results if needs_result or (is_pair and has_points) else [],
+        points=points,
+        goals=goals,
+        times=_matching_columns(column_by_spelling, TIME_NAMES) if arguments["time"] is None else [],
+        neutral=_matching_columns(column_by_spelling, NEUTRAL_NAMES)[:1] if has_home or is_sideless else [],
+        side=_matching_columns(column_by_spelling, SIDE_COLUMN_NAMES)[:1]
+        if has_winner and arguments["side"] is None
+        else [],
+    )
+
+
+def _recognise_result(
+    names: Sequence[str],
+    arguments: dict[str, Any],
+    notes: list[str],
+    inspected: CandidateColumns,
+    columns: dict[str, Column],
+    players: list[str],
+    na_values: Sequence[str],
+) -> ResultChoice:
+    """The columns that tell the results; puts that of the score into the arguments."""
+    names_by_column, own_score = {name: columns[name] for name in players}, find_column_ignoring_case(names, "score")
+    if is_margin_of_two_columns(arguments["margin"]):
+        column = replace_na_values(columns[own_score], na_values) if own_score in inspected.results else None
+        if column is not None and parse_results(str(own_score), column, names_by_column) is None:
             arguments["score"] = False
-            notes.append(f"nothing for the score, as {doubtful} has no results, and the points of both tell who won")
-    elif (
-        (inspected.results or inspected.points) and columns and all(players)
-    ):  # else `resolve_roles` says what is missing
-        result, points = _find_result(inspected, columns, [columns[name] for name in players], na_values)
-        if result is not None:
-            arguments["score"] = result
-            notes += [f"{result} for the score"] * (result != find_column_ignoring_case(table.names, "score"))
-        elif points:
-            notes.append(f"{points[0]} and {points[1]} for the points of both, which tell who won")
+            notes.append(f"nothing for the score, as {own_score} has no results, and the points of both tell who won")
+        if own_score is None and inspected.points:
+            notes += describe_contradicting_results(inspected, columns, names_by_column, na_values)
+        return ResultChoice()
+    if not (inspected.results or inspected.points):
+        return ResultChoice()
+    choice = choose_result(inspected, columns, names_by_column, na_values)
+    arguments["score"] = choice.result
+    notes += [note for note in choice.notes if note != f"{own_score} for the score"]
+    return choice
+
+
+def _check_result(
+    table: TableSource,
+    arguments: dict[str, Any],
+    layout: tuple[str, ...] | None,
+    spelling: SidesSpelling | None,
+    choice: ResultChoice,
+    players: list[Any],
+    upcoming: bool,
+) -> None:
+    """ValueError if nothing tells the results of matches that need them."""
     has_score = arguments["score"] is not None or find_column_ignoring_case(table.names, "score") is not None
-    if needs_result and not (upcoming or points or has_score) and {*players} <= {*table.names}:
+    if upcoming or choice.points or has_score or not {*players} <= {*table.names}:
+        return
+    if layout == PLAYER_PAIR and _needs_result(table.names, arguments, spelling):
         named = [name for value in arguments.values() for name in as_column_list(value)]
         raise ValueError(missing_score_message(table, [*players, *named, *time_columns(table.names)]))
-    if has_home and arguments["side"] is None and "a" not in table.names:
+
+
+def _recognise_side(
+    names: Sequence[str],
+    arguments: dict[str, Any],
+    notes: list[str],
+    inspected: CandidateColumns,
+    columns: dict[str, Column],
+    spelling: SidesSpelling | None,
+) -> str | None:
+    """Puts who has the side, and where nobody has, into the arguments; a column of neutral ground that is not used."""
+    if spelling is not None and spelling.side and arguments["side"] is None and "a" not in names:
         arguments["side"] = "a"
     unused_neutral = None
     for name in inspected.neutral if arguments["neutral"] is None else ():
@@ -151,33 +258,14 @@ def recognise_columns(
     for name in inspected.side:
         arguments["side"] = name
         notes.append(f"{name} for the side")
-    timeless = False
-    if unsure and columns:
-        time, note = _choose_time(table.names, inspected.times, columns, dates)
-        arguments["time"], timeless = time, time is None
-        notes += filter(None, [note])
-    unix = (
-        arguments["time"] is not None
-        and bool(inspected.times)
-        and _is_nondefault_time_column(table.names, arguments["time"])
-    )
-    has_rank_as_score = layout == CONTEST_ROLES and normalise_column_name(arguments["score"]) in RANK_NAMES
-    has_unused_home = arguments["side"] is None and not upcoming and are_home_and_away(arguments["a"], arguments["b"])
-    named_columns = [x for value in arguments.values() for x in as_column_list(value)]
-    is_teamless = layout == CONTEST_ROLES and arguments["team"] is None
-    teams = [x for x in _matching_columns(spelt, TEAM_NAMES) if x not in named_columns] if is_teamless else []
-    return RecognisedColumnRoles(
-        arguments,
-        table_with_loaded_columns(table, columns),
-        points,
-        timeless,
-        unix,
-        tuple(notes),
-        has_rank_as_score,
-        has_unused_home,
-        unused_neutral,
-        teams[0] if teams else None,
-    )
+    return unused_neutral
+
+
+def _unused_team_column(column_by_spelling: dict[str, str], arguments: dict[str, Any]) -> str | None:
+    """The column that is called as teams are, in contests without teams."""
+    named = [name for value in arguments.values() for name in as_column_list(value)]
+    teams = [name for name in _matching_columns(column_by_spelling, TEAM_NAMES) if name not in named]
+    return teams[0] if teams and arguments["team"] is None else None
 
 
 def are_home_and_away(a: str | None, b: str | None) -> bool:
@@ -188,16 +276,14 @@ def are_home_and_away(a: str | None, b: str | None) -> bool:
     return any(matching_pair(spelt, NAME_TEMPLATES, spelling) == (a, b) for spelling in HOME_AND_AWAY)
 
 
-def _choose_time(
-    names: Sequence[str], times: Sequence[str], columns: dict[str, Column], dates: str | None
-) -> tuple[str | None, str]:
+def _choose_time(names: Sequence[str], columns: dict[str, Column], dates: str | None) -> tuple[str | None, str]:
     """Which of these columns holds times, and a note about it; None if none does."""
-    ours = [name for name in times if not _is_nondefault_time_column(names, name)]
-    time = next((name for name in times if is_time_column(name, columns[name], dates)), None)
+    ours = [name for name in columns if not _is_nondefault_time_column(names, name)]
+    time = next((name for name in columns if is_time_column(name, columns[name], dates)), None)
     if time is None:
         time = next((name for name in ours if is_numeric_column(name, columns[name])), None)
     if time is None:
-        note = f"nothing for the time, as {', '.join(map(str, times))} has no dates" if ours else ""
+        note = f"nothing for the time, as {', '.join(map(str, columns))} has no dates" if ours else ""
         return None, note
     return time, f"{time} for the time" if time not in ours else ""
 
@@ -299,36 +385,21 @@ def _needs_result(names: Sequence[str], arguments: dict[str, Any], spelling: Sid
     )
 
 
-def _point_columns(column_by_spelling: dict[str, str], spelling: SidesSpelling | None) -> list[tuple[str, str]]:
-    """Pairs of columns that are called as the points of both sides are."""
-    spellings = [spelling] if spelling is not None else [x for x in SIDE_PAIRS if not x.won]
-    pairs = [
-        pair
-        for x in spellings
-        for pair in _name_pairs_from_templates(POINT_TEMPLATES, x)
-        if pair[0] in column_by_spelling and pair[1] in column_by_spelling
-    ]
-    return [(column_by_spelling[x], column_by_spelling[y]) for x, y in pairs]
+def _matching_pairs(
+    column_by_spelling: dict[str, str], templates: Sequence[str], spellings: Sequence[SidesSpelling]
+) -> list[tuple[str, str]]:
+    """Pairs of columns that are called as these templates say of both sides."""
+    pairs = [pair for x in spellings for pair in _name_pairs_from_templates(templates, x)]
+    known = column_by_spelling.keys()
+    return [(column_by_spelling[x], column_by_spelling[y]) for x, y in pairs if x in known and y in known]
 
 
-def _find_result(
-    inspected: CandidateColumns, columns: dict[str, Column], player_columns: list[Column], na_values: Sequence[str]
-) -> tuple[str | None, tuple[str, ...]]:
-    """The column of results, or those of both sides' points."""
-    empty: str | None = None
-    for name in inspected.results:
-        column = replace_na_values(columns[name], na_values)
-        if missing_mask(column, nan_is_missing=True).all():
-            empty = empty or name
-        elif parse_results(name, column, *player_columns) is not None:
-            return name, ()
-    numeric = [
-        pair
-        for pair in inspected.points
-        if all(is_numeric_column(x, replace_na_values(columns[x], na_values)) for x in pair)
+def _results_of_first_side(column_by_spelling: dict[str, str], spellings: Sequence[SidesSpelling]) -> list[str]:
+    """Columns that say whether the first side has won, if the second has none: a pair holds points."""
+    pairs = [pair for x in spellings for pair in _name_pairs_from_templates(RESULT_TEMPLATES, x)]
+    seconds = {first: False for first, _ in pairs}
+    for first, second in pairs:
+        seconds[first] |= second in column_by_spelling
+    return [
+        column_by_spelling[first] for first, is_pair in seconds.items() if first in column_by_spelling and not is_pair
     ]
-    full = [pair for pair in numeric if not all(missing_mask(columns[x], nan_is_missing=True).all() for x in pair)]
-    if full or empty is None:
-        mostly = (pair for pair in inspected.points if all(is_mostly_numeric(columns[x], na_values) for x in pair))
-        return None, next(iter([*full, *numeric, *mostly]), ())  # whose other rows are mistakes
-    return empty, ()

@@ -18,7 +18,11 @@ SIDE_PAIRS = (
     ),
     SidesSpelling(("white", "w"), ("black", "b"), side=True),
     SidesSpelling(("radiant",), ("dire",), side=True),
-    SidesSpelling(("blue", "b"), ("red", "r")),
+    SidesSpelling(("blue", "b"), ("red", "r", "orange", "o")),
+    SidesSpelling(("white",), ("blue",)),
+    SidesSpelling(("red",), ("white",)),
+    SidesSpelling(("host",), ("guest",), side=True),
+    SidesSpelling(("playerx",), ("playero",)),
     SidesSpelling(("1", "one"), ("2", "two")),
     SidesSpelling(("a",), ("b",)),
     SidesSpelling(("winner", "winning", "w"), ("loser", "losing", "l"), won=True),
@@ -69,39 +73,28 @@ NAME_TEMPLATES += (
     "team{}id",
 )
 NAME_TEMPLATES += ("teamid{}", "{}teamapiid", "{}playerid", "player{}id", "{}id")  # names before ids
-POINT_TEMPLATES: tuple[str, ...] = (
-    "ft{}g",
-    "{}score",
-    "score{}",
-    "{}goals",
-    "{}goal",
-    "goals{}",
-    "{}teamgoals",
-    "{}teamgoal",
-    "{}teamscore",
+GOAL_NOUNS = "score", "goals", "goal", "runs"  # of a match, while points may be those of a ranking
+POINT_NOUNS = *GOAL_NOUNS, "points", "pts"  # the first are sought first
+POINT_PATTERNS = (  # of a side and a noun, as in "{}score" and "score{}"
+    "{{}}{0}", "{0}{{}}", "{{}}team{0}", "team{{}}{0}", "{{}}player{0}", "player{{}}{0}", "{0}{{}}team", "{0}team{{}}",
+    "{0}player{{}}", "{{}}final{0}", "final{0}{{}}", "{{}}fulltime{0}", "fulltime{{}}{0}", "ft{{}}{0}", "{0}ft{{}}",
+    "{{}}{0}ft", "{{}}{0}scored", "{0}fulltime{{}}", "{0}fulltime{{}}team",
+)  # fmt: skip
+COUNT_NOUNS = "sets", "gameswon", "frames", "legs", "maps", "wins"  # whose difference says little
+COUNT_PATTERNS = (
+    "{{}}{0}", "{0}{{}}", "{{}}team{0}", "team{{}}{0}", "player{{}}{0}", "{{}}{0}won", "{0}won{{}}", "{0}wins{{}}",
+    "team{{}}{0}won", "player{{}}{0}won",
+)  # fmt: skip
+GOAL_TEMPLATES, POINT_TEMPLATES = (
+    ("ft{}g", *(pattern.format(noun) for noun in nouns for pattern in POINT_PATTERNS), "{}g")
+    for nouns in (GOAL_NOUNS, POINT_NOUNS)
 )
-POINT_TEMPLATES += (
-    "team{}score",
-    "player{}score",
-    "{}runs",
-    "runs{}",
-    "{}points",
-    "{}pts",
-    "pts{}",
-    "{}g",
-    "{}finalscore",
-)
-POINT_TEMPLATES += (
-    "{}fulltimegoals",
+COUNT_TEMPLATES = (  # of results whose size says little, such as the sets that each side won
     "result{}",
     "{}result",
-    "{}runsscored",
-    "{}sets",
+    *(pattern.format(noun) for noun in COUNT_NOUNS for pattern in COUNT_PATTERNS),
     "{}framescore",
-    "{}scoreft",
-    "scoreft{}",
 )
-POINT_TEMPLATES += ("scorefulltime{}", "scorefulltime{}team")
 RESULT_NAMES: tuple[str, ...] = (
     "ftr",
     "fulltimeresult",
@@ -124,42 +117,43 @@ RESULT_NAMES += (
     "winnerid",
     "winnerteam",
 )
-RESULT_NAMES += ("mapwinner", "hometeamwins", "homewin", "homewins", "homewon", "radiantwin", "bluewin", "whitescore")
-RESULT_NAMES += ("whiteresult", "team1win", "awin", "bresult", "wdl")
-TIME_NAMES: tuple[str, ...] = (
-    "time",
-    "date",
-    "t",
-    "datetime",
-    "matchdate",
-    "gamedate",
-    "utcdate",
-    "dateutc",
-    "datetimeutc",
-    "gamedateest",
+RESULT_NAMES += (
+    "mapwinner",
+    "wdl",
+    "whitescore",
+    "victor",
+    "whowon",
+    "winnerindex",
+    "winneridx",
+    "winningside",
+    "winningplayer",
 )
-TIME_NAMES += (
-    "tourneydate",
-    "scheduledate",
-    "eventdate",
-    "racedate",
-    "rounddate",
-    "dateplayed",
-    "playeddate",
-    "dategame",
+RESULT_TEMPLATES = (  # of the first side alone
+    "{}teamwins", "{}teamwin", "{}teamwon", "{}win", "{}wins", "{}won", "{}result", "{}teamresult",
+    "team{}win", "team{}wins", "team{}won", "team{}result", "player{}win", "player{}wins", "player{}won",
+    "player{}result", "result{}", "{}outcome", "outcome{}",
+)  # fmt: skip
+WINNER_NAME = "winner|winning|victor|whowon"  # pattern of columns that say who won, and not how well a player did
+DRAW_NAMES = tuple(
+    f"{start}{word}{end}"
+    for start in ("", "is", "was", "game", "match")
+    for word in ("draw", "drawn", "drew", "tie", "tied", "remis", "stalemate")
+    for end in ("", "flag")
 )
-TIME_NAMES += (
-    "gameday",
-    "matchday",
-    "day",
-    "kickoff",
-    "kickofftime",
-    "startdate",
-    "starttime",
-    "startedat",
-    "playedat",
-)
-TIME_NAMES += ("createdat", "timestamp", "tstamp", "datum", "fecha")
+TIME_WORDS = "date", "datetime", "timestamp", "time", "at", "day", "on"
+TIME_SUBJECTS = (
+    "match", "game", "tourney", "tournament", "schedule", "scheduled", "event", "race", "round", "play", "played",
+    "kickoff", "start", "started", "begin", "create", "created", "end", "ended", "finish", "finished", "complete",
+    "completed", "record", "recorded", "submit", "submitted", "vote", "voted", "report", "reported", "contest", "fight",
+    "bout", "fixture", "session", "series", "map",
+)  # fmt: skip
+TIME_NAMES = (
+    "time", "date", "t", "datetime", "utcdate", "dateutc", "datetimeutc", "gamedateest", "day", "kickoff", "timestamp",
+    "tstamp", "ts", "unixtime", "epoch", "datum", "fecha",
+    *(f"{subject}{word}" for subject in TIME_SUBJECTS for word in TIME_WORDS),
+    *(f"{word}{subject}" for word in TIME_WORDS[:3] for subject in TIME_SUBJECTS),
+)  # fmt: skip
+ROW_NUMBER_NAMES = "", "unnamed0", "index", "row", "rownumber", "rownames", "rowid"  # of programs that write tables
 NEUTRAL_NAMES = ("neutral", "neutralsite", "neutralvenue", "neutralground", "isneutral", "stadiumneutral")
 TEAM_NAMES = ("team", "teamid", "teamname", "side", "squad")  # of contests
 SIDE_COLUMN_NAMES = ("wloc", "winnerlocation", "winnerloc")  # of the winner

@@ -1,10 +1,7 @@
 """The door of tables: names become ids, dates days, and bad rows are named."""
 
-import os
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +20,15 @@ from jaxrate.data.date_parsing import (
     is_date_style,
     parse_time_column,
 )
-from jaxrate.data.doubtful_column_roles import doubtful_roles_hint
-from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors, warn_incomplete_rows, warn_repeated_matches
+from jaxrate.data.doubtful_column_roles import doubtful_roles_hints, unused_points_hint
+from jaxrate.data.drawn_matches import score_drawn_matches
+from jaxrate.data.faulty_rows import (
+    find_incomplete_rows,
+    map_row_errors,
+    stacklevel_outside_package,
+    warn_incomplete_rows,
+    warn_repeated_matches,
+)
 from jaxrate.data.line_up_tables import (
     check_line_up_roles,
     expand_line_up_cells,
@@ -52,8 +56,6 @@ from jaxrate.data.unplayed_matches import (
 from jaxrate.events import Ragged, warn_single_participant
 from jaxrate.events.dataset import Dataset
 from jaxrate.text_format import join_names
-
-PACKAGE_FOLDER = str(Path(__file__).parents[1]) + os.sep
 
 
 @suggest_role_on_unknown_argument
@@ -131,7 +133,7 @@ def read(
         rows were skipped.
     """
     arguments = select_role_arguments(locals())
-    level = _stacklevel_outside_package()
+    level = stacklevel_outside_package()
     table_sources.import_pyarrow()
     table = source_opening.open_table_source(source)
     known = NamesOfEarlierData(players, categories, mixtures or {}, seasons, history)
@@ -149,6 +151,7 @@ def read(
             first_players = line_ups.first[0], line_ups.second[0]
             arguments = arguments | dict(zip(line_ups.roles, first_players, strict=True))
         recognition = recognise_columns(table, arguments, upcoming, dates, na_values)
+        table = recognition.table
         roles = resolve_roles(table.names, recognition.arguments, upcoming, recognition.points)
         if line_ups is not None:
             roles = set_line_up_columns(roles, line_ups, table.names)
@@ -160,15 +163,16 @@ def read(
         if seasons and not roles.season:
             raise ValueError("seasons needs season, the column that they are in")
         check_seasons(seasons)
-        loaded, rows = _load_role_columns_and_drop_rows(recognition.table, roles)
+        loaded, rows = _load_role_columns_and_drop_rows(table, roles)
         with map_row_errors(rows):
             roles, loaded, line_up_note = expand_line_up_cells(roles, loaded)
             if roles.layout.num_first:
                 check_line_up_roles(arguments)
                 roles = roles._replace(side=None, constant_side=None, neutral=None)  # of columns called as home is
             loaded, result_note = parse_result_columns(roles, loaded, na_values, unfinished)
+            roles, loaded, draw_note = score_drawn_matches(table, roles, loaded, rows)
             check_points_not_negative(() if roles.margin else roles.layout.points, loaded)
-            loaded, date_style = parse_time_column(roles.time, loaded, dates, recognition.unix)
+            loaded, date_style = parse_time_column(roles.time, loaded, dates, na_values)
         if normalise_names:
             loaded = unify_spellings(
                 loaded, _columns_holding_names_by_kind(roles), [players, categories, None, None, seasons]
@@ -178,7 +182,7 @@ def read(
         kept, used = (
             (loaded, rows) if split.played.all() else _select_played_or_upcoming_rows(loaded, rows, split, upcoming)
         )
-        notes = [*filter(None, [table.note]), *recognition.notes, *filter(None, [result_note])]
+        notes = [*filter(None, [table.note]), *recognition.notes, *filter(None, [result_note, draw_note])]
         if roles.layout.num_first:
             notes = [note.removesuffix(SIDE_NOTE) for note in notes]
         notes = [*filter(None, [line_up_note, "" if line_ups is None else line_ups.note]), *notes]
@@ -187,7 +191,9 @@ def read(
                 f"nothing for the time, though {join_names(names)} {'has' if len(names) == 1 else 'have'} dates"
             )
         warn_recognised_columns(notes, roles.time, date_style if dates is None else None, stacklevel=level)
-        if hint := doubtful_roles_hint(recognition):
+        with map_row_errors(used):
+            hints = doubtful_roles_hints(recognition, roles, kept, arguments["score"] is not None)
+        for hint in hints:
             warnings.warn(hint, ColumnsRecognisedWarning, stacklevel=level)
         warn_unplayed_rows(split, rows, upcoming, stacklevel=level)
         if skip_incomplete:
@@ -209,8 +215,9 @@ def read(
         warn_single_participant(dataset.events, dataset.contests, stacklevel=level)
     elif table.noted:
         warn_margin_signs(dataset, stacklevel=level)
-        if dataset.clock is not None:
-            warn_repeated_matches(dataset.events, dataset.rows, table.where, stacklevel=level)
+        if hint := "" if upcoming else unused_points_hint(table, dataset, roles):
+            warnings.warn(hint, ColumnsRecognisedWarning, stacklevel=level)
+        warn_repeated_matches(dataset.events, dataset.rows, table, stacklevel=level)
     for field in ("players", "categories", "contests", "seasons") if table.noted else ():
         value = getattr(dataset, field)
         field_names: HostArray | None = np.array([*value], object) if isinstance(value, dict) else value
@@ -222,14 +229,6 @@ def read(
     if table.noted and players is not None and dataset.players.dtype == object:
         warn_new_names_with_other_accents(dataset.players, len(players), stacklevel=level)
     return dataset
-
-
-def _stacklevel_outside_package() -> int:
-    """The level of the line outside this package, in the stack of a function that this one's caller calls."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def warn_recognised_columns(

@@ -1,5 +1,6 @@
 """Dates as people write them: the day or the month first, months by name, eight digits, and formats of `strptime`."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -7,13 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask, to_numbers
+from jaxrate.data.column_conversion import missing_mask, to_column, to_numbers
+from jaxrate.data.result_parsing import replace_na_values
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
 from jaxrate.text_format import format_value_for_error
 
 DAY_FIRST, MONTH_FIRST, EIGHT_DIGITS = "day-first", "month-first", "eight digits"
 SECONDS, MILLISECONDS = "seconds since 1970", "milliseconds since 1970"
+MICROSECONDS, NANOSECONDS = "microseconds since 1970", "nanoseconds since 1970"
 CLOCK_PATTERN = r"(?:(?:T|,?\s+)(?:-\s*)?(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d+)?)?"
 CLOCK_PATTERN += r"\s*(?P<half>[AaPp]?)(?:\.?[Mm]\.?)?)?\s*"
 WEEKDAY, WEEK = r"\s*(?:\(?[A-Za-z]{2,9}\)?\.?,?\s+)?", r"(?:\(W?\d+\)\s*)?"
@@ -30,7 +33,8 @@ DATE_PATTERNS = (
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 CENTURY_PIVOT = 69  # two digits from here on are years of the last century, as for `strptime`
 FIRST_DATE, LAST_DATE = 1800_01_01, 2199_12_31  # dates of eight digits
-UNIX_RANGES = {SECONDS: (3e8, 4.2e9), MILLISECONDS: (3e11, 4.2e12)}  # which are from 1979 to 2103
+FIRST_SECOND, LAST_SECOND = 3e8, 4.2e9  # since 1970: from 1979 to 2103
+UNIX_UNITS = {SECONDS: 1.0, MILLISECONDS: 1e3, MICROSECONDS: 1e6, NANOSECONDS: 1e9}  # in a second
 
 
 class ParsedDates(NamedTuple):
@@ -54,23 +58,30 @@ def check_date_style(dates: Any) -> None:
 
 
 def parse_time_column(
-    time: str | None, columns: dict[str, Column], dates: str | None, unix: bool
+    time: str | None, columns: dict[str, Column], dates: str | None, na_values: Sequence[str] = ()
 ) -> tuple[dict[str, Column], str | None]:
-    """The columns, with that of time as `days_to_dates` makes it, and how it was written."""
+    """The columns, with that of time as `parse_dates` makes it, and how it was written.
+
+    Texts that say that a result is missing, as NA, say so of a time.
+    """
     if time is None:
         return columns, None
-    found = parse_dates(time, columns[time], dates, unix=unix)
+    column = columns[time]
+    if isinstance(column, np.ndarray) or import_pyarrow().types.is_large_string(column.type):
+        column = to_column(time, replace_na_values(column, na_values))
+    found = parse_dates(time, column, dates)
     return columns | {time: found.column}, found.written
 
 
-def parse_dates(name: str, column: Column, dates: str | None, *, unix: bool = False) -> ParsedDates:
-    """Dates in text that is not ISO, or in numbers of eight digits, as timestamps; other columns stay as they are.
+def parse_dates(name: str, column: Column, dates: str | None) -> ParsedDates:
+    """Dates in text that is not ISO, in numbers of eight digits or in seconds since 1970, as timestamps.
+
+    Other columns stay as they are.
 
     Args:
       name: of the column.
       column: of times.
       dates: as in `read`.
-      unix: whether numbers may be seconds or milliseconds since 1970.
 
     Raises:
       RowError: where a row is no date as the others are.
@@ -83,18 +94,15 @@ def parse_dates(name: str, column: Column, dates: str | None, *, unix: bool = Fa
         return ParsedDates(_parse_with_format(name, column, dates), dates)
     kinds = arrow.types
     if any(getattr(kinds, f"is_{kind}")(column.type) for kind in ("integer", "floating")):
-        first = column.drop_null()[0].as_py()
         return (
-            _parse_number_column(name, column, unix)
-            if unix or FIRST_DATE <= first <= LAST_DATE
-            else ParsedDates(column)
+            _parse_number_column(name, column) if column.drop_null()[0].as_py() >= FIRST_DATE else ParsedDates(column)
         )
     if not kinds.is_large_string(column.type) or _is_iso_text(column.drop_null().slice(0, 1)):
         return ParsedDates(column)
     first = column.drop_null()[0].as_py()
     style = next((style for style in (NUMERIC_DATE_PATTERN, *DATE_PATTERNS) if _matches_pattern(style, first)), None)
     if style is None:
-        return _parse_dates_from_numeric_text(name, column, unix)
+        return _parse_dates_from_numeric_text(name, column)
     fields = _extract_date_fields(style, column)
     if 2 * fields["year"].null_count > len(column) + column.null_count:
         return ParsedDates(column)  # most rows are written otherwise
@@ -114,14 +122,12 @@ def is_time_column(name: str, column: Column, dates: str | None) -> bool:
     sample = column.drop_null().slice(0, 1)
     if not len(sample):
         return False
-    if arrow.types.is_date(column.type) or arrow.types.is_timestamp(column.type):
+    if arrow.types.is_large_string(column.type) and _is_iso_text(sample):
         return True
-    with suppress(ValueError):
-        return parse_dates(name, sample, dates or DAY_FIRST, unix=True).column.type != column.type or (
-            arrow.types.is_large_string(column.type) and _is_iso_text(sample)
-        )
-    with suppress(ValueError):
-        return parse_dates(name, sample, MONTH_FIRST).column.type != column.type
+    for style in (dates or DAY_FIRST, MONTH_FIRST):
+        with suppress(ValueError):
+            kind = parse_dates(name, sample, style).column.type
+            return arrow.types.is_date(kind) or arrow.types.is_timestamp(kind)
     return False
 
 
@@ -250,40 +256,35 @@ STYLE_DESCRIPTIONS = {
     DAY_FIRST: "the day first",
     MONTH_FIRST: "the month first",
     EIGHT_DIGITS: "of eight digits",
-    SECONDS: "seconds since 1970",
-    MILLISECONDS: "milliseconds since 1970",
+    **{unit: unit for unit in UNIX_UNITS},
 }
 TEXT_FIELDS = "name", "half"  # parts of dates that are no numbers
 
 
-def _parse_number_column(name: str, column: Column, unix: bool) -> ParsedDates:
-    """Numbers that are all dates of eight digits, or perhaps seconds since 1970, as timestamps."""
+def _parse_number_column(name: str, column: Column) -> ParsedDates:
+    """Numbers that are all dates of eight digits, or times since 1970 in some unit, as timestamps."""
     present = ~missing_mask(column, nan_is_missing=True)
     values = np.where(present, to_numbers(name, column, default=0.0), 0.0)
     present_values = values[present]
-    if unix:
-        for style, (low, high) in UNIX_RANGES.items():
-            if ((present_values >= low) & (present_values <= high)).all() and not _are_eight_digit_dates(
-                present_values
-            ):
-                scale = 1e6 if style == SECONDS else 1e3
-                times = (values * scale).astype(np.int64).astype("datetime64[us]")
-                return ParsedDates(_times_to_arrow(times, present), style)
-    if not _are_eight_digit_dates(present_values):
+    if not present.any():
         return ParsedDates(column)
-    date = np.where(present, _days_of_eight_digit_dates(np.where(present, values, 1970_01_01)), np.datetime64(0, "D"))
-    return ParsedDates(_times_to_arrow(date, present), EIGHT_DIGITS)
-
-
-def _parse_dates_from_numeric_text(name: str, column: Column, unix: bool) -> ParsedDates:
-    """Numbers in text."""
-    if not unix:
-        return ParsedDates(column)
-    with suppress(ValueError):
-        dates = _parse_number_column(
-            name, import_pyarrow().chunked_array([to_numbers(name, column, default=np.nan)]), unix
+    if _are_eight_digit_dates(present_values):
+        date = np.where(
+            present, _days_of_eight_digit_dates(np.where(present, values, 1970_01_01)), np.datetime64(0, "D")
         )
-        return dates if dates.written else ParsedDates(column)
+        return ParsedDates(_times_to_arrow(date, present), EIGHT_DIGITS)
+    for unit, scale in UNIX_UNITS.items():
+        if ((present_values >= FIRST_SECOND * scale) & (present_values <= LAST_SECOND * scale)).all():
+            times = (values * (1e6 / scale)).astype(np.int64).astype("datetime64[us]")
+            return ParsedDates(_times_to_arrow(times, present), unit)
+    return ParsedDates(column)
+
+
+def _parse_dates_from_numeric_text(name: str, column: Column) -> ParsedDates:
+    """Numbers in text."""
+    with suppress(ValueError):
+        numbers = import_pyarrow().array(to_numbers(name, column, default=np.nan), from_pandas=True)
+        return _parse_number_column(name, import_pyarrow().chunked_array([numbers]))
     return ParsedDates(column)
 
 

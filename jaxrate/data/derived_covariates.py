@@ -10,6 +10,7 @@ which fades by a time constant tau:
 
 import math
 import re
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -19,14 +20,16 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids, to_numbers
 from jaxrate.data.column_role_definitions import DERIVED_COVARIATES
+from jaxrate.data.faulty_rows import stacklevel_outside_package
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import Matches, fail_where
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import format_value_for_error
+from jaxrate.text_format import format_count, format_value_for_error
 
 ELO_K = 24.0  # points
 DAYS_PER_YEAR = 365.25  # days
+MAX_AGE = 120.0  # years; of more, as of a birth on the first day of 1900, none is known
 
 
 class PlayedMatches(NamedTuple):
@@ -116,7 +119,6 @@ def derived_columns(
         None: there were none.
 
     Raises:
-      RowError: for an impossible age.
       ValueError: where there are no times, or a history without the columns time, a, b and score.
     """
     if time is None and (roles.rest or roles.form):
@@ -166,10 +168,15 @@ def _age_in_years(name: str, column: Column, time: HostArray | None, dated: bool
         raise ValueError(f"column {name!r} has dates of birth, which need matches with dates; give ages")
     values[~absent] = days
     age = (time - values) / DAYS_PER_YEAR if are_births and time is not None else values
-    fail_where(
-        ~((age >= 0) & (age <= 150)) & ~absent, lambda row: f"column {name!r} makes an age of {age[row]:g} years"
-    )
-    return age
+    impossible = ~((age >= 0) & (age <= MAX_AGE)) & ~absent
+    if impossible.any():
+        count = format_count(np.count_nonzero(impossible), "age")
+        warnings.warn(
+            f"{count} of column {name!r} cannot be, as {age[np.argmax(impossible)]:g} years, and count as missing",
+            UserWarning,
+            stacklevel=stacklevel_outside_package() - 1,
+        )
+    return np.where(impossible, np.nan, age)
 
 
 def parse_season_start_years(name: str, columns: dict[str, Column]) -> HostArray:

@@ -5,14 +5,13 @@ from typing import Any
 
 from jaxrate.data.column_recognition import matching_pair, player_columns
 from jaxrate.data.column_role_definitions import CONTEST_ROLES, select_role_arguments
-from jaxrate.data.column_spellings import POINT_TEMPLATES, SIDE_PAIRS, normalise_column_name
+from jaxrate.data.column_spellings import GOAL_TEMPLATES, POINT_TEMPLATES, SIDE_PAIRS, normalise_column_name
 from jaxrate.data.line_up_tables import find_line_up_columns
 from jaxrate.data.role_resolution import default_column
 from jaxrate.data.table_sources import find_column_ignoring_case
 
 MARGIN_NAME, SEASON_NAME, SURFACE_NAME = "margin", "season", "surface"
-NO_MARGINS = "{}sets", "{}result", "result{}"  # spellings of results whose size says little
-WINNER_TEMPLATES = "{}score", "{}points", "{}goals", "{}runs"  # "WPts" are points of a ranking
+WINNER_TEMPLATES = *GOAL_TEMPLATES[1:-1], "{}points", "points{}"  # "WPts" are points of a ranking
 FORMAT_EVIDENCE: dict[str, dict[str, Any]] = {"football": {"margin": ["home_score", "away_score"]}}
 
 
@@ -43,7 +42,7 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
         return {}
     evidence: dict[str, Any] = {}
     for spelling in SIDE_PAIRS:
-        templates = WINNER_TEMPLATES if spelling.won else [x for x in POINT_TEMPLATES if x not in NO_MARGINS]
+        templates = WINNER_TEMPLATES if spelling.won else POINT_TEMPLATES
         if "margin" not in evidence and (points := matching_pair(columns_by_spelling, templates, spelling)):
             evidence["margin"] = list(points)
     for role, name in (("margin", MARGIN_NAME), ("season", SEASON_NAME), ("category", SURFACE_NAME)):

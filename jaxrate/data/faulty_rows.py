@@ -1,20 +1,34 @@
 """Faulty rows of a table: those that lack a value, repeat another, or are wrong."""
 
+import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask
+from jaxrate.data.column_conversion import missing_mask, to_column
+from jaxrate.data.column_spellings import ROW_NUMBER_NAMES, normalise_column_name
 from jaxrate.data.role_resolution import ColumnRoles
-from jaxrate.data.table_sources import Column, import_pyarrow
+from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
 from jaxrate.events import MAX_REPORTED_ROWS, Matches, RowError
 
+PACKAGE_FOLDER = str(Path(__file__).parents[1]) + os.sep
 SHOWN_ROWS = 3  # rows that a note names
+MIN_UNTIMED_MIRRORS = 12  # rows without times that all have a twin with exchanged sides
+
+
+def stacklevel_outside_package() -> int:
+    """The level of the line outside this package, in the stack of a function that this one's caller calls."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 @contextmanager
@@ -66,18 +80,25 @@ def describe_example_rows(rows: HostArray) -> str:
     return f"{', '.join(map(str, rows[:SHOWN_ROWS].tolist()))}{ellipsis} (counting from 0)"
 
 
-def warn_repeated_matches(
-    matches: Matches, rows: HostArray, row_location: Callable[[int], str], stacklevel: int
-) -> None:
-    """UserWarning if matches with times, which stand in these rows, are exactly as an earlier one.
+def warn_repeated_matches(matches: Matches, rows: HostArray, table: TableSource, stacklevel: int) -> None:
+    """UserWarning if matches with times, in these rows of a table, are in all columns as an earlier one.
 
-    `row_location(row)` says where a row stands; its line, if it has one, names it.
+    Also if most matches stand there twice, once from each side. The lines of the rows, if they have some, name them.
     """
-    later, earlier = find_repeated_matches(matches)
+    if num_mirrored := count_mirrored_matches(matches):
+        warnings.warn(
+            f"{num_mirrored:,} of {len(rows):,} matches stand there twice, once from each side with the opposite "
+            "score, and count twice; keep one row of each match",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+    if matches.time is None or not np.any(matches.time):
+        return
+    later, earlier = _repeats_in_all_columns(table, rows, *find_repeated_matches(matches))
     if len(later):
         pairs = zip(rows[later[:SHOWN_ROWS]].tolist(), rows[earlier[:SHOWN_ROWS]].tolist(), strict=True)
         examples = ", ".join(
-            f"{_row_or_line(row, row_location)} repeats {_row_or_line(first, row_location)}" for row, first in pairs
+            f"{_row_or_line(row, table.where)} repeats {_row_or_line(first, table.where)}" for row, first in pairs
         )
         counting = " (counting from 0)" if "row" in examples else ""
         others = f" and {len(later) - SHOWN_ROWS:,} more" if len(later) > SHOWN_ROWS else ""
@@ -87,6 +108,47 @@ def warn_repeated_matches(
             UserWarning,
             stacklevel=stacklevel,
         )
+
+
+def _repeats_in_all_columns(
+    table: TableSource, rows: HostArray, later: HostArray, earlier: HostArray
+) -> tuple[HostArray, HostArray]:
+    """The matches that repeat one in the columns that are not used, too, as the maps of a series do not."""
+    if not len(later):
+        return later, earlier
+    names = [name for name in table.names if normalise_column_name(name) not in ROW_NUMBER_NAMES]
+    loaded = table.load(names, names, [])
+    first_of = dict(zip(later.tolist(), earlier.tolist(), strict=True))
+    candidates = sorted({*later.tolist(), *earlier.tolist()})
+    keys: list[Any] = [first_of.get(match, match) for match in candidates]
+    for name in names:
+        column = to_column(name, loaded[name])
+        values = [column[int(row)] for row in rows[candidates]]
+        keys = list(zip(keys, map(str, values), strict=True))
+    first, repeats = dict[Any, int](), list[tuple[int, int]]()
+    for match, key in zip(candidates, keys, strict=True):
+        if first.setdefault(key, match) != match:
+            repeats.append((match, first[key]))
+    pairs = np.array(repeats, np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def count_mirrored_matches(matches: Matches) -> int:
+    """How many matches have a twin at the same time, with the sides and the score exchanged; 0 unless most have one.
+
+    Without times all of many must have one: who won at home may have won away, too.
+    """
+    player, time = np.asarray(matches.player), np.asarray(matches.time)
+    is_exchanged = player[:, 0] > player[:, 1]
+    score = np.where(is_exchanged, 1.0 - matches.score, matches.score)
+    keys = _hash_matches(np.sort(player, axis=1), time, np.round(score, 9))
+    (sides, counts), (other_sides, other_counts) = (
+        np.unique(keys[rows], return_counts=True) for rows in (is_exchanged, ~is_exchanged)
+    )
+    _, one, other = np.intersect1d(sides, other_sides, assume_unique=True, return_indices=True)
+    num_mirrored = int(2 * np.minimum(counts[one], other_counts[other]).sum())
+    is_certain = num_mirrored == len(keys) >= MIN_UNTIMED_MIRRORS
+    return num_mirrored if is_certain or (time.any() and 2 * num_mirrored > len(keys)) else 0
 
 
 def _fault_without_count(message: str) -> str:
@@ -105,10 +167,7 @@ def find_repeated_matches(matches: Matches) -> tuple[HostArray, HostArray]:
     no_rows = np.zeros(0, np.int64)
     if not (time[1:] == time[:-1]).any():
         return no_rows, no_rows
-    player = np.ascontiguousarray(matches.player, np.int32).view(np.uint64)[:, 0]
-    key = player * HASH_FACTORS[0]
-    key ^= key >> np.uint64(32)
-    key ^= (time + 0.0).view(np.uint64) * HASH_FACTORS[1] ^ (matches.score + 0.0).view(np.uint64)
+    key = _hash_matches(matches.player, time, matches.score)
     sorted_keys = np.sort(key)
     repeated_keys = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]
     if not len(repeated_keys):
@@ -121,6 +180,13 @@ def find_repeated_matches(matches: Matches) -> tuple[HostArray, HostArray]:
     earlier = first[group.ravel()]
     is_repeat = earlier != np.arange(len(candidates))
     return candidates[is_repeat], candidates[earlier[is_repeat]]
+
+
+def _hash_matches(player: HostArray, time: HostArray, score: HostArray) -> HostArray:
+    """[n] numbers that are the same where players, time and score are, and else hardly ever."""
+    key = np.ascontiguousarray(player, np.int32).view(np.uint64)[:, 0] * HASH_FACTORS[0]
+    key ^= key >> np.uint64(32)
+    return np.asarray(key ^ (time + 0.0).view(np.uint64) * HASH_FACTORS[1] ^ (score + 0.0).view(np.uint64))
 
 
 HASH_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)  # odd, and their bits mixed

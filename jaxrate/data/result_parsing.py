@@ -1,6 +1,7 @@
 """Results as people write them: W, D and L, home and away, 1, X and 2, 2-1 in one cell, or the name of the winner."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
 from typing import Any, NamedTuple
@@ -9,42 +10,65 @@ import numpy as np
 
 from jaxrate.argument_checks import is_iterable
 from jaxrate.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask, to_float_or_none, to_numbers
+from jaxrate.data.column_conversion import missing_mask, to_column, to_float_or_none, to_numbers
+from jaxrate.data.column_spellings import SIDE_PAIRS, WINNER_NAME, normalise_column_name
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
 from jaxrate.text_format import format_value_for_error
 
-NA_VALUES: tuple[str, ...] = (
-    "",
-    "-",
-    "*",
-    "?",
-    "NA",
-    "N/A",
-    "NaN",
-    "null",
-    "None",
-    r"\N",
-    "P",
-    "P-P",
-    "PP",
-    "Postp",
-    "Postp.",
-)
-NA_VALUES += ("Postponed", "TBD")
-DRAW_WORDS = ("d", "draw", "drawn", "tie", "tied", "t", "x", "tie (bothbad)", "no winner")
-WIN_LOSS_WORDS = (  # for a win of the first player, and of the second
-    ("h", "a"), ("home", "away"), ("home", "visitor"), ("w", "l"), ("win", "loss"), ("win", "lose"), ("won", "lost"),
-    ("white", "black"), ("w", "b"), ("1", "2"), ("blue", "red"), ("radiant", "dire"), ("team1", "team2"),
-    ("team 1", "team 2"), ("team_1", "team_2"), ("player1", "player2"), ("player 1", "player 2"),
-    ("player_1", "player_2"), ("a", "b"), ("model_a", "model_b"), ("team_a", "team_b"), ("player_a", "player_b"),
-    ("true", "false"), ("yes", "no"),
+NA_VALUES = (
+    "", "-", "*", "?", "NA", "<NA>", "N/A", "#N/A", "NaN", "NaT", "null", "None", r"\N", "P", "P-P", "PP", "Postp",
+    "Postp.", "Postponed", "TBD", "TBA", "TBC", "0000-00-00", "NC", "NC/NC", "No contest", "No result", "N/R", "NR",
 )  # fmt: skip
+DRAW_WORDS = (
+    "d", "draw", "drawn", "drew", "tie", "tied", "t", "x", "tiebothbad", "nowinner", "½", "halved", "level", "even",
+    "stalemate", "remis", "unentschieden", "empate", "nul", "pareggio", "gelijk",
+)  # fmt: skip
+
+
+class OutcomeWords(NamedTuple):
+    """A notation of results: the words for a win of the first player, for one of the second, and for a draw."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    draw: tuple[str, ...] = DRAW_WORDS
+
+
+OUTCOME_WORDS = (
+    *(OutcomeWords(sides.first, sides.second) for sides in SIDE_PAIRS if not sides.won),
+    OutcomeWords(("w", "win", "won", "wins", "victory", "beat"), ("l", "loss", "lose", "lost", "defeat")),
+    OutcomeWords(("wl", "winloss", "winlose"), ("lw", "losswin", "losewin"), ("dd", "drawdraw", "tt")),
+    OutcomeWords(("true", "yes", "y"), ("false", "no", "n")),
+    OutcomeWords(("1",), ("0",), ("½", "1/2", "0.5", "0,5")),
+    OutcomeWords(("s", "sieg"), ("n", "niederlage"), ("u", "remis", "unentschieden")),
+    OutcomeWords(("g", "ganado", "victoria"), ("p", "perdido", "derrota"), ("e", "empate", "empatado")),
+    OutcomeWords(("v", "victoire", "vitória", "vittoria"), ("d", "p", "défaite", "derrota"), ("n", "e", "nul")),
+)
+NO_WINNER_WORDS = *DRAW_WORDS, "no winner", "tie (bothbad)"  # in place of the name of the winner
+DRAW_PATTERN = r"½|1/2-1/2|\b(draw|drawn|drew|tie|tied|stalemate|remis|empate|unentschieden)\b"
+TRUE_WORDS = "true", "yes", "y", "1", "1.0", *(word for word in DRAW_WORDS if word not in ("nul", "no"))
+FALSE_WORDS = "false", "f", "no", "n", "0", "0.0", "", "na", "nan", "null", "none", "-"
+FILLER_WORDS = (
+    "the", "win", "wins", "won", "victory", "winner", "winning", "team", "side", "player", "model", "corner", "match",
+    "game", "agreed", "for", "by", "of",
+)  # fmt: skip
+GLUED_FILLERS = "^(team|player|model)(?=.)|(?<=.)(wins?|won|victory|team|player|fighter)$"  # as in "homewin"
 SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visitor": -1.0, "n": 0.0, "neutral": 0.0}
 NUMBER_PATTERN = r"\d+(?:\.\d+)?|½|1/2"
 DASH = "[-:\u2013]"  # or a long one
 SCORELINE_PATTERN = rf"^(?P<one>{NUMBER_PATTERN})\s*{DASH}\s*(?P<two>{NUMBER_PATTERN})\s*(?:\(.*\))?$"
-SIGNED_NOTE = "as 1, 0 and -1 for win, draw and loss ; if -1 says that there is no result, say na_values=['-1']"
+SIGNED_NOTE = "as 1, 0 and -1 for win, draw and loss; if -1 says that there is no result, say na_values=['-1']"
+SET_PATTERN = r"(\d+)\s*[-:/\u2013]\s*(\d+)"
+SETS_NOTE = "as the sets of the first player and of the second"
+WINNER_CODES: tuple[dict[int, float], ...] = (  # the score of the first player, by the number in a column of winners
+    {1: 1.0, 2: 0.0},
+    {1: 1.0, 2: 0.0, 0: 0.5},
+    {0: 1.0, 1: 0.0},
+    {0: 1.0, 1: 0.0, -1: 0.5},
+    {0: 1.0, 1: 0.0, 2: 0.5},
+    {1: 1.0, -1: 0.0},
+    {1: 1.0, -1: 0.0, 0: 0.5},
+)
 MIN_READABLE_SHARE = 0.5  # of the rows, for a column to be one of results, whose other rows are mistakes
 
 
@@ -54,7 +78,7 @@ class ParsedResults(NamedTuple):
     score: HostArray  # [n] of the first player; NaN where there is no result, and where it cannot be read
     readable: HostArray  # [n] whether it can be read
     plain: bool  # whether they are numbers in [0, 1]
-    signed: bool = False  # whether they are 1, 0 and -1
+    note: str = ""  # on a notation that may mean something else
 
 
 def replace_na_values(column: Column, na_values: Iterable[str] = ()) -> Column:
@@ -106,21 +130,16 @@ def check_texts(argument: str, texts: Any) -> None:
 
 
 def rank_unfinished_last(column: Column, unfinished: Sequence[str]) -> Column:
-    """The column of ranks, with a rank behind all numbers of it where a text is one of `unfinished`."""
-    arrow = import_pyarrow()
-    texts = sorted({value.strip().lower() for value in unfinished})
-    if isinstance(column, np.ndarray):
-        is_last = np.array([isinstance(x, str) and x.strip().lower() in texts for x in column.tolist()], bool)
-    elif arrow.types.is_large_string(column.type):
-        is_last = np.asarray(arrow.compute.is_in(_lower_and_trim(column), arrow.array(texts, arrow.large_string())))
-    else:
-        return column  # of numbers
-    numbers = column if isinstance(column, np.ndarray) else np.array(column.to_pylist(), object)
-    finite = [x for x in map(_to_rank, numbers[~is_last].tolist()) if x is not None]
-    last = max(finite, default=0.0) + 1.0
-    if isinstance(column, np.ndarray):
-        return np.array([last if late else x for x, late in zip(column.tolist(), is_last, strict=True)], object)
-    return arrow.compute.if_else(arrow.array(is_last), arrow.scalar(repr(last), column.type), column)
+    """The column of ranks, with a rank behind all numbers of it where a text or number is one of `unfinished`."""
+    texts, numbers = {value.strip().lower() for value in unfinished}, _finite_numbers(unfinished)
+    values = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+    is_last = [_is_na(value, [*texts], numbers) for value in values]
+    if not any(is_last):
+        return column
+    others = [value for value, late in zip(values, is_last, strict=True) if not late]
+    last = max((x for x in map(_to_rank, others) if x is not None), default=0.0) + 1.0
+    rank = str(last) if any(isinstance(value, str) for value in others) else last
+    return to_column("", [rank if late else value for value, late in zip(values, is_last, strict=True)])
 
 
 def _to_rank(value: Any) -> float | None:
@@ -130,27 +149,27 @@ def _to_rank(value: Any) -> float | None:
     return None
 
 
-def parse_results(name: str, column: Column, first: Column, second: Column) -> ParsedResults | None:
+def parse_results(name: str, column: Column, players: Mapping[str, Column]) -> ParsedResults | None:
     """The results in a column, by the notation that fits most rows; None if none fits half of them.
 
     Args:
-      name: of the column, for messages.
+      name: of the column.
       column: [n], missing where there is no result.
-      first, second: the names of both players.
+      players: the names of the first players and of the second, by the names of their columns.
     """
+    first, second = players.values()
     present = ~missing_mask(column, nan_is_missing=True)
+    text = _lower_text_or_none(column)
+    names = None if text is None else _parse_winner_names(text, first, second)  # names may be numbers
+    if names is not None and is_winner_column(name) and names.readable[present].all():
+        return names._replace(readable=names.readable | ~present)
     numbers = _parse_number_results(name, column)
     if numbers is not None and numbers.plain and numbers.readable[present].all():
         return numbers._replace(readable=numbers.readable | ~present) if present.any() else None
-    text = _lower_text_or_none(column)
-    candidates = [numbers if numbers is not None and numbers.plain else None]
-    if text is not None:
-        text_results = (
-            []
-            if import_pyarrow().types.is_integer(column.type)
-            else [*_parse_outcome_words(text), _scores_from_scorelines(text)]
-        )
-        candidates += [_parse_winner_names(text, first, second), *text_results]  # names may be numbers
+    candidates = [numbers if numbers is not None and numbers.plain else None, names]
+    if text is not None and not import_pyarrow().types.is_integer(column.type):
+        candidates += [*_parse_outcome_words(text, [*players]), _scores_from_scorelines(text)]
+        candidates += [_parse_winner_names(_remove_words_of_winning(text), first, second), _scores_from_sets(text)]
     candidates.append(numbers)
     best = max(filter(None, candidates), key=lambda way: np.count_nonzero(way.readable & present), default=None)
     if best is None or np.count_nonzero(best.readable & present) < max(
@@ -160,7 +179,34 @@ def parse_results(name: str, column: Column, first: Column, second: Column) -> P
     return best._replace(readable=best.readable | ~present)
 
 
-def result_column_to_scores(name: str, column: Column, first: Column, second: Column) -> tuple[Column, str | None]:
+def is_winner_column(name: str) -> bool:
+    """Whether a column is called as one that says who won."""
+    return re.search(WINNER_NAME, normalise_column_name(name)) is not None
+
+
+def winner_code_readings(name: str, column: Column, players: Mapping[str, Column]) -> list[dict[int, float]]:
+    """What the numbers in a column of winners may mean, each the score of the first player by number; [] of others."""
+    present = ~missing_mask(column, nan_is_missing=True)
+    with suppress(ValueError):
+        values = {*np.unique(to_numbers(name, column, default=np.nan)[present]).tolist()}
+        text = _lower_text_or_none(column)
+        names = None if text is None else _parse_winner_names(text, *players.values())
+        if names is not None and names.readable[present].all():
+            return []
+        readings = [codes for codes in WINNER_CODES if values <= codes.keys()]
+        if is_winner_column(name) and readings and values:
+            fewest = min(map(len, readings))
+            return [codes for codes in readings if len(codes) == fewest]
+    return []
+
+
+def codes_to_scores(name: str, column: Column, codes: dict[int, float]) -> HostArray:
+    """[n] the scores of the first player that numbers stand for; NaN where there is none."""
+    numbers = to_numbers(name, column, default=np.nan)
+    return np.select([numbers == code for code in codes], [*codes.values()], np.nan)
+
+
+def result_column_to_scores(name: str, column: Column, players: Mapping[str, Column]) -> tuple[Column, str | None]:
     """The column of results as scores in [0, 1] of the first player, and a note on a notation that may mean another.
 
     Numbers in [0, 1] stay as they are.
@@ -168,7 +214,7 @@ def result_column_to_scores(name: str, column: Column, first: Column, second: Co
     Raises:
       RowError: where a row is no result as the others are.
     """
-    results = None if _are_numbers_in_unit_interval(column) else parse_results(name, column, first, second)
+    results = None if _are_numbers_in_unit_interval(column) else parse_results(name, column, players)
     if results is None or results.plain:
         return column, None
     fail_where(
@@ -179,7 +225,7 @@ def result_column_to_scores(name: str, column: Column, first: Column, second: Co
         ),
     )
     scores = import_pyarrow().array(results.score, mask=np.isnan(results.score))
-    return import_pyarrow().chunked_array([scores]), f"{name} {SIGNED_NOTE}" if results.signed else None
+    return import_pyarrow().chunked_array([scores]), f"{name} {results.note}" if results.note else None
 
 
 def _are_numbers_in_unit_interval(column: Column) -> bool:
@@ -239,9 +285,9 @@ def _parse_number_results(name: str, column: Column) -> ParsedResults | None:
     if ((present_values >= 0) & (present_values <= 1)).all():
         return ParsedResults(values, ~np.isnan(values), True)
     if np.isin(present_values, (-1.0, 0.0, 1.0)).all():
-        return ParsedResults((values + 1) / 2, ~np.isnan(values), False, signed=True)
-    if "win" in name.lower() and np.isin(present_values, (1.0, 2.0)).all():
-        return ParsedResults(2.0 - values, ~np.isnan(values), False)
+        return ParsedResults((values + 1) / 2, ~np.isnan(values), False, SIGNED_NOTE)
+    if is_winner_column(name) and np.isin(present_values, (0.0, 1.0, 2.0)).all():
+        return ParsedResults(codes_to_scores(name, column, WINNER_CODES[1]), ~np.isnan(values), False)
     return None
 
 
@@ -255,16 +301,99 @@ def parse_partly_numeric_results(column: Column) -> ParsedResults | None:
     return ParsedResults(np.full(len(column), np.nan), readable, True)
 
 
-def _parse_outcome_words(text: Any) -> list[ParsedResults]:
-    """Words for who has won."""
-    results = []
-    for pair in WIN_LOSS_WORDS:
-        values = import_pyarrow().array([*pair, *DRAW_WORDS], import_pyarrow().large_string())
-        index = np.asarray(import_pyarrow().compute.index_in(text, values).fill_null(-1).to_numpy())
-        if (index >= 0).any() and ((index == 0) | (index == 1)).any():
-            score = np.where(index < 0, np.nan, np.where(index == 0, 1.0, np.where(index == 1, 0.0, 0.5)))
-            results.append(ParsedResults(score, index >= 0, False))
+def _parse_outcome_words(text: Any, player_columns: Sequence[str]) -> list[ParsedResults]:
+    """Words for who has won, in each notation that has some of them: Home, home win, HOME_WIN.
+
+    The notation in which the columns of the players are called comes first; where these are called the other way round,
+    "home" is a win of the second player.
+    """
+    cells, index = _distinct_cells(text)
+    words = [_outcome_word(cell) for cell in cells]
+    sides = [_outcome_word(str(name).lower()) for name in player_columns]
+    results: list[ParsedResults] = []
+    for notation in OUTCOME_WORDS:
+        first, second, draw = notation
+        is_own = sides[0] in first and sides[1] in second
+        if sides[1] in first and sides[0] in second:
+            is_own, first, second = True, second, first
+        scores = dict.fromkeys(draw, 0.5) | dict.fromkeys(second, 0.0) | dict.fromkeys(first, 1.0)
+        if not {*words}.isdisjoint((*first, *second)):
+            score = np.array([*(scores.get(word, np.nan) for word in words), np.nan])[index]
+            results.insert(0 if is_own else len(results), ParsedResults(score, ~np.isnan(score), False))
     return results
+
+
+def _distinct_cells(text: Any) -> tuple[list[str], HostArray]:
+    """The different texts in a column, and [n] which of them a row has; -1 where it has none."""
+    codes = text.dictionary_encode().combine_chunks()
+    return codes.dictionary.to_pylist(), np.asarray(codes.indices.fill_null(-1).to_numpy(zero_copy_only=False))
+
+
+def _outcome_word(cell: str) -> str:
+    """The word that says who has won: "home" of "home win", "1" of "team_1"; "win" where there is no other."""
+    if re.fullmatch(r"[-+\d.,/½]+", cell):
+        return cell
+    parts = re.findall(r"[^\W_]+", cell)
+    if "/" in cell and len(parts) == 2:
+        return "".join(parts)
+    word = "".join(re.sub(GLUED_FILLERS, "", part) for part in parts if part not in FILLER_WORDS)
+    return word if word and parts[0] != "no" else "".join(parts)
+
+
+def mentions_draw(column: Column) -> HostArray:
+    """[n] whether a column of text has a word for a draw, as "Match drawn"."""
+    text = _lower_text_or_none(column)
+    if text is None:
+        return np.zeros(len(column), bool)
+    cells, index = _distinct_cells(text)
+    return np.array([*(bool(re.search(DRAW_PATTERN, cell)) for cell in cells), False])[index]
+
+
+def flags_of_draws(column: Column) -> HostArray | None:
+    """[n] whether a match is drawn, of a column of flags: true, yes, 1, or a word for a draw; None of others."""
+    text = _lower_text_or_none(column)
+    if text is None:
+        with suppress(ValueError):
+            numbers = to_numbers("", column, default=0.0)
+            return np.asarray(numbers == 1.0) if np.isin(numbers, (0.0, 1.0)).all() else None
+        return None
+    cells, index = _distinct_cells(text)
+    if not {*cells} <= {*TRUE_WORDS, *FALSE_WORDS}:
+        return None
+    return np.array([*(cell in TRUE_WORDS for cell in cells), False])[index]
+
+
+def draws_in_results(column: Column) -> HostArray:
+    """[n] whether a match is drawn, of a column of results beside the winners: draw, 1/2-1/2, a score of 0.5."""
+    text = _lower_text_or_none(column)
+    if text is None:
+        numbers = _parse_number_results("", column)
+        return np.zeros(len(column), bool) if numbers is None else np.asarray(numbers.score == 0.5)
+    cells, index = _distinct_cells(text)
+    words = [_outcome_word(cell) for cell in cells]
+    if {*words} <= {word for notation in OUTCOME_WORDS for words in notation for word in words}:
+        return np.array([*(word in DRAW_WORDS or word in ("1/2", "0.5") for word in words), False])[index]
+    return mentions_draw(column)
+
+
+def _remove_words_of_winning(text: Any) -> Any:
+    """The name of the winner, of texts such as "Ash won by 5 runs"."""
+    return import_pyarrow().compute.replace_substring_regex(text, r"^(winner:?|win for) | (won|wins?|beat)\b.*$", "")
+
+
+def _scores_from_sets(text: Any) -> ParsedResults:
+    """The sets of a match in one cell, as "6-4 3-6 7-6(5)": who won more of them has won."""
+    cells, index = _distinct_cells(text)
+    score = np.array([*map(_score_of_sets, cells), np.nan])[index]
+    return ParsedResults(score, ~np.isnan(score), False, SETS_NOTE)
+
+
+def _score_of_sets(cell: str) -> float:
+    """The score of the first player in the sets of a cell; NaN if there is more than sets in it."""
+    sets, others = re.findall(SET_PATTERN, cell := re.sub(r"\(.*?\)", "", cell)), re.sub(SET_PATTERN, "", cell)
+    if not sets or re.search(r"[^\s,;|\[\]]", others):
+        return np.nan
+    return float(0.5 + 0.5 * np.sign(sum(np.sign(int(one) - int(two)) for one, two in sets)))
 
 
 def _scores_from_scorelines(text: Any) -> ParsedResults | None:
@@ -288,6 +417,8 @@ def _parse_winner_names(text: Any, first: Column, second: Column) -> ParsedResul
     won, lost = (np.asarray(arrow.compute.equal(text, x).fill_null(False).to_numpy()) for x in names)
     if not (won | lost).any():
         return None
-    drawn = np.asarray(arrow.compute.is_in(text, arrow.array(DRAW_WORDS, arrow.large_string())).to_numpy())
+    is_drawn = arrow.compute.match_substring_regex(text, rf"^(match |game )?({DRAW_PATTERN})")
+    is_word = arrow.compute.is_in(text, arrow.array(NO_WINNER_WORDS, arrow.large_string()))
+    drawn = np.asarray(arrow.compute.or_(is_drawn, is_word).fill_null(False).to_numpy())
     score = np.where(won, 1.0, np.where(lost, 0.0, np.where(drawn, 0.5, np.nan)))
     return ParsedResults(score, ~np.isnan(score), False)

@@ -49,8 +49,8 @@ def parse_result_columns(
     }
     new |= {name: replace_na_values(columns[name], na_values) for name in roles.margin if name in columns}
     if layout.result is not None:
-        first, second = (columns[name] for name in layout.first_players)
-        new[layout.result], note = result_column_to_scores(layout.result, new[layout.result], first, second)
+        players = {name: columns[name] for name in layout.first_players}
+        new[layout.result], note = result_column_to_scores(layout.result, new[layout.result], players)
     return columns | new, note
 
 

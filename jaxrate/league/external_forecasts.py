@@ -26,11 +26,18 @@ class ExternalForecast(NamedTuple):
     kind: str  # "forecast" or "odds"
     probabilities: HostArray  # [n, 2] of loss and win, or [n, 3] of loss, draw and win; NaN where there are none
     is_percent: bool = False  # whether they came in percent
+    num_infinite: int = 0  # matches with infinite odds, which are missing
 
     @property
     def has_draws(self) -> bool:
         """Whether draws have probabilities of their own."""
         return self.probabilities.shape[1] == 3
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on values that were left out."""
+        count = format_count(self.num_infinite, "match")
+        return [f"{self.name}: the odds of {count} are infinite and left out."] if self.num_infinite else []
 
 
 def resolve_external_forecasts(
@@ -106,13 +113,16 @@ def _odds_forecast(name: str, source: Any, data: Dataset, method: str) -> Extern
     if values.ndim == 1 or values.shape[1] not in (2, 3):
         count = 1 if values.ndim == 1 else values.shape[1]
         raise ValueError(f"give the odds of win and loss, or of win, draw and loss; got {count} of them")
+    is_infinite = np.isposinf(values)
+    values = np.where(is_infinite, np.nan, values)
     check_decimal_odds(values)
     booksum = np.sum(1.0 / values, axis=1)
     middle = float(np.median(booksum[~np.isnan(booksum)])) if np.isfinite(booksum).any() else 1.0
     if middle < MIN_BOOKSUM:
         hint = "name those of the draw, too" if values.shape[1] == 2 else "are these odds of one market?"
         raise ValueError(f"the inverse odds of most matches sum to about {middle:.2f}, far below 1; {hint}")
-    return ExternalForecast(name, "odds", probabilities_from_odds(values, method=method)[:, ::-1])
+    probabilities = probabilities_from_odds(values, method=method)[:, ::-1]
+    return ExternalForecast(name, "odds", probabilities, num_infinite=int(is_infinite.any(axis=1).sum()))
 
 
 def numbers_of_matches(source: Any, data: Dataset) -> HostArray:

@@ -142,6 +142,7 @@ def benchmark_systems(
     for x in external:
         probability = _as_outcomes(x, num_outcomes)
         others.append(score_forecast(x.name, x.kind, probability, scoring))  # type: ignore[arg-type]
+        notes += x.notes
         notes += describe_impossible_results(x.name, probability[num_past:], score[num_past:])
     worth, num_trained = list[FeatureWorth](), None
     if stack is not False:

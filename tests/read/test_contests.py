@@ -38,6 +38,7 @@ def test_contests(source):
         _ = read(source(table())).rounds
 
 
+@pytest.mark.filterwarnings("ignore:.*higher is the better")
 def test_contests_by_score_and_in_teams(source):
     columns = {
         "race": [7, 7, 7, 5, 5],
@@ -179,3 +180,51 @@ def test_a_team_whose_members_have_ranks_of_their_own_is_not_hinted_at():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ColumnsRecognisedWarning)
         read(table | {"rank": [1, 2, 3, 4]})
+
+
+def test_a_score_that_nobody_named_is_told_to_be_the_higher_the_better(source):
+    golf = source({"contest": [1, 1, 2, 2], "player": list("xyxy"), "score": [271, 275, 268, 277]})
+    with pytest.warns(UserWarning, match="score: the higher is the better; .*rank='score'"):
+        read(golf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read(golf, score="score").rounds.events.rank.tolist() == [1, 0, 1, 0]
+        assert read(golf, rank="score").rounds.events.rank.tolist() == [0, 1, 0, 1]
+
+
+RACES = {"race": [1, 1, 1, 2, 2, 2], "driver": list("xyzxyz")}
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+@pytest.mark.parametrize("code", [0, -1])
+def test_a_rank_below_1_is_refused_or_told(source, code):
+    with pytest.raises(
+        ValueError, match=rf"row 2 .*'position' is {code}, and ranks count from 1; .*unfinished=\['{code}'\]"
+    ):
+        read(source(RACES | {"position": [1, 2, code, 1, 2, 3]}))
+    data = read(source(RACES | {"position": [1, 2, code, 1, 2, 3]}), unfinished=[str(code)])
+    assert data.rounds.events.rank.tolist() == [0, 1, 2, 0, 1, 2]
+    with pytest.warns(UserWarning, match=r"position counts from 0, which is the best; .*unfinished=\['0'\]"):
+        read(source(RACES | {"position": [0, 1, 2, 1, 2, 0]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(source(RACES | {"par": [-5, -2, 1, -3, 0, 4]}), contest="race", participant="driver", rank="par")
+
+
+@pytest.mark.parametrize("players", [("Heim", "Gast"), ("a", "b")])
+@pytest.mark.parametrize(
+    "names", [("ToreH", "ToreG"), ("TORE_HEIM", "TORE_GAST"), ("tally a", "tally b"), ("na", "nb")]
+)
+def test_points_that_nothing_uses_are_told(players, names):
+    table = dict(zip((*players, *names), ("xyxyxy", "yxyxyx", [3, 1, 3, 2, 1, 3], [2, 2, 2, 0, 3, 0]), strict=True))
+    table |= {"Erg": [1, 0, 1, 1, 0, 1], "elo_a": [1, 2, 3, 4, 5, 6], "elo_b": [2, 1, 4, 3, 6, 5]}
+    table = {name: [*column] for name, column in table.items()}
+    roles = {"a": players[0], "b": players[1], "side": "a", "score": "Erg"}
+    is_told = players == ("Heim", "Gast") or names[0][-1] == "a"
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        read(table, **roles)
+        said = [str(note.message) for note in notes]
+        read(table, **roles, margin=names)
+    assert len(notes) == len(said) == int(is_told)
+    assert all(f"margin={[*names]}" in x for x in said)

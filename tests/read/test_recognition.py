@@ -303,7 +303,7 @@ SIGNED = {"a": ["x", "y", "z", "x"], "b": ["y", "x", "x", "z"], "score": [1, -1,
 
 @pytest.mark.parametrize("number", [int, float])
 def test_signs_as_results_are_told(source, number):
-    with pytest.warns(ColumnsRecognisedWarning, match="took score as 1, 0 and -1 for win, draw and loss .*na_values"):
+    with pytest.warns(ColumnsRecognisedWarning, match="took score as 1, 0 and -1 for win, draw and loss.*na_values"):
         data = read(source(SIGNED | {"score": list(map(number, SIGNED["score"]))}))
     assert data.matches.score.tolist() == [1, 0, 0.5, 1]
 
@@ -342,3 +342,102 @@ def test_a_day_that_is_no_date_is_no_time(games):
 
 def test_players_may_be_called_na(games):
     assert read(games("a,b,score\nNA,P,1\nP,-,0\n")).players.tolist() == ["NA", "P", "-"]
+
+
+# Columns that can be read in two ways: the others decide, or both readings are told
+
+
+def read_noting(table, **options):
+    """The data, and all that is noted of them."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        data = read(table, **options)
+    return data, " ".join(str(note.message) for note in notes)
+
+
+X, Y, Z = ["x", "y", "z", "x"], ["y", "z", "x", "z"], ["x", "x", "y", "y"]
+OTHER_READINGS = {  # the table, the scores, and a word of the note
+    "an index of the winner": ({"team_a": X, "team_b": Y, "winner": [0, 0, 1, 0]}, [1, 1, 0, 1], "where 0 is a win"),
+    "an index as text": ({"a": X, "b": Y, "match_winner": list("0100")}, [1, 0, 1, 1], "where 0 is a win of a"),
+    "ids of winners": ({"a": list("0120"), "b": list("1201"), "winner": list("0220")}, [1, 0, 1, 1], ""),
+    "signs that agree with the goals": (
+        {"home": X, "away": Y, "winner": [1, -1, 0, 1], "hg": [2, 0, 1, 3], "ag": [1, 1, 1, 0]}, [1, 0, 0.5, 1], "",
+    ),
+    "an index that agrees with the goals": (
+        {"home": X, "away": Y, "winner": [0, 1, -1, 0], "hg": [2, 0, 1, 3], "ag": [1, 1, 1, 0]},
+        [1, 0, 0.5, 1], "where 0 is a win of home, 1 is one of away and -1 is a draw",
+    ),
+    "a winner that agrees as a score": (
+        {"home": X, "away": Y, "winner": [1, 0, 1, 1], "hg": [2, 0, 1, 3], "ag": [1, 1, 0, 0]}, [1, 0, 1, 1], "",
+    ),
+    "a flag of draws": ({"winner": X, "loser": Y, "Draw": ["TRUE", "FALSE", "FALSE", "TRUE"]},
+                        [0.5, 1, 1, 0.5], "Draw for the draws"),
+    "numbers as flags": ({"winner_id": X, "loser_id": Y, "is_tie": [1, 0, 0, 0]}, [0.5, 1, 1, 1], "is_tie for"),
+    "results beside winners": ({"winner": X, "loser": Y, "result": ["win", "draw", "win", "win"]},
+                               [1, 0.5, 1, 1], "result for the draws"),
+    "scores beside winners": ({"winner": X, "loser": Y, "score": ["1-0", "½-½", "1-0", "1-0"]}, [1, 0.5, 1, 1], ""),
+    "a bracket is no flag": ({"winner": X, "loser": Y, "draw": [32, 32, 64, 64]}, [1, 1, 1, 1], ""),
+    "winners that a flag overrules": (
+        {"a": X, "b": Y, "winner": ["x", "y", "x", "x"], "drawn": ["no", "yes", "no", "no"]}, [1, 0.5, 0, 1], "drawn for",
+    ),
+    "no winner, drawn elsewhere": (
+        {"team1": X, "team2": Y, "winner": ["x", None, None, "z"], "outcome_type": ["runs", "Match tied", "drawn", "wkts"]},
+        [1, 0.5, 0.5, 0], "outcome_type for the draws (2 of 4 matches)",
+    ),
+    "goals that a third column confirms": (
+        {"home": X, "away": Y, "result": list("DDHD"), "FT": ["2-1", "1-1", "1-0", "0-2"], "hg": [2, 1, 1, 0], "ag": [1, 1, 0, 2]},
+        [1, 0.5, 1, 0], "hg and ag .* not result, which contradicts them in 2 of 4",
+    ),
+    "a winner by penalties": (
+        {"home": X, "away": Y, "result": list("HAHA"), "hg": [1, 1, 1, 0], "ag": [1, 1, 0, 2]}, [1, 0, 1, 0], "",
+    ),
+    "words": ({"home": X, "away": Y, "result": ["Home Win", "draw", "away_win", "AWAY TEAM"]}, [1, 0.5, 0, 0], ""),
+    "colours": ({"Blue": X, "Orange": Y, "Winner": ["Blue", "Orange wins", "orange", "Draw"]}, [1, 0, 0, 0.5], ""),
+    "sides that were exchanged": ({"white": Y, "black": X, "result": ["black", "white", "black", "draw"]}, [0, 1, 0, 0.5], ""),
+    "only a as the winner": ({"model_a": X, "model_b": Y, "winner": ["a", "model_a", "a", "a"]}, [1, 1, 1, 1], ""),
+    "sets": ({"player1": X, "player2": Y, "score": ["6-4 6-3", "3-6, 7-6(5), 2-6", "11-9 11-5 11-7", "6/4 6/1"]},
+             [1, 0, 1, 1], "sets of the first player"),
+    "sets of a winner": ({"player1": X, "player2": Y, "score": ["6-4 6-3"] * 4, "winner": ["y", "y", "x", "x"]}, [0, 1, 0, 1], ""),
+    "both names in a cell": (
+        {"EVENT": list("1122"), "BOUT": ["x vs. y", "y vs. z", "x v z", "Z versus x"], "OUTCOME": ["W/L", "L/W", "D/D", "L/W"]},
+        [1, 0, 0.5, 0], "the two names in BOUT for a and b",
+    ),
+    "a dash between names": ({"Match": ["x - y", "y \u2013 z"], "Result": ["2-1", "0-0"]}, [1, 0.5], "names in Match"),
+    "won by": ({"team1": X, "team2": Y, "winner": ["x won by 5 runs", "z won by 3 wickets", "Match drawn", "x won"]},
+               [1, 0, 0.5, 1], ""),
+    "wins of both": ({"player1": X, "player2": Y, "player1Wins": [2, 1, 0, 2], "player2Wins": [1, 1, 2, 0], "draws": [0, 1, 0, 0]},
+                     [1, 0.5, 0, 1], "player1Wins and player2Wins for the points"),
+    **{f"{x} and {y}": ({"a": X, "b": Y, x: [3, 1, 0, 2], y: [1, 1, 2, 0]}, [1, 0.5, 0, 1], f"{x} and {y} for the points")
+       for x, y in (("points_a", "points_b"), ("a_points", "b_points"), ("PtsA", "PtsB"), ("goal_a", "goal_b"),
+                    ("team_a_runs", "team_b_runs"), ("score_team_a", "score_team_b"), ("sets_won_a", "sets_won_b"))},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("columns, scores, note", OTHER_READINGS.values(), ids=OTHER_READINGS)
+def test_columns_that_can_be_read_in_two_ways(columns, scores, note):
+    data, said = read_noting(columns)
+    assert data.matches.score.tolist() == scores
+    assert re.search(note, said) or note in said
+
+
+@pytest.mark.parametrize("columns, readings", [
+    ({"a": X, "b": Y, "winner": [0, 1, -1, 0]}, "0 is a win of a.*1 is a win of a"),
+    ({"a": X, "b": Y, "winner": [0, 1, 2, 0]}, "1 is a win of a.*0 is a win of a"),
+    ({"home": X, "away": Y, "result": list("DDHD"), "hg": [2, 1, 1, 0], "ag": [1, 1, 0, 2]},
+     "'result' and 'hg' and 'ag' contradict each other in 2 of 4 rows.*; say score='result' or margin=.'hg', 'ag'"),
+])  # fmt: skip
+def test_two_readings_that_nothing_decides_are_refused(columns, readings):
+    with pytest.raises(ValueError, match=readings):
+        read(columns)
+
+
+def test_results_that_contradict_the_named_points_are_told():
+    table = {"home": X, "away": Y, "result": list("DDHD"), "hg": [2, 1, 1, 0], "ag": [1, 1, 0, 2]}
+    data, said = read_noting(table, margin=["hg", "ag"])
+    assert data.matches.score.tolist() == [1, 0.5, 1, 0] and "not result, which contradicts them in 2 of 4" in said
+    assert "contradict" not in read_noting(table | {"result": list("HHHA")}, margin=["hg", "ag"])[1]
+
+
+def test_a_column_of_winners_that_is_named_as_the_score_is_one():
+    data, said = read_noting({"a": X, "b": Y, "winner": [0, 0, 1, 0]}, score="winner")
+    assert data.matches.score.tolist() == [0, 0, 1, 0] and not said

@@ -289,3 +289,29 @@ def test_formulas(tmp_path):
     assert read(tmp_path / "safe.csv").players.tolist() == [safe[0], "u", *safe[1:]]
     write(columns, tmp_path / "safe.parquet", csv_safe=True)
     assert read(tmp_path / "safe.parquet").players[0] == "=1+1"
+
+
+def test_rows_that_differ_in_a_column_that_is_not_used_are_no_repeats(games):
+    text = "date,winner,loser,rounds,map\n2026-01-01,x,y,13-10,A\n2026-01-01,x,y,13-8,B\n2026-01-01,x,y,13-8,B\n"
+    with pytest.warns(UserWarning, match="1 of 3 matches repeat an earlier one .*line 4 repeats line 3"):
+        read(games(text))
+    numbered = text.replace("date", ",date").replace("\n2026", "\n{},2026").format(0, 1, 2)  # by a data frame
+    with pytest.warns(UserWarning, match="line 4 repeats line 3"):
+        read(games(numbered))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(games(text.rsplit("\n", 2)[0] + "\n"))
+
+
+MIRRORED = {"a": list("xyyzzx"), "b": list("yxzyxz"), "score": [1, 0, 0.5, 0.5, 0, 1]}
+
+
+def test_rows_of_both_sides_of_matches_are_told():
+    with pytest.warns(UserWarning, match="6 of 6 matches stand there twice"):
+        read(MIRRORED | {"date": ["2026-08-15"] * 2 + ["2026-08-22"] * 2 + ["2026-08-29"] * 2})
+    with pytest.warns(UserWarning, match="12 of 12 matches stand there twice"):
+        read({name: column * 2 for name, column in MIRRORED.items()})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(MIRRORED)  # who won at home may have won away
+        read(MIRRORED | {"t": [1, 2, 3, 4, 5, 6]})

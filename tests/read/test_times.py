@@ -143,8 +143,37 @@ def test_dates_in_a_column_that_nobody_named_are_told(source, values):
 
 
 def test_days_and_moments_in_columns_that_nobody_named_are_told(tmp_path):
-    days = {"played_on": np.array(["2026-05-01", "2026-05-02"], "datetime64[D]"), "born": [None, None]}
-    table = pa.table({"a": ["Ada", "Bo"], "b": ["Bo", "Cy"], "score": [1, 0]} | days | {"at": days["played_on"]})
+    days = {"held": np.array(["2026-05-01", "2026-05-02"], "datetime64[D]"), "born": [None, None]}
+    table = pa.table({"a": ["Ada", "Bo"], "b": ["Bo", "Cy"], "score": [1, 0]} | days | {"at": days["held"]})
     for source in (table, table.to_pandas(), {name: table[name].to_pylist() for name in table.column_names}):
-        with pytest.warns(UserWarning, match="nothing for the time, though played_on and at have dates"):
+        with pytest.warns(UserWarning, match="nothing for the time, though held and at have dates"):
             read(source)
+
+
+@pytest.mark.parametrize("scale", [1, 10**3, 10**6, 10**9])
+@pytest.mark.parametrize("name, options", [("date", {}), ("completedAt", {}), ("end_time", {}), ("x", {"time": "x"})])
+def test_moments_since_1970_are_dates_however_they_are_named(scale, name, options):
+    """Also where some are missing, as NA in text."""
+    moments = [1704067200 * scale, 1704110400 * scale]
+    for values in (moments, [str(moment) for moment in moments], np.array(moments, np.float64)):
+        with pytest.warns(UserWarning, match=f"{name} as dates, (milli|micro|nano)?seconds since 1970"):
+            data = read({"a": ["x", "y"], "b": ["y", "x"], "score": [1, 0], name: values}, **options)
+        assert data.clock == "dates" and data.events.time.tolist() == [19723, 19723.5]
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+@pytest.mark.parametrize("missing", ["NA", "NaT", "null", r"\N", "", "0000-00-00", "TBD"])
+@pytest.mark.parametrize(
+    "times", [("2026-05-01", "2026-05-02"), ("1.5.2026", "31.5.2026"), ("1777593600", "1777680000"), ("3", "4")]
+)
+def test_rows_without_a_result_need_no_time(games, missing, times):
+    text = f"home,away,hg,ag,Date\nu,v,NA,NA,{missing}\nx,y,2,1,{times[0]}\ny,x,0,0,{times[1]}\n"
+    with pytest.warns(UserWarning, match="1 of 3 rows has no result"):
+        data = read(games(text))
+    assert data.rows.tolist() == [1, 2] and np.diff(data.events.time)[0] >= 1
+    played = text.replace("NA,NA", "0,1")
+    with pytest.raises(ValueError, match="row 0 .*'Date' has no value"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read(games(played))
+    with pytest.warns(UserWarning, match="skipped 1 of 3 rows"):
+        assert read(games(played), skip_incomplete=True).rows.tolist() == [1, 2]
