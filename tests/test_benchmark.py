@@ -1,7 +1,6 @@
 """`jr.league.benchmark_systems`: its rows against the metrics, forecasts of others, and what it refuses."""
 
 import json
-import math
 
 import numpy as np
 import pytest
@@ -104,7 +103,7 @@ def test_forecasts_of_some_matches_are_compared_on_those(league, of_two):
     gap = jr.metrics.compare_log_loss(truth[:, 2], best, data.matches.score, mask=mask)
     assert row.log_loss_difference == pytest.approx(gap, abs=1e-6)
     assert "scored" in found.head and " on the 33 matches that it has" in str(found)
-    assert math.isnan(row_of(found, "none").quality["log loss"])
+    assert row_of(found, "none").quality["log loss"] is None
     assert "none has too few matches to compare with." in found.findings
     json.loads(found.to_json())
 

@@ -48,7 +48,7 @@ def test_a_difference_is_that_of_each_match():
         (mean, error), rel=1e-12
     )
     masked = compare_log_loss(PREDICTION, [0.6, 0.7, 0.5], SCORE, mask=np.array([True, False, False]))
-    assert masked.difference == pytest.approx(each[0]) and math.isnan(masked.error)
+    assert masked.difference == pytest.approx(each[0]) and masked.error is None
 
 
 def test_a_draw_is_half_a_win_for_either():

@@ -7,8 +7,8 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from inspect import Parameter, isfunction, signature, unwrap
+from functools import cache, partial
+from inspect import Parameter, getsource, isfunction, signature, unwrap
 from operator import attrgetter
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from tests.conftest import mark_full
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")
@@ -71,17 +72,33 @@ def public_functions():
 FUNCTIONS = public_functions()
 
 
+USUAL = {"a": list("pqrpqr"), "b": list("qrpqrp"), "score": [1, 0.5, 0, 1, 1, 0], "time": [1, 2, 3, 4, 5, 6]}
+HISTORIES = {  # of matches, and the ranks of contests beside them
+    "one win": ({"a": ["p"], "b": ["q"], "score": [1], "time": [1]}, [1, 2, 2]),
+    "one tie": ({"a": ["p"], "b": ["q"], "score": [0.5], "time": [1]}, [1, 1, 1]),
+    "ties": (USUAL | {"score": [0.5] * 6}, [1] * 6),
+    "wins": (USUAL | {"score": [1] * 6}, [1, 2, 2] * 2),
+    "groups": (USUAL | {"a": list("pxpxpx"), "b": list("qyqyqy")}, [1, 1, 2, 2, 1, 1]),
+    "one pair": (USUAL | {"a": ["p"] * 6, "b": ["q"] * 6}, [1, 2, 3] * 2),
+    "newcomers": (USUAL | {"a": list("pruwyA"), "b": list("qtvxzB")}, [1, 2, 3] * 2),
+    "weights of zero": (USUAL | {"weight": [0] * 6}, [1, 2, 3] * 2),
+    "one time": (USUAL | {"time": [1] * 6}, [1, 2, 3] * 2),
+    "far times": (USUAL | {"time": [1, 1e5, 2e5, 3e5, 4e5, 9e8]}, [1, 2, 3] * 2),
+}
+
+
 @cache
-def right_values():
+def right_values(history=None):
     """A right value for each argument that must be given, by its name, or by its function's and its own."""
-    table = {"a": list("pqrpqr"), "b": list("qrpqrp"), "score": [1, 0.5, 0, 1, 1, 0], "time": [1, 2, 3, 4, 5, 6]}
-    data, glicko, urnings = jr.read(table), jr.glicko(), jr.urnings()
+    table, rank = HISTORIES[history] if history else (USUAL, [1, 2, 3, 2, 1, 3])
+    usual, data, glicko, urnings = jr.read(USUAL), jr.read(table, time="time"), jr.glicko(), jr.urnings()
+    n, count = len(data.matches.score), len(rank)
     rated, urns = jr.rate(glicko, data), jr.urns.make_urns(np.full(3, 100), 0.5)
-    contests = jr.rounds([0] * 3 + [1] * 3, [0, 1, 2] * 2, [1, 2, 3, 2, 1, 3])
-    fitted = jr.fit(glicko, data, free=["c", "initial_deviation"], steps=2, warm_up=0, errors="products")
+    contests = jr.rounds(np.arange(count) // 3, np.arange(count) % 3, rank)
+    fitted = jr.fit(glicko, usual, free=["c", "initial_deviation"], steps=2, warm_up=0, errors="products")
     profile = jr.fitting.LossProfile(np.array([10.0, 20.0]), np.array([0.5, 0.6]), None, glicko, "c", 6.0)
-    half, pair = np.full(6, 0.5), {"a": ["p"], "b": ["q"]}
-    strengths = jr.arena.fit_strengths(data, ties="half")
+    half, pair = np.full(n, 0.5), {"a": ["p"], "b": ["q"]}
+    strengths = jr.arena.fit_strengths(data, ties="half", prior=1.0)
     scorelines = jr.forecasts.Scorelines(np.array(["p"]), np.array(["q"]), np.full((1, 3, 3), 0.1))
     tournament = jr.forecasts.simulate_tournament(rated, {"knockout": ["p", "q"]}, samples=10)
     named = dict(
@@ -90,9 +107,9 @@ def right_values():
         columns={"x": np.arange(3)}, strengths=strengths,
         fitted_strengths=strengths, min_games=1, score=data.matches.score, prediction=half, other_prediction=half,
         win=np.array([[0.5, 0.6], [0.4, 0.5]]), key=jax.random.key(0), samples=10, games=3, num_players=3,
-        num_matches=4, num_rounds=2, size=3, start=2.0, rounds=contests, rating=np.arange(6.0),
+        num_matches=4, num_rounds=2, size=3, start=2.0, rounds=contests, rating=np.arange(float(n)),
         plan={"knockout": ["p", "q"]}, coming=pair, source=pair, name="c", values=[10.0, 20.0],
-        league=np.array(list("xxxyyy")), before=urns, after=urns, first_urns=urns, second_urns=urns,
+        league=np.array(list("xxxyyy"))[:n], before=urns, after=urns, first_urns=urns, second_urns=urns,
         line=2.5, scorelines=scorelines, forecast=scorelines, proportions=[0.3, 0.5, 0.6],
         proportion=0.5, matchmaker=jr.urns.matchmakers.uniform_matchmaker(), probability=0.6, text="fide",
         components=[(1.0, 1.0)],
@@ -101,14 +118,15 @@ def right_values():
         stream=jr.data.simulate.stream_league(3, 4), history=jr.league.rating_history(glicko, data.matches),
     )  # fmt: skip
     return named | {
+        "smooth.system": jr.skills(),
         "data.from_teams.rounds": [[["p"], ["q"]]], "matches.player": [[0, 1]], "matches.score": [1.0],
         "rounds.contest": [0, 0], "rounds.player": [0, 1], "rounds.rank": [1, 2],
         "league.rate_files.source": "nowhere", "metrics.probabilities_from_odds.odds": [[1.5, 2.8]],
         "league.benchmark_systems.systems": ["elo"], "league.benchmark_systems.fit_seconds": 0.0,
         "site.benchmark_page_html.benchmarks": {
-            "x": jr.league.benchmark_systems(data, ["elo"], fit_seconds=0)
+            "x": jr.league.benchmark_systems(usual, ["elo"], fit_seconds=0)
         },
-        "metrics.ranked_probability_score.prediction": np.full((6, 3), 1 / 3),
+        "metrics.ranked_probability_score.prediction": np.full((n, 3), 1 / 3),
         "arena.count_votes.a": ["p"], "arena.count_votes.b": ["q"], "urns.urn_law.size": [10, 10],
         "urns.urn_law.proportion": [0.5, 0.5],
         "plots.comparison.compared_systems": jr.compare(data, [jr.elo()]), "plots.odds.simulation": tournament,
@@ -123,9 +141,9 @@ def right_values():
     }  # fmt: skip
 
 
-def right_arguments(name):
+def right_arguments(name, history=None):
     """Those that must be given to a function, and those that keep it quick."""
-    right, wanted = right_values(), {}
+    right, wanted = right_values(history), {}
     for part, about in signature(unwrap(FUNCTIONS[name])).parameters.items():
         own = f"{name}.{part}"
         if own in right or (about.default is Parameter.empty and about.kind is not Parameter.VAR_KEYWORD):
@@ -180,6 +198,39 @@ def test_what_is_no_such_thing_is_a_value_error(name, tmp_path, monkeypatch):
             if seconds > 5.0:
                 wrong.append(f"{part}, {what}: takes {seconds:.0f} s")
     assert not wrong, "\n".join(wrong)
+
+
+def arrays_of(result):
+    """Numbers and arrays of numbers within a result, at any depth."""
+    if isinstance(result, (list, tuple, Mapping)):
+        return [x for y in (result.values() if isinstance(result, Mapping) else result) for x in arrays_of(y)]
+    if isinstance(result, (float, np.ndarray, np.generic, jax.Array)):
+        return [np.asarray(result)] if np.asarray(result).dtype.kind == "f" else []
+    return []
+
+
+@pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
+@pytest.mark.parametrize("history", mark_full(HISTORIES, "ties"))
+def test_results_of_degenerate_histories_are_numbers(history, tmp_path, monkeypatch):
+    """Or errors, or None; NaN only in arrays, where the function or the class of the result says what it means."""
+    pyplot, bad = pytest.importorskip("matplotlib.pyplot"), []
+    monkeypatch.chdir(tmp_path)
+    calls = {name: partial(FUNCTIONS[name], **right_arguments(name, history)) for name in FUNCTIONS}
+    contests = right_values(history)["rounds"]
+    calls |= {
+        f"{x.name} of contests": partial(jr.run, x, contests) for x in (jr.skills(), jr.trueskill(), jr.elo_mmx())
+    }
+    calls["smooth of contests"] = partial(jr.smooth, jr.skills(), contests)
+    for name, call in calls.items():
+        try:
+            result = call()
+        except ValueError:
+            continue
+        finally:
+            pyplot.close("all")
+        said = f"{call.func.__doc__} {getsource(type(result)) if hasattr(result, '_fields') else ''}"
+        bad += {name for x in arrays_of(result) if np.isnan(x).any() and not (x.ndim and "NaN" in said)}
+    assert not bad
 
 
 def test_help_shows_types_alone():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from jaxrate.text_format import contest_metrics_notes, metric_heading
 
 
-def metric_lines(metrics: Mapping[str, float]) -> list[str]:
+def metric_lines(metrics: Mapping[str, float | None]) -> list[str]:
     """A line for each metric, and one that explains those of contests."""
     from jaxrate.league.evaluation import format_metric
 

@@ -254,7 +254,7 @@ def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
             "system": result.name,
             "period": result.period,
             "params": result.system.params._asdict() | dict(result.system.settings),
-            **{name: None if x != x else x for name, x in result.quality.items()},
+            **result.quality,
             **_json_difference(result.log_loss_difference),
             unit: result.speed,
         }
@@ -279,5 +279,4 @@ def _json_difference(difference: LogLossDifference | None) -> dict[str, float | 
     """A log loss less that of the best system, and its standard error, where it is known; nothing of contests."""
     if difference is None:
         return {}
-    error = difference.error
-    return {"behind": difference.difference, "behind_error": None if error != error else error}
+    return {"behind": difference.difference, "behind_error": difference.error}

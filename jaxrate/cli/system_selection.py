@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jaxrate as jr
 from jaxrate.cli.default_evidence import SKILLS, default_system, note_evidence
 from jaxrate.cli.hyperparameters import FittedParams, note_open_hyperparameters
-from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
 
@@ -252,7 +251,7 @@ def hint_default_side(
 
 
 def warn_worse_than_even(
-    report: ProgressReport, data: jr.data.Dataset, name: str, changes: dict[str, Any], quality: dict[str, float],
+    report: ProgressReport, data: jr.data.Dataset, name: str, changes: dict[str, Any], quality: dict[str, Any],
     period: float | None = None, last: float = 1.0,
 ) -> None:  # fmt: skip
     """A note if changed hyperparameters make a system worse than equal forecasts; `quality` has its metrics."""
@@ -263,7 +262,7 @@ def warn_worse_than_even(
     metric = "log loss" if "log loss" in quality else "pair inversion"
     constant = constant_forecast_log_loss(data, last) if metric == "log loss" else 0.5
     sign = 1.0 if metric == "log loss" else -1.0
-    if np.isnan(quality[metric]) or sign * quality[metric] <= sign * constant:
+    if quality[metric] is None or sign * quality[metric] <= sign * constant:
         return
     without = jr.compare(data, [name], lengths=(period,), last=last).results[0].quality[metric]
     if sign * without < sign * quality[metric]:

@@ -36,12 +36,13 @@ def write_findings(rows: Sequence[BenchmarkRow], worth: Sequence[FeatureWorth], 
 
 def is_clear(gap: LogLossDifference, count: int = 1) -> bool:
     """Whether a difference is further from 0 than chance takes 5% of so many differences, by Bonferroni's bound."""
-    return abs(gap.difference) > NormalDist().inv_cdf(1.0 - 0.025 / count) * gap.error
+    limit = NormalDist().inv_cdf(1.0 - 0.025 / count)
+    return gap.error is not None and abs(gap.difference) > limit * gap.error
 
 
 def _format_gap(gap: LogLossDifference) -> str:
     """The size of a difference with its 95% interval."""
-    half = "" if gap.error != gap.error else f" ± {INTERVAL_ERRORS * gap.error:.4f}"
+    half = "" if gap.error is None else f" ± {INTERVAL_ERRORS * gap.error:.4f}"
     return f"{abs(gap.difference):.4f}{half}"
 
 
@@ -53,7 +54,7 @@ def _describe_best(best: BenchmarkRow, floor: BenchmarkRow) -> str:
 def _describe_ceiling(row: BenchmarkRow, best: BenchmarkRow, floor: BenchmarkRow) -> str:
     """How a forecast of others and the best system compare, and how much of the way from the floor that is."""
     gap = row.log_loss_difference
-    if gap is None or gap.error != gap.error:
+    if gap is None or gap.error is None:
         return f"{row.name} has too few matches to compare with."
     where = "" if row.scored == best.scored else f" on the {row.scored:,} matches that it has"
     if not is_clear(gap):

@@ -1,13 +1,13 @@
 """What forecasts of a benchmark are scored by: metrics, differences from the best system, and the worth of evidence."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.league.benchmark_table import SLOPE, BenchmarkRow, FeatureWorth, RowKind
-from jaxrate.metrics.logistic_calibration import CalibrationSlope, calibration_slope
+from jaxrate.metrics.logistic_calibration import NO_SLOPE, calibration_slope
 from jaxrate.metrics.outcome_metrics import LossesByMatch, losses_by_match
 from jaxrate.metrics.prediction_metrics import LogLossDifference, paired_difference
 
@@ -41,7 +41,7 @@ def score_forecast(name: str, kind: RowKind, prediction: HostArray, scoring: Sco
     weight = np.ones(len(score)) if scoring.weight is None else np.asarray(scoring.weight)[scoring.num_past :]
     if not has.any():
         names = ["log loss", "Brier score", *["RPS"] * (scoring.num_outcomes == 3), "accuracy", SLOPE]
-        row = BenchmarkRow(name, kind, dict.fromkeys(names, float("nan")), float("nan"), 0, None)
+        row = BenchmarkRow(name, kind, dict.fromkeys(names), None, 0, None)
         return ScoredForecast(row, prediction, LossesByMatch(*[np.empty(0)] * 4), has)
     p, s, w = ahead[has], score[has], weight[has]
     losses = losses_by_match(p if scoring.num_outcomes == 3 else p[:, 1], s)
@@ -49,8 +49,8 @@ def score_forecast(name: str, kind: RowKind, prediction: HostArray, scoring: Sco
     if losses.rps is not None:
         by_match["RPS"] = losses.rps
     by_match["accuracy"] = losses.accuracy
-    quality = {metric: float(np.average(x, weights=w)) for metric, x in by_match.items()}
-    slope = CalibrationSlope(float("nan"), float("nan"))
+    quality: dict[str, Any] = {metric: float(np.average(x, weights=w)) for metric, x in by_match.items()}
+    slope = NO_SLOPE
     if kind != "frequencies":  # which are two or three numbers
         slope = calibration_slope(p @ np.linspace(0.0, 1.0, p.shape[1]), s, weight=w)
     quality[SLOPE] = slope.slope

@@ -5,9 +5,7 @@ import json
 import math
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
-from jaxrate.league.column_table import ColumnTable, table_to_pandas
+from jaxrate.league.column_table import ColumnTable, table_to_pandas, to_numbers_or_texts
 from jaxrate.league.comparison_table import INTERVAL_ERRORS, LOSS_DIFFERENCE_HEAD, format_loss_difference
 from jaxrate.league.evaluation import format_metric
 from jaxrate.memory_checks import format_bytes
@@ -35,8 +33,8 @@ class BenchmarkRow(NamedTuple):
 
     name: str
     kind: RowKind
-    quality: dict[str, float]  # metrics by name
-    slope_error: float  # standard error of the calibration slope
+    quality: dict[str, Any]  # metrics by name; None of a slope that there is not, and of no match
+    slope_error: float | None  # standard error of the calibration slope
     scored: int  # matches of those that are scored which have a forecast
     log_loss_difference: LogLossDifference | None  # from the best system, on these; None of it, and of no match
     system: RatingSystem | None = None
@@ -110,8 +108,8 @@ class Benchmark(NamedTuple):
         columns |= {"behind": [x.difference for x in gaps], "behind_error": [x.error for x in gaps]}
         columns["scored"] = [x.scored for x in self.rows]
         for name in ("fit_seconds", "speed", "memory"):
-            columns[name] = [np.nan if getattr(x, name) is None else getattr(x, name) for x in self.rows]
-        return ColumnTable({name: np.array(values) for name, values in columns.items()})
+            columns[name] = [getattr(x, name) for x in self.rows]
+        return ColumnTable({name: to_numbers_or_texts(values) for name, values in columns.items()})
 
     @property
     def head(self) -> list[str]:
@@ -137,9 +135,9 @@ class Benchmark(NamedTuple):
     def _row_cells(self, row: BenchmarkRow) -> list[str]:
         metrics = [
             ""
-            if value != value
+            if value is None
             else format_slope(value, row.slope_error)
-            if name == SLOPE
+            if name == SLOPE and row.slope_error is not None
             else format_metric(name, value)
             for name, value in row.quality.items()
         ]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,11 @@ def table_to_json(table: Any) -> str:
 def as_column_table(table: Any) -> "ColumnTable":
     """The columns of a result as a `ColumnTable`."""
     return ColumnTable(to_numpy_columns(table, "s"))
+
+
+def to_numbers_or_texts(values: Iterable[Any]) -> HostArray:
+    """A column of values, of which None is NaN."""
+    return np.array([np.nan if x is None else x for x in values])
 
 
 class ColumnTable(dict[str, HostArray]):

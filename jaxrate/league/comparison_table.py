@@ -3,9 +3,7 @@
 import html
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas, to_numbers_or_texts
 from jaxrate.league.evaluation import format_metric
 from jaxrate.metrics.pair_order import PairOrderDifference
 from jaxrate.metrics.prediction_metrics import LogLossDifference
@@ -23,7 +21,7 @@ class SystemResult(NamedTuple):
     name: str
     period: float | None  # the length of its rating periods; None: one event after the other
     system: RatingSystem
-    quality: dict[str, float]  # metrics by name
+    quality: dict[str, Any]  # metrics by name
     speed: float | None  # matches or participations rated in a second; None: not measured
     log_loss_difference: LogLossDifference | None  # from the best system; None of contests of many
     pair_order_difference: PairOrderDifference | None = None  # the best one's less this, of contests of many
@@ -33,7 +31,7 @@ class BlendWeightsAndMetrics(NamedTuple):
     """The metrics of the blend of all systems, see `blend_systems`."""
 
     weights: dict[str, float]  # by the name of each, and the length of its periods where there are any
-    quality: dict[str, float]  # metrics by name
+    quality: dict[str, Any]  # metrics by name
     log_loss_difference: LogLossDifference  # from the best system
 
 
@@ -41,7 +39,7 @@ class PublishedForecast(NamedTuple):
     """The metrics of forecasts of the same events that others have published."""
 
     name: str
-    quality: dict[str, float]  # metrics by name
+    quality: dict[str, Any]  # metrics by name
     log_loss_difference: LogLossDifference  # from the best system
 
 
@@ -74,23 +72,20 @@ class Comparison(NamedTuple):
         results = self.results
         columns: dict[str, Any] = {"system": [x.name for x in results]}
         if any(x.period is not None for x in results):
-            columns["period"] = [np.nan if x.period is None else x.period for x in results]
+            columns["period"] = [x.period for x in results]
         columns |= {name: [x.quality[name] for x in results] for name in results[0].quality}
         if self.has_differences:
-            columns["behind"] = [
-                np.nan if x.log_loss_difference is None else x.log_loss_difference.difference for x in results
-            ]
-            columns["behind_error"] = [
-                np.nan if x.log_loss_difference is None else x.log_loss_difference.error for x in results
-            ]
+            gaps = [x.log_loss_difference for x in results]
+            columns["behind"] = [None if x is None else x.difference for x in gaps]
+            columns["behind_error"] = [None if x is None else x.error for x in gaps]
         others = [] if self.blend is None else [("blend", self.blend.quality, self.blend.log_loss_difference)]
         others += [(x.name, x.quality, x.log_loss_difference) for x in self.published]
         rows = [
             {"system": f"({name})", "behind": gap.difference, "behind_error": gap.error} | quality
             for name, quality, gap in others
         ]
-        columns = {name: [*values, *(x.get(name, np.nan) for x in rows)] for name, values in columns.items()}
-        return ColumnTable({name.replace(" ", "_"): np.array(values) for name, values in columns.items()})
+        columns = {name: [*values, *(x.get(name) for x in rows)] for name, values in columns.items()}
+        return ColumnTable({name.replace(" ", "_"): to_numbers_or_texts(values) for name, values in columns.items()})
 
     @property
     def about(self) -> str:
@@ -142,7 +137,7 @@ class Comparison(NamedTuple):
 
 def format_loss_difference(gap: LogLossDifference) -> str:
     """A difference with its 95% interval, as "+0.0013 ± 0.0018"; of one match without."""
-    half_width = "" if gap.error != gap.error else f" ± {INTERVAL_ERRORS * gap.error:.4f}"
+    half_width = "" if gap.error is None else f" ± {INTERVAL_ERRORS * gap.error:.4f}"
     return f"{gap.difference:+.4f}{half_width}"
 
 

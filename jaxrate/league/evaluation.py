@@ -74,7 +74,7 @@ def participants_mask(data: Dataset, event_mask: HostArray) -> HostArray:
     return np.repeat(event_mask, np.diff(data.rounds.player_start))
 
 
-def evaluate_predictions(rated: Rated, data: Dataset, last: float = 1.0) -> dict[str, float]:
+def evaluate_predictions(rated: Rated, data: Dataset, last: float = 1.0) -> dict[str, Any]:
     """The metrics, by name, of the predictions of the last share of these events, the last ones rated."""
     predictions, mask = rated.predictions.slice(len(rated.predictions) - len(data.rows)), last_share_mask(data, last)
     if two_sided := as_two_sided(data):
@@ -117,10 +117,12 @@ def describe_constant_forecast(data: Dataset, last: float = 1.0) -> list[str]:
     return [] if np.isnan(loss) else [f"{forecast} has log loss {loss:.4f}."]
 
 
-def format_metric(metric: str, value: float) -> str:
+def format_metric(metric: str, value: float | None) -> str:
     """A metric as text: in percent for accuracy and shares of ranks, else with four decimals."""
+    if value is None:
+        return "-"
     if metric.startswith("accuracy"):
         return f"{100 * value:.1f}%"
     if metric.startswith(("pair inversion", "rank deviation")):
-        return "-" if np.isnan(value) else f"{100 * value:.2f}%"
+        return f"{100 * value:.2f}%"
     return f"{value:.4f}"

@@ -1,5 +1,6 @@
 """How near ratings come to ceilings: fitted systems beside forecasts of others, odds, and boosted trees."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -154,7 +155,7 @@ def benchmark_systems(
         others.append(score_forecast(TREES, "trees", trees, scoring))
         others.append(score_forecast(TREES_ON_RATINGS, "trees", scoring.pad(boosted.by_ratings), scoring))
         worth = feature_worth(boosted.without, others[-2], scoring)
-    others.sort(key=lambda entry: np.nan_to_num(entry.row.quality["log loss"], nan=np.inf))
+    others.sort(key=lambda entry: math.inf if entry.row.quality["log loss"] is None else entry.row.quality["log loss"])
     rows = [compare_with_best(entry, entries[0], scoring) for entry in (*entries, *others)]
     if percents := [x.name for x in external if x.is_percent]:
         notes.append(f"Read as percent: {join_names(percents)}.")

@@ -239,7 +239,7 @@ def _describe_scored(counts: Mapping[str, int], num_scored: int, lengths: tuple[
 
 def _make_replay_and_metric_functions(
     data: Dataset, two_sided: TwoSidedEvents | None, scored_event_mask: HostArray
-) -> tuple[Callable[..., Any], Callable[[Any], dict[str, float]]]:
+) -> tuple[Callable[..., Any], Callable[[Any], dict[str, Any]]]:
     """A function that replays, and one that computes metrics of its result; `scored_event_mask` marks the scored
     events.
     """
@@ -256,4 +256,4 @@ def _make_replay_and_metric_functions(
 
 def _sort_key(quality: Mapping[str, float]) -> float:
     """A key that sorts the best first."""
-    return quality["log loss"] if "log loss" in quality else -np.nan_to_num(quality["pair inversion"])
+    return quality["log loss"] if "log loss" in quality else -(quality["pair inversion"] or 0.0)

@@ -21,8 +21,11 @@ MAX_ABS_SLOPE = 1e3  # beyond it predictions separate wins from losses, and ther
 class CalibrationSlope(NamedTuple):
     """The slope of a logistic regression of scores on the log-odds of predictions; 1 is best."""
 
-    slope: float  # NaN where all predictions are equal, or separate wins from losses
-    error: float  # standard error
+    slope: float | None  # None where all predictions are equal, or separate wins from losses
+    error: float | None  # standard error; None without a slope
+
+
+NO_SLOPE = CalibrationSlope(None, None)
 
 
 def calibration_slope(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> CalibrationSlope:
@@ -50,16 +53,16 @@ def calibration_slope(prediction: Any, score: Any, *, weight: Any = None, mask: 
     design = np.stack([np.ones(len(p)), log_odds], axis=1)
     coefficients = np.array([0.0, 1.0])
     if np.ptp(log_odds[w > 0]) == 0.0:
-        return CalibrationSlope(float("nan"), float("nan"))
+        return NO_SLOPE
     for _ in range(MAX_NEWTON_STEPS):
         slope, curvature = _slope_and_curvature(design, s, w, coefficients)
         if not np.linalg.cond(curvature) < 1e12:
-            return CalibrationSlope(float("nan"), float("nan"))
+            return NO_SLOPE
         step = np.linalg.solve(curvature, slope)
         size = min(1.0, 4.0 / max(float(np.abs(step).max()), 1e-300))  # far from the root steps would be too long
         coefficients = coefficients + size * step
         if np.abs(coefficients[1]) > MAX_ABS_SLOPE:
-            return CalibrationSlope(float("nan"), float("nan"))
+            return NO_SLOPE
         if np.abs(step).max() < 1e-10:
             break
     slope, curvature = _slope_and_curvature(design, s, w, coefficients)

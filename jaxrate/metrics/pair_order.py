@@ -22,17 +22,17 @@ class PairOrder(NamedTuple):
         return float(self.right.sum()) / total if total else math.nan
 
     @property
-    def error(self) -> float:
-        """The standard error of `share`, where contests are drawn independently; NaN of fewer than two."""
+    def error(self) -> float | None:
+        """The standard error of `share`, where contests are drawn independently; None of fewer than two."""
         return ratio_error(self.right, self.pairs)
 
 
-def ratio_error(total: HostArray, count: HostArray) -> float:
-    """The standard error of sum(total) / sum(count), of contests [E] that are drawn independently; NaN of one."""
+def ratio_error(total: HostArray, count: HostArray) -> float | None:
+    """The standard error of sum(total) / sum(count), of contests [E] that are drawn independently; None of one."""
     has_any = count > 0
     total, count, contests = total[has_any], count[has_any], int(has_any.sum())
     if contests < 2:
-        return math.nan
+        return None
     rest = total - total.sum() / count.sum() * count
     return math.sqrt(float((rest**2).sum()) * contests / (contests - 1)) / float(count.sum())
 
@@ -41,7 +41,7 @@ class PairOrderDifference(NamedTuple):
     """The share of pairs in order by one forecaster less that by another, of the same contests."""
 
     difference: float
-    error: float  # its standard error, where contests are drawn independently; NaN of one
+    error: float | None  # its standard error, where contests are drawn independently; None of one
 
 
 def compare_pair_order(right: HostArray, other_right: HostArray, count: HostArray) -> PairOrderDifference:

@@ -58,7 +58,7 @@ class LogLossDifference(NamedTuple):
     """The log loss of one forecaster less that of another, of the same matches."""
 
     difference: float  # nats; below 0 the first one is better
-    error: float  # standard error of the difference; NaN for one match
+    error: float | None  # standard error of the difference; None for one match
 
 
 def compare_log_loss(
@@ -78,12 +78,14 @@ def compare_log_loss(
     return LogLossDifference(*paired_difference(losses[0], losses[1], w))
 
 
-def paired_difference(loss: HostArray, other_loss: HostArray, weight: HostArray | None = None) -> tuple[float, float]:
-    """The mean of one loss [n] less that of another of the same matches, and its standard error; NaN for one match."""
+def paired_difference(
+    loss: HostArray, other_loss: HostArray, weight: HostArray | None = None
+) -> tuple[float, float | None]:
+    """The mean of one loss [n] less that of another of the same matches, and its standard error; None for one match."""
     w = np.ones(len(loss)) if weight is None else weight
     loss_difference, share, n = loss - other_loss, w / w.sum(), np.count_nonzero(w)
     mean = float(share @ loss_difference)
-    return mean, float(np.sqrt(share**2 @ (loss_difference - mean) ** 2 * n / (n - 1))) if n > 1 else float("nan")
+    return mean, float(np.sqrt(share**2 @ (loss_difference - mean) ** 2 * n / (n - 1))) if n > 1 else None
 
 
 def brier_score(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
@@ -162,8 +164,10 @@ def rank_deviation(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -
     return mean_rank_deviation(build_scored_ranking(rounds, rating, mask))
 
 
-def ranking_metrics(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None) -> dict[str, float]:
-    """Pairwise accuracy ("pair inversion") and rank deviation by name; NaN if no participants can be compared.
+def ranking_metrics(
+    rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None
+) -> dict[str, float | None]:
+    """Pairwise accuracy ("pair inversion") and rank deviation by name; None if no participants can be compared.
 
     Each is given for all who have played before and, as "5plus", for those who have played in at least 5 contests.
 
@@ -182,12 +186,12 @@ class RankingSums(NamedTuple):
     participants: tuple[int, ...] = (0, 0)
 
 
-def ranking_metrics_from_sums(sums: RankingSums) -> dict[str, float]:
+def ranking_metrics_from_sums(sums: RankingSums) -> dict[str, float | None]:
     """The metrics of `ranking_metrics` by name."""
-    metrics = {}
+    metrics: dict[str, float | None] = {}
     for suffix, accuracy, deviation, count in zip(("", ", 5plus"), *sums, strict=True):
-        metrics[f"pair inversion{suffix}"] = accuracy / count if count else float("nan")
-        metrics[f"rank deviation{suffix}"] = deviation / count if count else float("nan")
+        metrics[f"pair inversion{suffix}"] = accuracy / count if count else None
+        metrics[f"rank deviation{suffix}"] = deviation / count if count else None
     return metrics
 
 

@@ -60,7 +60,7 @@ def _add_calibration_excess_by_bin(
     return tuple((np.array(bin_sums) + np.nan_to_num(bins.observed - bins.predicted) * bins.weight).tolist())
 
 
-def metrics_from_sums(metric_sums: "MetricSums | ContestMetricSums") -> dict[str, float]:
+def metrics_from_sums(metric_sums: "MetricSums | ContestMetricSums") -> dict[str, Any]:
     """The metrics of `match_metrics` by name, or those of `ranking_metrics` where some contest has not two sides."""
     if isinstance(metric_sums, ContestMetricSums):
         if metric_sums.matches is None:

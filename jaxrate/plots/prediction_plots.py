@@ -210,7 +210,7 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
         format_plot_name(system_result_label(result._replace(name=system_title(result.name)))) for result in results
     ]
     subtitle = f"Log loss above that of {labels[0]}, match by match, with 95% intervals; less is better"
-    loss_behind = np.array([result.log_loss_difference for result in results])
+    loss_behind = np.array([result.log_loss_difference for result in results], float)
     half_width = np.nan_to_num(Z_95 * loss_behind[:, 1])
     title = comparison_title(labels, loss_behind[:, 0], np.nan_to_num(loss_behind[:, 1]))
     if len(labels) > 2:

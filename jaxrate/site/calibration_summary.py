@@ -166,10 +166,9 @@ def bin_predictions(
         if contest is None:
             low, high = (float(x) for x in wilson_interval(share, count))
         else:
-            half = INTERVAL_ERRORS * ratio_error(
-                np.bincount(contest[is_in], observed[is_in]), np.bincount(contest[is_in])
-            )
-            low, high = (0.0, 1.0) if math.isnan(half) else (max(share - half, 0.0), min(share + half, 1.0))
+            error = ratio_error(np.bincount(contest[is_in], observed[is_in]), np.bincount(contest[is_in]))
+            half = 1.0 if error is None else INTERVAL_ERRORS * error
+            low, high = max(share - half, 0.0), min(share + half, 1.0)
         bins.append(CalibrationBin(mean, share, count, low, high))
     return bins
 

@@ -1,6 +1,5 @@
 """The accuracy of predictions of contests of many, in words and in bins."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,7 @@ def summarise_fields(table: Any, contest: HostArray, noun: PlayerOrTeamNoun) -> 
     texts += [f"Of those with at least five contests before, in {_format_share(x)}." for _, x in more]
     played = np.ones(int(player.max()) + 1) if in_teams else None  # no team counts as a newcomer
     off = ranking_metrics(contests, rating, played=played)["rank deviation"]
-    places = "" if math.isnan(off) else f" Places were off by {off:.1%} of the field, on average."
+    places = "" if off is None else f" Places were off by {off:.1%} of the field, on average."
     texts[-1] += places
     title = f"The {favoured} {one} finished ahead in {pairs.share:.0%} of pairs"
     if number[-1] + 1 < MIN_CONTESTS:
@@ -76,9 +75,11 @@ def summarise_fields(table: Any, contest: HostArray, noun: PlayerOrTeamNoun) -> 
 
 def _format_share(pairs: PairOrder) -> str:
     """The share of pairs in order, with its 95% interval by contest."""
-    half = INTERVAL_ERRORS * pairs.error
     share = f"{pairs.share:.1%}"
-    return share if math.isnan(half) else f"{share} (95% interval {pairs.share - half:.1%} to {pairs.share + half:.1%})"
+    if pairs.error is None:
+        return share
+    half = INTERVAL_ERRORS * pairs.error
+    return f"{share} (95% interval {pairs.share - half:.1%} to {pairs.share + half:.1%})"
 
 
 def _describe_bins(bins: list[CalibrationBin], direction: int) -> str:

@@ -1,6 +1,5 @@
 """How far systems are behind the best, as bars on one axis."""
 
-import math
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -123,8 +122,8 @@ def gap_and_half_width(
     """A difference in the unit of the measure, and half of its 95% interval, None if that is not known."""
     if gap is None:
         return 0.0, None
-    half = INTERVAL_ERRORS * gap.error * measure.scale
-    return measure.scale * gap.difference, half if math.isfinite(half) else None
+    half = None if gap.error is None else INTERVAL_ERRORS * gap.error * measure.scale
+    return measure.scale * gap.difference, half
 
 
 def describe_gap(gap: float, half: float | None, measure: Measure = LOG_LOSS) -> str:

@@ -71,7 +71,7 @@ class RatedFiles(NamedTuple):
     last: float | None  # the time of the last event; None if there are no times
     clock: str | None  # of the times, as in `Dataset`
     period: float | None  # the length of the rating periods; None: match by match
-    quality: dict[str, float]  # the measures of `jr.metrics.match_metrics`, or `ranking_metrics`, by name
+    quality: dict[str, Any]  # the measures of `jr.metrics.match_metrics`, or `ranking_metrics`, by name
     seconds: dict[str, float]  # of each kind of work in this call, which overlap, and "all"
     folder: Path
     contests: int | None = None  # how many; None: these are matches
