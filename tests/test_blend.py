@@ -1,11 +1,13 @@
 """`jr.league.blend_systems`: weights against the slow twin, what they see, systems of no use, and upcoming matches."""
 
+import math
 import re
 
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.league import blending
 from jaxrate.league.blending import blend_one_step_ahead, fit_blend_weights, log_odds_by_system
 from jaxrate.league.evaluation import TwoSidedEvents, format_metric
 from tests.reference import blend_twin
@@ -25,14 +27,15 @@ def weights_of(guesses, score):
 
 
 @pytest.mark.parametrize("begin", [0, 100])
-def test_against_the_twin(begin):
+def test_against_the_twin(monkeypatch, begin):
+    monkeypatch.setattr(blending, "GROWTH", 1.4)
     guesses, score = forecasts(150)
     count = np.random.default_rng(1).choice([0.5, 1.0, 2.0], 150)
     weights, prediction, quality = blend_one_step_ahead(
         guesses, TwoSidedEvents(slice(None), score, count), np.arange(150) >= begin
     )
     rows = np.stack(guesses, axis=1).tolist()
-    wanted, last = blend_twin.ahead(rows, score.tolist(), count.tolist(), begin)
+    wanted, last = blend_twin.ahead(rows, score.tolist(), count.tolist(), begin, 1.4)
     np.testing.assert_allclose(prediction, wanted, atol=1e-7)
     np.testing.assert_allclose(weights, last, atol=1e-7)
     assert quality == pytest.approx(jr.metrics.match_metrics(wanted, score, weight=count, mask=np.arange(150) >= begin))
@@ -59,13 +62,26 @@ def test_nothing_is_predicted_by_weights_that_have_seen_it():
     def ahead(score, begin):
         return blend_one_step_ahead(guesses, TwoSidedEvents(slice(None), score, None), np.arange(300) >= begin)[1]
 
-    for begin, ends in ((0, (64, 128, 256)), (120, (120, 240))):
+    for begin, ends in ((0, (64, 68, 72)), (120, (120, 126))):
         plain = ahead(score, begin)
         for end in ends:
             changed = ahead(np.where(np.arange(300) >= end, 1.0 - score, score), begin)
-            same = min(2 * end, 300)
+            same = math.ceil(1.05 * end)
             np.testing.assert_array_equal(changed[:same], plain[:same])
-            assert same == 300 or (changed[same:] != plain[same:]).all()
+            assert (changed[same:] != plain[same:]).all()
+
+
+def test_a_system_that_explodes_does_a_blend_little_harm():
+    """From where they are scored, one of three is sure of what a coin says, as Glicko-2 of a large tau was."""
+    guesses, score = forecasts(10_000)
+    coin = np.where(np.random.default_rng(2).uniform(size=2_000) < 0.5, 1e-7, 1.0 - 1e-7)
+    exploding = np.append(guesses[0][:8_000], coin)
+    mask = np.arange(10_000) >= 8_000
+    scored = TwoSidedEvents(slice(None), score, None)
+    alone = blend_one_step_ahead(guesses, scored, mask)[2]["log loss"]
+    found = blend_one_step_ahead([*guesses, exploding], scored, mask)[2]["log loss"]
+    assert jr.metrics.log_loss(exploding[8_000:], score[8_000:]) > 5.0
+    assert found < alone + 0.03
 
 
 def test_certain_predictions_that_fail_stay_finite():

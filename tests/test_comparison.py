@@ -243,16 +243,16 @@ def test_few_matches_say_little_of_the_side():
 def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home, no_errors):
     systems = {"elo": {}, "glicko": {"c": 9.0, "side_advantage": 70.0}, "mine": jr.elo(k=10), "urnings": {}}
     done = []
-    found = jr.compare(home, systems, last=0.25, fit=True, executor=ThreadPoolExecutor(2), watch=done.append)
+    found = jr.compare(home, systems, last=0.1, fit=True, executor=ThreadPoolExecutor(2), watch=done.append)
     results = {result.name: result.system for result in found.results}
-    past = slice_events(home.matches, 0, 450)
+    past = slice_events(home.matches, 0, 540)
     wanted = jr.fit(make_system("elo", {}, DataFacts(side=True)), past, steps=50, errors="products")
     assert results["elo"].params.k == pytest.approx(wanted.params.k, rel=0.05)
     assert results["elo"].params.side_advantage == pytest.approx(wanted.params.side_advantage, rel=0.05)
     assert (results["glicko"].params.c, results["glicko"].params.side_advantage) == (9.0, 70.0)
     assert results["glicko"].params.initial_deviation != 350.0 and results["mine"] == jr.elo(k=10)
     assert done[-1] == 1.0 and done == sorted(done)
-    assert found.notes[0] == "Hyperparameters of elo and glicko are fitted to the 450 matches before."
+    assert found.notes[0] == "Hyperparameters of elo and glicko are fitted to the 540 matches before."
     assert found.notes[1].startswith("Not fitted: urnings (")
     assert "As given, where anything is: glicko and mine." in found.notes
     assert "Not used by mine and urnings: the side." in found.notes
@@ -262,6 +262,18 @@ def test_a_fit_to_the_past_ends_in_time(home, monkeypatch, no_errors):
     monkeypatch.setattr(time_limited_fit, "TIME_LIMIT", 0.0)
     monkeypatch.setattr(time_limited_fit, "MAX_EVENTS", 200)
     first = time_limited_fit.fit_with_time_limit(jr.elo(), home, 450)
-    wanted = jr.fit(jr.elo(), slice_events(home.matches, 250, 450), warm_up=0.2, steps=1)
+    wanted = jr.fit(jr.elo(), slice_events(home.matches, 250, 450), warm_up=0.2, steps=1, data_share=0.8)
     assert first[1] == "" and first[0].params.k == pytest.approx(wanted.params.k, rel=1e-3)
     assert first[0].params.k != 32.0
+
+
+def test_a_fit_that_loses_on_the_last_part_of_the_past_is_not_taken():
+    """Streaks call for bold steps; coins, from 4/5 of the past on, for none. What is scored has no say in it."""
+    coin = np.random.default_rng(1).random(200) < 0.5
+    score = np.append(np.arange(320) // 20 % 2, coin).astype(float)
+    player = np.tile([0, 1], (520, 1))
+    data = jr.data.Dataset(jr.matches(player, score), np.array(["Ada", "Bo"], object), np.arange(520))
+    assert jr.fit(jr.elo(), slice_events(data.matches, 0, 400)).params.k > 64.0
+    found = jr.compare(data, ["elo"], last=120 / 520, fit=True)
+    assert found.results[0].system.params == jr.elo().params
+    assert "defaults" in found.notes[0] and found.notes[0].startswith("Not fitted: elo")

@@ -9,9 +9,12 @@ outweighed by some hundred matches. The problem is strictly convex, and is solve
 others 2014, "Combining multiple probability predictions using a simple logit model", with a weight for each
 forecaster.)
 
-No match is predicted with weights that have seen it: they are renewed whenever the history has doubled.
+No match is predicted with weights that have seen it: they are renewed whenever the history is a twentieth longer.
+Log-odds count at most as much as the boldest of those to which the weights were fitted: a system that fails later, as
+one of too bold hyperparameters may, does little harm before the next weights leave it out.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
 
@@ -31,6 +34,8 @@ from jaxrate.system import RatingSystem, random_draw_rule
 from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
 
 Systems = ArgumentRequirement("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_iterable)
+GROWTH = 1.05  # of the history, after which weights are fitted again
+BOLDEST_SHARE = 0.999  # of the log-odds of a system, as far as they count
 FIRST_FIT_MATCHES = 64  # matches after which weights are fitted for the first time
 MAX_NEWTON_STEPS = 100  # of Newton's method at most; some five are usual
 
@@ -43,6 +48,7 @@ class Blend(NamedTuple):
     states: dict[str, State]  # after them
     prediction: HostArray  # [n] expected scores one step ahead, by weights fitted to earlier matches
     quality: dict[str, float]  # metrics by name, of the scored predictions
+    limits: dict[str, float]  # as far as log-odds of each count
 
     def __repr__(self) -> str:
         weights = ", ".join(f"{weight:.2f} {name}" for name, weight in self.weights.items())
@@ -52,10 +58,9 @@ class Blend(NamedTuple):
     def predict(self, data: Any) -> HostArray:
         """[m] the expected scores of player 0 in upcoming matches, with the errors of `jr.predict`."""
         predictions = [predict(system, self.states[name], data) for name, system in self.systems.items()]
-        return _blended_expected_scores(
-            log_odds_by_system([expected_score_from_prediction(guess) for guess in predictions]),
-            [*self.weights.values()],
-        )
+        x = log_odds_by_system([expected_score_from_prediction(guess) for guess in predictions])
+        weights, limits = (np.array([*numbers.values()]) for numbers in (self.weights, self.limits))
+        return _blended_expected_scores(np.clip(x, -limits, limits), weights)
 
 
 @enforce_argument_annotations
@@ -73,9 +78,9 @@ def blend_systems(
         print(both.weights, both.quality["log loss"])
 
     Each system predicts every match before it learns from it. Weights for a match are fitted to the predictions
-    before it: they are renewed where the last share begins, and whenever the history has doubled since; before the
-    64th match all systems count alike. Hyperparameters are taken as they are. Fit them to what comes before the last
-    share, or `quality` flatters the blend.
+    before it: they are renewed where the last share begins, and whenever the history is a twentieth longer since;
+    before the 64th match all systems count alike. Hyperparameters are taken as they are. Fit them to what comes before
+    the last share, or `quality` flatters the blend.
 
     Args:
       systems: two or more, as from `elo()`, `glicko()`, ...; two of one name by names of their own.
@@ -99,9 +104,9 @@ def blend_systems(
     expected_scores = [expected_score_from_prediction(result.prediction) for result in results.values()]
     weights, prediction, quality = blend_one_step_ahead(expected_scores, two_sided, last_share_mask(data, last))
     states = {name: result.state for name, result in results.items()}
-    return Blend(
-        systems_by_name, dict(zip(systems_by_name, weights.tolist(), strict=True)), states, prediction, quality
-    )
+    limits = _log_odds_limits(log_odds_by_system(expected_scores))
+    weight_by_name, limit_by_name = (dict(zip(systems_by_name, x.tolist(), strict=True)) for x in (weights, limits))
+    return Blend(systems_by_name, weight_by_name, states, prediction, quality, limit_by_name)
 
 
 def blend_one_step_ahead(
@@ -117,11 +122,13 @@ def blend_one_step_ahead(
     x, score = log_odds_by_system(expected_scores), np.asarray(two_sided.score, np.float64)
     match_weights = np.ones(len(score)) if two_sided.weight is None else np.asarray(two_sided.weight, np.float64)
     weights, begin, prediction = np.full(x.shape[1], 1.0 / x.shape[1]), 0, np.empty(len(score))
+    limits = np.full(x.shape[1], np.inf)
     end = max(int(np.argmax(mask)), FIRST_FIT_MATCHES)
     while begin < len(score):
-        prediction[begin:end] = _blended_expected_scores(x[begin:end], weights)
+        prediction[begin:end] = _blended_expected_scores(np.clip(x[begin:end], -limits, limits), weights)
         weights = fit_blend_weights(x[:end], score[:end], match_weights[:end], weights)
-        begin, end = end, 2 * end
+        limits = _log_odds_limits(x[:end])
+        begin, end = end, math.ceil(GROWTH * end)
     return weights, prediction, match_metrics(prediction, score, weight=two_sided.weight, mask=mask)
 
 
@@ -159,6 +166,11 @@ def fit_blend_weights(
             size *= 0.5
         w, value = w - size * step, new_value
     return w
+
+
+def _log_odds_limits(x: HostArray) -> HostArray:
+    """[K] how bold each system was in the matches before, of log-odds [n, K]."""
+    return np.asarray(np.quantile(np.abs(x), BOLDEST_SHARE, axis=0))
 
 
 def _blended_expected_scores(x: HostArray, weights: Any) -> HostArray:

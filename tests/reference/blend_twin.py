@@ -1,4 +1,4 @@
-"""Blends by plain loops: gradient descent on the penalised loss, weights anew for each doubling of the history."""
+"""Blends by plain loops: gradient descent on the penalised loss, weights anew whenever the history has grown."""
 
 import math
 
@@ -32,11 +32,27 @@ def fitted(rows, scores, counts, steps=4000):
     return weights
 
 
-def ahead(rows, scores, counts, begin):
+def boldest(rows):
+    """The 99.9th percentile of the size of each system's log-odds."""
+    found = []
+    for column in zip(*rows, strict=True):
+        sizes = sorted(abs(math.log(p / (1.0 - p))) for p in column)
+        place = 0.999 * (len(sizes) - 1)
+        low = int(place)
+        found.append(sizes[low] + (place - low) * (sizes[min(low + 1, len(sizes) - 1)] - sizes[low]))
+    return found
+
+
+def kept_within(p, limit):
+    return min(max(p, 1.0 / (1.0 + math.exp(limit))), 1.0 / (1.0 + math.exp(-limit)))
+
+
+def ahead(rows, scores, counts, begin, growth):
     """Predictions one step ahead, and the last weights."""
     weights, start, end, guesses = [1.0 / len(rows[0])] * len(rows[0]), 0, max(begin, 64), []
+    limits = [30.0] * len(rows[0])
     while start < len(rows):
-        guesses += [chance(weights, x) for x in rows[start:end]]
-        weights = fitted(rows[:end], scores[:end], counts[:end])
-        start, end = end, 2 * end
+        guesses += [chance(weights, map(kept_within, x, limits)) for x in rows[start:end]]
+        weights, limits = fitted(rows[:end], scores[:end], counts[:end]), boldest(rows[:end])
+        start, end = end, math.ceil(growth * end)
     return guesses, weights
