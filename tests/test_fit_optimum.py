@@ -239,3 +239,21 @@ def test_diverging_steps_return_the_best_point(no_errors):
     assert fit.reason == "diverged" and not fit.converged
     assert fit.loss == fit.loss_history.min() and all(map(np.isfinite, (fit.params.k, fit.params.side_advantage)))
     assert jr.fit(jr.elo(), league(), steps=1).reason == "steps"
+
+
+def test_a_prior_keeps_tau_where_a_history_says_little_of_it():
+    """The best is that of losses and prior together: slopes of the summed losses, by differences, are its pull."""
+    matches = jr.data.simulate.league(30, 600, seed=3, drift=30.0).matches
+    fit = jr.fit(jr.glicko2(), matches, free=("tau", "initial_volatility"), errors="products")
+    assert 0.15 < fit.params.tau < 2.4 and fit.standard_error["tau"] < math.inf
+    with jax.enable_x64(True):
+        fit = jr.fit(jr.glicko2(), matches, free=("tau", "initial_volatility"))
+
+        def total(log_tau):
+            guess = predicted(fit.system, matches, tau=math.exp(log_tau))
+            return 600 * jr.metrics.log_loss(guess, matches.score)
+
+        best = math.log(fit.params.tau)
+        pull = (total(best + 1e-3) - total(best - 1e-3)) / 2e-3
+    np.testing.assert_allclose(pull, -(best - math.log(0.6)) / math.log(4.0) ** 2, atol=2e-3)
+    np.testing.assert_allclose(fit.loss, total(best) / 600, rtol=1e-6)

@@ -40,6 +40,7 @@ MAX_STANDARD_ERRORS = 1000.0  # standard errors that single slopes promise: nor 
 MAX_HESSIAN_WORK = 1 << 23  # predictions times pairs of parameters up to which curvature takes seconds, and not minutes
 MAX_DIFFERENCE_STEP = 0.1  # the longest step of differences of slopes
 EVIDENCE_DIFFERENCE_SHARE = 1.0  # of a standard error, of the evidence, whose slopes are as exact as its sweeps are
+NO_PRIOR = np.zeros((2, 1))
 OPEN_ERROR_RATIO = 3.0  # a parameter whose error is by so much that of what is open is open as well
 
 
@@ -72,6 +73,7 @@ class FitProblem(NamedTuple):
     mode: str
     active: HostArray  # [m] the parameters that are not idle
     axes: HostArray  # [k, m] directions, one event's slopes along which are about 1 and uncorrelated
+    prior: HostArray = NO_PRIOR  # [2, k] where parameters are expected, and how precisely: 1 / variance, or 0
     start_evaluation: LossesAndSlopes | None = (
         None  # with these rules, at the start, with the system's own other parameters
     )
@@ -143,6 +145,7 @@ def prepare_fit(
         mode,
         np.arange(len(names)),
         np.eye(len(names)),
+        _make_prior(system, free_parameters),
     )
     start_evaluation = LossesAndSlopes(*mean_loss_derivatives(problem, "forward", start[None], params))
     loss, slope, product = (y[0] for y in start_evaluation)
@@ -204,9 +207,24 @@ def mean_loss_derivatives(problem: FitProblem, quantity: str, x: HostArray, para
     sums = loss_derivatives(quantity, problem.task, problem.free, x, problem.unit, columns, problem.weight)
     total = problem.weight.sum(axis=1)
     each = np.where(total > 0, total, 1.0)
+    penalty = prior_penalty(problem, x)
     if isinstance(sums, tuple):
-        return sums[0] / each, sums[1] / each[0], sums[2] / each[0]
-    return sums / each
+        pull = (x - problem.prior[0]) * problem.prior[1]
+        return (sums[0] + penalty) / each, (sums[1] + pull) / each[0], sums[2] / each[0]
+    return (sums + penalty) / each
+
+
+def _make_prior(system: RatingSystem, free: FreeParameterTransform) -> HostArray:
+    """[2, k] see `FitProblem`."""
+    priors = [getattr(system.space, name).prior for name in free.names]
+    rows = [(0.0, 0.0) if prior is None else (math.log(prior[0]), prior[1] ** -2) for prior in priors]
+    return np.array(rows).T
+
+
+def prior_penalty(problem: FitProblem, x: HostArray) -> HostArray:
+    """[S, 2] what the priors add to the summed losses of training and of validation at x [S, k]."""
+    penalty = 0.5 * np.sum(problem.prior[1] * (x - problem.prior[0]) ** 2, axis=1)
+    return np.stack([penalty, np.zeros_like(penalty)], axis=1)
 
 
 def mean_hessian(problem: FitProblem, x: HostArray, params: Params, product: HostArray) -> HostArray:
@@ -274,7 +292,11 @@ def parameter_covariance(problem: FitProblem, x: HostArray, errors: str, product
     active_block, params = np.ix_(problem.active, problem.active), problem.task.system.params
     if product is None:
         product = mean_loss_derivatives(problem, "forward", x[None], params)[2][0]
-    curvature = (product if errors == "products" else mean_hessian(problem, x, params, product))[active_block]
+    if errors == "products":
+        curvature = product + np.eye(len(x)) * problem.prior[1] / problem.weight[0].sum()
+    else:
+        curvature = mean_hessian(problem, x, params, product)
+    curvature = curvature[active_block]
     if not np.isfinite(curvature).all():
         return np.full(curvature.shape, np.inf)
     total, real = problem.weight[0].sum(), np.array(problem.free.spaces)[problem.active] == "real"

@@ -46,7 +46,7 @@ class Fit(NamedTuple):
     idle: tuple[str, ...]  # those without an effect of their own on any prediction, which were not fitted
     unconstrained: dict[str, float]  # their logarithms, logits or values; of a bound, see `to_hyperparameters`
     loss: float  # mean over the matches (pairs, participants) scored for training
-    loss_history: HostArray  # [steps + 1] of it, from the start
+    loss_history: HostArray  # [steps + 1] of it, from the start, with the share of priors
     validation_history: HostArray | None  # [steps + 1] the same of the validation part
     standard_error: dict[str, float]  # in the parameter's own unit; inf of those that are open
     covariance: HostArray  # [k, k] in the parameters' own units; rows and columns of those that are open are inf

@@ -19,12 +19,14 @@ from jaxrate.data.data_inputs import read_if_source
 from jaxrate.events import LAST_ID
 from jaxrate.fitting.evidence_objective import check_evidence_options, prepare_evidence_problem
 from jaxrate.fitting.fit_problem import (
+    NO_PRIOR,
     FitProblem,
     is_hessian_affordable,
     mean_loss_derivatives,
     parameter_covariance,
     params_at,
     prepare_fit,
+    prior_penalty,
 )
 from jaxrate.fitting.fit_results import Fit, FitOptions, HeldOutLosses
 from jaxrate.fitting.losses import make_replay_record_for_loss
@@ -118,7 +120,7 @@ def fit(
       have their errors all the same. A bound that equals the initial value at the start moves with it, as
       `deviation_max` with `initial_deviation`. Any other bound moves when the value passes it (`Fit.moved_bounds`). If
       losses are not finite, or the last is above the first, the result is the best point seen, and `reason` is
-      "diverged".
+      "diverged". Glicko-2's tau has a prior, the only one here, which counts as some results would.
 
     Raises:
       ValueError: for names that are unknown or cannot be freed, or of no effect; if nothing is left to fit or to score,
@@ -164,7 +166,7 @@ def fit(
         tuple(names),
         tuple(name for name in problem.free.names if name not in names),
         dict(zip(names, (x * problem.unit)[problem.active].tolist(), strict=True)),
-        float(searches.loss[best_start]),
+        float(searches.loss[best_start] - prior_penalty(problem, x[None])[0, 0] / problem.weight[0].sum()),
         history[:, 0],
         history[:, 1] if options.validation else None,
         dict(zip(names, np.sqrt(np.diag(covariance)).tolist(), strict=True)),
@@ -242,7 +244,8 @@ def mean_loss(problem: FitProblem, x: HostArray, params: Params, weight: HostArr
     Of a short history with its slopes: their program is there, and that of losses alone would be compiled.
     """
     quantity = problem.mode if len(weight) <= CompilePolicy().short_history else "values"
-    found = mean_loss_derivatives(problem._replace(weight=np.stack([weight, weight])), quantity, x, params)
+    unbiased = problem._replace(weight=np.stack([weight, weight]), prior=NO_PRIOR)
+    found = mean_loss_derivatives(unbiased, quantity, x, params)
     return float((found[0] if isinstance(found, tuple) else found)[0, 0])
 
 
