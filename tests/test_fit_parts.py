@@ -69,6 +69,29 @@ def test_errors_come_from_what_the_curvature_tells(monkeypatch, name, errors):
     np.testing.assert_allclose(found[np.ix_(known, known)], want * unit * unit[:, None], rtol=0.03)
 
 
+@pytest.mark.parametrize("errors", ["products", "sandwich"])
+def test_ranks_determine_ratios_alone(errors):
+    """Fitted with beta held, what is left has the intervals of the ratios: beta does not matter."""
+    random, count, size = np.random.default_rng(3), 60, 8
+    player = np.stack([random.permutation(20)[:size] for _ in range(count)])
+    skill = random.normal(0.0, 200.0, 20) + np.cumsum(random.normal(0.0, 60.0, (count, 20)), axis=0)
+    performance = np.take_along_axis(skill, player, axis=1) + random.normal(0.0, 150.0, player.shape)
+    rank = np.argsort(np.argsort(-performance, axis=1), axis=1)
+    rounds = jr.rounds(np.repeat(np.arange(count), size), player.ravel(), rank.ravel())
+    free, start = ("beta", "gamma", "initial_deviation"), dict(gamma=30.0, initial_deviation=300.0)
+    both = jr.fit(jr.elo_mmx(beta=150.0, **start), rounds, free=free, errors=errors)
+    held = jr.fit(jr.elo_mmx(beta=150.0, **start), rounds, free=free[1:], errors=errors)
+    assert both.open == both.scaled_together == free and "ratios of beta, gamma and" in repr(both)
+    assert "left open" not in repr(both)
+    assert [x.label for x in both.ratios] == ["gamma / beta", "initial_deviation / beta"] and held.ratios == ()
+    for ratio, name in zip(both.ratios, free[1:], strict=True):
+        value, error = getattr(held.params, name), held.standard_error[name]
+        np.testing.assert_allclose(ratio.value, value / 150.0, rtol=0.02)
+        np.testing.assert_allclose(np.log([ratio.low, ratio.high]) - np.log(ratio.value),
+                                   np.array([-1.96, 1.96]) * error / value, rtol=0.05)  # fmt: skip
+    assert jr.fit(jr.elo_mmx(beta=150.0, **start), rounds, steps=1).ratios == ()  # by default the last one stays
+
+
 def test_what_goes_with_what_is_open_is_open(monkeypatch):
     """A bound, in points, is a share above a parameter of which nothing is known."""
     problem = unprepared(jr.glicko(initial_deviation=300, deviation_max=400), league(),

@@ -252,10 +252,12 @@ def describe_fit(fit_result: jr.fitting.Fit) -> str:
             "a constant forecast": fit_result.held_out.constant,
         }
         lines += [f"  {what:<21}{value:.5f}" for what, value in rest.items() if np.isfinite(value)]
-    if fit_result.open:
-        determined = [key for key in fit_result.free if key not in fit_result.open]
+    if fit_result.ratios:
+        lines.append(fit_result.describe_ratios())
+    if open_names := [key for key in fit_result.open if key not in fit_result.scaled_together]:
+        determined = [key for key in fit_result.free if key not in open_names]
         hint = f"; fit the others alone: --free {' '.join(determined)}" if determined else ""
-        lines.append(f"left open: {', '.join(fit_result.open)}, of which this file says next to nothing{hint}")
+        lines.append(f"left open: {', '.join(open_names)}, of which this file says next to nothing{hint}")
     if call := format_factory_call(fit_result.system):
         lines.append(f"in Python: {call}")
     lines.append(f"({len(fit_result.loss_history) - 1} steps in {fit_result.seconds:.1f} s, compilation included)")
@@ -302,6 +304,7 @@ def _json_result(
         "idle": fit_result.idle,
         "open": fit_result.open,
         "moved_bounds": fit_result.moved_bounds,
+        "ratios": {x.label: {"value": x.value, "low": x.low, "high": x.high} for x in fit_result.ratios},
         "standard_error": {key: number(x) for key, x in fit_result.standard_error.items()},
         "loss": fit_result.options.loss,
         "loss_history": [number(x) for x in fit_result.loss_history],

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.array_types import Array, HostArray
+from jaxrate.fitting.fit_results import HyperparameterRatio
 from jaxrate.fitting.free_parameters import (
     FreeParameterTransform,
     make_free_parameters,
@@ -40,6 +41,10 @@ MAX_STANDARD_ERRORS = 1000.0  # standard errors that single slopes promise: nor 
 MAX_HESSIAN_WORK = 1 << 23  # predictions times pairs of parameters up to which curvature takes seconds, and not minutes
 MAX_DIFFERENCE_STEP = 0.1  # the longest step of differences of slopes
 EVIDENCE_DIFFERENCE_SHARE = 1.0  # of a standard error, of the evidence, whose slopes are as exact as its sweeps are
+UNKNOWN_VARIANCE = 1e100  # where nothing is known at all
+INTERVAL_ERRORS = 1.96  # standard errors to either side: 95%
+MAX_LOG_FACTOR = 700.0  # of an interval of a ratio of which nothing is known, which is then as good as infinite
+POWER_TOLERANCE = 0.05  # how far the powers of a common scale may seem to be from whole numbers
 NO_PRIOR = np.zeros((2, 1))
 OPEN_ERROR_RATIO = 3.0  # a parameter whose error is by so much that of what is open is open as well
 
@@ -280,6 +285,58 @@ def is_hessian_affordable(problem: FitProblem) -> bool:
     return task.evidence_problem is not None or len(task.weight) * count * (count + 1) // 2 <= MAX_HESSIAN_WORK
 
 
+class CommonScale(NamedTuple):
+    """Hyperparameters that may all grow together without any change of a prediction: only their ratios matter."""
+
+    direction: HostArray  # [m] of active parameters, as the search moves them
+    powers: HostArray  # [m] whole numbers: of what factor each grows by; 0 of those that stay
+
+
+def find_common_scale(problem: FitProblem, x: HostArray, product: HostArray) -> CommonScale | None:
+    """The null vector of the slopes of all events at x [k], whose mean product is `product` [k, k]; None without one.
+
+    The loss must be the same, too, where all of these are half as large again.
+    """
+    names, active_block = [problem.free.names[i] for i in problem.active], np.ix_(problem.active, problem.active)
+    size = np.sqrt(np.diag(product)[problem.active])
+    if len(names) < 2 or not (np.isfinite(product).all() and (size > 0).all()):
+        return None
+    eigenvalues, vectors = np.linalg.eigh(product[active_block] / size / size[:, None])
+    if eigenvalues[0] > MIN_INDEPENDENT_VARIANCE or eigenvalues[1] <= MIN_INDEPENDENT_VARIANCE:
+        return None
+    direction, params = vectors[:, 0] / size, problem.system.params
+    growth = log_hyperparameter_slopes(problem, x) @ direction
+    growth = growth / growth[np.argmax(np.abs(growth))]
+    growth = growth / np.min(np.abs(growth[np.abs(growth) > POWER_TOLERANCE]))
+    powers = np.rint(growth)
+    if np.count_nonzero(powers) < 2 or (powers < 0).any() or (np.abs(growth - powers) > POWER_TOLERANCE).any():
+        return None
+    here = jax.tree.map(lambda y: float(y[0]), params_at(problem, x[None], params))
+    larger = {name: getattr(here, name) * 1.5**power for name, power in zip(names, powers, strict=True)}
+    system = replace_params_if_valid(problem.system, here._replace(**larger))
+    if system is None:
+        return None
+    points = np.stack([x, make_free_parameters(system, problem.free.names)[1] / problem.unit])
+    before, after = (mean_loss_derivatives(problem, "forward", y[None], params)[0][0, 0] for y in points)
+    same = abs(after - before) <= float(np.finfo(jnp.result_type(float)).eps) ** (2.0 / 3.0) * abs(before)
+    return CommonScale(direction, powers) if same else None
+
+
+def log_hyperparameter_slopes(problem: FitProblem, x: HostArray) -> HostArray:
+    """[m, m] slopes of the logarithms of active hyperparameters at x [k]; 0 of one that is 0."""
+    params = params_at(problem, x[None], problem.system.params)
+    value = np.array([getattr(params, problem.free.names[i])[0] for i in problem.active])[:, None]
+    return np.divide(_active_slopes(problem, x), value, out=np.zeros((len(value), len(value))), where=value != 0.0)
+
+
+def _active_slopes(problem: FitProblem, x: HostArray) -> HostArray:
+    """[m, m] slopes of active hyperparameters by active parameters at x [k]."""
+    unit, point = as_device_arrays((problem.unit, x))
+    jacobian = _hyperparameter_slopes(problem.free, point, unit, problem.task.system.params)
+    slope = np.array([getattr(jacobian, name) for name in problem.free.names], np.float64)
+    return slope[np.ix_(problem.active, problem.active)]
+
+
 def parameter_covariance(problem: FitProblem, x: HostArray, errors: str, product: HostArray | None = None) -> HostArray:
     """[m, m] of the fitted parameters, at x [k], in their own units; inf in the rows and columns of those left open.
 
@@ -289,6 +346,46 @@ def parameter_covariance(problem: FitProblem, x: HostArray, errors: str, product
     or logit has a standard error above `OPEN_ERROR`. The others have the errors that the rest of the curvature gives,
     and may move with the open ones.
     """
+    return _covariance_of_hyperparameters(problem, x, *coordinate_covariance(problem, x, errors, product, None))
+
+
+def _covariance_of_hyperparameters(
+    problem: FitProblem, x: HostArray, covariance: HostArray, is_open: HostArray
+) -> HostArray:
+    """[m, m] the covariance in the hyperparameters' own units, inf in rows and columns of those that are open."""
+    slope = _active_slopes(problem, x)
+    covariance = slope @ covariance @ slope.T
+    covariance[(slope != 0.0) @ is_open] = np.inf
+    return 0.5 * (covariance + covariance.T)
+
+
+def parameter_covariance_and_ratios(
+    problem: FitProblem, x: HostArray, errors: str, product: HostArray | None, scale: CommonScale | None
+) -> tuple[HostArray, tuple[HyperparameterRatio, ...]]:
+    """`parameter_covariance`, and the ratios of hyperparameters that have a common scale, with their intervals.
+
+    The logarithm of a ratio does not move along the common scale: its variance is that of all other directions.
+    """
+    covariance = coordinate_covariance(problem, x, errors, product, scale)
+    fitted = _covariance_of_hyperparameters(problem, x, *covariance)
+    if scale is None:
+        return fitted, ()
+    names, slope = [problem.free.names[i] for i in problem.active], log_hyperparameter_slopes(problem, x)
+    params, ratios = params_at(problem, x[None], problem.system.params), []
+    below, *others = sorted(np.flatnonzero(scale.powers), key=lambda i: scale.powers[i])  # type: ignore[arg-type]
+    for i in others:
+        power = float(scale.powers[i] / scale.powers[below])
+        along = slope[i] - power * slope[below]
+        value = float(getattr(params, names[i])[0] / getattr(params, names[below])[0] ** power)
+        factor = math.exp(min(INTERVAL_ERRORS * math.sqrt(along @ covariance[0] @ along), MAX_LOG_FACTOR))
+        ratios.append(HyperparameterRatio((names[i], names[below]), power, value, value / factor, value * factor))
+    return fitted, tuple(ratios)
+
+
+def coordinate_covariance(
+    problem: FitProblem, x: HostArray, errors: str, product: HostArray | None, common_scale: CommonScale | None
+) -> tuple[HostArray, HostArray]:
+    """[m, m] of active parameters as the search moves them, and which of them are open, see `parameter_covariance`."""
     active_block, params = np.ix_(problem.active, problem.active), problem.task.system.params
     if product is None:
         product = mean_loss_derivatives(problem, "forward", x[None], params)[2][0]
@@ -298,24 +395,23 @@ def parameter_covariance(problem: FitProblem, x: HostArray, errors: str, product
         curvature = mean_hessian(problem, x, params, product)
     curvature = curvature[active_block]
     if not np.isfinite(curvature).all():
-        return np.full(curvature.shape, np.inf)
+        return UNKNOWN_VARIANCE * np.eye(len(curvature)), np.ones(len(curvature), bool)
     total, real = problem.weight[0].sum(), np.array(problem.free.spaces)[problem.active] == "real"
     scale = np.where(real, MAX_STANDARD_ERRORS / math.sqrt(total), OPEN_ERROR)
+    information = total * scale * curvature * scale[:, None]
+    if common_scale is not None:  # differences of slopes know the flat direction less exactly than slopes do
+        flat = common_scale.direction / scale
+        across = np.eye(len(flat)) - np.outer(flat, flat) / (flat @ flat)
+        information = across @ information @ across
     covariance, unknown_directions = (
-        scale * part * scale[:, None]
-        for part in _inverse_information_and_unknown_directions(total * scale * curvature * scale[:, None])
+        scale * part * scale[:, None] for part in _inverse_information_and_unknown_directions(information)
     )
     is_open = np.sqrt(np.diag(unknown_directions)) > OPEN_ERROR_RATIO * np.sqrt(np.diag(covariance))
     if errors == "sandwich":
         covariance = covariance @ (total * product[active_block]) @ covariance
     covariance += unknown_directions
     is_open |= ~real & (np.sqrt(np.diag(covariance)) > OPEN_ERROR)
-    unit, point = as_device_arrays((problem.unit, x))
-    params_jacobian = _hyperparameter_slopes(problem.free, point, unit, params)
-    slope = np.array([getattr(params_jacobian, name) for name in problem.free.names], np.float64)[active_block]
-    covariance = slope @ covariance @ slope.T
-    covariance[(slope != 0.0) @ is_open] = np.inf
-    return 0.5 * (covariance + covariance.T)
+    return covariance, is_open if common_scale is None else is_open | (common_scale.powers != 0)
 
 
 def _inverse_information_and_unknown_directions(information: HostArray) -> tuple[HostArray, HostArray]:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.array_types import Array, HostArray
 from jaxrate.rules import Params, State
 from jaxrate.system import RatingSystem
-from jaxrate.text_format import format_html_table, format_table
+from jaxrate.text_format import format_html_table, format_table, join_names
 
 MAX_PRINTED_VALUES = 12  # values of a profile that are printed
 
@@ -37,6 +37,21 @@ class HeldOutLosses(NamedTuple):
     scored: int  # matches (pairs, participants)
 
 
+class HyperparameterRatio(NamedTuple):
+    """A ratio of hyperparameters, where a common scale of these is left open."""
+
+    names: tuple[str, str]  # above, and below
+    power: float  # to which the one below is raised
+    value: float
+    low: float  # the ends of its 95% interval
+    high: float
+
+    @property
+    def label(self) -> str:
+        above, below = self.names
+        return f"{above} / {below}" + ("" if self.power == 1 else f"^{self.power:g}")
+
+
 class Fit(NamedTuple):
     """The fitted hyperparameters. `fit` and the functions of `jr.fitting` take it in place of a system."""
 
@@ -57,6 +72,7 @@ class Fit(NamedTuple):
     options: FitOptions = FitOptions()
     held_out: HeldOutLosses | None = None  # None: no event was left out of the fit
     moved_bounds: tuple[str, ...] = ()  # hyperparameters that were not fitted, but moved with those that they bound
+    ratios: tuple[HyperparameterRatio, ...] = ()  # of those that are open as only their ratios matter
 
     def __repr__(self) -> str:
         return f"{self._format_summary()}\n{format_table(TABLE_HEADER, self._table_rows(), left_aligned=LEFT_ALIGNED)}"
@@ -78,11 +94,27 @@ class Fit(NamedTuple):
             lines.append(f"of the validation part {_format_loss_change(self.validation_history, best_validation)}")
         if self.idle:
             lines.append(f"of no effect here: {', '.join(self.idle)}")
-        if self.open:
-            lines.append(f"left open by these events: {', '.join(self.open)} (likelihood_interval says how far)")
+        if self.ratios:
+            lines.append(self.describe_ratios())
+        if open_names := [name for name in self.open if name not in self.scaled_together]:
+            lines.append(f"left open by these events: {', '.join(open_names)} (likelihood_interval says how far)")
         if self.held_out is not None:
             lines.append(f"of the rest, which was not fitted: {format_held_out_losses(self.held_out)}")
         return "\n".join(lines)
+
+    @property
+    def scaled_together(self) -> tuple[str, ...]:
+        """The hyperparameters of which these events determine ratios alone."""
+        return tuple(dict.fromkeys(name for ratio in self.ratios for name in reversed(ratio.names)))
+
+    def describe_ratios(self) -> str:
+        """The sentence on hyperparameters of which only ratios matter."""
+        names, first = self.scaled_together, self.ratios[0].names[1]
+        ratios = [f"{x.label} {x.value:.4g} ({x.low:.4g} to {x.high:.4g} with 95% confidence)" for x in self.ratios]
+        return (
+            f"only ratios of {join_names(names)} are determined, as they may grow together without changing a "
+            f"prediction; give {first} and leave it out: {', '.join(ratios)}"
+        )
 
     def _table_rows(self) -> list[tuple[str, ...]]:
         """A row for each hyperparameter that was fitted, or moved with a fitted one."""

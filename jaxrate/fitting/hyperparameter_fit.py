@@ -21,9 +21,10 @@ from jaxrate.fitting.evidence_objective import check_evidence_options, prepare_e
 from jaxrate.fitting.fit_problem import (
     NO_PRIOR,
     FitProblem,
+    find_common_scale,
     is_hessian_affordable,
     mean_loss_derivatives,
-    parameter_covariance,
+    parameter_covariance_and_ratios,
     params_at,
     prepare_fit,
     prior_penalty,
@@ -117,8 +118,10 @@ def fit(
 
     Returns:
       `Fit`. Parameters about which the events say nothing are named in `open`, and have an error of inf; the others
-      have their errors all the same. A bound that equals the initial value at the start moves with it, as
-      `deviation_max` with `initial_deviation`. Any other bound moves when the value passes it (`Fit.moved_bounds`). If
+      have their errors all the same. Of those that may all grow together without changing a prediction, as Elo-MMR's
+      beta, gamma and initial deviation, `ratios` has what is determined. A bound that equals the initial value at the
+      start moves with it, as `deviation_max` with `initial_deviation`. Any other bound moves when the value passes it
+      (`Fit.moved_bounds`). If
       losses are not finite, or the last is above the first, the result is the best point seen, and `reason` is
       "diverged". Glicko-2's tau has a prior, the only one here, which counts as some results would.
 
@@ -154,8 +157,9 @@ def fit(
     x, history = searches.x[best_start], np.array(searches.history[best_start])
     params = jax.tree.map(lambda y: float(y[0]), params_at(problem, x[None], system.params))
     product = searches.product[best_start] if problem.mode == "forward" else None
-    covariance = parameter_covariance(searches.problem[best_start], x, error_method, product)
     names = [problem.free.names[i] for i in problem.active]
+    scale = None if product is None else find_common_scale(searches.problem[best_start], x, product)
+    covariance, ratios = parameter_covariance_and_ratios(searches.problem[best_start], x, error_method, product, scale)
     open_names = tuple(name for name, error in zip(names, np.diag(covariance), strict=True) if not np.isfinite(error))
     converged, reason = searches.converged[best_start], searches.reason[best_start]
     if converged and reason != "validation" and open_names:
@@ -178,6 +182,7 @@ def fit(
         options._replace(errors=error_method),
         None if options.data_share == 1 else _held_out_losses(problem, searches, best_start, rest_weight),
         tuple(x for x in params._fields if x not in names and getattr(params, x) != getattr(system.params, x)),
+        ratios,
     )
 
 

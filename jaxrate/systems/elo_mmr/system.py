@@ -14,8 +14,8 @@ and t = kappa^rho (Algorithm 2, the pseudodiffusion):
     m <- (A m + B mu) / (A + B),  w_0 <- kappa (A + B),  w_k <- t kappa w_k,  sigma^2 <- sigma^2 + gamma^2
 
 In it a player performs about mu with deviation sqrt(sigma^2 + beta^2), which gives their performance p (Theorem 3.3;
-`performance_inference.py`). It becomes a new factor of weight 1 / beta^2 (Algorithm 3, equations 5, 7, 8). With
-C = pi / sqrt 3
+`performance_inference.py`). It becomes a new factor of weight 1 / beta^2 (Algorithm 3): mu
+is the zero of equation (6), and sigma follows from (8). With C = pi / sqrt 3
 
     mu solves w_0 (mu - m) + sum_k w_k beta_k C tanh(C (mu - p_k) / (2 beta_k)) = 0
     1/sigma^2 <- 1/sigma^2 + 1/beta^2
