@@ -167,7 +167,8 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
         rated = jr.load("season")  # as jr.save("season", rated) left it
 
     Args:
-      folder: a folder that `save` or `rate_files` wrote. The predictions of `rate_files` stay in their files.
+      folder: a folder that `save` or `rate_files` wrote. More than 20 million predictions of `rate_files`, and brief
+        ones, stay in their files.
       make: the factory of your own system. It is called with the settings and hyperparameters that were saved. None:
         the factory in `SYSTEMS`.
 
@@ -257,9 +258,11 @@ def _restore_rated_files_run(stored_run: StoredFileRun, make: Callable[..., Rati
         state = restore_state(system, metadata["players"], stored_run.state)
     clock, period, last = (metadata[name] for name in ("clock", "period", "last"))
     games, rows, contests = stored_run.games, stored_run.rows, stored_run.contests
-    return rated_history_from_rated_files(
+    rated = rated_history_from_rated_files(
         RatedFiles(system, state, stored_run.players, games, rows, last, clock, period, {}, {}, Path(), contests)
     )
+    rated = rated._replace(options=metadata.get("options", {}))
+    return rated if stored_run.predictions is None else rated._replace(predictions=stored_run.predictions)
 
 
 def _call_factory(

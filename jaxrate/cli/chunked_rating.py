@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.accuracy_output import metric_lines
+from jaxrate.cli.default_evidence import recognise_evidence_columns_of_file
 from jaxrate.cli.escaped_terminal_output import print_escaped, print_message
 from jaxrate.cli.output_path_checks import check_output_folder
 from jaxrate.cli.progress import ProgressReport, warnings_as_notes
@@ -81,27 +83,34 @@ def _rate_files(
     out: Path,
     options: dict[str, Any],
 ) -> jr.league.RatedFiles:
+    from jaxrate.data.column_recognition import ColumnsRecognisedWarning
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
     from jaxrate.league.out_of_core.event_chunks import resolve_event_roles, table_season_starts
     from jaxrate.league.out_of_core.run_resumption import read_row_count_at_run_start
-    from jaxrate.league.system_construction_by_name import default_system_name
 
     parquet_table = find_parquet_table(file)
-    arguments = {name: x for name, x in columns.items() if name != "season"}
-    roles = resolve_event_roles(parquet_table, arguments)
     rows = SAMPLE_ROWS
     if options.get("resume"):  # files that were added change nothing of the system
         rows = min(rows, read_row_count_at_run_start(out) or rows)
     source = parquet_source(parquet_table, rows)._replace(noted=False)
+    if request.name is None and not request.changes:
+        evidence = recognise_evidence_columns_of_file(file, columns, source)
+        columns = {role: x for role, x in evidence.items() if role != "category"} | columns
+    arguments = {name: x for name, x in columns.items() if name != "season"}
+    with warnings.catch_warnings(action="ignore"):  # which are those of the sample below
+        roles = resolve_event_roles(parquet_table, arguments)
     with warnings_as_notes(report):
         sample = jr.read(source, sort=roles.time is not None, **arguments)
     if "season" in columns:
         sample = sample._replace(seasons=table_season_starts(parquet_table, columns["season"], roles))
-    request = request._replace(name=request.name or default_system_name(sample))
+    request = request._replace(columns=columns)
     task, n = choose_system(report, request, sample, file), parquet_table.row_count
     arguments |= options | {"period": task.period}
     noun = "matches" if roles.layout.contest is None else "participations"
-    with report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress:
+    with (
+        report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress,
+        warnings.catch_warnings(action="ignore", category=ColumnsRecognisedWarning),  # which the sample has told
+    ):
         return jr.league.rate_files(task.system, parquet_table, out, **arguments, progress=progress)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.text_format import join_names, to_one_line
+
+if TYPE_CHECKING:
+    from jaxrate.data.table_sources import TableSource
 
 SKILLS = "skills"  # the system that learns from margins and surfaces
 
@@ -134,8 +137,13 @@ def _is_side_option_given() -> bool:
     return click.get_current_context().params.get("side") is not None
 
 
-def recognise_evidence_columns_of_file(file: str, columns: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of `read` for columns that improve predictions, by the names of columns."""
+def recognise_evidence_columns_of_file(
+    file: str, columns: dict[str, Any], table: TableSource | None = None
+) -> dict[str, Any]:
+    """The arguments of `read` for columns that improve predictions, by the names of columns.
+
+    `table` is that of the file if it is open already.
+    """
     from jaxrate.data.column_recognition import recognise_columns
     from jaxrate.data.column_role_definitions import select_role_arguments
     from jaxrate.data.evidence_column_recognition import FORMAT_EVIDENCE, recognise_evidence_columns
@@ -144,10 +152,10 @@ def recognise_evidence_columns_of_file(file: str, columns: dict[str, Any]) -> di
     if "format" in columns:
         evidence = FORMAT_EVIDENCE.get(columns["format"], {})
         return {role: x for role, x in evidence.items() if role not in columns}
-    if is_parquet_folder_or_pattern(file) or is_pgn_file(file):
+    if table is None and (is_parquet_folder_or_pattern(file) or is_pgn_file(file)):
         return {}
     try:
-        table = open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
+        table = table or open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
         evidence = recognise_evidence_columns(table.names, columns)
         if "margin" in evidence and "score" not in columns:  # a column of results tells who won, and not the points
             roles, na_values = select_role_arguments(columns), columns.get("na_values", ())

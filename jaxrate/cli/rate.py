@@ -344,9 +344,9 @@ def _columns_to_records(columns: Any) -> list[dict[str, Any]]:
 
 def _summary_line(rated: jr.Rated) -> str:
     """The system and the counts of a rated history, as text."""
-    from jaxrate.league.rated_history import describe_event_counts
+    from jaxrate.league.rated_history import count_rated_matches_or_participations, describe_event_counts
 
-    count = describe_event_counts(len(rated.predictions), rated.contests)
+    count = describe_event_counts(count_rated_matches_or_participations(rated), rated.contests)
     periods = "" if rated.period is None else f" in periods of {rated.period:g}"
     noun = "team" if rated.options.get("teams") else "player"
     return f"{rated.system.name}: {count} of {format_count(len(rated.players), noun)}{periods}"

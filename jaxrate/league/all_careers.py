@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, team_ranks
-from jaxrate.league.rated_history import Rated, lookup_ids
+from jaxrate.league.rated_history import Rated, loaded_predictions, lookup_ids
 from jaxrate.league.rating_drift import lead_over_level
 from jaxrate.league.trajectories import build_trajectories
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -54,7 +54,7 @@ def build_careers(rated: Rated) -> Careers:
     deviation = None if trajectories.deviation is None else trajectories.deviation[is_event]
     first = opponent = None
     if rated.contests is None:
-        a, b = (lookup_ids(rated.predictions[name], rated.players)[row] for name in "ab")
+        a, b = (lookup_ids(loaded_predictions(rated)[name], rated.players)[row] for name in "ab")
         first = a == np.repeat(np.arange(len(rated.players)), np.diff(start))
         opponent = np.where(first, b, a)
     before = trajectories.later_mean[np.flatnonzero(is_event) - 1]

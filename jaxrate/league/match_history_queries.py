@@ -11,7 +11,7 @@ from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.leaderboards import leaderboard
 from jaxrate.league.player_careers_and_ratings import career
-from jaxrate.league.rated_history import Rated, find_player_id
+from jaxrate.league.rated_history import Rated, find_player_id, loaded_predictions
 
 PRINTED_MATCHES = 20  # matches of a head to head, the latest, that are printed
 RESULT_LETTERS = {1.0: "W", 0.5: "D", 0.0: "L"}
@@ -72,7 +72,7 @@ def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
     player_name, opponent_name = (rated.players[find_player_id(rated.players, x)] for x in (player, opponent))
     if player_name == opponent_name:
         raise ValueError("head to head takes two different players")
-    compute, table = import_pyarrow().compute, rated.predictions
+    compute, table = import_pyarrow().compute, loaded_predictions(rated)
     player_first, opponent_first = (
         compute.and_(compute.equal(table["a"], a), compute.equal(table["b"], b))
         for a, b in ((player_name, opponent_name), (opponent_name, player_name))
@@ -127,7 +127,7 @@ def _check_top_and_tabulate_decisive_matches(rated: Rated, winner: Any, top: int
     _check_history_is_of_matches(rated)
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
-    table = rated.predictions
+    table = loaded_predictions(rated)
     score, chance = (table[name].to_numpy() for name in ("score", "prediction"))
     is_first_winner, is_decisive = score == 1, (score == 1) | (score == 0)
     if winner is not None:

@@ -11,7 +11,7 @@ from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import Matches, count_teams, has_teammates, period_end, team_ranks
 from jaxrate.league.prediction_columns import orient_prediction_columns_to_player
 from jaxrate.league.query_time import parse_query_time, parse_time_after_last_events
-from jaxrate.league.rated_history import Rated, days_to_dates, find_player_id, times_to_event_clock
+from jaxrate.league.rated_history import Rated, days_to_dates, find_player_id, loaded_predictions, times_to_event_clock
 from jaxrate.league.ratings_at_times import advance_state_to_time, has_modifiers, modifiers, ratings
 from jaxrate.league.trajectories import build_trajectories
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
@@ -52,7 +52,7 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
     if isinstance(rated, Smoothed):
         return _smoothed_career(rated, player)
     player_id = find_player_id(rated.players, player)
-    table, arrow, name = rated.predictions, import_pyarrow(), rated.players[player_id]
+    table, arrow, name = loaded_predictions(rated), import_pyarrow(), rated.players[player_id]
     final = np.asarray(ratings(rated).mean)[player_id]
     if rated.contests is not None:
         table = table.filter(arrow.compute.equal(table["player"], name))

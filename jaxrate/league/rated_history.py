@@ -72,6 +72,16 @@ def count_predictions(rated: Rated) -> int:
     return len(table["row"]) if isinstance(table, dict) else len(table)
 
 
+def loaded_predictions(rated: Rated) -> Any:
+    """The table of predictions; ValueError if it is in other files, as that of some runs by chunks."""
+    if not count_predictions(rated) and rated.games.any():
+        raise ValueError(
+            "the predictions of this run by chunks are in its files alone, as they are brief or too many: those in "
+            "the folder `predictions`"
+        )
+    return rated.predictions
+
+
 def count_rated_matches_or_participations(rated: Rated) -> int:
     """The number of rated matches or participations, also where their predictions are in other files."""
     return count_predictions(rated) or int(rated.games.sum()) // (2 if rated.contests is None else 1)

@@ -11,7 +11,7 @@ from jaxrate.league.all_careers import Careers, build_careers, smoothed_event_ra
 from jaxrate.league.leaderboard_table import Leaderboard, describe_groups
 from jaxrate.league.leaderboards import leaderboard, make_history_leaderboards
 from jaxrate.league.prediction_columns import contest_numbers
-from jaxrate.league.rated_history import Rated
+from jaxrate.league.rated_history import Rated, loaded_predictions
 from jaxrate.league.ratings_before_and_after_events import do_leads_fade
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
@@ -94,7 +94,7 @@ def build_site_data(
     permalinks: Mapping[str, str] | None = None,
 ) -> SiteData:
     """Make the data of all pages from the arguments of `write_site` and the addresses that earlier builds gave."""
-    n = len(rated.predictions)
+    n = len(loaded_predictions(rated))
     if points is not None and rated.contests is not None:
         raise ValueError("points are for matches of two players; these are contests")
     displayed_names = unique_display_names(rated.players, names)

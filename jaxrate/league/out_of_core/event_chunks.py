@@ -11,8 +11,10 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import to_column, to_days
+from jaxrate.data.column_recognition import recognise_columns
 from jaxrate.data.column_role_definitions import select_role_arguments
-from jaxrate.data.date_parsing import EIGHT_DIGITS, parse_dates
+from jaxrate.data.dataset_from_table import warn_recognised_columns
+from jaxrate.data.date_parsing import EIGHT_DIGITS, UNIX_RANGES, parse_dates
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.ids_of_integer_names import make_integer_id_assigner
 from jaxrate.data.line_up_tables import find_line_up_columns
@@ -22,6 +24,7 @@ from jaxrate.data.parquet_table import (
     check_no_missing,
     first_decreasing_row,
     integer_range_from_footers,
+    parquet_source,
     read_batches,
     read_chunks,
 )
@@ -41,6 +44,7 @@ from jaxrate.league.out_of_core.duckdb_sort_and_ids import ROW_COLUMN, sort_by_t
 from jaxrate.text_format import format_unquoted_name
 
 NAMES_REASON = "names are no whole numbers that lie close together"
+RECOGNITION_ROWS = 100_000  # whose contents tell what columns are
 MAX_SPARSITY, SMALL_ID_RANGE = 4, 1 << 20  # ids stand in a table, so many times as long as the history at most
 
 
@@ -67,13 +71,22 @@ class OpenedTable(NamedTuple):
         return kind is not None and not import_pyarrow().types.is_timestamp(kind)
 
 
-def resolve_event_roles(parquet_table: ParquetTable, arguments: Mapping[str, Any]) -> ColumnRoles:
-    """Which columns are used; ValueError for a row per match of teams."""
+def resolve_event_roles(parquet_table: ParquetTable, arguments: Mapping[str, Any], stacklevel: int = 3) -> ColumnRoles:
+    """Which columns are used, recognised as `read` does; a warning says which, and a ValueError refuses line-ups."""
     with add_location_to_data_errors(f"{parquet_table.title}: ", parquet_table.where):
         if find_line_up_columns(parquet_table.schema.names, select_role_arguments(arguments)) is not None:
             long_table = "write a row for each player, with columns contest, player, team and rank"
             raise ValueError(f"line-ups in several columns are not rated by chunks; {long_table}")
-        return resolve_roles(parquet_table.schema.names, arguments, False)
+        table = parquet_source(parquet_table, RECOGNITION_ROWS)
+        recognition = recognise_columns(table, select_role_arguments(arguments), False, None, ())
+        roles = resolve_roles(table.names, recognition.arguments, False, recognition.points)
+        roles = roles._replace(time=None) if recognition.timeless else roles
+        if recognition.unix and roles.time is not None:
+            column = to_column(roles.time, table.load([roles.time], [], [roles.time])[roles.time])
+            if parse_dates(roles.time, column, None, unix=True).written in UNIX_RANGES:
+                raise ValueError(f"column {roles.time!r} looks like seconds since 1970; write it as timestamps")
+    warn_recognised_columns(recognition.notes, roles.time, None, stacklevel=stacklevel)
+    return roles
 
 
 def table_season_starts(parquet_table: ParquetTable, season: str, roles: ColumnRoles) -> dict[str, float]:

@@ -147,7 +147,9 @@ def rate_files(
     if random_draw_rule(system.rules) is not None and key is None:
         key = jax.random.key(0)
     folder, parquet_table = Path(out), find_parquet_table(source)
-    roles = resolve_event_roles(parquet_table, arguments)
+    roles = resolve_event_roles(parquet_table, arguments, stacklevel=4)
+    named = {role: x for role, x in arguments.items() if x not in (None, ())}
+    options = {"columns": named} | ({"sided": True} if roles.side or roles.constant_side else {})
     has_contests = roles.layout.contest is not None
     check_system_rates_kind(system, Rounds if has_contests else Matches if period is None else Periods)
     if period is not None and has_contests:
@@ -165,13 +167,14 @@ def rate_files(
         resumed_run = read_run_to_resume(system, folder, parquet_table, roles, settings, resume)
         report_progress = progress or (lambda rows: None)
         return _rate_and_write(
-            system, folder, parquet_table, roles, settings, resumed_run, key, memory, report_progress
+            system, folder, parquet_table, roles, settings, resumed_run, key, memory, report_progress, options
         )
 
 
 def _rate_and_write(
     system: RatingSystem, folder: Path, parquet_table: ParquetTable, roles: ColumnRoles, settings: dict[str, Any],
     resumed_run: ResumedRun | None, key: Array | None, memory: str, report_progress: Callable[[int], Any],
+    options: dict[str, Any],
 ) -> RatedFiles:  # fmt: skip
     """The result of `rate_files`, once all is rated and written."""
     start, seconds = time.perf_counter(), dict.fromkeys(WORK_KINDS, 0.0)
@@ -189,7 +192,7 @@ def _rate_and_write(
     metadata |= {
         "at_first": initial_rows,
         "whole": row_count,
-        "run": _run_metadata_without_players(system, period, opened.clock, has_contests),
+        "run": _run_metadata_without_players(system, period, opened.clock, has_contests, options),
     }
     next_time, noun = time.monotonic() + CHECKPOINT_SECONDS, "participations" if has_contests else "matches"
 
@@ -237,12 +240,12 @@ def _empty_predictions(has_contests: bool) -> Any:
 
 
 def _run_metadata_without_players(
-    system: RatingSystem, period: float | None, clock: str | None, has_contests: bool
+    system: RatingSystem, period: float | None, clock: str | None, has_contests: bool, options: dict[str, Any]
 ) -> dict[str, Any] | None:
     """The contents of run.json, but for players and the last time; None if the system cannot be saved."""
     nobody = np.zeros(0, np.int64)
     with suppress(ValueError):
         return make_run_metadata(
-            Rated(system, None, nobody, nobody, period, None, clock, _empty_predictions(has_contests), {})
+            Rated(system, None, nobody, nobody, period, None, clock, _empty_predictions(has_contests), options)
         )
     return None

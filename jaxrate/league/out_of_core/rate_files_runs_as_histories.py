@@ -1,5 +1,6 @@
 """Runs of `rate_files` as rated histories and as saved runs: their predictions stay in the files."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -7,11 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.data.parquet_table import find_parquet_table, parquet_source
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import build_rounds, matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.league.dataset_rating import contest_prediction_table_columns, match_prediction_table_columns
 from jaxrate.league.out_of_core.checkpoints import read_checkpoint
+from jaxrate.league.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.run_resumption import GAMES_KEY, NAMES_KEY, RANKED_KEY
 from jaxrate.league.rated_history import Rated
@@ -41,6 +44,9 @@ def rated_history_from_rated_files(rated_files: RatedFiles) -> Rated:
     return Rated(system, rated_files.state, rated_files.players, rated_files.games, *times, predictions, {})
 
 
+MAX_LOADED_ROWS = 20_000_000  # predictions that are loaded, some two gigabytes
+
+
 class StoredFileRun(NamedTuple):
     """A run of `rate_files` as its folder describes it."""
 
@@ -50,6 +56,18 @@ class StoredFileRun(NamedTuple):
     games: HostArray
     rows: int  # matches or participations
     contests: int | None  # None: these are matches
+    predictions: Any  # an Arrow table; None: they stay in their files, as they are brief or too many
+
+
+def _read_predictions(folder: Path, rows: int, metadata: dict[str, Any]) -> Any:
+    """The predictions of a run in the order of time, if they are all there and not too many."""
+    if metadata["how"]["brief"] or not 0 < rows <= MAX_LOADED_ROWS:
+        return None
+    table = parquet_source(find_parquet_table(folder / PREDICTIONS_FOLDER))
+    with suppress(MemoryError):
+        loaded = table.load(table.names, [], [])
+        return loaded if len(loaded) == rows else None
+    return None
 
 
 def read_rate_files_run(folder: Path) -> StoredFileRun | None:
@@ -79,4 +97,6 @@ def read_rate_files_run(folder: Path) -> StoredFileRun | None:
         if not np.array_equal(games, table_games):
             raise ValueError("it is of another run")
     description = metadata["run"] | {"players": metadata["known"], "last": metadata["last"]}
-    return StoredFileRun(description, arrays, players, games, rows, metadata.get("contests"))
+    return StoredFileRun(
+        description, arrays, players, games, rows, metadata.get("contests"), _read_predictions(folder, rows, metadata)
+    )

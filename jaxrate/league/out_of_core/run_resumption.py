@@ -32,7 +32,7 @@ def settings_that_must_match(
 ) -> dict[str, Any]:
     """The settings that a run must have in common with one that it goes on with."""
     side = roles.side, roles.constant_side, roles.neutral
-    match_columns = *roles.layout.players, roles.layout.result, roles.time, roles.weight, *side
+    match_columns = *roles.layout.players, roles.layout.result, *roles.layout.points, roles.time, roles.weight, *side
     further_columns = *roles.margin, *roles.prematch_columns, *roles.expected_goals
     contest = roles.layout.contest, roles.team, roles.ceiling, roles.noise
     match_columns += () if roles.layout.contest is None else contest
