@@ -327,3 +327,61 @@ def test_dates_of_eight_digits(table, tmp_path):
     np.testing.assert_array_equal(found.state.rating, dated.state.rating)
     times = [pq.read_table(tmp_path / name / "predictions")["time"] for name in "yw"]
     assert times[0].equals(times[1])
+
+
+def named_table():
+    """Columns as people call them, of which one is that of the points of both sides."""
+    table = as_text(made_table()).sort_by("t")
+    goals = [np.rint(2 * x).astype(int) for x in (table["score"].to_numpy(), 1 - table["score"].to_numpy())]
+    names = {"Date": table["t"], "HomeTeam": table["a"], "AwayTeam": table["b"], "FTHG": goals[0], "FTAG": goals[1]}
+    return pa.table(names).slice(0, 900)
+
+
+def test_by_chunks_columns_are_recognised_as_in_memory(jaxrate, tmp_path):
+    """And the run is looked at, predicted and published as another."""
+    pytest.importorskip("duckdb")
+    pq.write_table(named_table(), tmp_path / "games.parquet")
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    options = "--param", "side_advantage=50"
+    code, _, errors = jaxrate("rate", tmp_path / "games.parquet", *options, "--chunk", 250, "--out", out)
+    assert code == 0 and "took HomeTeam and AwayTeam for a and b, the first of whom has the side" in errors
+    assert errors.count("took") == 1
+    assert jaxrate("rate", tmp_path / "games.parquet", *options, "--out", whole)[0] == 0
+    one, two = jr.load(out), jr.load(whole)
+    assert one.system == two.system and one.predictions.drop(["row"]).equals(two.predictions.drop(["row"]))
+    player = two.players[0]
+    careers = [jaxrate("rate", "--state", run, "--player", player)[1].split("\n\n", 1)[1] for run in (out, whole)]
+    assert careers[0] == careers[1] and "home" in careers[0]
+    (tmp_path / "coming.csv").write_text(f"a,b\n{two.players[0]},{two.players[1]}\n")
+    rows = [jaxrate("predict", run, tmp_path / "coming.csv", "--json")[1] for run in (out, whole)]
+    assert json.loads(rows[0]) == json.loads(rows[1])
+    code, text, errors = jaxrate("site", out, "--out", tmp_path / "site")
+    assert code == 0 and f"{len(two.players)} players" in text, errors
+
+
+def test_brief_runs_say_that_their_predictions_are_in_files(table, tmp_path, jaxrate):
+    out = tmp_path / "out"
+    assert jaxrate("rate", written(table, tmp_path / "games"), "--system", "elo", "--brief", "--out", out)[0] == 0
+    for arguments in (("rate", "--state", out, "--player", "2"), ("site", out, "--out", tmp_path / "site")):
+        code, _, errors = jaxrate(*arguments)
+        assert code == 2 and "predictions of this run by chunks are in its files alone" in errors
+    assert f"elo: {N:,} matches of" in jaxrate("rate", "--state", out)[1]
+
+
+@pytest.mark.filterwarnings("ignore:took")
+def test_a_folder_of_csv_is_one_table(tmp_path):
+    table, folder = named_table(), tmp_path / "games"
+    folder.mkdir()
+    for i in range(2):
+        jr.data.write(table.slice(450 * i, 450), folder / f"{i}.csv")
+    (folder / "notes.txt").write_text("no table")
+    found, wanted = jr.read(folder), jr.read(table)
+    np.testing.assert_array_equal(found.players[found.matches.player], wanted.players[wanted.matches.player])
+    np.testing.assert_array_equal(found.matches.time, wanted.matches.time)
+    lines = (folder / "1.csv").read_text().splitlines()
+    (folder / "1.csv").write_text("\n".join([*lines[:3], lines[3].rpartition(",")[0] + ",x", *lines[4:]]))
+    with pytest.raises(ValueError, match=r"^1\.csv: row 2 \(counting from 0, line 4\)"):
+        jr.read(folder, margin=["FTHG", "FTAG"])
+    (folder / "1.csv").write_text("a,b\nx,y\n")
+    with pytest.raises(ValueError, match=r"1\.csv has other columns than 0\.csv"):
+        jr.read(folder)

@@ -240,9 +240,9 @@ def _lower_case_column_names(file: str, options: dict[str, Any]) -> set[str]:
     """The names of the columns of a single table, in lower case; none of what else a file may be."""
     if "format" in options or is_shipped_dataset(file) or is_pgn_file(file) or is_parquet_folder_or_pattern(file):
         return set()
-    from jaxrate.data.table_files import open_table_file
+    from jaxrate.data.source_opening import open_table_source
 
-    return {name.lower() for name in open_table_file(Path(file)).names}
+    return {name.lower() for name in open_table_source(file).names}
 
 
 def is_pgn_file(file: str) -> bool:
@@ -284,12 +284,14 @@ def read_events(
         source = parquet_source(parquet_table, first)
         if first is not None and first < parquet_table.row_count:
             report.note(f"read the first {first:,} of {parquet_table.row_count:,} rows")
+    from jaxrate.data.source_opening import csv_files
+
     is_pgn = is_pgn_file(file) and not arguments.get("upcoming")
     file_format = options.pop("format", "pgn" if is_pgn else None)
     with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
         if file_format is None:
             is_shipped = source is None and is_shipped_dataset(file)
-            if source is None and Path(file).is_dir() and not is_shipped:
+            if source is None and Path(file).is_dir() and not is_shipped and not csv_files(Path(file)):
                 raise ValueError(
                     f"{file} is a folder; say what it holds with --format ({', '.join(jr.data.formats.FORMATS)})"
                 )

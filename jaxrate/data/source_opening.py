@@ -1,5 +1,6 @@
 """Tables of any kind opened: files, folders of Parquet, and tables in memory."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,9 @@ def open_table_source(source: Any) -> TableSource:
         return source
     if isinstance(source, (str, Path)) or hasattr(source, "__fspath__"):
         path = Path(source)
-        return (
-            parquet_source(find_parquet_table(path))
-            if path.is_dir() and any(path.glob("*.parquet"))
-            else open_table_file(path)
-        )
+        if path.is_dir() and any(path.glob("*.parquet")):
+            return parquet_source(find_parquet_table(path))
+        return _open_csv_folder(path) if csv_files(path) else open_table_file(path)
     if hasattr(source, "keys") and hasattr(source, "__getitem__") and not isinstance(source, type):  # a dict, or pandas
         if isinstance(source, Mapping) and any(
             isinstance(x, Mapping) or is_list_of_records(x) for x in source.values()
@@ -50,6 +49,46 @@ def open_table_source(source: Any) -> TableSource:
         source = make_table()
     table = _to_arrow_table(source)
     return table_in_memory(table, table.column_names)
+
+
+def csv_files(folder: Path) -> list[Path]:
+    """The files of CSV in a folder, in the order of their names; none if it is no folder, or of Parquet."""
+    files = sorted(folder.glob("[!._]*")) if folder.is_dir() and not any(folder.glob("*.parquet")) else []
+    return [file for file in files if re.search(r"\.[ct]sv(\.gz|\.bz2|\.zst)?$", file.name.lower())]
+
+
+def _open_csv_folder(folder: Path) -> TableSource:
+    """The files of CSV in a folder as one table; ValueError if their columns differ."""
+    files = csv_files(folder)
+    sources = [open_table_file(file) for file in files]
+    for file, source in zip(files, sources, strict=True):
+        if source.names != sources[0].names:
+            raise ValueError(f"{folder}: {file.name} has other columns than {files[0].name}; write all files alike")
+    row_counts: list[int] = []
+
+    def load(names: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+        tables = [source.load(names, text, numbers) for source in sources]
+        row_counts[:] = [len(table) for table in tables]
+        return _concatenate_tables(tables)
+
+    def where(row: int) -> str:
+        file = 0
+        while file < len(row_counts) - 1 and row >= row_counts[file]:
+            row, file = row - row_counts[file], file + 1
+        return sources[file].where(row)
+
+    return sources[0]._replace(title=f"{folder}: ", load=load, where=where)
+
+
+def _concatenate_tables(tables: Sequence[Any]) -> Any:
+    """Arrow tables of the same columns, end to end; a column that is text in one of them is text."""
+    arrow = import_pyarrow()
+    text_types = arrow.types.is_string, arrow.types.is_large_string
+    for i, name in enumerate(tables[0].column_names):
+        types = {table[name].type for table in tables}
+        if len(types) > 1 and any(is_text(x) for x in types for is_text in text_types):
+            tables = [table.set_column(i, name, table[name].cast(arrow.large_string())) for table in tables]
+    return arrow.concat_tables(tables, promote_options="permissive")
 
 
 def _to_arrow_table(source: Any) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, number_connected_groups, period_end, repeat_seat_mask
-from jaxrate.league.rated_history import Rated, loaded_predictions, participation_ids, times_to_event_clock
+from jaxrate.league.rated_history import Rated, participation_ids, times_to_event_clock
 from jaxrate.smoothing.smoothing_result import Smoothed
 
 PEAK_MIN_EVENTS = 10  # events after which a rating may be a peak: first ratings jump
@@ -111,7 +111,7 @@ def build_trajectories(rated: Rated | Smoothed) -> Trajectories:
     """The trajectories of a rated or smoothed history."""
     if isinstance(rated, Smoothed):
         return _build_smoothed_trajectories(rated)
-    table = loaded_predictions(rated)
+    table = rated.predictions
     sides = ("_a", "_b") if rated.contests is None else ("",)
     player, event = participation_ids(rated)
     time = np.full(len(table), np.nan) if rated.clock is None else times_to_event_clock(table["time"].to_numpy())
