@@ -313,20 +313,18 @@ def test_a_folder_is_read_into_memory_and_the_first_of_it_compared(table, tmp_pa
     assert "read the first 1,200 of 3,000 rows" in said
 
 
-def test_dates_of_eight_digits(table, tmp_path):
-    days = table["t"].cast(pa.int32()).cast(pa.date32())
-    digits = pa.array([10000 * day.year + 100 * day.month + day.day for day in days.to_pylist()])
-    place = table.column_names.index("t")
-    found = jr.league.rate_files(
-        jr.glicko2(), written(table.set_column(place, "t", digits), tmp_path / "x"), tmp_path / "y"
-    )
-    dated = jr.league.rate_files(
-        jr.glicko2(), written(table.set_column(place, "t", days), tmp_path / "z"), tmp_path / "w"
-    )
-    assert found.clock == "dates" and found.last == dated.last
-    np.testing.assert_array_equal(found.state.rating, dated.state.rating)
-    times = [pq.read_table(tmp_path / name / "predictions")["time"] for name in "yw"]
-    assert times[0].equals(times[1])
+def test_dates_in_numbers(table, tmp_path):
+    """Of eight digits, or seconds since 1970, as in memory."""
+    late = pa.array(table["t"].to_numpy().astype(np.int32) + 11_000).cast(pa.date32()).to_pylist()
+    digits = pa.array([10000 * day.year + 100 * day.month + day.day for day in late])
+    seconds = pa.array(np.array(late, "datetime64[s]").astype(int))
+    place, results = table.column_names.index("t"), []
+    for name, times in (("digits", digits), ("seconds", seconds), ("dates", pa.array(late))):
+        games = written(table.set_column(place, "t", times), tmp_path / name)
+        results.append(jr.league.rate_files(jr.glicko2(), games, tmp_path / f"{name} rated"))
+    for found in results[:2]:
+        assert found.clock == "dates" and found.last == results[2].last
+        np.testing.assert_array_equal(found.state.rating, results[2].state.rating)
 
 
 def named_table():

@@ -14,7 +14,7 @@ from jaxrate.data.column_conversion import to_column, to_days
 from jaxrate.data.column_recognition import recognise_columns
 from jaxrate.data.column_role_definitions import select_role_arguments
 from jaxrate.data.dataset_from_table import warn_recognised_columns
-from jaxrate.data.date_parsing import EIGHT_DIGITS, UNIX_RANGES, parse_dates
+from jaxrate.data.date_parsing import parse_dates
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.ids_of_integer_names import make_integer_id_assigner
 from jaxrate.data.line_up_tables import find_line_up_columns
@@ -81,10 +81,8 @@ def resolve_event_roles(parquet_table: ParquetTable, arguments: Mapping[str, Any
         recognition = recognise_columns(table, select_role_arguments(arguments), False, None, ())
         roles = resolve_roles(table.names, recognition.arguments, False, recognition.points)
         roles = roles._replace(time=None) if recognition.timeless else roles
-        if recognition.unix and roles.time is not None:
-            column = to_column(roles.time, table.load([roles.time], [], [roles.time])[roles.time])
-            if parse_dates(roles.time, column, None, unix=True).written in UNIX_RANGES:
-                raise ValueError(f"column {roles.time!r} looks like seconds since 1970; write it as timestamps")
+        if recognition.has_winner_codes:
+            raise ValueError("numbers that stand for the winner are not read by chunks; write a column of scores")
     warn_recognised_columns(recognition.notes, roles.time, None, stacklevel=stacklevel)
     return roles
 
@@ -195,14 +193,20 @@ def _detect_clock_kind(parquet_table: ParquetTable, time: str | None) -> str | N
     if kinds.is_date(kind) or kinds.is_timestamp(kind):
         return "dates"
     if kinds.is_integer(kind) or kinds.is_floating(kind):
-        return "dates" if _has_eight_digit_dates(parquet_table, time) else "numbers"
+        return "dates" if _has_dates_in_numbers(parquet_table, time) else "numbers"
     raise ValueError(f"column {time!r} must hold dates, timestamps or numbers, got {kind}")
 
 
-def _has_eight_digit_dates(parquet_table: ParquetTable, time: str) -> bool:
-    """Whether all numbers of the column are dates, as 20240131; reading ends soon where they are not."""
+def _has_dates_in_numbers(parquet_table: ParquetTable, time: str) -> bool:
+    """Whether all numbers of the column are dates, as 20240131 or seconds since 1970; reading ends soon if not."""
     columns = (import_pyarrow().chunked_array([batch[time]]) for _, batch in read_batches(parquet_table, [time]))
-    return all(parse_dates(time, column, None).written == EIGHT_DIGITS for column in columns if len(column))
+    styles = set[str | None]()
+    for column in columns:
+        if len(column):
+            styles.add(parse_dates(time, column, None).written)
+        if None in styles or len(styles) > 1:
+            return False
+    return bool(styles)
 
 
 def _times_to_days_if_dates(time: str, column: Column, clock: str | None) -> HostArray:
