@@ -1,8 +1,13 @@
 """`jaxrate site`: its pages are those of Python, and what it refuses."""
 
+import re
+import shlex
+from pathlib import Path
+
 import pytest
 
 import jaxrate as jr
+from jaxrate.cli import cli
 from tests.test_site import inside, page_of
 
 for package in ("pyarrow", "jinja2"):
@@ -44,3 +49,27 @@ def test_the_command_refuses(jaxrate, games, tmp_path, monkeypatch, arguments, m
     (tmp_path / "other.csv").write_text("venue,a,b\n" + "".join(rows), encoding="utf-8")
     code, text, errors = jaxrate("site", "run", "--out", "public", *arguments)
     assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+
+
+def test_hints_can_be_pasted(jaxrate, tmp_path, monkeypatch):
+    """Names with blanks and quotes, and the columns that the run was told of."""
+    monkeypatch.chdir(tmp_path)
+    file, run, options = (
+        "our games.csv",
+        "Ada's run",
+        ("--a", "p one", "--b", "p two", "--score", "res", "--time", "day"),
+    )
+    names = [f"player {i}" for i in range(20)]
+    rows = [f"{2020 + i // 100}-01-{1 + i // 8 % 28:02},{names[i % 20]},{names[(7 * i + 3) % 20]},{i % 4 > 0:d}"
+            for i in range(400) if i % 20 != (7 * i + 3) % 20]  # fmt: skip
+    Path(file).write_text("\n".join(["day,p one,p two,res", *rows]) + "\n")
+    assert jaxrate("rate", file, *options, "--system", "elo", "--sort", "--out", run)[0] == 0
+    code, _, errors = jaxrate("site", run, "--out", "site", "--file", file)
+    told = jaxrate("rate", file, *options, "--system", "elo", "--sort", "--out", run)[2] + jaxrate("rate", run)[2]
+    hints = re.findall(r"jaxrate ([a-z]+ [^;\n]+)", errors)
+    assert code == 0 and len(hints) > 1 and "--state 'Ada'\"'\"'s run'" in told
+    for hint in hints:
+        name, *words = shlex.split(hint)
+        context = cli.load_command(name).make_context(name, words)
+        assert context.params["file"] == file and (context.params["a"], context.params["sort"]) == ("p one", True)
+        assert context.params.get("out") in (None, Path(run))

@@ -82,7 +82,7 @@ def test_a_home_side_that_nobody_named_is_noticed():
     prediction, score = np.full(1000, 0.5), np.repeat([1.0, 0.0], [600, 400])
     told = "Those listed first won 60.0%, where 50.0% was predicted: the ratings know no home side."
     found, commands = summary_of({"prediction": prediction, "score": score})
-    assert told in found and commands == ["jaxrate rate FILE --side a --neutral COLUMN"]
+    assert told in found and commands == ["jaxrate rate FILE --side a"]
     assert "listed first" not in summary_of({"prediction": prediction, "score": np.ones(1000)})[0]
     assert "listed first" not in summary_of({"prediction": prediction, "score": score, "side": np.ones(1000)})[0]
     assert "listed first" not in summary_of({"prediction": prediction, "score": np.repeat([1.0, 0.0], 500)})[0]

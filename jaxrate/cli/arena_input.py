@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,7 +83,9 @@ def read_votes(
         )._replace(players=data.players)
     left_out = _describe_unused_ties(table, columns, data.rows)
     if left_out:
-        named = " ".join(f"--tied {name}" for name in (*tie_columns, *_unused_tie_columns(table.names, columns)))
+        named = " ".join(
+            f"--tied {shlex.quote(name)}" for name in (*tie_columns, *_unused_tie_columns(table.names, columns))
+        )
         report.note(f"{left_out}; {named} counts them as ties")
     with add_file_rows_to_errors(table._replace(title=""), ()):
         codes = cluster_codes(table, clusters, data.rows)

@@ -16,6 +16,8 @@ from typing import Any
 
 import click
 
+from jaxrate.text_format import format_number
+
 TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 ARGUMENT = re.compile(rf"(?<![\w-])([a-z][a-z_]*)=(True|{TEXT}|\[(?:{TEXT}(?:, )?)+\])")
 ARGUMENTS = re.compile(rf"{ARGUMENT.pattern}(?:(?:,| and|, and) {ARGUMENT.pattern})*")
@@ -88,3 +90,24 @@ def _option_words(name: str, parameter: click.Parameter, value: Any) -> Iterable
         return [option, *map(shlex.quote, values)]
     pairs = ([option, shlex.quote(x)] if x[:1] != "-" else [f"{option}={shlex.quote(x)}"] for x in values)
     return chain.from_iterable(pairs)
+
+
+def format_reading_options(columns: Mapping[str, Any]) -> str:
+    """The options of `jaxrate rate` that read a file by these arguments of `read`, as a shell takes them."""
+    group: Any = click.get_current_context().find_root().command
+    parameters = {_argument_name(x): x for x in group.load_command("rate").params}
+    words: list[str] = []
+    for name, value in columns.items():
+        if isinstance(value, Mapping):
+            value = [_named_parts(key, parts) for key, parts in value.items()]
+        elif isinstance(value, (int, float)) and value is not True:
+            value = format_number(value)
+        words += _option_words(name, parameters[name], value) if name in parameters and value is not False else []
+    return " ".join(words)
+
+
+def _named_parts(name: str, parts: Any) -> str:
+    """A statistic or a mixture of categories as an option says it: NAME, NAME=A,B or NAME=A:0.3,B:0.7."""
+    if isinstance(parts, Mapping):
+        parts = [f"{part}:{format_number(share)}" for part, share in parts.items()]
+    return name if not parts else f"{name}={','.join(parts)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -157,7 +158,7 @@ def rate(
     if file is None and state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
     if file is not None and is_saved_run(file):
-        raise ValueError(f"{file} is a saved run; name it with --state {file}")
+        raise ValueError(f"{file} is a saved run; name it with --state {shlex.quote(file)}")
     chunked = by_parts["chunk"] is not None or by_parts["brief"] or by_parts["resume"]
     if chunked and file is None:
         raise ValueError("--chunk, --brief and --resume need a FILE")
@@ -283,7 +284,9 @@ def rate(
         with report.stage(f"writing {out}"):
             longer_run = save_run(out, rated, tables, csv, csv_safe)
         if longer_run:
-            report.warn(f"replaced {longer_run} in {out}; to go on with a run, name it with --state {out}")
+            report.warn(
+                f"replaced {longer_run} in {out}; to go on with a run, name it with --state {shlex.quote(str(out))}"
+            )
         report.note(f"saved the run to {out}")
     finite_metrics = {name: x if np.isfinite(x) else None for name, x in metrics.items()}
     if as_json:

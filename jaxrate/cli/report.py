@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from jaxrate.cli.input_options import (
 )
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
+from jaxrate.cli.option_names import format_reading_options
 from jaxrate.cli.output_path_checks import check_html_output_file, title_from_file
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
@@ -151,7 +153,7 @@ def report(
         )
     out.write_text(page, encoding="utf-8")
     for advice in advise_best_system(comparison, rated.system.name, is_fitted=request.fitted is not None):
-        report.note(advice.to_text(file))
+        report.note(advice.to_text(shlex.quote(file), "run", format_reading_options(request.columns)))
     _, plural = choose_player_or_team_noun(rated, noun)
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
 

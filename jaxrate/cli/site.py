@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
+from jaxrate.cli.option_names import format_reading_options
 from jaxrate.cli.output_path_checks import check_output_folder
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
@@ -153,7 +155,13 @@ def site(
             address=address,
         )
     for advice in summarise_accuracy(rated).advice:
-        report.note(advice.to_text(None if file is None else str(file)))
+        report.note(
+            advice.to_text(
+                None if file is None else shlex.quote(str(file)),
+                shlex.quote(str(run)),
+                format_reading_options(rated.options.get("columns", {})),
+            )
+        )
     _, plural = choose_player_or_team_noun(rated, noun)
     print_escaped(
         f"{out}: {len(rated.players):,} {plural}\nOpen {out / 'index.html'} in a browser, or copy the folder to a host."

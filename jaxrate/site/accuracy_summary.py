@@ -30,8 +30,8 @@ NEAR_CHANCES = 0.65, 0.75  # of favourites whose results are told as an example;
 CHANCE_BINS = 20  # of all chances; those of favourites are in the upper half
 MIN_DRAW_SHARE = 0.02  # of matches, from which on the title tells draws
 SIDE_ADVICE = Advice(
-    "if the first of each match is at home, and a column tells who played on neutral ground",
-    ("jaxrate rate FILE --side a --neutral COLUMN",),
+    "if the first of each match is at home (--neutral names a column that tells who played on neutral ground)",
+    ("jaxrate rate FILE --side a",),
 )
 FIT_ADVICE = {
     lean: Advice(
