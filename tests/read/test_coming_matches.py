@@ -48,9 +48,7 @@ def test_what_was_never_played_is_not_to_come(games):
 
 def test_nothing_but_fixtures(games):
     text = "date,home,away,result\n2024-01-01,x,y,\n"
-    with pytest.raises(
-        ValueError, match="^games.csv: no row has a result; matches to come are read with upcoming=True"
-    ):
+    with pytest.raises(ValueError, match="^games.csv: no row has a result; .*upcoming=True"):
         read(games(text))
     with pytest.warns(UserWarning, match="took home and away for a and b"):
         assert read(games(text), upcoming=True).rows.tolist() == [0]

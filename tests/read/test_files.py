@@ -20,7 +20,7 @@ pa = pytest.importorskip("pyarrow")
 
 
 def test_csv_names_are_text(games):
-    with pytest.warns(UserWarning, match="2 names of players differ from others only by blanks.*: '7' and ' 7'; join"):
+    with pytest.warns(UserWarning, match="2 names of players differ from others only by blanks.*: '7' and ' 7'"):
         dataset = read(games("a,b,score\n007,7,1\n7,1e3,0\n1e3,late,1\nNA,null,0\nnan,2020-01-01,1\ntrue, 7,1\n"))
     assert dataset.players.tolist() == ["007", "7", "1e3", "late", "NA", "null", "nan", "2020-01-01", "true", " 7"]
 
@@ -339,7 +339,7 @@ def test_not_gzip(games):
 def test_empty_fields(games):
     with pytest.raises(ValueError, match=r"^games.csv: row 1 \(counting from 0, line 3\): column 'b' has no value"):
         read(games('a,b,score\nx,y,1\nx,"",1\n'))
-    with pytest.raises(ValueError, match=r"^games.csv: no row has a result; matches to come are read with upcoming"):
+    with pytest.raises(ValueError, match=r"^games.csv: no row has a result; .*upcoming"):
         read(games("a,b,score\nx,y,\ny,x,\n"))
 
 

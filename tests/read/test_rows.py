@@ -16,8 +16,8 @@ pa = pytest.importorskip("pyarrow")
 
 # All bad rows
 UNIT_HINT = (
-    "[0, 1]; rescale it, or make it win, draw, loss; goals or points of both sides are the margin of jr.read, and "
-    "--margin on the command line"
+    "[0, 1]; rescale it, or make it win, draw, loss; goals or points of both sides are the margin, as "
+    "margin=['goals_a', 'goals_b']"
 )
 
 
@@ -181,12 +181,12 @@ ZOE = "Zoë", "Zoe\u0308"
 
 def test_alike_names_are_noted(source):
     columns = {"a": ["Ada", "ada ", ZOE[0]], "b": ["Bo", "Bo", ZOE[1]], "score": [1.0, 1.0, 1.0]}
-    said = "^4 names of players differ .*: 'Ada' and 'ada '; 'Zo.+' and 'Zo.+'; join them with the .*--norm"
+    said = "^4 names of players differ .*: 'Ada' and 'ada '; 'Zo.+' and 'Zo.+'; normalise_names=True"
     with pytest.warns(UserWarning, match=said):
         assert len(read(source(columns)).players) == 5
     with pytest.raises(ValueError, match="row 2 .*: Zoë is on both sides"):
         read(source(columns), normalise_names=True)
-    with pytest.warns(UserWarning, match="^2 names of categories differ .*: 'clay' and 'Clay'; join"):
+    with pytest.warns(UserWarning, match="^2 names of categories differ .*: 'clay' and 'Clay'; norm"):
         read(source(table(c=["clay", "Clay", "grass"])), category="c")
     with pytest.warns(UserWarning, match="^2 names of contests differ"):
         read(source({"contest": ["p", "p", "P", "P"], "player": list("xyxy"), "rank": [1, 2, 1, 2]}))

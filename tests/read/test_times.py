@@ -119,7 +119,7 @@ def test_ways_to_write_dates(source):
         assert data.clock == "dates" and data.dates == way
         assert [str(x.message).split(", ")[1][:4] for x in notes] == ([] if way is None else ["the "])
         assert str(np.datetime64(int(data.events.time[0]), "D")) == "2024-03-05"
-    with pytest.raises(ValueError, match="none of which the day is above 12: say which is first, by dates=.day-first"):
+    with pytest.raises(ValueError, match="none of which the day is above 12; say which is first, by dates=.day-first"):
         read(source(table(date=["01/02/2024"] * 3)))
     with pytest.raises(ValueError, match=r"row 2 .*'04/31/2024', written otherwise than '31/03/2024' is"):
         read(source(table(date=["05/03/2024", "31/03/2024", "04/31/2024"])))
