@@ -28,7 +28,7 @@ from tests.blat import (
     on_grid,
     start,
 )
-from tests.conftest import mark_full
+from tests.conftest import MOSTLY_SINGLE, mark_full
 from tests.reference import blat_twin as twin
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -264,3 +264,36 @@ def test_the_laplace_algorithm_agrees_over_100_matches():
             rating = jr.ratings(system, jr.run(system, a_hundred()).state)
             mean.append((np.asarray(rating.mean, float) - 1500.0) / POINTS)
     np.testing.assert_allclose(*mean, rtol=0, atol=5e-6)
+
+
+FAR = {  # without luck: size and half width of the grid, deviation of beliefs
+    "bradley_terry": (1717, 12.0, 0.35),
+    "bradley_terry_400": (801, 12000.0, 200.0),
+    "thurstone_mosteller": (301, 6.0, 0.5),
+    "laplace": (301, 12.0, 0.5),
+    "heaviside": (301, 4.0, 0.8),
+    "trueskill(0.5)": (301, 4.0, 0.8),
+    "fide": (301, 4000.0, 150.0),
+}
+
+
+@MOSTLY_SINGLE
+@pytest.mark.parametrize("name", mark_full(FAR, "bradley_terry", "laplace", "heaviside"))
+def test_an_upset_is_worth_as_much_however_far_it_is(x64, name):
+    """By "auto": chances down to 1e-30 are what decides, as in the limit of section 3.1. (It was 0 from 1e-6 on.)"""
+    size, half_width, deviation = FAR[name]
+    x, system = (
+        np.linspace(-half_width, half_width, size),
+        jr.blat_mmr(name, size=size, half_width=half_width, kernel="none", beta=1.0),
+    )
+    luck = {
+        "laplace": partial(twin.laplace_luck, components=((1.0, 1.0),)),
+        "trueskill(0.5)": partial(twin.trueskill, margin=0.5),
+    }
+    for share, score in ((0.15, 1.0), (0.35, 1.0), (0.5, 1.0), (0.5, 0.5)):
+        belief = [twin.normal(x, sign * share * half_width, deviation) for sign in (-1.0, 1.0)]
+        belief = np.asarray(belief, np.result_type(float) if x64 else np.float32).astype(float)
+        (p, _), (q, _) = twin.match(x, belief[0], x, belief[1], luck.get(name, twin.LUCK.get(name)), score)
+        after, _ = match(system, belief, score)
+        moved, right = (np.asarray(y, float) @ x - belief @ x for y in (after, (p, q)))
+        np.testing.assert_allclose(moved, right, rtol=1e-9 if x64 else 1e-3, atol=deviation * (1e-9 if x64 else 1e-4))

@@ -109,7 +109,7 @@ def make_evidence_predicting_system(system: RatingSystem) -> RatingSystem:
     """The same system, whose "predictions" are the evidence of each result: sum p(x) q(y) L^theta L'^(1 - theta).
 
     A match of weight w has it to the power of w within the sum. With draws "outside" it is that of player 0's update.
-    Evidence below the rounding of "fft" and "low_rank" (1e-6, in float64 2e-15) is given as that.
+    Evidence below the rounding of algorithm="fft" (1e-6, in float64 2e-15) is given as that.
     """
     return _replace_predict_rule(system, _marginal_likelihood_of_result)
 
@@ -131,12 +131,7 @@ def _marginal_likelihood_of_result(model: Model, constants: Constants, rows: Sta
         return jnp.exp(weight * (score * log_win + (1.0 - score) * log_loss))
 
     if model.draws == "inside":
-        evidence_sum = average_over_both_beliefs(model, constants, rows, event, power)
-        return (
-            evidence_sum
-            if constants.form.summing == "naive"
-            else opponent_sum_algorithms.floor_at_rounding(evidence_sum)
-        )
+        return average_over_both_beliefs(model, constants, rows, event, power)
     wins, losses = average_win_loss_over_opponent(model, constants, rows, event)
     return jnp.sum(rows.belief[0] * power(*opponent_sum_algorithms.log_chances((wins[0], losses[0]))))
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches
 from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order
 from jaxrate.rules import Params
@@ -32,12 +32,20 @@ def average_over_both_beliefs(
     model: Model, constants: Constants, rows: State, event: Matches, likelihood: ResultLikelihood
 ) -> Array:
     """sum p(x) q(y) W(x, y) for W = power(log L(x, y), log L(y, x))."""
-    if constants.form.summing == "low_rank":
-        _, weights = _interpolation_nodes_and_weights(model, constants.form)
+    if _is_low_rank(model, constants, event):
+        _, weights, _ = _interpolation_nodes_and_weights(model, constants.form)
         at = jnp.matmul(rows.belief, weights, precision=opponent_sum_algorithms.EXACT)
         w = likelihood(*_log_chance_table_for_match(model, constants, event))
-        return jnp.sum(at[0] * jnp.matmul(w, at[1], precision=opponent_sum_algorithms.EXACT))
+        terms = at[0] * jnp.matmul(w, at[1], precision=opponent_sum_algorithms.EXACT)
+        return jnp.maximum(jnp.sum(terms), opponent_sum_algorithms.rounding_of_sums(terms) * jnp.max(terms))
     return jnp.sum(rows.belief[0] * average_likelihood_over_opponent(model, constants, rows, event, likelihood)[0])
+
+
+def _is_low_rank(model: Model, constants: Constants, event: Matches) -> bool:
+    """Whether sums are over nodes: powers of chances may not be of one size in their panels."""
+    powers = model.draws == "inside" and event.context.weight is not None
+    nodes = constants.form.nodes
+    return nodes is not None and constants.form.summing == "low_rank" and not (powers and nodes.panels > 1)
 
 
 def grid_points(model: Model) -> Array:
@@ -45,22 +53,21 @@ def grid_points(model: Model) -> Array:
     return jax.device_put(np.asarray(model.grid.points, jnp.result_type(float)))
 
 
-def _interpolation_nodes_and_weights(model: Model, algorithms: SizedAlgorithms) -> tuple[Array, Array]:
-    """Nodes [r] and weights [n, r]."""
+def _interpolation_nodes_and_weights(model: Model, algorithms: SizedAlgorithms) -> tuple[Array, Array, HostArray]:
+    """Nodes [r], weights [n, r] and panels [n]."""
     assert model.grid is not None and algorithms.nodes is not None
-    nodes, weights = opponent_sum_algorithms.barycentric_nodes_and_weights(model.grid, algorithms.nodes)
-    return jnp.asarray(nodes, float), jnp.asarray(weights, float)
+    nodes, weights, panel = opponent_sum_algorithms.barycentric_nodes_and_weights(model.grid, algorithms.nodes)
+    return jnp.asarray(nodes, float), jnp.asarray(weights, float), panel
 
 
 def log_chance_table(model: Model, algorithms: SizedAlgorithms, params: Params, side: Array | float) -> Any:
     """Logarithms of the chances between nodes [r, r], or by difference [2 n - 1]."""
     if algorithms.summing == "low_rank":
-        nodes, _ = _interpolation_nodes_and_weights(model, algorithms)
+        nodes, _, _ = _interpolation_nodes_and_weights(model, algorithms)
         return opponent_sum_algorithms.log_chances(
             win_chances_at_strengths(model, params, nodes[:, None], nodes[None], side)
         )
-    if algorithms.summing == "fft":
-        assert model.grid is not None
+    if algorithms.summing in ("fft", "naive") and model.grid is not None and model.luck.difference:
         difference = model.grid.step * grid_differences_in_fft_order(model.grid.size)
         return opponent_sum_algorithms.log_chances(
             win_chances_at_strengths(model, params, difference, jnp.zeros_like(difference), side)
@@ -97,21 +104,18 @@ def average_likelihood_over_opponent(
     model: Model, constants: Constants, rows: State, event: Matches, likelihood: ResultLikelihood
 ) -> Array:
     """[2, n] of what `sums` describes."""
-    form = constants.form
-    if form.summing == "low_rank":
-        return opponent_sum_algorithms.low_rank_opponent_sums(
-            _interpolation_nodes_and_weights(model, form)[1],
-            _log_chance_table_for_match(model, constants, event),
-            rows.belief,
-            likelihood,
-        )
+    form, table = constants.form, _log_chance_table_for_match(model, constants, event)
+    if _is_low_rank(model, constants, event):
+        _, weights, panel = _interpolation_nodes_and_weights(model, form)
+        return opponent_sum_algorithms.low_rank_opponent_sums(weights, panel, table, rows.belief, likelihood)
     if form.summing == "fft":
-        return opponent_sum_algorithms.fft_opponent_sums(
-            _log_chance_table_for_match(model, constants, event), rows.belief, likelihood
-        )
-    return opponent_sum_algorithms.naive_opponent_sums(
-        _chance_matrices(model, constants, rows, event), rows.belief, likelihood
-    )
+        return opponent_sum_algorithms.fft_opponent_sums(table, rows.belief, likelihood)
+    if table is None or form.summing == "low_rank":
+        chances = _chance_matrices(model, constants, rows, event)
+        w = likelihood(*opponent_sum_algorithms.log_chances(chances))
+    else:
+        w = opponent_sum_algorithms.matrix_from_differences(likelihood(*table))
+    return opponent_sum_algorithms.naive_opponent_sums(w, rows.belief)
 
 
 def average_win_loss_over_opponent(

@@ -8,6 +8,9 @@ naive     every product (section 4.1): any support, any luck function
 fft       a convolution (section 4.2): a grid, luck functions of the difference
 laplace   two walks over the support (section 4.3): mixtures of Laplace distributions, draws "outside"
 low_rank  a grid, smooth luck functions: W between a few dozen nodes, and interpolation to and from them
+
+After a far upset only the least chances count. "fft" knows sums to the rounding of the greatest chance, so that it does
+where the least one is not far below. "low_rank" cuts the grid into panels within which chances are of one size.
 """
 
 from collections.abc import Callable
@@ -48,9 +51,9 @@ class Grid(NamedTuple):
         return np.linspace(-self.half_width, self.half_width, self.size)
 
 
-def floor_at_rounding(sums: Array) -> Array:
-    """Sums of chances below their rounding (1e-6, 2e-15) count as that: a belief keeps its prior, and is not noise."""
-    return jnp.maximum(sums, 8.0 * float(np.finfo(sums.dtype).eps))
+def rounding_of_sums(sums: Array) -> float:
+    """Of sums of chances (1e-6, 2e-15). What is below it counts as that: a belief keeps its prior, and is not noise."""
+    return 8.0 * float(np.finfo(sums.dtype).eps)
 
 
 def log_chances(chances: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -72,10 +75,15 @@ def loss_chance(log_win: Array, log_loss: Array) -> Array:
 # --- naive ---
 
 
-def naive_opponent_sums(chances: tuple[Array, Array], belief: Array, likelihood: ResultLikelihood) -> Array:
-    """[2, n] from the chances [n, n] of the first (rows) and of the second player (columns)."""
-    w = likelihood(*log_chances(chances))
+def naive_opponent_sums(w: Array, belief: Array) -> Array:
+    """[2, n] from W [n, n] of the strengths of the first (rows) and of the second player (columns)."""
     return jnp.stack([jnp.sum(w * belief[1][None], axis=1), jnp.sum(w * belief[0][:, None], axis=0)])
+
+
+def matrix_from_differences(values: Array) -> Array:
+    """[n, n] of two strengths of a grid, from the values [2 n - 1] by their difference."""
+    i = jnp.arange((len(values) + 1) // 2, dtype=jnp.int32)
+    return values[(i[:, None] - i[None]) % jnp.int32(len(values))]
 
 
 # --- FFT ---
@@ -97,7 +105,7 @@ def fft_opponent_sums(log_chance_table: tuple[Array, Array], belief: Array, like
     mass = jnp.sum(belief, axis=-1, keepdims=True)
     ones = low * mass[1] + height * below[1] + convolve_with_spectrum(rest, belief[1])
     twos = low * mass[0] + height * (mass[0] - below[0]) + convolve_with_spectrum(jnp.conj(rest), belief[0])
-    return floor_at_rounding(jnp.stack([ones, twos]))
+    return jnp.maximum(jnp.stack([ones, twos]), rounding_of_sums(ones))
 
 
 # --- Laplace ---
@@ -121,65 +129,127 @@ def laplace_win_loss_sums(
 
 NODE_MAP_BEND = 1.05  # of the map below; between 1.0 and 1.1 the logistic function needs the fewest nodes
 NODE_COUNTS = range(16, 132, 4)
+PANEL_COUNTS, PANEL_NODE_COUNTS = (1, 2, 4, 8, 16, 32), range(6, 34, 2)
+MAX_NODES = 256  # of all panels together; from there on every product takes hardly longer
 INTERPOLATION_TOLERANCE = {"float32": 1e-7, "float64": 1e-13}  # of a chance
+MAX_CHANCE_RATIO = {"float32": 100.0, "float64": 1000.0}  # up to which the least chance is known to 1e-5 (1e-12) of it
+LEAST_CHANCE = {"float32": 1e-36, "float64": 1e-300}  # chances below it are as likely
+
+
+class NodeLayout(NamedTuple):
+    """How many nodes there are for the interpolation: in how many panels of the grid, alike, and in each of them."""
+
+    panels: int
+    count: int
 
 
 @lru_cache
-def barycentric_nodes_and_weights(grid: Grid, count: int) -> tuple[HostArray, HostArray]:
-    """Nodes [count] and weights [n, count]: a smooth f on the grid is weights @ f(nodes).
+def barycentric_nodes_and_weights(grid: Grid, layout: NodeLayout) -> tuple[HostArray, HostArray, HostArray]:
+    """Nodes [r], weights [n, r] and each strength's panel [n]: a smooth f on the grid is weights @ f(nodes).
 
-    Barycentric interpolation in u = sin(a x / M) / sin(a) at Chebyshev points u: the map (Kosloff and Tal-Ezer 1993)
-    spreads the nodes more evenly than Chebyshev's, which saves a quarter of them for functions like the logistic, whose
-    poles lie at one distance all along the axis.
+    Barycentric interpolation in u = sin(a x / M) / sin(a) at Chebyshev points u of a panel from -M to M: the map
+    (Kosloff and Tal-Ezer 1993) spreads the nodes more evenly than Chebyshev's, which saves a quarter of them for
+    functions like the logistic, whose poles lie at one distance all along the axis.
     """
+    panels, count = layout
+    bend = NODE_MAP_BEND / panels
     angle = (2.0 * np.arange(count) + 1.0) * np.pi / (2.0 * count)
-    nodes = grid.half_width / NODE_MAP_BEND * np.arcsin(np.sin(NODE_MAP_BEND) * np.cos(angle))
-    gap = (np.sin(NODE_MAP_BEND * grid.points / grid.half_width) / np.sin(NODE_MAP_BEND))[:, None] - np.cos(angle)
+    half_width = grid.half_width / panels
+    centre = half_width * (2.0 * np.arange(panels) + 1.0) - grid.half_width
+    nodes = centre[:, None] + half_width / bend * np.arcsin(np.sin(bend) * np.cos(angle))
+    panel = np.minimum((np.arange(grid.size) * panels) // (grid.size - 1), panels - 1)
+    place = bend * (grid.points - centre[panel]) / half_width
+    gap = (np.sin(place) / np.sin(bend))[:, None] - np.cos(angle)
     hit = np.abs(gap) < 1e-14
     weights = (-1.0) ** np.arange(count) * np.sin(angle) / np.where(hit, 1.0, gap)
     weights = np.where(hit.any(axis=1, keepdims=True), hit, weights)
-    return nodes, weights / weights.sum(axis=1, keepdims=True)
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    own = panel[:, None] == np.arange(panels)
+    return nodes.ravel(), (own[..., None] * weights[:, None]).reshape(grid.size, -1), panel
+
+
+def chances_with_luck(luck: Luck, x: HostArray, y: HostArray, beta: float) -> list[HostArray]:
+    """L(x, y) and L(y, x) of strengths over the temperature, in float64."""
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        one, two = jnp.asarray(x), jnp.asarray(y)
+        both = luck.chance(one, two), (luck.black or luck.chance)(two, one)
+        return [(1.0 - beta) / 2.0 + beta * np.asarray(f) for f in both]
+
+
+@lru_cache
+def has_far_chances(luck: Luck, grid: Grid, beta: float, temperature: float, precision: str) -> bool:
+    """Whether the rounding of sums of chances swallows the least ones of a luck function of the difference."""
+    difference = 2.0 * np.linspace(-grid.half_width, grid.half_width, 255) / temperature
+    chances = chances_with_luck(luck, difference, np.zeros_like(difference), beta)
+    return bool(np.min(chances) * MAX_CHANCE_RATIO[precision] < np.max(chances))
 
 
 @lru_cache
 def min_interpolation_nodes(
-    luck: Luck, grid: Grid, betas: tuple[float, ...], temperature: float, precision: str
-) -> int | None:
-    """The fewest nodes that hold L, L' and sqrt(L L') within the tolerance; None if more than there are in `NODES`.
+    luck: Luck, grid: Grid, betas: tuple[float, ...], temperature: float, precision: str, far: bool = True
+) -> NodeLayout | None:
+    """The fewest nodes that hold L, L' and sqrt(L L') within the tolerance; None if more than `NODE_COUNTS` has.
 
-    With each of these shares of luck and without any: sqrt(L L') may be harder to hold with some.
+    With each of these shares of luck and without any: sqrt(L L') may be harder to hold with some. If `far`, they also
+    hold the least chances with luck, to ten times the tolerance of each.
     """
     every = slice(None, None, -(-grid.size // NODE_COUNTS[-1]))
+    tolerance, least = INTERPOLATION_TOLERANCE[precision], LEAST_CHANCE[precision]
 
     def evaluate_functions(points: HostArray) -> list[HostArray]:
-        padded = np.resize(points, NODE_COUNTS[-1])  # one shape: one compilation
-        one, two = jnp.asarray(padded[:, None] / temperature), jnp.asarray(padded[None] / temperature)
-        first, second = np.asarray(luck.chance(one, two)), np.asarray((luck.black or luck.chance)(two, one))
-        lucky = [[(1.0 - b) / 2.0 + b * f for f in (first, second)] for b in (1.0, *betas)]
-        functions = [first, second, *(np.sqrt(f * g) for f, g in lucky)]
-        return [f[: len(points), : len(points)] for f in functions]
+        """Three with each share of luck, first of all without."""
+        size = len(points)
+        padded = (
+            np.resize(points, NODE_COUNTS[-1] if size <= NODE_COUNTS[-1] else MAX_NODES) / temperature
+        )  # few shapes
+        without = [f[:size, :size] for f in chances_with_luck(luck, padded[:, None], padded[None], 1.0)]
+        lucky = [[(1.0 - b) / 2.0 + b * f for f in without] for b in (1.0, *betas)]
+        return [function for f, g in lucky for function in (f, g, np.sqrt(f * g))]
 
-    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-        exact = evaluate_functions(grid.points[every])
-        for count in NODE_COUNTS:
-            nodes, weights = barycentric_nodes_and_weights(grid, count)
-            node_weights = weights[every]
+    def are_of_one_size(values: list[HostArray], layout: NodeLayout) -> bool:
+        """Whether chances with luck are of one size in each pair of panels."""
+        blocks = np.reshape(values[3:], (-1, layout.panels, layout.count, layout.panels, layout.count))
+        most = blocks.max(axis=(2, 4))
+        return bool((most <= MAX_CHANCE_RATIO[precision] * np.maximum(blocks.min(axis=(2, 4)), least)).all())
+
+    exact = evaluate_functions(grid.points[every])
+    allowed = [np.where(far and i >= 3, np.minimum(1.0, 10.0 * np.maximum(f, least)), 1.0) for i, f in enumerate(exact)]
+    for panels in PANEL_COUNTS if far else PANEL_COUNTS[:1]:
+        for count in NODE_COUNTS if panels == 1 else PANEL_NODE_COUNTS:
+            layout = NodeLayout(panels, count)
+            if panels * count > MAX_NODES:
+                break
+            nodes, weights, _ = barycentric_nodes_and_weights(grid, layout)
+            values, node_weights = evaluate_functions(nodes), weights[every]
+            if far and not are_of_one_size(values, layout):
+                break
             if all(
-                np.abs(f - node_weights @ g @ node_weights.T).max() <= INTERPOLATION_TOLERANCE[precision]
-                for f, g in zip(exact, evaluate_functions(nodes), strict=True)
+                (np.abs(f - node_weights @ g @ node_weights.T) <= tolerance * share).all()
+                for f, g, share in zip(exact, values, allowed, strict=True)
             ):
-                return count
+                return layout
+        else:
+            if panels == 1:  # a luck function too sharp for it, rather than one with far chances
+                return None
     return None
 
 
 def low_rank_opponent_sums(
-    weights: Array, log_chance_table: tuple[Array, Array], belief: Array, likelihood: ResultLikelihood
+    weights: Array,
+    panel: HostArray,
+    log_chance_table: tuple[Array, Array],
+    belief: Array,
+    likelihood: ResultLikelihood,
 ) -> Array:
-    """From the logarithms [r, r] of the chances between nodes, interpolated to and from them."""
+    """From the logarithms [r, r] of the chances between nodes, interpolated to and from them.
+
+    A sum below the rounding of the greatest one of its panel [n] counts as that.
+    """
     w = likelihood(*log_chance_table)
     at = jnp.matmul(belief, weights, precision=EXACT)
     sums = jnp.stack([jnp.matmul(w, at[1], precision=EXACT), jnp.matmul(at[0], w, precision=EXACT)])
-    return floor_at_rounding(jnp.matmul(sums, weights.T, precision=EXACT))
+    greatest = jnp.max(sums.reshape(2, panel[-1] + 1, -1), axis=-1)[:, panel]
+    return jnp.maximum(jnp.matmul(sums, weights.T, precision=EXACT), rounding_of_sums(sums) * greatest)
 
 
 def make_result_likelihood(score: Array, weight: Array | None) -> ResultLikelihood:

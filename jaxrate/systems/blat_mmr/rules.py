@@ -29,7 +29,7 @@ from jaxrate.systems.blat_mmr.settings_and_state import (
 )
 
 CENTRE_RATING = 1500.0  # rating of strength 0
-MIN_LIKELIHOOD = {"float32": 1e-18, "float64": 1e-150}  # a likelihood; its square is still within the precision
+LIKELIHOOD_SCALE = {"float32": 1e18, "float64": 1e150}  # of a posterior: its square is still within the precision
 PLAYERS_PER_BATCH = 256  # players whose beliefs are spread at once, as of a time
 
 
@@ -81,8 +81,8 @@ def predict(model: Model, constants: Constants, rows: State, event: Matches) -> 
 def update(model: Model, constants: Constants, rows: State, event: Matches, key: Array | None) -> State:
     """Models 2.11 and 2.16.
 
-    What is less likely than `LEAST` (with "fft" and "low_rank", than their rounding) counts as that likely: a belief
-    that would lose all its mass keeps its prior.
+    What is less likely than the precision holds (1e-36, 1e-300; with "fft" than its rounding) counts as that likely: a
+    belief that would lose all its mass keeps its prior.
     """
     del key
     power = opponent_sum_algorithms.make_result_likelihood(event.score, event.context.weight)
@@ -92,8 +92,8 @@ def update(model: Model, constants: Constants, rows: State, event: Matches, key:
         likelihood = power(
             *opponent_sum_algorithms.log_chances(average_win_loss_over_opponent(model, constants, rows, event))
         )
-    least = MIN_LIKELIHOOD[likelihood.dtype.name]
-    posterior, kernel = rows.belief * jnp.maximum(likelihood, least), model.kernel
+    scale = LIKELIHOOD_SCALE[likelihood.dtype.name]
+    posterior, kernel = rows.belief * jnp.maximum(scale * likelihood, 1.0 / scale), model.kernel
     if kernel is None or kernel.clock == "time":
         belief = posterior / jnp.sum(posterior, axis=-1, keepdims=True)
     elif constants.parts is not None:

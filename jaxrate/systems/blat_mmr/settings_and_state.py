@@ -23,7 +23,7 @@ from jaxrate.systems.blat_mmr.kernels import (
     shape_function_arguments,
 )
 from jaxrate.systems.blat_mmr.luck import Luck
-from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid
+from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid, NodeLayout
 
 BAND_WIDTHS = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps covers: all but 1e-7, 1e-16 of a Gaussian
 ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")
@@ -50,6 +50,7 @@ class Model(NamedTuple):
     temperature: float
     kernel_width: float
     kernel_values: tuple[float, ...] = ()  # of the hyperparameters of its function
+    algorithm: str = "auto"  # as named to the factory
 
 
 def make_grid(size: int, half_width: float, luck: Luck, kernel: Kernel | None, params: Any) -> Grid:
@@ -129,7 +130,7 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
 
     def holds(precision: str) -> bool:
         return grid is not None and None is not opponent_sum_algorithms.min_interpolation_nodes(
-            luck, grid, (model.beta,), model.temperature, precision
+            luck, grid, (model.beta,), model.temperature, precision, far=wish == "auto"
         )
 
     linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not has_inner
@@ -219,7 +220,7 @@ class SizedAlgorithms(NamedTuple):
 
     summing: str
     spreading: str
-    nodes: int | None  # of "low_rank"
+    nodes: NodeLayout | None  # of "low_rank"
     reach: int  # grid steps from the centre to the last tap of a "band"
 
 
@@ -240,26 +241,44 @@ def resolve_algorithm_sizes(model: Model, params: Any) -> SizedAlgorithms:
             and (not _kernel_params_equal_factory_arguments(model, params) or low_rank_kernel_factors(model) is None)
         )
     )
-    exact = "fft" if model.luck.difference else "naive"
+    summing = model.summing
+    if summing == "low_rank" and nodes is None:
+        summing = "fft" if model.luck.difference else "naive"
+    if summing == "fft" and model.algorithm != "fft" and _has_far_chances(model, params):
+        summing = "naive"
     return SizedAlgorithms(
-        exact if model.summing == "low_rank" and nodes is None else model.summing,
+        summing,
         _reach_independent_algorithm(model.kernel) if endless else model.spreading,
         nodes,
         reach or 0,
     )
 
 
-def _num_luck_interpolation_nodes(model: Model, params: Any) -> int | None:
+def _has_far_chances(model: Model, params: Any) -> bool:
+    """Whether chances are too small for Fourier transforms, with hyperparameters that are traced as in the factory."""
+    assert model.grid is not None
+    beta = _value_bounds_or_range_if_traced(params.beta, (model.beta, model.beta))[1]
+    temperature = _value_bounds_or_range_if_traced(params.temperature, (model.temperature, model.temperature))[0]
+    return opponent_sum_algorithms.has_far_chances(
+        model.luck, model.grid, beta, temperature, jnp.result_type(float).name
+    )
+
+
+def _num_luck_interpolation_nodes(model: Model, params: Any) -> NodeLayout | None:
     """How many nodes hold the luck function; None if there are not as many."""
     assert model.grid is not None
     precision = jnp.result_type(float).name
 
-    def node_count(betas: tuple[float, ...], temperature: float) -> int | None:
+    def node_layout(betas: tuple[float, ...], temperature: float) -> NodeLayout | None:
         assert model.grid is not None
-        return opponent_sum_algorithms.min_interpolation_nodes(model.luck, model.grid, betas, temperature, precision)
+        given = model.luck, model.grid, betas, temperature, precision
+        layout = opponent_sum_algorithms.min_interpolation_nodes(*given)
+        if layout is None and model.algorithm == "low_rank":
+            layout = opponent_sum_algorithms.min_interpolation_nodes(*given, far=False)
+        return layout
 
-    own = node_count((model.beta,), model.temperature)
-    if own is None:
+    own = node_layout((model.beta,), model.temperature)
+    if own is None and model.algorithm == "low_rank":
         raise ValueError(
             f"blat_mmr: {opponent_sum_algorithms.NODE_COUNTS[-1]} nodes do not hold the luck function "
             f"{model.luck.name} to "
@@ -274,9 +293,8 @@ def _num_luck_interpolation_nodes(model: Model, params: Any) -> int | None:
     if max(abs(least - model.beta), abs(most - model.beta)) > RELATIVE_TOLERANCE:
         first = max((i for i, b in enumerate(BETA_STEPS) if b <= least), default=0)
         last = min((i for i, b in enumerate(BETA_STEPS) if b >= most), default=len(BETA_STEPS) - 1)
-        betas = BETA_STEPS[first : last + 1]
-    count = node_count(betas, model.temperature * 2.0 ** (-0.5 * halvings))
-    return None if count is None else max(own, count)
+        betas += BETA_STEPS[first : last + 1]
+    return node_layout(betas, model.temperature * 2.0 ** (-0.5 * halvings))
 
 
 def _band_reach_for(model: Model, params: Any) -> int | None:

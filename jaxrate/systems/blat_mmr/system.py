@@ -167,6 +167,10 @@ def blat_mmr(
     (section 4.3) wherever that holds, which is a mixture of Laplace distributions with draws="outside": linear in the
     points, and faster than "naive" from a dozen on. On a grid "laplace" is taken if it is named.
     The Fourier route is the paper's own, of order n log n, but takes five transforms of twice the grid for a match.
+    With next to no luck (beta above 0.98) far upsets hang on chances of 1e-10 and less. Then the nodes of "low_rank"
+    lie in panels, 80 of them in place of 32, which hold the least chances too; and where transforms would lose them, or
+    matches have weights, "auto" is "naive": a hundred times the time. Of "fft", where it is named or a traced
+    `temperature` makes it needed, what it cannot hold is lost.
     A kernel of the distance is a sum of shifted beliefs ("band") up to 100 steps of the grid, beyond them a Fourier
     transform, and "laplace" two walks. One between strengths is a band too if it is narrow, two small products of
     matrices if its rank is low, and else one with the whole matrix. A GPU multiplies by the whole matrix instead of
@@ -217,7 +221,8 @@ def blat_mmr(
         step = None if grid is None else grid.step
         spec = spec._replace(edges=choose_edge_normalisation(spec, hashable_array(at), step, params.kernel_width))
     given_values = params.beta, params.temperature, params.kernel_width
-    model = Model(game, grid, spec, draws, algorithm, "", *given_values, kernel_shape_argument_values(spec, params))
+    own_values = kernel_shape_argument_values(spec, params)
+    model = Model(game, grid, spec, draws, algorithm, "", *given_values, own_values, algorithm)
     check_kernel_and_prior(model, initial, params)
     model = resolve_algorithms(model, inner is not None)
     shown = kernel if isinstance(kernel, str) else spec
