@@ -27,29 +27,3 @@ def steps_by_counts(settings=1):
     """The rows of `gpu_programs.json` of this version, of so many settings at a time."""
     rows = json.loads((RESULTS / "gpu_programs.json").read_text())["results"]["step"]
     return [row for row in rows if row["version"] == "now" and row["settings"] == settings]
-
-
-def steps_by_estimates():
-    """The steps of the table that `jaxrate plan` reads, from counts alone."""
-    return [
-        {
-            "system": row["system"],
-            "events": row["events"],
-            "step_seconds": step_seconds(row),
-            "unit_seconds": unit_seconds(row),
-            "measured": False,
-        }
-        for row in steps_by_counts()
-    ]
-
-
-def step_table(measured, device=COUNTED_DEVICE):
-    """The table that `jaxrate plan` reads: measured steps, and the counted ones of which there are none."""
-    known = {(row["system"], row["events"]): row for row in measured}
-    steps = [known.get((row["system"], row["events"]), row) for row in steps_by_estimates()]
-    return {"device": device, "steps": steps}
-
-
-def write_step_table(path, table):
-    rows = ",\n".join(f"  {json.dumps(row)}" for row in table["steps"])
-    path.write_text(f'{{\n "device": {json.dumps(table["device"])},\n "steps": [\n{rows}\n ]\n}}\n')

@@ -7,8 +7,7 @@
 Every part has a process of its own and a file in FOLDER/parts, which is written after each case. A case that fails,
 crashes or hangs is written with the smallest case that does so too, and the rest goes on. After each part
 `gpu_record.json` has all of it, with the name of the hardware, each number beside its estimate, and what is decided.
-Two more files are made to replace those of the package: `gpu_step_seconds.json`, by which `jaxrate plan` compares CPU
-and GPU, in `jaxrate/replay/kernel/`, and `algorithm_preferences.json` of BlatMMR, in `jaxrate/systems/blat_mmr/`.
+Another file is made to replace that of the package: `algorithm_preferences.json`, in `jaxrate/systems/blat_mmr/`.
 """
 
 import json
@@ -18,7 +17,6 @@ import time
 from pathlib import Path
 
 from common import add_only, compile_quickly, declare, rounded, show
-from gpu_estimates import step_table, write_step_table
 from gpu_parts import conclusions
 from gpu_parts.answers import answer_questions
 from gpu_parts.case_record import CaseRecord, tables
@@ -87,8 +85,6 @@ def write_record_and_tables(records, options):
     content = about | {"parts": {part: tables(record["rows"]) for part, record in records.items()}}
     content |= {"conclusions": rounded(tabulate_conclusions(records))}
     (options.out / "gpu_record.json").write_text(json.dumps(content, indent=1) + "\n")
-    steps = rounded(step_table(conclusions.measured_steps(records), about["device"]))
-    write_step_table(options.out / "gpu_step_seconds.json", steps)
     write_preferences(options, conclusions.measured_preferences(records))
 
 

@@ -53,7 +53,7 @@ def test_plain_numbers_are_no_moments_of_dates(rated):
     ):
         with refused("time 1706745600 is no date, but the history has dates; give one, as 2026-05-31 in text"):
             call(rated, pairs, time=1706745600)
-    coming = {"a": ["Club 00"], "b": ["Club 01"], "time": [1706745600.0]}
+    coming = {"a": ["Club 00"], "b": ["Club 01"], "time": [17067.0]}
     with refused("the times must be dates, as in the run"):
         jr.forecasts.simulate_season(rated, coming)
     with refused("time 1706745600 is no day since 1970-01-01; give a date"):

@@ -18,7 +18,6 @@ import jaxrate as jr
 from jaxrate.data.simulate import contests
 from jaxrate.fitting import history_loss_derivatives
 from jaxrate.replay import block_programs, compiler_options, execution, scan_programs
-from jaxrate.replay.kernel import gpu_time_estimates
 from jaxrate.system import random_draw_rule
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
 from jaxrate.systems.trueskill import propagation
@@ -255,27 +254,6 @@ def test_a_gpu_has_room_for_as_many_settings_as_fit(monkeypatch):
         1 << 29,
         20e9,
     )
-
-
-def test_estimates_are_of_the_counts_where_nothing_is_measured():
-    rows = json.loads((SCRIPT.parent / "results" / "gpu_programs.json").read_text())["results"]["step"]
-    table, kernel, wait, bandwidth = gpu_time_estimates.read_step_seconds(), 2.5e-6, 15e-6, 3.35e12
-    counted = {(x["system"], x["events"]): x for x in rows if x["version"] == "now" and x["settings"] == 1}
-    assert table.steps.keys() == counted.keys() and {name for name, _ in counted} == set(jr.extend.SYSTEMS)
-    for key, step in table.steps.items():
-        x = counted[key]
-        unit = x["bytes"] / x["size"] ** (1 + (key[1] == "rounds")) / bandwidth
-        seconds = x["launches"] * kernel + (x["waits"] + x["graphs"]) * wait
-        assert step.is_measured or step[:2] == pytest.approx((seconds, unit), rel=1e-4)
-
-
-def test_a_history_takes_as_long_as_its_steps():
-    half, step = gpu_time_estimates.StepGroup(10, 2, 1024, 300), gpu_time_estimates.StepSeconds(1e-3, 1e-9, False)
-    assert gpu_time_estimates.estimate_step_seconds(step, 10) == 1e-3
-    step = gpu_time_estimates.read_step_seconds().steps["codeforces", "rounds"]
-    found = gpu_time_estimates.estimate_gpu_seconds("codeforces", "rounds", [half])
-    assert found == 10 * max(step.step, 2 * 1024**2 * step.unit)
-    assert gpu_time_estimates.estimate_gpu_seconds("codeforces", "rounds", [half._replace(players=4096)]) is None
 
 
 @pytest.mark.skipif(

@@ -128,27 +128,6 @@ def compare_kernel_with_loop(records):
 # --- The tables that are replaced. ---
 
 
-def measured_steps(records):
-    """Steps for the table of `jaxrate plan`: of matches from a narrow and a wide history, else the estimates scaled."""
-    rows, found = [x for x in rows_without_error(records, "replays") if x["engine"] == "scan"], []
-    for counted in steps_by_counts():
-        name = counted["system"], counted["events"]
-        mine = {x["history"]: x for x in rows if (x["system"], x["events"]) == name}
-        narrow, wide = mine.get("tennis"), mine.get("uniform")
-        step, unit = step_seconds(counted), unit_seconds(counted)
-        if narrow and wide:
-            step, unit = narrow["seconds"] / narrow["steps"], wide["seconds"] / wide["units"]
-        elif one := narrow or wide or mine.get("rounds of 2,048") or next(iter(mine.values()), None):
-            ratio = one["seconds"] / estimated_seconds(one)[0]
-            step, unit = step * ratio, unit * ratio
-        else:
-            continue
-        found.append(
-            {"system": name[0], "events": name[1], "step_seconds": step, "unit_seconds": unit, "measured": True}
-        )
-    return found
-
-
 def measured_preferences(records):
     """BlatMMR's algorithms, the fastest first; None unless all were measured."""
     rows = rows_without_error(records, "blat_mmr")

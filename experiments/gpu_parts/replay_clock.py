@@ -95,7 +95,7 @@ def time_replay(case, options, system=None):
 
 
 def count_units(events, plan):
-    """Slots that are rated, as the table of `jaxrate plan` counts them; see `unit_seconds` of `gpu_estimates.py`."""
+    """Slots that are rated, as they are counted; see `unit_seconds` of `gpu_estimates.py`."""
     if isinstance(events, Matches):
         return plan.num_steps * plan.number.shape[1]
     total = 0

@@ -10,7 +10,13 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.escaped_terminal_output import print_escaped
-from jaxrate.cli.input_options import VariadicColumnOptionsCommand, is_about_teams, read_events, reading_options
+from jaxrate.cli.input_options import (
+    VariadicColumnOptionsCommand,
+    is_about_teams,
+    is_parquet_folder_or_pattern,
+    read_events,
+    reading_options,
+)
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options
@@ -22,6 +28,8 @@ from jaxrate.text_format import format_number
 
 SAMPLE_SIZE = 50_000  # matches from the middle of the history, which are rated to estimate the time of all
 BYTES_PER_EVENT = 200.0  # bytes of memory that a match or a participation takes at the peak of a run
+CHUNK_MATCHES = 1 << 20  # matches or participations of a chunk, as `rate` has them by default
+CHUNKS_HELD = 2  # chunks of a folder that are in memory, about
 BASE_BYTES = 5e8  # bytes that Python and the compiler take
 
 
@@ -45,30 +53,30 @@ def plan(
 ) -> None:
     """Estimate the parallelism, memory and time that rating FILE would take on this machine.
 
-    Times are measured on a sample from the middle of FILE.
+    Times are measured on a sample from the middle of FILE; of a folder, which is rated by chunks, the first is read.
     """
     import jax
 
-    from jaxrate.backend_dependent_operations import has_launch_overhead
+    from jaxrate.data.parquet_table import find_parquet_table
     from jaxrate.league.system_construction_by_name import make_system, make_system_for_data
-    from jaxrate.replay.kernel.gpu_time_estimates import estimate_gpu_seconds, gpu_step_groups
     from jaxrate.replay.padded_states_and_columns import state_shapes
     from jaxrate.replay.schedule import get_or_make_levels_plan
 
     names = [make_system(key, {}).name for key in name or jr.extend.SYSTEMS]
-    data = read_events(report, file, options)
+    first = CHUNK_MATCHES if "format" not in options and is_parquet_folder_or_pattern(file) else None
+    data = read_events(report, file, options, first=first)
     check_period(data, period)
     systems = [make_system_for_data(name, {}, period, data) for name in names]
     for system in systems:
         check_contest_file_time_order(system, data, file)
     events = data.events if period is None else jr.periods(data.matches, period)
     flat = events.events if isinstance(events, jr.extend.Ragged) else events
-    players, n = len(data.players), len(data.rows)
+    players, n = len(data.players), len(data.rows) if first is None else find_parquet_table(file).row_count
+    scale, held = n / len(data.rows), n if first is None else min(n, CHUNKS_HELD * CHUNK_MATCHES)
     with report.stage("scheduling"):
         start = time.perf_counter()
         widest = jr.extend.schedule_by_level(events)
         seconds = time.perf_counter() - start
-    kind, gpu_step_counts = type(flat).__name__.lower(), gpu_step_groups(events, widest)
     unit = "participations" if isinstance(flat, jr.Rounds) else "matches"
     memory, device = device_memory_bytes(jax.devices()[0]), jax.devices()[0].device_kind
     summary = {unit: n, "players": players, **_time_span(data)}
@@ -78,7 +86,8 @@ def plan(
         span = f"{summary['first']} to {summary['last']}" if "first" in summary else "no times"
         memory_text = "" if memory is None else f", {memory / 1e9:.1f} GB"
         print_sections(
-            f"{n:,} {unit} of {players:,} {noun}, {span}\n{_format_schedule(shape)}; made in {seconds:.2f} s\n"
+            f"{n:,} {unit} of {'' if scale == 1 else 'at least '}{players:,} {noun}, {span}\n"
+            f"{_format_schedule(shape)}; made in {seconds:.2f} s\n"
             f"device: {device}{memory_text}\n"
         )
     rows: list[dict[str, Any]] = []
@@ -89,28 +98,24 @@ def plan(
         if reason is not None:
             continue
         state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state_shapes(system, players)))
-        required = state + BYTES_PER_EVENT * n + BASE_BYTES
+        required = state + BYTES_PER_EVENT * held + BASE_BYTES
         rows[-1] |= {"state": state, "memory": required, "seconds": None}
         if memory is None or required <= 0.9 * memory:
             with report.stage(f"measuring {system.name}"):
                 schedule = get_or_make_levels_plan(system, events, schedules)
-                rows[-1]["seconds"], rating = _estimate_run_seconds(system, events, schedule, players, seconds)
-            rows[-1] |= {"rating": rating} | (
-                {} if has_launch_overhead() else {"gpu": estimate_gpu_seconds(system.name, kind, gpu_step_counts)}
-            )
+                times = _estimate_run_seconds(system, events, schedule, players, seconds)
+            rows[-1] |= {"seconds": scale * times[0], "rating": scale * times[1]}
     if as_json:
         summary |= {"schedule": shape | {"seconds": seconds}, "device": device, "memory": memory, "systems": rows}
         print_escaped(json.dumps(summary, indent=1))
     else:
-        has_gpu_estimate = any(row.get("gpu") is not None for row in rows)
-        heads = ["system", "peak memory", "rating takes", *(["a replay", "on a GPU"] if has_gpu_estimate else [])]
-        cells = [_format_plan_row(row)[: len(heads)] for row in rows if row["fits"]]
+        heads = ["system", "peak memory", "rating takes", "a replay"]
+        cells = [_format_plan_row(row) for row in rows if row["fits"]]
         names_by_reason: dict[str, list[str]] = {}
         for row in rows:
             names_by_reason.setdefault(row.get("why", ""), []).append(row["system"])
         notes = [f"{', '.join(names)}: {why}" for why, names in names_by_reason.items() if why]
         notes.append(f"Peak memory is that of Python and the compiler, {format_bytes(BASE_BYTES)}, {unit} and ratings.")
-        notes += [_gpu_advice(rows, kind)] if has_gpu_estimate else []
         print_sections(TextTable(heads, cells, ("system",)) if cells else "", "\n".join(notes))
     if short := [row["system"] for row in rows if row["fits"] and row["seconds"] is None]:
         report.note(f"not enough memory for {', '.join(short)}: rate fewer players, or use a larger device")
@@ -134,20 +139,8 @@ def _unsupported_reason(
 
 def _format_plan_row(system_plan: dict[str, Any]) -> tuple[str, ...]:
     """The row of a system in the table."""
-    durations = ("-" if system_plan.get(x) is None else f"{system_plan[x]:.2g} s" for x in ("seconds", "rating", "gpu"))
+    durations = ("-" if system_plan.get(x) is None else f"{system_plan[x]:.2g} s" for x in ("seconds", "rating"))
     return system_plan["system"], format_bytes(system_plan["memory"]), *durations
-
-
-def _gpu_advice(rows: list[dict[str, Any]], event_kind: str) -> str:
-    """Which systems a GPU replays faster, once all is scheduled and compiled."""
-    from jaxrate.replay.kernel.gpu_time_estimates import read_step_seconds
-
-    table, estimated = read_step_seconds(), [row for row in rows if row.get("gpu") is not None]
-    faster = [row["system"] for row in estimated if row["gpu"] < row["rating"]]
-    systems = "none of these" if not faster else "all of these" if len(faster) == len(estimated) else ", ".join(faster)
-    is_measured = all(table.steps[row["system"], event_kind].is_measured for row in estimated)
-    source = "Measured there, not on this file" if is_measured else "Estimate, not measured"
-    return f"{source}: a GPU ({table.device}) would be faster for {systems}."
 
 
 def _time_span(data: jr.data.Dataset) -> dict[str, str]:

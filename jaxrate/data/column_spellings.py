@@ -23,6 +23,7 @@ SIDE_PAIRS = (
     SidesSpelling(("red",), ("white",)),
     SidesSpelling(("host",), ("guest",), side=True),
     SidesSpelling(("playerx",), ("playero",)),
+    SidesSpelling(("p1",), ("p2",)),
     SidesSpelling(("1", "one"), ("2", "two")),
     SidesSpelling(("a",), ("b",)),
     SidesSpelling(("winner", "winning", "w"), ("loser", "losing", "l"), won=True),

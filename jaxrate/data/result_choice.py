@@ -48,11 +48,12 @@ def choose_result(
     Raises:
       ValueError: if a column can be read in two ways, and the others do not say which is right.
     """
-    cleaned = {name: replace_na_values(columns[name], na_values) for name in inspected.results}
+    points = _choose_points(inspected.points, columns, na_values)
+    names = [*inspected.results, *(pair[0] for pair in inspected.points if not points)]  # W and L of both sides
+    cleaned = {name: replace_na_values(columns[name], na_values) for name in names}
     filled = {name: x for name, x in cleaned.items() if not missing_mask(x, nan_is_missing=True).all()}
     parsed = {name: parse_results(name, column, players) for name, column in filled.items()}
     candidates = {name: results for name, results in parsed.items() if results is not None}
-    points = _choose_points(inspected.points, columns, na_values)
     result = min(
         candidates, key=lambda name: candidates[name].note == SETS_NOTE, default=None
     )  # sets may be a winner's

@@ -240,11 +240,6 @@ def step_width_range() -> tuple[int, int]:
     return GPU_WIDTHS if has_launch_overhead() else (8, 256)
 
 
-def gpu_step_width(player: HostArray) -> int:
-    """The slots of a step of matches [n, 2] where kernels are launched, wherever this is asked."""
-    return _nearest_power_of_two_in_range(_mean_step_width(player), GPU_WIDTHS)
-
-
 class SlotAssignment(NamedTuple):
     """Where matches stand."""
 

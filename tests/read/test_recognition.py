@@ -403,6 +403,7 @@ OTHER_READINGS = {  # the table, the scores, and a word of the note
         [1, 0, 0.5, 0], "the two names in BOUT for a and b",
     ),
     "a dash between names": ({"Match": ["x - y", "y \u2013 z"], "Result": ["2-1", "0-0"]}, [1, 0.5], "names in Match"),
+    "results of both": ({"p1": X, "p2": Y, "p1_result": list("WLDW"), "p2_result": list("LWDL")}, [1, 0, 0.5, 1], ""),
     "won by": ({"team1": X, "team2": Y, "winner": ["x won by 5 runs", "z won by 3 wickets", "Match drawn", "x won"]},
                [1, 0, 0.5, 1], ""),
     "wins of both": ({"player1": X, "player2": Y, "player1Wins": [2, 1, 0, 2], "player2Wins": [1, 1, 2, 0], "draws": [0, 1, 0, 0]},
