@@ -2,10 +2,12 @@
 
 import difflib
 import html
+import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 METRIC_WORDS = {  # what those of contests, which have the names of a paper, are called for readers
@@ -60,11 +62,43 @@ def format_range(least: int, greatest: int) -> str:
     return f"{least:,} to {greatest:,}" if least < greatest else f"{least:,}"
 
 
-def format_percent(percent: float) -> str:
-    """A percentage in whole percents; "<1" and ">99" for values that would round to 0 and 100."""
+def format_whole_percent(percent: float) -> str:
+    """A percentage for the small cells of a matrix; "<1" and ">99" for values that would round to 0 and 100."""
     if 0.0 < percent < 0.5:
         return "<1"
-    return ">99" if 99.5 < percent < 100.0 else f"{percent:.0f}"
+    return ">99" if 99.5 <= percent < 100.0 else str(Decimal(float(percent)).quantize(Decimal(1), ROUND_HALF_UP))
+
+
+def format_percentage(chance: float, *, with_tenths: bool = False) -> str:
+    """A probability in percent, as text; with tenths near 0 and 1, and where they are asked for."""
+    unit = Decimal(1 if 0.02 < chance < 0.98 and not with_tenths else "0.1")
+    text = str(Decimal(100 * float(chance)).quantize(unit, ROUND_HALF_UP))  # as scripts round
+    return f"{ {'100.0': '> 99.9', '0.0': '< 0.1'}.get(text, text) }%"
+
+
+def format_percentages(chances: Sequence[float]) -> list[str]:
+    """Probabilities of all that may happen in percent, as text: whole ones add up to 100, or all have tenths.
+
+    What cannot happen has 0%.
+    """
+    if 0.0 in chances:
+        others = iter(format_percentages([x for x in chances if x]))
+        return [next(others) if x else "0%" for x in chances]
+    if not all(0.02 < x < 0.98 for x in chances):
+        return [format_percentage(x, with_tenths=True) for x in chances]
+    if abs(sum(chances) - 1.0) > 0.005:
+        return [format_percentage(x) for x in chances]
+    return [f"{x:.0f}%" for x in round_to_sum([100.0 * x for x in chances], 0)]
+
+
+def round_to_sum(values: Iterable[float], digits: int) -> list[float]:
+    """Values rounded so that they add up to the rounded sum: those that lose most by rounding give way."""
+    scaled = [x * 10.0**digits for x in values]
+    whole = [math.floor(x) for x in scaled]
+    missing = round(sum(scaled)) - sum(whole)
+    for i in sorted(range(len(whole)), key=lambda i: whole[i] - scaled[i])[:missing]:
+        whole[i] += 1
+    return [x / 10.0**digits for x in whole]
 
 
 def format_credible_intervals(mean: Any, deviation: Any) -> list[str]:

@@ -25,7 +25,7 @@ def test_scorelines_are_drawn_as_they_are_predicted(ax):
     np.testing.assert_allclose(image.get_array(), 100.0 * table.probability[1, :4, :4])
     figure = plots.scorelines(table).figure
     subtitle = " ".join(figure.artists[0].get_text().split())
-    assert subtitle == "Ada 54%, draw 25%, Bo 21%; more goals 1%. Framed: draws"
+    assert subtitle == "Ada 54%, draw 25%, Bo 21%; more goals 0.6%. Framed: draws"
     assert figure.get_supxlabel() == "Forecast of scorelines up to 15 goals of a side"
     pyplot.close(figure)
     dated = plots.scorelines(table._replace(time=np.array(["2021-02-07", "2021-02-08"], "datetime64[us]")), 1).figure

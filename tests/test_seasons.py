@@ -16,7 +16,7 @@ from jaxrate.forecasts.season_simulation import (
 )
 from jaxrate.forecasts.season_standings import rank_by_points
 from jaxrate.forecasts.series_and_knockout_brackets import bracket_probabilities, matchup_matrix
-from jaxrate.text_format import format_percent
+from jaxrate.text_format import format_percentage
 from tests.conftest import mark_full, quick, refused
 
 pytest.importorskip("pyarrow")
@@ -196,7 +196,8 @@ def test_plans_that_cannot_be(rated, plan, message):
 
 def in_percent(text):
     """The words of a table with shares, as 0.308, in percent, as the command line writes them."""
-    return [f"{format_percent(100 * float(x))}%" if re.fullmatch(r"[01]\.\d{3}", x) else x for x in text.split()]
+    words = [format_percentage(float(x)) if re.fullmatch(r"[01]\.\d{3}", x) else x for x in text.split()]
+    return " ".join(words).split()
 
 
 def test_the_commands_say_the_same(rated, tmp_path, jaxrate):

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 import jaxrate as jr
 from jaxrate.league.comparison_table import BlendWeightsAndMetrics, Comparison, PublishedForecast, SystemResult
-from jaxrate.metrics.pair_order import count_pairs_in_order
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.accuracy_summary import _summarise_two_sided, summarise_accuracy
 from jaxrate.site.calibration_summary import SCORE_WORDS, AccuracySummary, CalibrationBin
@@ -193,25 +192,6 @@ def test_a_miss_of_chance_alone_has_no_direction():
     assert "than predicted" not in found.texts[2] and found.verdict == "It does." and found.caveat == ""
 
 
-def test_pairs_in_order_are_those_counted_by_hand():
-    """Of contests of all sizes with ties of ranks and of ratings; the error is that of contests."""
-    random = np.random.default_rng(3)
-    contest = np.repeat(np.arange(40), random.integers(1, 9, 40))
-    rank, rating = random.integers(0, 4, len(contest)), random.integers(0, 5, len(contest)) / 2
-    right, count = np.zeros(40), np.zeros(40)
-    for i in range(len(contest)):
-        for j in range(i):
-            if contest[i] == contest[j] and rank[i] != rank[j]:
-                count[contest[i]] += 1
-                right[contest[i]] += 0.5 + 0.5 * np.sign((rating[i] - rating[j]) * (rank[j] - rank[i]))
-    found = count_pairs_in_order(contest, rank, rating)
-    np.testing.assert_array_equal(found.pairs, count)
-    np.testing.assert_array_equal(found.right, right)
-    several = np.random.default_rng(4).integers(0, 40, (4000, 40))
-    spread = np.std(right[several].sum(1) / count[several].sum(1))  # of samples of contests
-    assert found.share == pytest.approx(right.sum() / count.sum()) and found.error == pytest.approx(spread, rel=0.1)
-
-
 def test_contests_of_many_have_a_finding_and_bins():
     """The heading was the word "Accuracy", over an empty page."""
     random, contests, size = np.random.default_rng(5), 60, 8
@@ -226,9 +206,9 @@ def test_contests_of_many_have_a_finding_and_bins():
         "rating": player.ravel().astype(float),
     }
     said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table), contests=contests), MODELS)
-    assert said.title.startswith("The higher-rated model finished ahead in ") and said.title.endswith("% of pairs")
-    assert said.texts[0].startswith("Of two models who had been in a contest before, the higher-rated one ")
-    assert "Of those with at least five contests before, in " in said.texts[1] and "of the field" in said.texts[1]
+    assert said.title.endswith("% of pairs were in the predicted order") and "chance gives 50.0%" in said.texts[0]
+    assert said.texts[0].startswith("Of the pairs of models who had been in a contest before, ")
+    assert "Of those with at least five contests before, " in said.texts[1] and "of the field" in said.texts[1]
     assert sum(x.events for x in said.bins) == contests * size and all(x.low < x.observed < x.high for x in said.bins)
     assert said.words.up == "share behind" and f" of {len(said.bins)} " in said.verdict
 

@@ -10,9 +10,9 @@ import pytest
 import jaxrate as jr
 from jaxrate.league.all_careers import build_careers
 from jaxrate.site.drawings import MAX_MARKS, make_axis
-from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.system_bars import draw_system_bars, write_comparison_title
 from jaxrate.systems.system_titles import system_title
+from jaxrate.text_format import format_percentage
 from tests.browser import narrowed, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):

@@ -13,9 +13,9 @@ pytest.importorskip("pyarrow")
 
 import jaxrate as jr
 from jaxrate.data import simulate
-from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.json_columns import chances_for_json, ratings_for_json
 from jaxrate.site.report_page import CHANCE_UNITS, _round_chance
+from jaxrate.text_format import format_percentage
 from tests.browser import narrowed, texts, wait_for
 
 

@@ -23,11 +23,11 @@ from jaxrate.site.forecast_tables import (
     build_forecast_tables,
     closest_match_sentence,
     format_odds,
-    format_percentages,
     write_matrix_finding,
 )
 from jaxrate.site.sitemap_and_feed import MAX_FEED_ENTRIES, add_feed_entry
 from jaxrate.site.wording import spell_dates
+from jaxrate.text_format import format_percentages
 
 
 def test_an_entry_of_the_feed_is_new_where_its_words_are():
@@ -96,10 +96,11 @@ def test_a_lead_is_new_for_sixty_days_old_from_eleven_months_on_and_as_sure_as_i
 
 def test_a_lead_that_another_lost_is_not_said_to_be_taken():
     """Ada has not played since Monday; on Wednesday Bo lost twice."""
-    winner = ["Ada"] * 3 + ["Bo"] * 4 + ["C7", "C8"]
-    loser = ["C0", "C1", "C2", "C3", "C4", "C5", "C6", "Bo", "Bo"]
-    date = ["2020-01-01"] * 3 + ["2020-01-06"] * 4 + ["2020-01-08"] * 2
-    table = {"a": winner, "b": loser, "score": [1.0] * 9, "date": date}
+    names = ["Ada", "Bo", *(f"C{i}" for i in range(9))]  # whom draws of equals join, long before
+    winner = [*names[:-1], *["Ada"] * 3, *["Bo"] * 4, "C7", "C8"]
+    loser = [*names[1:], "C0", "C1", "C2", "C3", "C4", "C5", "C6", "Bo", "Bo"]
+    date = ["2019-01-01"] * 10 + ["2020-01-01"] * 3 + ["2020-01-06"] * 4 + ["2020-01-08"] * 2
+    table = {"a": winner, "b": loser, "score": [0.5] * 10 + [1.0] * 9, "date": date}
     page = jr.site.report_html(jr.rate(jr.elo(), jr.read(table)), active="all")
     assert ">Ada is on top as Bo falls back</h1>" in page and "led since" not in page  # it is the last day
     assert re.search(

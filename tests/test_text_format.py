@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from jaxrate.text_format import display_width, format_decimals, format_percent, format_range, format_table
+from jaxrate.text_format import display_width, format_decimals, format_range, format_table, format_whole_percent
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_a_range_of_one_is_a_number():
 
 @pytest.mark.parametrize(("percent", "said"), [(0.0, "0"), (0.4, "<1"), (50.2, "50"), (99.7, ">99"), (100.0, "100")])
 def test_what_is_all_but_certain_is_not(percent, said):
-    assert format_percent(percent) == said
+    assert format_whole_percent(percent) == said

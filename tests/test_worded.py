@@ -28,23 +28,17 @@ def test_words_about_contests_of_teams():
             assert f"The favourite won {100 * found['accuracy']:.1f}% of {n} matches." in said.texts[0]
             assert f"log loss, {found['log loss']:.4f}" in said.texts[1] and len(said.bins) == 2
         else:
-            first = rated.predictions["prediction"].to_numpy()[::2].reshape(n, teams)
-            i, j = np.triu_indices(teams, 1)
-            right = 0.5 + 0.5 * np.sign((first[:, i] - first[:, j]) * (rank[:, j] - rank[:, i]))
-            assert said.title == f"The favoured team finished ahead in {right.mean():.0%} of pairs"
-            assert said.texts[0].startswith(f"Of two teams, the favoured one finished ahead in {right.mean():.1%} (95%")
-            assert f") of {right.size} pairs; ties are left out, so that chance alone gives 50%." in said.texts[0]
-            assert "before" not in said.texts[0] and said.verdict.endswith(("do.", "does.", "not."))
+            right = evaluate_predictions(rated, data)["pair inversion"]  # which is that of tables
+            assert said.title == f"{right:.0%} of pairs were in the predicted order"
+            assert f"before, {right:.1%} (95% interval " in said.texts[0] and "chance gives 50.0%" in said.texts[0]
+            assert said.verdict.endswith(("do.", "does.", "not."))
 
 
-def test_ties_are_no_pairs_so_that_chance_gives_one_half(recwarn, share):
-    """The page said that one of two was not behind in 66.7%, which is what chance gives, since two of three tied."""
+def test_pairs_that_tie_are_in_order_and_the_page_says_what_chance_gives():
+    """It said that one of two was not behind in 66.7%, which is what chance gives, since two of three tied."""
     table = {"contest": [1, 1, 1, 2, 2, 2, 3, 3, 3], "player": [*"xyzxyzyzx"], "rank": [1, 1, 3] * 3}
-    alone = {"contest": [*table["contest"], 4], "player": [*table["player"], "x"], "rank": [*table["rank"], 1]}
-    with pytest.warns(UserWarning, match="one participant"):
-        data = jr.read(alone)
-    said = summarise_accuracy(jr.rate(share(), data))
-    assert " of 4 pairs; ties are left out, so that chance alone gives 50%." in said.texts[0] and not len(recwarn)
+    said = summarise_accuracy(jr.rate(jr.weng_lin(), jr.read(table)))
+    assert "ties are in order: chance gives 66.7%" in said.texts[0]
 
 
 def test_one_is_not_said_as_many():

@@ -14,7 +14,7 @@ from jaxrate.text_format import (
     format_count,
     format_decimals,
     format_number,
-    format_percent,
+    format_percentage,
     format_unquoted_name,
     rating_decimals,
 )
@@ -85,7 +85,7 @@ def career_sections(
     fixed |= dict.fromkeys(("rating", "deviation", "performance", *point_columns), digits)
     formats: dict[str, Any] = {key: partial(format_decimals, digits=x) for key, x in fixed.items()}
     formats |= {
-        "probability": lambda x: f"{format_percent(100.0 * x)}%",
+        "probability": format_percentage,
         "score": "{:g}".format,
         "change": partial(format_decimals, digits=digits, signed=True),
     }
@@ -115,7 +115,7 @@ def career_sections(
 def to_match_table(matches: Any, clock: str | None, caption: str = "", top: int | None = None) -> TextTable:
     """Matches in the words of careers: their date, the expected score in percent, whose rating."""
     shares = np.asarray(matches["probability"], np.float64).tolist()
-    percent = np.array([f"{format_percent(100.0 * x)}%" for x in shares])
+    percent = np.array([format_percentage(x) for x in shares])
     table = to_text_table(type(matches)({**matches, "probability": percent}), caption, top)
     words = {"probability": "expected"} | ({"time": "date"} if clock == "dates" else {})
     headings = [words.get(x, re.sub(r"s rating$", "'s rating", x)) for x in table.headings]

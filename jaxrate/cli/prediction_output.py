@@ -13,7 +13,8 @@ from jaxrate.text_format import (
     display_width,
     format_decimals,
     format_number,
-    format_percent,
+    format_percentage,
+    format_percentages,
     rating_decimals,
 )
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 MAX_ROWS_SHOWN = 30  # rows that are printed
 MAX_EXPLANATIONS_SHOWN = 10
 HIDDEN_COLUMNS = "row", "quality"
-CHANCE_COLUMNS = "win", "draw", "loss", "over", "both_score"
+RESULT_COLUMNS = "win", "draw", "loss"
+CHANCE_COLUMNS = *RESULT_COLUMNS, "over", "both_score"
 WORD_COLUMNS = "side", "player", "category"  # of explanations
 MAX_HEADING_WIDTH = 20  # cells of the terminal, of a name above a column
 PART_NAMES = {"modifier": "in this category", "own_side": "own side", "points": "in this match"}
@@ -78,10 +80,22 @@ def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> Col
     if rated.clock == "dates":
         columns = {"date" if name == "time" else name: values for name, values in columns.items()}
     if "a" not in columns:
-        return ColumnTable(columns | {"opponents beaten": np.array(_format_chances(columns.pop("share")))})
+        shares = [format_percentage(x) for x in columns.pop("share").tolist()]
+        return ColumnTable(columns | {"opponents beaten": np.array(shares)})
     if rated.options.get("teams") and "side" in columns and not (columns["side"] == columns["b"]).any():
         columns = _name_home_and_away(columns)
-    chances = {name: np.array(_format_chances(columns[name])) for name in CHANCE_COLUMNS if name in columns}
+    results = [name for name in RESULT_COLUMNS if name in columns]
+    texts = (
+        [format_percentages(x) for x in np.stack([columns[name] for name in results], axis=1).tolist()]
+        if results
+        else []
+    )
+    chances = dict(zip(results, np.array(texts).T, strict=True))
+    chances |= {
+        name: np.array([format_percentage(x) for x in columns[name].tolist()])
+        for name in ("over", "both_score")
+        if name in columns
+    }
     odds = [[f"{x:.2f}" for x in columns[name].tolist()] for name in ODDS_COLUMNS if name in columns]
     widths = [max(map(len, texts)) for texts in odds]
     rows = ["  ".join(f"{x:>{width}}" for x, width in zip(row, widths, strict=True)) for row in zip(*odds, strict=True)]
@@ -101,7 +115,7 @@ def _merge_teams(columns: dict[str, Any]) -> dict[str, Any]:
         for side in (is_first_team, ~is_first_team)
     ]
     shown = {name: columns[name][first] for name in ("time", "date", "contest") if name in columns}
-    chances = {name: columns[name][first] for name in (*CHANCE_COLUMNS, *ODDS_COLUMNS) if name in columns}
+    chances = {name: columns[name][first] for name in (*CHANCE_COLUMNS, *ODDS_COLUMNS, "connected") if name in columns}
     return shown | dict(zip("ab", map(np.array, sides), strict=True)) | chances
 
 
@@ -139,7 +153,7 @@ def explanation_tables(one: jr.forecasts.Explanation, rated: jr.Rated) -> list[T
     newcomer = _newcomer_rating(rated)
     digits = rating_decimals([*one.parts["points"].tolist(), newcomer])
     parts = _points_of_leaderboard(one, newcomer)
-    expected = _format_chances(one.sides["expected"])
+    expected = format_percentages(one.sides["expected"].tolist())
     columns = _format_parts(parts, digits, are_teams=bool(rated.options.get("teams")))
     if len(one.parts["player"]) > len(sides):
         points: Any = parts.get("points", parts.get("rating"))
@@ -202,11 +216,6 @@ def _format_parts(parts: dict[str, Any], digits: int, are_teams: bool) -> dict[s
 
 def _table_of_columns(columns: dict[str, list[str]]) -> TextTable:
     return TextTable([*columns], [*zip(*columns.values(), strict=True)], WORD_COLUMNS)
-
-
-def _format_chances(chances: Any) -> list[str]:
-    """Probabilities [n] in percent."""
-    return [f"{format_percent(100.0 * x)}%" for x in chances.tolist()]
 
 
 def _format_points(points: float, digits: int, is_rating: bool = False) -> str:

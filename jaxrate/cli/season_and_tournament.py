@@ -23,7 +23,7 @@ from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.shared_options import parse_whole_number
 from jaxrate.cli.terminal_tables import name_teams, print_sections, to_text_table
-from jaxrate.text_format import format_percent
+from jaxrate.text_format import format_percentage
 
 GROUPS = {
     "Season": ("results", "points", "ties", "relegated"),
@@ -132,9 +132,9 @@ def _print_forecast(forecast: Any, kind: str, rated: jr.Rated, as_json: bool) ->
         print_escaped(json.dumps(columns.to_records(), indent=1))
     else:
         shares = {name: x for name, x in columns.items() if PROBABILITY_COLUMNS.fullmatch(name)}
-        percents = {
-            name: np.array([f"{format_percent(100.0 * x)}%" for x in values.tolist()])
-            for name, values in shares.items()
-        }
+        percents = {name: np.array([format_percentage(x) for x in values.tolist()]) for name, values in shares.items()}
+        if "champion" in columns:
+            champion = columns.pop("champion")
+            percents["win"] = np.where(champion, "champions" if rated.options.get("teams") else "champion", "")
         table = to_text_table(ColumnTable(columns | percents), f"{forecast.samples:,} {kind}")
         print_sections(name_teams(table) if rated.options.get("teams") else table)

@@ -78,6 +78,7 @@ class SeasonForecast(NamedTuple):
     samples: int
     relegated: int
     goal_difference: HostArray | None = None  # [N] in the end, on average; None: goals are not known
+    champion: HostArray | None = None  # [N] who has more points than all others can get; None: nobody yet
 
     def to_pandas(self) -> Any:
         """The table as a data frame of pandas."""
@@ -95,6 +96,8 @@ class SeasonForecast(NamedTuple):
         if self.goal_difference is not None:
             columns["goal_difference"] = self.goal_difference
         columns["win"] = self.place[:, 0]
+        if self.champion is not None:
+            columns["champion"] = self.champion
         if n > 8:
             columns["top_4"] = self.place[:, :4].sum(axis=1)
         if self.relegated:
@@ -198,7 +201,17 @@ def simulate_season(
         samples,
         relegated,
         (goals[:, 0] - goals[:, 1])[best] if has_goals else None,
+        _certain_champion(points_so_far[best], np.bincount(player.ravel(), minlength=len(names))[best], points),
     )
+
+
+def _certain_champion(points_so_far: HostArray, remaining: HostArray, points: tuple[float, ...]) -> HostArray | None:
+    """[N] who has more points, whatever happens in the remaining matches [N] of each, than all others; None: nobody."""
+    least, most = points_so_far + min(points) * remaining, points_so_far + max(points) * remaining
+    leader = int(np.argmax(least))
+    if len(most) < 2 or least[leader] <= np.delete(most, leader).max():
+        return None
+    return np.arange(len(most)) == leader
 
 
 def build_simulation_matches(rated: Rated, names: list[Any], player: HostArray, forecasts: Any) -> SimulationMatches:

@@ -1,7 +1,7 @@
 """Metrics of predictions and rankings.
 
 inversions.py             inversions: pairs of a permutation in the wrong order
-pair_order.py             in how many pairs of a contest the better one was ahead, as had been predicted
+pair_order.py             the errors of shares of pairs in order
 prediction_metrics.py     metrics of predictions and of ratings, on the host and in float64
 scored_ranking.py         participants in the order of their ranks and of their ratings, and how far these differ
 running_metrics.py        metrics of predictions of matches, added up chunk by chunk

@@ -19,7 +19,7 @@ from jaxrate.plots.scoreboard_style import (
     mix_colours,
     wrap_evenly,
 )
-from jaxrate.text_format import format_percent, format_short_count
+from jaxrate.text_format import format_short_count, format_whole_percent
 
 WIDTH = 640  # pixels
 HEIGHT = 360
@@ -162,7 +162,7 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText, step: in
             "y": row_labels[i],
             "x": column_labels[j],
         }
-        | ({"text": format_percent(percent[i, j]), "colour": text_colour(percent[i, j])} if is_written else {})
+        | ({"text": format_whole_percent(percent[i, j]), "colour": text_colour(percent[i, j])} if is_written else {})
         for i, j in np.argwhere(~np.isnan(percent)).tolist()
     ]
     side = len(names) * min(34 if is_written else 24, max(MAX_MATRIX_SIDE // len(names), 1))

@@ -42,7 +42,7 @@ from jaxrate.rules import State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
 from jaxrate.systems.system_titles import system_title
-from jaxrate.text_format import format_percent
+from jaxrate.text_format import format_percentage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,9 +164,10 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     percent = 100.0 * np.stack([*chances.values()], axis=1)[:top]
     size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), figure_size_for_rows(labels)[1]
     first = int(np.argmax(last))
-    title = (
-        f"{format_plot_name(simulation.player[first])} first in {format_percent(100.0 * last[first])}% of simulations"
-    )
+    leader = format_plot_name(simulation.player[first])
+    is_decided = isinstance(simulation, SeasonForecast) and simulation.champion is not None
+    share = f"{leader} first in {format_percentage(last[first])} of simulations"
+    title = f"{leader} first, whatever is still to come" if is_decided else share
     ax = make_axes(ax, size, title, subtitle, source=f"{simulation.samples:,} simulations", grid="none")
     draw_percent_cells(ax, percent, quantity, is_diverging=False)
     set_name_ticks(ax, "y", labels, color=INK)

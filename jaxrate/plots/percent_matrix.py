@@ -21,7 +21,7 @@ from jaxrate.plots.scoreboard_style import (
     points_per_pixel,
     sequential_map,
 )
-from jaxrate.text_format import format_percent
+from jaxrate.text_format import format_whole_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,4 +93,4 @@ def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_dive
         return
     for i, j in np.argwhere(~np.isnan(percent)):
         colour = cell_text_colour(*image.to_rgba(percent[i, j])[:3])
-        ax.text(j, i, format_percent(percent[i, j]), ha="center", va="center", color=colour, fontsize=size)
+        ax.text(j, i, format_whole_percent(percent[i, j]), ha="center", va="center", color=colour, fontsize=size)

@@ -12,7 +12,7 @@ from jaxrate.plots.name_labels import format_plot_name, set_name_ticks
 from jaxrate.plots.percent_matrix import CELL_SIDE, draw_percent_cells
 from jaxrate.plots.scoreboard_style import INK, make_axes
 from jaxrate.plots.time_steps import spell_date
-from jaxrate.text_format import format_number, format_percent
+from jaxrate.text_format import format_number, format_percentage, format_percentages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ def scorelines(
     shown = probability[: most_goals + 1, : most_goals + 1]
     first, second = (format_plot_name(names[match]) for names in (forecast.a, forecast.b))
     goals = np.unravel_index(int(np.argmax(probability)), probability.shape)
-    percent = [f"{format_percent(100.0 * float(x))}%" for x in (probability.max(), *lead, 1.0 - shown.sum())]
+    percent = [format_percentage(probability.max()), *format_percentages(lead), format_percentage(1.0 - shown.sum())]
     title = f"{goals[0]}:{goals[1]} is likeliest, with {percent[0]}"
     subtitle = f"{first} {percent[1]}, draw {percent[2]}, {second} {percent[3]}"
     subtitle += f"; more goals {percent[4]}" if 1.0 - shown.sum() >= 5e-4 else ""

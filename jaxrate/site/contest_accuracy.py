@@ -8,8 +8,9 @@ from jaxrate.array_types import HostArray
 from jaxrate.events import rounds
 from jaxrate.league.comparison_table import INTERVAL_ERRORS
 from jaxrate.league.evaluation import observed_share_of_sides_beaten
-from jaxrate.metrics.pair_order import PairOrder, count_pairs_in_order
-from jaxrate.metrics.prediction_metrics import experience_mask, ranking_metrics
+from jaxrate.metrics.pair_order import ratio_error
+from jaxrate.metrics.prediction_metrics import experience_mask, ranking_metrics, right_pair_shares
+from jaxrate.metrics.running_metrics import numbers_that_predict_order
 from jaxrate.site.calibration_summary import (
     FIELD_WORDS,
     AccuracySummary,
@@ -28,7 +29,8 @@ NO_DATA_TEXT = "No predictions can be judged yet."
 def summarise_fields(table: Any, contest: HostArray, noun: PlayerOrTeamNoun) -> AccuracySummary:
     """Summarise contests, of which some have more than two sides: who was ahead of whom, and how far ahead.
 
-    A team counts as one participant, by its prediction.
+    Shares of pairs are those of `ranking_metrics`, as in all tables. In bins a team counts as one participant, by its
+    prediction.
 
     Args:
       table: the predictions of participants.
@@ -37,33 +39,27 @@ def summarise_fields(table: Any, contest: HostArray, noun: PlayerOrTeamNoun) -> 
     """
     in_teams = "teams" in table.column_names
     rank, share = table["rank"].to_numpy(), table["prediction"].to_numpy().astype(float)
-    rating = share if in_teams else table["rating"].to_numpy().astype(float)
+    team = table["team"].to_numpy() if in_teams else None
     _, player = np.unique(table["player"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
-    if in_teams:
-        first = np.sort(np.unique(np.stack([contest, table["team"].to_numpy()]), axis=1, return_index=True)[1])
-        rank, share, rating, player, contest = (x[first] for x in (rank, share, rating, player, contest))
-    _, number = np.unique(contest, return_inverse=True)
-    contests: Any = rounds(number, player, rank, time=np.zeros(len(rank)))
-    one, favoured = ("team", "favoured") if in_teams else (noun.one, "higher-rated")
-    many = "teams" if in_teams else noun.many
-    groups = {}
-    for least in (0,) if in_teams else (1, EXPERIENCED):
-        is_in = experience_mask(contests, least)
-        if is_in.any():
-            groups[least] = count_pairs_in_order(number[is_in], rank[is_in], rating[is_in])
-    groups = {least: pairs for least, pairs in groups.items() if pairs.pairs.sum() > 0}
-    if not groups:
+    contests = rounds(contest, player, rank, team=team, time=np.zeros(len(rank)))
+    order = numbers_that_predict_order(contests, share, table["rating"].to_numpy().astype(float))
+    metrics = ranking_metrics(contests, order)
+    in_order, off = metrics["pair inversion"], metrics["rank deviation"]
+    if in_order is None or off is None:
         return AccuracySummary("", [NO_DATA_TEXT], [])
-    (least, pairs), *more = groups.items()
-    who = f"Of two {many}{' who had been in a contest before' if least else ''}, the {favoured} one finished ahead"
-    text = f"{who} in {_format_share(pairs)} of {pairs.pairs.sum():,.0f} pairs; ties are left out, so that chance"
-    texts = [f"{text} alone gives 50%."]
-    texts += [f"Of those with at least five contests before, in {_format_share(x)}." for _, x in more]
-    played = np.ones(int(player.max()) + 1) if in_teams else None  # no team counts as a newcomer
-    off = ranking_metrics(contests, rating, played=played)["rank deviation"]
-    places = "" if off is None else f" Places were off by {off:.1%} of the field, on average."
-    texts[-1] += places
-    title = f"The {favoured} {one} finished ahead in {pairs.share:.0%} of pairs"
+    orders = np.arange(len(rank)), -np.arange(len(rank))  # of each pair that does not tie, one of them is right
+    chance = np.mean([ranking_metrics(contests, x.astype(float))["pair inversion"] or 0.0 for x in orders])
+    text = f"Of the pairs of {noun.many} who had been in a contest before, {_format_pairs(contests, order)} were in the"
+    texts = [f"{text} predicted order, each contest counted by its size; ties are in order: chance gives {chance:.1%}."]
+    if metrics["pair inversion, 5plus"] is not None:
+        texts.append(f"Of those with at least five contests before, {_format_pairs(contests, order, EXPERIENCED)}.")
+    texts[-1] += f" Places were off by {off:.1%} of the field, on average."
+    title = f"{in_order:.0%} of pairs were in the predicted order"
+    if team is not None:
+        first = np.sort(np.unique(np.stack([contest, team]), axis=1, return_index=True)[1])
+        rank, share, player, contest = (x[first] for x in (rank, share, player, contest))
+        contests = rounds(contest, player, rank, time=np.zeros(len(rank)))
+    _, number = np.unique(contest, return_inverse=True)
     if number[-1] + 1 < MIN_CONTESTS:
         return AccuracySummary(title, texts, [], FIELD_WORDS)
     behind = observed_share_of_sides_beaten(contests)
@@ -73,13 +69,14 @@ def summarise_fields(table: Any, contest: HostArray, noun: PlayerOrTeamNoun) -> 
     return AccuracySummary(title, texts, bins, FIELD_WORDS, lean=lean)
 
 
-def _format_share(pairs: PairOrder) -> str:
-    """The share of pairs in order, with its 95% interval by contest."""
-    share = f"{pairs.share:.1%}"
-    if pairs.error is None:
-        return share
-    half = INTERVAL_ERRORS * pairs.error
-    return f"{share} (95% interval {pairs.share - half:.1%} to {pairs.share + half:.1%})"
+def _format_pairs(contests: Any, order: Any, least: int = 1) -> str:
+    """The share of pairs in order of those with so many contests before, as in tables, with its 95% interval."""
+    right, count = right_pair_shares(contests, order, mask=experience_mask(contests, least))
+    share, error = right.sum() / count.sum(), ratio_error(right, count)
+    if error is None:
+        return f"{share:.1%}"
+    low, high = np.clip([share - INTERVAL_ERRORS * error, share + INTERVAL_ERRORS * error], 0.0, 1.0)
+    return f"{share:.1%} (95% interval {low:.1%} to {high:.1%})"
 
 
 def _describe_bins(bins: list[CalibrationBin], direction: int) -> str:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.forecasts.prediction_explanations import TEXT_COLUMNS, Explanation, heads_and_cells
-from jaxrate.site.forecast_tables import MatchForecast, format_percentage, round_to_sum
+from jaxrate.site.forecast_tables import MatchForecast
 from jaxrate.site.home_sides import HOME, SideWords
-from jaxrate.text_format import format_decimals, use_minus_sign
+from jaxrate.text_format import format_decimals, format_percentages, round_to_sum, use_minus_sign
 
 MAX_EXPLANATIONS = 50  # on the page
 PART_NAMES = {
@@ -73,7 +73,7 @@ def _tabulate_match(
     at_home = match is not None and match.has_home
     heads = ["", *(players[i] for i in order), "difference"]
     parts = {name: x[order] for name, x in one.parts.items() if name not in (*TEXT_COLUMNS, "points")}
-    shown = np.stack([round_to_sum(np.array([x[i] for x in parts.values()]), digits) for i in (0, 1)], axis=1)
+    shown = np.stack([round_to_sum([float(x[i]) for x in parts.values()], digits) for i in (0, 1)], axis=1)
     shown = np.concatenate([shown, shown[:, :1] - shown[:, 1:]], axis=1)
     rows = [
         [_name_part(name, words if at_home else None), *(_format_points(x, digits) for x in row)]
@@ -84,7 +84,7 @@ def _tabulate_match(
         rows.append(["category", *(str(one.parts["category"][i]) for i in order), ""])
     rows.append(["sum", *(_format_points(x, digits) for x in shown.sum(axis=0).tolist())])
     chances = [float(one.sides["expected"][i]) for i in order]
-    rows.append([expected, *map(format_percentage, chances), ""])
+    rows.append([expected, *format_percentages(chances), ""])
     title = " \u2013 ".join(names.get(players[i], players[i]) for i in order)
     return ExplanationTable(title, heads, rows, [True, False, False, False], None, 2)
 

@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.league.close_leads import EVEN_PERCENT
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
-from jaxrate.text_format import format_decimals, join_names
+from jaxrate.text_format import format_decimals, format_percentage, format_percentages, join_names
 
 EVENT_HEADINGS = {  # headings of columns; other columns are not shown
     "time": "date",
@@ -84,6 +82,11 @@ def build_forecast_tables(
         tables.append(
             _build_table("How the season may end", "season", season_forecast.columns(), SEASON_HEADINGS, note)
         )
+        if season_forecast.champion is not None:
+            word = "champions" if noun.is_collective else "champion"
+            column = [*tables[0].rows[0]].index(SEASON_HEADINGS["win"])
+            for row, is_champion in zip(tables[0].shown, season_forecast.champion, strict=True):
+                row[column] = word if is_champion else ""
     if event_forecasts is not None:
         note = "Odds are fair: one divided by the chance." if "odds_win" in event_forecasts else ""
         tables.append(
@@ -237,32 +240,6 @@ def _level_leaders(matrix: Sequence[Sequence[float | None]]) -> tuple[int, int] 
 def format_odds(odds: float) -> str:
     """Odds with three digits, as bookmakers have them: 2.27, 12.5, 62."""
     return f"{odds:.2f}" if odds < 9.995 else f"{odds:.1f}" if odds < 19.95 else f"{odds:,.0f}"
-
-
-def format_percentage(chance: float, *, with_tenths: bool = False) -> str:
-    """A probability in percent, as text; with tenths near 0 and 1, and where they are asked for."""
-    unit = Decimal(1 if 0.02 < chance < 0.98 and not with_tenths else "0.1")
-    text = str(Decimal(100 * float(chance)).quantize(unit, ROUND_HALF_UP))  # as scripts round
-    return f"{ {'100.0': '> 99.9', '0.0': '< 0.1'}.get(text, text) }%"
-
-
-def format_percentages(chances: Sequence[float]) -> list[str]:
-    """Probabilities of all that may happen in percent, as text: whole ones add up to 100, or all have tenths."""
-    if not all(0.02 < x < 0.98 for x in chances):
-        return [format_percentage(x, with_tenths=True) for x in chances]
-    if abs(sum(chances) - 1.0) > 0.005:
-        return [format_percentage(x) for x in chances]
-    return [f"{x:.0f}%" for x in round_to_sum(100.0 * np.array(chances), 0)]
-
-
-def round_to_sum(values: HostArray, digits: int) -> HostArray:
-    """Values rounded so that they add up to the rounded sum: those that lose most by rounding give way."""
-    unit = 10.0**-digits
-    scaled = values / unit
-    whole = np.floor(scaled)
-    missing = round(float(scaled.sum()) - float(whole.sum()))
-    whole[np.argsort(whole - scaled, kind="stable")[:missing]] += 1
-    return whole * unit
 
 
 def _format_value(name: str, value: Any) -> str:

@@ -24,7 +24,6 @@ from jaxrate.site.career_charts import (
 )
 from jaxrate.site.drawings import site_icon, site_mark
 from jaxrate.site.event_rows import build_event_table_cells, heading_row
-from jaxrate.site.forecast_tables import format_percentage
 from jaxrate.site.headline import write_headline
 from jaxrate.site.json_columns import leaderboard_columns, ratings_for_json
 from jaxrate.site.method_texts import describe_settings, describe_source, describe_teams, rating_scale
@@ -45,7 +44,7 @@ from jaxrate.site.system_bars import (
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.system_titles import describe_system, system_title
-from jaxrate.text_format import contest_metrics_notes, metric_heading, use_minus_sign
+from jaxrate.text_format import contest_metrics_notes, format_percentage, metric_heading, use_minus_sign
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more
 LONG_EVENTS, LONG_POINTS = 50, 45  # latest events in the section of a top player, and how many more points of the line

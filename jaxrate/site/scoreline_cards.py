@@ -8,7 +8,8 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.forecasts.scorelines import Scorelines, summarise_scorelines
 from jaxrate.league.column_table import ColumnTable
-from jaxrate.site.forecast_tables import MatchForecast, format_percentage
+from jaxrate.site.forecast_tables import MatchForecast
+from jaxrate.text_format import format_percentage, format_whole_percent
 
 MAX_CARDS = 50  # on the page
 SHOWN_GOALS = 5  # of a side, in a heat map; the last row and column of cells also hold more
@@ -101,7 +102,7 @@ def scoreline_drawing(probability: HostArray) -> str:
             kind, shade = ' class="draw"' * is_draw, STRONGEST_SHADE * chance / most
             parts.append(f'<rect{kind} {place} fill-opacity="{shade:.2f}"/>')
             if chance >= 0.005:
-                parts.append(f'<text x="{x + CELL // 2}" y="{middle:g}">{100.0 * chance:.0f}</text>')
+                parts.append(f'<text x="{x + CELL // 2}" y="{middle:g}">{format_whole_percent(100.0 * chance)}</text>')
     length = CELL * (size + 1)
     best = np.unravel_index(int(np.argmax(shown)), shown.shape)
     label = f"Chances of scorelines in percent; {best[0]}:{best[1]} is likeliest"
