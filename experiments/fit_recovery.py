@@ -1,4 +1,4 @@
-"""Whether the intervals of `jr.fit` hold what they say: parameters found again from results that a system drew itself.
+"""Whether the intervals of `jr.fit` hold what they say: parameters found again from results of known parameters.
 
     python experiments/fit_recovery.py          # minutes; writes experiments/results/fit_recovery.json
     python experiments/fit_recovery.py --quick  # seconds, few replications; writes nothing unless --out is given
@@ -6,8 +6,10 @@
 Who meets whom and when is fixed. In a replication the results are drawn one event after the other from what the system
 predicts, at known parameters, by rules whose `update` does so: scores of matches and of the pairs of a period by their
 probabilities, independently; the standing of a round by performances about the ratings. (In float64, so that a plain
-run over these results predicts the same.) The parameters are then fitted as anybody would, from a start elsewhere, and
-an interval is the estimate +- 1.96 standard errors: of the parameter itself, and of its logarithm or logit ("free").
+run over these results predicts the same.) That is not yet the world which a system approximates: in "latent" cases
+players have skills, which drift, and contests are ranked by performances about these. The parameters are then fitted as
+anybody would, from a start elsewhere, and an interval is the estimate +- 1.96 standard errors: of the parameter itself,
+and of its logarithm or logit ("free").
 """
 
 import time
@@ -42,6 +44,7 @@ class Case(NamedTuple):
     truth: dict[str, float]  # the parameters that are fitted
     events: Any
     size: tuple[int, ...] = ()  # of the pairs or participants of each event
+    latent: bool = False  # whether results are drawn from skills, and not from what the system believes of them
 
 
 class Performance(NamedTuple):
@@ -82,12 +85,18 @@ def contests(players, number):
     return Case(start, {"beta": 200.0, "gamma": 40.0}, rounds(players, number, 16), (16,))
 
 
+def latent(make, players, number):
+    """Of skills that exist, with the initial deviation given: ranks determine no more than ratios to it."""
+    start = make(beta=150.0, gamma=30.0, initial_deviation=300.0)
+    return Case(start, {"beta": 180.0, "gamma": 22.0}, rounds(players, number, 16), (16,), latent=True)
+
+
 def cases(quick):
     """By name."""
     elo, glicko = jr.elo(k=20), jr.glicko(c=20, initial_deviation=200, deviation_max=None)
     first = Case(elo, {"k": 30.0, "side_advantage": 50.0}, matches(200, 500 if quick else 20_000, side=True))
     if quick:
-        return {"elo": first, "elo_mmr in rounds": contests(20, 30)}
+        return {"elo": first, "elo_mmr, latent": latent(jr.elo_mmr, 20, 30)}
     skill = jr.forecasts.add_outcomes(jr.trueskill(tau=0.3, draw_probability=0.2))
     return {
         "elo": first,
@@ -102,6 +111,8 @@ def cases(quick):
             matches(60, 6000),
         ),
         "elo_mmr in rounds": contests(60, 250),
+        "elo_mmr, latent": latent(jr.elo_mmr, 60, 250),
+        "elo_mmx, latent": latent(jr.elo_mmx, 60, 250),
         "trueskill": Case(
             skill, {"tau": 0.5, "draw_probability": 0.15, "initial_deviation": 7.0}, matches(400, 20_000)
         ),
@@ -153,6 +164,21 @@ def replaced(event, result):
     return event._replace(rank=result) if isinstance(event, Rounds) else event._replace(score=result)
 
 
+def simulate_latent(case, key):
+    """Contests ranked by performances about skills, which drift by gamma with each contest of a player."""
+    random, params = np.random.default_rng(np.asarray(jax.random.key_data(key))), case.start.params
+    beta, gamma, flat = case.truth["beta"], case.truth["gamma"], case.events.events
+    player = flat.player.reshape(-1, *case.size)
+    skill, rank = random.normal(0.0, params.initial_deviation, player.max() + 1), np.empty_like(player)
+    for number, those in enumerate(player):
+        skill[those] += random.normal(0.0, gamma, len(those))
+        logistic = case.start.name == "elo_mmr"
+        draw, scale = (random.logistic, beta * np.sqrt(3.0) / np.pi) if logistic else (random.normal, beta)
+        noise = draw(0.0, scale, len(those))
+        rank[number] = np.argsort(np.argsort(-(skill[those] + noise)))
+    return case.events._replace(events=replaced(flat, rank.ravel().astype(np.int32))), 0.0
+
+
 def simulate(case, key):
     """The events with results, and by how much a plain run over them predicts otherwise."""
     truth, ragged = case.start._replace(params=case.start.params._replace(**case.truth)), bool(case.size)
@@ -173,7 +199,7 @@ def recover(name, case, replications, search):
     """A row for each parameter; `search` are options of the fits."""
     names, begin, off, converged, found, error = list(case.truth), time.perf_counter(), 0.0, [], [], []
     for number in range(replications):
-        events, apart = simulate(case, jax.random.key(number))
+        events, apart = (simulate_latent if case.latent else simulate)(case, jax.random.key(number))
         fit = jr.fit(case.start, events, free=names, **search)
         off, converged = max(off, apart), [*converged, fit.converged]
         found.append([getattr(fit.params, x) for x in names])

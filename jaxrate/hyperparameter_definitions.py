@@ -62,6 +62,7 @@ class Parameter(NamedTuple):
     concerns_draws: bool = False  # it says how often there are draws, so that a history without any says nothing of it
     fitted: bool = True  # whether `fit` may move it
     if_none: str = ""  # what None stands for, where it stands for a value
+    caution: str = ""  # what a fit of it says beside its interval, where that does not hold what it promises
     prior: tuple[float, float] | None = (
         None  # of a fit: the median of a positive one, and the deviation of its logarithm
     )

@@ -128,7 +128,14 @@ def errors(performance, mu, delta, rank, split_ties, gaussian, tolerance):
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize(
     ("gaussian", "split_ties"),
-    [(False, True), (True, False), *(pytest.param(x, x, marks=pytest.mark.full) for x in (False, True))],
+    [
+        (False, True),
+        (True, False),
+        *(
+            pytest.param(*x, marks=pytest.mark.full)
+            for x in ((False, False), (True, True), (False, (0.3, 0.9)), (True, (0.9, 0.4)))
+        ),
+    ],
 )
 def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties, x64):
     look = look_normal if gaussian else performance_inference.make_logistic_cdf_sums

@@ -40,10 +40,10 @@ def rounds(teams):
 WIDE = {"initial_deviation": 3000.0, "initial_rating": 11000.0}  # thousands of points apart after the first contest
 CASES = [
     pytest.param("elo_mmr", False, WIDE | {"split_ties": 0.3}, marks=pytest.mark.full),
-    ("elo_mmr", False, WIDE | {"drift": 30.0, "rho": 0.3, "newcomer": (0.5,)}),
+    ("elo_mmr", False, WIDE | {"drift": 30.0, "rho": 0.3, "newcomer": (0.5,), "split_ties": (0.9, 0.3)}),
     pytest.param("elo_mmx", False, WIDE, marks=pytest.mark.full),
-    pytest.param("elo_mmx", False, WIDE | {"split_ties": 0.8}, marks=pytest.mark.full),
-    pytest.param("elo_mmx", True, WIDE | {"split_ties": 0.2}, marks=pytest.mark.full),
+    pytest.param("elo_mmx", False, WIDE | {"split_ties": (0.2, 0.8)}, marks=pytest.mark.full),
+    pytest.param("elo_mmx", True, WIDE | {"split_ties": (0.7, 0.2)}, marks=pytest.mark.full),
     pytest.param("elo_mmx", True, WIDE | {"team_performance": "mean"}, marks=pytest.mark.full),
     ("codeforces", False, {"initial_rating": -9000.0, "beta": 20.0}),
     pytest.param("topcoder", False, WIDE, marks=pytest.mark.full),
@@ -69,16 +69,16 @@ def test_hostile_rounds_equal_the_twin(name, teams, settings, x64):
         np.testing.assert_allclose(got.deviation, wanted.deviation, rtol=1e-8 if x64 else 1e-3)
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0, 1, 0, -0.5, 2.5, np.nan, None, "half"])
+@pytest.mark.parametrize("share", [0.0, 1, -0.5, 2.5, np.nan, None, "half", (0.0, 0.5), (1.1, 1.0), (1.0,)])
 def test_what_is_no_share_of_a_tie_is_refused(share):
     """All of them silently were True or False."""
     for factory in (jr.elo_mmr, jr.elo_mmx):
-        with refused("split_ties must be True, False, or a number above 0 and below 1"):
+        with refused("split_ties must be True, False, a number above 0 and below 1, or"):
             factory(split_ties=share)
 
 
 def test_a_share_of_a_tie_is_kept():
-    assert [jr.elo_mmr(split_ties=x).settings["split_ties"] for x in (True, False, 0.3)] == [True, False, 0.3]
+    assert [jr.elo_mmr(split_ties=x).settings["split_ties"] for x in (True, 0.3, [0.3, 1])] == [True, 0.3, (0.3, 1.0)]
 
 
 @pytest.mark.full  # twins have both

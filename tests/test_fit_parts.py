@@ -82,7 +82,7 @@ def test_ranks_determine_ratios_alone(errors):
     both = jr.fit(jr.elo_mmx(beta=150.0, **start), rounds, free=free, errors=errors)
     held = jr.fit(jr.elo_mmx(beta=150.0, **start), rounds, free=free[1:], errors=errors)
     assert both.open == both.scaled_together == free and "ratios of beta, gamma and" in repr(both)
-    assert "left open" not in repr(both)
+    assert "left open" not in repr(both) and "caution about beta" in repr(both) and held.cautions == []
     assert [x.label for x in both.ratios] == ["gamma / beta", "initial_deviation / beta"] and held.ratios == ()
     for ratio, name in zip(both.ratios, free[1:], strict=True):
         value, error = getattr(held.params, name), held.standard_error[name]

@@ -258,6 +258,7 @@ def describe_fit(fit_result: jr.fitting.Fit) -> str:
         determined = [key for key in fit_result.free if key not in open_names]
         hint = f"; fit the others alone: --free {' '.join(determined)}" if determined else ""
         lines.append(f"left open: {', '.join(open_names)}, of which this file says next to nothing{hint}")
+    lines += fit_result.cautions
     if call := format_factory_call(fit_result.system):
         lines.append(f"in Python: {call}")
     lines.append(f"({len(fit_result.loss_history) - 1} steps in {fit_result.seconds:.1f} s, compilation included)")

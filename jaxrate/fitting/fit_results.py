@@ -98,6 +98,7 @@ class Fit(NamedTuple):
             lines.append(self.describe_ratios())
         if open_names := [name for name in self.open if name not in self.scaled_together]:
             lines.append(f"left open by these events: {', '.join(open_names)} (likelihood_interval says how far)")
+        lines += self.cautions
         if self.held_out is not None:
             lines.append(f"of the rest, which was not fitted: {format_held_out_losses(self.held_out)}")
         return "\n".join(lines)
@@ -106,6 +107,12 @@ class Fit(NamedTuple):
     def scaled_together(self) -> tuple[str, ...]:
         """The hyperparameters of which these events determine ratios alone."""
         return tuple(dict.fromkeys(name for ratio in self.ratios for name in reversed(ratio.names)))
+
+    @property
+    def cautions(self) -> list[str]:
+        """What to know of fitted hyperparameters whose intervals do not hold what they promise."""
+        cautions = {name: getattr(self.system.space, name).caution for name in self.free}
+        return [f"caution about {name}: {text}" for name, text in cautions.items() if text]
 
     def describe_ratios(self) -> str:
         """The sentence on hyperparameters of which only ratios matter."""

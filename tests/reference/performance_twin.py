@@ -37,11 +37,10 @@ def loss(x, mu, delta, gaussian=False):
 
 
 def draw(x, mu, delta, gaussian=False, split_ties=False):
-    """The d of Lemma 3.2, the derivative of log f; with `split_ties` half a loss and half a win, or so much."""
+    """The d of Lemma 3.2, the derivative of log f; with `split_ties` half a loss and half a win, or so much of each."""
     if split_ties:
-        return (0.5 if split_ties is True else split_ties) * (
-            loss(x, mu, delta, gaussian) + victory(x, mu, delta, gaussian)
-        )
+        of_loss, of_win = np.broadcast_to(0.5 if split_ties is True else split_ties, 2)
+        return of_loss * loss(x, mu, delta, gaussian) + of_win * victory(x, mu, delta, gaussian)
     if gaussian:
         return (mu - x) / delta**2
     return LOGISTIC / delta * np.tanh(0.5 * LOGISTIC * (mu - x) / delta)

@@ -94,7 +94,7 @@ def worst_ranks_keeping_rating(
     """[P] the worst ranks at which performances are at least the ratings."""
     if isinstance(round_statistics, performance_inference.RoundStandingSums):
         return performances_and_break_even_ranks.bisected_worst_rank_keeping_rating(round_statistics, event, split_ties)
-    return performances_and_break_even_ranks.logistic_worst_rank_keeping_rating(round_statistics, event)
+    return performances_and_break_even_ranks.logistic_worst_rank_keeping_rating(round_statistics, event, split_ties)
 
 
 def expected_win_counts(

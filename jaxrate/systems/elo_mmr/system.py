@@ -204,7 +204,7 @@ def summary(params: Any, rows: State) -> Rating:
 @system_factory
 def elo_mmr(
     history: int = DEFAULT_HISTORY,
-    split_ties: bool | float = False,
+    split_ties: bool | float | Sequence[float] = False,
     newcomer: Sequence[float] = (),
     density: Annotated[Density | str, CHECKED_BY_FUNCTION] = "logistic",
     skip_ties: bool = False,
@@ -237,7 +237,7 @@ def elo_mmr(
       history: performances kept of each player, from 1: the memory, and most of the time, are proportional to it. What
         32 lose is measured in `experiments/elo_mmr_speed.py`.
       split_ties: count a tie as half a win and half a loss, not as one of each; a number above 0 and below 1: as so
-        much of each (the footnote of section 3.1).
+        much of each; two numbers (w_l, w_v), above 0 and at most 1: as so much of a loss and of a win (footnote 2).
       newcomer: factors of the weight in a player's first contests, as (0.6, 0.8).
       density: of the noise of a performance: "logistic", "normal", "gumbel", "laplace", or a
         `jr.extend.densities.Density` of your own, log-concave and without a corner. The normal one makes it Elo-MMX:
@@ -257,7 +257,7 @@ def elo_mmr(
 
 @system_factory
 def elo_mmx(
-    split_ties: bool | float = False,
+    split_ties: bool | float | Sequence[float] = False,
     newcomer: Sequence[float] = (),
     team_performance: str = "sum",
     skip_ties: bool = False,
@@ -312,7 +312,7 @@ def _make_system(
     space: Params,
     density: Density,
     history: int | None,
-    ties: tuple[bool | float, bool],
+    ties: tuple[bool | float | Sequence[float], bool],
     newcomer: Sequence[float],
     features: tuple[str, ...],
     team: str | None = None,

@@ -13,7 +13,9 @@ from jaxrate.systems.rounds.cdf_sums import Participants
 _LOG_ZERO = -1e30  # the log of what is not there
 
 
-def exact_logistic_performance(tie_weight: float, indices: Array, participants: Participants, group: Array) -> Array:
+def exact_logistic_performance(
+    tie_weights: tuple[float, float], indices: Array, participants: Participants, group: Array
+) -> Array:
     """[R] the performances of some, where what they lack is balanced, without cancellation.
 
     Of those above x nearly all that was won of them is won too much, and of those below nearly all that was lost is
@@ -21,7 +23,7 @@ def exact_logistic_performance(tie_weight: float, indices: Array, participants: 
     summed relative to the largest, which may be too small for a float.
 
     Args:
-      tie_weight: what one counts, of a win and of a loss.
+      tie_weights: what a tie counts of a loss, and of a win.
       indices: [R] places in the round.
       participants: with gains 1 / scale.
       group: [P] the rank of each.
@@ -30,17 +32,21 @@ def exact_logistic_performance(tie_weight: float, indices: Array, participants: 
     centre, inverse, gain = (x[None] for x in participants[:3])
     below = jnp.array([True, False])[:, None, None]  # of the two sums: over those below, and those above
 
-    def shares() -> tuple[Array, Array]:  # anew each time: of all pairs they would fill the memory
-        ahead = jnp.where(below, others - rank, rank - others)
-        return ahead, jnp.where(ahead == 0, tie_weight, 1.0) * gain[None]
+    of_loss, of_win = tie_weights
 
-    ahead, share = shares()
+    def shares() -> tuple[Array, Array, Array]:  # anew each time: of all pairs they would fill the memory
+        ahead = jnp.where(below, others - rank, rank - others)
+        counts = (jnp.where(below, *pair) for pair in ((of_win, of_loss), (of_loss, of_win)))
+        share, other_share = (jnp.where(ahead == 0, count, 1.0) * gain[None] for count in counts)
+        return ahead, share, other_share
+
+    ahead, share, _ = shares()
     won, lost = jnp.sum(jnp.where(ahead >= 0, share, 0.0), axis=2)
     rounding = 8.0 * float(np.finfo(gain.dtype).eps) * (won + lost)
 
     def log_ratio(x: Array) -> tuple[Array, Array]:
-        ahead, share = shares()
-        both = jnp.where(ahead == 0, 2.0, 1.0) * share
+        ahead, share, other_share = shares()
+        both = jnp.where(ahead == 0, of_loss + of_win, 1.0) * gain[None]
         z = ((x[:, None] - centre) * inverse)[None]
         is_ahead = z >= 0
         inside = is_ahead == below
@@ -49,7 +55,7 @@ def exact_logistic_performance(tie_weight: float, indices: Array, participants: 
         distance = jnp.where(is_ahead, z, -z)  # |z|, whose slope is not 0 at a centre
         near = 1.0 / (1.0 + jnp.exp(-distance))
         tail = jnp.where(inside & (gain > 0)[None], -distance, _LOG_ZERO)
-        more = jnp.where(inside, jnp.where(ahead <= 0, -share, 0.0), jnp.where(ahead >= 0, share, 0.0))
+        more = jnp.where(inside, jnp.where(ahead <= 0, -other_share, 0.0), jnp.where(ahead >= 0, share, 0.0))
         columns = jnp.broadcast_arrays(tail, both * near, both * (inverse[None] * near**2), more)
         top, (tails, flat), (more,) = sums_and_recurrences.exponentially_weighted_and_plain_row_sums(
             columns[0], tuple(columns[1:3]), (columns[3],)

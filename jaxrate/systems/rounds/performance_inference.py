@@ -13,8 +13,9 @@ v_j = h(-z) / delta_j, l_j = -h(z) / delta_j, d_j = -z / delta_j, z = (x - m_j) 
 every x, so the sums are cumulative over the standings: tabulated for blocks of participants, direct within one.
 
 Of any other log-concave density the v, l and d are in `hazard_tables`; the sums are those of the Gaussian.
-With `split_ties` a tie counts as half a win and half a loss; with a number w as w of each, d_j = w (v_j + l_j) (the
-footnote of section 3.1, whose Lemma 3.2 it keeps). All who tied solve the same equation.
+With `split_ties` a tie counts as half a win and half a loss; with a number w as w of each, and with two numbers as w_l
+of a loss and w_v of a win, d_j = w_l l_j + w_v v_j (footnote 2, in section 3.1, whose Lemma 3.2 it keeps). All who tied
+solve the same equation.
 """
 
 from collections.abc import Callable
@@ -37,17 +38,21 @@ from jaxrate.systems.rounds.standing_sums import (
 )
 
 C = performance_distributions.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
-TieSplit = bool | float  # False: a tie is one, True: half a win and half a loss; a number: so much of each
+# False: a tie is one; True: half a win and half a loss; a number: so much of each; two: of a loss, and of a win.
+TieSplit = bool | float | tuple[float, float]
+WHOLE_TIE = 1.0, 1.0
 
 
-def tie_weight(split_ties: TieSplit) -> float | None:
-    """What a tie counts of a win and of a loss; None: it counts as the density says, as one of each if logistic."""
-    return None if split_ties is False else 0.5 if split_ties is True else split_ties
+def tie_weights(split_ties: TieSplit) -> tuple[float, float] | None:
+    """What a tie counts of a loss and of a win; None: it counts as the density says, as one of each if logistic."""
+    if split_ties is False or isinstance(split_ties, tuple):
+        return split_ties or None
+    return (0.5, 0.5) if split_ties is True else (split_ties, split_ties)
 
 
-def _opponent_count_factor_for_tie_weight(split_ties: TieSplit) -> float:
+def _opponent_count_factor_for_tie_weights(split_ties: TieSplit) -> float:
     """How many times as many opponents a tie must outweigh if it counts less than half."""
-    return 1.0 / min(1.0, 2.0 * (tie_weight(split_ties) or 1.0))
+    return 1.0 / min(1.0, 2.0 * min(tie_weights(split_ties) or WHOLE_TIE))
 
 
 class LogisticCdfSums(NamedTuple):
@@ -75,7 +80,7 @@ def make_logistic_cdf_sums(
     gain = jnp.where(mask, inverse, 0.0)
     margin = jnp.log(
         2.0
-        * _opponent_count_factor_for_tie_weight(split_ties)
+        * _opponent_count_factor_for_tie_weights(split_ties)
         * jnp.sum(gain)
         / jnp.min(jnp.where(mask, gain, jnp.inf))
     )
@@ -100,10 +105,10 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
     """
     there, group = cdf_sums.participant_mask(event), jnp.minimum(event.rank, len(event.rank) - 1)
     centre, inverse, gain, *_ = round_sums.participants
-    share = tie_weight(split_ties) or 1.0  # of a win and of a loss
+    of_loss, of_win = shares = tie_weights(split_ties) or WHOLE_TIE
     if len(event.rank) <= cdf_sums.max_pairwise_participants():  # then there are no tables
         return exact_logistic_performances.exact_logistic_performance(
-            share, jnp.arange(len(group), dtype=jnp.int32), round_sums.participants, group
+            shares, jnp.arange(len(group), dtype=jnp.int32), round_sums.participants, group
         )
     tied = cdf_sums.sum_by_group(
         group, gain, event.present
@@ -112,7 +117,7 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
         sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied, from_end=True),
         sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied),
     )
-    double = 2.0 * share - 1.0  # how many times more those who tied count than in the sums of all
+    double = of_loss + of_win - 1.0  # how many times more those who tied count than in the sums of all
 
     def sums_of_tied(x: Array) -> tuple[Array]:
         """[P, 2] the sums over those who tied, and their slopes."""
@@ -131,17 +136,18 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
         )
 
     def sums(x: Array, below: Array, of_tied: Array) -> tuple[Array, Array]:
-        """The sums of all, in which those who tied count twice their share."""
+        """The sums of all, in which those who tied count as a loss and as a win."""
         total, slope = round_sums.sums(x, below)
         return total + double * of_tied[:, 0], slope + double * of_tied[:, 1]
 
     def start(won: Array, lost: Array, tied: Array) -> tuple[Array, Array, Array]:
         below = won <= lost  # the smaller side keeps its relative accuracy
-        guess = round_sums.inverse(jnp.log(won + 0.5 * tied) - jnp.log(lost + 0.5 * tied))  # exact if ties are split
-        return below, jnp.where(below, won, lost) + share * tied, guess
+        part = of_win / (of_loss + of_win)  # exact if a tie is one game in all
+        guess = round_sums.inverse(jnp.log(won + part * tied) - jnp.log(lost + (1.0 - part) * tied))
+        return below, jnp.where(below, won + of_win * tied, lost + of_loss * tied), guess
 
     from_below, target, guess = padding_skipping_row_tiles.map_row_tiles(start, event.present, won, lost, tied)
-    split = share == 0.5
+    split = double == 0.0
     performances = rating_roots.solve_ratings_for_target_sums(
         round_sums.sums if split else sums,
         from_below,
@@ -151,7 +157,7 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
         round_sums.participants,
         TiledRootInputs(event.present, (), None if split else sums_of_tied),
     )[group]
-    again = partial(exact_logistic_performances.exact_logistic_performance, share)
+    again = partial(exact_logistic_performances.exact_logistic_performance, shares)
     return selective_evaluation.evaluate_rows_where_needed(
         there & round_sums.is_doubtful(performances), again, round_sums.participants, group, performances
     )
@@ -192,7 +198,7 @@ def make_round_standing_sums(
     group = jnp.minimum(event.rank, num_players - 1)
     begin = jnp.arange(num_players, dtype=jnp.int32)
     widest = jnp.max(jnp.where(mask, deviation, 0.0))
-    margins = noise.margins(_opponent_count_factor_for_tie_weight(split_ties) * jnp.sum(inverse) * widest)
+    margins = noise.margins(_opponent_count_factor_for_tie_weights(split_ties) * jnp.sum(inverse) * widest)
     (low, _), (_, high) = (cdf_sums.rating_interval(centre, widest * margin, mask) for margin in margins)
     # Sorting one array is four times as fast as sorting with an index beside it.
     short = num_players**2 <= LAST_ID
@@ -232,7 +238,7 @@ def infer_performance_from_standing(round_standing: RoundStandingSums, event: Ro
         )
 
     groups = round_standing.begin, round_standing.end, round_standing.stiffness, round_standing.mean
-    alone = round_standing.noise.draw is None or tie_weight(split_ties) is not None  # groups need no other ones' sums
+    alone = round_standing.noise.draw is None or tie_weights(split_ties) is not None  # groups need no other ones' sums
     performances = padding_skipping_row_tiles.map_row_tiles(solve, event.present if alone else None, *groups)[
         round_standing.group
     ]
@@ -275,10 +281,10 @@ def _recompute_where_table_coarse(
 
 def _tie_contribution_to_q(noise: NoiseDensityFunctions, split_ties: TieSplit, z: Array) -> tuple[Array, Array]:
     """What a tie with somebody of deviation 1 adds to Q, and its slope."""
-    share = tie_weight(split_ties)
-    if share is not None:
+    shares = tie_weights(split_ties)
+    if shares is not None:
         (down, rise), (up, fall) = noise.above(0, z), noise.above(1, -z)
-        return share * (up - down), -share * (fall + rise)
+        return shares[1] * up - shares[0] * down, -shares[1] * fall - shares[0] * rise
     return (-z, -jnp.ones_like(z)) if noise.draw is None else noise.draw(z)
 
 
@@ -293,11 +299,11 @@ def _make_group_q_function(
         round_standing.group,
         round_standing.noise,
     )
-    share = tie_weight(split_ties)
+    shares = tie_weights(split_ties)
     terms = [(1.0, round_standing.losses(begin)), (1.0, round_standing.wins(end))]
-    if share is not None:
-        rest = [(share, round_standing.losses(end)), (share, round_standing.wins(begin))]
-        terms = [(1.0 - share, f) for _, f in terms] + rest
+    if shares is not None:
+        rest = zip(shares, (round_standing.losses(end), round_standing.wins(begin)), strict=True)
+        terms = [*((1.0 - share, f) for share, (_, f) in zip(shares, terms, strict=True)), *rest]
 
     def tied(x: Array) -> tuple[Array, Array]:
         """The sum of d over those who tied."""
@@ -310,7 +316,7 @@ def _make_group_q_function(
     def q(x: Array) -> tuple[Array, Array]:
         found = [(part, f(x)) for part, f in terms]
         value, slope = (sum(part * both[i] for part, both in found) for i in (0, 1))
-        drawn = (0.0, 0.0) if share is not None else tied(x)
+        drawn = (0.0, 0.0) if shares is not None else tied(x)
         return value + drawn[0], slope + drawn[1]
 
     return q

@@ -54,10 +54,14 @@ def worst_rank_with_limited_weight_ahead(max_weight_ahead: Array, weight: Array,
     return _rank_excluding_self(jnp.where(without < rank, without, own), rank, event)
 
 
-def logistic_worst_rank_keeping_rating(logistic_sums: performance_inference.LogisticCdfSums, event: Rounds) -> Array:
+def logistic_worst_rank_keeping_rating(
+    logistic_sums: performance_inference.LogisticCdfSums, event: Rounds, split_ties: performance_inference.TieSplit
+) -> Array:
     """[P] the worst ranks at which a performance among logistic ones is at least the rating."""
     centre, _, gain, *_ = logistic_sums.participants
-    return worst_rank_with_limited_weight_ahead(logistic_sums.sums(centre, False)[0] - 0.5 * gain, gain, event)
+    of_loss, of_win = performance_inference.tie_weights(split_ties) or performance_inference.WHOLE_TIE
+    own = 0.5 * (1.0 - of_win + of_loss) * gain  # of the tie with oneself
+    return worst_rank_with_limited_weight_ahead(logistic_sums.sums(centre, False)[0] - own, gain, event)
 
 
 def bisected_worst_rank_keeping_rating(
@@ -72,8 +76,9 @@ def bisected_worst_rank_keeping_rating(
     begin = jnp.where(jnp.arange(count + 1, dtype=jnp.int32) < players, behind, players)  # of the group in a place
     zero = jnp.zeros_like(centre)
     lost, won = (sign * noise.above(side, zero)[0] for side, sign in ((0, -1.0), (1, 1.0)))  # at one's own rating
-    share = performance_inference.tie_weight(split_ties)
-    tied = share * (lost + won) if share is not None else zero if noise.draw is None else noise.draw(zero)[0]
+    shares = performance_inference.tie_weights(split_ties)
+    drawn = zero if noise.draw is None else noise.draw(zero)[0]
+    tied = drawn if shares is None else shares[0] * lost + shares[1] * won
     total = jnp.sum(inverse)
 
     def keeps(place: Array) -> Array:
