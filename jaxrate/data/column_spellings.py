@@ -26,7 +26,8 @@ SIDE_PAIRS = (
     SidesSpelling(("p1",), ("p2",)),
     SidesSpelling(("1", "one"), ("2", "two")),
     SidesSpelling(("a",), ("b",)),
-    SidesSpelling(("winner", "winning", "w"), ("loser", "losing", "l"), won=True),
+    SidesSpelling(("left",), ("right",)),
+    SidesSpelling(("winner", "winning", "w", "chosen", "preferred"), ("loser", "losing", "l", "rejected"), won=True),
 )
 HOME_AND_AWAY = (  # of which the first has the side, if a and b are named: the last are not sought
     SIDE_PAIRS[0],
@@ -64,6 +65,13 @@ NAME_TEMPLATES += (
 )
 NAME_TEMPLATES += (
     "model{}",
+    "{}model",
+    "model{}name",
+    "generator{}",
+    "system{}",
+    "engine{}",
+    "agent{}",
+    "item{}",
     "opponent{}",
     "competitor{}",
     "name{}",
@@ -95,6 +103,7 @@ COUNT_TEMPLATES = (  # of results whose size says little, such as the sets that 
     "{}result",
     *(pattern.format(noun) for noun in COUNT_NOUNS for pattern in COUNT_PATTERNS),
     "{}framescore",
+    "winnermodel{}",
 )
 RESULT_NAMES: tuple[str, ...] = (
     "ftr",
@@ -129,12 +138,18 @@ RESULT_NAMES += (
     "winningside",
     "winningplayer",
 )
+RESULT_NAMES += (  # of votes
+    "preference", "preferred", "humanpreference", "preferredmodel", "chosenmodel", "chosenmodelname", "bettermodel",
+    "winnermodel", "modelwinner", "g1winner", "vote", "votetype", "verdict", "judgment", "judgement", "choice",
+    "chosen", "label",
+)  # fmt: skip
 RESULT_TEMPLATES = (  # of the first side alone
     "{}teamwins", "{}teamwin", "{}teamwon", "{}win", "{}wins", "{}won", "{}result", "{}teamresult",
     "team{}win", "team{}wins", "team{}won", "team{}result", "player{}win", "player{}wins", "player{}won",
     "player{}result", "result{}", "{}outcome", "outcome{}",
 )  # fmt: skip
-WINNER_NAME = "winner|winning|victor|whowon"  # pattern of columns that say who won, and not how well a player did
+# the pattern of columns that say who won, and not how well a player did
+WINNER_NAME = "winner|winning|victor|whowon|^prefer|preference$|^choice|^chosen|^better|^vote"
 DRAW_NAMES = tuple(
     f"{start}{word}{end}"
     for start in ("", "is", "was", "game", "match")

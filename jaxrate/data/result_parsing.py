@@ -22,7 +22,8 @@ NA_VALUES = (
 )  # fmt: skip
 DRAW_WORDS = (
     "d", "draw", "drawn", "drew", "tie", "tied", "t", "x", "tiebothbad", "nowinner", "½", "halved", "level", "even",
-    "stalemate", "remis", "unentschieden", "empate", "nul", "pareggio", "gelijk",
+    "stalemate", "remis", "unentschieden", "empate", "nul", "pareggio", "gelijk", "bothbad", "bothgood", "both",
+    "neither", "equal", "same", "tieinconsistent",
 )  # fmt: skip
 
 
@@ -38,21 +39,30 @@ OUTCOME_WORDS = (
     *(OutcomeWords(sides.first, sides.second) for sides in SIDE_PAIRS if not sides.won),
     OutcomeWords(("w", "win", "won", "wins", "victory", "beat"), ("l", "loss", "lose", "lost", "defeat")),
     OutcomeWords(("wl", "winloss", "winlose"), ("lw", "losswin", "losewin"), ("dd", "drawdraw", "tt")),
+    OutcomeWords(("a",), ("b",), (*DRAW_WORDS, "c")),  # as language models judge
     OutcomeWords(("true", "yes", "y"), ("false", "no", "n")),
     OutcomeWords(("1",), ("0",), ("½", "1/2", "0.5", "0,5")),
     OutcomeWords(("s", "sieg"), ("n", "niederlage"), ("u", "remis", "unentschieden")),
     OutcomeWords(("g", "ganado", "victoria"), ("p", "perdido", "derrota"), ("e", "empate", "empatado")),
     OutcomeWords(("v", "victoire", "vitória", "vittoria"), ("d", "p", "défaite", "derrota"), ("n", "e", "nul")),
 )
-NO_WINNER_WORDS = *DRAW_WORDS, "no winner", "tie (bothbad)"  # in place of the name of the winner
+NO_WINNER_WORDS = (
+    *DRAW_WORDS,
+    "no winner",
+    "tie (bothbad)",
+    "both_bad",
+    "both bad",
+    "both_equal",
+)  # in place of the name of the winner
 DRAW_PATTERN = r"½|1/2-1/2|\b(draw|drawn|drew|tie|tied|stalemate|remis|empate|unentschieden)\b"
 TRUE_WORDS = "true", "yes", "y", "1", "1.0", *(word for word in DRAW_WORDS if word not in ("nul", "no"))
 FALSE_WORDS = "false", "f", "no", "n", "0", "0.0", "", "na", "nan", "null", "none", "-"
 FILLER_WORDS = (
     "the", "win", "wins", "won", "victory", "winner", "winning", "team", "side", "player", "model", "corner", "match",
-    "game", "agreed", "for", "by", "of",
+    "game", "agreed", "for", "by", "of", "vote", "response", "answer", "output", "assistant", "is", "are", "better",
+    "much", "slightly",
 )  # fmt: skip
-GLUED_FILLERS = "^(team|player|model)(?=.)|(?<=.)(wins?|won|victory|team|player|fighter)$"  # as in "homewin"
+GLUED_FILLERS = "^(team|player|model)(?=.)|(?<=.)(wins?|won|victory|team|player|fighter|vote)$"  # as in "homewin"
 SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visitor": -1.0, "n": 0.0, "neutral": 0.0}
 NUMBER_PATTERN = r"\d+(?:\.\d+)?|½|1/2"
 DASH = "[-:\u2013]"  # or a long one
@@ -275,7 +285,7 @@ def _lower_text_or_none(column: Column) -> Any:
 
 
 def _parse_number_results(name: str, column: Column) -> ParsedResults | None:
-    """Scores in [0, 1], or 1, 0 and -1; of a column that names the winner, 1 and 2."""
+    """Scores in [0, 1], or 1, 0 and -1; of a column that names the winner, 1 to 2, or 0 for a draw."""
     values = np.full(len(column), np.nan)
     with suppress(ValueError):
         values = to_numbers(name, column, default=np.nan)
@@ -286,8 +296,8 @@ def _parse_number_results(name: str, column: Column) -> ParsedResults | None:
         return ParsedResults(values, ~np.isnan(values), True)
     if np.isin(present_values, (-1.0, 0.0, 1.0)).all():
         return ParsedResults((values + 1) / 2, ~np.isnan(values), False, SIGNED_NOTE)
-    if is_winner_column(name) and np.isin(present_values, (0.0, 1.0, 2.0)).all():
-        return ParsedResults(codes_to_scores(name, column, WINNER_CODES[1]), ~np.isnan(values), False)
+    if is_winner_column(name) and ((present_values == 0) | (np.abs(present_values - 1.5) <= 0.5)).all():
+        return ParsedResults(np.where(values == 0, 0.5, 2.0 - values), ~np.isnan(values), False)
     return None
 
 
@@ -333,6 +343,8 @@ def _outcome_word(cell: str) -> str:
     """The word that says who has won: "home" of "home win", "1" of "team_1"; "win" where there is no other."""
     if re.fullmatch(r"[-+\d.,/½]+", cell):
         return cell
+    if verdict := re.fullmatch(r"\W*(\w+)\s*(>+|=+|<+)\s*(\w+)\W*", cell):  # as "A>>B"
+        return {">": verdict[1], "<": verdict[3]}.get(verdict[2][0], "tie")
     parts = re.findall(r"[^\W_]+", cell)
     if "/" in cell and len(parts) == 2:
         return "".join(parts)

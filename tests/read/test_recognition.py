@@ -442,3 +442,41 @@ def test_results_that_contradict_the_named_points_are_told():
 def test_a_column_of_winners_that_is_named_as_the_score_is_one():
     data, said = read_noting({"a": X, "b": Y, "winner": [0, 0, 1, 0]}, score="winner")
     assert data.matches.score.tolist() == [0, 0, 1, 0] and not said
+
+
+VOTES = {  # of four pairs of ash and birch: won, lost, and two that are ties
+    "LMArena": ("model_a,model_b,winner", ["model_a", "model_b", "both_bad", "tie"]),
+    "LMArena before": ("model_a,model_b,winner", ["model_a", "model_b", "tie (bothbad)", "tie"]),
+    "evalica": ("left,right,winner", ["left", "right", "tie", "tie"]),
+    "MT-Bench": ("model_1,model_2,g1_winner", ["model_1", "model_2", "tie", "tie"]),
+    "MT-Bench by pairs": ("model_a,model_b,winner", ["model_a", "model_b", "tie (inconsistent)", "tie"]),
+    "AlpacaEval": ("generator_1,generator_2,preference", ["1", "2", "1.5", "1.5"]),
+    "AlpacaEval in floats": ("generator_1,generator_2,preference", ["1.0", "2.0", "1.5", "1.5"]),
+    "Kaggle": ("model_a,model_b,winner_model_a,winner_model_b,winner_tie", ["1,0,0", "0,1,0", "0,0,1", "0,0,1"]),
+    "Arena-Hard": ("model_a,model_b,verdict", ["A>>B", "B>A", "A=B", "A=B"]),
+    "judges": ("model_a,model_b,judgment", ["[[A]]", "[[B]]", "[[C]]", "[[C]]"]),
+    "FastChat": ("left_model,right_model,vote_type", ["leftvote", "rightvote", "tievote", "bothbad_vote"]),
+    "numbers": ("item_1,item_2,choice", ["1", "2", "1.5", "1.5"]),
+    "names": ("model_a_name,model_b_name,preferred", ["ash", "birch", "both_bad", "neither"]),
+    "words": (
+        "model_a,model_b,preference",
+        ["Response A is better", "Response B is slightly better", "same", "Both bad"],
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:took ", "ignore:names of players")
+@pytest.mark.parametrize("tool", VOTES)
+def test_votes_of_other_tools(games, tool):
+    head, rows = VOTES[tool]
+    data = read(games("\n".join([head, *(f"ash,birch,{row}" for row in rows)]) + "\n"))
+    assert data.players.tolist() == ["ash", "birch"] and data.matches.score.tolist() == [1, 0, 0.5, 0.5]
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+def test_chosen_and_rejected_models_and_votes_to_leave_out(games):
+    data = read(games("prompt,chosen_model,rejected_model\nx,ash,birch\ny,birch,cedar\n"))
+    assert data.players.tolist() == ["ash", "birch", "cedar"] and data.matches.score.tolist() == [1, 1]
+    text = "model_a,model_b,winner\nash,birch,model_a\nash,birch,both_bad\nash,birch,tie\n"
+    with pytest.warns(UserWarning, match="1 of 3 rows has no result"):
+        assert read(games(text), na_values=["both_bad"]).matches.score.tolist() == [1, 0.5]
