@@ -83,7 +83,7 @@ def test_margins_and_seasons_are_not_asked_of_what_is_to_come(league):
     coming = jr.matches([[0, 1]], [0.5], [rated.last], columns={"goals": [0.0]})
     pairs = [("Club 00", "Club 01"), ("Club 02", "Club 03")]
     found = jr.forecasts.predict_fixtures(rated, pairs)
-    assert found["expected"][0] == pytest.approx(float(jr.predict(system, rated.state, coming)[0]), abs=1e-6)
+    assert found["expected"][0] == pytest.approx(float(jr.predict(rated.system, rated.state, coming)[0]), abs=1e-6)
     assert jr.forecasts.simulate_season(rated, pairs, samples=10).place.sum() == pytest.approx(4.0)
 
 

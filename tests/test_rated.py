@@ -86,9 +86,10 @@ def test_metrics_take_a_dataset():
 
 def test_they_print_as_a_few_lines(data, rated):
     first, second = np.argsort(-np.asarray(rated.state.rating))[:2]
+    slope = rated.system.params.calibration_slope
     assert repr(rated).splitlines() == [
         "Rated: 600 matches of 41 players",
-        f"  system   {jr.glicko()!r}",
+        f"  system   {jr.forecasts.calibrate(jr.glicko(), calibration_slope=slope)!r}",
         f"  last     {rated.last:.15g}",
         repr(rated).splitlines()[3],
     ]

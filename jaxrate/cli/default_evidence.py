@@ -27,6 +27,12 @@ def plain_option(command: Callable[..., None]) -> Callable[..., None]:
     return click.option("--plain", is_flag=True, help=text)(command)
 
 
+def no_calibrate_option(command: Callable[..., None]) -> Callable[..., None]:
+    """The option --no-calibrate."""
+    text = "Leave the chances of matches as a system with default hyperparameters predicts them."
+    return click.option("--no-calibrate", is_flag=True, help=text)(command)
+
+
 def read_events_with_evidence(
     report: ProgressReport, file: str, request: RatingRequest, *, plain: bool
 ) -> tuple[jr.data.Dataset, RatingRequest]:

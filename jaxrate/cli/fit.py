@@ -158,7 +158,7 @@ def fit(
         data = read_events(report, file, request.columns, first=first)
         data = remove_side_advantages(data) if plain else data
     fitting = not free or "side_advantage" in free
-    system, data, period = choose_system(report, request, data, file, fitting=fitting, data_share=data_share)
+    system, data, period, _ = choose_system(report, request, data, file, fitting=fitting, data_share=data_share)
     contests = not isinstance(data.events, jr.Matches)
     events = data.events if period is None else jr.periods(data.matches, period)
     if calibrated and "calibrated" not in wrapper_names(system):

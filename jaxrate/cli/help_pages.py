@@ -42,7 +42,7 @@ OPTION_GROUPS: dict[str, Sequence[str]] = {
         *("statistics", "shares", "expected-goals", "covariates", "rest", "form", "age", "columns"),
     ),
     "Columns of contests": ("contest", "participant", "rank", "unfinished", "team", "last-rank", "ceiling", "noise"),
-    "System": ("system", "param", "params", "period", "outlook", "smooth"),
+    "System": ("system", "param", "params", "period", "outlook", "no-calibrate", "smooth"),
     "Saved runs": ("state", "as-of"),
     "Leaderboard": ("top", "active", "min-games", "cautious", "since", "peaks", "ranking-category"),
     "Players and matches": ("player", "all-matches", "against", "upsets"),

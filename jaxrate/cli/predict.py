@@ -68,6 +68,8 @@ def predict(
 
     --explain prints, for each match or contest, the parts of every player: skill, experience, side and so on.
     """
+    from jaxrate.league.online_calibration import slope_of_history
+
     if out is not None:
         if out.suffix.lower() not in (".csv", ".parquet"):
             raise ValueError(f"--out {out}: the name must end in .csv or .parquet")
@@ -93,6 +95,8 @@ def predict(
         report.note(f"{len(new)} of these players have not played yet: {names}")
     if getattr(rated.system.params, "side_advantage", 0.0) and "side" not in predictions:
         report.note("side_advantage has no effect, as nobody has the side; name its column with --side")
+    if slope := slope_of_history(rated):
+        report.note(f"chances are calibrated by the slope of the run, {slope.learn().slope:.2f}")
     if out is not None:
         jr.data.write(predictions, out)
         report.note(f"saved the table to {out}")

@@ -6,6 +6,7 @@ import json
 import shlex
 import time
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -20,7 +21,7 @@ from jaxrate.cli.as_of_and_since import (
     time_of_shown_ratings,
 )
 from jaxrate.cli.chunked_rating import chunk_options, rate_by_chunks
-from jaxrate.cli.default_evidence import plain_option, read_events_with_evidence
+from jaxrate.cli.default_evidence import no_calibrate_option, plain_option, read_events_with_evidence
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import fitted_share, hint_scored_on_fitted_data
 from jaxrate.cli.input_options import (
@@ -88,6 +89,7 @@ from jaxrate.text_format import format_count
 @click.argument("file", metavar="[FILE]", required=False, type=NonEmptyPath())
 @request_options(files=True)
 @plain_option
+@no_calibrate_option
 @click.option("--state", type=NonEmptyPath(path_type=Path), metavar="DIR", help="Continue from the run saved there.")
 @click.option("--as-of", metavar="DATE", help="Leave out later results, and show the ratings of that date.")
 @click.option("--player", metavar="NAME", help=f"List a player's last {SHOWN_EVENTS} matches or contests.")
@@ -124,6 +126,7 @@ def rate(
     player: str | None,
     all_matches: bool,
     plain: bool,
+    no_calibrate: bool,
     against: str | None,
     upsets: bool,
     out: Path | None,
@@ -165,7 +168,7 @@ def rate(
     if by is not None:
         if file is None:
             raise ValueError("--by needs a FILE")
-        return rate_leagues(report, file, request, by, out, top, leaderboard_arguments, as_json, plain)
+        return rate_leagues(report, file, request, by, out, top, leaderboard_arguments, as_json, plain, no_calibrate)
     if file is not None and (chunked or ("format" not in request.columns and is_parquet_folder_or_pattern(file))):
         return rate_by_chunks(report, file, request, out, by_parts, top, as_json)
     if smooth:
@@ -178,6 +181,8 @@ def rate(
         raise ValueError("--csv and --csv-safe need --out")
     if plain and state is not None:
         raise ValueError("--plain is for new runs; the saved run keeps its system")
+    if no_calibrate and state is not None:
+        raise ValueError("--no-calibrate is for new runs; a saved run keeps its kind of predictions")
     if last != 1 and file is None:
         raise ValueError("--last needs a FILE")
     if out is not None:
@@ -225,6 +230,7 @@ def rate(
                 task = task if fits_draws else task._replace(system=predicting)
         else:
             task = check_system_and_hint(report, saved.system, data, saved.period, file, request.columns)
+        task = task._replace(calibrate=False) if no_calibrate else task
         if out is not None:
             lock_output_folder(out)  # before rating
         hindsight = smooth_task(report, task) if smooth else None
@@ -309,8 +315,9 @@ def rate_and_evaluate_task(
         evaluate_predictions,
         last_share_mask,
     )
+    from jaxrate.league.online_calibration import describe_calibration
 
-    system, data, period = task
+    system, data, period, calibrate = task
     n, contests = len(data.rows), None if isinstance(data.events, jr.Matches) else data.rounds
     new_text = "" if saved is None else "new "
     num_events = n if contests is None else len(contests.player_start) - 1
@@ -318,14 +325,17 @@ def rate_and_evaluate_task(
     with report.stage(f"rating {count_text}"):
         start = time.perf_counter()
         with prefix_errors_with_file(file), warnings_as_notes(report):
-            rated = jr.rate(system, data, period=period, onto=saved)
+            rated = jr.rate(system, data, period=period, onto=saved, calibrate=calibrate)
         seconds = time.perf_counter() - start
     if contests is not None:
         count_text += f", {format_count(n, 'participation')}"
     metrics = evaluate_predictions(rated, data, last)
     warn_worse_than_even(report, data, system.name, changes or {}, metrics, period, last)
     scored_text = "" if last == 1 else f"; the last {np.count_nonzero(last_share_mask(data, last)):,} scored"
-    lines = [*metric_lines(metrics), *describe_constant_forecast(data, last)]
+    constant = describe_constant_forecast(data, last, metrics.get("log loss"))
+    lines = [*metric_lines(metrics), *(text.replace("FILE", quote(file)) for text in constant)]
+    if calibrated := describe_calibration(rated):
+        lines.append(f"{calibrated} (--no-calibrate turns this off.)")
     return rated, "\n".join([f"{count_text} in {seconds:.2f} s, compilation included{scored_text}", *lines]), metrics
 
 

@@ -40,6 +40,7 @@ def rate_leagues(
     leaderboard_arguments: dict[str, Any],
     as_json: bool,
     plain: bool,
+    no_calibrate: bool,
 ) -> None:
     """Rate each league of a file alone, and print and save them one by one."""
     context = click.get_current_context()
@@ -55,7 +56,9 @@ def rate_leagues(
     league = _league_column(file, by)
     task = choose_system(report, request, data, file)
     with report.stage("rating leagues"), prefix_errors_with_file(file):
-        rated_by_league = jr.league.rate_leagues(task.system, task.data, league, period=task.period)
+        rated_by_league = jr.league.rate_leagues(
+            task.system, task.data, league, period=task.period, calibrate=task.calibrate and not no_calibrate
+        )
     are_teams = is_about_teams(file, request.columns)
     boards = {name: jr.leaderboard(rated, top=top, **leaderboard_arguments) for name, rated in rated_by_league.items()}
     if out is not None:
@@ -65,7 +68,7 @@ def rate_leagues(
                 folder = out / folders[name]
                 folder.mkdir(parents=True, exist_ok=True)
                 options = {"columns": request.columns, "teams": are_teams, "title": str(name)}
-                jr.save(folder, rated._replace(options=options))
+                jr.save(folder, rated._replace(options=rated.options | options))
             jr.data.write(_concatenate_ratings(by, rated_by_league), out / "leagues.parquet")
         report.note(f"saved {len(rated_by_league):,} runs to {out}")
     if as_json:

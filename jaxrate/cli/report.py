@@ -11,6 +11,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.default_evidence import (
+    no_calibrate_option,
     plain_option,
     read_events_with_evidence,
     recognise_evidence_columns_of_file,
@@ -52,6 +53,7 @@ OTHERS_HELP = "Another system to compare with; may be repeated.  [default: those
 @click.argument("file", metavar="FILE", type=NonEmptyPath())
 @request_options(files=True)
 @plain_option
+@no_calibrate_option
 @click.option("--out", type=NonEmptyPath(path_type=Path), default=Path("report.html"), show_default=True,
               metavar="FILE.html", help="Where to write the page.")  # fmt: skip
 @click.option("--top", type=click.IntRange(min=0), default=50, show_default=True, metavar="NUMBER",
@@ -71,6 +73,7 @@ def report(
     file: str,
     request: RatingRequest,
     plain: bool,
+    no_calibrate: bool,
     out: Path,
     top: int,
     players: tuple[str, ...],
@@ -93,6 +96,7 @@ def report(
     from jaxrate.league.evaluation import format_metric
     from jaxrate.league.rated_history import find_player_id
     from jaxrate.league.system_construction_by_name import make_system
+    from jaxrate.site.accuracy_summary import LOSING_ADVICE, summarise_accuracy
     from jaxrate.site.page_templates import make_template_environment
     from jaxrate.site.site_data import unique_display_names
     from jaxrate.site.system_bars import advise_best_system
@@ -111,6 +115,7 @@ def report(
     for player in players:
         find_player_id(data.players, player)
     task = choose_system(report, request, data, file)
+    task = task._replace(calibrate=False) if no_calibrate else task
     smoothed = smooth_task(report, task) if smooth else None
     rated, _, metrics = rate_and_evaluate_task(report, file, task, changes=request.changes)
     baselines = TEAM_BASELINES if dataset_has_teams(task.data) else BASELINES
@@ -152,7 +157,8 @@ def report(
             points=points,
         )
     out.write_text(page, encoding="utf-8")
-    for advice in advise_best_system(comparison, rated.system.name, is_fitted=request.fitted is not None):
+    losing = [advice for advice in summarise_accuracy(rated).advice if advice is LOSING_ADVICE]
+    for advice in (*losing, *advise_best_system(comparison, rated.system.name, is_fitted=request.fitted is not None)):
         report.note(advice.to_text(shlex.quote(file), "run", format_reading_options(request.columns)))
     _, plural = choose_player_or_team_noun(rated, noun)
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")

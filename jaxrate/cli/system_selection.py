@@ -23,6 +23,7 @@ class RatingTask(NamedTuple):
     system: jr.extend.RatingSystem
     data: jr.data.Dataset  # without teams if the system has none
     period: float | None  # the length of the rating periods
+    calibrate: bool | None = None  # as in `jr.rate`
 
 
 def check_system_request(request: RatingRequest) -> None:
@@ -85,7 +86,8 @@ def choose_system(
     task = check_system_and_hint(report, system, data, request.period, file, request.columns)
     if not fitting:
         hint_side_advantage_without_sides(report, data, [system])
-    return task
+    fitted_names = {name for name, about in system.space._asdict().items() if about.fitted}
+    return task._replace(calibrate=request.fitted is None and fitted_names.isdisjoint(changes))
 
 
 def drop_fitted_seasons_from_changes(

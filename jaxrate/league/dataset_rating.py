@@ -28,6 +28,14 @@ from jaxrate.league.history_continuation import (
     reading_options_of_history,
     warn_doubtful_continuation,
 )
+from jaxrate.league.online_calibration import OPTION as CALIBRATION_OPTION
+from jaxrate.league.online_calibration import (
+    calibrate_matches,
+    calibrated_as_history,
+    initial_slope,
+    slope_of_history,
+    with_slope,
+)
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.rated_history import (
     Rated,
@@ -40,6 +48,7 @@ from jaxrate.league.system_construction_by_name import extend_system_seasons
 from jaxrate.replay.contest_checks import check_contest_order_if_time_matters
 from jaxrate.storage.npz_tables import concatenate_tables, fill_team_numbers, has_pyarrow, to_arrow_if_installed
 from jaxrate.system import RatingSystem, check_system, random_draw_rule, set_default_period
+from jaxrate.systems.prediction_wrapping import unwrap_predictions
 from jaxrate.systems.rounds.performances_and_break_even_ranks import Performances
 from jaxrate.text_format import format_value_for_error
 
@@ -52,6 +61,7 @@ def rate(
     period: float | None = None,
     onto: Rated | None = None,
     key: Key | None = None,
+    calibrate: bool | None = None,
 ) -> Rated:
     """Rate the matches or contests of a table: predict each, then learn from it.
 
@@ -88,6 +98,11 @@ def rate(
         BlatMMR, TrueSkill, skills, mean reversion and contests to rounding; with Urnings by chance). Players who are
         new to it join as newcomers.
       key: a PRNG key for systems that draw random numbers. None: one that follows from how much was rated before.
+      calibrate: whether the expected scores of matches are calibrated: their log-odds are multiplied by a slope that is
+        learnt from the matches before. None: if the hyperparameters that a fit may move are all the default. Ratings
+        are the same. The result's system is that of `calibrate`, with the slope at its end, so that forecasts are
+        calibrated, too. A history that is carried on stays as it is. Contests, goals and systems of `add_outcomes` are
+        never calibrated.
 
     Otherwise a system is taken as it is. The logger "jaxrate" says so if the data have sides and its `side_advantage`
     is 0, or if they have none and it is not 0.
@@ -102,18 +117,21 @@ def rate(
         are as others that it has at that time.
     """
     check_system(system)
-    system = set_default_period(system, period)
+    if period is not None:  # histories of earlier versions may have another than their system
+        system = set_default_period(system, period if onto is None else getattr(onto.system.params, "period", None))
     data = as_dataset("rate", data, **reading_options_of_history(onto))
     _check_names_storable(system, data)
     if onto is None and isinstance(data.events, Matches) and has_sides(data) != uses_side(system):
         log_side_mismatch(system, has_sides(data))
     events, n = data.events, len(data.players)
+    slope = initial_slope(system, data, calibrate) if onto is None else slope_of_history(onto)
     if period is not None:
         if data.clock is None:
             raise ValueError("rating periods need times; name the column of time")
         events = periods(data.matches, period)
+        events = events if onto is None else events._replace(length=None)
     if onto is not None:
-        system = extend_system_seasons(system, (data.seasons or {}).values())
+        system = extend_system_seasons(calibrated_as_history(system, onto), (data.seasons or {}).values())
         check_data_can_continue_history(system, data, period, onto)
         warn_doubtful_continuation(system, data, onto, stacklevel=4)
     check_contests_in_time_order(system, data)
@@ -122,10 +140,17 @@ def rate(
     if random_draw_rule(system.rules) is not None and key is None:
         key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else count_rated_matches_or_participations(onto))
     state = None if onto is None else onto.state
+    rated_system = system if slope is None else unwrap_predictions(system)
     result, performances = rating_history_with_performances(
-        system, events, after=do_leads_fade(system), state=state, key=key, num_players=n
+        rated_system, events, after=do_leads_fade(system), state=state, key=key, num_players=n
     )
-    return build_rated(system, data, period, onto, result, performances)
+    options: dict[str, Any] = {}
+    if slope is not None:
+        prediction, slope = calibrate_matches(result.prediction, data, period, onto, slope)
+        result, options = result._replace(prediction=prediction), {CALIBRATION_OPTION: slope._asdict()}
+        system = with_slope(system, slope.learn().slope)
+    rated = build_rated(system, data, period, onto, result, performances)
+    return rated._replace(options=rated.options | options)
 
 
 @lru_cache(maxsize=64)

@@ -18,6 +18,11 @@ from jaxrate.metrics.prediction_metrics import (
 from jaxrate.metrics.running_metrics import numbers_that_predict_order
 
 MIN_MATCHES_FOR_CONSTANT = 30  # matches from which a constant forecast says something
+WAYS_OUT = (  # of predictions that lose to a constant
+    "jaxrate fit FILE --save fitted.toml",
+    "jaxrate rate FILE --params fitted.toml",
+    "or jaxrate rate FILE --system elo",
+)
 
 
 class TwoSidedEvents(NamedTuple):
@@ -98,23 +103,34 @@ def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:
         return float("nan")
     mask = last_share_mask(data, last)
     recorded_side = data.matches.context.side if isinstance(data.events, Matches) else None
-    side = np.zeros(len(mask)) if recorded_side is None else np.asarray(recorded_side, float)
     weight = np.ones(len(mask)) if two_sided.weight is None else two_sided.weight
-    score, side, weight = two_sided.score[mask], side[mask], weight[mask]
+    side = None if recorded_side is None else np.asarray(recorded_side)[mask]
+    return constant_log_loss(two_sided.score[mask], side, weight[mask])
+
+
+def constant_log_loss(score: HostArray, side: HostArray | None, weight: HostArray) -> float:
+    """The same, given scores [n], who had the side [n] (None: nobody), and weights [n]."""
+    side = np.zeros(len(score)) if side is None else np.asarray(side, float)
     total = np.sum(weight * np.abs(side))
     share = np.sum(weight * side * (score - 0.5)) / total if total else 0.0
     return log_loss(0.5 + share * side, score, weight=weight)
 
 
-def describe_constant_forecast(data: Dataset, last: float = 1.0) -> list[str]:
-    """The sentence on `constant_forecast_log_loss`; none where that is NaN, or of few matches."""
+def describe_constant_forecast(data: Dataset, last: float = 1.0, loss: float | None = None) -> list[str]:
+    """The sentences on `constant_forecast_log_loss`; none where that is NaN, or of few matches.
+
+    Predictions with a log loss of `loss` lose to it, or not.
+    """
     if np.count_nonzero(last_share_mask(data, last)) < MIN_MATCHES_FOR_CONSTANT:
         return []
-    loss = constant_forecast_log_loss(data, last)
+    constant = constant_forecast_log_loss(data, last)
     has_side = isinstance(data.events, Matches) and data.events.context.side is not None
     sided = "The best constant forecast, which gives whoever has the side the same chance,"
     forecast = sided if has_side else "A constant forecast, one half for all,"
-    return [] if np.isnan(loss) else [f"{forecast} has log loss {loss:.4f}."]
+    sentences = [] if np.isnan(constant) else [f"{forecast} has log loss {constant:.4f}."]
+    if loss is not None and loss > constant:
+        sentences.append(f"The predictions lose to it. To do better: {'; '.join(WAYS_OUT)}")
+    return sentences
 
 
 def format_metric(metric: str, value: float | None) -> str:

@@ -23,6 +23,7 @@ def rate_leagues(
     *,
     period: float | None = None,
     key: Key | None = None,
+    calibrate: bool | None = None,
     executor: Executor | None = None,
 ) -> dict[Hashable, Rated]:
     """Rate each league of a table alone, as `rate` does: players of one name in two leagues are two.
@@ -37,7 +38,7 @@ def rate_leagues(
       league: [N] which league each row of the source is of, of any hashable type; row i is that of number i in
         `data.rows`.
       period: the length of rating periods, as in `rate`.
-      key: as in `rate`; every league gets the same.
+      key, calibrate: as in `rate`; every league gets the same.
       executor: whose workers each rate a league, see `compare`; the numbers are the same.
 
     Returns:
@@ -49,10 +50,11 @@ def rate_leagues(
     check_dataset("rate_leagues", data)
     with add_location_to_data_errors("", lambda row: f"row {row} (counting from 0)"):
         leagues = split_by_league(data, league)
-    return dict(
-        zip(leagues, map_items(executor, partial(_rate_league, system, period, key), leagues.values()), strict=True)
-    )
+    rate_one = partial(_rate_league, system, period, key, calibrate)
+    return dict(zip(leagues, map_items(executor, rate_one, leagues.values()), strict=True))
 
 
-def _rate_league(system: RatingSystem, period: float | None, key: Array | None, data: Dataset) -> Rated:
-    return rate(system, data, period=period, key=key)
+def _rate_league(
+    system: RatingSystem, period: float | None, key: Array | None, calibrate: bool | None, data: Dataset
+) -> Rated:
+    return rate(system, data, period=period, key=key, calibrate=calibrate)

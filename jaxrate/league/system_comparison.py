@@ -76,7 +76,8 @@ def compare(
     the standard error of that difference, as if matches were drawn independently. The last row blends two or more
     systems: it adds up their log-odds, with weights fitted to the matches before, as `blend_systems` does. Contests of
     more than two sides are judged by the order of the ratings before them, as in `metrics.ranking_metrics`. Notes
-    beneath the table name the hyperparameters, and the data that a system does not use.
+    beneath the table name the hyperparameters, and the data that a system does not use. Default systems are not
+    calibrated, as `rate` does it.
 
         print(jr.compare(jr.data.datasets.nfl(), ["elo", "glicko"]))
         print(jr.compare(jr.data.datasets.nfl(), {"glicko": {"side_advantage": 60}, "mine": jr.glicko(c=20)}))

@@ -7,6 +7,8 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.league.comparison_table import INTERVAL_ERRORS
+from jaxrate.league.evaluation import MIN_MATCHES_FOR_CONSTANT, WAYS_OUT, constant_log_loss
+from jaxrate.league.online_calibration import describe_calibration
 from jaxrate.league.prediction_columns import contest_numbers
 from jaxrate.league.rated_history import Rated
 from jaxrate.metrics.prediction_metrics import calibration, match_metrics
@@ -33,6 +35,7 @@ SIDE_ADVICE = Advice(
     "if the first of each match is at home (--neutral names a column that tells who played on neutral ground)",
     ("jaxrate rate FILE --side a",),
 )
+LOSING_ADVICE = Advice("chances lost to the same chance for all; to do better", WAYS_OUT)
 FIT_ADVICE = {
     lean: Advice(
         f"chances were too {word}; to fit hyperparameters to the results",
@@ -65,6 +68,13 @@ def _summarise_matches(rated: Rated) -> AccuracySummary:
     outcomes = np.stack([table[name].to_numpy() for name in ("loss", "draw", "win")]) if has_outcomes else None
     said = _summarise_two_sided(prediction, score, home, side_words(rated), outcomes)
     texts, advice = list(said.texts), [FIT_ADVICE[said.lean]] if said.lean else []
+    if len(score) >= MIN_MATCHES_FOR_CONSTANT:
+        constant = constant_log_loss(score.astype(float), side, np.ones(len(score)))
+        if match_metrics(prediction.astype(float), score.astype(float))["log loss"] > constant:
+            texts.append(f"The same chance for all would have been better: the best one has log loss {constant:.4f}.")
+            advice = [LOSING_ADVICE]
+    if calibrated := describe_calibration(rated):
+        texts.append(calibrated)
     if outcomes is not None and _has_draws(score):
         text, advised = _describe_draws(outcomes[1], score, rated)
         texts.append(text)
