@@ -111,7 +111,7 @@ def test_the_side_is_worth_something_by_default_and_rate_says_how_much(jaxrate, 
     data, losses = jr.read(games, side="home"), []
     for given, points in (((), 50), (("--param", "side_advantage=9"), 9), (("--param", "side_advantage=0"), 0)):
         code, text, errors = jaxrate("rate", games, "--side", "home", *given)
-        run = jr.rate(jr.glicko(side_advantage=points), data)
+        run = jr.rate(jr.glicko(side_advantage=points), data, calibrate=not given)
         losses.append(
             f"log loss          {jr.metrics.log_loss(run.predictions['prediction'].to_numpy(), data.matches.score):.4f}"
         )

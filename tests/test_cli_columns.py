@@ -83,8 +83,8 @@ def test_weights_count(jaxrate, tmp_path):
     data = jr.read(tmp_path / "games.csv", weight="weight")
     result = jr.run(jr.elo(), data.matches)
     loss = jr.metrics.log_loss(result.prediction, data.matches.score, weight=[3, 1, 2])
-    for command in ("rate", "compare"):
-        text = jaxrate(command, tmp_path / "games.csv", "--weight", "weight", "--system", "elo")[1]
+    for command in (("rate", "--no-calibrate"), ("compare",)):
+        text = jaxrate(*command, tmp_path / "games.csv", "--weight", "weight", "--system", "elo")[1]
         assert f"{loss:.4f}" in text and str(round(loss, 4)) not in ("0.0", "")
     plain = jr.metrics.log_loss(result.prediction, data.matches.score)
     assert f"{loss:.4f}" != f"{plain:.4f}"
@@ -217,7 +217,7 @@ def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, mon
 
     monkeypatch.setitem(jr.extend.SYSTEMS, "told", lambda **params: elo._replace(rules=elo.rules._replace(predict=say)))
     (tmp_path / "games.csv").write_text("a,b,score,lead,weather\nx,y,1,0.25,1\ny,x,0,-0.125,0\n")
-    further = ("--columns", "lead", "--columns", "weather", "--out", tmp_path / "run")
+    further = ("--columns", "lead", "--columns", "weather", "--no-calibrate", "--out", tmp_path / "run")
     code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--system", "told", *further)
     assert code == 0, errors
     assert pa.parquet.read_table(tmp_path / "run" / "predictions.parquet")["prediction"].to_pylist() == [0.75, 0.375]
