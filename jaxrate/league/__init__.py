@@ -4,6 +4,7 @@ dataset_rating.py                   rate: a dataset rated event by event
 rated_history.py                    Rated: the result; players, times and seasons of it
 history_continuation.py             whether and how events follow a history
 prediction_columns.py               predictions as columns of a table
+online_calibration.py              chances of default systems, calibrated by a slope that is learnt online
 separate_leagues.py                 rate_leagues: leagues rated apart
 starting_ratings.py                 initial_state: ratings of one's own to start from
 ratings_before_and_after_events.py  rating_history: ratings before and after each event

@@ -8,6 +8,7 @@ running_metrics.py        metrics of predictions of matches, added up chunk by c
 checked_match_metrics.py  metrics of samples that are checked
 outcome_metrics.py        metrics of the probabilities of each result, as win, draw and loss
 logistic_calibration.py   by what the log-odds of predictions should have been multiplied
+online_slope.py           the same, learnt one match ahead
 bookmaker_odds.py         probabilities from the odds of bookmakers
 """
 
