@@ -372,7 +372,7 @@ def parameter_covariance_and_ratios(
         return fitted, ()
     names, slope = [problem.free.names[i] for i in problem.active], log_hyperparameter_slopes(problem, x)
     params, ratios = params_at(problem, x[None], problem.system.params), []
-    below, *others = sorted(np.flatnonzero(scale.powers), key=lambda i: scale.powers[i])  # type: ignore[arg-type]
+    below, *others = sorted(np.flatnonzero(scale.powers), key=lambda i: scale.powers[i])
     for i in others:
         power = float(scale.powers[i] / scale.powers[below])
         along = slope[i] - power * slope[below]

@@ -60,13 +60,16 @@ def fit_with_time_limit(
         "key": make_fixed_key(system),
         "warm_up": WARM_UP if first_event else 0,
     }
+
+    def is_late(*_: Any) -> bool:
+        return time.monotonic() - start_time > limits.seconds
+
     try:
         free = None
         if fixed:
             free = [name for name in fit(system, events, steps=0, **options).free if name not in fixed]
             if not free:
                 return system, "nothing is left to fit"
-        is_late = lambda *_: time.monotonic() - start_time > limits.seconds  # noqa: E731
         options |= {"free": free, "steps": MAX_STEPS, "watch": is_late}
         first = fit(system, events, data_share=TRUSTED_SHARE, **options)
         assert first.held_out is not None
