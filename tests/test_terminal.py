@@ -82,12 +82,12 @@ def test_odds_fit_into_80_columns():
     """They took three columns and were left out, while the expected score repeated the chance to win."""
     names = ["Bosnia and Herzegovina", "Trinidad and Tobago"]
     odds = {"odds_win": [1.5], "odds_draw": [52.05], "odds_loss": [3.19]}
-    chances = {"row": [0], "time": ["2026-06-01"], "a": names[:1], "b": names[1:], "win": [0.67], "draw": [0.02]}
+    chances = {"row": [0], "time": ["2026-06-01"], "a": names[:1], "b": names[1:], "win": [0.66], "draw": [0.03]}
     table = chances | {"loss": [0.31], "expected": [0.68]} | odds | {"quality": [0.9]}
     predictions = ColumnTable({name: np.array(x, object if name in "ab" else None) for name, x in table.items()})
     shown = prediction_table(predictions, types.SimpleNamespace(clock="dates", options={}))
     assert shown.headings == ["date", "a", "b", "win", "draw", "loss", "odds win/draw/loss"]
-    assert shown.rows == [("2026-06-01", *names, "67%", "2%", "31%", "1.50  52.05  3.19")]
+    assert shown.rows == [("2026-06-01", *names, "66%", "3%", "31%", "1.50  52.05  3.19")]
     cells = [[*shown.headings], *map(list, shown.rows)]
     widths, hidden = choose_column_widths_and_hidden_columns(cells, {"a", "b", "date"}, 80)
     assert hidden == [] and widths[1] + widths[2] == 29
