@@ -1,10 +1,12 @@
 """Checks of the arguments of public functions against their annotations, before anything is computed."""
 
+import errno
 import math
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce, wraps
 from inspect import Parameter, Signature, signature
 from numbers import Real
@@ -29,6 +31,7 @@ class ArgumentRequirement(NamedTuple):
 CHECKED_BY_FUNCTION = "the function checks it"  # Annotated[int, CHECKED_BY_FUNCTION]: not checked here
 
 INTEGER_LIMIT = 2**63  # integers are below this
+HUGE_COUNT = 2**31  # from here on a number of things is too large for most computations
 MAX_SAMPLES = 10**8  # random samples; so many give probabilities to 0.00005
 SIMPLE_TYPES = bool, int, float, complex, str, bytes, NoneType, np.generic  # types whose values are shown in messages
 EXAMPLE_CALLS = {  # calls that make values of these types
@@ -79,10 +82,27 @@ def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
             for key, item in values:
                 if item is not parameter.default:
                     check_argument(function.__name__, key, parameter.annotation, item)
-        return function(*args, **kwargs)
+        with blame_arguments(function.__name__, bound):
+            return function(*args, **kwargs)
 
     call_checked.__signature__ = signature_of_types(function_signature)  # type: ignore[attr-defined]
     return call_checked
+
+
+@contextmanager
+def blame_arguments(function_name: str, arguments: Mapping[str, Any]) -> Iterator[None]:
+    """ValueError in place of errors of the computer that come of an argument: of too long a path or a huge number."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise ValueError(f"{function_name}: a path is too long for the file system") from error
+    except (MemoryError, OverflowError) as error:
+        huge = [name for name, x in arguments.items() if is_whole_number(x) and abs(x) >= HUGE_COUNT]
+        if not huge:
+            raise
+        raise ValueError(f"{function_name}: {huge[0]} is {arguments[huge[0]]}, which is too large") from error
 
 
 def signature_of_types(complete: Signature) -> Signature:
@@ -155,10 +175,11 @@ def matches_annotation(annotation: Any, value: Any) -> bool:
     if origin is tuple and isinstance(value, (str, bytes)):
         return False
     if origin is tuple and inner[-1:] != (Ellipsis,):
-        return is_iterable(value) and len(value) == len(inner) and all(map(matches_annotation, inner, value))
+        return is_sized(value) and len(value) == len(inner) and all(map(matches_annotation, inner, value))
     if origin in (Sequence, Iterable, tuple, list):
-        return is_iterable(value) and (
-            not isinstance(value, (list, tuple)) or all(matches_annotation(inner[0], x) for x in value)
+        are_checked = isinstance(value, (list, tuple)) or get_origin(inner[0]) is tuple
+        return (is_iterable(value) if origin is Iterable else is_sized(value)) and (
+            not are_checked or all(matches_annotation(inner[0], x) for x in value)
         )
     if origin is np.ndarray:
         return hasattr(value, "shape")
@@ -181,7 +202,9 @@ def is_whole_number(value: Any) -> bool:
 def is_traced(tree: Any) -> bool:
     """Whether JAX traces anything in a tree; the function itself decides whether that is allowed."""
     jax = sys.modules.get("jax")
-    return jax is not None and any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
+    if jax is None or isinstance(tree, Iterator):  # a generator is no tree
+        return False
+    return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
 
 
 def is_number(value: Any) -> bool:
@@ -212,7 +235,10 @@ def is_number_or_numeric_array(value: Any) -> bool:
 def is_prng_key_or_random_array(value: Any) -> bool:
     """Whether a value is a PRNG key, or an array of random numbers."""
     shape = getattr(value, "shape", None)
-    return hasattr(value, "dtype") and shape is not None and not isinstance(value, np.generic) and 0 not in shape[1:]
+    if not hasattr(value, "dtype") or shape is None or isinstance(value, np.generic) or 0 in shape[1:]:
+        return False
+    kind = getattr(value.dtype, "kind", "V")
+    return kind != "b" and (kind != "u" or shape[-1:] in ((2,), (4,)))  # of raw keys: unsigned integers
 
 
 def is_tuple_of_arrays(value: Any) -> bool:
@@ -254,6 +280,11 @@ def check_count(name: str, count: int, minimum: int, maximum: int) -> None:
 def is_iterable(value: Any) -> bool:
     """Whether a value can be iterated over."""
     return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0 and not isinstance(value, type)
+
+
+def is_sized(value: Any) -> bool:
+    """Whether a value can be iterated over again and again, as no generator can."""
+    return is_iterable(value) and hasattr(value, "__len__")
 
 
 def describe_annotation(annotation: Any) -> str:

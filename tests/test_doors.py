@@ -22,6 +22,9 @@ def rated():
     return jr.rate(jr.glicko(), jr.read(table))
 
 
+CONTEST = {"contest": [0, 0, 0], "player": ["p", "q", "r"], "rank": [1, 2, 3]}
+
+
 @pytest.mark.parametrize("make", [jr.elo, jr.glicko, jr.glicko2])
 @pytest.mark.parametrize("value", [20, 30.0, np.float32(20)])
 def test_a_number_is_no_season(make, value):
@@ -64,6 +67,16 @@ def test_numbers_of_numpy_are_whole_numbers(rated):
         ),
         (lambda rated: jr.run(jr.elo, jr.matches([[0, 1]], [1])), "run: name the system first, as jr.glicko()"),
         (lambda rated: jr.save("", rated), "save: folder must be a path, got ''"),
+        (lambda rated: jr.rate(jr.urnings(), CONTEST), "urnings rates Matches, not Rounds"),
+        (lambda rated: jr.rate(jr.blat_mmr(), CONTEST), "blat_mmr rates Matches, not Rounds"),
+        (
+            lambda rated: jr.league.performance_ratings(jr.elo_mmr(), jr.matches([[0, 1]], [1])),
+            "performances are of contests",
+        ),
+        (
+            lambda rated: jr.fit(jr.elo(), jr.matches([[0, 1]] * 3, [1, 0, 1]), loss=lambda *_: None),
+            "a number for each prediction",
+        ),
         (
             lambda rated: jr.fitting.sweep_parameters(jr.elo(), jr.matches([[0, 1]], [1]), {"k": [1.0]}),
             "params._replace(k=",

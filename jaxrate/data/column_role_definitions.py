@@ -5,12 +5,13 @@ same names.
 """
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from functools import wraps
 from inspect import cleandoc, signature
 from textwrap import fill
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
+from jaxrate.argument_checks import blame_arguments
 from jaxrate.text_format import did_you_mean_suffix, format_value_for_error
 
 P = ParamSpec("P")
@@ -294,7 +295,8 @@ def suggest_role_on_unknown_argument(function: Callable[P, R]) -> Callable[P, R]
                     else f"; it is {role}, as in {role}={format_value_for_error(kwargs[name])}"
                 )
                 raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{hint}")
-        return function(*args, **kwargs)
+        with blame_arguments(function.__name__, kwargs):
+            return function(*args, **kwargs)
 
     return call
 
@@ -333,7 +335,7 @@ def check_column_names(role: str, names: Iterable[Any]) -> None:
 
 
 def _is_column_name(name: Any) -> bool:
-    return isinstance(name, Hashable) and not isinstance(name, (tuple, float)) and bool(name)
+    return isinstance(name, Hashable) and not isinstance(name, (tuple, float, Iterator)) and bool(name)
 
 
 def as_column_list(names: Any) -> list[Any]:

@@ -82,7 +82,8 @@ def loss_label(loss: Any) -> str:
 
 def check_loss_shape(loss: LossDefinition, name: str, prediction: Any, count: int) -> None:
     """ValueError unless a loss of your own returns a number for each prediction of this shape and type."""
-    shape = jax.eval_shape(loss.each, prediction, jax.ShapeDtypeStruct((count,), jnp.result_type(float))).shape
+    result = jax.eval_shape(loss.each, prediction, jax.ShapeDtypeStruct((count,), jnp.result_type(float)))
+    shape = getattr(result, "shape", None)
     if shape != (count,):
         raise ValueError(f"the loss {name} must give [{count}], a number for each prediction, got shape {shape}")
 

@@ -72,7 +72,8 @@ def performance_ratings(
     check_system(system)
     _check_infers_performances(system)
     _, inferred = rating_history_with_performances(system, contests, **options)
-    assert inferred is not None
+    if inferred is None:
+        raise ValueError("performances are of contests of many, as from jr.rounds, and these are matches")
     return inferred
 
 
