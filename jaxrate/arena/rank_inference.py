@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from scipy.special import ndtr, stdtrit
+from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]
 
 from jaxrate.arena.paired_comparison_likelihood import vote_information
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths

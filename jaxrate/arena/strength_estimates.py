@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
 from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.array_types import HostArray
