@@ -140,7 +140,7 @@ class NodeLayout(NamedTuple):
     """How many nodes there are for the interpolation: in how many panels of the grid, alike, and in each of them."""
 
     panels: int
-    count: int
+    per_panel: int
 
 
 @lru_cache
@@ -208,7 +208,7 @@ def min_interpolation_nodes(
 
     def are_of_one_size(values: list[HostArray], layout: NodeLayout) -> bool:
         """Whether chances with luck are of one size in each pair of panels."""
-        blocks = np.reshape(values[3:], (-1, layout.panels, layout.count, layout.panels, layout.count))
+        blocks = np.reshape(values[3:], (-1, layout.panels, layout.per_panel, layout.panels, layout.per_panel))
         most = blocks.max(axis=(2, 4))
         return bool((most <= MAX_CHANCE_RATIO[precision] * np.maximum(blocks.min(axis=(2, 4)), least)).all())
 
