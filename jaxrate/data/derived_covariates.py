@@ -170,7 +170,7 @@ def _age_in_years(name: str, column: Column, time: HostArray | None, dated: bool
     age = (time - values) / DAYS_PER_YEAR if are_births and time is not None else values
     impossible = ~((age >= 0) & (age <= MAX_AGE)) & ~absent
     if impossible.any():
-        count = format_count(np.count_nonzero(impossible), "age")
+        count = format_count(int(np.count_nonzero(impossible)), "age")
         warnings.warn(
             f"{count} of column {name!r} cannot be, as {age[np.argmax(impossible)]:g} years, and count as missing",
             UserWarning,

@@ -1,7 +1,6 @@
 """Hints about columns whose roles are doubtful, and about columns that seem to have one and do not."""
 
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from itertools import permutations
 
@@ -25,7 +24,7 @@ MIN_AGREEMENT = 0.95  # share of these in which the winner has more points
 
 
 def doubtful_roles_hints(
-    recognised: RecognisedColumnRoles, roles: ColumnRoles, columns: Mapping[str, Column], is_score_named: bool
+    recognised: RecognisedColumnRoles, roles: ColumnRoles, columns: dict[str, Column], is_score_named: bool
 ) -> list[str]:
     """What is doubtful about the roles of columns, and what to say instead.
 
@@ -60,7 +59,7 @@ def doubtful_roles_hints(
     return hints
 
 
-def _zero_ranks_hint(roles: ColumnRoles, columns: Mapping[str, Column]) -> str:
+def _zero_ranks_hint(roles: ColumnRoles, columns: dict[str, Column]) -> str:
     """That ranks are below 1, which may say that somebody did not finish; or nothing, as where none of them is a place.
 
     Raises:
