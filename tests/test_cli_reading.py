@@ -179,7 +179,7 @@ def test_the_league_that_ships_is_a_file(jaxrate, tmp_path, monkeypatch):
     (tmp_path / "nfl" / "games.csv").write_text("a,b,score\n", encoding="utf-8")
     for path in (tmp_path / "nfl").glob("*.parquet"):
         path.unlink()
-    assert "nfl is a folder" in jaxrate("rate", "nfl", *until)[2]
+    assert "nfl: no rows" in jaxrate("rate", "nfl", *until)[2]
 
 
 def test_bad_rows_are_told_each_on_a_line(jaxrate, tmp_path):
