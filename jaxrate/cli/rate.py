@@ -294,7 +294,7 @@ def rate(
                 f"replaced {longer_run} in {out}; to go on with a run, name it with --state {shlex.quote(str(out))}"
             )
         report.note(f"saved the run to {out}")
-    finite_metrics = {name: x if np.isfinite(x) else None for name, x in metrics.items()}
+    finite_metrics = {name: None if x is None or not np.isfinite(x) else x for name, x in metrics.items()}
     if as_json:
         print_escaped(json.dumps(_json_summary(rated) | finite_metrics | json_values, indent=1))
     else:
