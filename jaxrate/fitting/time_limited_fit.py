@@ -16,7 +16,8 @@ from jaxrate.system import RatingSystem, random_draw_rule
 MAX_EVENTS = 100_000  # matches or participations that are fitted, the last ones
 WARM_UP = 0.2  # first share of these that is rated and not scored, where there were more events before
 MAX_STEPS = 50
-TRUSTED_SHARE = 0.8  # of the past: what is fitted to it must predict the rest of the past as well as the defaults do
+TRUSTED_SHARE = 0.8  # of the past: what is fitted to it must predict the rest of the past about as well as the defaults
+MIN_HARM = 0.005  # nats by which it may be worse: so much is chance, and fits that explode lose far more
 TIME_LIMIT = 60.0  # seconds after which no step begins
 
 
@@ -37,8 +38,8 @@ def fit_with_time_limit(
 ) -> tuple[RatingSystem, str]:
     """The system, fitted to the last matches or participations of the past, and why not ("" if it was).
 
-    It keeps its hyperparameters if others, fitted to the first four fifths of the past, predict its last fifth worse,
-    as who explodes later may do. If the time ends with that fit, its hyperparameters are taken.
+    It keeps its hyperparameters if others, fitted to the first four fifths of the past, predict its last fifth
+    clearly worse, as who explodes later may do. If the time ends with that fit, its hyperparameters are taken.
 
     Args:
       num_past: matches or contests before those that are scored.
@@ -73,7 +74,7 @@ def fit_with_time_limit(
         options |= {"free": free, "steps": MAX_STEPS, "watch": is_late}
         first = fit(system, events, data_share=TRUSTED_SHARE, **options)
         assert first.held_out is not None
-        if not first.held_out.fitted <= first.held_out.start:
+        if not first.held_out.fitted <= first.held_out.start + MIN_HARM:
             return system, "fits to the first four fifths of the past lose to the defaults on its last fifth"
         return first.system if is_late() else fit(first.system, events, **options).system, ""
     except ValueError as error:
