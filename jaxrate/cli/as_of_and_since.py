@@ -54,8 +54,8 @@ def time_of_shown_ratings(rated: jr.Rated, until: float | None) -> float | None:
 
 def note_time_outside_history(report: ProgressReport, rated: jr.Rated, until: float | None) -> None:
     """A note if --as-of is before the history, or so long after it that nobody plays any more."""
-    from jaxrate.league.leaderboards import DEFAULT_ACTIVE_DAYS
     from jaxrate.league.rated_history import format_time, times_to_event_clock
+    from jaxrate.league.rating_drift import DEFAULT_ACTIVE_DAYS
 
     if until is None or rated.last is None or not len(rated.predictions):
         return

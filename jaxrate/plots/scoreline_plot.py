@@ -57,7 +57,11 @@ def scorelines(
     shown = probability[: most_goals + 1, : most_goals + 1]
     first, second = (format_plot_name(names[match]) for names in (forecast.a, forecast.b))
     goals = np.unravel_index(int(np.argmax(probability)), probability.shape)
-    percent = [format_percentage(probability.max()), *format_percentages(lead), format_percentage(1.0 - shown.sum())]
+    percent = [
+        format_percentage(probability.max()),
+        *format_percentages(list(lead)),
+        format_percentage(1.0 - shown.sum()),
+    ]
     title = f"{goals[0]}:{goals[1]} is likeliest, with {percent[0]}"
     subtitle = f"{first} {percent[1]}, draw {percent[2]}, {second} {percent[3]}"
     subtitle += f"; more goals {percent[4]}" if 1.0 - shown.sum() >= 5e-4 else ""

@@ -335,7 +335,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
         if results is not None and games:
             won, drew, lost = results[i]
             text += f": {won:,} won, {f'{drew:,} drawn, ' if context['draws'] else ''}{lost:,} lost"
-        peak = format_peak(site_data, float(board.peak[at]))
+        peak = format_peak(site_data, float(np.asarray(board.peak)[at]))
         if peak:
             text += f". Peak {peak}{f' on {peaked[at]}' if peaked else ''}"
         if games and last:
