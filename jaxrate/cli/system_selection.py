@@ -86,7 +86,8 @@ def choose_system(
     task = check_system_and_hint(report, system, data, request.period, file, request.columns)
     if not fitting:
         hint_side_advantage_without_sides(report, data, [system])
-    fitted_names = {name for name, about in system.space._asdict().items() if about.fitted}
+    space = {} if system.space is None else system.space._asdict()
+    fitted_names = {name for name, about in space.items() if about.fitted}
     return task._replace(calibrate=request.fitted is None and fitted_names.isdisjoint(changes))
 
 
