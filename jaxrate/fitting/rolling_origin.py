@@ -60,6 +60,8 @@ def fit_rolling(
     explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, mode=mode, state=state, key=key)
     system, free, options = resolve_options(system, free, **explicit_options)
     task = make_task_from_options(system, events, options)
+    if folds > task.event[-1]:
+        raise ValueError(f"{folds} folds need more than {folds} events; take fewer folds")
     fold_part = task.event * (folds + 1) // (task.event[-1] + 1)
     weights = [(task.weight * (fold_part <= i), task.weight * (fold_part == i + 1)) for i in range(folds)]
     for i, (_, next_weights) in enumerate(weights):
