@@ -179,7 +179,7 @@ def _clustered_covariance(
         columns.append(np.full(len(eta), len(problem.is_fixed) + j))
         values.append(column)
     positions, scores = np.stack(columns, axis=1), np.stack(values, axis=1)
-    meat = sum(_sum_cluster_gradient_outer_products(code, positions, scores, len(x)) for code in codes)
+    meat = np.sum([_sum_cluster_gradient_outer_products(code, positions, scores, len(x)) for code in codes], axis=0)
     if len(codes) == 2:
         one, two = codes
         combined = np.unique(one * (two.max(initial=0) + np.int64(1)) + two, return_inverse=True)[1]

@@ -29,7 +29,8 @@ def open_table_source(source: Any) -> TableSource:
             source = columns_of_document(source) or source
         return table_in_memory(source, list(source.keys()))
     if isinstance(source, (list, tuple)) and (not source or isinstance(source[0], Mapping)):
-        columns = columns_of_document(source) if is_list_of_records(source) else records_to_columns(source)
+        document = columns_of_document(source) if is_list_of_records(source) else None
+        columns = records_to_columns(source) if document is None else document
         return table_in_memory(columns, list(columns))
     if hasattr(source, "collect_schema") and hasattr(source, "collect"):  # a lazy frame of polars
         names = source.collect_schema().names()

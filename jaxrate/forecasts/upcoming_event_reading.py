@@ -359,7 +359,8 @@ def read_results_beside_fixtures(
     if name is not None:
         seasons = np.asarray(to_column(name, source.load([name], [name], [])[name])).astype(str)
         is_of_season = np.isin(seasons[data.rows], seasons[coming.rows])
-        past = PlayedResults(*(None if x is None else x[is_of_season] for x in past))
+        goals = None if past.goals is None else past.goals[is_of_season]
+        past = PlayedResults(past.names[is_of_season], past.score[is_of_season], goals)
     text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
     warnings.warn(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning, stacklevel=4)
     return past

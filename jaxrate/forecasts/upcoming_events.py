@@ -98,7 +98,8 @@ def _chances_and_odds(prediction_columns: dict[str, HostArray]) -> dict[str, Hos
 
 
 def _forecast_contests(rated: Rated, system: RatingSystem, data: Dataset) -> ColumnTable:
-    rounds, flat = data.rounds, data.rounds.events
+    rounds = data.rounds
+    flat: Any = rounds.events
     size = np.diff(rounds.player_start)
     prediction_columns = contest_prediction_columns(
         predict(system, rated.state, data.events, num_players=len(data.players)), rounds

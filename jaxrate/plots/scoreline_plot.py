@@ -59,7 +59,7 @@ def scorelines(
     goals = np.unravel_index(int(np.argmax(probability)), probability.shape)
     percent = [
         format_percentage(probability.max()),
-        *format_percentages(list(lead)),
+        *format_percentages([*map(float, lead)]),
         format_percentage(1.0 - shown.sum()),
     ]
     title = f"{goals[0]}:{goals[1]} is likeliest, with {percent[0]}"
