@@ -66,6 +66,7 @@ SKILLS_OF_MATCHES = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:.* stand there twice, once from each side")
 @pytest.mark.parametrize("wrapped", mark_full([False, True], True))
 def test_parts_of_matches_sum_to_the_lead(double, wrapped):
     system = jr.skills(**SKILLS_OF_MATCHES, noise=250.0)
@@ -155,6 +156,7 @@ def test_line_ups_in_lists():
         jr.forecasts.explain_fixtures(rated, line_ups, category="trio")
 
 
+@pytest.mark.filterwarnings("ignore:.* stand there twice, once from each side")
 @pytest.mark.parametrize("name", mark_full(["elo", "glicko", "glicko2", "trueskill", "weng_lin"], "elo", "trueskill"))
 def test_systems_of_one_rating(name):
     system = getattr(jr, name)(side_advantage=50.0) if name in ("elo", "glicko", "glicko2") else getattr(jr, name)()

@@ -220,7 +220,7 @@ def test_further_options_go_with_a_format(folder):
 @pytest.mark.parametrize(
     "row, message",
     {
-        "1999-01-01,A,B,1,0,x,y,z,FALSE": "time 1999-01-01 is earlier than 2000-01-01 in the row before; .*option sort",
+        "1999-01-01,A,B,1,0,x,y,z,FALSE": "time 1999-01-01 is earlier than 2000-01-01 in the row before; .*sort=True",
         "2000-01-01,A,B,1,x,x,y,z,FALSE": "column 'away_score' is 'x', not a number",
         "2000-13-01,A,B,1,0,x,y,z,FALSE": "column 'date' is '2000-13-01', not an ISO date",
         "2000-01-01,A,A,1,0,x,y,z,FALSE": "A is on both sides",

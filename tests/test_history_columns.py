@@ -87,6 +87,7 @@ def test_what_is_to_come_follows_from_what_was():
     np.testing.assert_allclose(pair["expected"], guess, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:.*no chain of earlier ones")
 def test_a_coming_match_counts_for_the_rest_of_the_next():
     past = {"a": ["a", "c"], "b": ["b", "d"], "score": [1, 1], "time": [0.0, 0.0]}
     rated = jr.rate(jr.skills(covariates="rest", rest=-40.0), jr.read(past, rest=9.0))

@@ -115,7 +115,7 @@ def test_settings_that_do_not_go_with_points_are_refused(settings, said):
 def test_what_points_do_not_have_is_refused():
     with refused("hindsight knows no paces of points; take skills('margin'), which has the same strengths"):
         jr.smooth(system_of(), league())
-    with refused("skills needs the column 'points_a' of the matches: margin=... of `read`, --margin"):
+    with refused("skills needs the column 'points_a' of the matches"):
         jr.run(jr.skills("points", margin=POINTS), jr.matches([[0, 1]], [1.0]))
     rated = jr.rate(jr.skills(), {"a": ["Ada"], "b": ["Bo"], "score": [1.0]})
     with refused("this skills says nothing of points; take jr.skills('points', margin=...)"):

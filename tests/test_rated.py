@@ -304,8 +304,8 @@ def test_rate_says_that_sides_are_worth_nothing_to_a_system(caplog):
     for _ in range(2):
         jr.rate(jr.elo(k=31.5, side_advantage=20), plain)
     assert caplog.messages[1:] == [
-        "elo is rated with side_advantage=20, though the data do not say who has the side; name its column by the "
-        "option side"
+        "elo is rated with side_advantage=20, though the data do not say who has the side; name its column, "
+        "as side='home'"
     ]
 
 

@@ -115,7 +115,7 @@ def test_adapted_to_data_skills_take_all_evidence():
         (lambda: jr.skills("margin", margin=("a", "b", "c")), "one column, or two"),
         (
             lambda: jr.run(jr.skills("margin"), league()),
-            "column 'margin' of the matches: margin=... of `read`, --margin",
+            "column 'margin' of the matches",
         ),
         (lambda: jr.run(jr.skills(categories=2), league()), "category 2, counting from 0"),
         (lambda: jr.run(jr.skills(categories=2), jr.matches([[0, 1]], [1])), "needs those of the matches"),

@@ -26,7 +26,10 @@ def has_default_hyperparameters(system: RatingSystem) -> bool:
     """Whether the hyperparameters that a fit may move are those of its factory."""
     if system.factory is None or wrapper_names(system):
         return False
-    default = system.factory(**system.settings).params._asdict()
+    try:
+        default = system.factory(**system.settings).params._asdict()
+    except ValueError:  # the settings need hyperparameters of their own, as a coarse grid a wide kernel
+        return False
     fitted = (name for name, about in system.space._asdict().items() if about.fitted)
     return all(getattr(system.params, name) == default[name] for name in fitted)
 

@@ -13,7 +13,7 @@ import jax
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import Array
-from jaxrate.events import Matches, Periods
+from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.hyperparameter_definitions import ANY, POSITIVE, Parameter
 from jaxrate.numerics.special_functions import logit
 from jaxrate.rules import State
@@ -40,7 +40,8 @@ def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
 
         found = jr.fit(jr.forecasts.calibrate(jr.glicko()), data)
 
-    `add_outcomes(calibrate(system))` predicts win, draw and loss from calibrated scores, by Davidson's model.
+    `add_outcomes(calibrate(system))` predicts win, draw and loss from calibrated scores, by Davidson's model. Contests
+    are predicted as by the system.
 
     Args:
       system: of matches, not one of `add_outcomes`.
@@ -54,10 +55,15 @@ def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
     """
     check_param_names("calibrate", map_params, CalibrationParams._fields)
     values = CalibrationParams(**{"calibration_slope": 1.0, "calibration_intercept": 0.0} | map_params)
-    return wrap_predictions(system, calibrate, values, CALIBRATION_SPACE, predict_calibrated)
+    return wrap_predictions(system, calibrate, values, CALIBRATION_SPACE, predict_calibrated, True)
 
 
-def predict_calibrated(inner: InnerSystem, constants: WrappedConstants, rows: State, event: Matches | Periods) -> Array:
-    """Expected scores [] of a match, [M] of the pairs of a period."""
+def predict_calibrated(
+    inner: InnerSystem, constants: WrappedConstants, rows: State, event: Matches | Periods | Rounds
+) -> Array:
+    """Expected scores [] of a match, [M] of the pairs of a period; of rounds what the system predicts."""
+    if isinstance(event, Rounds):
+        prediction: Array = inner.rules.predict(constants.inner, rows, event)
+        return prediction
     odds = constants.params.calibration_slope * logit(inner.rules.predict(constants.inner, rows, event))
     return jax.nn.sigmoid(odds + signed_side_advantage(event, constants.params.calibration_intercept))

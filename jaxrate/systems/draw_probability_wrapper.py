@@ -95,9 +95,7 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
             DrawParams(**{"draw_odds": 1.0, "draw_strength": None} | draw_params),
             DRAW_SPACE,
             predict_davidson,
-            (Matches, Periods, Rounds)
-            if look_up_replacement_function(system.rules.predict, ROUND_OUTCOMES)
-            else (Matches, Periods),
+            look_up_replacement_function(system.rules.predict, ROUND_OUTCOMES) is not None,
         )
     if draw_params:
         raise ValueError(f"{system.name} has draws of its own, without {' and '.join(draw_params)}")

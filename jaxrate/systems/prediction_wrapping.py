@@ -66,7 +66,7 @@ class WrappedConstants(NamedTuple):
 
 
 WRAPPER_KEYS = {"add_outcomes": "outlook", "calibrate": "calibrated"}  # what saved runs call the wrappers
-WrappedPredict = Callable[[InnerSystem, WrappedConstants, State, Matches | Periods], Any]
+WrappedPredict = Callable[[InnerSystem, WrappedConstants, State, Any], Any]
 
 
 def wrap_predictions(
@@ -75,20 +75,20 @@ def wrap_predictions(
     extra_params: Params,
     extra_space: Params,
     predict: WrappedPredict,
-    kinds: tuple[type, ...] = (Matches, Periods),
+    with_rounds: bool,
 ) -> RatingSystem:
     """A system of matches that predicts what `predict` makes of its rows, and has these hyperparameters besides.
 
     Args:
       wrapper: what remakes it so; its name is added to those that the predictions go through.
       extra_params, extra_space: values of the further hyperparameters, and what they mean.
-      kinds: the kinds of events that `predict` takes.
+      with_rounds: whether `predict` takes rounds as well, if the system rates them.
 
     Raises:
       ValueError: if the system rates no matches, was remade so before, has a hyperparameter of such a name, or if a
         value is out of range.
     """
-    name, kinds = wrapper.__name__, tuple(kind for kind in system.events if kind in kinds)
+    name, kinds = wrapper.__name__, tuple(kind for kind in system.events if kind in (Matches, Periods))
     if not kinds:
         raise ValueError(f"{name} is of matches, which {system.name} does not rate")
     check_not_wrapped(system, name)
@@ -104,7 +104,7 @@ def wrap_predictions(
     return system._replace(
         params=params_class(*system.params, *extra_params),
         space=params_class(*system.space, *extra_space),
-        events=kinds,
+        events=system.events if with_rounds else kinds,
         init=bind(_call_with_inner_params, system.init, inner),
         rules=Rules(
             _wrap_prepare(inner),
