@@ -47,14 +47,14 @@ LENGTHS = {"first": (1.0, 1), "again": (1.0, 1), "one more": (1.001, 1), "longer
 
 
 def history(system, times, crowd, seed):
-    """Matches, weekly periods of them where the system rates only those, or contests."""
+    """Matches, rating periods of them where the system rates only those, or contests."""
     if system.name not in OF_CONTESTS:
         draws = 0.0 if system.name == "urnings" else 0.2
         found = league(PLAYERS * crowd, round(MATCHES * times), seed=seed, draws=draws).matches
         if system.name == "category_glicko":
             category = np.random.default_rng(seed).integers(0, 2, (len(found.score), 2))
             found = found._replace(context=found.context._replace(category=category))
-        return found if jr.Matches in system.events else jr.periods(found, 7.0)
+        return found if jr.Matches in system.events else jr.periods(found, system.params.period)
     count = round(CONTESTS * times) + (times == 1.001)
     return contests(PLAYERS * crowd, count, size=SIZE, seed=seed).rounds
 

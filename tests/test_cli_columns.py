@@ -47,7 +47,6 @@ def test_formats_by_name_and_by_ending(jaxrate, tmp_path):
             (tmp_path / "results.csv", "--format", "football", "--a", "x"),
             "--a cannot be combined with --format football",
         ),
-        ((tmp_path,), "is a folder; say what it holds with --format (tennis"),
     ):
         code, _, errors = jaxrate("rate", *arguments)
         assert code == 2 and message in errors

@@ -131,4 +131,4 @@ def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, sh
     assert re.findall(r"(\S+\.\d+%)", text) == next(line[1:5] for line in lines if line[0] == "elo_mmr")
     text = jaxrate("plan", path, "--system", "share", "--system", "elo")[1]
     assert "320 participations of 30 players, 0 to 1000\n40 rounds in 40 steps" in text
-    assert re.search(r"\nshare +\S+ MB +\S+ s\n", text) and "\nelo: does not rate rounds" in text
+    assert re.search(r"\nshare +\S+ MB", text) and "\nelo: does not rate rounds" in text

@@ -57,8 +57,8 @@ def test_fit_of_periods_in_json(jaxrate, games, tmp_path, no_errors):
     np.testing.assert_allclose(told["validation_history"], found.validation_history, rtol=1e-6)
     code, text, _ = jaxrate("rate", games, "--params", path)
     assert code == 0 and "in periods of 50" in text
-    code, text, _ = jaxrate("rate", games, "--params", path, "--period", 30)
-    assert code == 0 and "in periods of 30" in text
+    code, _, errors = jaxrate("rate", games, "--params", path, "--period", 30)
+    assert code == 2 and "the two must be equal" in errors
 
 
 def test_fit_scores_the_rest_and_others_read_what_was_fitted(jaxrate, games, tmp_path, no_errors):

@@ -33,6 +33,7 @@ def apart(table, name):
     return {column: values[table["league"] == name] for column, values in table.items()}
 
 
+@pytest.mark.filterwarnings("ignore:rank counts from 0")
 @pytest.mark.parametrize("kind", ["matches", "periods", "contests"])
 @pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(2)], ids=["here", "threads"])
 def test_a_league_is_rated_as_if_it_were_alone(kind, executor, share):
@@ -53,6 +54,7 @@ def test_a_league_is_rated_as_if_it_were_alone(kind, executor, share):
         assert rated.predictions["row"].to_pylist() == np.flatnonzero(table["league"] == name).tolist()
 
 
+@pytest.mark.filterwarnings("ignore:rank counts from 0")
 def test_leagues_that_are_taken_and_refused():
     table, contests = games(), races()
     data = jr.read(table)

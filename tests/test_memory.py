@@ -61,7 +61,7 @@ def stream(rows):
         ),
         (lambda: jr.run(jr.blat_mmr(), FEW, num_players=10**7), "10,000,000 players of blat_mmr would take 80.1 GB"),
         (
-            lambda: jr.run(jr.category_glicko(1000), jr.periods(KINDS, 1.0), num_players=10**6),
+            lambda: jr.run(jr.category_glicko(1000, period=1.0), jr.periods(KINDS, 1.0), num_players=10**6),
             "a state of 1,000,000 players of category_glicko would take 16.0 GB",
         ),
         (lambda: jr.blat_mmr(size=10**9), "blat_mmr: a grid of 1e+09 points would take 100.0 GB, and there are 8.0 GB"),

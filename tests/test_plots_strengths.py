@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy
 
 pytest.importorskip("matplotlib")
 from matplotlib import pyplot
@@ -37,7 +38,7 @@ def test_intervals_are_those_of_the_table(ax, found):
     free = [i for i in order if not found.is_anchor[i]]
     (bars,) = ax.containers[0][2]
     ends = np.array(bars.get_segments())[:, :, 0]
-    wide = 1.96 * found.standard_error[free]
+    wide = scipy.stats.norm.ppf(0.975) * found.standard_error[free]
     np.testing.assert_allclose(ends, np.stack([found.rating[free] - wide, found.rating[free] + wide], axis=1))
     np.testing.assert_allclose(ax.containers[0][0].get_xdata(), found.rating[free])
     (anchor,) = [line for line in ax.lines if line.get_marker() == "s"]

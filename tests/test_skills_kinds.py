@@ -145,7 +145,7 @@ def test_slopes_reach_what_a_kind_has_of_its_own(double):
         (lambda: jr.skills(kinds="sides", second_kind_experience=3.0), {}, "second_kind_experience needs experience"),
         (lambda: jr.skills(side_trend=3.0), {}, "side_trend needs side_since=..., a time"),
         (lambda: jr.skills(seasons=[1.0], league_season="season"), {}, "and not both"),
-        (lambda: jr.skills(league_season="year"), {}, "skills needs the column 'year' of the matches: columns=..."),
+        (lambda: jr.skills(league_season="year"), {}, "skills needs the column 'year' of the matches"),
         (lambda: jr.skills(kinds="sides"), {"player": [[0, 1], [1, 2]]}, "player 1 is of both kinds"),
         (lambda: jr.skills(kinds=("a", "b")), {"columns": {"a": [0, 0], "b": [1, 2]}}, "column 'b' is 2; it must"),
     ],

@@ -209,7 +209,9 @@ def test_ratings_as_of_any_time(double):
     for mine, theirs in zip(found.at(later), jr.ratings(system, found.state, time=later), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9)
     board = jr.leaderboard(found, as_of=time)
-    assert set(board.player) == set(names[begun]) and (np.diff(board.rating) <= 0).all()
+    assert set(board.player) == set(names[begun]) and all(
+        (np.diff(board.rating[board.group == group]) <= 0).all() for group in set(board.group)
+    )
     assert jr.leaderboard(found).rating.max() == np.asarray(jr.ratings(system, found.state).mean).max()
     mine = jr.career(found, "player 3")
     match, side = np.nonzero(events.player == 3)
