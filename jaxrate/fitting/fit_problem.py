@@ -26,6 +26,7 @@ from jaxrate.fitting.free_parameters import (
 from jaxrate.fitting.history_loss_derivatives import loss_derivatives
 from jaxrate.fitting.losses import make_replay_record_for_loss
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
+from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.hyperparameter_slopes import MAX_FORWARD_PARAMETERS
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.rules import Params, SizedPrepare
@@ -238,6 +239,12 @@ def mean_hessian(problem: FitProblem, x: HostArray, params: Params, product: Hos
     They are differences of slopes over a small share of a standard error to either side, as a program of second slopes
     takes twice as long to compile as that of slopes, which is there.
     """
+    is_long = len(problem.task.weight) > CompilePolicy().short_history
+    if problem.task.evidence_problem is None and is_long and jnp.result_type(float) == jnp.float32:
+        columns = broadcast_params(params, 1)  # exactly: in single precision differences of long sums are noise
+        rows = x[None], problem.unit, columns, problem.weight, problem.active
+        exact: HostArray = loss_derivatives("hessian", problem.task, problem.free, *rows)[0]
+        return exact / problem.weight[0].sum()
     precision = float(np.finfo(jnp.result_type(float)).eps) ** 0.25
     share = precision if problem.task.evidence_problem is None else EVIDENCE_DIFFERENCE_SHARE
     information, hessian = problem.weight[0].sum() * np.diag(product), np.zeros_like(product)

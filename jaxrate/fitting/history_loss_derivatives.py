@@ -96,6 +96,21 @@ def _reverse_gradient(losses: Any, x: Array, weight: Array, event: Array | None)
     return value, slope[:, None], jnp.zeros((len(x), len(x)))
 
 
+def _second_derivatives(
+    axis_pairs: tuple[Array, Array], losses: Any, x: Array, weight: Array, event: Array | None
+) -> Any:
+    """[pairs, rows] second slopes, along pairs of axes [pairs, k], of the sums by the first weight."""
+    del event
+
+    def slope(x: Array, axis: Array) -> Array:
+        return jax.jvp(lambda x: _weighted_sums_in_chunks(weight[0], losses(x)), (x,), (axis,))[1]
+
+    def second_slope(first_axis: Array, second_axis: Array) -> Array:
+        return jax.jvp(partial(slope, axis=first_axis), (x,), (second_axis,))[1]
+
+    return jax.vmap(second_slope)(*axis_pairs)
+
+
 _DERIVATIVE_FUNCTIONS: dict[str, Any] = {"values": _weighted_loss_sums, "reverse": _reverse_gradient}
 
 
@@ -159,19 +174,21 @@ def loss_derivatives(
     unit: HostArray,
     params: Params,
     weight: HostArray,
+    hessian_indices: HostArray | None = None,
     devices: Sequence[Any] = (),
 ) -> Any:
-    """Summed losses ("values") of many settings, or these, their slopes and products ("forward", "reverse").
+    """Summed losses ("values"), their slopes ("forward", "reverse") or the "hessian" of many settings.
 
     Args:
       x: [S, k] the free parameters of each setting.
       unit: [k].
       params: leaves [S], the others.
       weight: [2, n] of training and of validation.
+      hessian_indices: the parameters between which the hessian is computed; 0 elsewhere. None: all.
       devices: over which the settings are spread. Empty: all of this process, if there are several settings.
 
     Returns:
-      Leaves [S, 2], [S, k] and [S, k, k].
+      Leaves [S, 2], [S, k] or [S, k, k].
     """
     if task.evidence_problem is not None:
         return evidence_objective.negative_log_evidence_derivatives(
@@ -196,6 +213,25 @@ def loss_derivatives(
         return jax.vmap(partial(evaluate_setting, function))(x, params)
 
     halves = 2 if len(task.weight) >= LONG_HISTORY and jax.default_backend() == "cpu" else 1
+    if quantity == "hessian":
+        axes, hessian = np.eye(x.shape[1], dtype=x.dtype), np.zeros((*x.shape, x.shape[1]))
+        hessian_params = np.arange(x.shape[1]) if hessian_indices is None else hessian_indices
+        i, j = (hessian_params[y] for y in np.triu_indices(len(hessian_params)))
+        index_pairs = [
+            *equal_size_index_chunks(len(i), settings_per_batch(task, -(-len(i) // halves), halves * len(x)))
+        ]
+        hessian_chunks = _run_in_threads(
+            halves,
+            [
+                partial(evaluate_settings, partial(_second_derivatives, jax.device_put((axes[i[at]], axes[j[at]]))))
+                for at in index_pairs
+            ],
+        )
+        for chunk, hessian_chunk in zip(index_pairs, hessian_chunks, strict=True):
+            hessian[:, i[chunk], j[chunk]] = hessian[:, j[chunk], i[chunk]] = np.asarray(hessian_chunk, np.float64).sum(
+                axis=-1
+            )
+        return hessian[:count]
     result = (
         _forward_derivatives(evaluate_settings, halves, x.shape[1], weight, event)
         if quantity == "forward"
