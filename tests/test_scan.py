@@ -188,7 +188,7 @@ def test_what_a_system_does_not_know_of_contests_is_refused():
     contest, player, rank = np.repeat(np.arange(3), 4), np.arange(12), np.tile([0, 0, 1, 1], 3)
     noisy = jr.extend.schedule_by_level(jr.rounds(contest, player, rank, noise=np.ones(12)))
     teams = jr.extend.schedule_by_level(jr.rounds(contest, player, rank, team=rank))
-    for system, plan, what in ((jr.trueskill(), noisy, "noise of contests"), (jr.codeforces(), teams, "teams")):
+    for system, plan, what in ((jr.codeforces(), noisy, "noise of contests"), (jr.codeforces(), teams, "teams")):
         with refused(f"{system.name} knows no {what}"):
             jax.jit(partial(jr.scan, system, None, fresh(system)))(plan)
 
