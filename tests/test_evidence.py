@@ -41,7 +41,7 @@ def slopes_beside_differences(monkeypatch, system, events, names, digits):
     params = jax.tree.map(lambda y: jnp.asarray([y]), system.params)
 
     def at(x, what="values"):
-        return evidence_objective.negative_log_evidence_derivatives(what, given, free, x[None], unit, params)
+        return evidence_objective.negative_log_evidence_derivatives(what, given, free, x[None], unit, params, None)
 
     value, slope, _ = at(x, "forward")
     for i in range(len(x)):

@@ -12,6 +12,7 @@ import jaxrate as jr
 from tests.test_fit import (
     FREE,
     PROBLEM,
+    SLOPE,
     TASK,
     contests,
     fitted,
@@ -42,7 +43,7 @@ def test_the_best_is_that_of_scipy():
     np.testing.assert_allclose(fit.unconstrained["k"], math.log(fit.params.k))
 
 
-def test_standard_errors_follow_from_curvature_and_from_single_slopes():
+def test_standard_errors_follow_from_curvature_and_from_single_slopes(monkeypatch):
     """By differences of the losses of single matches, in the parameters themselves."""
     system, matches, fit = jr.elo(), league(), fitted()
     with jax.enable_x64(True):
@@ -68,14 +69,18 @@ def test_standard_errors_follow_from_curvature_and_from_single_slopes():
         single = jr.fit(system, league())
     np.testing.assert_allclose(single.params.k, fit.params.k, rtol=1e-3)
     np.testing.assert_allclose(single.covariance, fit.covariance, rtol=1e-2)
+    with jax.enable_x64(True):
+        monkeypatch.setattr(SLOPE, "BATCH_MEMORY", 1)  # one pair of parameters at a time
+        in_parts = jr.fit(fit.system, matches, steps=0)
+    np.testing.assert_allclose(in_parts.covariance, fit.covariance, rtol=1e-9)
 
 
 def test_errors_are_infinite_where_rounding_hides_the_curvature(monkeypatch):
     """Rounded, it need not be curved upwards: the inverse had variances below 0."""
     problem = unprepared(jr.elo(), league(), ("k", "side_advantage"))
     curvature = np.array([[1e8, 10050.0], [10050.0, 1.0]])
-    monkeypatch.setattr(PROBLEM, "mean_hessian", lambda *_: curvature)
-    assert np.isinf(PROBLEM.parameter_covariance(problem, problem.start, "information", curvature)).all()
+    monkeypatch.setattr(PROBLEM, "mean_loss_derivatives", lambda *_: curvature[None])
+    assert np.isinf(PROBLEM.parameter_covariance(problem, problem.start, "information")).all()
 
 
 @pytest.mark.parametrize(("name", "deviation", "known"), [
@@ -85,10 +90,9 @@ def test_a_factor_of_50_to_either_side_is_not_known(monkeypatch, name, deviation
     """Of a logarithm; points may be any number."""
     system = jr.elo(side_advantage=7.0)
     problem = unprepared(system, league(), (name,))
-    curvature = np.full((1, 1), 1.0 / deviation**2 / 600)
-    monkeypatch.setattr(PROBLEM, "mean_hessian", lambda *_: curvature)
+    monkeypatch.setattr(PROBLEM, "mean_loss_derivatives", lambda *_: np.full((1, 1, 1), 1.0 / deviation**2 / 600))
     slope = system.params.k if name == "k" else 30.0
-    error = np.sqrt(PROBLEM.parameter_covariance(problem, problem.start, "information", curvature)[0, 0])
+    error = np.sqrt(PROBLEM.parameter_covariance(problem, problem.start, "information")[0, 0])
     np.testing.assert_allclose(error, slope * deviation if known else np.inf, rtol=1e-5)
 
 
@@ -100,9 +104,9 @@ def test_errors_of_a_bound_are_those_of_what_it_bounds_as_well(monkeypatch):
     weight = np.stack([what.weight, 0.0 * what.weight])
     problem = PROBLEM.FitProblem(system, what, form, np.ones(2), x, weight, "forward", np.arange(2), np.eye(2))
     curvature = np.array([[3.0, 1.0], [1.0, 2.0]])
-    monkeypatch.setattr(PROBLEM, "mean_hessian", lambda *_: curvature)
+    monkeypatch.setattr(PROBLEM, "mean_loss_derivatives", lambda *_: curvature[None])
     with jax.enable_x64(True):
-        found = PROBLEM.parameter_covariance(problem, problem.start, "information", curvature)
+        found = PROBLEM.parameter_covariance(problem, problem.start, "information")
         around = x + 1e-6 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
         ends = PROBLEM.params_at(problem, around, system.params)
     jacobian = np.array([[y[0] - y[1], y[2] - y[3]] for y in (ends.initial_deviation, ends.deviation_max)]) / 2e-6

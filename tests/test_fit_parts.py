@@ -59,8 +59,9 @@ def test_errors_come_from_what_the_curvature_tells(monkeypatch, name, errors):
     system, (curvature, is_open) = jr.elo(side_advantage=7.0), CURVED[name]
     problem = unprepared(system, league(), ("k", "side_advantage"))
     product = np.array([[0.03, 0.01], [0.01, 0.09]])
-    monkeypatch.setattr(PROBLEM, "mean_hessian", lambda *_: np.array(curvature))
-    found = PROBLEM.parameter_covariance(problem, problem.start, errors, product)
+    answers = {"hessian": np.array([curvature]), "forward": (None, None, product[None])}
+    monkeypatch.setattr(PROBLEM, "mean_loss_derivatives", lambda problem, what, *_: answers[what])
+    found = PROBLEM.parameter_covariance(problem, problem.start, errors)
     assert np.isinf(np.diag(found)).tolist() == is_open
     known = ~np.array(is_open)
     inverse = np.linalg.inv(np.array(curvature)[np.ix_(known, known)])
@@ -96,8 +97,8 @@ def test_what_goes_with_what_is_open_is_open(monkeypatch):
     """A bound, in points, is a share above a parameter of which nothing is known."""
     problem = unprepared(jr.glicko(initial_deviation=300, deviation_max=400), league(),
                          ("initial_deviation", "deviation_max", "c"))  # fmt: skip
-    curvature = np.diag([1e-6, 1.0, 1.0])
-    found = PROBLEM.parameter_covariance(problem, problem.start, "products", curvature)
+    monkeypatch.setattr(PROBLEM, "mean_loss_derivatives", lambda *_: np.diag([1e-6, 1.0, 1.0])[None])
+    found = PROBLEM.parameter_covariance(problem, problem.start, "information")
     assert np.isinf(np.diag(found)).tolist() == [True, True, False]
 
 

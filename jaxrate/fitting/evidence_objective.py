@@ -36,6 +36,7 @@ from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.settings_and_state import ModelSettings
 
 TOLERANCE, MAX_SWEEPS = 3e-4, 400
+MAX_DIFFERENCE_STEP = 0.1  # the longest step of differences of slopes
 
 
 class EvidenceProblem(NamedTuple):
@@ -129,10 +130,13 @@ def negative_log_evidence_derivatives(
     x: HostArray,
     unit: HostArray,
     params: Params,
+    hessian_indices: Any,
 ) -> Any:
     """`loss_derivatives` of minus the log evidence; all matches and contests count 1."""
     evaluate = partial(_negative_evidence_at, problem, free, unit)
     rows = [(x[i], jax.tree.map(lambda y: float(y[i]), params)) for i in range(len(x))]  # noqa: B023
+    if quantity == "hessian":
+        return np.stack([_finite_difference_hessian(evaluate, *row, hessian_indices) for row in rows])
     evaluations = [evaluate(*row) for row in rows]
     value, slope, product = (np.stack(y) for y in zip(*evaluations, strict=True))
     values = np.stack([value, np.zeros_like(value)], axis=1)
@@ -156,3 +160,14 @@ def _negative_evidence_at(
     )
     losses, slope = (np.asarray(y, np.float64) for y in event_terms)
     return float(losses.sum()), slope.sum(axis=1), slope @ slope.T
+
+
+def _finite_difference_hessian(evaluate: Any, x: HostArray, params: Params, hessian_indices: Any) -> HostArray:
+    """[k, k] by differences of slopes over about a standard error to either side."""
+    product, hessian = evaluate(x, params)[2], np.zeros((len(x), len(x)))
+    indices = np.arange(len(x)) if hessian_indices is None else np.asarray(hessian_indices)
+    for i in indices:
+        step = min(MAX_DIFFERENCE_STEP, 1.0 / np.sqrt(product[i, i]))
+        slopes = [evaluate(x + sign * step * np.eye(len(x))[i], params)[1] for sign in (1.0, -1.0)]
+        hessian[i] = (slopes[0] - slopes[1]) / (2.0 * step)
+    return 0.5 * (hessian + hessian.T)

@@ -26,7 +26,6 @@ from jaxrate.fitting.free_parameters import (
 from jaxrate.fitting.history_loss_derivatives import loss_derivatives
 from jaxrate.fitting.losses import make_replay_record_for_loss
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
-from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.hyperparameter_slopes import MAX_FORWARD_PARAMETERS
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.rules import Params, SizedPrepare
@@ -40,8 +39,6 @@ RULES_TOLERANCE = 0.4  # relative: how far hyperparameters may be from those for
 OPEN_ERROR = 2.0  # a logarithm whose 95% interval reaches to 50 times as much, or as little, is not known at all
 MAX_STANDARD_ERRORS = 1000.0  # standard errors that single slopes promise: nor is a real one that may be so far
 MAX_HESSIAN_WORK = 1 << 23  # predictions times pairs of parameters up to which curvature takes seconds, and not minutes
-MAX_DIFFERENCE_STEP = 0.1  # the longest step of differences of slopes
-EVIDENCE_DIFFERENCE_SHARE = 1.0  # of a standard error, of the evidence, whose slopes are as exact as its sweeps are
 UNKNOWN_VARIANCE = 1e100  # where nothing is known at all
 INTERVAL_ERRORS = 1.96  # standard errors to either side: 95%
 MAX_LOG_FACTOR = 700.0  # of an interval of a ratio of which nothing is known, which is then as good as infinite
@@ -210,9 +207,13 @@ def _independent_slope_mask(product: HostArray, active: HostArray) -> HostArray:
 def mean_loss_derivatives(problem: FitProblem, quantity: str, x: HostArray, params: Params) -> Any:
     """`loss_derivatives` at x [S, k], as means; the other parameters are one number or [S]."""
     columns = broadcast_params(params, len(x))
-    sums = loss_derivatives(quantity, problem.task, problem.free, x, problem.unit, columns, problem.weight)
+    sums = loss_derivatives(
+        quantity, problem.task, problem.free, x, problem.unit, columns, problem.weight, problem.active
+    )
     total = problem.weight.sum(axis=1)
     each = np.where(total > 0, total, 1.0)
+    if quantity == "hessian":
+        return (sums + np.diag(problem.prior[1])) / each[0]
     penalty = prior_penalty(problem, x)
     if isinstance(sums, tuple):
         pull = (x - problem.prior[0]) * problem.prior[1]
@@ -231,30 +232,6 @@ def prior_penalty(problem: FitProblem, x: HostArray) -> HostArray:
     """[S, 2] what the priors add to the summed losses of training and of validation at x [S, k]."""
     penalty = 0.5 * np.sum(problem.prior[1] * (x - problem.prior[0]) ** 2, axis=1)
     return np.stack([penalty, np.zeros_like(penalty)], axis=1)
-
-
-def mean_hessian(problem: FitProblem, x: HostArray, params: Params, product: HostArray) -> HostArray:
-    """[k, k] second slopes of the mean loss at x [k] between active parameters; `product` [k, k] is that of slopes.
-
-    They are differences of slopes over a small share of a standard error to either side, as a program of second slopes
-    takes twice as long to compile as that of slopes, which is there.
-    """
-    is_long = len(problem.task.weight) > CompilePolicy().short_history
-    if problem.task.evidence_problem is None and is_long and jnp.result_type(float) == jnp.float32:
-        columns = broadcast_params(params, 1)  # exactly: in single precision differences of long sums are noise
-        rows = x[None], problem.unit, columns, problem.weight, problem.active
-        exact: HostArray = loss_derivatives("hessian", problem.task, problem.free, *rows)[0]
-        return exact / problem.weight[0].sum()
-    precision = float(np.finfo(jnp.result_type(float)).eps) ** 0.25
-    share = precision if problem.task.evidence_problem is None else EVIDENCE_DIFFERENCE_SHARE
-    information, hessian = problem.weight[0].sum() * np.diag(product), np.zeros_like(product)
-    for i in problem.active:
-        points = np.stack([x, x]).astype(jnp.result_type(float))
-        points[:, i] += np.array([1.0, -1.0]) * min(MAX_DIFFERENCE_STEP, share / math.sqrt(max(information[i], 1e-30)))
-        points = points.astype(np.float64)  # what the program sees
-        high, low = (mean_loss_derivatives(problem, "forward", point[None], params)[1][0] for point in points)
-        hessian[i, problem.active] = ((high - low) / (points[0, i] - points[1, i]))[problem.active]
-    return 0.5 * (hessian + hessian.T)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -394,19 +371,20 @@ def coordinate_covariance(
 ) -> tuple[HostArray, HostArray]:
     """[m, m] of active parameters as the search moves them, and which of them are open, see `parameter_covariance`."""
     active_block, params = np.ix_(problem.active, problem.active), problem.task.system.params
-    if product is None:
+    if product is None and errors != "information":
         product = mean_loss_derivatives(problem, "forward", x[None], params)[2][0]
     if errors == "products":
-        curvature = product + np.eye(len(x)) * problem.prior[1] / problem.weight[0].sum()
+        assert product is not None
+        curvature_matrix = product + np.diag(problem.prior[1]) / problem.weight[0].sum()
     else:
-        curvature = mean_hessian(problem, x, params, product)
-    curvature = curvature[active_block]
+        curvature_matrix = mean_loss_derivatives(problem, "hessian", x[None], params)[0]
+    curvature = curvature_matrix[active_block]
     if not np.isfinite(curvature).all():
         return UNKNOWN_VARIANCE * np.eye(len(curvature)), np.ones(len(curvature), bool)
     total, real = problem.weight[0].sum(), np.array(problem.free.spaces)[problem.active] == "real"
     scale = np.where(real, MAX_STANDARD_ERRORS / math.sqrt(total), OPEN_ERROR)
     information = total * scale * curvature * scale[:, None]
-    if common_scale is not None:  # differences of slopes know the flat direction less exactly than slopes do
+    if common_scale is not None:  # in single precision curvature knows the flat direction less exactly than slopes do
         flat = common_scale.direction / scale
         across = np.eye(len(flat)) - np.outer(flat, flat) / (flat @ flat)
         information = across @ information @ across
@@ -415,6 +393,7 @@ def coordinate_covariance(
     )
     is_open = np.sqrt(np.diag(unknown_directions)) > OPEN_ERROR_RATIO * np.sqrt(np.diag(covariance))
     if errors == "sandwich":
+        assert product is not None
         covariance = covariance @ (total * product[active_block]) @ covariance
     covariance += unknown_directions
     is_open |= ~real & (np.sqrt(np.diag(covariance)) > OPEN_ERROR)

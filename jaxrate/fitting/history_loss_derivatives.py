@@ -192,7 +192,7 @@ def loss_derivatives(
     """
     if task.evidence_problem is not None:
         return evidence_objective.negative_log_evidence_derivatives(
-            quantity, task.evidence_problem, free, x, unit, params
+            quantity, task.evidence_problem, free, x, unit, params, hessian_indices
         )
     count, devices = len(x), list(devices) or devices_for_settings(task, len(x))
     x, params = shard_hyperparameter_settings((x, params), devices)

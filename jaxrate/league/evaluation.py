@@ -109,7 +109,7 @@ def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:
 
 
 def constant_log_loss(score: HostArray, side: HostArray | None, weight: HostArray) -> float:
-    """The same, given scores [n], who had the side [n] (None: nobody), and weights [n]."""
+    """The log loss of the best constant forecast, of scores [n], sides [n] (None: nobody has one) and weights [n]."""
     side = np.zeros(len(score)) if side is None else np.asarray(side, float)
     total = np.sum(weight * np.abs(side))
     share = np.sum(weight * side * (score - 0.5)) / total if total else 0.0
