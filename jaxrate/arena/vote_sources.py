@@ -32,14 +32,14 @@ def read_votes_if_source(
         return data, cluster
     table = open_table_source(data)
     columns = [name for name in covariates if name != "side" or name in table.names]
-    votes = read(table if in_order else without_unused_times(table, columns), covariates=columns, sort=in_order)
+    votes = read(table if in_order else drop_unused_times(table, columns), covariates=columns, sort=in_order)
     names = [cluster] if isinstance(cluster, str) else cluster
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         return votes, cluster
     return votes, cluster_codes(table, names, votes.rows)
 
 
-def without_unused_times(table: TableSource, used: Collection[Any]) -> TableSource:
+def drop_unused_times(table: TableSource, used: Collection[Any]) -> TableSource:
     """The table without columns that are called as times are, but for those used: the order of votes does not count."""
     unused = {*time_columns(table.names)} - {*used}
     return table._replace(names=[name for name in table.names if name not in unused])

@@ -41,7 +41,7 @@ def read_votes(
     sort_by_time: bool,
 ) -> VoteData:
     """The votes, counts or contests of a file, with times if `sort_by_time`."""
-    from jaxrate.arena.vote_sources import cluster_codes, without_unused_times
+    from jaxrate.arena.vote_sources import cluster_codes, drop_unused_times
     from jaxrate.data.column_recognition import time_columns
     from jaxrate.data.source_opening import open_table_source
     from jaxrate.data.table_sources import TableSource
@@ -59,7 +59,7 @@ def read_votes(
     named_columns = {x for given in options.values() for x in (given if isinstance(given, (list, tuple)) else [given])}
     if sort_by_time and not time_columns(table.names) and "time" not in options:
         raise ValueError(f"{table.title}--moved needs the times of votes; name their column with --time")
-    source = (table if sort_by_time else without_unused_times(table, named_columns))._replace(noted=False)
+    source = (table if sort_by_time else drop_unused_times(table, named_columns))._replace(noted=False)
     with add_file_rows_to_errors(table, ()):
         columns = _choose_count_columns(source.names, options, *count_columns)
     if columns is None:

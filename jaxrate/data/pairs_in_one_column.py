@@ -28,7 +28,7 @@ def split_pairs_column(table: TableSource) -> tuple[TableSource, tuple[str, str,
             column = to_column(str(name), first_values.get(name, []))
             pattern = _pair_pattern(name)
             if _is_text(column) and len(column) and all(re.match(pattern, cell or "") for cell in column.to_pylist()):
-                return _with_split_column(table, name, pattern), (name, f"{name} (1)", f"{name} (2)")
+                return _append_split_columns(table, name, pattern), (name, f"{name} (1)", f"{name} (2)")
     return None
 
 
@@ -42,7 +42,7 @@ def _is_text(column: Column) -> bool:
     return not isinstance(column, np.ndarray) and import_pyarrow().types.is_large_string(column.type)
 
 
-def _with_split_column(table: TableSource, name: str, pattern: str) -> TableSource:
+def _append_split_columns(table: TableSource, name: str, pattern: str) -> TableSource:
     parts = {f"{name} (1)": "one", f"{name} (2)": "two"}
 
     def load(wanted: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:

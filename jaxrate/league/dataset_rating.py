@@ -34,8 +34,8 @@ from jaxrate.league.online_calibration import (
     calibrate_matches,
     calibrated_as_history,
     initial_slope,
+    set_slope,
     slope_of_history,
-    with_slope,
 )
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.league.rated_history import (
@@ -152,7 +152,7 @@ def rate(
     if slope is not None:
         prediction, slope = calibrate_matches(result.prediction, data, period, onto, slope)
         result, options = result._replace(prediction=prediction), {CALIBRATION_OPTION: slope._asdict()}
-        system = with_slope(system, slope.learn().slope)
+        system = set_slope(system, slope.learn().slope)
     rated = build_rated(system, data, period, onto, result, performances)
     return rated._replace(options=rated.options | options)
 

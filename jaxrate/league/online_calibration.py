@@ -58,10 +58,10 @@ def calibrated_as_history(system: RatingSystem, onto: Rated) -> RatingSystem:
     """The system, calibrated as that of the history is, if it is given as it was before."""
     if slope_of_history(onto) is None or wrapper_names(system):
         return system
-    return with_slope(system, onto.system.params.calibration_slope)
+    return set_slope(system, onto.system.params.calibration_slope)
 
 
-def with_slope(system: RatingSystem, slope: float) -> RatingSystem:
+def set_slope(system: RatingSystem, slope: float) -> RatingSystem:
     """The calibrated system with this slope, to six digits."""
     slope = float(f"{slope:.6g}")
     if wrapper_names(system):

@@ -86,10 +86,7 @@ class Live:
 
         def rate_match(current: LiveState) -> Any:
             check_event_kind(history.system, current, Matches)
-            ids, newcomers = find_or_assign_player_ids(current, (a, b))
-            result = check_number("score", score, 0.0, 1.0)
-            event_time = check_and_convert_event_time(history.system, current, time)
-            event = self._build_match(a, ids, result, event_time, context)
+            event, newcomers = self._build_next_match(current, a, b, score, time, context)
             if newcomers:
                 warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
             return history.rate_event(current, event, newcomers, time)
@@ -124,9 +121,7 @@ class Live:
             check_event_kind(history.system, current, Matches)
             index = history.position_at_time(current, convert_event_time(current, time))
             earlier = history.truncate(current, index) if index < current.number else current
-            event_time = check_and_convert_event_time(history.system, earlier, time)
-            ids, newcomers = find_or_assign_player_ids(earlier, (a, b))
-            event = self._build_match(a, ids, check_number("score", score, 0.0, 1.0), event_time, context)
+            event, newcomers = self._build_next_match(earlier, a, b, score, time, context)
             warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
             if earlier is current:
                 return history.rate_event(current, event, newcomers, time)
@@ -157,6 +152,15 @@ class Live:
             return history.predict_event(current, self._build_match(a, ids, 0.5, event_time, context), newcomers)
 
         return history.run_exclusively(predict_match)
+
+    def _build_next_match(
+        self, current: LiveState, a: Any, b: Any, score: float, time: Any, context: dict[str, Any]
+    ) -> tuple[PackedEvent, list[Any]]:
+        """The match that follows a history, checked and packed, and the names of newcomers."""
+        ids, newcomers = find_or_assign_player_ids(current, (a, b))
+        result = check_number("score", score, 0.0, 1.0)
+        event_time = check_and_convert_event_time(self.system, current, time)
+        return self._build_match(a, ids, result, event_time, context), newcomers
 
     def _build_match(self, a: Any, ids: list[int], score: float, time: float, context: dict[str, Any]) -> PackedEvent:
         return check_and_pack_match(self._requirements, a, ids, score, time, context, self._history.categories)
