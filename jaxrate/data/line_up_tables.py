@@ -210,7 +210,8 @@ def _cell_names(value: Any, divides: bool) -> list[Any]:
     """The names in a cell, which semicolons divide if they do; none of what is missing or blank."""
     if isinstance(value, str) and divides:
         return [name for part in re.split(SEPARATOR, value) if (name := part.strip())]
-    items = list(value) if isinstance(value, (list, np.ndarray)) else [value]
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    items = value if isinstance(value, list) else [value]
     return [x for x in items if not (is_missing_value(x, True) or (isinstance(x, str) and not x.strip()))]
 
 

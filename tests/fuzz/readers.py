@@ -166,7 +166,9 @@ def check(found):
     assert player.dtype == np.int32 and (player >= 0).all(), "ids"
     if count is not None:
         assert player.max(initial=-1) < count and len(set(found.players.tolist())) == count, "names"
-        assert len(found.rows) == len(player) and len(set(found.rows.tolist())) == len(found.rows), "rows"
+        first = player[:, 0] if player.ndim == 2 else player
+        seats = {*zip(found.rows.tolist(), first.tolist(), strict=True)}  # a line-up stands in one row
+        assert len(found.rows) == len(player) == len(seats), "rows"
     if isinstance(flat, jr.Rounds):
         assert (np.asarray(flat.rank) >= 0).all() and (np.asarray(flat.weight) > 0).all()
         assert flat.ceiling is None or not np.isnan(flat.ceiling).any()

@@ -104,3 +104,13 @@ def test_players_that_have_no_column_beside_a_result_of_another_name():
         jr.read({"x": ["p"], "result": ["W"]}, a="x")
     with pytest.raises(ValueError, match="^participant must be the name of a column, got"):
         jr.read({"race": [1, 1], "driver": ["x", "y"], "position": [1, 2]}, participant=["driver"])
+
+
+@pytest.mark.filterwarnings("ignore:took")
+def test_a_cell_that_is_an_array_without_axes_is_a_name():
+    players = []
+    for first in (np.array("x"), ["x"]):
+        cells = np.empty(3, object)
+        cells[:] = [first, ["y", "z"], np.array(["x", "v"])]
+        players.append(jr.read({"winner": cells, "loser": ["z", "x", "y"]}).rounds.events.player.tolist())
+    assert players[0] == players[1]
