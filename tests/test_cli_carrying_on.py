@@ -337,6 +337,9 @@ def test_a_site_has_the_name_of_the_file_that_was_rated_first(jaxrate, tmp_path)
     assert "<title>Mine</title>" in jr.site.report_html(jr.load(run), title="Mine")
 
 
+USUAL_PAIRS = "a,b", "home,away", "team1,team2", "winner,loser"
+
+
 def test_doubles_with_points_and_an_open_row(jaxrate, tmp_path):
     """What a command asks of a run of contests; the open row of the very file is predicted, by side."""
     path, run = tmp_path / "doubles.csv", tmp_path / "run"
@@ -349,9 +352,10 @@ def test_doubles_with_points_and_an_open_row(jaxrate, tmp_path):
     row = re.fullmatch(r"2024-02-01 +12 +Cy, Di +Ada, Bo +(\d+)% +(\d+)% +(\S+) +(\S+)", text.splitlines()[1])
     assert code == 0 and len(text.splitlines()) == 2 and row, errors + text
     assert int(row[1]) + int(row[2]) == 100 and float(row[3]) > 1 / 0.3 and int(row[1]) < 30
-    (tmp_path / "cells.csv").write_text("left,right\nCy;Di,Ada;Bo\n")
-    again = jaxrate("predict", run, tmp_path / "cells.csv", "--a", "left,", "--b", "right,", "--at", "2024-02-01")[1]
-    assert again.splitlines()[1].split("  ")[-3:] == text.splitlines()[1].split("  ")[-3:]
+    for names, options in (("links,rechts", ("--a", "links,", "--b", "rechts,")), *((x, ()) for x in USUAL_PAIRS)):
+        (tmp_path / "cells.csv").write_text(f"{names}\nCy;Di,Ada;Bo\n")
+        again = jaxrate("predict", run, tmp_path / "cells.csv", *options, "--at", "2024-02-01")[1]
+        assert again.splitlines()[1].split("  ")[-3:] == text.splitlines()[1].split("  ")[-3:]
 
 
 NAMED_COLUMNS = ("--a", "p one", "--b", "p two", "--score", "res", "--time", "day", "--side", "a", "--season", "Year")
@@ -367,7 +371,16 @@ def test_fixtures_are_spelt_as_usual(jaxrate, tmp_path, head, options):
     assert jaxrate("rate", path, "--system", "elo", "--param", "side_advantage=50", *options, "--out", run)[0] == 0
     tables = set()
     own = ",".join(head.split(",")[1:3])
-    for names in ("a,b", "home,away", "player1,player2", "white,black", own, own.upper()):
+    for names in (
+        "a,b",
+        "home,away",
+        "player1,player2",
+        "white,black",
+        "winner,loser",
+        "Team,Opponent",
+        own,
+        own.upper(),
+    ):
         coming.write_text(f"{names}\nAda,Bo\n")
         code, text, errors = jaxrate("predict", run, coming)
         assert code == 0, errors

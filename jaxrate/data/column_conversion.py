@@ -117,9 +117,9 @@ def is_usable_as_name(value: Any) -> bool:
     return not is_missing_value(value, nan_is_missing=True)
 
 
-def _check_present(name: str, column: Column, nan_is_missing: bool) -> None:
-    """ValueError at the first missing value; NaN is one if `nan_is_missing`."""
-    fail_where(missing_mask(column, nan_is_missing), lambda row: f"column {name!r} has no value")
+def _check_present(name: str, column: Column, nan_is_missing: bool, advice: str = "") -> None:
+    """ValueError at the first missing value, with this advice; NaN is one if `nan_is_missing`."""
+    fail_where(missing_mask(column, nan_is_missing), lambda row: f"column {name!r} has no value{advice}")
 
 
 def to_ids(
@@ -134,7 +134,7 @@ def to_ids(
     arrays = [columns[name] for name in names]
     descriptions = [f"{name!r} holds" for name in names]
     for name, array in zip(names, arrays, strict=True):
-        _check_present(name, array, nan_is_missing=True)
+        _check_present(name, array, True, "; skip_incomplete=True leaves such rows out")
     num_existing = 0 if existing_names is None else len(existing_names)
     if num_existing:
         try:

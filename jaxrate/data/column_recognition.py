@@ -31,6 +31,7 @@ from jaxrate.data.column_spellings import (
     HOME_AND_AWAY,
     NAME_TEMPLATES,
     NEUTRAL_NAMES,
+    OWN_POINTS,
     PARTICIPANT_NAMES,
     POINT_TEMPLATES,
     RANK_NAMES,
@@ -72,6 +73,34 @@ class RecognisedColumnRoles(NamedTuple):
     has_winner_codes: bool = False  # whether numbers that stand for the winner became scores
 
 
+class HeaderRoles(NamedTuple):
+    """What the names of the columns tell; more arguments and notes are added as the columns are looked at."""
+
+    names: Sequence[str]
+    column_by_spelling: dict[str, str]
+    arguments: dict[str, Any]
+    notes: list[str]
+    upcoming: bool
+    layout: tuple[str, ...] | None = None  # the roles of the players
+    spelling: SidesSpelling | None = None  # how both sides are called
+
+    @property
+    def own_score(self) -> str | None:
+        """The column that is called as the library calls results."""
+        return find_column_ignoring_case(self.names, "score")
+
+    @property
+    def has_margin_of_both(self) -> bool:
+        """Whether an argument names the points of both sides."""
+        return is_margin_of_two_columns(self.arguments["margin"])
+
+    @property
+    def needs_result(self) -> bool:
+        """Whether a column of results must be sought: no argument and none of the library's own names has it."""
+        is_open = self.layout == PLAYER_PAIR and self.arguments["score"] is None and not self.has_margin_of_both
+        return is_open and (self.spelling is not None or self.own_score is None)
+
+
 def recognise_columns(
     table: TableSource, arguments: dict[str, Any], upcoming: bool, dates: str | None, na_values: Sequence[str]
 ) -> RecognisedColumnRoles:
@@ -87,27 +116,26 @@ def recognise_columns(
       ValueError: if several columns could be the players; says which options decide. Also if an argument names none.
     """
     check_role_arguments(arguments)
-    spelt: dict[str, str] = {}
-    for name in table.names:
-        spelt.setdefault(normalise_column_name(name), name)
     arguments, notes = dict(arguments), list[str]()
-    layout, spelling = _recognise_players(table.names, spelt, arguments, notes, upcoming)
-    if layout is None and (split := split_pairs_column(table)) is not None:
+    spelt = {normalise_column_name(name): name for name in reversed(table.names)}
+    header = _recognise_players(HeaderRoles(table.names, spelt, arguments, notes, upcoming))
+    if header.layout is None and (split := split_pairs_column(table)) is not None:
         table, (name, *pair) = split
-        layout, spelt = PLAYER_PAIR, spelt | {normalise_column_name(x): x for x in pair}
-        arguments |= dict(zip(layout, pair, strict=True))
+        spelt |= {normalise_column_name(x): x for x in pair}
+        header = header._replace(names=table.names, layout=PLAYER_PAIR)
+        arguments |= dict(zip(PLAYER_PAIR, pair, strict=True))
         notes.append(f"the two names in {name} for a and b")
-    inspected = _columns_to_inspect(table.names, spelt, arguments, layout, spelling, upcoming)
+    layout, inspected = header.layout, _columns_to_inspect(header)
     unsure = len(inspected.times) > 1 or any(_is_nondefault_time_column(table.names, name) for name in inspected.times)
     unsure |= bool(inspected.times and notes)  # where others have names of their own, time may be something else
     players: list[Any] = [arguments[role] or find_column_ignoring_case(table.names, role) for role in layout or ()][:2]
     columns = load_columns_to_inspect(table, inspected, unsure, players)
     choice = ResultChoice()
     if columns and all(players):  # else `resolve_roles` says what is missing
-        choice = _recognise_result(table.names, arguments, notes, inspected, columns, players, na_values)
+        choice = _recognise_result(header, inspected, columns, players, na_values)
         columns |= {} if choice.scores is None else {str(choice.result): choice.scores}
-    _check_result(table, arguments, layout, spelling, choice, players, upcoming)
-    unused_neutral = _recognise_side(table.names, arguments, notes, inspected, columns, spelling)
+    _check_result(table, header, choice, players)
+    unused_neutral = _recognise_side(header, inspected, columns)
     timeless = False
     if unsure and columns:
         times = {name: replace_na_values(columns[name], na_values) for name in inspected.times}
@@ -128,24 +156,22 @@ def recognise_columns(
     )
 
 
-def _recognise_players(
-    names: Sequence[str],
-    column_by_spelling: dict[str, str],
-    arguments: dict[str, Any],
-    notes: list[str],
-    upcoming: bool,
-) -> tuple[tuple[str, ...] | None, SidesSpelling | None]:
-    """The roles of the players of a table, and how both sides are called; puts their columns into the arguments."""
-    layout = _player_roles_of_table(names, arguments, upcoming)
-    if layout is None and (match := player_columns(column_by_spelling, upcoming)) is not None:
+def _recognise_players(header: HeaderRoles) -> HeaderRoles:
+    """The header with the roles of the players and how both sides are called; adds their columns to the arguments."""
+    arguments, notes = header.arguments, header.notes
+    layout = _player_roles_of_table(header.names, arguments, header.upcoming)
+    match = player_columns(header.column_by_spelling) if layout is None else None
+    if match is not None and match[0].own and not header.upcoming and _contest_columns(header, layout):
+        match = None  # whose opponents tell more about contests
+    if match is not None:
         spelling, pair = match
-        layout = WINNER_LOSER if spelling.won else PLAYER_PAIR
+        layout = WINNER_LOSER if spelling.won and not header.upcoming else PLAYER_PAIR
         arguments |= dict(zip(layout, pair, strict=True))
         home = SIDE_NOTE if spelling.side and arguments["side"] in (None, "a") else ""
         notes.append(f"{pair[0]} and {pair[1]} for {layout[0]} and {layout[1]}{home}")
-        return layout, spelling
+        return header._replace(layout=layout, spelling=spelling)
     if layout in (None, CONTEST_ROLES):
-        contest_columns = _contest_columns(names, column_by_spelling, arguments, layout, upcoming)
+        contest_columns = _contest_columns(header, layout)
         layout = CONTEST_ROLES if contest_columns else layout
         arguments |= contest_columns
         notes += [
@@ -153,102 +179,81 @@ def _recognise_players(
             for role, name in contest_columns.items()
             if normalise_column_name(name) != default_column(role)
         ]
-    return layout, None
+    return header._replace(layout=layout)
 
 
-def _columns_to_inspect(
-    names: Sequence[str],
-    column_by_spelling: dict[str, str],
-    arguments: dict[str, Any],
-    layout: tuple[str, ...] | None,
-    spelling: SidesSpelling | None,
-    upcoming: bool,
-) -> CandidateColumns:
+def _columns_to_inspect(header: HeaderRoles) -> CandidateColumns:
     """The columns whose values must be looked at, as their names leave their roles open."""
-    is_pair = layout == PLAYER_PAIR
-    has_points = is_margin_of_two_columns(arguments["margin"]) and arguments["score"] is None
-    own_score = find_column_ignoring_case(names, "score")
-    needs_result = is_pair and _needs_result(names, arguments, spelling)
-    spellings = [spelling] if spelling is not None else [x for x in SIDE_PAIRS if not x.won]
-    results = _matching_columns(column_by_spelling, RESULT_NAMES)
-    results += _results_of_first_side(column_by_spelling, spellings) if needs_result else []
-    if is_pair and has_points:
-        results = [own_score] if own_score is not None else results
-    has_home, has_winner = spelling is not None and spelling.side, spelling is not None and spelling.won
-    is_sideless = is_pair and not upcoming and arguments["side"] is None
-    points, goals = (
-        _matching_pairs(column_by_spelling, templates, spellings) if needs_result else []
-        for templates in ((*POINT_TEMPLATES, *COUNT_TEMPLATES), GOAL_TEMPLATES)
-    )
-    if is_pair and has_points and {*arguments["margin"]} <= {*names}:
-        points = [tuple(arguments["margin"])]
+    arguments, spelt, sides = header.arguments, header.column_by_spelling, header.spelling or SidesSpelling((), ())
+    is_sideless = arguments["side"] is None
+    may_be_neutral = sides.side or (is_sideless and header.layout == PLAYER_PAIR and not header.upcoming)
     return CandidateColumns(
-        results=results if needs_result or (is_pair and has_points) else [],
-        points=points,
-        goals=goals,
-        times=_matching_columns(column_by_spelling, TIME_NAMES) if arguments["time"] is None else [],
-        neutral=_matching_columns(column_by_spelling, NEUTRAL_NAMES)[:1] if has_home or is_sideless else [],
-        side=_matching_columns(column_by_spelling, SIDE_COLUMN_NAMES)[:1]
-        if has_winner and arguments["side"] is None
-        else [],
+        *_result_columns_to_inspect(header),
+        times=_matching_columns(spelt, TIME_NAMES) if arguments["time"] is None else [],
+        neutral=_matching_columns(spelt, NEUTRAL_NAMES)[:may_be_neutral],
+        side=_matching_columns(spelt, SIDE_COLUMN_NAMES)[: sides.won and is_sideless],
     )
+
+
+def _result_columns_to_inspect(header: HeaderRoles) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str]]]:
+    """The columns of results, the pairs of points, and those of them that are goals, which may tell who won."""
+    arguments, spelt, own_score = header.arguments, header.column_by_spelling, header.own_score
+    results = _matching_columns(spelt, RESULT_NAMES)
+    if header.needs_result:
+        spellings = [x for x in SIDE_PAIRS if not x.won] if header.spelling is None else [header.spelling]
+        goals = pairs_of_points(spelt, GOAL_TEMPLATES, spellings)
+        points = pairs_of_points(spelt, (*POINT_TEMPLATES, *COUNT_TEMPLATES), spellings)
+        results += _results_of_first_side(spelt, spellings)
+        others = {
+            *as_column_list(arguments["a"]),
+            *as_column_list(arguments["b"]),
+            *(x for pair in goals for x in pair),
+        }
+        return [name for name in results if name not in others], points, goals
+    if header.layout != PLAYER_PAIR or not header.has_margin_of_both or arguments["score"] is not None:
+        return [], [], []
+    pairs = [tuple(arguments["margin"])] if {*arguments["margin"]} <= {*header.names} else []
+    return (results if own_score is None else [own_score]), pairs, []
 
 
 def _recognise_result(
-    names: Sequence[str],
-    arguments: dict[str, Any],
-    notes: list[str],
+    header: HeaderRoles,
     inspected: CandidateColumns,
     columns: dict[str, Column],
     players: list[str],
     na_values: Sequence[str],
 ) -> ResultChoice:
     """The columns that tell the results; puts that of the score into the arguments."""
-    names_by_column, own_score = {name: columns[name] for name in players}, find_column_ignoring_case(names, "score")
-    if is_margin_of_two_columns(arguments["margin"]):
+    names_by_column, own_score = {name: columns[name] for name in players}, header.own_score
+    if header.has_margin_of_both:
         column = replace_na_values(columns[own_score], na_values) if own_score in inspected.results else None
         if column is not None and parse_results(str(own_score), column, names_by_column) is None:
-            arguments["score"] = False
-            notes.append(f"nothing for the score, as {own_score} has no results, and the points of both tell who won")
+            header.arguments["score"] = False
+            text = "nothing for the score, as {} has no results, and the points of both tell who won"
+            header.notes.append(text.format(own_score))
         if own_score is None and inspected.points:
-            notes += describe_contradicting_results(inspected, columns, names_by_column, na_values)
+            header.notes.extend(describe_contradicting_results(inspected, columns, names_by_column, na_values))
         return ResultChoice()
     if not (inspected.results or inspected.points):
         return ResultChoice()
     choice = choose_result(inspected, columns, names_by_column, na_values)
-    arguments["score"] = choice.result
-    notes += [note for note in choice.notes if note != f"{own_score} for the score"]
+    header.arguments["score"] = choice.result
+    header.notes.extend(note for note in choice.notes if note != f"{own_score} for the score")
     return choice
 
 
-def _check_result(
-    table: TableSource,
-    arguments: dict[str, Any],
-    layout: tuple[str, ...] | None,
-    spelling: SidesSpelling | None,
-    choice: ResultChoice,
-    players: list[Any],
-    upcoming: bool,
-) -> None:
+def _check_result(table: TableSource, header: HeaderRoles, choice: ResultChoice, players: list[Any]) -> None:
     """ValueError if nothing tells the results of matches that need them."""
-    has_score = arguments["score"] is not None or find_column_ignoring_case(table.names, "score") is not None
-    if upcoming or choice.points or has_score or not {*players} <= {*table.names}:
-        return
-    if layout == PLAYER_PAIR and _needs_result(table.names, arguments, spelling):
-        named = [name for value in arguments.values() for name in as_column_list(value)]
+    is_known = choice.points or header.own_score is not None or not header.needs_result
+    if not header.upcoming and not is_known and {*players} <= {*table.names}:
+        named = [name for value in header.arguments.values() for name in as_column_list(value)]
         raise ValueError(missing_score_message(table, [*players, *named, *time_columns(table.names)]))
 
 
-def _recognise_side(
-    names: Sequence[str],
-    arguments: dict[str, Any],
-    notes: list[str],
-    inspected: CandidateColumns,
-    columns: dict[str, Column],
-    spelling: SidesSpelling | None,
-) -> str | None:
+def _recognise_side(header: HeaderRoles, inspected: CandidateColumns, columns: dict[str, Column]) -> str | None:
     """Puts who has the side, and where nobody has, into the arguments; a column of neutral ground that is not used."""
-    if spelling is not None and spelling.side and arguments["side"] is None and "a" not in names:
+    arguments, notes = header.arguments, header.notes
+    if header.spelling is not None and header.spelling.side and arguments["side"] is None and "a" not in header.names:
         arguments["side"] = "a"
     unused_neutral = None
     for name in inspected.neutral if arguments["neutral"] is None else ():
@@ -334,28 +339,23 @@ def matching_pair(
     return next(pairs, None)
 
 
-def player_columns(column_by_spelling: dict[str, str], upcoming: bool) -> tuple[SidesSpelling, tuple[str, str]] | None:
+def player_columns(column_by_spelling: dict[str, str]) -> tuple[SidesSpelling, tuple[str, str]] | None:
     """The columns of both sides; ValueError if several could be."""
-    matches = []
+    matches: dict[tuple[str, str], SidesSpelling] = {}
     for spelling in SIDE_PAIRS:
         pair = matching_pair(column_by_spelling, NAME_TEMPLATES, spelling)
-        if pair is not None and not (spelling.won and upcoming):
-            matches.append((spelling, pair))
-    matches = [match for match in matches if not match[0].won] or matches
+        if pair is not None:
+            matches.setdefault(pair, spelling)
+    named = {pair: x for pair, x in matches.items() if not (x.won or x.own)}  # others count where there are none
+    matches = named or {pair: x for pair, x in matches.items() if not x.won} or matches
     if len(matches) > 1:
-        candidates = ", or ".join(f"{x} and {y}" for _, (x, y) in matches)
-        a, b = matches[0][1]
+        candidates = ", or ".join(f"{x} and {y}" for x, y in matches)
+        a, b = next(iter(matches))
         raise ValueError(f"the players could be {candidates}; say which, as a={a!r}, b={b!r}")
-    return matches[0] if matches else None
+    return next(((spelling, pair) for pair, spelling in matches.items()), None)
 
 
-def _contest_columns(
-    names: Sequence[str],
-    column_by_spelling: dict[str, str],
-    arguments: dict[str, Any],
-    layout: tuple[str, ...] | None,
-    upcoming: bool,
-) -> dict[str, str]:
+def _contest_columns(header: HeaderRoles, layout: tuple[str, ...] | None) -> dict[str, str]:
     """The columns of contests that are not named; nothing if these are none, as far as their names tell."""
     columns: dict[str, str] = {}
     for role, own_names, spellings in (
@@ -363,33 +363,24 @@ def _contest_columns(
         ("participant", ("player",), PARTICIPANT_NAMES),
         ("rank", ("rank", "score"), RANK_NAMES),
     ):
-        if role == "rank" and (upcoming or arguments["score"]):
+        if role == "rank" and (header.upcoming or header.arguments["score"]):
             continue
-        if arguments[role] is not None or (
-            layout is not None and any(find_column_ignoring_case(names, name) for name in own_names)
-        ):
+        has_own = layout is not None and any(find_column_ignoring_case(header.names, name) for name in own_names)
+        if has_own or header.arguments[role] is not None:
             continue
-        matching = _matching_columns(column_by_spelling, spellings)
+        matching = _matching_columns(header.column_by_spelling, spellings)
         if not matching:
             return {}
         columns[role] = str(matching[0])
     return columns
 
 
-def _needs_result(names: Sequence[str], arguments: dict[str, Any], spelling: SidesSpelling | None) -> bool:
-    """Whether a column of results must be sought: no argument and none of the library's own names has it."""
-    return (
-        arguments["score"] is None
-        and not is_margin_of_two_columns(arguments["margin"])
-        and (spelling is not None or find_column_ignoring_case(names, "score") is None)
-    )
-
-
-def _matching_pairs(
+def pairs_of_points(
     column_by_spelling: dict[str, str], templates: Sequence[str], spellings: Sequence[SidesSpelling]
 ) -> list[tuple[str, str]]:
-    """Pairs of columns that are called as these templates say of both sides."""
+    """Pairs of columns that are called as these templates say of both sides, or as points for and against."""
     pairs = [pair for x in spellings for pair in _name_pairs_from_templates(templates, x)]
+    pairs += OWN_POINTS if any(x.own for x in spellings) else ()
     known = column_by_spelling.keys()
     return [(column_by_spelling[x], column_by_spelling[y]) for x, y in pairs if x in known and y in known]
 

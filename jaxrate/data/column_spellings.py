@@ -10,8 +10,10 @@ class SidesSpelling(NamedTuple):
     second: tuple[str, ...]
     side: bool = False  # whether the first has an advantage
     won: bool = False  # whether the first is the winner
+    own: bool = False  # whether a row is that of the first, as in a log of its matches
 
 
+OPPONENT = "opponent", "opp", "opponents", "rival", "versus", "vs"
 SIDE_PAIRS = (
     SidesSpelling(
         ("home", "h"), ("away", "visitor", "visiting", "visitors", "vis", "v", "road", "guest", "a"), side=True
@@ -28,6 +30,10 @@ SIDE_PAIRS = (
     SidesSpelling(("a",), ("b",)),
     SidesSpelling(("left",), ("right",)),
     SidesSpelling(("winner", "winning", "w", "chosen", "preferred"), ("loser", "losing", "l", "rejected"), won=True),
+    SidesSpelling(("team", "club", "squad", "country", "nation", ""), OPPONENT, own=True),
+    SidesSpelling(
+        ("player", "name", "fighter", "athlete", "competitor", "user", "model", "me", ""), OPPONENT, own=True
+    ),
 )
 HOME_AND_AWAY = (  # of which the first has the side, if a and b are named: the last are not sought
     SIDE_PAIRS[0],
@@ -89,6 +95,15 @@ POINT_PATTERNS = (  # of a side and a noun, as in "{}score" and "score{}"
     "{0}player{{}}", "{{}}final{0}", "final{0}{{}}", "{{}}fulltime{0}", "fulltime{{}}{0}", "ft{{}}{0}", "{0}ft{{}}",
     "{{}}{0}ft", "{{}}{0}scored", "{0}fulltime{{}}", "{0}fulltime{{}}team",
 )  # fmt: skip
+OWN_POINTS = tuple(  # of a row of one side
+    (noun + first, noun + second)
+    for nouns, words in (
+        (POINT_NOUNS, (("for", "against"), ("scored", "conceded"), ("scored", "allowed"))),
+        (("g", "p", "r"), (("f", "a"),)),
+    )
+    for noun in nouns
+    for first, second in words
+)
 COUNT_NOUNS = "sets", "gameswon", "frames", "legs", "maps", "wins"  # whose difference says little
 COUNT_PATTERNS = (
     "{{}}{0}", "{0}{{}}", "{{}}team{0}", "team{{}}{0}", "player{{}}{0}", "{{}}{0}won", "{0}won{{}}", "{0}wins{{}}",

@@ -37,6 +37,7 @@ from jaxrate.data.line_up_tables import (
 )
 from jaxrate.data.lookalike_names import (
     unify_spellings,
+    warn_doubtful_names,
     warn_lookalike_names,
     warn_names_with_other_accents,
     warn_new_names_with_other_accents,
@@ -222,6 +223,8 @@ def read(
         value = getattr(dataset, field)
         field_names: HostArray | None = np.array([*value], object) if isinstance(value, dict) else value
         num_known = len(players) if field == "players" and players is not None else 0
+        if field == "players":
+            warn_doubtful_names(dataset.players, num_known, stacklevel=level)
         warn_lookalike_names(field, field_names, num_known if upcoming else 0, stacklevel=level)
         warn_names_with_other_accents(
             field, field_names if field_names is None else field_names[num_known:], stacklevel=level

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxrate.data.column_recognition import matching_pair, player_columns
+from jaxrate.data.column_recognition import pairs_of_points, player_columns
 from jaxrate.data.column_role_definitions import CONTEST_ROLES, select_role_arguments
 from jaxrate.data.column_spellings import GOAL_TEMPLATES, POINT_TEMPLATES, SIDE_PAIRS, normalise_column_name
 from jaxrate.data.line_up_tables import find_line_up_columns
@@ -38,13 +38,16 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
         arguments.get(role) or find_column_ignoring_case(names, default_column(role)) for role in ("winner", "loser")
     )
     has_line_ups = find_line_up_columns(names, select_role_arguments(arguments)) is not None
-    if not (has_line_ups or has_players or has_winner or player_columns(columns_by_spelling, False)):
+    sides = None if has_line_ups or has_players or has_winner else player_columns(columns_by_spelling)
+    if not (has_line_ups or has_players or has_winner or sides):
         return {}
+    is_own = has_players or (sides is not None and sides[0].own)
     evidence: dict[str, Any] = {}
     for spelling in SIDE_PAIRS:
         templates = WINNER_TEMPLATES if spelling.won else POINT_TEMPLATES
-        if "margin" not in evidence and (points := matching_pair(columns_by_spelling, templates, spelling)):
-            evidence["margin"] = list(points)
+        points = pairs_of_points(columns_by_spelling, templates, [spelling])
+        if "margin" not in evidence and points and (not spelling.own or is_own):
+            evidence["margin"] = list(points[0])
     for role, name in (("margin", MARGIN_NAME), ("season", SEASON_NAME), ("category", SURFACE_NAME)):
         if name in columns_by_spelling and role not in evidence:
             evidence[role] = columns_by_spelling[name]

@@ -28,6 +28,14 @@ INVISIBLE_CHARACTERS = dict.fromkeys((0x200B, 0x2060, 0xFEFF))  # blanks of no w
 LETTERS_WITHOUT_ACCENTS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )  # letters that Unicode does not take apart
+NO_OPPONENT_PATTERN = r"(?i)^\W*(((half|full)\W*)?bye|walk\W?over|w/o|forfeit|freilos|no opponent|tb[ad])\W*$"
+JOINED_NAMES_PATTERN = r"\s*[/&+;]\s*|\s(?:and|und|et|y)\s"  # what stands between the names of partners
+NAME_NOTES = {  # what a name of a player may be instead, by the kinds of `_find_doubtful_names`
+    "no opponent": "rated as any other; leave the rows without an opponent out; skip_incomplete=True does where their "
+    "cell is empty",
+    "joined": "rated as one, apart from the members; if they are teams, write the names in a cell with semicolons "
+    "between, and say a=['a'], b=['b'] of their columns",
+}
 LONGEST_NAME = 10_000  # characters
 SHOWN_GROUPS = 3  # examples in a note
 MAX_SUGGESTIONS = 3  # most names suggested
@@ -114,6 +122,45 @@ def _describe_groups(subject: str, groups: Sequence[Sequence[str]], difference: 
         f"{sum(map(len, groups)):,} names of {subject} differ from others only by {difference}, and count as different "
         f"{subject}: {examples}{others}"
     )
+
+
+def warn_doubtful_names(names: HostArray, num_known: int, stacklevel: int) -> None:
+    """UserWarning if players after the first, known ones are called as a bye is, or as several players together."""
+    if names.dtype != object:
+        return
+    for kind, doubtful in _find_doubtful_names(names, num_known).items():
+        if doubtful:
+            others = f" and {len(doubtful) - SHOWN_GROUPS:,} more" if len(doubtful) > SHOWN_GROUPS else ""
+            quoted = ", ".join(map(format_value_for_error, doubtful[:SHOWN_GROUPS]))
+            noun = "players are" if len(doubtful) > 1 else "a player is"
+            text = f"{noun} called {quoted}{others}, {NAME_NOTES[kind]}"
+            warnings.warn(text, UserWarning, stacklevel=stacklevel)
+
+
+def _find_doubtful_names(names: HostArray, num_known: int) -> dict[str, list[str]]:
+    """The names after the known ones by what they may be instead, a key of `NAME_NOTES`.
+
+    Names are joined if a part is a player as well, or if all parts are in other such names, too.
+    """
+    arrow, texts = import_pyarrow(), [x for x in names.tolist() if isinstance(x, str)]
+    with suppress(arrow.ArrowException, UnicodeEncodeError):
+        column = arrow.array(texts, arrow.large_string())
+        byes, joined = (
+            column.filter(arrow.compute.match_substring_regex(column, pattern)).to_pylist()
+            for pattern in (NO_OPPONENT_PATTERN, JOINED_NAMES_PATTERN)
+        )
+        parts = {name: split for name in joined if all(split := re.split(JOINED_NAMES_PATTERN, name.strip()))}
+        counts = Counter(part for split in parts.values() for part in {*split})
+        singles, new = {*texts} if parts else {*()}, {*names[num_known:].tolist()}
+        teams = [
+            name
+            for name, split in parts.items()
+            if len({*split}) > 1 and (not singles.isdisjoint(split) or all(counts[part] > 1 for part in split))
+        ]
+        return {
+            kind: [name for name in found if name in new] for kind, found in (("no opponent", byes), ("joined", teams))
+        }
+    return {}
 
 
 def warn_names_with_other_accents(subject: str, names: HostArray | None, stacklevel: int) -> None:

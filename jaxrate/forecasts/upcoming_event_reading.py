@@ -12,14 +12,16 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import to_column
-from jaxrate.data.column_recognition import ColumnsRecognisedWarning
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning, player_columns
 from jaxrate.data.column_role_definitions import COLUMN_ROLES, PLAYER_PAIR, WINNER_LOSER, as_column_list
+from jaxrate.data.column_spellings import normalise_column_name
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.derived_covariates import upcoming_rest_and_form
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.data.formats import FORMATS
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.source_opening import open_table_source
+from jaxrate.data.table_sources import find_column_ignoring_case
 from jaxrate.events import Context, Matches, check_clock
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.pairwise_probabilities import fill_result_columns, neutral_match_arguments
@@ -57,6 +59,8 @@ def options_of_run(
     """
     saved: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
     saved |= {"dates": date_format_of_history_file(rated)} | rated.options.get("columns", {})
+    if "winner" not in roles:  # of matches to come
+        saved |= {side: saved.pop(role) for side, role in zip(PLAYER_PAIR, WINNER_LOSER, strict=True) if role in saved}
     if not columns.keys().isdisjoint(PLAYER_ROLES):
         saved = {role: x for role, x in saved.items() if role not in PLAYER_ROLES}
     options = {role: x for role, x in saved.items() if role in roles and role not in COLUMN_ROLES}
@@ -294,6 +298,8 @@ def _read_source(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
             if pairs
             else options_of_run(rated, source.names, columns, roles, needed)
         )
+        if not of_matches and not pairs and read_options.keys().isdisjoint(PLAYER_ROLES):
+            read_options |= _team_columns(source.names)
         category_options: dict[str, Any] = {} if rated.categories is None else {"categories": rated.categories}
         if rated.seasons is not None and read_options.get("season") is not None:
             category_options["seasons"] = rated.seasons
@@ -305,6 +311,16 @@ def _read_source(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
         )
         raise ValueError("the run is of {}, these are {}".format(*kinds) + hint)
     return data
+
+
+def _team_columns(names: Sequence[str]) -> dict[str, list[str]]:
+    """The columns of both sides, each as those of a team, as `read` takes them; none where contests have columns."""
+    if find_column_ignoring_case(names, "contest") is not None:
+        return {}
+    own = [find_column_ignoring_case(names, side) for side in PLAYER_PAIR]
+    sides = None if all(own) else player_columns({normalise_column_name(name): name for name in names})
+    pair = own if all(own) else () if sides is None else sides[1]
+    return {side: [str(name)] for side, name in zip(PLAYER_PAIR, pair, strict=False)}
 
 
 def _requires_noncovariate_columns_to_predict(rated: Rated) -> bool:

@@ -240,6 +240,41 @@ def test_sides_that_are_lost_by_naming_the_players_are_told(games, a, b):
         read(file, a=a, b=b, upcoming=True)
 
 
+def test_opponents_of_contests_are_no_sides(games):
+    text = "race,team,opponent,rank\n1,x,y,1\n1,y,x,2\n"
+    with pytest.warns(ColumnsRecognisedWarning, match="race for the contest"):
+        assert read(games(text)).rounds.events.rank.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="could be team and opponent, or player and opponent; say which, as a='team'"):
+        read(games("team,player,opponent,won\nA,x,B,1\n"))
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["bye", "BYE", "x"], "players are called 'bye', 'BYE', rated.*skip_incomplete=True"),
+        (["Walk-over", "y", "x"], "a player is called 'Walk-over', rated"),
+        (["x / y", "x", "y"], "called 'x / y', rated as one.*a=.'a'., b="),
+        (["x & y", "x & z", "y & z"], "'x & y', 'x & z', 'y & z', rated as one"),
+        (["Goodbye", "Brighton & Hove", "Hove"], "'Brighton & Hove'"),
+        (["Byes", "Goodbye", "z"], ""),
+        (["lab/model", "lab/model-2", "C++"], ""),
+    ],
+)
+def test_players_who_may_be_no_single_player_are_told(names, said):
+    table = {"a": names, "b": ["p", "q", "C"], "score": [1, 0, 1]}
+    notes = read_noting(table, normalise_names=False)[1]
+    assert re.search(said, notes) if said else not notes
+    assert "rated as" not in read_noting(table, players=names)[1]  # who were told before
+
+
+def test_a_row_without_an_opponent_is_refused_or_skipped(games):
+    file = games("winner,loser\nx,y\ny,\n,x\n")
+    with pytest.raises(ValueError, match="row 1 .*'loser' has no value; skip_incomplete=True"):
+        read(file)
+    with pytest.warns(UserWarning, match="skipped 2 of 3 rows"):
+        assert read(file, skip_incomplete=True).rows.tolist() == [0]
+
+
 def test_several_players_are_an_error(games):
     file = games("home_team,away_team,player1,player2,score\nA,B,x,y,1\n")
     said = "the players could be home_team and away_team, or player1 and player2; say which, as a='home_team'"
@@ -406,6 +441,13 @@ OTHER_READINGS = {  # the table, the scores, and a word of the note
     "results of both": ({"p1": X, "p2": Y, "p1_result": list("WLDW"), "p2_result": list("LWDL")}, [1, 0, 0.5, 1], ""),
     "won by": ({"team1": X, "team2": Y, "winner": ["x won by 5 runs", "z won by 3 wickets", "Match drawn", "x won"]},
                [1, 0, 0.5, 1], ""),
+    **{f"the log of a {x}": ({x: X, y: Y, **rest}, [1, 0.5, 0, 1], note) for x, y, rest, note in (
+        ("Team", "Opponent", {"Venue": list("HAHA"), "Result": list("WDLW")}, "Team and Opponent for a and b"),
+        ("Player", "Opp", {"Won": [1, 0.5, 0, 1]}, "Won for the score"),
+        ("name", "opponent_name", {"score": [1, 0, 0, 1], "opponent_score": [0, 0, 1, 0]}, "score and opponent_score for"),
+        ("player_id", "opponent_id", {"result": ["win", "draw", "loss", "win"]}, "result for the score"),
+        ("club", "opponent", {"GF": [2, 1, 0, 3], "GA": [1, 1, 1, 2]}, "GF and GA for the points"),
+    )},
     "wins of both": ({"player1": X, "player2": Y, "player1Wins": [2, 1, 0, 2], "player2Wins": [1, 1, 2, 0], "draws": [0, 1, 0, 0]},
                      [1, 0.5, 0, 1], "player1Wins and player2Wins for the points"),
     **{f"{x} and {y}": ({"a": X, "b": Y, x: [3, 1, 0, 2], y: [1, 1, 2, 0]}, [1, 0.5, 0, 1], f"{x} and {y} for the points")
