@@ -12,7 +12,7 @@ import numpy as np
 from jaxrate.argument_checks import check_argument, check_not_traced, is_number, is_traced, signature_of_types
 from jaxrate.array_types import Array
 from jaxrate.backend_dependent_operations import has_launch_overhead
-from jaxrate.events import Matches, Periods
+from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.factory_hyperparameters import add_hyperparameters_to_docstring
 from jaxrate.hashable_functions_and_arrays import display_name
 from jaxrate.hyperparameter_definitions import RELATIVE_TOLERANCE
@@ -37,7 +37,8 @@ class EventCheck(NamedTuple):
     Features are "teams" (teams of a round share their result), "seats" (a player may be in several teams of a round, in
     one row each: `systems/rounds/players_in_several_teams.py`), "noise" (contests may be noisier than others) and
     "categories" (those of players matter). `run` refuses rounds with the first three for a system that does not name
-    them.
+    them. The `system` is the one that it checks for, whose factory fills it in: other kinds of events than its own are
+    then refused before `check` sees them.
     """
 
     features: tuple[str, ...] = ()
@@ -45,9 +46,29 @@ class EventCheck(NamedTuple):
     # Participants above which rules of rounds do little for padding (see `numerics/padding_skipping_row_tiles.py`).
     # None: they do as much for it as for players.
     padding_skipped_above: int | None = None
+    system: tuple[str, tuple[type, ...]] | None = None  # its name, and the events that it rates
 
     def __call__(self, events: Any) -> None:
+        if self.system is not None and not isinstance(events, Matches):  # which all predict
+            check_event_kind(*self.system, events)
         self.check(events)
+
+
+def check_event_kind(name: str, rated: tuple[type, ...], events: Any) -> None:
+    """ValueError unless a system of this name, which rates events of these types, rates such events.
+
+    Args:
+      events: events, of which `Ragged` ones are of the type that they hold; or a type.
+    """
+    events = events.events if isinstance(events, Ragged) else events
+    kind = events if isinstance(events, type) else type(events)
+    if kind not in rated:
+        hint = ""
+        if (kind, rated) == (Matches, (Periods,)):
+            hint = "; group them by periods(matches, length), or give `rate` a period"
+        elif kind is Rounds:
+            hint = "; jr.elo_mmr() and jr.skills() rate contests, and others that `jaxrate systems` shows"
+        raise ValueError(f"{name} rates {' or '.join(x.__name__ for x in rated)}, not {kind.__name__}{hint}")
 
 
 class SystemFactoryProtocol(Protocol):
@@ -176,6 +197,8 @@ def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[Factor
                 raise ValueError(f"{make.__name__}: seasons are their first times, as [0.0, 365.0]; {hint}")
             check_argument(make.__name__, name, about.annotation, value)
         system = make(*args, **options)
+        check = system.check if isinstance(system.check, EventCheck) else EventCheck(check=system.check)
+        system = system._replace(check=check._replace(system=(system.name, system.events)))
         return system if system.factory is make_checked_system else system._replace(make=make_checked_system)
 
     make_checked_system.__signature__ = signature_of_types(signature(make))  # type: ignore[attr-defined]

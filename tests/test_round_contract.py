@@ -100,7 +100,7 @@ def test_bad_settings_are_refused(factory, settings, message):
 
 def test_rounds_are_refused_by_systems_of_matches():
     system = jr.glicko()
-    with pytest.raises(ValueError, match="Periods, not Rounds; skills, elo_mmr, .* and weng_lin rate contests"):
+    with pytest.raises(ValueError, match="Periods, not Rounds; .*elo_mmr.* rate contests"):
         jr.run(system, make_contests())
     with pytest.raises(ValueError, match="glicko predicts Matches, not Rounds"):
         jr.predict(system, system.init(system.params, 130), make_contests())

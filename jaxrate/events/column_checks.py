@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_not_traced
+from jaxrate.argument_checks import check_not_traced, is_number
 from jaxrate.array_types import Array
 from jaxrate.events.event_types import LAST_ID, Context, Matches
 from jaxrate.text_format import to_one_line
@@ -94,6 +94,8 @@ def to_checked_numbers(
     array = np.asarray(values)
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    if array.dtype.kind == "O" and all(isinstance(x, (bool, np.bool_)) or is_number(x) for x in array.flat):
+        array = array.astype(np.float64)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold numbers, got {KIND_DESCRIPTIONS.get(array.dtype.kind, array.dtype)}")
     bad = ~np.isfinite(array) & ~(allow_infinite & (array == np.inf)) & ~(allow_nan & np.isnan(array))

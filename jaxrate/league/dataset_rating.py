@@ -14,7 +14,6 @@ from jaxrate.data.lookalike_names import unstorable_reason
 from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
 from jaxrate.events import (
     Matches,
-    Ragged,
     Rounds,
     count_games,
     count_teams,
@@ -46,7 +45,6 @@ from jaxrate.league.rated_history import (
 )
 from jaxrate.league.ratings_before_and_after_events import History, do_leads_fade
 from jaxrate.league.system_construction_by_name import extend_system_seasons
-from jaxrate.replay.checked_replay import check_system_rates_kind
 from jaxrate.replay.contest_checks import check_contest_order_if_time_matters
 from jaxrate.storage.npz_tables import concatenate_tables, fill_team_numbers, has_pyarrow, to_arrow_if_installed
 from jaxrate.system import RatingSystem, check_system, random_draw_rule, set_default_period
@@ -138,8 +136,6 @@ def rate(
         warn_doubtful_continuation(system, data, onto, stacklevel=4)
     check_contests_in_time_order(system, data)
     with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
-        if isinstance(data.events, Ragged) and isinstance(data.events.events, Rounds):
-            check_system_rates_kind(system, Rounds)
         system.check(data.events)
     if random_draw_rule(system.rules) is not None and key is None:
         key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else count_rated_matches_or_participations(onto))

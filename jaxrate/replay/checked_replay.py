@@ -11,7 +11,7 @@ import numpy as np
 from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Key, check_concrete, enforce_argument_annotations, is_traced
 from jaxrate.array_types import Array
 from jaxrate.backend_dependent_operations import check_accelerator_predictions_finite
-from jaxrate.events import Matches, Periods, Ragged, Rounds
+from jaxrate.events import Matches, Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.block_programs import replay_consecutive_equal_blocks
 from jaxrate.replay.blocks import BlockPlan, resolve_block_schedule
@@ -51,8 +51,7 @@ from jaxrate.replay.scan_programs import MatchProgramShape, ReplayRules, is_rand
 from jaxrate.replay.schedule import Plan, check_and_make_sequential_plan, flat_events_for_check, make_plan
 from jaxrate.replay.sharding import is_sharded
 from jaxrate.rules import Params, Record, State
-from jaxrate.system import RatingSystem, check_period_length
-from jaxrate.text_format import join_names
+from jaxrate.system import RatingSystem, check_event_kind, check_period_length
 
 TRACED_HINT = (
     "; jr.scan(system, params, state, matches) takes them, or a plan that jr.extend.schedule_by_level made outside"
@@ -241,7 +240,7 @@ def scan(
     if not isinstance(events, (Matches, Plan, BlockPlan)):
         kind = type(events).__name__
         raise ValueError(f"scan takes Matches, or a plan from schedule_by_level of any events, not {kind}")
-    check_system_rates_kind(system, type(events if isinstance(events, Matches) else events.events))
+    check_event_kind(system.name, system.events, events if isinstance(events, Matches) else events.events)
     if not isinstance(events, Matches) and np.ndim(events.num_players):
         raise ValueError("scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan")
     if isinstance(events, BlockPlan) and isinstance(events.events, Rounds):
@@ -314,7 +313,7 @@ def check_system_takes_events(
     `params`: hyperparameters in place of those of the system.
     """
     check_concrete("events are checked and arranged", events, TRACED_HINT)
-    check_system_rates_kind(system, type(events.events) if isinstance(events, Ragged) else type(events))
+    check_event_kind(system.name, system.events, events)
     if isinstance(events, Ragged):
         check_contest_features_supported(system, events)
         check_period_length(system.name, system.params if params is None else params, events.length)
@@ -322,20 +321,6 @@ def check_system_takes_events(
     check_prng_key_or_numbers(
         system, len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score), key
     )
-
-
-def check_system_rates_kind(system: RatingSystem, kind: type) -> None:
-    """ValueError unless the system rates events of this kind."""
-    if kind not in system.events:
-        names = " or ".join(e.__name__ for e in system.events)
-        hint = ""
-        if (kind, system.events) == (Matches, (Periods,)):
-            hint = "; group them by periods(matches, length), or give `rate` a period"
-        elif kind is Rounds:
-            from jaxrate.systems import SYSTEMS
-
-            hint = f"; {join_names(name for name, make in SYSTEMS.items() if kind in make().events)} rate contests"
-        raise ValueError(f"{system.name} rates {names}, not {kind.__name__}{hint}")
 
 
 def check_engine(engine: str, plan: Plan | BlockPlan, state: State) -> None:

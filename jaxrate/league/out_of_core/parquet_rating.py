@@ -45,11 +45,10 @@ from jaxrate.metrics.running_metrics import (
     MetricSums,
     metrics_from_sums,
 )
-from jaxrate.replay.checked_replay import check_system_rates_kind
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.rules import State
 from jaxrate.storage.atomic_folder import lock_folder
-from jaxrate.system import RatingSystem, check_system, random_draw_rule, set_default_period
+from jaxrate.system import RatingSystem, check_event_kind, check_system, random_draw_rule, set_default_period
 
 LOG = logging.getLogger(__name__)
 CHUNK_MATCHES = 1 << 20  # matches, or participations
@@ -151,7 +150,8 @@ def rate_files(
     named = {role: x for role, x in arguments.items() if x not in (None, ())}
     options = {"columns": named} | ({"sided": True} if roles.side or roles.constant_side else {})
     has_contests = roles.layout.contest is not None
-    check_system_rates_kind(system, Rounds if has_contests else Matches if period is None else Periods)
+    kind = Rounds if has_contests else Matches if period is None else Periods
+    check_event_kind(system.name, system.events, kind)
     if period is not None and has_contests:
         raise ValueError("contests are rated one by one; leave out period")
     if period is not None:
