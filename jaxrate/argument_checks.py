@@ -121,7 +121,10 @@ def _strip_requirements(annotation: Any) -> Any:
 
 
 def check_argument(function_name: str, name: str, annotation: Any, value: Any) -> None:
-    """ValueError unless an argument fits its annotation."""
+    """ValueError unless an argument fits its annotation, and events consist of arrays."""
+    if not _has_array_columns(value):
+        kind = type(value).__name__
+        raise ValueError(f"{function_name}: {name}, a {kind}, has columns that are no arrays; jr.matches makes them")
     if not matches_annotation(annotation, value) or (
         annotation in (float, float | None) and isinstance(value, Real) and math.isnan(value)
     ):
@@ -177,7 +180,9 @@ def matches_annotation(annotation: Any, value: Any) -> bool:
     if origin is tuple and inner[-1:] != (Ellipsis,):
         return is_sized(value) and len(value) == len(inner) and all(map(matches_annotation, inner, value))
     if origin in (Sequence, Iterable, tuple, list):
-        are_checked = isinstance(value, (list, tuple)) or get_origin(inner[0]) is tuple
+        if isinstance(value, bytes) or (inner[0] in (int, float) and not _may_hold_numbers(value)):
+            return False
+        are_checked = isinstance(value, (list, tuple, set)) or get_origin(inner[0]) is tuple
         return (is_iterable(value) if origin is Iterable else is_sized(value)) and (
             not are_checked or all(matches_annotation(inner[0], x) for x in value)
         )
@@ -187,6 +192,21 @@ def matches_annotation(annotation: Any, value: Any) -> bool:
         return isinstance(value, origin or annotation)
     except TypeError:  # a protocol
         return True
+
+
+def _may_hold_numbers(values: Any) -> bool:
+    """Whether the items of an array [n] may be numbers; True for all that is no array."""
+    return not hasattr(values, "dtype") or (
+        np.ndim(values) == 1 and getattr(values.dtype, "kind", "f") in "iufV"  # V: bfloat16
+    )
+
+
+def _has_array_columns(value: Any) -> bool:
+    """Whether the first columns of matches, periods or rounds are arrays; True for all that is no events."""
+    while type(value).__name__ in ("Dataset", "Ragged"):
+        value = value.events
+    columns = value[:2] if type(value).__name__ in ("Matches", "Periods", "Rounds") else ()
+    return all(isinstance(getattr(x, "dtype", None), np.dtype) for x in columns)
 
 
 def is_whole_number(value: Any) -> bool:
@@ -238,7 +258,8 @@ def is_prng_key_or_random_array(value: Any) -> bool:
     if not hasattr(value, "dtype") or shape is None or isinstance(value, np.generic) or 0 in shape[1:]:
         return False
     kind = getattr(value.dtype, "kind", "V")
-    return kind != "b" and (kind != "u" or shape[-1:] in ((2,), (4,)))  # of raw keys: unsigned integers
+    is_raw_key = kind == "u" and shape[-1:] in ((2,), (4,))
+    return is_raw_key or (kind == "f" and len(shape) > 0) or not isinstance(value.dtype, np.dtype)  # V: a key of JAX
 
 
 def is_tuple_of_arrays(value: Any) -> bool:

@@ -9,7 +9,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import check_argument, check_not_traced, is_number, is_traced, signature_of_types
+from jaxrate.argument_checks import (
+    HUGE_COUNT,
+    check_argument,
+    check_count,
+    check_not_traced,
+    is_number,
+    is_traced,
+    signature_of_types,
+)
 from jaxrate.array_types import Array
 from jaxrate.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import Matches, Periods, Ragged, Rounds
@@ -60,13 +68,14 @@ def check_event_kind(name: str, rated: tuple[type, ...], events: Any) -> None:
     Args:
       events: events, of which `Ragged` ones are of the type that they hold; or a type.
     """
+    is_bare = isinstance(events, (Periods, Rounds))
     events = events.events if isinstance(events, Ragged) else events
     kind = events if isinstance(events, type) else type(events)
-    if kind not in rated:
-        hint = ""
+    if kind not in rated or is_bare:
+        hint = "; they come as jr.periods and jr.rounds make them" if is_bare else ""
         if (kind, rated) == (Matches, (Periods,)):
             hint = "; group them by periods(matches, length), or give `rate` a period"
-        elif kind is Rounds:
+        elif kind is Rounds and not is_bare:
             hint = "; jr.elo_mmr() and jr.skills() rate contests, and others that `jaxrate systems` shows"
         raise ValueError(f"{name} rates {' or '.join(x.__name__ for x in rated)}, not {kind.__name__}{hint}")
 
@@ -280,6 +289,7 @@ def full_leaf(shape: int | tuple[int, ...], value: float | Array, kind: Any = fl
     """
     for length in shape if isinstance(shape, tuple) else (shape,):
         check_not_traced("num_players", length, "give a number, as arrays of a length are made")
+        check_count("num_players", length, 0, HUGE_COUNT)
     dtype = jnp.result_type(kind)
     if isinstance(value, jax.Array) or isinstance(jax.device_put(np.zeros(())), jax.core.Tracer):
         return jnp.full(shape, value, dtype=dtype)

@@ -240,6 +240,51 @@ def test_results_of_degenerate_histories_are_numbers(history, tmp_path, monkeypa
     assert not bad
 
 
+def test_a_system_refuses_events_that_it_does_not_rate_at_its_check_too():
+    contests, periods = jr.rounds([0, 0], [0, 1], [1, 2]), jr.periods(jr.matches([[0, 1]], [1]), 7.0)
+    for system in (make() for make in jr.extend.SYSTEMS.values()):
+        others = [x for x in (contests, periods) if type(x.events) not in system.events]
+        for events in (*others, contests.events, None, [1]):
+            with pytest.raises(ValueError, match=f"{system.name} rates .*, not "):
+                system.check(events)
+
+
+def test_columns_of_events_are_arrays_and_a_state_is_of_the_system():
+    lists, system = jr.Matches([[0, 1]], [1.0], [0.0]), jr.glicko()
+    calls = [partial(call, system) for call in (jr.run, jr.fit)] + [partial(jr.smooth, jr.skills())]
+    for call in (*calls, jr.arena.fit_strengths, partial(jr.periods, length=7.0)):
+        with pytest.raises(ValueError, match=r"jr\.matches"):
+            call(lists)
+    for call in (jr.ratings, jr.leaderboard, jr.forecasts.predict_pairs):
+        with pytest.raises(ValueError, match="the state is not of glicko"):
+            call(system, state=jr.elo().init(jr.elo().params, 2))
+
+
+def test_booleans_are_scores_of_0_and_1_through_every_door():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    won, rest, system = [True, False, False, True, True, False], {x: USUAL[x] for x in ("a", "b", "time")}, jr.elo()
+    kinds = [list, np.array, partial(np.array, dtype=object), lambda x: [*np.array(x)], pa.array, pl.Series, pd.Series]
+    kinds += [partial(pd.Series, dtype=x) for x in (object, "boolean", "bool[pyarrow]")]
+    ids = [[ord(x) - ord("p") for x in pair] for pair in zip(rest["a"], rest["b"], strict=True)]
+    live = jr.live.start_history(system)
+    for a, b, score, day in zip(rest["a"], rest["b"], won, rest["time"], strict=True):
+        live.update(a, b, np.bool_(score), time=day)
+    found = [live.to_rated().state.rating]
+    tables = [rest | {"score": kind(won)} for kind in kinds]
+    tables += [pd.DataFrame(table) for table in tables[-4:]]
+    tables += [pl.DataFrame(rest | {"score": won}), pa.table(rest | {"score": won})]
+    found += [jr.rate(system, table).state.rating for table in tables]
+    found += [jr.run(system, jr.matches(ids, kind(won), rest["time"])).state.rating for kind in kinds]
+    np.testing.assert_array_equal(
+        found, [jr.rate(system, rest | {"score": np.array(won, float)}).state.rating] * len(found)
+    )
+    missing = [None, *won[1:]]
+    coming = [rest | {"score": missing}, pd.DataFrame(rest | {"score": pd.Series(missing, dtype="boolean")})]
+    with pytest.warns(UserWarning, match="1 of 6 rows has no result"):
+        found = [jr.rate(system, table).state.rating for table in coming]
+    np.testing.assert_array_equal(*found)
+
+
 def test_help_shows_types_alone():
     """It showed functions with their addresses."""
     shown = " ".join(str(signature(x)) for x in FUNCTIONS.values())

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
 from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.rated_history import find_player_id
@@ -144,6 +145,7 @@ class Strengths(NamedTuple):
         )
         return float(win), float(tie), float(loss)
 
+    @enforce_argument_annotations
     def table(self, top: int | None = None) -> str:
         """The table as text, the best first, with 95% intervals, games and scores."""
         return format_table(*self._table_rows(top))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.argument_checks import enforce_argument_annotations, to_floats
 from jaxrate.array_types import HostArray
 from jaxrate.data import table_sources
 from jaxrate.data.simulated_player_draws import PlayerSampler
@@ -191,6 +191,7 @@ def stream_contests(
 
 def _size_range(size: Any, num_players: int) -> tuple[int, int]:
     """The smallest and the largest round."""
+    to_floats("size", size)  # which refuses what is no number
     low, high = np.broadcast_to(size, 2).tolist()
     if not 2 <= low <= high <= num_players:
         raise ValueError(f"size must be from 2 to num_players, {num_players}, or such a pair, got {size}")

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.league.column_table import ColumnTable
 from jaxrate.text_format import (
@@ -89,6 +90,7 @@ class Leaderboard(ColumnTable):
     def _repr_html_(self) -> str:
         return format_html_table(*self.heads_and_cells()) + (f"<p>{self.scope}</p>" if self.scope else "")
 
+    @enforce_argument_annotations
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The heads, and the cells of the first `top` rows, as text for people."""
         digits = rating_decimals(self.rating)

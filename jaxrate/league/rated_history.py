@@ -11,6 +11,7 @@ from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import number_connected_groups, period_end
 from jaxrate.league.prediction_columns import contest_numbers
 from jaxrate.league.system_construction_by_name import extend_system_seasons
+from jaxrate.replay.padded_states_and_columns import extend_state_if_needed
 from jaxrate.rules import State
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.system import RatingSystem
@@ -139,6 +140,8 @@ def resolve_system_state_and_players(
     if not isinstance(rated, (Rated, Smoothed)):
         if state is None and needs_state:
             raise ValueError("give the state of the system beside it, or a rated history alone")
+        if state is not None and isinstance(rated, RatingSystem):
+            extend_state_if_needed(rated, rated.params, state, None, 0)  # which refuses that of another system
         return rated, state, players
     if state is not None:
         raise ValueError("a rated history has a state of its own: name what else is given, as players=...")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_not_traced
+from jaxrate.argument_checks import check_not_traced, is_sized
 from jaxrate.array_types import HostArray
 from jaxrate.data.column_conversion import is_usable_as_name
 from jaxrate.data.lookalike_names import accentless_key, similar_names_hint, unstorable_reason, warn_new_names
@@ -135,7 +135,7 @@ def _category_index(value: Any, categories: Any) -> Any:
 
 def to_teams(players: Any) -> list[list[Any]]:
     """Teams as lists of names; a name outside a list is a team of one."""
-    if not isinstance(players, (list, tuple, np.ndarray)) or not len(players):
+    if not isinstance(players, (list, tuple, np.ndarray)) or not is_sized(players) or not len(players):
         raise ValueError(
             f"players must be a list of names, or of lists of names, got {format_value_for_error(players)}"
         )

@@ -240,7 +240,7 @@ def scan(
     if not isinstance(events, (Matches, Plan, BlockPlan)):
         kind = type(events).__name__
         raise ValueError(f"scan takes Matches, or a plan from schedule_by_level of any events, not {kind}")
-    check_event_kind(system.name, system.events, events if isinstance(events, Matches) else events.events)
+    check_event_kind(system.name, system.events, type(events if isinstance(events, Matches) else events.events))
     if not isinstance(events, Matches) and np.ndim(events.num_players):
         raise ValueError("scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan")
     if isinstance(events, BlockPlan) and isinstance(events.events, Rounds):

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import Array, HostArray
 from jaxrate.events import Matches, Ragged
 from jaxrate.rules import Rating, State
@@ -57,6 +58,7 @@ class Smoothed(NamedTuple):
         flat: Any = self.events if isinstance(self.events, Matches) else self.events.events
         return np.asarray(flat.time)
 
+    @enforce_argument_annotations
     def at(self, time: float) -> Rating:
         """[num_players] the ratings as of a number on the clock of the events, given the whole history.
 
