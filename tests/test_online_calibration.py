@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.league.evaluation import observed_share_of_sides_beaten
 from jaxrate.league.online_calibration import OPTION
 from jaxrate.metrics.online_slope import MEMORY, PRIOR_INFORMATION, OnlineSlope, calibrate_online
 
@@ -27,6 +28,65 @@ def part(table, rows):
 
 def expected(rated):
     return rated.predictions["prediction"].to_numpy()
+
+
+def slow_twin_of_contests(share, beaten, team):
+    """Newton's steps in plain numbers, contest by contest, from shares and numbers of teams [P] of each."""
+    slope, information, learnt, new, terms, calibrated = 1.0, PRIOR_INFORMATION, 0.0, 0.0, [], []
+    for p, s, of in zip(share, beaten, team, strict=True):
+        if new >= max(min(learnt, MEMORY) / 64.0, 1.0):
+            information = math.exp(-new / MEMORY) * information + sum(h for _, h in terms)
+            slope += sum(g for g, _ in terms) / information
+            learnt, new, terms = learnt + new, 0.0, []
+        x, low, high = np.log(p / (1.0 - p)), -50.0, 50.0
+        each = 1.0 / np.bincount(of)[of]
+        for _ in range(80):
+            middle = 0.5 * (low + high)
+            q = 1.0 / (1.0 + np.exp(-(slope * x + middle)))
+            low, high = (middle, high) if each @ (q - 0.5) < 0.0 else (low, middle)
+        calibrated.append(q)
+        terms.append((0.5 * each @ ((s - q) * x), 0.5 * each @ (q * (1.0 - q) * x * x)))
+        new += 0.5 * (max(of) + 1)
+    return np.concatenate(calibrated)
+
+
+def contests(n=300, players=15):
+    """Rows of contests of two to five teams of one to three players, whose order is mostly chance."""
+    random, rows = np.random.default_rng(2), []
+    for contest in range(n):
+        sizes, names = random.integers(1, 4, random.integers(2, 6)), random.permutation(players)
+        team = np.repeat(np.arange(len(sizes)), sizes)
+        strength = np.bincount(team, 0.05 * names[: len(team)]) + random.gumbel(size=len(sizes))
+        rank = np.argsort(np.argsort(-strength))[team] + 1
+        rows += [(contest, f"player {names[i]}", rank[i], team[i], contest // 3) for i in range(len(team))]
+    return dict(zip(("contest", "player", "rank", "team", "time"), map(np.array, zip(*rows, strict=True)), strict=True))
+
+
+CONTEST_COLUMNS = {"contest": "contest", "participant": "player", "rank": "rank", "team": "team", "time": "time"}
+
+
+def test_shares_of_contests_are_those_of_newtons_steps_and_sum_to_half_the_teams():
+    data = jr.read({**(table := contests()), "time": table["contest"]}, **CONTEST_COLUMNS)
+    start, team = data.rounds.player_start, np.asarray(data.rounds.events.team)
+    beaten = observed_share_of_sides_beaten(data.rounds)
+    share = jr.rate(jr.weng_lin(), data, calibrate=False).predictions["prediction"].to_numpy().astype(float)
+    first = np.zeros(len(share), bool)
+    first[start[:-1]] = True
+    weight = np.concatenate([0.5 / np.bincount(x)[x] for x in np.split(team, start[1:-1])])
+    calibrated, _ = calibrate_online(share, beaten, weight, first, OnlineSlope(), start)
+    parts = (np.split(x, start[1:-1]) for x in (share, beaten, team))
+    np.testing.assert_allclose(calibrated, slow_twin_of_contests(*parts), rtol=1e-9)
+    np.testing.assert_allclose(np.add.reduceat(2 * weight * (calibrated - 0.5), start[:-1]), 0.0, atol=1e-12)
+    single, _ = calibrate_online(share.astype(np.float32), beaten, weight, first, OnlineSlope(), start)
+    np.testing.assert_allclose(single, calibrated, atol=1e-5)
+    two = slice(0, None, 2)  # of contests of two teams of one: as matches
+    half, begins = np.full(len(share) // 2 * 2, 0.5), np.arange(len(share) // 2 * 2) % 2 == 0
+    p, s = np.repeat(share[: len(half)][two], 2), np.repeat(np.rint(beaten[: len(half)][two]), 2)
+    p[1::2], s[1::2] = 1.0 - p[two], 1.0 - s[two]
+    pairs, found = calibrate_online(p, s, half, begins, OnlineSlope(), np.arange(0, len(half), 2))
+    matches, same = calibrate_online(p[two], s[two], None, begins[two], OnlineSlope())
+    np.testing.assert_allclose(pairs[two], matches, rtol=1e-12)
+    np.testing.assert_allclose(found, same, rtol=1e-12)
 
 
 def slow_twin(prediction, score, weight, begins_time):
@@ -89,19 +149,38 @@ def test_only_chances_change_and_a_saved_run_goes_on(tmp_path, period):
         jr.rate(jr.glicko(c=3), rest, period=period, onto=saved)
 
 
+def test_contests_are_calibrated_go_on_and_are_forecast_so(tmp_path, x64):
+    table = contests()
+    data = jr.read(table, **CONTEST_COLUMNS)
+    raw, rated = (jr.rate(jr.trueskill(), data, calibrate=x) for x in (False, None))
+    np.testing.assert_array_equal(jr.ratings(raw).mean, jr.ratings(rated).mean)
+    beaten = observed_share_of_sides_beaten(data.rounds)
+    assert jr.metrics.log_loss(expected(rated), beaten) < jr.metrics.log_loss(expected(raw), beaten) - 0.005
+    slope, three = rated.system.params.calibration_slope, [(["player 1", "player 2"], ["player 3"], ["player 4"])]
+    plain, calibrated = (np.asarray(jr.forecasts.predict_fixtures(x, three)["share"], float)[1:] for x in (raw, rated))
+    logits = [np.log(x / (1.0 - x)) for x in (plain, calibrated)]
+    np.testing.assert_allclose(np.diff(logits[1]), slope * np.diff(logits[0]), atol=1e-5)
+    assert calibrated.sum() == pytest.approx(1.5, abs=1e-5)  # of one of each team
+    at = int(np.flatnonzero(table["contest"] == 150)[0])
+    first = jr.rate(jr.trueskill(), jr.read(part(table, slice(at)), **CONTEST_COLUMNS))
+    jr.save(tmp_path, first)
+    saved = jr.load(tmp_path)
+    rest = jr.read(part(table, slice(at, None)), players=first.players, **CONTEST_COLUMNS)
+    whole = jr.rate(saved.system, rest, onto=saved)
+    np.testing.assert_allclose(expected(whole), expected(rated), atol=1e-5)
+
+
 def test_what_was_fitted_or_set_is_left_alone():
     data = jr.read(coins())
     is_calibrated = lambda system, data=data, **options: OPTION in jr.rate(system, data, **options).options  # noqa: E731
     for system in (jr.elo(), jr.glicko(period=3), jr.elo(initial_rating=1200), jr.skills(), jr.trueskill()):
         assert is_calibrated(system), system
+    goals = jr.read({"a": ["p", "q"], "b": ["q", "p"], "x": [2, 0], "y": [1, 0]}, margin=["x", "y"])
     fit = jr.fit(jr.elo(), data, free=["k"], steps=2)
     for system in (fit.system, jr.elo(k=20), jr.forecasts.calibrate(jr.elo()), jr.forecasts.add_outcomes(jr.elo())):
         assert not is_calibrated(system), system
     assert is_calibrated(jr.elo(k=20), calibrate=True) and not is_calibrated(jr.elo(), calibrate=False)
-    contests = jr.read(
-        {"contest": [0, 0], "player": ["x", "y"], "rank": [1, 2]}, contest="contest", participant="player"
-    )
-    assert not is_calibrated(jr.weng_lin(), contests)
+    assert not is_calibrated(jr.skills("goals", margin=("x", "y")), goals)
 
 
 def test_commands_calibrate_and_say_who_loses_to_a_constant(jaxrate, tmp_path):

@@ -84,7 +84,7 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, name, x64):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # some matches repeat others
         data = jr.read(table, side="home", sort=True)
-    whole = jr.rate(system, data, calibrate=False)
+    whole = jr.rate(system, data)
     assert found.players.tolist() == whole.players.tolist() and found.games.tolist() == whole.games.tolist()
     for mine, theirs in zip(found.state, whole.state, strict=True):
         np.testing.assert_array_equal(mine, theirs)

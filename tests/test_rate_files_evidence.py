@@ -65,7 +65,7 @@ def interrupted(monkeypatch, chunk):
 def test_periods_by_chunks_are_periods_in_memory(table, tmp_path, monkeypatch, chunk, x64):
     games, system = written(table, tmp_path / "games"), jr.glicko()
     found = jr.league.rate_files(system, games, tmp_path / "out", chunk=chunk, period=PERIOD)
-    whole = jr.rate(system, jr.read(table), period=PERIOD, calibrate=False)
+    whole = jr.rate(system, jr.read(table), period=PERIOD)
     for mine, theirs in zip(found.state, whole.state, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     predictions = ds.dataset(tmp_path / "out" / "predictions").to_table()
@@ -164,7 +164,7 @@ def test_the_command_takes_evidence_and_periods(table, tmp_path, jaxrate, double
         out = tmp_path / system
         code, printed, errors = jaxrate("rate", games, *given, "--chunk", "700", "--out", out)
         assert code == 0, errors
-        code, expected, errors = jaxrate("rate", whole, *given, "--no-calibrate")
+        code, expected, errors = jaxrate("rate", whole, *given)
         assert code == 0, errors
         one, other = json.loads(printed), json.loads(expected)
         assert one["params"] == other["params"] and one["period"] == other["period"]
@@ -175,7 +175,7 @@ def test_seasons_are_found_in_all_files_and_may_go_on(table, tmp_path, jaxrate):
     games = written(table, tmp_path / "games")
     (games / "2.parquet").rename(tmp_path / "later.parquet")
     given = "rate", games, "--system", "skills", "--season", "year", "--margin", "for", "against"
-    given = *given, "--out", tmp_path / "out", "--resume", "--json"
+    given = *given, "--out", tmp_path / "out", "--resume", "--json", "--no-calibrate"
     code, printed, errors = jaxrate(*given)
     begun = json.loads(printed)["params"]
     assert code == 0 and len(begun["seasons"]) == 2, errors

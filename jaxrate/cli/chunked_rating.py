@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.accuracy_output import metric_lines
+from jaxrate.cli.accuracy_output import calibration_lines, metric_lines
 from jaxrate.cli.default_evidence import recognise_evidence_columns_of_file
 from jaxrate.cli.escaped_terminal_output import print_escaped, print_message
 from jaxrate.cli.output_path_checks import check_output_folder
@@ -23,7 +23,19 @@ from jaxrate.data.column_role_definitions import roles_taken_by
 SAMPLE_ROWS = 100_000  # that show what the system needs to know of the data, and how large margins are
 CHUNK_OPTIONS = "chunk", "brief", "resume"
 ALLOWED_OPTIONS = {*CHUNK_OPTIONS, *roles_taken_by("rate_files"), "season", "sort"}
-ALLOWED_OPTIONS |= {"file", "name", "params", "fit", "out", "top", "as_json", "quiet", "verbose", "period"}
+ALLOWED_OPTIONS |= {
+    "no_calibrate",
+    "file",
+    "name",
+    "params",
+    "fit",
+    "out",
+    "top",
+    "as_json",
+    "quiet",
+    "verbose",
+    "period",
+}
 CHUNK_HELP = (
     "Rate Parquet files in chunks of this many rows, in bounded memory, into --out. Folders and patterns are always "
     "rated in chunks.  [default: 1048576]"
@@ -51,7 +63,7 @@ def rate_by_chunks(
     top: int,
     as_json: bool,
 ) -> None:
-    """Rate by chunks, and print the result. `chunk_settings` has the values of the options of `chunk_options`."""
+    """Rate by chunks, and print the result. `chunk_settings` has the arguments of `rate_files` that options give."""
     context = click.get_current_context()
     used = [x for x in context.params if context.get_parameter_source(x) == click.core.ParameterSource.COMMANDLINE]
     others = [x for x in used if x not in ALLOWED_OPTIONS]
@@ -105,7 +117,7 @@ def _rate_files(
         sample = sample._replace(seasons=table_season_starts(parquet_table, columns["season"], roles))
     request = request._replace(columns=columns)
     task, n = choose_system(report, request, sample, file), parquet_table.row_count
-    arguments |= options | {"period": task.period}
+    arguments |= {"period": task.period, "calibrate": task.calibrate} | options
     noun = "matches" if roles.layout.contest is None else "participations"
     with (
         report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress,
@@ -130,6 +142,7 @@ def _result_sections(rated_files: jr.league.RatedFiles, board: Any) -> list[str 
     duration = f"{count} in {rated_files.seconds['all']:.2f} s, "
     duration += "reading, writing and compilation included"
     lines = [duration, *metric_lines(rated_files.quality)]
+    lines += calibration_lines(rated_files.system, rated_files.options or {})
     title = f"{rated_files.system.name}: {count} of {len(rated_files.players):,} players"
     title += "" if rated_files.period is None else f" in periods of {rated_files.period:g}"
     return [title, to_text_table(board, board.scope), "\n".join(lines)]

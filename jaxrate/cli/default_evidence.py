@@ -29,7 +29,7 @@ def plain_option(command: Callable[..., None]) -> Callable[..., None]:
 
 def no_calibrate_option(command: Callable[..., None]) -> Callable[..., None]:
     """The option --no-calibrate."""
-    text = "Leave the chances of matches as a system with default hyperparameters predicts them."
+    text = "Leave chances as a system with default hyperparameters predicts them."
     return click.option("--no-calibrate", is_flag=True, help=text)(command)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.accuracy_output import metric_lines
+from jaxrate.cli.accuracy_output import calibration_lines, metric_lines
 from jaxrate.cli.as_of_and_since import (
     career_up_to,
     events_up_to,
@@ -170,6 +170,7 @@ def rate(
             raise ValueError("--by needs a FILE")
         return rate_leagues(report, file, request, by, out, top, leaderboard_arguments, as_json, plain, no_calibrate)
     if file is not None and (chunked or ("format" not in request.columns and is_parquet_folder_or_pattern(file))):
+        by_parts |= {"calibrate": False if no_calibrate else None}
         return rate_by_chunks(report, file, request, out, by_parts, top, as_json)
     if smooth:
         check_smooth_has_whole_history(state, file)
@@ -315,7 +316,6 @@ def rate_and_evaluate_task(
         evaluate_predictions,
         last_share_mask,
     )
-    from jaxrate.league.online_calibration import describe_calibration
 
     system, data, period, calibrate = task
     n, contests = len(data.rows), None if isinstance(data.events, jr.Matches) else data.rounds
@@ -334,8 +334,7 @@ def rate_and_evaluate_task(
     scored_text = "" if last == 1 else f"; the last {np.count_nonzero(last_share_mask(data, last)):,} scored"
     constant = describe_constant_forecast(data, last, metrics.get("log loss"))
     lines = [*metric_lines(metrics), *(text.replace("FILE", quote(file)) for text in constant)]
-    if calibrated := describe_calibration(rated):
-        lines.append(f"{calibrated} (--no-calibrate turns this off.)")
+    lines += calibration_lines(rated.system, rated.options)
     return rated, "\n".join([f"{count_text} in {seconds:.2f} s, compilation included{scored_text}", *lines]), metrics
 
 

@@ -28,12 +28,11 @@ from jaxrate.league.history_continuation import (
     reading_options_of_history,
     warn_doubtful_continuation,
 )
-from jaxrate.league.online_calibration import OPTION as CALIBRATION_OPTION
 from jaxrate.league.online_calibration import (
-    calibrate_matches,
+    calibrate_events,
     calibrated_as_history,
+    calibrated_by_end,
     initial_slope,
-    set_slope,
     slope_of_history,
 )
 from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
@@ -98,11 +97,12 @@ def rate(
         BlatMMR, TrueSkill, skills, mean reversion and contests to rounding; with Urnings by chance). Players who are
         new to it join as newcomers.
       key: a PRNG key for systems that draw random numbers. None: one that follows from how much was rated before.
-      calibrate: whether the expected scores of matches are calibrated: their log-odds are multiplied by a slope that is
-        learnt from the matches before. None: if the hyperparameters that a fit may move are all the default. Ratings
-        are the same. The result's system is that of `calibrate`, with the slope at its end, so that forecasts are
-        calibrated, too. A history that is carried on stays as it is. Contests, goals and systems of `add_outcomes` are
-        never calibrated.
+      calibrate: whether the predictions are calibrated: the log-odds of expected scores, and in contests of shares of
+        the others to be beaten, are multiplied by a slope that is learnt from the events before. None: if the
+        hyperparameters that a fit may move are all the default. Ratings are the same. The result's system is that of
+        `calibrate`, with the slope at its end, so that forecasts are calibrated, too. A history that is carried on
+        stays as it is. Never calibrated are skills that learn from goals, whose chances are those of their scorelines,
+        and systems of `add_outcomes`.
 
     Otherwise a system is taken as it is. The logger "jaxrate" says so if the data have sides and its `side_advantage`
     is 0, or if they have none and it is not 0.
@@ -124,7 +124,7 @@ def rate(
     if onto is None and isinstance(data.events, Matches) and has_sides(data) != uses_side(system):
         log_side_mismatch(system, has_sides(data))
     events, n = data.events, len(data.players)
-    slope = initial_slope(system, data, calibrate) if onto is None else slope_of_history(onto)
+    slope = initial_slope(system, calibrate) if onto is None else slope_of_history(onto)
     if period is not None:
         if data.clock is None:
             raise ValueError("rating periods need times; name the column of time")
@@ -144,11 +144,11 @@ def rate(
     result, performances = rating_history_with_performances(
         rated_system, events, after=do_leads_fade(system), state=state, key=key, num_players=n
     )
-    options: dict[str, Any] = {}
     if slope is not None:
-        prediction, slope = calibrate_matches(result.prediction, data, period, onto, slope)
-        result, options = result._replace(prediction=prediction), {CALIBRATION_OPTION: slope._asdict()}
-        system = set_slope(system, slope.learn().slope)
+        last = None if onto is None else onto.last
+        prediction, slope = calibrate_events(result.prediction, data, period, last, slope)
+        result = result._replace(prediction=prediction)
+    system, options = calibrated_by_end(system, slope)
     rated = build_rated(system, data, period, onto, result, performances)
     return rated._replace(options=rated.options | options)
 

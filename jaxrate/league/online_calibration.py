@@ -1,10 +1,13 @@
 """Predictions of systems with default hyperparameters, calibrated by one slope of the log-odds that is learnt online.
 
-`jr.rate` is where all commands and pages get their predictions: those of matches go through here. What is known of the
-slope is kept with the history, in its options, and its system is that of `jr.forecasts.calibrate` with the slope at
-the end, so that forecasts are calibrated as well. Ratings do not depend on it.
+`rate` and `rate_files` are where all commands and pages get their predictions, and these go through here: expected
+scores of matches, and in contests the shares of the others to be beaten. Chances of goals do not: those of scorelines
+and of seasons belong together with them. What is known of the slope is kept with the history, in its options, and its
+system is that of `jr.forecasts.calibrate` with the slope at the end, so that forecasts are calibrated as well. Ratings
+do not depend on it.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, period_number
 from jaxrate.events.dataset import Dataset
+from jaxrate.league.evaluation import observed_share_of_sides_beaten
 from jaxrate.league.rated_history import Rated
 from jaxrate.metrics.online_slope import OnlineSlope, calibrate_online
 from jaxrate.system import RatingSystem
@@ -34,15 +38,13 @@ def has_default_hyperparameters(system: RatingSystem) -> bool:
     return all(getattr(system.params, name) == default[name] for name in fitted)
 
 
-def initial_slope(system: RatingSystem, data: Dataset, calibrated: bool | None) -> OnlineSlope | None:
-    """What is known of the slope before the first match; None if predictions are not calibrated.
+def initial_slope(system: RatingSystem, calibrated: bool | None) -> OnlineSlope | None:
+    """What is known of the slope before the first event; None if predictions are not calibrated.
 
     `calibrated` None: if hyperparameters are the default. Predictions of goals and those in full are never calibrated,
-    since all of their numbers belong together, and those of contests neither.
+    since all of their numbers belong together.
     """
-    if not isinstance(data.events, Matches) or wrapper_names(system):
-        return None
-    if getattr(system.params, "goal_rate", None) is not None:
+    if wrapper_names(system) or getattr(system.params, "goal_rate", None) is not None:
         return None
     is_calibrated = has_default_hyperparameters(system) if calibrated is None else calibrated
     return OnlineSlope() if is_calibrated else None
@@ -69,30 +71,44 @@ def set_slope(system: RatingSystem, slope: float) -> RatingSystem:
     return calibrate(system, calibration_slope=slope)
 
 
-def calibrate_matches(
-    prediction: Any, data: Dataset, period: float | None, onto: Rated | None, slope: OnlineSlope
+def calibrate_events(
+    prediction: Any, data: Dataset, period: float | None, last: float | None, slope: OnlineSlope
 ) -> tuple[HostArray, OnlineSlope]:
-    """The calibrated expected scores [n], and what is known of the slope after the matches.
+    """The calibrated expected scores [n] or shares [sum P], and what is known of the slope after the events.
 
-    Matches of one time, or of one rating period, are calibrated by the slope before it; without times each match is
-    after the one before it.
+    Events of one time, or of one rating period, are calibrated by the slope before it; without times each event is
+    after the one before it. `last` is the time of the event before them.
     """
-    matches, expected = data.matches, np.asarray(expected_score_from_prediction(prediction))
-    begins_time = np.ones(len(expected), bool)
-    if data.clock is not None and len(expected):
-        last = np.nan if onto is None or onto.last is None else onto.last
-        time = np.append(last, matches.time)
-        time = time if period is None else np.append(period_number(last, period), period_number(matches.time, period))
-        begins_time = np.diff(time) != 0.0
-    return calibrate_online(expected, np.asarray(matches.score), matches.context.weight, begins_time, slope)
+    events: Any = data.matches if isinstance(data.events, Matches) else data.rounds.events
+    begins_time = np.ones(len(events.time), bool)
+    if data.clock is not None and len(begins_time):
+        time = np.append(np.nan if last is None else last, events.time)
+        begins_time = np.diff(time if period is None else period_number(time, period)) != 0.0
+    if isinstance(data.events, Matches):
+        expected = np.asarray(expected_score_from_prediction(prediction))
+        return calibrate_online(expected, np.asarray(events.score), events.context.weight, begins_time, slope)
+    start, rows = data.rounds.player_start, np.zeros(len(data.rows), bool)
+    rows[start[:-1]] = begins_time
+    beaten = observed_share_of_sides_beaten(data.rounds)
+    team = np.repeat(start[:-1], np.diff(start)) + events.team  # numbered by the rows
+    weight = np.where(np.isnan(beaten), 0.0, 0.5 / np.bincount(team, minlength=1)[team])
+    return calibrate_online(np.asarray(prediction), np.nan_to_num(beaten), weight, rows, slope, start)
 
 
-def describe_calibration(rated: Rated) -> str:
-    """What was done to the predictions, as a sentence; "" if they are not calibrated online."""
-    if OPTION not in rated.options:
-        return ""
-    slope = OnlineSlope(**rated.options[OPTION]).learn().slope
+def calibrated_by_end(system: RatingSystem, slope: OnlineSlope | None) -> tuple[RatingSystem, dict[str, Any]]:
+    """The system calibrated by all that is known of the slope, and the options of its history; as they are for None."""
+    if slope is None:
+        return system, {}
+    return set_slope(system, slope.learn().slope), {OPTION: slope._asdict()}
+
+
+def describe_calibration(system: RatingSystem, options: Mapping[str, Any]) -> str:
+    """What was done to the predictions, by the system and options of a history, as a sentence; "" if nothing was."""
+    if OPTION not in options:
+        has_goals = getattr(system.params, "goal_rate", None) is not None
+        return "Chances are those of goals, and are not calibrated." if has_goals else ""
+    slope = OnlineSlope(**options[OPTION]).learn().slope
     return (
-        f"Chances are calibrated: a slope learnt from the matches before each multiplies their log-odds, {slope:.2f} "
+        f"Chances are calibrated: a slope learnt from the events before each multiplies their log-odds, {slope:.2f} "
         "at the end."
     )

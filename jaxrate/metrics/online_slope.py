@@ -12,6 +12,10 @@ The past counts less with every match that follows, by exp(-1 / M). One step of 
 
 Matches at one time are predicted by the slope before it. Beyond `STEPS_PER_MEMORY` matches, steps are of so many at a
 time that each is a small part of what is known.
+
+Each team of a contest counts as half a match, of weight 1/2, against the others: p is the share of them that it should
+beat, and s the share that it beats. Then q = sigmoid(b x + c), where c is that of the contest with which the shares sum
+to half the teams, as they did before. Of two teams these are the chances of a match, and c = 0.
 """
 
 from typing import Any, NamedTuple
@@ -19,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
+from jaxrate.numerics.newton_roots_and_maxima import center_log_odds
 
 MEMORY = 8000.0  # matches, M
 PRIOR_INFORMATION = 10.0  # I before the first match: slopes of defaults are about 1, give or take 0.3
@@ -44,15 +49,21 @@ class OnlineSlope(NamedTuple):
 
 
 def calibrate_online(
-    prediction: HostArray, score: HostArray, weight: Any, begins_time: HostArray, state: OnlineSlope
+    prediction: HostArray,
+    score: HostArray,
+    weight: Any,
+    begins_time: HostArray,
+    state: OnlineSlope,
+    contest_start: HostArray | None = None,
 ) -> tuple[HostArray, OnlineSlope]:
     """The calibrated predictions [n], each of the matches before its time, and what is known after them.
 
     Args:
-      prediction, score: [n] expected scores of player 0, and what they scored.
-      weight: [n] of the matches. None: 1.
-      begins_time: [n] whether a match is later than the one before it.
+      prediction, score: [n] expected scores of player 0, and what they scored; or shares of contests' participants.
+      weight: [n] of the matches. None: 1. Of contests half a match by the size of the team, 0 without other teams.
+      begins_time: [n] whether a match, or a contest, whose first row this is, is later than the one before it.
       state: what was known before.
+      contest_start: [E + 1] where the rows of each contest begin. None: these are matches.
     """
     p = np.asarray(prediction, np.float64)
     least = 0.5 * float(np.finfo(prediction.dtype).eps)
@@ -60,20 +71,38 @@ def calibrate_online(
     log_odds, score = np.log(p) - np.log1p(-p), np.asarray(score, np.float64)
     weight = np.ones(len(p)) if weight is None else np.asarray(weight, np.float64)
     starts = np.append(np.flatnonzero(begins_time), len(p))
+    count = np.ones(len(p))
+    if contest_start is not None and len(p):  # in halves, which sum without rounding
+        count[:], first = 0.0, contest_start[:-1]
+        count[first] = 0.5 * np.rint(2.0 * np.add.reduceat(weight, first))
+    matches_before = np.append(0.0, np.cumsum(count))
     calibrated, begin = np.empty(len(p)), 0
     while begin < len(p):
         needed = max(min(state.matches, MEMORY) / STEPS_PER_MEMORY, 1.0) - state.new_matches
         if needed <= 0.0 and begins_time[begin]:
             state = state.learn()
             needed = max(min(state.matches, MEMORY) / STEPS_PER_MEMORY, 1.0)
-        end = int(starts[np.searchsorted(starts, min(begin + max(needed, 1.0), len(p)))])
+        enough = max(np.searchsorted(matches_before, matches_before[begin] + max(needed, 1.0)), begin + 1)
+        end = int(starts[np.searchsorted(starts, min(enough, len(p)))])
         block = slice(begin, end)
         x, w = log_odds[block], weight[block]
-        q = 1.0 / (1.0 + np.exp(-state.slope * x))
+        odds = state.slope * x
+        if contest_start is not None:
+            odds = _center_contests(
+                odds, w, contest_start[slice(*np.searchsorted(contest_start, (begin, end)))] - begin
+            )
+        q = 1.0 / (1.0 + np.exp(-odds))
         calibrated[block], begin = q, end
         state = state._replace(
-            new_matches=state.new_matches + end - block.start,
+            new_matches=state.new_matches + float(matches_before[end] - matches_before[block.start]),
             gradient=state.gradient + float(np.sum(w * (score[block] - q) * x)),
             curvature=state.curvature + float(np.sum(w * q * (1.0 - q) * x * x)),
         )
     return calibrated.astype(prediction.dtype), state
+
+
+def _center_contests(log_odds: HostArray, weight: HostArray, start: HostArray) -> HostArray:
+    """The log-odds [P] of contests that begin in these rows, with which the shares of each sum to half its teams."""
+    size = np.diff(np.append(start, len(log_odds)))
+    centered: HostArray = center_log_odds(log_odds, weight, lambda x: np.repeat(np.add.reduceat(x, start), size), np)
+    return centered

@@ -161,3 +161,26 @@ def concave_function_argmax(
         return solve_definite_systems(hessian - lax.stop_gradient(ridge) * one[None], y)
 
     return lax.custom_root(lambda x: function(x)[0], lax.stop_gradient(guess), solve, solve_tangent)
+
+
+CENTER_STEPS = 12
+
+
+def center_log_odds(log_odds: Any, weight: Any, total: Callable[[Any], Any], array_functions: Any) -> Any:
+    """The log-odds [P] of shares, moved by one number for each contest so that the weighted mean share is 1/2.
+
+    Args:
+      log_odds, weight: [P] of the participants; those without weight do not count.
+      total: takes [P] to the sums over the contest of each participant.
+      array_functions: `numpy` or `jax.numpy`.
+    """
+    xp, move = array_functions, 0.0 * log_odds
+    high = xp.max(abs(log_odds), initial=0.0) + move
+    low, tiny = -high, np.finfo(log_odds.dtype).tiny
+    for _ in range(CENTER_STEPS):  # of Newton, or to the middle where one leaves what the root is known to lie in
+        share = 1.0 / (1.0 + xp.exp(-(log_odds + move)))
+        excess, slope = total(weight * (share - 0.5)), total(weight * share * (1.0 - share))
+        low, high = xp.where(excess < 0.0, move, low), xp.where(excess < 0.0, high, move)
+        step = move - excess / xp.maximum(slope, tiny)
+        move = xp.where((low <= step) & (step <= high), step, 0.5 * (low + high))
+    return log_odds + move

@@ -73,7 +73,7 @@ def _summarise_matches(rated: Rated) -> AccuracySummary:
         if match_metrics(prediction.astype(float), score.astype(float))["log loss"] > constant:
             texts.append(f"The same chance for all would have been better: the best one has log loss {constant:.4f}.")
             advice = [LOSING_ADVICE]
-    if calibrated := describe_calibration(rated):
+    if calibrated := describe_calibration(rated.system, rated.options):
         texts.append(calibrated)
     if outcomes is not None and _has_draws(score):
         text, advised = _describe_draws(outcomes[1], score, rated)

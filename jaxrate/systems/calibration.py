@@ -4,21 +4,27 @@
 
 (Cox 1958, "Two further applications of a model for binary regression", of forecasts.) A slope below 1 says that the
 system is too sure. The intercept is the side's alone, +1 of the first player's and -1 of the second's: to swap the
-players turns a prediction into its complement, and who has no side has no intercept.
+players turns a prediction into its complement, and who has no side has no intercept. The shares of the others that
+the teams of a contest should beat are stretched likewise, and moved by what they have in common so that they still sum
+to half the teams.
 """
 
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.hyperparameter_definitions import ANY, POSITIVE, Parameter
+from jaxrate.numerics.newton_roots_and_maxima import center_log_odds
 from jaxrate.numerics.special_functions import logit
 from jaxrate.rules import State
 from jaxrate.system import RatingSystem, check_param_names, signed_side_advantage
 from jaxrate.systems.prediction_wrapping import InnerSystem, WrappedConstants, wrap_predictions
+from jaxrate.systems.rounds.cdf_sums import participant_mask
+from jaxrate.systems.rounds.round_teams import gather_team_values_to_members, teams_with_result_hidden
 
 
 class CalibrationParams(NamedTuple):
@@ -36,21 +42,21 @@ CALIBRATION_SPACE = CalibrationParams(
 
 @enforce_argument_annotations
 def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
-    """The same system of matches, learning as it did, whose predictions are calibrated by a map that `fit` finds.
+    """The same system, learning as it did, whose predictions are calibrated by a map that `fit` finds.
 
         found = jr.fit(jr.forecasts.calibrate(jr.glicko()), data)
 
-    `add_outcomes(calibrate(system))` predicts win, draw and loss from calibrated scores, by Davidson's model. Contests
-    are predicted as by the system.
+    `add_outcomes(calibrate(system))` predicts win, draw and loss from calibrated scores, by Davidson's model. In
+    contests it is the share of the others to be beaten that is calibrated, by the slope.
 
     Args:
-      system: of matches, not one of `add_outcomes`.
+      system: any but one of `add_outcomes`.
       **map_params: calibration_slope: factor of the log-odds that are predicted (> 0), at first 1.
       calibration_intercept:
         log-odds that the better side is worth beyond them (any number), at first 0.
 
     Raises:
-      ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `add_outcomes` or
+      ValueError: for hyperparameters that it does not have, or one of `add_outcomes` or
         `calibrated` already.
     """
     check_param_names("calibrate", map_params, CalibrationParams._fields)
@@ -61,9 +67,12 @@ def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
 def predict_calibrated(
     inner: InnerSystem, constants: WrappedConstants, rows: State, event: Matches | Periods | Rounds
 ) -> Array:
-    """Expected scores [] of a match, [M] of the pairs of a period; of rounds what the system predicts."""
-    if isinstance(event, Rounds):
-        prediction: Array = inner.rules.predict(constants.inner, rows, event)
-        return prediction
+    """Expected scores [] of a match, [M] of the pairs of a period; of rounds shares [P]."""
     odds = constants.params.calibration_slope * logit(inner.rules.predict(constants.inner, rows, event))
+    if isinstance(event, Rounds):
+        teams, mask = teams_with_result_hidden(event), participant_mask(event)
+        size = gather_team_values_to_members(teams, jnp.maximum(teams.size, 1).astype(odds.dtype))
+        weight = jnp.where(mask, 1.0 / size, 0.0)
+        share: Array = jax.nn.sigmoid(center_log_odds(jnp.where(mask, odds, 0.0), weight, jnp.sum, jnp))
+        return share
     return jax.nn.sigmoid(odds + signed_side_advantage(event, constants.params.calibration_intercept))

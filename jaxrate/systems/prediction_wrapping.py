@@ -7,7 +7,16 @@ from jaxrate.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.hashable_functions_and_arrays import BoundFunction, bind
 from jaxrate.hyperparameter_definitions import check_params, make_params_class
-from jaxrate.rules import Constants, Params, PredictRuleProtocol, RandomUpdate, Rules, SizedPrepare, State
+from jaxrate.rules import (
+    Constants,
+    InferringUpdate,
+    Params,
+    PredictRuleProtocol,
+    RandomUpdate,
+    Rules,
+    SizedPrepare,
+    State,
+)
 from jaxrate.system import FactoryCall, RatingSystem, WrappedSystemFactory, rules_with_sizes_for_params
 
 SystemWrapper = Callable[..., RatingSystem]  # of a system and of further hyperparameters, by name
@@ -89,7 +98,7 @@ def wrap_predictions(
         value is out of range.
     """
     name, kinds = wrapper.__name__, tuple(kind for kind in system.events if kind in (Matches, Periods))
-    if not kinds:
+    if not kinds and not with_rounds:
         raise ValueError(f"{name} is of matches, which {system.name} does not rate")
     check_not_wrapped(system, name)
     for field in extra_params._fields:
@@ -164,6 +173,8 @@ def _bind_sized_prepare(inner: InnerSystem, params: Params) -> Any:
 def _wrap_update(update: Any) -> Any:
     if isinstance(update, RandomUpdate):
         return update._replace(update=bind(_update_inner, update.update))
+    if isinstance(update, InferringUpdate):
+        return InferringUpdate(*(bind(_update_inner, rule) for rule in update))
     return bind(_update_inner, update)
 
 

@@ -19,11 +19,13 @@ from jaxrate.league.contest_performances import (
     performance_recording_function,
 )
 from jaxrate.league.dataset_rating import contest_prediction_table_columns, match_prediction_table_columns
+from jaxrate.league.online_calibration import calibrate_events
 from jaxrate.league.out_of_core.background_threads import prefetch, write_behind
 from jaxrate.league.out_of_core.event_chunks import OpenedTable, map_row_errors_to_file, read_event_chunks
 from jaxrate.league.prediction_columns import event_prediction_columns
 from jaxrate.league.rated_history import days_to_datetime64
 from jaxrate.league.ratings_before_and_after_events import History, do_leads_fade, record_prediction_and_ratings
+from jaxrate.metrics.online_slope import OnlineSlope
 from jaxrate.metrics.prediction_metrics import count_ranked_contests
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, add_contest_metrics, add_match_metrics
 from jaxrate.replay.blocks import NO_PADDED_SHAPES, BlockPlan, arrange_blocks
@@ -54,6 +56,7 @@ class RunProgress(NamedTuple):
     contests: int | None = None  # how many; None: these are matches
     last_contest: Any = None  # its name
     ranked: HostArray | None = None  # [num_players] contests that rank somebody; None: these are matches
+    slope: OnlineSlope | None = None  # that calibrates predictions; None: they stay as the system has them
 
 
 class ChunkedRunSpec(NamedTuple):
@@ -208,6 +211,9 @@ def _make_chunk_writer(
         none: Any = None
         prediction, before, after, inferred = recorded if run.needs_ratings else (recorded, none, none, none)
         path, data = run.folder / PREDICTIONS_FOLDER / part_file_name(chunk.number), chunk.data
+        slope = progress.slope
+        if slope is not None:
+            prediction, slope = calibrate_events(prediction, data, run.period, progress.last, slope)
         history = History(None, prediction, before, after)
         columns = _prediction_columns(run, chunk, history, inferred)
         _write_predictions_file(path, columns)
@@ -226,7 +232,8 @@ def _make_chunk_writer(
         last = float(_event_times(data)[-1]) if data.clock else None
         rows = chunk.first_row + len(data.rows)
         width = PlanShape.of(chunk.plan).width if isinstance(chunk.plan, Plan) else None
-        progress = RunProgress(rows, chunk.number + 1, n, state, games[:n], sums, last, width, **contests)
+        counts = rows, chunk.number + 1, n, state, games[:n]
+        progress = RunProgress(*counts, sums, last, width, slope=slope, **contests)
         if state is not None:
             for path in (*unflushed, run.folder / PREDICTIONS_FOLDER):
                 flush_to_disk(path)

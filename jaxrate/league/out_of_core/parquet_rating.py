@@ -21,6 +21,7 @@ from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, Rounds, period_number
+from jaxrate.league.online_calibration import calibrated_by_end, initial_slope
 from jaxrate.league.out_of_core.checkpoints import write_checkpoint
 from jaxrate.league.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, ChunkedRunSpec, RunProgress, rate_chunks
 from jaxrate.league.out_of_core.event_chunks import open_table_sorted_if_needed, resolve_event_roles
@@ -40,11 +41,8 @@ from jaxrate.league.out_of_core.stop_signals import catch_stop_signals
 from jaxrate.league.player_careers_and_ratings import rating_table
 from jaxrate.league.rated_history import Rated, describe_event_counts
 from jaxrate.league.run_metadata import make_run_metadata
-from jaxrate.metrics.running_metrics import (
-    ContestMetricSums,
-    MetricSums,
-    metrics_from_sums,
-)
+from jaxrate.metrics.online_slope import OnlineSlope
+from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, metrics_from_sums
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.rules import State
 from jaxrate.storage.atomic_folder import lock_folder
@@ -74,6 +72,7 @@ class RatedFiles(NamedTuple):
     seconds: dict[str, float]  # of each kind of work in this call, which overlap, and "all"
     folder: Path
     contests: int | None = None  # how many; None: these are matches
+    options: dict[str, Any] | None = None  # of the history: what is known of the slope of its predictions, if any
 
     def __repr__(self) -> str:
         counts = f"{describe_event_counts(self.matches, self.contests)} of {len(self.players):,} players"
@@ -94,7 +93,7 @@ def rate_files(
     covariates: str | Sequence[str] = (),
     columns: str | Sequence[str] = (), period: float | None = None, chunk: int = CHUNK_MATCHES, brief: bool = False,
     resume: bool = False, key: Key | None = None, memory: str = DUCKDB_MEMORY,
-    progress: Callable[[int], Any] | None = None,
+    progress: Callable[[int], Any] | None = None, calibrate: bool | None = None,
 ) -> RatedFiles:  # fmt: skip
     """Rate matches or contests in Parquet files of any size, a chunk at a time: predict each, then learn from it.
 
@@ -129,6 +128,7 @@ def rate_files(
       key: a PRNG key for systems that draw random numbers; chunk i gets `fold_in(key, i)`.
       memory: what DuckDB may take, as "2GB".
       progress: is called after each chunk with the number of matches, or participations, that are rated.
+      calibrate: as in `rate`.
 
     Raises:
       ValueError: if a file cannot be read, if its columns differ from those before, or if rows are bad (names file and
@@ -161,25 +161,26 @@ def rate_files(
     result_folders = folder.resolve(), (folder / PREDICTIONS_FOLDER).resolve()
     if any(file.path.resolve().parent in result_folders for file in parquet_table.files):
         raise ValueError(f"{folder} has the files that are to be rated; name another folder for the results")
-    settings = settings_that_must_match(system, roles, period, chunk, brief, key)
+    slope = initial_slope(system, calibrate)
+    settings = settings_that_must_match(system, roles, period, chunk, brief, key, slope is not None)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
         resumed_run = read_run_to_resume(system, folder, parquet_table, roles, settings, resume)
         report_progress = progress or (lambda rows: None)
         return _rate_and_write(
-            system, folder, parquet_table, roles, settings, resumed_run, key, memory, report_progress, options
+            system, folder, parquet_table, roles, settings, resumed_run, key, memory, report_progress, options, slope
         )
 
 
 def _rate_and_write(
     system: RatingSystem, folder: Path, parquet_table: ParquetTable, roles: ColumnRoles, settings: dict[str, Any],
     resumed_run: ResumedRun | None, key: Array | None, memory: str, report_progress: Callable[[int], Any],
-    options: dict[str, Any],
+    options: dict[str, Any], slope: OnlineSlope | None,
 ) -> RatedFiles:  # fmt: skip
     """The result of `rate_files`, once all is rated and written."""
     start, seconds = time.perf_counter(), dict.fromkeys(WORK_KINDS, 0.0)
     has_contests = roles.layout.contest is not None
-    beginning = RunProgress(0, 0, 0, None, np.zeros(0, np.int64), MetricSums(), None, None)
+    beginning = RunProgress(0, 0, 0, None, np.zeros(0, np.int64), MetricSums(), None, None, slope=slope)
     if has_contests:
         beginning = beginning._replace(sums=ContestMetricSums(), contests=0)
     done, names, initial_rows = resumed_run or ResumedRun(beginning, None, parquet_table.row_count)
@@ -189,11 +190,7 @@ def _rate_and_write(
     run = ChunkedRunSpec(system, opened, folder, chunk, settings["brief"], period, key)
     row_count = opened.table.row_count
     metadata = {"how": settings, "files": file_fingerprints(parquet_table), "ordered": opened.is_sorted_copy}
-    metadata |= {
-        "at_first": initial_rows,
-        "whole": row_count,
-        "run": _run_metadata_without_players(system, period, opened.clock, has_contests, options),
-    }
+    metadata |= {"at_first": initial_rows, "whole": row_count}
     next_time, noun = time.monotonic() + CHECKPOINT_SECONDS, "participations" if has_contests else "matches"
 
     def save_checkpoint(progress: RunProgress) -> None:
@@ -202,7 +199,10 @@ def _rate_and_write(
         arrays = leaves_by_name(progress.state) | {GAMES_KEY: progress.games}
         arrays |= {} if progress.ranked is None else {RANKED_KEY: progress.ranked}
         arrays |= {} if opened.is_sorted_copy else {NAMES_KEY: opened.names[: progress.num_players]}
-        write_checkpoint(folder, metadata | progress_metadata(progress), arrays)
+        calibrated, slope_options = calibrated_by_end(system, progress.slope)
+        about_run = calibrated, period, opened.clock, has_contests, options | slope_options
+        run_metadata = {"run": _run_metadata_without_players(*about_run)}
+        write_checkpoint(folder, metadata | run_metadata | progress_metadata(progress), arrays)
         LOG.info("%d of %d %s are rated, and saved in %s", progress.rows, row_count, noun, folder)
         done, end = progress, time.monotonic()
         next_time = end + max(CHECKPOINT_SECONDS, CHECKPOINT_WORK_RATIO * (end - begin))
@@ -228,9 +228,10 @@ def _rate_and_write(
     shutil.rmtree(folder / ORDERED_FOLDER, ignore_errors=True)
     seconds["all"] = time.perf_counter() - start
     metrics = metrics_from_sums(done.sums)
+    system, options = calibrated_by_end(system, done.slope)
     times = done.last, opened.clock, period
     return RatedFiles(
-        system, done.state, players, done.games, done.rows, *times, metrics, seconds, folder, done.contests
+        system, done.state, players, done.games, done.rows, *times, metrics, seconds, folder, done.contests, options
     )
 
 

@@ -41,7 +41,8 @@ def rated_history_from_rated_files(rated_files: RatedFiles) -> Rated:
         else match_prediction_table_columns(data, history, names)
     )
     predictions, times = to_arrow_if_installed(columns), (rated_files.period, rated_files.last, rated_files.clock)
-    return Rated(system, rated_files.state, rated_files.players, rated_files.games, *times, predictions, {})
+    known = rated_files.state, rated_files.players, rated_files.games
+    return Rated(system, *known, *times, predictions, rated_files.options or {})
 
 
 MAX_LOADED_ROWS = 20_000_000  # predictions that are loaded, some two gigabytes

@@ -16,6 +16,7 @@ from jaxrate.data.parquet_table import ParquetTable
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.league.out_of_core.checkpoints import CHECKPOINT_FILE, read_checkpoint
 from jaxrate.league.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, RunProgress, part_file_name
+from jaxrate.metrics.online_slope import OnlineSlope
 from jaxrate.metrics.running_metrics import restore_contest_metric_sums, restore_metric_sums
 from jaxrate.storage.run_validation import restore_state
 from jaxrate.system import RatingSystem
@@ -28,7 +29,13 @@ GAMES_KEY, RANKED_KEY, NAMES_KEY = "players.games", "players.ranked", "players.n
 
 
 def settings_that_must_match(
-    system: RatingSystem, roles: ColumnRoles, period: float | None, chunk: int, brief: bool, key: Array | None
+    system: RatingSystem,
+    roles: ColumnRoles,
+    period: float | None,
+    chunk: int,
+    brief: bool,
+    key: Array | None,
+    calibrated: bool,
 ) -> dict[str, Any]:
     """The settings that a run must have in common with one that it goes on with."""
     side = roles.side, roles.constant_side, roles.neutral
@@ -48,6 +55,7 @@ def settings_that_must_match(
         "period": None if period is None else float(period),
         "chunk": chunk,
         "brief": brief,
+        "calibrated": calibrated,
         "key": None if key is None else np.asarray(jax.random.key_data(key)).tolist(),
     }
 
@@ -86,7 +94,8 @@ def read_run_to_resume(
     contests = metadata.get("contests")
     sums = (restore_metric_sums if contests is None else restore_contest_metric_sums)(metadata["sums"])
     counts = metadata["rows"], metadata["parts"], metadata["known"]
-    own: Any = metadata["last"], metadata["width"], contests, metadata.get("last_contest"), ranked
+    slope = metadata["slope"] and OnlineSlope(*metadata["slope"])
+    own: Any = metadata["last"], metadata["width"], contests, metadata.get("last_contest"), ranked, slope
     progress = RunProgress(*counts, state, games, sums, *own)
     return ResumedRun(progress, names, metadata["at_first"])
 
@@ -94,7 +103,7 @@ def read_run_to_resume(
 def progress_metadata(progress: RunProgress) -> dict[str, Any]:
     """The progress of a run as a checkpoint has it, without arrays."""
     counts: dict[str, Any] = {"rows": progress.rows, "parts": progress.parts, "known": progress.num_players}
-    counts |= {"sums": progress.sums, "last": progress.last, "width": progress.width}
+    counts |= {"sums": progress.sums, "last": progress.last, "width": progress.width, "slope": progress.slope}
     return counts | {"contests": progress.contests, "last_contest": progress.last_contest}
 
 
