@@ -174,8 +174,8 @@ def test_the_command_takes_evidence_and_periods(table, tmp_path, jaxrate, double
 def test_seasons_are_found_in_all_files_and_may_go_on(table, tmp_path, jaxrate):
     games = written(table, tmp_path / "games")
     (games / "2.parquet").rename(tmp_path / "later.parquet")
-    given = "rate", games, "--system", "skills", "--season", "year", "--margin", "for", "against"
-    given = *given, "--out", tmp_path / "out", "--resume", "--json", "--no-calibrate"
+    given = "rate", games, "--no-calibrate", "--system", "skills", "--season", "year", "--margin", "for", "against"
+    given = *given, "--out", tmp_path / "out", "--resume", "--json"
     code, printed, errors = jaxrate(*given)
     begun = json.loads(printed)["params"]
     assert code == 0 and len(begun["seasons"]) == 2, errors

@@ -42,9 +42,9 @@ def initial_slope(system: RatingSystem, calibrated: bool | None) -> OnlineSlope 
     """What is known of the slope before the first event; None if predictions are not calibrated.
 
     `calibrated` None: if hyperparameters are the default. Predictions of goals and those in full are never calibrated,
-    since all of their numbers belong together.
+    since all of their numbers belong together, and nor are those of systems without a space of hyperparameters.
     """
-    if wrapper_names(system) or getattr(system.params, "goal_rate", None) is not None:
+    if system.space is None or wrapper_names(system) or getattr(system.params, "goal_rate", None) is not None:
         return None
     is_calibrated = has_default_hyperparameters(system) if calibrated is None else calibrated
     return OnlineSlope() if is_calibrated else None

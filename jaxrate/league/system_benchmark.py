@@ -80,9 +80,10 @@ def benchmark_systems(
         forecasts = {"FiveThirtyEight": jr.data.datasets.nfl_forecast()}
         print(jr.league.benchmark_systems(data, ["elo", "skills"], since="1990-03-01", forecasts=forecasts))
 
-    Every forecast is of the time before its match. Rows have log loss, Brier score, with win, draw and loss the ranked
-    probability score, accuracy, and the calibration slope (below 1: too bold). Losses are compared match by match with
-    those of the best system, on the matches that have both forecasts; errors are standard errors of such differences.
+    Every forecast is of the time before its match. Those of systems are as they make them, without the calibration of
+    `rate`. Rows have log loss, Brier score, with win, draw and loss the ranked probability score, accuracy, and the
+    calibration slope (below 1: too bold). Losses are compared match by match with those of the best system, on the
+    matches that have both forecasts; errors are standard errors of such differences.
 
     Args:
       data: matches, or contests of two sides, as from `read`, or a table or path as it takes it.
