@@ -1,0 +1,37 @@
+"""What users see is as it was when it was frozen; `python -m tests.goldens` freezes it anew."""
+
+import pytest
+
+from tests.goldens.digests import find_difference
+from tests.goldens.histories import CASES
+from tests.goldens.questions import QUESTIONS
+from tests.goldens.storage import answer_questions, read
+
+for package in ("pyarrow", "click", "jinja2"):
+    pytest.importorskip(package)
+pytestmark = pytest.mark.filterwarnings("ignore")
+SINGLE = 1e-5  # of the greatest number of a column, in float32
+
+
+def list_differences(label, found, wanted, rtol_of):
+    """A line for each column that differs: history and system, precision, question, column, both values."""
+    differences = []
+    for kind in sorted({*found, *wanted}):
+        asked, frozen = found.get(kind, {}), wanted.get(kind, {})
+        for name in sorted({*asked, *frozen}):
+            columns, kept = asked.get(name, {}), frozen.get(name, {})
+            for column in sorted({*columns, *kept}):
+                told = find_difference(columns.get(column, {}), kept.get(column, {}), rtol_of(kind, name))
+                if told:
+                    differences.append(f"{label}, {kind}, {name}, {column}: {told}")
+    return differences
+
+
+def rtol_of_question(precision, name):
+    return max(QUESTIONS[name].rtol, SINGLE if precision == "float32" else 0.0) if name in QUESTIONS else 0.0
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.label.replace(" ", "_"))
+def test_answers_are_as_they_were(case):
+    differences = list_differences(case.label, answer_questions(case), read(case.label), rtol_of_question)
+    assert not differences, "\n".join(differences)
