@@ -170,8 +170,8 @@ def test_upcoming(source):
     assert dataset.events.score.tolist() == [0.5, 0.5]
     assert dataset.events.context.side.tolist() == [1, -1]
     assert dataset.events.time.tolist() == [1, 2]
-    with pytest.raises(ValueError, match="no column 'a'"):
-        read(source({"winner": ["x"], "loser": ["y"]}), upcoming=True)
+    with pytest.warns(UserWarning, match="took winner and loser for a and b"):
+        assert read(source({"winner": ["x"], "loser": ["y"]}), upcoming=True).events.score.tolist() == [0.5]
 
 
 def test_dated(source):
