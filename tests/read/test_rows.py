@@ -28,7 +28,7 @@ def test_all_bad_rows_are_told(games):
     place = "games.csv: row {} (counting from 0, line {}): "
     assert str(caught.value).split("\n  ") == [
         place.format(2, 4) + f"score 7.0 is outside {UNIT_HINT}",
-        place.format(3, 5) + "column 'b' has no value",
+        place.format(3, 5) + "column 'b' has no value; skip_incomplete=True leaves such rows out",
         place.format(4, 6) + "x is on both sides; remove the row",
         place.format(6, 8) + "column 'time' has no value",
         place.format(7, 10) + "score 9.0 is outside [0, 1]",  # the advice is given once
