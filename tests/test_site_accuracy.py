@@ -56,7 +56,9 @@ def test_chances_of_actual_results_are_those_of_three_outcomes_where_matches_are
 
 def summary_of(table, **system):
     predictions = pa.table(table)
-    rated = SimpleNamespace(predictions=predictions, contests=None, options={}, system=SimpleNamespace(**system))
+    rated = SimpleNamespace(
+        predictions=predictions, contests=None, options={}, system=SimpleNamespace(**{"params": (), **system})
+    )
     found = summarise_accuracy(rated)
     told = " ".join(found.texts)
     assert "jaxrate" not in told and "--" not in told  # readers cannot run commands, which stood in sentences
