@@ -67,11 +67,11 @@ def question(applies=lambda run: True, short=False, rtol=1e-12):
     return register
 
 
-def make_run(case: Case) -> Run:
-    """Rate a history, and smooth it if the case has hindsight."""
+def make_run(case: Case, short: bool) -> Run:
+    """Rate a history, and smooth it if the case has hindsight and more is asked than ratings and predictions."""
     data = read_history(case.history)
     system = case.make(data)
-    smoothed = jr.smooth(system, data, tolerance=1e-6) if case.hindsight else None
+    smoothed = jr.smooth(system, data, tolerance=1e-6) if case.hindsight and not short else None
     return Run(case, data, jr.rate(system, data, period=case.period), smoothed)
 
 
@@ -98,6 +98,11 @@ def columns_of(**tables):
         elif table is not None:
             columns[name] = np.asarray(table)
     return columns
+
+
+def is_one_of(*labels):
+    """Whether a run is of these cases; of questions that take long."""
+    return lambda run: run.case.label in labels
 
 
 def is_of_matches(run):
@@ -190,11 +195,10 @@ def careers_with_hindsight(run):
     return columns_of(career=join_careers(run.smoothed, run.rated.players))
 
 
-@question()
+@question(is_one_of("nfl elo", "nfl glicko in periods", "contests elo_mmr", "doubles skills"))
 def ratings_before_and_after_events(run):
-    options = {} if run.case.name == "urnings" else {"after": True}
     events = run.data if run.case.period is None else jr.periods(run.data.matches, run.case.period)
-    history = jr.league.rating_history(run.rated.system, events, **options)
+    history = jr.league.rating_history(run.rated.system, events, after=True)
     return columns_of(prediction=history.prediction, before=history.before, after=history.after)
 
 
@@ -294,13 +298,13 @@ def matrix_of_all_matchups(run):
     return columns_of(matrix=matrix, bracket=jr.forecasts.bracket_probabilities(np.asarray(matrix)[:4, :4]))
 
 
-@question(is_of_matches, rtol=1e-3)
+@question(is_one_of("nfl glicko", "nfl skills of margins"), rtol=1e-3)
 def low_rank_matrix_of_matchups(run):
     pairs, count = jr.forecasts.predict_pairs(run.rated, **meeting(run)), len(run.rated.players)
     return columns_of(probability=[pairs.probability(*np.broadcast_arrays(i, np.arange(count))) for i in range(count)])
 
 
-@question(is_of_matches_without_categories, rtol=1e-9)
+@question(is_one_of("nfl glicko", "football elo", "football skills of goals"), rtol=1e-9)
 def simulated_seasons(run):
     names = run.some
     pairs = [(a, b) for a in names for b in names if a != b]
@@ -308,7 +312,7 @@ def simulated_seasons(run):
     return columns_of(season=found)
 
 
-@question(is_of_matches_without_categories, rtol=1e-9)
+@question(is_one_of("nfl glicko", "football skills of goals"), rtol=1e-9)
 def simulated_tournaments(run):
     names = run.some
     plan = {"groups": {"A": names[:3], "B": names[3:]}, "knockout": ["A1", "B2", "B1", "A2"]}
@@ -331,7 +335,7 @@ def points(run):
     return columns_of(points=jr.forecasts.predict_points(run.rated, coming_events(run), **options))
 
 
-@question(lambda run: run.case.name != "skills of margins")
+@question(is_one_of("nfl glicko", "teams trueskill", "doubles skills", "contests elo_mmr"))
 def balanced_teams(run):
     found = jr.forecasts.balance_teams(run.rated, run.some, **meeting(run))
     teams = ["+".join(map(str, team)) for team in found.teams]
@@ -343,7 +347,7 @@ def pairings(run):
     return columns_of(matches=jr.forecasts.pair_players(run.rated, run.some).matches)
 
 
-@question(lambda run: run.case.history in ("nfl", "football", "contests") and run.case.period is None)
+@question(is_one_of("nfl elo", "nfl glicko", "nfl skills of margins", "contests elo_mmr"))
 def history_that_is_carried_on(run):
     data = run.data
     live = jr.live.start_history(run.rated)

@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 
 from tests.goldens.digests import digest
+from tests.goldens.histories import FULL
 from tests.goldens.questions import make_run, questions_of
 
 FOLDER = Path(__file__).parent / "frozen"
@@ -17,8 +18,9 @@ def answer_questions(case):
     found = {}
     for precision in ("float64", "float32"):
         with jax.enable_x64(precision == "float64"):
-            run = make_run(case)
-            asked = questions_of(run, short=precision == "float32")
+            is_short = precision == "float32"
+            run = make_run(case, is_short and case.ask == FULL)
+            asked = questions_of(run, is_short)
             found[precision] = {name: one.ask(run) for name, one in asked.items()}
     return digest_columns(found)
 

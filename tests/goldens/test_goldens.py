@@ -7,7 +7,7 @@ from tests.goldens.histories import CASES
 from tests.goldens.questions import QUESTIONS
 from tests.goldens.storage import answer_questions, read
 
-for package in ("pyarrow", "click", "jinja2"):
+for package in ("pyarrow", "click", "rich", "jinja2"):
     pytest.importorskip(package)
 pytestmark = pytest.mark.filterwarnings("ignore")
 SINGLE = 1e-5  # of the greatest number of a column, in float32
@@ -34,4 +34,11 @@ def rtol_of_question(precision, name):
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.label.replace(" ", "_"))
 def test_answers_are_as_they_were(case):
     differences = list_differences(case.label, answer_questions(case), read(case.label), rtol_of_question)
+    assert not differences, "\n".join(differences)
+
+
+def test_commands_and_pages_are_as_they_were(tmp_path):
+    commands = pytest.importorskip("tests.goldens.commands")
+    found, wanted = commands.answer_commands(tmp_path), read("commands")
+    differences = list_differences("commands", found, wanted, lambda _, name: commands.RTOL.get(name, 1e-9))
     assert not differences, "\n".join(differences)
