@@ -195,7 +195,7 @@ MUTATIONS = [
     M("leaderboard limit", "cautious * (rating.deviation - _steady_state_deviation(system, params))",
       "cautious * rating.deviation",
       "tests/test_run_ratings.py -k 'cautious'"),
-    M("rated expected rank", ".astype(float)) * (sides - 1)", ".astype(float)) * sides",
+    M("rated expected rank", ".astype(float)) * (teams - 1)", ".astype(float)) * teams",
       "tests/test_saved_contests.py -k 'career'"),
     M("pairs tolerance", "TOLERANCE = 2.5e-4", "TOLERANCE = 2.5e-3", "tests/test_pairs.py -k 'pairs'"),
     M("inference width", "/ size + z * z / 4)", "/ size + z * z / 2)", "tests/test_inference.py"),

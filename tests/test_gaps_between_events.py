@@ -5,7 +5,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.league.all_careers import build_careers
+from jaxrate.league.participations import build_participations
 from jaxrate.league.trajectories import build_trajectories
 from tests.conftest import mark_full
 
@@ -39,18 +39,20 @@ def select_matches(data, low, high):
 def test_the_change_at_a_match_is_what_the_match_changed(name):
     system, data = SYSTEMS[name](), league()
     rated, history = jr.rate(system, data), jr.league.rating_history(system, data.matches, after=True)
-    careers = build_careers(rated)
+    careers = build_participations(rated)
     for i, player in enumerate(NAMES):
         row, side = np.nonzero(data.matches.player == i)
         before, after = np.asarray(history.before.mean)[row, side], np.asarray(history.after.mean)[row, side]
         career, some = jr.career(rated, player), slice(*careers.start[i : i + 2])
         np.testing.assert_allclose(career["rating"], before, rtol=1e-6)
         np.testing.assert_allclose(career["change"], after - before, atol=2e-3)
-        np.testing.assert_allclose(careers.mean[some], after, rtol=1e-6)
-        np.testing.assert_allclose(careers.before[some], before, rtol=1e-6)
+        np.testing.assert_allclose(careers.after.mean[some], after, rtol=1e-6)
+        np.testing.assert_allclose(careers.before.mean[some], before, rtol=1e-6)
         if history.after.deviation is not None:
-            np.testing.assert_allclose(careers.deviation[some], np.asarray(history.after.deviation)[row, side], 1e-5)
-            assert (careers.deviation[some] < career["deviation"]).all()
+            np.testing.assert_allclose(
+                careers.after.deviation[some], np.asarray(history.after.deviation)[row, side], 1e-5
+            )
+            assert (careers.after.deviation[some] < career["deviation"]).all()
     ada = jr.career(rated, "Ada")
     assert (ada["change"][ada["score"] == 1] > 0).all()  # whatever season comes next
 

@@ -9,7 +9,7 @@ from jaxrate.site.hindsight_level import align_hindsight
 
 def careers_of(rating):
     rows = np.repeat(np.arange(len(rating)), 2)
-    return SimpleNamespace(row=rows, mean=rating.ravel(), gather_own_ratings=lambda x: x.ravel())
+    return SimpleNamespace(row=rows, after=SimpleNamespace(mean=rating.ravel()), gather=np.ravel)
 
 
 def test_a_field_that_drifts_is_moved_and_one_that_spreads_is_scaled():

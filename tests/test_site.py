@@ -12,7 +12,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
-from jaxrate.league.all_careers import build_careers
+from jaxrate.league.participations import build_participations
 from jaxrate.site.hindsight_level import align_hindsight
 from tests.browser import downloaded, findings, narrowed, pointed, texts, wait_for
 
@@ -175,7 +175,7 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     data = jr.read(games)
     rated = jr.load(run)
     smoothed = jr.smooth(rated.system, data)
-    mean, deviation = align_hindsight(build_careers(rated), *map(np.asarray, smoothed.rating))
+    mean, deviation = align_hindsight(build_participations(rated), *map(np.asarray, smoothed.rating))
     predictions = rated.predictions.to_pylist()
     for name in ("player 00", "player 31"):
         told = inside(page_of(out, name), "career")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.all_careers import build_careers
+from jaxrate.league.participations import build_participations
+from jaxrate.league.rating_peaks import rows_of_peaks
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.site.system_bars import draw_system_bars, write_comparison_title
 from jaxrate.systems.system_titles import system_title
@@ -272,11 +273,10 @@ def test_pages_say_what_they_give_of_draws_and_leave_out_empty_columns(tmp_path)
 
 def test_the_mark_of_a_career_is_its_peak_as_on_leaderboards():
     rated = jr.rate(jr.elo(), jr.read({"a": ["Ada"] * 30, "b": ["Bo"] * 30, "score": [1, 1, 0] * 10}))
-    careers = build_careers(rated)
-    at = careers.peak
+    careers, (_, at) = build_participations(rated), rows_of_peaks(rated)
     wanted = jr.leaderboard(rated, active="all")
     peaks = dict(zip(wanted.player.tolist(), wanted.peak.tolist(), strict=True))
-    found = np.where(at < 0, np.nan, careers.mean[at])
+    found = np.where(at < 0, np.nan, careers.after.mean[at])
     np.testing.assert_array_equal(found, [peaks[name] for name in rated.players.tolist()])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import jaxrate as jr
-from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.system_selection import RatingTask
 from jaxrate.cli.terminal_tables import TextTable, to_text_table
@@ -42,37 +41,8 @@ def smoothed_career_columns(smoothed: jr.league.Smoothed, player: str) -> dict[s
 
 def smoothed_event_columns(smoothed: jr.league.Smoothed, data: jr.data.Dataset) -> dict[str, Any]:
     """Columns of matches, or of participations in contests: ratings after each, and predictions from all others."""
-    from jaxrate.league.rated_history import days_to_dates
+    from jaxrate.league import participations
 
-    names, time = np.asarray(data.players), smoothed.time
-    columns: dict[str, Any] = {"row": data.rows}
-    is_of_matches = isinstance(smoothed.events, jr.Matches)
-    if data.clock is not None:
-        time = time if is_of_matches else np.repeat(time, np.diff(smoothed.rounds.player_start))
-        columns["time"] = days_to_dates(time) if data.clock == "dates" else time
-    if not is_of_matches:
-        return columns | _smoothed_participation_columns(smoothed, names)
-    matches = smoothed.matches
-    columns |= {side: names[np.asarray(matches.player)[:, i]] for i, side in enumerate("ab")}
-    columns |= {"score": matches.score, "prediction": np.asarray(smoothed.prediction)}
-    for i, side in enumerate("ab"):
-        columns |= {
-            f"rating_{side}": np.asarray(smoothed.rating.mean)[:, i],
-            f"deviation_{side}": np.asarray(smoothed.rating.deviation)[:, i],
-        }
-    return columns
-
-
-def _smoothed_participation_columns(smoothed: jr.league.Smoothed, names: Any) -> dict[str, Any]:
-    from jaxrate.events import team_ranks
-
-    rounds: Any = smoothed.rounds
-    contest = np.repeat(np.arange(len(smoothed.time)), np.diff(rounds.player_start))
-    return {
-        "contest": contest if smoothed.contests is None else np.asarray(smoothed.contests)[contest],
-        "player": names[np.asarray(rounds.events.player)],
-        "rank": team_ranks(rounds) + 1,
-        "prediction": np.asarray(smoothed.prediction),
-        "rating": np.asarray(smoothed.rating.mean),
-        "deviation": np.asarray(smoothed.rating.deviation),
-    }
+    hidden = {"participants", "teams", *(["time"] if data.clock is None else [])}
+    columns = participations.smoothed_event_columns(smoothed)
+    return {"row": data.rows} | {name: x for name, x in columns.items() if name not in hidden}

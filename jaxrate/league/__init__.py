@@ -12,7 +12,7 @@ contest_performances.py             performance_ratings of contests
 ratings_at_times.py                 ratings, modifiers and ratings by category as of a time
 query_time.py                       times as of which ratings are asked for
 player_careers_and_ratings.py       career, rating_at, rating_table
-all_careers.py                      the careers of all players at once
+participations.py                   who took part in which event, with ratings before and after
 trajectories.py                     all ratings of all players through time
 rating_drift.py                     the median of the active through time, which peaks are measured against
 rating_peaks.py                     peak_ratings

@@ -7,10 +7,9 @@ import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
-from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.league.leaderboards import leaderboard
-from jaxrate.league.player_careers_and_ratings import career
+from jaxrate.league.participations import Participations, build_participations
 from jaxrate.league.rated_history import Rated, find_player_id, loaded_predictions
 
 PRINTED_MATCHES = 20  # matches of a head to head, the latest, that are printed
@@ -68,31 +67,18 @@ def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
     Raises:
       ValueError: if there is no such player, if both are the same, or for contests.
     """
-    _check_history_is_of_matches(rated)
-    player_name, opponent_name = (rated.players[find_player_id(rated.players, x)] for x in (player, opponent))
-    if player_name == opponent_name:
+    rows = _participations_in_matches(rated)
+    one, other = (find_player_id(rated.players, x) for x in (player, opponent))
+    if one == other:
         raise ValueError("head to head takes two different players")
-    compute, table = import_pyarrow().compute, loaded_predictions(rated)
-    player_first, opponent_first = (
-        compute.and_(compute.equal(table["a"], a), compute.equal(table["b"], b))
-        for a, b in ((player_name, opponent_name), (opponent_name, player_name))
-    )
-    is_player_first = player_first.to_numpy()
-    match_rows = np.flatnonzero(is_player_first | opponent_first.to_numpy())[::-1]
-    table, is_player_first = table.take(match_rows), is_player_first[match_rows]
-    score, probability = (table[name].to_numpy() for name in ("score", "prediction"))
-    score, probability = (np.where(is_player_first, x, 1.0 - x) for x in (score, probability))
-    ratings = [table[f"rating_{side}"].to_numpy() for side in "ab"]
-    columns = {} if rated.clock is None else {"time": table["time"].to_numpy()}
-    columns |= {"score": score, "probability": probability}
-    columns |= {
-        "rating": np.where(is_player_first, *ratings),
-        "opponents_rating": np.where(is_player_first, *ratings[::-1]),
-    }
+    met = np.flatnonzero((rows.player == one) & (rows.opponent == other))[::-1]
+    columns = {} if rated.clock is None else {"time": rows.column("time")[met]}
+    score, probability = (rows.column(name)[met] for name in ("score", "prediction"))
+    ratings = {"rating": rows.before.mean[met], "opponents_rating": rows.column("rating", of_opponent=True)[met]}
+    matches = ColumnTable(columns | {"score": score, "probability": probability} | ratings)
     won, lost = int((score == 1).sum()), int((score == 0).sum())
-    return HeadToHead(
-        player_name, opponent_name, won, len(score) - won - lost, lost, float(probability.sum()), ColumnTable(columns)
-    )
+    names = rated.players[[one, other]]
+    return HeadToHead(*names, won, len(score) - won - lost, lost, float(probability.sum()), matches)
 
 
 @enforce_argument_annotations
@@ -105,8 +91,8 @@ def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> ColumnTable:
     Raises:
       ValueError: if there is no such player, `top` is below 1, or for contests.
     """
-    wins = _check_top_and_tabulate_decisive_matches(rated, player, top)
-    return _take_rows(wins, np.argsort(wins["probability"], kind="stable")[:top])
+    wins = _wins(rated, player, top)
+    return _tabulate_wins(rated, wins, np.lexsort((wins.row, wins.column("prediction")))[:top])
 
 
 @enforce_argument_annotations
@@ -118,36 +104,27 @@ def best_wins(rated: Rated, player: Any, *, top: int = 20) -> ColumnTable:
     Raises:
       ValueError: as `upsets`.
     """
-    wins = _check_top_and_tabulate_decisive_matches(rated, player, top)
-    return _take_rows(wins, np.argsort(-wins["losers_rating"], kind="stable")[:top])
+    wins = _wins(rated, player, top)
+    return _tabulate_wins(rated, wins, np.lexsort((wins.row, -wins.column("rating", of_opponent=True)))[:top])
 
 
-def _check_top_and_tabulate_decisive_matches(rated: Rated, winner: Any, top: int) -> ColumnTable:
-    """All matches that were won outright; with `winner`, by that player."""
-    _check_history_is_of_matches(rated)
+def _wins(rated: Rated, player: Any, top: int) -> Participations:
+    """The participations of winners in matches that were won outright, or of this player."""
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
-    table = loaded_predictions(rated)
-    score, chance = (table[name].to_numpy() for name in ("score", "prediction"))
-    is_first_winner, is_decisive = score == 1, (score == 1) | (score == 0)
-    if winner is not None:
-        name, equal = rated.players[find_player_id(rated.players, winner)], import_pyarrow().compute.equal
-        is_decisive &= np.where(is_first_winner, *(equal(table[side], name).to_numpy() for side in "ab"))
-    match_rows = np.flatnonzero(is_decisive)
-    table, is_first_winner = table.take(match_rows), is_first_winner[match_rows]
-    names_and_ratings = [[table[f"{name}{side}"].to_numpy() for side in "ab"] for name in ("", "rating_")]
-    columns = {} if rated.clock is None else {"time": table["time"].to_numpy()}
-    for names, sides in (
-        (("winner", "loser"), names_and_ratings[0]),
-        (("winners_rating", "losers_rating"), names_and_ratings[1]),
-    ):
-        columns |= {names[0]: np.where(is_first_winner, *sides), names[1]: np.where(is_first_winner, *sides[::-1])}
-    probability = np.where(is_first_winner, chance[match_rows], 1.0 - chance[match_rows])
-    return ColumnTable(columns | {"probability": probability})
+    rows = _participations_in_matches(rated)
+    is_win = rows.column("score") == 1
+    if player is not None:
+        is_win &= rows.player == find_player_id(rated.players, player)
+    return rows.select(np.flatnonzero(is_win))
 
 
-def _take_rows(columns: ColumnTable, rows: HostArray) -> ColumnTable:
-    return ColumnTable({name: values[rows] for name, values in columns.items()})
+def _tabulate_wins(rated: Rated, wins: Participations, order: HostArray) -> ColumnTable:
+    columns = {} if rated.clock is None else {"time": wins.column("time")[order]}
+    columns |= {"winner": rated.players[wins.player[order]], "loser": rated.players[wins.opponent[order]]}
+    ratings = wins.before.mean, wins.column("rating", of_opponent=True), wins.column("prediction")
+    names = "winners_rating", "losers_rating", "probability"
+    return ColumnTable(columns | {name: x[order] for name, x in zip(names, ratings, strict=True)})
 
 
 @enforce_argument_annotations
@@ -166,28 +143,28 @@ def recent_form(rated: Rated, players: Iterable[Any] | None = None, *, last: int
     Raises:
       ValueError: if there is no such player, `last` is below 1, or for contests.
     """
-    _check_history_is_of_matches(rated)
+    rows = _participations_in_matches(rated)
     if last < 1:
         raise ValueError(f"last must be at least 1, got {last}")
-    names = (
-        leaderboard(rated).player
-        if players is None
-        else [
-            rated.players[find_player_id(rated.players, x)]
-            for x in ([players] if isinstance(players, str) else players)
-        ]
-    )
-    rows = []
-    for name in names:
-        recent: dict[str, Any] = {key: x[-last:][::-1] for key, x in career(rated, name).items()}
-        score, probability = recent["score"], recent["probability"]
+    chosen = leaderboard(rated).player if players is None else [players] if isinstance(players, str) else players
+    form = []
+    for player in (find_player_id(rated.players, x) for x in chosen):
+        begin, end = rows.start[player : player + 2]
+        recent = rows.select(np.arange(max(begin, end - last), end))
+        score, change = recent.column("score")[::-1], recent.after.mean - recent.before.mean
         letters = [RESULT_LETTERS.get(float(x), f"{x:g}") for x in score]
         results = ("" if all(len(x) == 1 for x in letters) else " ").join(letters)
-        rows.append((name, len(score), results, score.sum(), probability.sum(), recent["change"].sum()))
+        form.append(
+            (rated.players[player], len(score), results, score.sum(), recent.column("prediction").sum(), change.sum())
+        )
     heads = "player", "games", "result", "score", "expected_score", "change"
-    return ColumnTable({head: np.array(x) for head, x in zip(heads, zip(*rows, strict=True), strict=True)})
+    return ColumnTable({head: np.array(x) for head, x in zip(heads, zip(*form, strict=True), strict=True)})
 
 
-def _check_history_is_of_matches(rated: Rated) -> None:
-    if rated.contests is not None:
+def _participations_in_matches(rated: Rated) -> Participations:
+    """The participations of a history; ValueError unless they are of matches of two."""
+    loaded_predictions(rated)
+    rows = build_participations(rated)
+    if rows.opponent is None:
         raise ValueError("this is of matches of two, and the history is of contests")
+    return rows

@@ -7,19 +7,18 @@ import numpy as np
 
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
-from jaxrate.data.table_sources import import_pyarrow
-from jaxrate.events import Matches, count_teams, has_teammates, period_end, team_ranks
-from jaxrate.league.prediction_columns import orient_prediction_columns_to_player
+from jaxrate.league.participations import build_participations, column_names
+from jaxrate.league.prediction_columns import outcome_columns
 from jaxrate.league.query_time import parse_query_time, parse_time_after_last_events
-from jaxrate.league.rated_history import Rated, days_to_dates, find_player_id, loaded_predictions, times_to_event_clock
+from jaxrate.league.rated_history import Rated, find_player_id, loaded_predictions
 from jaxrate.league.ratings_at_times import advance_state_to_time, has_modifiers, modifiers, ratings
 from jaxrate.league.trajectories import build_trajectories
-from jaxrate.replay.padded_states_and_columns import leaves_by_name
+from jaxrate.replay.padded_states_and_columns import count_players, leaves_by_name
 from jaxrate.rules import Rating
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.rounds.performances_and_break_even_ranks import PERFORMANCE_COLUMNS
 
-RATING_COLUMNS = "rating", "deviation", "rating_after"  # of predictions, as far as they have them
+RESULT_COLUMNS = "contest", "participants", "teams", "rank", "score"  # as far as a history has them
 
 
 @enforce_argument_annotations
@@ -49,97 +48,30 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
     Raises:
       ValueError: if there is no such player.
     """
-    if isinstance(rated, Smoothed):
-        return _smoothed_career(rated, player)
-    player_id = find_player_id(rated.players, player)
-    table, arrow, name = loaded_predictions(rated), import_pyarrow(), rated.players[player_id]
-    final = np.asarray(ratings(rated).mean)[player_id]
-    if rated.contests is not None:
-        table = table.filter(arrow.compute.equal(table["player"], name))
-        prediction_columns: dict[str, HostArray] = {key: table[key].to_numpy() for key in table.column_names}
-        contest_columns = ["time", "contest", "participants", "teams", "rank"]
-        columns = {key: prediction_columns[key] for key in contest_columns if key in prediction_columns}
-        sides = prediction_columns.get("teams", prediction_columns["participants"])
-        columns |= {key: prediction_columns[key] for key in ("win", "draw", "quality") if key in prediction_columns}
-        columns["expected_rank"] = 1.0 + (1.0 - prediction_columns["prediction"].astype(float)) * (sides - 1)
-        own = {key: prediction_columns[key] for key in RATING_COLUMNS if key in prediction_columns}
-        group = prediction_columns["contest"]
+    if isinstance(rated, Rated):
+        loaded_predictions(rated)
+    names = rated.players
+    rows = build_participations(rated, find_player_id(names, player, count_players(rated.state)))
+    columns = {"time": rows.column("time")}
+    if rows.opponent is not None:
+        columns["opponent"] = rows.opponent if names is None else names[rows.opponent]
+    columns |= {name: rows.column(name) for name in RESULT_COLUMNS if rows.has(name)}
+    if rows.has("points"):
+        columns |= {"points": rows.column("points"), "opponents_points": rows.column("points", of_opponent=True)}
+    expected, outcomes = (
+        rows.column("prediction"),
+        {x: rows.column(x) for x in outcome_columns(column_names(rows.table))},
+    )
+    if rows.opponent is None:
+        teams = columns.get("teams", columns["participants"])
+        columns |= outcomes | {"expected_rank": 1.0 + (1.0 - expected.astype(float)) * (teams - 1)}
     else:
-        is_player = [arrow.compute.equal(table[side], name) for side in "ab"]
-        table = table.append_column("first", is_player[0]).filter(arrow.compute.or_(*is_player))
-        prediction_columns = {key: table[key].to_numpy() for key in table.column_names}
-        is_first = prediction_columns["first"]
-        own = {
-            key: np.where(is_first, prediction_columns[f"{key}_a"], prediction_columns[f"{key}_b"])
-            for key in RATING_COLUMNS
-            if f"{key}_a" in prediction_columns
-        }
-        group = np.arange(len(is_first))
-        if rated.period is not None and "rating_after" in own:
-            group = period_end(times_to_event_clock(prediction_columns["time"]), rated.period)
-        columns = {
-            "time": prediction_columns["time"],
-            "opponent": np.where(is_first, prediction_columns["b"], prediction_columns["a"]),
-            "score": np.where(is_first, prediction_columns["score"], 1.0 - prediction_columns["score"]),
-        }
-        if "points_a" in prediction_columns:
-            points = [prediction_columns[f"points_{side}"] for side in "ab"]
-            columns |= {"points": np.where(is_first, *points), "opponents_points": np.where(is_first, *points[::-1])}
-        columns |= {
-            "probability": np.where(is_first, prediction_columns["prediction"], 1.0 - prediction_columns["prediction"]),
-        } | orient_prediction_columns_to_player(prediction_columns, is_first)
-    before = {key: own[key] for key in ("rating", "deviation") if key in own}
-    left = np.append(before["rating"][1:], final)
-    if "rating_after" in own:
-        is_last_of_group = np.append(group[1:] != group[:-1], False)  # the state has what the last event left
-        left = np.where(is_last_of_group & ~np.isnan(own["rating_after"]), own["rating_after"], left)
-    change = {"change": left - before["rating"]}
-    after = {
-        key: prediction_columns[key].astype(float)
-        for key in PERFORMANCE_COLUMNS
-        if rated.contests is not None and key in prediction_columns
-    }
-    return columns | before | change | after
-
-
-def _smoothed_career(smoothed: Smoothed, player: Any) -> dict[str, HostArray]:
-    names = smoothed.players
-    player_id = find_player_id(names, player, len(smoothed.state.time) if names is None else None)
-    if not isinstance(smoothed.events, Matches):
-        return _smoothed_contest_career(smoothed, player_id)
-    matches = smoothed.events
-    row, side = np.nonzero(np.asarray(matches.player) == player_id)
-    opponent, is_first, time = matches.player[row, 1 - side], side == 0, np.asarray(matches.time)[row]
-    score, prediction = matches.score[row], np.asarray(smoothed.prediction)[row]
-    return {
-        "time": days_to_dates(time) if smoothed.clock == "dates" else time,
-        "opponent": opponent if names is None else names[opponent],
-        "score": np.where(is_first, score, 1.0 - score),
-        "probability": np.where(is_first, prediction, 1.0 - prediction),
-        "rating": np.asarray(smoothed.rating.mean)[row, side],
-        "deviation": np.asarray(smoothed.rating.deviation)[row, side],
-    }
-
-
-def _smoothed_contest_career(smoothed: Smoothed, player_id: int) -> dict[str, HostArray]:
-    rounds: Any = smoothed.rounds
-    row = np.flatnonzero(np.asarray(rounds.events.player) == player_id)
-    contest = np.searchsorted(rounds.player_start, row, side="right") - 1
-    size, teams, time = np.diff(rounds.player_start)[contest], count_teams(rounds)[contest], smoothed.time[contest]
-    prediction = np.asarray(smoothed.prediction, np.float64)[row]
-    columns = {
-        "time": days_to_dates(time) if smoothed.clock == "dates" else time,
-        "contest": contest if smoothed.contests is None else np.asarray(smoothed.contests)[contest],
-        "participants": size,
-    }
-    if has_teammates(rounds):
-        columns["teams"] = teams
-    return columns | {
-        "rank": team_ranks(rounds)[row] + 1,
-        "expected_rank": 1.0 + (1.0 - prediction) * (teams - 1),
-        "rating": np.asarray(smoothed.rating.mean)[row],
-        "deviation": np.asarray(smoothed.rating.deviation)[row],
-    }
+        columns |= {"probability": expected} | outcomes
+    shown = rows.after if isinstance(rated, Smoothed) else rows.before
+    columns |= {name: x for name, x in zip(("rating", "deviation"), shown, strict=True) if x is not None}
+    if isinstance(rated, Rated):
+        columns["change"] = rows.after.mean - rows.before.mean
+    return columns | {name: rows.column(name).astype(float) for name in PERFORMANCE_COLUMNS if rows.has(name)}
 
 
 @enforce_argument_annotations

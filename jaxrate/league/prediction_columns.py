@@ -1,5 +1,6 @@
 """Predictions as columns: the probabilities of a win, a draw and a loss, or of each score."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -51,13 +52,16 @@ def expected_outcomes(prediction: Any, data: Dataset) -> HostArray:
     return event_prediction_columns(prediction, data)["prediction"]
 
 
-def orient_prediction_columns_to_player(columns: dict[str, HostArray], is_first: HostArray) -> dict[str, HostArray]:
-    """The probabilities in columns of matches, for player 0 where `is_first` [n] is true, else for player 1."""
-    if "win" in columns:
-        swaps = {"win": "loss", "draw": "draw", "loss": "win", "quality": "quality"}
-        return {x: np.where(is_first, columns[x], columns[y]) for x, y in swaps.items() if x in columns}
-    names = [x for x in columns if x.startswith(PROBABILITY_PREFIX)]
-    return {x: np.where(is_first, columns[x], columns[y]) for x, y in zip(names, reversed(names), strict=True)}
+def outcome_columns(names: Iterable[str]) -> list[str]:
+    """The columns with the probabilities of outcomes, and the quality, in their order."""
+    return [x for x in names if x in ("win", "draw", "loss", "quality") or x.startswith(PROBABILITY_PREFIX)]
+
+
+def mirrored_column(name: str, names: Iterable[str]) -> str | None:
+    """The column of a match that tells of player 1 what this one tells of player 0; None: none does."""
+    scores = [x for x in names if x.startswith(PROBABILITY_PREFIX)]
+    mirrors = {"win": "loss", "loss": "win"} | dict(zip(scores, reversed(scores), strict=True))
+    return mirrors.get(name)
 
 
 def contest_numbers(table: Any) -> HostArray:

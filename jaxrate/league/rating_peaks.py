@@ -59,6 +59,19 @@ class PeakRatings(NamedTuple):
         return [*cells], [*zip(*cells.values(), strict=True)][:top]
 
 
+def rows_of_peaks(rated: Rated) -> tuple[HostArray | None, HostArray]:
+    """The level of ratings, and the rows of peaks, among participations with one row for each player and event.
+
+    The level [R] is the median of the active, above which peaks are measured; None where it does not drift. The rows
+    [num_players] are those of the peaks of leaderboards, -1 of players who have none.
+    """
+    trajectories = build_trajectories(rated)
+    lead, level = lead_over_level(trajectories, trajectories.mean, rated.clock)
+    peak = trajectories.peak_points(lead, trajectories.points_at())
+    peak = np.where(peak < 0, -1, peak - np.arange(len(peak)) - 1)
+    return None if level is None else level[trajectories.row >= 0], peak
+
+
 @enforce_argument_annotations
 def peak_ratings(
     rated: Rated | Smoothed, *, top: int = 20, cautious: float = 0.0, min_games: int | None = None

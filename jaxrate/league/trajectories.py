@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.events import Matches, number_connected_groups, period_end, repeat_seat_mask
-from jaxrate.league.rated_history import Rated, participation_ids, times_to_event_clock
+from jaxrate.events import number_connected_groups
+from jaxrate.league.participations import build_participations, ratings_of_state
+from jaxrate.league.rated_history import Rated
 from jaxrate.smoothing.smoothing_result import Smoothed
 
 PEAK_MIN_EVENTS = 10  # events after which a rating may be a peak: first ratings jump
@@ -107,100 +108,32 @@ class Trajectories(NamedTuple):
         return np.where(num_games >= max(min_events, 1), peak_points, -1)
 
 
-def build_trajectories(rated: Rated | Smoothed) -> Trajectories:
+def build_trajectories(history: Rated | Smoothed) -> Trajectories:
     """The trajectories of a rated or smoothed history."""
-    if isinstance(rated, Smoothed):
-        return _build_smoothed_trajectories(rated)
-    table = rated.predictions
-    sides = ("_a", "_b") if rated.contests is None else ("",)
-    player, event = participation_ids(rated)
-    time = np.full(len(table), np.nan) if rated.clock is None else times_to_event_clock(table["time"].to_numpy())
-    final = [x if x is None else np.asarray(x) for x in rated.system.summary(rated.system.params, rated.state)]
-    ratings_before, ratings_after = (
-        [_flatten_sides(table, f"{name}{suffix}", sides) for name in ("rating", "deviation")]
-        for suffix in ("", "_after")
-    )
-    times = np.repeat(time, len(sides))
-    rows = np.repeat(np.arange(len(table)), len(sides))
-    if rated.contests is not None and rated.games.sum() < len(table):  # some are in several teams of a contest
-        key = event * (player.max(initial=0) + np.int64(1)) + player
-        rows = np.sort(np.unique(key, return_index=True)[1])  # the first participation of each player in a contest
-        ratings_before, ratings_after = (
-            [None if x is None else x[rows] for x in ratings] for ratings in (ratings_before, ratings_after)
-        )
-        player, event, times = player[rows], event[rows], times[rows]
-    return _build_trajectories_from_columns(
-        len(rated.players), player, event, rows, times, rated.period, ratings_before, ratings_after, final
-    )
+    rows = build_participations(history).once_per_event()
+    start = rows.start + np.arange(len(rows.start))
+    at = np.arange(len(rows.row)) + rows.player + 1  # the point of each event
 
-
-def _build_smoothed_trajectories(smoothed: Smoothed) -> Trajectories:
-    known: list[Any] = [np.asarray(x).ravel() for x in smoothed.rating]
-    flat: Any = getattr(smoothed.events, "events", smoothed.events)
-    player = np.asarray(flat.player).ravel()
-    if isinstance(smoothed.events, Matches):
-        rows = event = np.repeat(np.arange(len(smoothed.time)), 2)
-    else:  # each contest once, also of those who are in several teams
-        rows = np.flatnonzero(~repeat_seat_mask(smoothed.events))
-        event = np.repeat(np.arange(len(smoothed.time)), np.diff(smoothed.events.player_start))[rows]
-        player, known = player[rows], [x[rows] for x in known]
-    time = np.full(len(player), np.nan) if smoothed.clock is None else smoothed.time[event]
-    num_players = len(smoothed.state.time)
-    return _build_trajectories_from_columns(num_players, player, event, rows, time, None, [None, None], known, None)
-
-
-def _flatten_sides(table: Any, name: str, sides: tuple[str, ...]) -> HostArray | None:
-    """The columns of a name, of one side after the other in each row; None if the table has none."""
-    if f"{name}{sides[0]}" not in table.column_names:
-        return None
-    return np.stack([table[f"{name}{side}"].to_numpy() for side in sides], axis=1).ravel()
-
-
-def _build_trajectories_from_columns(
-    num_players: int,
-    player: HostArray,
-    event: HostArray,
-    rows: HostArray,
-    time: HostArray,
-    period: float | None,
-    ratings_before: list[Any],
-    ratings_after: list[Any],
-    final: list[Any] | None,
-) -> Trajectories:
-    """The trajectories of players [R], who took part in these events [R], which stand in these rows [R].
-
-    Args:
-      ratings_before: means and deviations [R] before events; None without `final`, and where there are none.
-      ratings_after: those that the events left; None or NaN where they are not known.
-      final: those of the state [num_players].
-    """
-    order = np.argsort(player, kind="stable")
-    start = np.append(0, np.cumsum(np.bincount(player, minlength=num_players) + 1))
-    point_before = player[order].astype(np.int64) + np.arange(len(order))  # the point before an event
-
-    def arrange_by_point(values: HostArray, begin: Any, at: HostArray = point_before + 1) -> HostArray:
+    def arrange_by_point(values: HostArray, at_first: Any) -> HostArray:
         filled = np.empty(start[-1], values.dtype)
-        filled[start[:-1]] = begin
-        filled[at] = values[order]
+        filled[start[:-1]] = at_first
+        filled[at] = values
         return filled
 
-    points = arrange_by_point(time, np.nan)
-    ends = arrange_by_point(time if period is None else period_end(time, period), -np.inf)
-    row, event = arrange_by_point(rows, -1), arrange_by_point(event, -1)
-    if final is None:
-        means, deviations = (arrange_by_point(x, np.nan) for x in ratings_after)
-        return Trajectories(start, row, event, points, ends, means, deviations, means, deviations)
-    later: list[Any] = [None if x is None else arrange_by_point(x, 0.0, point_before) for x in ratings_before]
-    for values, last in zip(later, final, strict=True):
-        if values is not None:
-            values[start[1:] - 1] = last
-    is_last_of_period = np.append(ends[1:] != ends[:-1], True) if period is not None else np.ones(start[-1], bool)
-    after: list[Any] = []
-    for values, known in zip(later, ratings_after, strict=True):
-        if values is None or known is None:
-            after.append(values)
-        else:
-            at_point = arrange_by_point(known, np.nan)
-            at_point[start[1:] - 1] = np.nan  # the state has it to the last bit
-            after.append(np.where(is_last_of_period & ~np.isnan(at_point), at_point, values))
-    return Trajectories(start, row, event, points, ends, *after, *later)
+    row, event, time, end = (
+        arrange_by_point(x, first)
+        for x, first in ((rows.row, -1), (rows.event, -1), (rows.time, np.nan), (rows.end, -np.inf))
+    )
+    after = [None if x is None else arrange_by_point(x, np.nan) for x in rows.after]
+    if rows.before.mean is None:
+        return Trajectories(start, row, event, time, end, *after, *after)
+    found: list[Any] = []
+    for left, before, final in zip(after, rows.before, ratings_of_state(history), strict=True):
+        if left is None:
+            found.append(None)
+            continue
+        later = np.empty_like(left)
+        later[at - 1], later[start[1:] - 1] = before, final
+        left[start[:-1]] = later[start[:-1]]
+        found.append(later)
+    return Trajectories(start, row, event, time, end, *after, *found)

@@ -41,9 +41,15 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
     """
     careers = data.careers
     counts = np.diff(careers.start)
-    lines = [_Line("first", careers.mean, None if careers.deviation is None else 1.96 * careers.deviation)]
+    lines = [
+        _Line(
+            "first",
+            careers.after.mean,
+            None if careers.after.deviation is None else 1.96 * careers.after.deviation,
+        )
+    ]
     if data.hindsight is not None:
-        mean, deviation = (careers.gather_own_ratings(x) for x in data.hindsight)
+        mean, deviation = (careers.gather(x) for x in data.hindsight)
         lines.append(_Line("second now", mean, 1.96 * deviation))
     charts = [""] * len(counts)
     is_drawn = (counts > 1) & (True if players is None else np.isin(np.arange(len(counts)), players))
@@ -61,8 +67,8 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
     top, scale = np.repeat(high, count), np.repeat(UNITS / (high - low), count)
     bins = np.floor(BINS * x / UNITS)
     is_kept = np.append(bins[1:] != bins[:-1], True)
-    has_peak = careers.peak[drawn] >= 0
-    peak = np.where(has_peak, begin + (careers.peak - careers.start[:-1])[drawn], begin)
+    has_peak = data.peak[drawn] >= 0
+    peak = np.where(has_peak, begin + (data.peak - careers.start[:-1])[drawn], begin)
     is_kept[begin] = is_kept[np.append(begin[1:], len(x)) - 1] = is_kept[peak] = True
     kept_peak = (np.cumsum(is_kept) - 1)[peak].tolist()
     start = np.append(0, np.cumsum(np.add.reduceat(is_kept, begin))).tolist()
@@ -104,7 +110,7 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
             parts.append(f'<path class="peak" d="M{paths[0][1][kept_peak[i]]}h0"/>')
         label = ""
         if has_peak[i]:
-            label = _peak_label(paths[0][1][kept_peak[i]], data, int(careers.peak[player]), axis[-2])
+            label = _peak_label(paths[0][1][kept_peak[i]], data, int(data.peak[player]), axis[-2])
         charts[player] = _frame("".join(parts), label, *axis)
     return charts
 
@@ -123,18 +129,18 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
     careers, hindsight = data.careers, data.hindsight
     event, events = event_nouns(data.rated)
     band = ""
-    if careers.deviation is not None:
+    if careers.after.deviation is not None:
         band = "The band is the 95% interval at the time."
-        if hindsight is not None and len(careers.mean):
-            mean, _ = (careers.gather_own_ratings(x) for x in hindsight)
-            outside = float((np.abs(mean - careers.mean) > 1.96 * careers.deviation).mean())
+        if hindsight is not None and len(careers.after.mean):
+            mean, _ = (careers.gather(x) for x in hindsight)
+            outside = float((np.abs(mean - careers.after.mean) > 1.96 * careers.after.deviation).mean())
             percent = f"{100 * outside:.1f}"
             leaves = f"in {percent}% of {events} it leaves" if float(percent) else "it hardly ever leaves"
             band = (
                 "The bands are 95% intervals. Hindsight is drawn at the level and spread of the ratings at the time; "
                 f"{leaves} the band of the time."
             )
-    above = "" if careers.level is None else ", the greatest lead over the median of the active,"
+    above = "" if data.level is None else ", the greatest lead over the median of the active,"
     counts = np.diff(careers.start)
     num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])
     at_once = counts > 1
@@ -142,7 +148,7 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
     texts = {
         f"All {events} were at one time: they are numbered from the left.": at_once,
         f"The first {FIRST_EVENTS} {events} may run off the chart.": counts >= 2 * FIRST_EVENTS,
-        f"The dot is the peak{above} from the {PEAK_MIN_EVENTS}th {event} on.": careers.peak >= 0,
+        f"The dot is the peak{above} from the {PEAK_MIN_EVENTS}th {event} on.": data.peak >= 0,
         "A dotted line leads over a pause of years.": num_pauses > 0,
         band: np.full(len(counts), bool(band)),
     }
@@ -200,8 +206,8 @@ def _lowest_and_highest_ratings_by_chart(
 def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
     """The rating of a peak, with its year, above its point; beside it where a label might stick out of a phone."""
     x, y = (int(z) for z in point.split())
-    level = 0.0 if data.careers.level is None else data.careers.level[row]
-    text = f"peak {format_peak(data, float(data.careers.mean[row] - level))}"
+    level = 0.0 if data.level is None else data.level[row]
+    text = f"peak {format_peak(data, float(data.careers.after.mean[row] - level))}"
     if by_date:
         text += f" ({date.fromordinal(EPOCH + int(data.careers.time[row] // 1)).year})"
     edge = " late" if x > (1 - LABEL_ROOM) * UNITS else " early" if x < LABEL_ROOM * UNITS else ""

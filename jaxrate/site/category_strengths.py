@@ -81,17 +81,17 @@ def _prediction_category_numbers(rated: Rated, names: tuple[str, ...]) -> list[H
 def _opponent_category_by_career_row(data: SiteData) -> HostArray | None:
     """[M] the number of the category that the player of each row of the careers met; None if it is not kept."""
     careers = data.careers
-    names = ("category",) if careers.first is None else ("category_b", "category_a")
+    names = ("category",) if careers.opponent is None else ("category_b", "category_a")
     columns = _prediction_category_numbers(data.rated, names)
     if not columns:
         return None
-    return careers.gather(columns[0]) if careers.first is None else careers.select_own_side(*columns)
+    return careers.gather(np.stack(columns, axis=1))
 
 
 def _count_results(data: SiteData, is_met: HostArray) -> HostArray:
     """[num_players, 3] wins, draws and losses in these rows [M] of the careers; of contests all count as draws."""
     count, score = len(data.names), data.line_ups.score
-    player = np.repeat(np.arange(count), np.diff(data.careers.start))[is_met]
+    player = data.careers.player[is_met]
     score = np.full(len(player), 0.5) if score is None else np.asarray(score)[is_met]
     result = np.where(score == 1.0, 0, np.where(score == 0.0, 2, 1))
     return np.bincount(player * 3 + result, minlength=3 * count).reshape(-1, 3)

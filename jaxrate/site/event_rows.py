@@ -87,14 +87,14 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
     add(
         "rating",
         _cells(
-            np.round(careers.mean, digits),
+            np.round(careers.after.mean, digits),
             lambda x: figure_cell("rating", use_minus_sign(format_decimals(x, digits))),
         ),
     )
     add(
         "change",
         _cells(
-            np.round(careers.mean - careers.before, digits) + 0.0,
+            np.round(careers.after.mean - careers.before.mean, digits) + 0.0,
             lambda x: figure_cell("change", use_minus_sign(format_decimals(x, digits, signed=True))),
         ),
     )
@@ -195,7 +195,7 @@ def most_frequent_player_rows_and_counts(
     `others` lists them for each event of the careers.
     """
     careers, count, event = data.careers, len(data.slugs), others.holders
-    player = np.repeat(np.arange(count, dtype=np.int64), np.diff(careers.start))
+    player = careers.player.astype(np.int64)
     key = player[event] * count + others.player
     order = np.argsort(key, kind="stable")
     sorted_key = key[order]

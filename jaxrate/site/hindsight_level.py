@@ -4,17 +4,22 @@ Results tell differences of ratings. The level of all is held by newcomers, and 
 and whoever is rated without later results is drawn to that level. So both lines are compared with the same field.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.all_careers import Careers
+from jaxrate.league.participations import Participations, smoothed_event_columns
+from jaxrate.league.rated_history import Rated
+from jaxrate.smoothing.smoothing_result import Smoothed
 
 LEVEL_ROWS = 1000  # rows of the predictions around each over which fields are compared, at least
 LEVEL_SHARE = 0.05  # of all rows, at least
 EDGE_ROWS = 250  # before the last row, and behind the first: near the ends of the history the field is a shorter one
 
 
-def align_hindsight(careers: Careers, mean: HostArray, deviation: HostArray) -> tuple[HostArray, HostArray]:
+def align_hindsight(careers: Participations, mean: HostArray, deviation: HostArray) -> tuple[HostArray, HostArray]:
     """The ratings in hindsight, moved and scaled so that the field around each match is as it was at the time.
 
     Args:
@@ -25,15 +30,15 @@ def align_hindsight(careers: Careers, mean: HostArray, deviation: HostArray) -> 
       The same, of which everybody in the rows around each has the mean and the standard deviation of those at the time.
     """
     n = len(mean)
-    middle, spread = _moving_mean_and_deviation(careers, careers.gather_own_ratings(mean), n)
-    middle_then, spread_then = _moving_mean_and_deviation(careers, careers.mean, n)
+    middle, spread = _moving_mean_and_deviation(careers, careers.gather(mean), n)
+    middle_then, spread_then = _moving_mean_and_deviation(careers, careers.after.mean, n)
     is_spread = (spread > 0) & (spread_then > 0)
     scale = np.where(is_spread, spread_then / np.where(is_spread, spread, 1.0), 1.0)
     middle, middle_then, scale = (x if mean.ndim == 1 else x[:, None] for x in (middle, middle_then, scale))
     return middle_then + (mean - middle) * scale, deviation * scale
 
 
-def _moving_mean_and_deviation(careers: Careers, rating: HostArray, n: int) -> tuple[HostArray, HostArray]:
+def _moving_mean_and_deviation(careers: Participations, rating: HostArray, n: int) -> tuple[HostArray, HostArray]:
     """[n] the mean and the standard deviation of ratings [M] in the rows around each row."""
     at = np.arange(n)
     half = int(max(LEVEL_ROWS, LEVEL_SHARE * n)) // 2
@@ -47,3 +52,28 @@ def _moving_mean_and_deviation(careers: Careers, rating: HostArray, n: int) -> t
     number, mean, square = (x[end] - x[begin] for x in (count, first, second))
     number = np.maximum(number, 1.0)
     return centre + mean / number, np.sqrt(np.maximum(square / number - (mean / number) ** 2, 0.0))
+
+
+def smoothed_event_ratings(rated: Rated, smoothed: Any) -> tuple[HostArray, HostArray]:
+    """Means and deviations [n, 2] of both players of each match, or [n] of participants, given the whole history.
+
+    Args:
+      rated: the history.
+      smoothed: as from `jr.smooth` of the same events, or the columns that `jaxrate rate --smooth` saved of it.
+
+    Raises:
+      ValueError: if it is of other events.
+    """
+    events, result, sides = (
+        ("matches", "score", ("_a", "_b")) if rated.contests is None else ("contests", "rank", ("",))
+    )
+    columns = smoothed_event_columns(smoothed) if isinstance(smoothed, Smoothed) else smoothed
+    columns = columns if isinstance(columns, Mapping) else {}
+    if not {"rating", "deviation"} <= {name.removesuffix("_a") for name in columns}:
+        raise ValueError("smoothed must be as from jr.smooth, or the columns that `jaxrate rate --smooth` saved")
+    if not np.array_equal(rated.predictions[result].to_numpy(), np.asarray(columns.get(result))):
+        raise ValueError(f"smoothed must be of the same {events} as the rated history, in their order")
+    mean, deviation = (
+        np.stack([columns[f"{name}{side}"] for side in sides], axis=1) for name in ("rating", "deviation")
+    )
+    return mean, deviation

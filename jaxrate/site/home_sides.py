@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.all_careers import Careers
+from jaxrate.league.participations import Participations
 from jaxrate.league.rated_history import Rated
 
 
@@ -63,7 +63,7 @@ def home_sides(rated: Rated) -> HostArray | None:
     return side if side.any() else None
 
 
-def grounds_of_careers(rated: Rated, careers: Careers) -> HostArray | None:
+def grounds_of_careers(rated: Rated, careers: Participations) -> HostArray | None:
     """[M] of each event of a career the side of its player, as an index of `SideWords.names`; None if it is unknown."""
     side = home_sides(rated)
-    return None if side is None else careers.select_own_side(side, -side) % 3
+    return None if side is None else careers.gather(np.stack([side, -side], axis=1)) % 3

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.all_careers import Careers
+from jaxrate.league.participations import Participations
 from jaxrate.league.prediction_columns import contest_numbers
 from jaxrate.league.rated_history import Rated, lookup_ids
 from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
@@ -52,12 +52,12 @@ class LineUps(NamedTuple):
         return self.mates is None and self.opponents is not None
 
 
-def build_line_ups(rated: Rated, careers: Careers) -> LineUps:
+def build_line_ups(rated: Rated, careers: Participations) -> LineUps:
     """The line-ups of all careers."""
     table = rated.predictions
     if careers.opponent is not None:
         single = PlayerLists(np.arange(len(careers.opponent) + 1), careers.opponent)
-        return LineUps(None, single, careers.score_of_own_side(table["score"].to_numpy()))
+        return LineUps(None, single, careers.column("score"))
     in_teams, in_two = has_teammates(rated), has_two_sides(rated)
     if not (in_teams or in_two):
         return LineUps(None, None, None)

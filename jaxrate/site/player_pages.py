@@ -205,11 +205,11 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
     """
     careers, table = site_data.careers, site_data.rated.predictions
     columns: dict[str, Any] = {
-        "rating": ratings_for_json(site_data, careers.mean, extra_digits),
-        "change": ratings_for_json(site_data, careers.mean - careers.before, extra_digits),
+        "rating": ratings_for_json(site_data, careers.after.mean, extra_digits),
+        "change": ratings_for_json(site_data, careers.after.mean - careers.before.mean, extra_digits),
     }
-    if careers.deviation is not None:
-        columns["spread"] = half_widths_for_json(site_data, careers.deviation, extra_digits)
+    if careers.after.deviation is not None:
+        columns["spread"] = half_widths_for_json(site_data, careers.after.deviation, extra_digits)
     if site_data.rated.clock is not None:
         columns["time"] = times_for_json(site_data, careers.time)
         columns["pauses"] = pauses
@@ -225,9 +225,8 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
             columns["ground"] = ground
         columns |= _player_prediction_columns(site_data)
         if site_data.points is not None:
-            own_points, opponent_points = (
-                careers.select_own_side(x, y) for x, y in (site_data.points, site_data.points[::-1])
-            )
+            points = np.stack(site_data.points, axis=1)
+            own_points, opponent_points = careers.gather(points), careers.gather(points[:, ::-1])
             columns["points"] = [
                 "" if a != a or b != b else f"{a:g}\u2013{b:g}"
                 for a, b in zip(own_points.tolist(), opponent_points.tolist(), strict=True)
@@ -242,7 +241,7 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
             1.0 + (1.0 - careers.gather(table["prediction"].to_numpy())) * (num_participants - 1), 1
         )
     if site_data.hindsight is not None:
-        mean, deviation = (careers.gather_own_ratings(x) for x in site_data.hindsight)
+        mean, deviation = (careers.gather(x) for x in site_data.hindsight)
         columns |= {
             "known": ratings_for_json(site_data, mean, extra_digits),
             "knownSpread": half_widths_for_json(site_data, deviation, extra_digits),
@@ -266,11 +265,10 @@ def _player_prediction_columns(site_data: SiteData) -> dict[str, Any]:
         told = {"chance": "win", "draw": "draw"} if {"win", "draw"} <= names else {"chance": "prediction"}
         return {key: chances_for_json(careers.gather(table[name].to_numpy())) for key, name in told.items()}
     if not {"win", "draw", "loss"} <= names:
-        return {"chance": chances_for_json(careers.score_of_own_side(table["prediction"].to_numpy()))}
-    win, draw, loss = (table[name].to_numpy() for name in ("win", "draw", "loss"))
+        return {"chance": chances_for_json(careers.column("prediction"))}
     return {
-        "chance": chances_for_json(careers.select_own_side(win, loss)),
-        "draw": chances_for_json(careers.gather(draw)),
+        "chance": chances_for_json(careers.column("win")),
+        "draw": chances_for_json(careers.column("draw")),
     }
 
 
@@ -286,11 +284,11 @@ def player_career(
     career = {name: x[start:end] for name, x in columns.items()}
     if "pauses" in career:  # numbers of the events after them
         career["pauses"] = np.flatnonzero(career["pauses"]).tolist()
-    peak = int(site_data.careers.peak[player])
+    peak = int(site_data.peak[player])
     if peak >= 0:  # by the number of its event
         career["peak"] = peak - begin + 1
-        if site_data.careers.level is not None:
-            lead = site_data.careers.mean[peak] - site_data.careers.level[peak]
+        if site_data.level is not None:
+            lead = site_data.careers.after.mean[peak] - site_data.level[peak]
             career["lead"] = round(float(lead), site_data.digits + EXTRA_DIGITS)
     if "ground" in career:
         career["ground"] = "".join(map(str, career["ground"].tolist()))
@@ -348,7 +346,7 @@ def _count_wins_draws_and_losses(site_data: SiteData) -> list[list[int]]:
     """[num_players, 3] the numbers of wins, draws (or other scores) and losses."""
     careers, score = site_data.careers, np.asarray(site_data.line_ups.score)
     result = np.where(score == 1.0, 0, np.where(score == 0.0, 2, 1))
-    player = np.repeat(np.arange(len(site_data.slugs)), np.diff(careers.start))
+    player = careers.player
     counts = np.bincount(player * 3 + result, minlength=3 * len(site_data.names))
     return list(counts.reshape(-1, 3).tolist())
 

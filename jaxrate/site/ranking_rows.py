@@ -49,7 +49,7 @@ def build_career_lines(data: SiteData) -> CareerLines:
     for row, i in zip(ratings, data.listed.tolist(), strict=True):
         begin, end = careers.start[i : i + 2].tolist()
         if end > begin:
-            mean = careers.mean[begin:end]
+            mean = careers.after.mean[begin:end]
             at = (
                 np.searchsorted(careers.time[begin:end], grid, side="right") - 1
                 if has_times

@@ -168,7 +168,7 @@ def report_html(
             else [],
             paired=bool(matchups),
             **pair_fields(rated, matchups),
-            spread=site_data.careers.deviation is not None,
+            spread=site_data.careers.after.deviation is not None,
             long_events=LONG_EVENTS,
             data=data,
         )
@@ -216,7 +216,7 @@ def _player_section_data(
         if "pauses" in columns:
             after = begin + np.flatnonzero(columns["pauses"][begin:end])
             at = np.concatenate([at, after - 1, after])
-        at = np.unique([*at, site_data.careers.peak[player]])
+        at = np.unique([*at, site_data.peak[player]])
         career["drawn"] = (at[at >= first] - first).tolist()
         at = at[at < first].tolist()
         kept = ("time", "rating", "spread", "known", "knownSpread")

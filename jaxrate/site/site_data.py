@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.league.all_careers import Careers, build_careers, smoothed_event_ratings
 from jaxrate.league.leaderboard_table import Leaderboard, describe_groups
 from jaxrate.league.leaderboards import leaderboard, make_history_leaderboards
+from jaxrate.league.participations import Participations, build_participations
 from jaxrate.league.prediction_columns import contest_numbers
 from jaxrate.league.rated_history import Rated, loaded_predictions
+from jaxrate.league.rating_peaks import rows_of_peaks
 from jaxrate.league.ratings_before_and_after_events import do_leads_fade
 from jaxrate.league.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
-from jaxrate.site.hindsight_level import align_hindsight
+from jaxrate.site.hindsight_level import align_hindsight, smoothed_event_ratings
 from jaxrate.site.home_sides import side_words
 from jaxrate.site.line_ups import TEAM_SHARE, LineUps, build_line_ups
 from jaxrate.site.pair_fields import equal_partners
@@ -45,7 +46,9 @@ class SiteData(NamedTuple):
     """Data of all pages."""
 
     rated: Rated
-    careers: Careers
+    careers: Participations  # rows [R], one for each player and event
+    level: HostArray | None  # [R] the median of the active at the time, which peaks are above; None: it does not drift
+    peak: HostArray  # [num_players] the row of each player's peak, as on leaderboards; -1: they have none
     full_leaderboard: Leaderboard
     leaderboard_ids: HostArray  # [num_players] ids in order of the full leaderboard
     current: Leaderboard  # leaderboard of current players
@@ -107,9 +110,9 @@ def build_site_data(
             raise ValueError(f"column {name!r} must be [n], one for each of {n} rows of the predictions, got {x.shape}")
     event_columns = {name: x for name, x in event_columns.items() if not all(y is None or y != y for y in x.tolist())}
     hindsight = None if smoothed is None else smoothed_event_ratings(rated, smoothed)
-    trajectories = build_careers(rated)
+    careers = build_participations(rated).once_per_event()
     if hindsight is not None:
-        hindsight = align_hindsight(trajectories, *hindsight)
+        hindsight = align_hindsight(careers, *hindsight)
     count = len(rated.players)
     active, min_games = map(leaderboard_options.get, ("active", "min_games"))
     lists = make_history_leaderboards(rated, active, min_games, None)
@@ -127,14 +130,15 @@ def build_site_data(
     digits = coarse_rating_decimals(full_leaderboard.rating)
     return SiteData(
         rated,
-        trajectories,
+        careers,
+        *rows_of_peaks(rated),
         full_leaderboard,
         order,
         current,
         listed,
         displayed_names,
         slugs,
-        build_line_ups(rated, trajectories),
+        build_line_ups(rated, careers),
         event_columns,
         points,
         hindsight,
@@ -217,7 +221,7 @@ def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> 
     settings = {name: context[name] for name in ("dated", "event", "halves", "events", "noun", "nouns", "peak")}
     return settings | {
         "digits": data.digits,
-        "leads": data.careers.level is not None,
+        "leads": data.level is not None,
         "since": data.change_period or None,
         "course": course,
         "category": category_noun(data.rated),
@@ -267,14 +271,14 @@ def last_event_heading(rated: Rated) -> str:
 def peak_definition(data: SiteData) -> str:
     """What a peak is."""
     events = f"from the {PEAK_MIN_EVENTS}th {event_nouns(data.rated)[0]} on"
-    if data.careers.level is None:
+    if data.level is None:
         return f"the highest rating {events}"
     return f"the greatest lead {events} over the median of the active at the time, as that drifts"
 
 
 def format_peak(data: SiteData, peak: float) -> str:
     """A peak as text; nothing for NaN. Leads over the median of the active have a sign."""
-    is_lead = data.careers.level is not None
+    is_lead = data.level is not None
     return use_minus_sign(format_decimals(peak, data.digits, signed=is_lead)) if peak == peak else ""
 
 

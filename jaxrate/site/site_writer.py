@@ -220,7 +220,7 @@ def write_site(
         "Method",
         page_summary=f"How the ratings are made. {context['summary']}",
         title=f"How strong each {site_data.noun.one} is, from {context['evidence']}",
-        spread=site_data.careers.deviation is not None,
+        spread=site_data.careers.after.deviation is not None,
         system=describe_system(rated.system.name),
         period=describe_period(rated),
         model_text=describe_model(rated, site_data.noun, context["sides"]),
