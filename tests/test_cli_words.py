@@ -90,11 +90,12 @@ def test_repeats_have_the_lines_of_the_file(tmp_path):
     ("options", "words"), [({}, ["home", "away", ""]), ({"colours": True}, ["white", "black", ""])]
 )
 def test_a_career_has_the_side(options, words):
-    table = pa.table({"a": ["Ada", "Bo", "Cy", "Bo"], "b": ["Bo", "Ada", "Bo", "Ada"], "side": [1, 1, 1, 0]})
-    players = np.array(["Ada", "Bo", "Cy"], object)
-    rated = SimpleNamespace(contests=None, predictions=table, players=players, options=options)
+    games = {"a": ["Ada", "Bo", "Cy", "Bo"], "b": ["Bo", "Ada", "Bo", "Ada"], "score": [1, 0, 1, 0]}
+    rated = jr.rate(jr.elo(), games)
+    assert career_sides(rated, "Ada") == {}
+    table = rated.predictions.append_column("side", pa.array([1, 1, 1, 0]))
+    rated = rated._replace(predictions=table, options=options)
     assert career_sides(rated, "Ada")["side"].tolist() == words
-    assert career_sides(SimpleNamespace(contests=3), "Ada") == {}
 
 
 def test_an_arena_takes_those_who_did_not_finish():

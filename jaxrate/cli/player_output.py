@@ -51,16 +51,14 @@ def strengths_by_category(rated: jr.Rated, board: Any) -> list[TextTable]:
 
 def career_sides(rated: jr.Rated, name: str) -> dict[str, Any]:
     """The column `side` of a career of matches: at home or away, or the colours; empty if the history has no sides."""
+    from jaxrate.league.participations import build_participations
     from jaxrate.league.rated_history import find_player_id
 
-    if rated.contests is not None or "side" not in rated.predictions.column_names:
+    rows = build_participations(rated, find_player_id(rated.players, name))
+    if not rows.has("side"):
         return {}
-    a, b, side = (rated.predictions[key].to_numpy(zero_copy_only=False) for key in ("a", "b", "side"))
-    player = rated.players[find_player_id(rated.players, name)]
-    is_own = (a == player) | (b == player)
-    own_side = np.where(a == player, side, -side)[is_own].astype(int)
     words = ("black", "", "white") if rated.options.get("colours") else ("away", "", "home")
-    return {"side": np.array(words)[own_side + 1]}
+    return {"side": np.array(words)[rows.column("side").astype(int) + 1]}
 
 
 def career_sections(

@@ -167,7 +167,7 @@ def _take_ratings(rating: Rating, player_ids: HostArray) -> list[Any]:
     return [None if x is None else np.asarray(x)[player_ids] for x in rating]
 
 
-def _events_noun(rated: Rated | Smoothed) -> str:
+def events_noun(rated: Rated | Smoothed) -> str:
     """What the events of a history are called."""
     has_contests = rated.contests is not None if isinstance(rated, Rated) else not isinstance(rated.events, Matches)
     return "contests" if has_contests else "matches"
@@ -365,7 +365,7 @@ class HistoryLeaderboardBuilder:
             hint = f" ({ALL_PLAYERS_HINT})" if self.by_default and self.active is not None else ""
             hint = f" ({FEWER_GAMES_HINT})" if self.min_games and not listed else hint
             lines.append(f"{listed:,} of {total:,} players, who {' and '.join(conditions)}{hint}")
-        lines.append(describe_groups(*self._groups_and_leaders(ranked_ids), _events_noun(self.rated)))
+        lines.append(describe_groups(*self._groups_and_leaders(ranked_ids), events_noun(self.rated)))
         if level is not None:
             digits = coarse_rating_decimals(level)
             low, high = (format_decimals(float(x), digits) for x in (level.min(), level.max()))

@@ -67,11 +67,11 @@ def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
     Raises:
       ValueError: if there is no such player, if both are the same, or for contests.
     """
-    rows = _participations_in_matches(rated)
     one, other = (find_player_id(rated.players, x) for x in (player, opponent))
     if one == other:
         raise ValueError("head to head takes two different players")
-    met = np.flatnonzero((rows.player == one) & (rows.opponent == other))[::-1]
+    rows = _participations_in_matches(rated, one)
+    met = np.flatnonzero(rows.opponent == other)[::-1]
     columns = {} if rated.clock is None else {"time": rows.column("time")[met]}
     score, probability = (rows.column(name)[met] for name in ("score", "prediction"))
     ratings = {"rating": rows.before.mean[met], "opponents_rating": rows.column("rating", of_opponent=True)[met]}
@@ -112,11 +112,8 @@ def _wins(rated: Rated, player: Any, top: int) -> Participations:
     """The participations of winners in matches that were won outright, or of this player."""
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
-    rows = _participations_in_matches(rated)
-    is_win = rows.column("score") == 1
-    if player is not None:
-        is_win &= rows.player == find_player_id(rated.players, player)
-    return rows.select(np.flatnonzero(is_win))
+    rows = _participations_in_matches(rated, None if player is None else find_player_id(rated.players, player))
+    return rows.select(np.flatnonzero(rows.column("score") == 1))
 
 
 def _tabulate_wins(rated: Rated, wins: Participations, order: HostArray) -> ColumnTable:
@@ -161,10 +158,10 @@ def recent_form(rated: Rated, players: Iterable[Any] | None = None, *, last: int
     return ColumnTable({head: np.array(x) for head, x in zip(heads, zip(*form, strict=True), strict=True)})
 
 
-def _participations_in_matches(rated: Rated) -> Participations:
-    """The participations of a history; ValueError unless they are of matches of two."""
+def _participations_in_matches(rated: Rated, player: int | None = None) -> Participations:
+    """The participations of all or of one; ValueError unless they are of matches of two."""
     loaded_predictions(rated)
-    rows = build_participations(rated)
+    rows = build_participations(rated, player)
     if rows.opponent is None:
         raise ValueError("this is of matches of two, and the history is of contests")
     return rows

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.array_types import HostArray
-from jaxrate.events import Matches, Ragged
-from jaxrate.league.player_careers_and_ratings import career
+from jaxrate.events import Ragged
+from jaxrate.league.leaderboards import events_noun
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.ratings_at_times import ratings
 from jaxrate.league.trajectories import build_trajectories
@@ -108,17 +108,15 @@ def collect_rating_lines(
     system: RatingSystem | Rated | Smoothed, players: Any, history: Any = None, data: Any = None, params: Params = None
 ) -> tuple[list[RatingLine], str]:
     """The lines of these players, and the label of the time axis."""
-    if isinstance(system, Smoothed):
-        return smoothed_rating_lines(system, players)
-    if isinstance(system, Rated):
-        return _rated_rating_lines(system, players)
+    if isinstance(system, (Rated, Smoothed)):
+        return lines_of_rated_history(system, players)
     return _history_rating_lines(system, history, data, players, params)
 
 
 def _history_rating_lines(
     system: RatingSystem, history: Any, data: Any, players: Any, params: Params
 ) -> tuple[list[RatingLine], str]:
-    """The same from a history."""
+    """The lines from a system, and the ratings before each event that `rating_history` recorded."""
     events, names, _ = unpack_events_names_and_clock(data)
     flat = events.events if isinstance(events, Ragged) else events
     participants = np.asarray(flat.player).reshape(len(flat.player), -1)
@@ -144,38 +142,24 @@ def _history_rating_lines(
     return _check_lines_finite(lines), clock
 
 
-def _rated_rating_lines(rated: Rated, players: Any) -> tuple[list[RatingLine], str]:
-    """The same from a rated history. Without times, the axis counts the player's own events."""
-    trajectories, lines = build_trajectories(rated), []
-    for player, name in player_labels_by_id(players, rated.players, len(rated.players)).items():
-        points = slice(trajectories.start[player], trajectories.start[player + 1])
-        mean, time = trajectories.mean[points], trajectories.time[points][1:]
-        if not len(time):
-            raise ValueError(f"{name} plays in none of these events")
-        at = np.arange(len(mean)) if rated.clock is None else display_times(np.append(time, time[-1:]), rated)
-        deviation = None if trajectories.later_deviation is None else trajectories.later_deviation[points]
-        lines.append(RatingLine(name, at, mean, deviation))
-    clock = {"dates": "date", "numbers": "time", None: "matches played" if rated.contests is None else "contests"}
-    return _check_lines_finite(lines), clock[rated.clock]
+def lines_of_rated_history(history: Rated | Smoothed, players: Any) -> tuple[list[RatingLine], str]:
+    """The lines of these players; without times, the axis counts a player's own events.
 
-
-def smoothed_rating_lines(smoothed: Smoothed, players: Any) -> tuple[list[RatingLine], str]:
-    """The same from a smoothed history; the rating before the first match is that after it."""
-    lines = []
-    for player, name in player_labels_by_id(players, smoothed.players, count_players(smoothed.state)).items():
-        player_career: dict[str, Any] = career(
-            smoothed, player if smoothed.players is None else smoothed.players[player]
-        )
-        if not len(player_career["rating"]):
+    With hindsight the rating before the first event is that after it.
+    """
+    trajectories, lines = build_trajectories(history), []
+    for player, name in player_labels_by_id(players, history.players, len(trajectories.start) - 1).items():
+        points = np.arange(*trajectories.start[player : player + 2])
+        if len(points) == 1:
             raise ValueError(f"{name} plays in none of these events")
-        at = np.append(player_career["time"], player_career["time"][-1:])
-        if smoothed.clock is None:
-            at = np.arange(len(at))
-        mean, deviation = (np.append(x[:1], x) for x in (player_career["rating"], player_career["deviation"]))
-        lines.append(RatingLine(name, at, mean, deviation))
-    by_number = "matches played" if isinstance(smoothed.events, Matches) else "contests"
-    clock = {"dates": "date", "numbers": "time", None: by_number}
-    return _check_lines_finite(lines), clock[smoothed.clock]
+        time = np.append(trajectories.time[points[1:]], trajectories.time[points[-1:]])
+        at = np.arange(len(points)) if history.clock is None else display_times(time, history)
+        if isinstance(history, Smoothed):
+            points[0] = points[1]
+        deviation = trajectories.later_deviation
+        lines.append(RatingLine(name, at, trajectories.mean[points], None if deviation is None else deviation[points]))
+    numbers = {"matches": "matches played", "contests": "contests"}[events_noun(history)]
+    return _check_lines_finite(lines), {"dates": "date", "numbers": "time", None: numbers}[history.clock]
 
 
 def _check_lines_finite(lines: list[RatingLine]) -> list[RatingLine]:

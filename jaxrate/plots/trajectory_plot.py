@@ -31,8 +31,8 @@ from jaxrate.plots.rating_line_data import (
     default_steps_of_lines,
     describe_gaps,
     last_ratings_of_steps,
+    lines_of_rated_history,
     skip_first_events,
-    smoothed_rating_lines,
     time_span,
     times_to_numbers,
 )
@@ -108,7 +108,7 @@ def trajectory(
     num_drawn = 0 if ax is None else count_lines(ax, "trajectory")
     check_drawable_count("named players", num_drawn + len(before), 1, MAX_NAMED_LINES)
     after = (
-        [] if smooth is None else [line.ratings_after_events() for line in smoothed_rating_lines(smooth, players)[0]]
+        [] if smooth is None else [line.ratings_after_events() for line in lines_of_rated_history(smooth, players)[0]]
     )
     is_smoothed = isinstance(system, Smoothed)
     rating_system = system.system if isinstance(system, (Rated, Smoothed)) else system
