@@ -77,8 +77,8 @@ def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
     ratings = {"rating": rows.before.mean[met], "opponents_rating": rows.column("rating", of_opponent=True)[met]}
     matches = ColumnTable(columns | {"score": score, "probability": probability} | ratings)
     won, lost = int((score == 1).sum()), int((score == 0).sum())
-    names = rated.players[[one, other]]
-    return HeadToHead(*names, won, len(score) - won - lost, lost, float(probability.sum()), matches)
+    names, drawn = rated.players, len(score) - won - lost
+    return HeadToHead(names[one], names[other], won, drawn, lost, float(probability.sum()), matches)
 
 
 @enforce_argument_annotations
@@ -118,7 +118,8 @@ def _wins(rated: Rated, player: Any, top: int) -> Participations:
 
 def _tabulate_wins(rated: Rated, wins: Participations, order: HostArray) -> ColumnTable:
     columns = {} if rated.clock is None else {"time": wins.column("time")[order]}
-    columns |= {"winner": rated.players[wins.player[order]], "loser": rated.players[wins.opponent[order]]}
+    sides = {"winner": wins.player, "loser": wins.opponent}
+    columns |= {name: rated.players[np.asarray(ids)[order]] for name, ids in sides.items()}
     ratings = wins.before.mean, wins.column("rating", of_opponent=True), wins.column("prediction")
     names = "winners_rating", "losers_rating", "probability"
     return ColumnTable(columns | {name: x[order] for name, x in zip(names, ratings, strict=True)})

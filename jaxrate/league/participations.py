@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from jaxrate.array_types import HostArray
@@ -13,7 +14,7 @@ from jaxrate.rules import Rating
 from jaxrate.smoothing.smoothing_result import Smoothed
 
 SIDES = "a", "b"
-OF_SECOND_PLAYER = {"score": lambda x: 1.0 - x, "prediction": lambda x: 1.0 - x, "side": np.negative}
+OF_SECOND_PLAYER: dict[str, Any] = {"score": lambda x: 1.0 - x, "prediction": lambda x: 1.0 - x, "side": np.negative}
 
 
 class Participations(NamedTuple):
@@ -63,12 +64,9 @@ class Participations(NamedTuple):
 
     def select(self, rows: HostArray) -> "Participations":
         """These rows [K], in their order in the table."""
-        start = np.searchsorted(rows, self.start)
-        kept = {name: x if x is None else x[rows] for name, x in self._asdict().items() if name in ROW_FIELDS}
-        ratings = {
-            name: Rating(*(x if x is None else x[rows] for x in getattr(self, name))) for name in ("before", "after")
-        }
-        return self._replace(start=start, **kept, **ratings)
+        whole: Any = self
+        kept: Participations = jax.tree.map(lambda x: x[rows], whole._replace(start=None, table=None))
+        return kept._replace(start=np.searchsorted(rows, self.start), table=self.table)
 
     def once_per_event(self) -> "Participations":
         """One row for each player of an event: the first of several, with the rating that the last left."""
@@ -78,9 +76,6 @@ class Participations(NamedTuple):
         first = np.flatnonzero(is_first)
         last = np.append(first[1:], len(self.player)) - 1
         return self.select(first)._replace(after=self.select(last).after)
-
-
-ROW_FIELDS = "player", "event", "row", "side", "opponent", "time", "end"
 
 
 def column_names(table: Any) -> Any:

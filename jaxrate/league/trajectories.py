@@ -124,7 +124,7 @@ def build_trajectories(history: Rated | Smoothed) -> Trajectories:
         arrange_by_point(x, first)
         for x, first in ((rows.row, -1), (rows.event, -1), (rows.time, np.nan), (rows.end, -np.inf))
     )
-    after = [None if x is None else arrange_by_point(x, np.nan) for x in rows.after]
+    after: list[Any] = [None if x is None else arrange_by_point(x, np.nan) for x in rows.after]
     if rows.before.mean is None:
         return Trajectories(start, row, event, time, end, *after, *after)
     found: list[Any] = []

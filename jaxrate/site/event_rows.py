@@ -87,7 +87,7 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
     add(
         "rating",
         _cells(
-            np.round(careers.after.mean, digits),
+            np.round(np.asarray(careers.after.mean), digits),
             lambda x: figure_cell("rating", use_minus_sign(format_decimals(x, digits))),
         ),
     )

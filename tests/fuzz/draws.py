@@ -241,8 +241,10 @@ def contests(random, system):
     if system.name == "skills":
         n = len(player)
         margin = system.settings["margin"] if system.settings["outcome"] == "margin" else ()
-        of_team = spread(random, n, -3.0, 3.0)[(np.searchsorted(contest, contest) + team).astype(int)]
-        further = dict.fromkeys(margin, of_team)
+        one_of_team = (np.searchsorted(contest, contest) + team).astype(int)
+        further = dict.fromkeys(margin, spread(random, n, -3.0, 3.0)[one_of_team])
+        if system.settings["own_side"]:
+            further["side"] = random.integers(-1, 2, n)[one_of_team]
         for name in system.settings["statistics"]:
             further[name] = np.where(random.integers(4, size=n), spread(random, n, -3.0, 3.0), np.nan)
         options |= {"columns": further or None, "category": random.integers(0, 3, n)}

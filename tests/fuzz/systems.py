@@ -129,10 +129,11 @@ def check_result(case, run, params, events):
     (check_outlook if case.full else check_prediction)(case, run.prediction)
 
 
-def played(matches, n):
-    """[n] how many matches each has played, by weight."""
-    count = np.zeros(n)
-    np.add.at(count, np.asarray(matches.player), np.asarray(matches.context.weight, float)[:, None])
+def played(events, n):
+    """[n] how many matches each has played, by weight, or how many contests."""
+    flat, count = getattr(events, "events", events), np.zeros(n)
+    weight = 1.0 if isinstance(flat, jr.Rounds) else flat.context.weight[:, None]
+    np.add.at(count, np.asarray(flat.player), np.asarray(weight, float))
     return count
 
 
