@@ -24,6 +24,7 @@ import numpy as np
 from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
+from jaxrate.events import period_number
 from jaxrate.league.out_of_core.checkpoints import CHECKPOINT_FILE
 from jaxrate.league.out_of_core.parquet_rating import RatedFiles
 from jaxrate.league.out_of_core.rate_files_runs_as_histories import (
@@ -234,6 +235,9 @@ def _restore_rated(
         else np.array(category_names, object if isinstance(category_names[0], str) else None)
     )
     period, last, clock, options = (metadata[key] for key in ("period", "last", "clock", "options"))
+    if period is not None:
+        with name_file_in_errors("run.json"):
+            period_number(0.0 if last is None else last, period)
     return Rated(system, state, names, games, period, last, clock, predictions_table, options, categories, seasons)
 
 
