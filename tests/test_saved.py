@@ -265,8 +265,7 @@ def test_players_need_their_ids_and_periods_their_end():
 @pytest.mark.parametrize("period", [1e300, 1e-300])
 def test_a_period_in_which_no_event_can_lie_is_refused_when_a_run_is_loaded(tmp_path, period):
     games = {"a": ["x", "y"], "b": ["y", "x"], "score": [1, 0], "t": [1.0, 9.0]}
-    jr.save(tmp_path / "run", jr.rate(jr.glicko(), jr.read(games, time="t"), period=4.0))
-    about = tmp_path / "run" / "run.json"
-    about.write_text(json.dumps(json.loads(about.read_text()) | {"period": period}))
+    rated = jr.rate(jr.glicko(), jr.read(games, time="t"), period=4.0)
+    jr.save(tmp_path / "run", rated._replace(period=period))
     with pytest.raises(ValueError, match=r"run\.json.*period"):
         jr.load(tmp_path / "run")
