@@ -204,8 +204,9 @@ def _may_hold_numbers(values: Any) -> bool:
 def _has_array_columns(value: Any) -> bool:
     """Whether the first columns of matches, periods or rounds are arrays; True for all that is no events."""
     while type(value).__name__ in ("Dataset", "Ragged"):
-        value = value.events
-    columns = value[:2] if type(value).__name__ in ("Matches", "Periods", "Rounds") else ()
+        value = getattr(value, "events", None)  # others' classes have such names, too
+    is_events = isinstance(value, tuple) and type(value).__name__ in ("Matches", "Periods", "Rounds")
+    columns = value[:2] if is_events else ()
     return all(isinstance(getattr(x, "dtype", None), np.dtype) for x in columns)
 
 

@@ -45,8 +45,8 @@ class EventCheck(NamedTuple):
     Features are "teams" (teams of a round share their result), "seats" (a player may be in several teams of a round, in
     one row each: `systems/rounds/players_in_several_teams.py`), "noise" (contests may be noisier than others) and
     "categories" (those of players matter). `run` refuses rounds with the first three for a system that does not name
-    them. The `system` is the one that it checks for, whose factory fills it in: other kinds of events than its own are
-    then refused before `check` sees them.
+    them. The `system`, which the factory fills in, has the name of the system and the kinds of events that it
+    rates: others are refused before `check` sees them.
     """
 
     features: tuple[str, ...] = ()

@@ -198,9 +198,9 @@ def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch):
 def test_files_that_were_added_are_rated_onto_a_run_that_had_ended(table, tmp_path):
     games = written(table, tmp_path / "games")
     (games / "2.parquet").rename(tmp_path / "later.parquet")
-    jr.league.rate_files(jr.elo(), games, tmp_path / "out", chunk=500)
+    run = jr.league.rate_files(jr.elo(), games, tmp_path / "out", chunk=500)
     (tmp_path / "later.parquet").rename(games / "2.parquet")
-    found = jr.league.rate_files(jr.elo(), games, tmp_path / "out", chunk=500, resume=True)
+    found = jr.league.rate_files(run.system, games, tmp_path / "out", chunk=500, resume=True)
     whole = jr.league.rate_files(jr.elo(), games, tmp_path / "whole", chunk=500)
     np.testing.assert_array_equal(found.state.rating, whole.state.rating)
     pq.write_table(table.slice(0, 9), games / "3.parquet")

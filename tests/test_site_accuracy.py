@@ -207,7 +207,8 @@ def test_contests_of_many_have_a_finding_and_bins():
         "prediction": share.ravel(),
         "rating": player.ravel().astype(float),
     }
-    said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table), contests=contests), MODELS)
+    rated = SimpleNamespace(predictions=pa.table(table), contests=contests, system=jr.elo_mmx(), options={})
+    said = summarise_accuracy(rated, MODELS)
     assert said.title.endswith("% of pairs were in the predicted order") and "chance gives 50.0%" in said.texts[0]
     assert said.texts[0].startswith("Of the pairs of models who had been in a contest before, ")
     assert "Of those with at least five contests before, " in said.texts[1] and "of the field" in said.texts[1]

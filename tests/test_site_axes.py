@@ -273,7 +273,8 @@ def test_pages_say_what_they_give_of_draws_and_leave_out_empty_columns(tmp_path)
 
 def test_the_mark_of_a_career_is_its_peak_as_on_leaderboards():
     rated = jr.rate(jr.elo(), jr.read({"a": ["Ada"] * 30, "b": ["Bo"] * 30, "score": [1, 1, 0] * 10}))
-    careers, (_, at) = build_participations(rated), rows_of_peaks(rated)
+    careers = build_participations(rated)
+    _, at = rows_of_peaks(rated, careers)
     wanted = jr.leaderboard(rated, active="all")
     peaks = dict(zip(wanted.player.tolist(), wanted.peak.tolist(), strict=True))
     found = np.where(at < 0, np.nan, careers.after.mean[at])

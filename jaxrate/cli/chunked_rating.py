@@ -22,20 +22,8 @@ from jaxrate.data.column_role_definitions import roles_taken_by
 
 SAMPLE_ROWS = 100_000  # that show what the system needs to know of the data, and how large margins are
 CHUNK_OPTIONS = "chunk", "brief", "resume"
-ALLOWED_OPTIONS = {*CHUNK_OPTIONS, *roles_taken_by("rate_files"), "season", "sort"}
-ALLOWED_OPTIONS |= {
-    "no_calibrate",
-    "file",
-    "name",
-    "params",
-    "fit",
-    "out",
-    "top",
-    "as_json",
-    "quiet",
-    "verbose",
-    "period",
-}
+ALLOWED_OPTIONS = {*CHUNK_OPTIONS, *roles_taken_by("rate_files"), "season", "sort", "no_calibrate"}
+ALLOWED_OPTIONS |= {"file", "name", "params", "fit", "out", "top", "as_json", "quiet", "verbose", "period"}
 CHUNK_HELP = (
     "Rate Parquet files in chunks of this many rows, in bounded memory, into --out. Folders and patterns are always "
     "rated in chunks.  [default: 1048576]"

@@ -160,9 +160,8 @@ def _recognise_players(header: HeaderRoles) -> HeaderRoles:
     """The header with the roles of the players and how both sides are called; adds their columns to the arguments."""
     arguments, notes = header.arguments, header.notes
     layout = _player_roles_of_table(header.names, arguments, header.upcoming)
-    match = player_columns(header.column_by_spelling) if layout is None else None
-    if match is not None and match[0].own and not header.upcoming and _contest_columns(header, layout):
-        match = None  # whose opponents tell more about contests
+    has_contests = layout is None and not header.upcoming and bool(_contest_columns(header, layout))
+    match = player_columns(header.column_by_spelling, has_contests) if layout is None else None
     if match is not None:
         spelling, pair = match
         layout = WINNER_LOSER if spelling.won and not header.upcoming else PLAYER_PAIR
@@ -191,7 +190,7 @@ def _columns_to_inspect(header: HeaderRoles) -> CandidateColumns:
         *_result_columns_to_inspect(header),
         times=_matching_columns(spelt, TIME_NAMES) if arguments["time"] is None else [],
         neutral=_matching_columns(spelt, NEUTRAL_NAMES)[:may_be_neutral],
-        side=_matching_columns(spelt, SIDE_COLUMN_NAMES)[: sides.won and is_sideless],
+        side=_matching_columns(spelt, SIDE_COLUMN_NAMES)[: sides.won and is_sideless and not header.upcoming],
     )
 
 
@@ -339,15 +338,17 @@ def matching_pair(
     return next(pairs, None)
 
 
-def player_columns(column_by_spelling: dict[str, str]) -> tuple[SidesSpelling, tuple[str, str]] | None:
-    """The columns of both sides; ValueError if several could be."""
+def player_columns(
+    column_by_spelling: dict[str, str], has_contests: bool = False
+) -> tuple[SidesSpelling, tuple[str, str]] | None:
+    """The columns of both sides; ValueError if several could be. In tables of contests opponents are no sides."""
     matches: dict[tuple[str, str], SidesSpelling] = {}
-    for spelling in SIDE_PAIRS:
+    for spelling in (x for x in SIDE_PAIRS if not (x.own and has_contests)):
         pair = matching_pair(column_by_spelling, NAME_TEMPLATES, spelling)
         if pair is not None:
             matches.setdefault(pair, spelling)
     named = {pair: x for pair, x in matches.items() if not (x.won or x.own)}  # others count where there are none
-    matches = named or {pair: x for pair, x in matches.items() if not x.won} or matches
+    matches = named or {pair: x for pair, x in matches.items() if x.won} or matches
     if len(matches) > 1:
         candidates = ", or ".join(f"{x} and {y}" for x, y in matches)
         a, b = next(iter(matches))

@@ -5,7 +5,15 @@ from typing import Any
 
 from jaxrate.data.column_recognition import pairs_of_points, player_columns
 from jaxrate.data.column_role_definitions import CONTEST_ROLES, select_role_arguments
-from jaxrate.data.column_spellings import GOAL_TEMPLATES, POINT_TEMPLATES, SIDE_PAIRS, normalise_column_name
+from jaxrate.data.column_spellings import (
+    CONTEST_NAMES,
+    GOAL_TEMPLATES,
+    PARTICIPANT_NAMES,
+    POINT_TEMPLATES,
+    RANK_NAMES,
+    SIDE_PAIRS,
+    normalise_column_name,
+)
 from jaxrate.data.line_up_tables import find_line_up_columns
 from jaxrate.data.role_resolution import default_column
 from jaxrate.data.table_sources import find_column_ignoring_case
@@ -28,9 +36,7 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
     """
     if not arguments.keys().isdisjoint(CONTEST_ROLES[:3]):
         return {}
-    columns_by_spelling: dict[str, str] = {}
-    for name in names:
-        columns_by_spelling.setdefault(normalise_column_name(name), name)
+    columns_by_spelling = {normalise_column_name(name): name for name in reversed(names)}
     has_players = all(
         arguments.get(role) or find_column_ignoring_case(names, default_column(role)) for role in ("a", "b")
     )
@@ -38,15 +44,16 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
         arguments.get(role) or find_column_ignoring_case(names, default_column(role)) for role in ("winner", "loser")
     )
     has_line_ups = find_line_up_columns(names, select_role_arguments(arguments)) is not None
-    sides = None if has_line_ups or has_players or has_winner else player_columns(columns_by_spelling)
+    has_contests = all(columns_by_spelling.keys() & {*x} for x in (CONTEST_NAMES, PARTICIPANT_NAMES, RANK_NAMES))
+    sides = None if has_line_ups or has_players or has_winner else player_columns(columns_by_spelling, has_contests)
     if not (has_line_ups or has_players or has_winner or sides):
         return {}
     is_own = has_players or (sides is not None and sides[0].own)
     evidence: dict[str, Any] = {}
-    for spelling in SIDE_PAIRS:
+    for spelling in (x for x in SIDE_PAIRS if is_own or not x.own):
         templates = WINNER_TEMPLATES if spelling.won else POINT_TEMPLATES
         points = pairs_of_points(columns_by_spelling, templates, [spelling])
-        if "margin" not in evidence and points and (not spelling.own or is_own):
+        if "margin" not in evidence and points:
             evidence["margin"] = list(points[0])
     for role, name in (("margin", MARGIN_NAME), ("season", SEASON_NAME), ("category", SURFACE_NAME)):
         if name in columns_by_spelling and role not in evidence:

@@ -77,7 +77,7 @@ def find_line_up_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> 
         if all(find_column_ignoring_case(names, default_column(role)) for role in roles):
             return None
     spelt = {normalise_column_name(name): name for name in reversed(names)}
-    if any(matching_pair(spelt, NAME_TEMPLATES, spelling) for spelling in SIDE_PAIRS):
+    if any(matching_pair(spelt, NAME_TEMPLATES, spelling) for spelling in SIDE_PAIRS if not spelling.own):
         return None  # of named sides; numbered columns are sets, or more about them
     for roles, *templates in LINE_UP_SPELLINGS:
         sides = [_numbered_columns(spelt, template) for template in templates]

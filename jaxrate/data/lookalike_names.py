@@ -29,7 +29,7 @@ LETTERS_WITHOUT_ACCENTS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )  # letters that Unicode does not take apart
 NO_OPPONENT_PATTERN = r"(?i)^\W*(((half|full)\W*)?bye|walk\W?over|w/o|forfeit|freilos|no opponent|tb[ad])\W*$"
-JOINED_NAMES_PATTERN = r"\s*[/&+;]\s*|\s(?:and|und|et|y)\s"  # what stands between the names of partners
+JOINED_NAMES_PATTERN = r"\s*[/&+;]\s*"  # what stands between the names of partners
 NAME_NOTES = {  # what a name of a player may be instead, by the kinds of `_find_doubtful_names`
     "no opponent": "rated as any other; leave the rows without an opponent out; skip_incomplete=True does where their "
     "cell is empty",

@@ -318,7 +318,7 @@ def _team_columns(names: Sequence[str]) -> dict[str, list[str]]:
     if find_column_ignoring_case(names, "contest") is not None:
         return {}
     own = [find_column_ignoring_case(names, side) for side in PLAYER_PAIR]
-    sides = None if all(own) else player_columns({normalise_column_name(name): name for name in names})
+    sides = None if all(own) else player_columns({normalise_column_name(name): name for name in reversed(names)})
     pair = own if all(own) else () if sides is None else sides[1]
     return {side: [str(name)] for side, name in zip(PLAYER_PAIR, pair, strict=False)}
 

@@ -96,7 +96,7 @@ def calibrate_events(
 
 
 def calibrated_by_end(system: RatingSystem, slope: OnlineSlope | None) -> tuple[RatingSystem, dict[str, Any]]:
-    """The system calibrated by all that is known of the slope, and the options of its history; as they are for None."""
+    """The system with the slope that is known at the end, and the options of its history. Without a slope as it is."""
     if slope is None:
         return system, {}
     return set_slope(system, slope.learn().slope), {OPTION: slope._asdict()}
@@ -105,7 +105,7 @@ def calibrated_by_end(system: RatingSystem, slope: OnlineSlope | None) -> tuple[
 def describe_calibration(system: RatingSystem, options: Mapping[str, Any]) -> str:
     """What was done to the predictions, by the system and options of a history, as a sentence; "" if nothing was."""
     if OPTION not in options:
-        has_goals = getattr(system.params, "goal_rate", None) is not None
+        has_goals = getattr(system.params, "goal_rate", None) is not None and not wrapper_names(system)
         return "Chances are those of goals, and are not calibrated." if has_goals else ""
     slope = OnlineSlope(**options[OPTION]).learn().slope
     return (

@@ -14,6 +14,7 @@ from jaxrate.rules import Rating
 from jaxrate.smoothing.smoothing_result import Smoothed
 
 SIDES = "a", "b"
+# what a column says of player 1, from what it says of player 0
 OF_SECOND_PLAYER: dict[str, Any] = {"score": lambda x: 1.0 - x, "prediction": lambda x: 1.0 - x, "side": np.negative}
 
 
@@ -47,7 +48,7 @@ class Participations(NamedTuple):
         return values[self.row] if values.ndim == 1 else values[self.row, self.side]
 
     def column(self, name: str, of_opponent: bool = False) -> HostArray:
-        """[R] a column as the player of each row sees it, or as their opponent does.
+        """[R] a column as the player of each row sees it, or in a match as their opponent does.
 
         What is told of player 0 of a match, as the score, is turned round for player 1.
         """
@@ -175,7 +176,7 @@ def smoothed_event_columns(smoothed: Smoothed) -> dict[str, HostArray]:
     teams = {"teams": count_teams(smoothed.rounds)} if has_teammates(smoothed.rounds) else {}
     of_contests = {"time": time, "contest": labels, "participants": size} | teams
     columns = {name: np.repeat(x, size, axis=0) for name, x in of_contests.items()}
-    results = {"rank": team_ranks(smoothed.rounds) + 1, "prediction": prediction.astype(np.float64)}
+    results = {"rank": team_ranks(smoothed.rounds) + 1, "prediction": prediction}
     return columns | {"player": names} | results | dict(ratings)
 
 

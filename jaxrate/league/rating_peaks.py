@@ -8,9 +8,10 @@ from jaxrate.argument_checks import enforce_argument_annotations
 from jaxrate.array_types import HostArray
 from jaxrate.league.column_table import table_to_json, table_to_pandas
 from jaxrate.league.leaderboard_table import format_times
+from jaxrate.league.participations import Participations
 from jaxrate.league.rated_history import Rated, days_to_dates
 from jaxrate.league.rating_drift import lead_over_level
-from jaxrate.league.trajectories import PEAK_MIN_EVENTS, build_trajectories
+from jaxrate.league.trajectories import PEAK_MIN_EVENTS, build_trajectories, trajectories_of_rows
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.text_format import (
     format_credible_intervals,
@@ -59,13 +60,13 @@ class PeakRatings(NamedTuple):
         return [*cells], [*zip(*cells.values(), strict=True)][:top]
 
 
-def rows_of_peaks(rated: Rated) -> tuple[HostArray | None, HostArray]:
-    """The level of ratings, and the rows of peaks, among participations with one row for each player and event.
+def rows_of_peaks(rated: Rated, rows: Participations) -> tuple[HostArray | None, HostArray]:
+    """The level of ratings, and the rows of peaks, among the participations of a history, one for each event.
 
     The level [R] is the median of the active, above which peaks are measured; None where it does not drift. The rows
     [num_players] are those of the peaks of leaderboards, -1 of players who have none.
     """
-    trajectories = build_trajectories(rated)
+    trajectories = trajectories_of_rows(rated, rows)
     lead, level = lead_over_level(trajectories, trajectories.mean, rated.clock)
     peak = trajectories.peak_points(lead, trajectories.points_at())
     peak = np.where(peak < 0, -1, peak - np.arange(len(peak)) - 1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import number_connected_groups
-from jaxrate.league.participations import build_participations, ratings_of_state
+from jaxrate.league.participations import Participations, build_participations, ratings_of_state
 from jaxrate.league.rated_history import Rated
 from jaxrate.smoothing.smoothing_result import Smoothed
 
@@ -110,30 +110,37 @@ class Trajectories(NamedTuple):
 
 def build_trajectories(history: Rated | Smoothed) -> Trajectories:
     """The trajectories of a rated or smoothed history."""
-    rows = build_participations(history).once_per_event()
+    return trajectories_of_rows(history, build_participations(history).once_per_event())
+
+
+def trajectories_of_rows(history: Rated | Smoothed, rows: Participations) -> Trajectories:
+    """The trajectories of a history, from its participations, one for each player and event."""
     start = rows.start + np.arange(len(rows.start))
     at = np.arange(len(rows.row)) + rows.player + 1  # the point of each event
 
-    def arrange_by_point(values: HostArray, at_first: Any) -> HostArray:
-        filled = np.empty(start[-1], values.dtype)
-        filled[start[:-1]] = at_first
-        filled[at] = values
-        return filled
+    def arrange_by_point(values: Any, at_first: Any) -> Any:
+        if values is None:
+            return None
+        arranged = np.empty(start[-1], values.dtype)
+        arranged[start[:-1]] = at_first
+        arranged[at] = values
+        return arranged
+
+    def arrange_found(before: Any, final: Any) -> Any:
+        """[R] the rating that the next event found, or the state has."""
+        if before is None:
+            return None
+        found = np.empty(start[-1], before.dtype)
+        found[at - 1], found[start[1:] - 1] = before, final
+        return found
 
     row, event, time, end = (
         arrange_by_point(x, first)
         for x, first in ((rows.row, -1), (rows.event, -1), (rows.time, np.nan), (rows.end, -np.inf))
     )
-    after: list[Any] = [None if x is None else arrange_by_point(x, np.nan) for x in rows.after]
     if rows.before.mean is None:
+        after = [arrange_by_point(x, np.nan) for x in rows.after]
         return Trajectories(start, row, event, time, end, *after, *after)
-    found: list[Any] = []
-    for left, before, final in zip(after, rows.before, ratings_of_state(history), strict=True):
-        if left is None:
-            found.append(None)
-            continue
-        later = np.empty_like(left)
-        later[at - 1], later[start[1:] - 1] = before, final
-        left[start[:-1]] = later[start[:-1]]
-        found.append(later)
+    found = [arrange_found(x, final) for x, final in zip(rows.before, ratings_of_state(history), strict=True)]
+    after = [arrange_by_point(x, None if y is None else y[start[:-1]]) for x, y in zip(rows.after, found, strict=True)]
     return Trajectories(start, row, event, time, end, *after, *found)

@@ -60,7 +60,7 @@ def calibrate_online(
 
     Args:
       prediction, score: [n] expected scores of player 0, and what they scored; or shares of contests' participants.
-      weight: [n] of the matches. None: 1. Of contests half a match by the size of the team, 0 without other teams.
+      weight: [n] of the matches. None: 1. In contests half a match, divided by the size of the team; 0 without others.
       begins_time: [n] whether a match, or a contest, whose first row this is, is later than the one before it.
       state: what was known before.
       contest_start: [E + 1] where the rows of each contest begin. None: these are matches.
@@ -73,7 +73,8 @@ def calibrate_online(
     starts = np.append(np.flatnonzero(begins_time), len(p))
     count = np.ones(len(p))
     if contest_start is not None and len(p):  # in halves, which sum without rounding
-        count[:], first = 0.0, contest_start[:-1]
+        first = contest_start[:-1]
+        count = np.zeros(len(p))
         count[first] = 0.5 * np.rint(2.0 * np.add.reduceat(weight, first))
     matches_before = np.append(0.0, np.cumsum(count))
     calibrated, begin = np.empty(len(p)), 0

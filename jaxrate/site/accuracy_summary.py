@@ -54,7 +54,9 @@ class HomeScores(NamedTuple):
 
 def summarise_accuracy(rated: Rated, noun: PlayerOrTeamNoun = PLAYERS) -> AccuracySummary:
     """Compare all predictions of a history with the results, in words; `noun` is what the rated are called."""
-    return _summarise_matches(rated) if rated.contests is None else _summarise_contests(rated, noun)
+    summary = _summarise_matches(rated) if rated.contests is None else _summarise_contests(rated, noun)
+    calibrated = describe_calibration(rated.system, rated.options)
+    return summary._replace(texts=[*summary.texts, calibrated]) if calibrated else summary
 
 
 def _summarise_matches(rated: Rated) -> AccuracySummary:
@@ -73,8 +75,6 @@ def _summarise_matches(rated: Rated) -> AccuracySummary:
         if match_metrics(prediction.astype(float), score.astype(float))["log loss"] > constant:
             texts.append(f"The same chance for all would have been better: the best one has log loss {constant:.4f}.")
             advice = [LOSING_ADVICE]
-    if calibrated := describe_calibration(rated.system, rated.options):
-        texts.append(calibrated)
     if outcomes is not None and _has_draws(score):
         text, advised = _describe_draws(outcomes[1], score, rated)
         texts.append(text)

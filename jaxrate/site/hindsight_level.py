@@ -24,7 +24,7 @@ def align_hindsight(careers: Participations, mean: HostArray, deviation: HostArr
 
     Args:
       careers: all careers, with the ratings at the time.
-      mean, deviation: [n, 2] of both players of each match in hindsight, or [n] of participants.
+      mean, deviation: [n, 2] of both players of each match in hindsight, or [n, 1] of participants.
 
     Returns:
       The same, of which everybody in the rows around each has the mean and the standard deviation of those at the time.
@@ -34,7 +34,7 @@ def align_hindsight(careers: Participations, mean: HostArray, deviation: HostArr
     middle_then, spread_then = _moving_mean_and_deviation(careers, careers.after.mean, n)
     is_spread = (spread > 0) & (spread_then > 0)
     scale = np.where(is_spread, spread_then / np.where(is_spread, spread, 1.0), 1.0)
-    middle, middle_then, scale = (x if mean.ndim == 1 else x[:, None] for x in (middle, middle_then, scale))
+    middle, middle_then, scale = (x[:, None] for x in (middle, middle_then, scale))
     return middle_then + (mean - middle) * scale, deviation * scale
 
 
@@ -55,7 +55,7 @@ def _moving_mean_and_deviation(careers: Participations, rating: HostArray, n: in
 
 
 def smoothed_event_ratings(rated: Rated, smoothed: Any) -> tuple[HostArray, HostArray]:
-    """Means and deviations [n, 2] of both players of each match, or [n] of participants, given the whole history.
+    """Means and deviations [n, 2] of both players of each match, or [n, 1] of participants, given the whole history.
 
     Args:
       rated: the history.

@@ -58,7 +58,7 @@ class SiteData(NamedTuple):
     line_ups: LineUps
     columns: dict[str, HostArray]  # [n] further columns of the predictions, by heading
     points: tuple[HostArray, HostArray] | None
-    hindsight: tuple[HostArray, HostArray] | None  # [n, 2] smoothed means and deviations, aligned; [n] of contests
+    hindsight: tuple[HostArray, HostArray] | None  # [n, 2] smoothed means and deviations, aligned; [n, 1] of contests
     digits: int
     noun: PlayerOrTeamNoun
     leaderboard_options: Mapping[str, Any]
@@ -131,7 +131,7 @@ def build_site_data(
     return SiteData(
         rated,
         careers,
-        *rows_of_peaks(rated),
+        *rows_of_peaks(rated, careers),
         full_leaderboard,
         order,
         current,

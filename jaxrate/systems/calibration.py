@@ -56,8 +56,8 @@ def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
         log-odds that the better side is worth beyond them (any number), at first 0.
 
     Raises:
-      ValueError: for hyperparameters that it does not have, or one of `add_outcomes` or
-        `calibrated` already.
+      ValueError: if a hyperparameter is not one of these two, or if the predictions of the system are calibrated, or in
+        full, already.
     """
     check_param_names("calibrate", map_params, CalibrationParams._fields)
     values = CalibrationParams(**{"calibration_slope": 1.0, "calibration_intercept": 0.0} | map_params)

@@ -86,7 +86,7 @@ def wrap_predictions(
     predict: WrappedPredict,
     with_rounds: bool,
 ) -> RatingSystem:
-    """A system of matches that predicts what `predict` makes of its rows, and has these hyperparameters besides.
+    """A system that predicts what `predict` makes of its rows, and has these hyperparameters besides.
 
     Args:
       wrapper: what remakes it so; its name is added to those that the predictions go through.
@@ -94,8 +94,8 @@ def wrap_predictions(
       with_rounds: whether `predict` takes rounds as well, if the system rates them.
 
     Raises:
-      ValueError: if the system rates no matches, was remade so before, has a hyperparameter of such a name, or if a
-        value is out of range.
+      ValueError: if the system rates no events that `predict` takes, was remade so before, has a hyperparameter of such
+        a name, or if a value is out of range.
     """
     name, kinds = wrapper.__name__, tuple(kind for kind in system.events if kind in (Matches, Periods))
     if not kinds and not with_rounds:

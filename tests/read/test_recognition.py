@@ -9,6 +9,7 @@ import pytest
 
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.dataset_from_table import read
+from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 
 pa = pytest.importorskip("pyarrow")
 
@@ -522,3 +523,21 @@ def test_chosen_and_rejected_models_and_votes_to_leave_out(games):
     text = "model_a,model_b,winner\nash,birch,model_a\nash,birch,both_bad\nash,birch,tie\n"
     with pytest.warns(UserWarning, match="1 of 3 rows has no result"):
         assert read(games(text), na_values=["both_bad"]).matches.score.tolist() == [1, 0.5]
+
+
+@pytest.mark.filterwarnings("ignore:took", "ignore:the column team")
+def test_opponents_beside_other_sides_are_more_about_them():
+    """Of contests, of line-ups in numbered columns, of a winner and a loser: `team` and `opponent` are then no sides."""
+    own = {"team": ["t", "u"], "opponent": ["u", "t"]}
+    contest = {"event_id": [1, 1], "player": ["x", "y"], "rank": [1, 2]}
+    assert read(contest | own).rounds.events.rank.tolist() == [0, 1]
+    assert recognise_evidence_columns([*contest, *own], {}) == {}
+    line_ups = {name: [name, name] for name in ("a1", "a2", "b1", "b2")}
+    assert read(line_ups | own | {"score": [1, 0]}).players.tolist() == [*line_ups]
+    decided = {"winner_name": ["x", "y"], "loser_name": ["y", "x"], "name": ["q", "r"], "vs_name": ["r", "q"]}
+    assert read(decided).players.tolist() == ["x", "y"]
+
+
+def test_a_table_of_others_may_be_called_dataset():
+    table = {"a": ["x"], "b": ["y"], "score": [1]}
+    assert read(type("Dataset", (), {"keys": table.keys, "__getitem__": lambda _, name: table[name]})()).rows == [0]

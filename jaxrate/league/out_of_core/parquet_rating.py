@@ -22,7 +22,7 @@ from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, Rounds, period_number
 from jaxrate.league.online_calibration import calibrated_by_end, initial_slope
-from jaxrate.league.out_of_core.checkpoints import write_checkpoint
+from jaxrate.league.out_of_core.checkpoints import read_checkpoint, write_checkpoint
 from jaxrate.league.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, ChunkedRunSpec, RunProgress, rate_chunks
 from jaxrate.league.out_of_core.event_chunks import open_table_sorted_if_needed, resolve_event_roles
 from jaxrate.league.out_of_core.run_resumption import (
@@ -47,6 +47,7 @@ from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.rules import State
 from jaxrate.storage.atomic_folder import lock_folder
 from jaxrate.system import RatingSystem, check_event_kind, check_system, random_draw_rule, set_default_period
+from jaxrate.systems.prediction_wrapping import unwrap_predictions, wrapper_names
 
 LOG = logging.getLogger(__name__)
 CHUNK_MATCHES = 1 << 20  # matches, or participations
@@ -161,6 +162,9 @@ def rate_files(
     result_folders = folder.resolve(), (folder / PREDICTIONS_FOLDER).resolve()
     if any(file.path.resolve().parent in result_folders for file in parquet_table.files):
         raise ValueError(f"{folder} has the files that are to be rated; name another folder for the results")
+    checkpoint = read_checkpoint(folder) if resume else None
+    if checkpoint is not None and checkpoint[0].get("slope") and wrapper_names(system):  # of the run's own result
+        system, calibrate = unwrap_predictions(system), True
     slope = initial_slope(system, calibrate)
     settings = settings_that_must_match(system, roles, period, chunk, brief, key, slope is not None)
     folder.mkdir(parents=True, exist_ok=True)

@@ -94,7 +94,7 @@ def read_run_to_resume(
     contests = metadata.get("contests")
     sums = (restore_metric_sums if contests is None else restore_contest_metric_sums)(metadata["sums"])
     counts = metadata["rows"], metadata["parts"], metadata["known"]
-    slope = metadata["slope"] and OnlineSlope(*metadata["slope"])
+    slope = metadata.get("slope") and OnlineSlope(*metadata["slope"])
     own: Any = metadata["last"], metadata["width"], contests, metadata.get("last_contest"), ranked, slope
     progress = RunProgress(*counts, state, games, sums, *own)
     return ResumedRun(progress, names, metadata["at_first"])
