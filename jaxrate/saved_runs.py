@@ -130,7 +130,7 @@ def write_run(
 ) -> None:
     """Save a run and further tables into a locked folder; a table that is None is removed.
 
-    `metadata` is as from `describe_run`.
+    `metadata` is as from `make_run_metadata`.
     """
     stored = {key: np.asarray(x) for key, x in leaves_by_name(rated.state).items()}
     restore_state(rated.system, len(rated.players), stored)

@@ -29,7 +29,7 @@ def parse_named_columns(option: str, texts: Iterable[str]) -> dict[str, list[str
 def recognise_forecast_columns_of_file(
     file: str, options: dict[str, Any]
 ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """The columns of published forecasts and of odds in a file, as far as their names tell; see `open_columns`."""
+    """The columns of published forecasts and of odds in a file, as far as their names tell."""
     from jaxrate.data.forecast_column_recognition import recognise_forecast_columns
 
     if is_pgn_file(file) or is_parquet_folder_or_pattern(file) or {"a", "b", "winner", "loser"} & options.keys():

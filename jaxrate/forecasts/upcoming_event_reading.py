@@ -49,7 +49,7 @@ PREFERENCES = "na_values", "dates", "skip_incomplete", "normalise_names"  # argu
 MAX_SEASON_DAYS = 400.0  # from the first result to the last match to come
 
 
-def options_of_run(
+def reading_options_of_run(
     rated: Rated, names: Sequence[str], columns: Mapping[str, Any], roles: Collection[str], needed: Collection[str] = ()
 ) -> dict[str, Any]:
     """The arguments by which `read` takes a file as it took that of the history, and as `columns` say.
@@ -294,9 +294,9 @@ def _read_source(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
         if of_matches and not pairs and _requires_noncovariate_columns_to_predict(rated):
             needed.append("columns")
         read_options = (
-            options_of_run(rated, [], columns, ["side", "dates"])
+            reading_options_of_run(rated, [], columns, ["side", "dates"])
             if pairs
-            else options_of_run(rated, source.names, columns, roles, needed)
+            else reading_options_of_run(rated, source.names, columns, roles, needed)
         )
         if not of_matches and not pairs and read_options.keys().isdisjoint(PLAYER_ROLES):
             read_options |= _team_columns(source.names)
@@ -362,7 +362,7 @@ def read_results_beside_fixtures(
         return None
     with warnings.catch_warnings(action="ignore"):  # which were given when the table was read for what is to come
         data = _read_results(rated, source, columns)
-    season = options_of_run(rated, source.names, columns, ["season", "league_season"])
+    season = reading_options_of_run(rated, source.names, columns, ["season", "league_season"])
     name = season.get("season") or season.get("league_season")
     if name is None and data.clock == "dates":
         first = data.matches.time.min()
@@ -398,7 +398,7 @@ def _read_results(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset
             return read_format(source, players=rated.players)
     table = open_table_source(source)
     roles = *RESULT_ROLES, *PREFERENCES
-    options = options_of_run(rated, table.names, {x: y for x, y in columns.items() if x in roles}, roles)
+    options = reading_options_of_run(rated, table.names, {x: y for x, y in columns.items() if x in roles}, roles)
     return read(table, **options, players=rated.players)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from jaxrate.array_types import HostArray
 from jaxrate.events import Matches, count_teams, has_teammates, period_end, team_ranks
-from jaxrate.league.prediction_columns import contest_numbers, mirrored_column
-from jaxrate.league.rated_history import Rated, days_to_dates, lookup_ids, times_to_event_clock
+from jaxrate.league.prediction_columns import mirrored_column
+from jaxrate.league.rated_history import Rated, days_to_dates, player_ids_and_event_numbers, times_to_event_clock
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.rules import Rating
 from jaxrate.smoothing.smoothing_result import Smoothed
@@ -86,8 +86,10 @@ def column_names(table: Any) -> Any:
 
 def build_participations(history: Rated | Smoothed, player: int | None = None) -> Participations:
     """The participations of a rated or smoothed history: of all players, or of the one with this id."""
-    table = history.predictions if isinstance(history, Rated) else smoothed_event_columns(history)
-    ids, event = _player_ids_and_event_numbers(history, table)
+    if isinstance(history, Rated):
+        table, (ids, event) = history.predictions, player_ids_and_event_numbers(history)
+    else:
+        table, (ids, event) = smoothed_event_columns(history), _smoothed_ids_and_event_numbers(history)
     seats = ids.ravel()
     order = _stable_order(seats) if player is None else np.flatnonzero(seats == player)
     first = 0 if player is None else player
@@ -104,16 +106,19 @@ def build_participations(history: Rated | Smoothed, player: int | None = None) -
     end = time if period is None else period_end(time, period)
     nothing = Rating(None, None)
     rows = Participations(start, seats[order], event[row], row, side, opponent, time, end, nothing, nothing, table)
-    recorded = [
-        Rating(*(rows.column(f"{x}{suffix}") if rows.has(f"{x}{suffix}") else None for x in ("rating", "deviation")))
-        for suffix in ("", "_after")
-    ]
+    recorded = _recorded_ratings(rows, ""), _recorded_ratings(rows, "_after")
     if isinstance(history, Smoothed):
         return rows._replace(after=recorded[0])
     final = [None if x is None else np.asarray(x)[first : first + num_players] for x in ratings_of_state(history)]
     is_last_of_group = np.append(np.diff(rows.event if period is None else end) != 0, False)[: len(row)]
     after = [_ratings_after(start, x, y, z, is_last_of_group) for x, y, z in zip(*recorded, final, strict=True)]
     return rows._replace(before=recorded[0], after=Rating(*after))
+
+
+def _recorded_ratings(rows: Participations, suffix: str) -> Rating:
+    """Leaves [R]: the columns `rating` and `deviation` with this end of their names, as far as there are any."""
+    names = f"rating{suffix}", f"deviation{suffix}"
+    return Rating(*(rows.column(name) if rows.has(name) else None for name in names))
 
 
 def ratings_of_state(history: Rated | Smoothed) -> Rating:
@@ -149,16 +154,12 @@ def _stable_order(ids: HostArray) -> HostArray:
     return order
 
 
-def _player_ids_and_event_numbers(history: Rated | Smoothed, table: Any) -> tuple[HostArray, HostArray]:
-    """[n, 2] ids of both players of matches, or [n, 1] of participants, and [n] the numbers of their events."""
-    if isinstance(history, Rated):
-        names = ("player",) if "player" in column_names(table) else SIDES
-        ids = np.stack([lookup_ids(table[name], history.players) for name in names], axis=1)
-        return ids, contest_numbers(table) if len(names) == 1 else np.arange(len(ids))
-    ids, numbers = _smoothed_players(history), np.arange(len(history.time))
+def _smoothed_ids_and_event_numbers(smoothed: Smoothed) -> tuple[HostArray, HostArray]:
+    """The ids and numbers of a history with hindsight, as `player_ids_and_event_numbers` has those of a rated one."""
+    ids, numbers = _smoothed_players(smoothed), np.arange(len(smoothed.time))
     if ids.ndim == 2:
         return ids, numbers
-    return ids[:, None], np.repeat(numbers, np.diff(history.rounds.player_start))
+    return ids[:, None], np.repeat(numbers, np.diff(smoothed.rounds.player_start))
 
 
 def smoothed_event_columns(smoothed: Smoothed) -> dict[str, HostArray]:

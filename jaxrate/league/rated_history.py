@@ -94,12 +94,11 @@ def lookup_ids(names: Any, players: HostArray) -> HostArray:
     return arrow.compute.index_in(names, value_set=arrow.array(players).cast(names.type)).to_numpy()
 
 
-def participation_ids(rated: Rated) -> tuple[HostArray, HostArray]:
-    """The player and the event, [R] ids and numbers from 0, of all participations in order: two to a match."""
+def player_ids_and_event_numbers(rated: Rated) -> tuple[HostArray, HostArray]:
+    """[n, 2] ids of both players of matches, or [n, 1] of participants, and [n] the numbers of their events, from 0."""
     table, of_matches = rated.predictions, rated.contests is None
     ids = [lookup_ids(table[name], rated.players) for name in (("a", "b") if of_matches else ("player",))]
-    event = np.repeat(np.arange(len(table)), 2) if of_matches else contest_numbers(table)
-    return np.stack(ids, axis=1).ravel(), event
+    return np.stack(ids, axis=1), np.arange(len(table)) if of_matches else contest_numbers(table)
 
 
 def player_groups(rated: Rated) -> HostArray:
@@ -110,7 +109,8 @@ def player_groups(rated: Rated) -> HostArray:
     """
     if isinstance(rated.predictions, dict) or not len(rated.predictions):
         return np.zeros(len(rated.players), int)
-    return np.maximum(number_connected_groups(len(rated.players), *participation_ids(rated)), 0)
+    ids, event = player_ids_and_event_numbers(rated)
+    return np.maximum(number_connected_groups(len(rated.players), ids.ravel(), np.repeat(event, ids.shape[1])), 0)
 
 
 def system_with_extended_seasons(rated: Rated, season_starts: Iterable[float]) -> RatingSystem:

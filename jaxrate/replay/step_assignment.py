@@ -183,7 +183,7 @@ def _assign_steps_and_slots_compiled(
 def _earliest_steps_compiled(
     next_step_by_player: Array, player: Array, access_kind: Array, count: Array
 ) -> tuple[Array, Array]:
-    """A loop over the participants of events, each event's listed twice (see `_twice`)."""
+    """A loop over the participants of events, each event's listed twice (see `_list_reads_and_writes`)."""
 
     def tick(i: Array, loop_state: tuple[Array, ...]) -> tuple[Array, ...]:
         last, step, seen, steps = loop_state

@@ -1,4 +1,4 @@
-"""Properties of slopes in hyperparameters, beyond those in `scan_properties`."""
+"""Properties of slopes in hyperparameters, beyond those in `batch_chunk_and_slope_properties`."""
 
 from typing import Any
 

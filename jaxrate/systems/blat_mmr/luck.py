@@ -26,7 +26,7 @@ class Luck(NamedTuple):
 
     Of a game with zero_sum=False each player's score has an expectation of its own. `jr.predict` gives that of player 0
     on the side they play, and that of player 1 is the prediction for the match with players, score and side swapped,
-    which is not 1 minus it. Updates and `jr.league.blat_mmr_beliefs.predict_evidence` weigh a score theta by
+    which is not 1 minus it. Updates and `make_evidence_predicting_system` weigh a score theta by
     L(x, y)^theta L(y, x)^(1 - theta), each player's own. What takes 1 - p for the other player's chance does not fit
     such a game: the log loss, and so `jr.fit` by it, and brackets. `jr.league.blat_mmr_beliefs.outcome_probabilities`
     refuses it.

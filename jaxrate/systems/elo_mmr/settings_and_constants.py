@@ -47,7 +47,7 @@ class ModelSettings(NamedTuple):
     skip_ties: bool  # contests in which all tie change nothing
     newcomer: tuple[float, ...]  # factors of the weight in the first contests
     points: int  # of tables, in float32
-    teams: str | None = None  # what a team's performance is of its members', of `teams.PERFORMANCES`; None: no teams
+    teams: str | None = None  # what a team's performance is of its members', one of `TEAM_PERFORMANCES`; None: no teams
 
 
 class Constants(NamedTuple):

@@ -58,7 +58,7 @@ class TeamPriors(NamedTuple):
 def team_performance_priors(
     sum_or_mean: str, rating: Array, performance_variance: Array, event: Rounds, teams: Teams
 ) -> TeamPriors:
-    """The teams, of `PERFORMANCES` and members' ratings and variances delta^2 [P]."""
+    """The teams, of one of `TEAM_PERFORMANCES` and members' ratings and variances delta^2 [P]."""
     size = jnp.maximum(teams.size, 1).astype(rating.dtype)
     part = 1.0 / gather_team_values_to_members(teams, size) if sum_or_mean == "mean" else jnp.ones_like(rating)
     part = jnp.where(cdf_sums.participant_mask(event), part, 0.0)

@@ -108,7 +108,7 @@ class Constants(NamedTuple):
     highest: Any  # [D] variances to which time lets them grow
     match_growth: Any  # of the variance; None: none
     noise: Any  # the variance; None: the outcome has its own
-    second: Any = None  # `Kind` of the second kind
+    second: Any = None  # `SecondKindConstants`
 
 
 class SecondKindConstants(NamedTuple):
