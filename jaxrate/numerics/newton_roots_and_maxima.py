@@ -19,9 +19,7 @@ MAX_ITERATIONS = 200  # iterations of a search
 class TiledRootInputs(NamedTuple):
     """How to calculate a function of many numbers for some at a time: `function(x, *columns, *shared(x))`."""
 
-    asked: Array | None = (
-        None  # of numbers asked for, the first ones, as `count` of `map_row_tiles`; the others keep their guess
-    )
+    asked: Array | None = None  # how many numbers are asked for, the first ones; the others keep their guess
     columns: tuple[Any, ...] = ()  # [n, ...] what differs from number to number
     shared: Callable[[Array], tuple[Any, ...]] | None = None  # columns [n, ...] that depend on all numbers
 

@@ -116,8 +116,8 @@ def schedule_by_level(
         from 8 to 256 on a CPU and from 64 to 65,536 elsewhere.
 
     Returns:
-      A `Plan` of matches, or a `BlockPlan` of periods or rounds: what `run(..., schedule=...)` and `scan` take. The `fill`
-      of a `Plan` is the share of slots in use.
+      A `Plan` of matches, or a `BlockPlan` of periods or rounds: what `run(..., schedule=...)` and `scan` take. The
+      `fill` of a `Plan` is the share of slots in use.
 
     Raises:
       ValueError: for bad matches (names the row), a width below 1, or events that are traced.

@@ -1,7 +1,7 @@
 """How many of a round each participant is expected to beat, and what share of the others that is.
 
 Normal performances of at most three participants for a point of the table, and logistic ones of at most
-`DIRECT_LIMIT`, are summed over all pairs (`pairwise_wins`). Larger rounds are read from tables: of normal
+`max_pairwise_participants`, are summed over all pairs (`pairwise_wins`). Larger rounds are read from tables: of normal
 performances from those of a few levels of deviations; of logistic ones from one table of everybody, over each one's own
 performance. Where deviations differ too much for that
 table it is made anew with eight times the points and nodes, and where they differ yet more, all pairs are summed. The

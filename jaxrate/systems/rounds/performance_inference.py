@@ -73,7 +73,7 @@ def make_logistic_cdf_sums(
       centre: [P] ratings before it.
       deviation: [P] of each one's performance about their rating: skill and noise together.
       event: the round; of it weights (0: padding) are read, and by `standing` ranks.
-      table_points: of the table, which is for more than `DIRECT_LIMIT` participants.
+      table_points: of the table, which is for more than `max_pairwise_participants` participants.
       split_ties: as of `logistic`.
     """
     mask, inverse = cdf_sums.participant_mask(event), C / deviation

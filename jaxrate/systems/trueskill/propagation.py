@@ -134,8 +134,9 @@ def chain_marginals_parallel(variance: Array, message_variance: Array, step: Arr
     """The same in a logarithmic number of operations.
 
     With s = A / B and m - M = N / B a step is linear: A' = V (A + r B), B' = A + (V + r) B, N' = V (N + d B). Steps in
-    a row are products of such matrices, scaled so that the sum of those of A and B is 1. Each turn multiplies `STEPS_PER_PRODUCT`
-    of them, in one kernel: those of so many teams in a row, then products of these. The first team's step forgets.
+    a row are products of such matrices, scaled so that the sum of those of A and B is 1. Each turn multiplies
+    `STEPS_PER_PRODUCT` of them, in one kernel: those of so many teams in a row, then products of these. The first
+    team's step forgets.
     """
     number = jnp.arange(variance.shape[-1], dtype=jnp.int32)
     r, d = (jnp.pad(x, [*[(0, 0)] * (x.ndim - 1), (1, 0)]) for x in (message_variance, step))

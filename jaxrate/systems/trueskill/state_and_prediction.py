@@ -79,7 +79,7 @@ def scale_noise_and_margin(constants: Constants, event: Matches | Rounds) -> Con
 def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array:
     """Expected score of player 0; of a round the share [P] of the other teams that one's own should beat.
 
-    A draw is half a win. In rounds of more than `DIRECT_LIMIT` participants the margin is that of equal teams.
+    A draw is half a win. In rounds of more than `max_pairwise_participants` the margin is that of equal teams.
     """
     if isinstance(event, Matches):
         return expected_score(*match_lead_deviation_and_margin(constants, rows, event))
