@@ -111,7 +111,7 @@ def test_every_page_installs_the_same_way():
     """The front page asked an index of packages for jaxrate, which has none."""
     front = (ROOT / "jaxrate" / "docs" / "templates" / "front_page.md").read_text(encoding="utf-8")
     for text in (front, PAGES["README"], PAGES["start"]):
-        assert re.search(r"clone.{,400}pip install (-q )?'\.\[cli\]'", text, re.DOTALL | re.IGNORECASE)
+        assert re.search(r"clone.{,400}pip install (-q )?'\.\[report\]'", text, re.DOTALL | re.IGNORECASE)
 
 
 def test_versions_are_listed_the_newest_first(tmp_path):

@@ -80,7 +80,7 @@ def test_an_empty_history_leaves_the_state_as_it_was(form):
 
 
 def test_no_rounds_leave_the_state_as_it_was():
-    system = jr.elo()._replace(events=(jr.Rounds,))
+    system = jr.elo_mmr()
     result = jr.run(system, jr.rounds([], [], []), num_players=3)
     equal(result.state, fresh(system, 3))
     assert result.prediction.shape == (0,)

@@ -170,18 +170,18 @@ def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
         "score": [1.0, 1.0, 0.0, 1.0, 0.0, 0.0],
         "side": [1.0, 1.0, -1.0, -1.0, 0.0, 0.0],
     }
-    rated = SimpleNamespace(predictions=pa.table(table), contests=None, options={})
+    rated = SimpleNamespace(predictions=pa.table(table), contests=None, options={}, system=jr.elo())
     said = summarise_accuracy(rated)
     assert said.title == "The favourite won 67% of matches, the home side 75%"
     home = "The home side won 75.0% of the 4 matches that were not on neutral ground; 52.5% were predicted."
     assert home in said.texts[0]
     table["score"][0] = 0.5
-    said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table), contests=None, options={}))
+    said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table), contests=None, options={}, system=jr.elo()))
     assert said.title == "The favourite won 50% of matches and drew 17%"
     assert "The home side won 50.0% and drew 25.0% of the 4 matches" in said.texts[0]
     assert said.texts[0].endswith(": a score of 62.5%, where 52.5% was expected. Chance alone gives a score of 50%.")
     said = summarise_accuracy(
-        SimpleNamespace(predictions=pa.table(table).drop_columns("side"), contests=None, options={})
+        SimpleNamespace(predictions=pa.table(table).drop_columns("side"), contests=None, options={}, system=jr.elo())
     )
     assert "home" not in said.texts[0] and "Chance alone gives a score of 50%." in said.texts[0]
 
@@ -189,7 +189,9 @@ def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
 def test_calibration_is_that_of_favourites_on_either_side():
     """Those listed first win 80 of 100 at 72%, those listed second 64: it was told of the first alone."""
     prediction, score = np.repeat([0.72, 0.28], 100), np.repeat([1.0, 0.0, 1.0, 0.0], [80, 20, 36, 64])
-    rated = SimpleNamespace(predictions=pa.table({"prediction": prediction, "score": score}), contests=None, options={})
+    rated = SimpleNamespace(
+        predictions=pa.table({"prediction": prediction, "score": score}), contests=None, options={}, system=jr.elo()
+    )
     said = summarise_accuracy(rated)
     (told,) = said.bins
     assert told[:3] == pytest.approx([0.72, 0.72, 200]) and told.agrees and said.verdict == "It does."

@@ -275,7 +275,7 @@ def timeless():
         (lambda: jr.smooth(jr.skills(), league(), tolerance=0), "tolerance must be above 0"),
         (lambda: jr.smooth(jr.skills(), league(), sweeps=1.5), "sweeps must be a whole number from 1"),
         (lambda: jr.smooth(jr.skills(), league(), num_players=3), "there are only 3 players"),
-        (lambda: jr.smooth(jr.skills(), jr.matches([[0, 1]], [1])._replace(score=[2.0])), "row 0"),
+        (lambda: jr.smooth(jr.skills(), jr.matches([[0, 1]], [1])._replace(score=np.array([2.0]))), "row 0"),
         (
             lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), league(), start=0, refit=0),
             "refit must be a time above 0, got 0",

@@ -387,11 +387,14 @@ def pairs_of_points(
 
 
 def _results_of_first_side(column_by_spelling: dict[str, str], spellings: Sequence[SidesSpelling]) -> list[str]:
-    """Columns that say whether the first side has won, if the second has none: a pair holds points."""
+    """Columns that say whether the first side has won, if the second has none: a pair holds points.
+
+    Wins beside losses are counts.
+    """
     pairs = [pair for x in spellings for pair in _name_pairs_from_templates(RESULT_TEMPLATES, x)]
     seconds = {first: False for first, _ in pairs}
     for first, second in pairs:
-        seconds[first] |= second in column_by_spelling
+        seconds[first] |= second in column_by_spelling or (first == "wins" and "losses" in column_by_spelling)
     return [
         column_by_spelling[first] for first, is_pair in seconds.items() if first in column_by_spelling and not is_pair
     ]
