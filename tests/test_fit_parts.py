@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from tests.conftest import MOSTLY_DOUBLE, refused
+from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.test_fit import contests, league, small, unprepared
 
 PROBLEM, TASK = (import_module(f"jaxrate.fitting.{name}") for name in ("fit_problem", "prediction_task"))
@@ -70,7 +70,7 @@ def test_errors_come_from_what_the_curvature_tells(monkeypatch, name, errors):
     np.testing.assert_allclose(found[np.ix_(known, known)], want * unit * unit[:, None], rtol=0.03)
 
 
-@pytest.mark.parametrize("errors", ["products", "sandwich"])
+@pytest.mark.parametrize("errors", mark_full(["products", "sandwich"], "sandwich"))
 def test_ranks_determine_ratios_alone(errors):
     """Fitted with beta held, what is left has the intervals of the ratios: beta does not matter."""
     random, count, size = np.random.default_rng(3), 60, 8

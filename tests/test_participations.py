@@ -5,6 +5,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.league.participations import build_participations
+from tests.conftest import MOSTLY_SINGLE
 
 pytest.importorskip("pyarrow")
 NAMES = [f"player {i}" for i in range(7)]
@@ -91,6 +92,7 @@ def seats(history):
 
 
 @pytest.mark.parametrize("name", HISTORIES)
+@MOSTLY_SINGLE
 def test_the_table_is_that_of_a_loop_over_the_events(name, x64):
     history = HISTORIES[name](np.random.default_rng(5))
     table, period = build_participations(history), getattr(history, "period", None)

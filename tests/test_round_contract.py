@@ -21,7 +21,7 @@ from jaxrate.testing.synthetic_histories import (
     schedule_for_form,
     split_seasons,
 )
-from tests.conftest import mark_full
+from tests.conftest import MOSTLY_DOUBLE, mark_full
 from tests.test_contract import EVERY
 
 SYSTEMS = {name: system for name, system in EVERY.items() if jr.Rounds in system.events}
@@ -148,6 +148,7 @@ def test_noise_is_a_factor_of_beta_alone():
         (jr.skills, "noise", {"draw_margin": 30.0}),
     ],
 )
+@MOSTLY_DOUBLE
 def test_the_noise_of_a_contest_of_teams_is_a_factor_of_that_of_performances(factory, beta, more, x64):
     contest, team = [0] * 6 + [1] * 4, [0, 0, 1, 1, 2, 2, 0, 0, 1, 1]
     rounds = partial(jr.rounds, contest, [0, 1, 2, 3, 4, 5, 0, 2, 1, 3], [0, 0, 1, 1, 1, 1, 1, 1, 0, 0], team=team)

@@ -18,7 +18,7 @@ from jaxrate.events import Rounds
 from jaxrate.replay.blocks import Block, arrange_blocks, cut_into_blocks
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.contest_checks import depends_on_time
-from tests.conftest import mark_full, quick
+from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import weng_lin_twin as twin
 
 GOLDEN = twin.golden()
@@ -168,6 +168,7 @@ def test_matches_equal_rounds_of_two(model):
 
 
 @EACH
+@MOSTLY_DOUBLE
 def test_the_chance_to_win_among_teams(model, x64):
     """By Luce's choice axiom of c^2 = 2 (mean variance), or an integral over the performance of each team."""
     system = jr.forecasts.add_outcomes(jr.weng_lin(model))

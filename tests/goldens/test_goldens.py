@@ -31,7 +31,17 @@ def rtol_of_question(precision, name):
     return max(QUESTIONS[name].rtol, SINGLE if precision == "float32" else 0.0) if name in QUESTIONS else 0.0
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.label.replace(" ", "_"))
+LARGE = (  # by `pytest -m full` alone: others have the same kinds of events or the same rules
+    "nfl blat_mmr", "nfl skills of margins", "nfl skills of points", "nfl glicko2 in periods", "contests trueskill",
+    "contests weng_lin", "ranks topcoder", "teams trueskill", "teams elo_mmx",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.full if case.label in LARGE else ()) for case in CASES],
+    ids=lambda case: case.label.replace(" ", "_"),
+)
 def test_answers_are_as_they_were(case):
     differences = list_differences(case.label, answer_questions(case), read(case.label), rtol_of_question)
     assert not differences, "\n".join(differences)
