@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.array_types import HostArray
 from jaxrate.league.participations import Participations
 from jaxrate.league.prediction_columns import contest_numbers
-from jaxrate.league.rated_history import Rated, lookup_ids
+from jaxrate.league.rated_history import Rated, player_ids_and_event_numbers
 from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
 
 TEAM_SHARE = "% of team"  # heading
@@ -61,7 +61,8 @@ def build_line_ups(rated: Rated, careers: Participations) -> LineUps:
     in_teams, in_two = has_teammates(rated), has_two_sides(rated)
     if not (in_teams or in_two):
         return LineUps(None, None, None)
-    player, contest = lookup_ids(table["player"], rated.players), contest_numbers(table)
+    ids, contest = player_ids_and_event_numbers(rated)
+    player = ids[:, 0]
     team = table["team"].to_numpy().astype(np.int64) if "team" in table.column_names else np.arange(1, len(table) + 1)
     order = np.lexsort((team, contest))
     begin = np.flatnonzero((np.diff(contest[order], prepend=-1) != 0) | (np.diff(team[order], prepend=-1) != 0))

@@ -260,16 +260,8 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
 def _player_prediction_columns(site_data: SiteData) -> dict[str, Any]:
     """The predictions for a player: probabilities of a win and of a draw, or the expected score."""
     careers, table = site_data.careers, site_data.rated.predictions
-    names = {*table.column_names}
-    if careers.opponent is None:  # of contests, predictions are those of the participant
-        told = {"chance": "win", "draw": "draw"} if {"win", "draw"} <= names else {"chance": "prediction"}
-        return {key: chances_for_json(careers.gather(table[name].to_numpy())) for key, name in told.items()}
-    if not {"win", "draw", "loss"} <= names:
-        return {"chance": chances_for_json(careers.column("prediction"))}
-    return {
-        "chance": chances_for_json(careers.column("win")),
-        "draw": chances_for_json(careers.column("draw")),
-    }
+    told = {"chance": "win", "draw": "draw"} if {"win", "draw"} <= {*table.column_names} else {"chance": "prediction"}
+    return {key: chances_for_json(careers.column(name)) for key, name in told.items()}
 
 
 def player_career(

@@ -162,28 +162,29 @@ def rate_files(
     result_folders = folder.resolve(), (folder / PREDICTIONS_FOLDER).resolve()
     if any(file.path.resolve().parent in result_folders for file in parquet_table.files):
         raise ValueError(f"{folder} has the files that are to be rated; name another folder for the results")
-    checkpoint = read_checkpoint(folder) if resume else None
-    if checkpoint is not None and checkpoint[0].get("slope") and wrapper_names(system):  # of the run's own result
+    checkpoint = read_checkpoint(folder) if resume and wrapper_names(system) else None
+    if checkpoint is not None and checkpoint[0].get("slope"):  # the system is that of the run's own result
         system, calibrate = unwrap_predictions(system), True
-    slope = initial_slope(system, calibrate)
-    settings = settings_that_must_match(system, roles, period, chunk, brief, key, slope is not None)
+    is_calibrated = initial_slope(system, calibrate) is not None
+    settings = settings_that_must_match(system, roles, period, chunk, brief, key, is_calibrated)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
         resumed_run = read_run_to_resume(system, folder, parquet_table, roles, settings, resume)
         report_progress = progress or (lambda rows: None)
         return _rate_and_write(
-            system, folder, parquet_table, roles, settings, resumed_run, key, memory, report_progress, options, slope
+            system, folder, parquet_table, roles, settings, resumed_run, key, memory, report_progress, options
         )
 
 
 def _rate_and_write(
     system: RatingSystem, folder: Path, parquet_table: ParquetTable, roles: ColumnRoles, settings: dict[str, Any],
     resumed_run: ResumedRun | None, key: Array | None, memory: str, report_progress: Callable[[int], Any],
-    options: dict[str, Any], slope: OnlineSlope | None,
+    options: dict[str, Any],
 ) -> RatedFiles:  # fmt: skip
     """The result of `rate_files`, once all is rated and written."""
     start, seconds = time.perf_counter(), dict.fromkeys(WORK_KINDS, 0.0)
     has_contests = roles.layout.contest is not None
+    slope = OnlineSlope() if settings["calibrated"] else None
     beginning = RunProgress(0, 0, 0, None, np.zeros(0, np.int64), MetricSums(), None, None, slope=slope)
     if has_contests:
         beginning = beginning._replace(sums=ContestMetricSums(), contests=0)
