@@ -4,7 +4,7 @@
     python experiments/benchmarks.py --only nfl     # two minutes; the NFL ships, the rest looks for --data
     python experiments/benchmarks.py --quick        # seconds, on the NFL's first years; writes only to --out
 
-What `jaxrate benchmark` and `jr.league.benchmark_systems` do with one's own file is done here with the histories at
+What `jaxrate benchmark` and `jr.evaluation.benchmark_systems` do with one's own file is done here with the histories at
 hand, each by its protocol: which matches are fitted and which are scored, and which forecasts stand beside. Every
 system is fitted to all matches before those that are scored, for at most ten minutes, and no hyperparameter sees what
 is scored. Boosted trees see the ratings, rest, form, the round, and the columns that the protocol names.
@@ -188,7 +188,7 @@ def benchmark(name, load, options, pages):
     if protocol is None:
         return None
     limits = {"fit_seconds": 5.0 if options.quick else FIT_SECONDS}
-    result = jr.league.benchmark_systems(
+    result = jr.evaluation.benchmark_systems(
         protocol.data,
         ["elo", "glicko"] if options.quick else protocol.systems,
         forecasts=protocol.forecasts,

@@ -61,7 +61,7 @@ class Rated(NamedTuple):
 
 def rate(system, matches):
     """A draw has the loss of half a win and half a loss, -log sqrt(p (1 - p)); p is kept from 0 and 1 as in metrics."""
-    history = jr.league.rating_history(system, matches._replace(time=np.zeros_like(matches.time)))
+    history = jr.history.rating_history(system, matches._replace(time=np.zeros_like(matches.time)))
     score, p = np.asarray(matches.score, np.float64), np.asarray(history.prediction, np.float64)
     p = np.clip(p, 2.0**-24, 1.0 - 2.0**-24)
     loss = -score * np.log(p) - (1.0 - score) * np.log1p(-p)

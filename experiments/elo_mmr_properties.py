@@ -75,7 +75,7 @@ def follow(system, start, opponents, score, deviation, games=0):
         history = jr.periods(jr.matches(pairs, score.ravel(), week), 7.0)
     rating = np.concatenate([np.full(players, start), opponents.ravel()])
     deviations = np.repeat(np.array(deviation, float), [players, opponents.size])
-    rated = jr.league.rating_history(system, history, state=known(system, rating, deviations, games))
+    rated = jr.history.rating_history(system, history, state=known(system, rating, deviations, games))
     before = np.asarray(rated.before.mean, float).reshape(events, players, -1)[..., 0]
     rows = gather_rows(rated.state, np.arange(players))
     return np.vstack([before, rows.rating]), rows

@@ -117,7 +117,7 @@ def load(name, options):
 def replay(system, rounds, params=None):
     """Seconds, predictions and all ratings recorded, and [sum P] ratings before the contests."""
     start = time.perf_counter()
-    rating = jax.block_until_ready(jr.league.rating_history(system, rounds, params=params)).before.mean
+    rating = jax.block_until_ready(jr.history.rating_history(system, rounds, params=params)).before.mean
     return time.perf_counter() - start, rating
 
 

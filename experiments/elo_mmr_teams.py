@@ -89,7 +89,7 @@ def chance(system, rounds, unit, params, schedule):
     if unit != "player":
         p = np.asarray(jr.run(system, rounds, params=params, schedule=schedule).prediction, float)
         return p.reshape(len(rounds.player_start) - 1, -1)[:, 0]
-    before = jr.league.rating_history(system, rounds, params=params, schedule=schedule).before
+    before = jr.history.rating_history(system, rounds, params=params, schedule=schedule).before
     mean, deviation = (np.asarray(x, float).reshape(-1, 10) for x in before)
     spread = (1.0 + params.weight + 1.0 / params.weight) * params.limit_deviation**2
     return ndtr(mean @ np.repeat([1.0, -1.0], 5) / np.sqrt((deviation**2 + spread).sum(axis=1)))

@@ -21,8 +21,8 @@ import numpy as np
 from common import circumstances, declare, parse, versions, write
 
 import jaxrate as jr
+from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests, league
-from jaxrate.system import random_draw_rule
 
 SYSTEMS = {
     "elo": jr.elo,

@@ -42,9 +42,9 @@ from fit_histories import QUICK, SETS, STRETCH, urns_of
 from fit_peers import PEER_STRETCH, PEERS, cross_entropy, numbered, tune_peer
 
 import jaxrate as jr
+from jaxrate.core.system import random_draw_rule, replace_params
 from jaxrate.events import slice_events
 from jaxrate.fitting.prediction_task import make_prediction_task
-from jaxrate.system import random_draw_rule, replace_params
 
 STEPS = 15  # of fits on longer histories, and of those to a part
 PEER_START = 200_000  # matches before the cut that peers rate at most
@@ -129,7 +129,7 @@ def compare(contender, history, steps):
     row |= paired(after, before, cut)
     if isinstance(events, jr.extend.Ragged) and not len(events.events.team):
         for name, each in (("default_pairs", contender.plain), ("fitted_pairs", system)):
-            rating = jr.league.rating_history(each, events).before.mean
+            rating = jr.history.rating_history(each, events).before.mean
             row[name] = jr.metrics.pairwise_accuracy(events, rating, mask=before.event >= cut)
     return row | told, after, system
 

@@ -22,9 +22,9 @@ import numpy as np
 from common import QUICK_FIT, circumstances, declare, parse, results_in, show, write
 
 import jaxrate as jr
+from jaxrate.core.rules import RandomUpdate, Rating
 from jaxrate.events import Rounds
 from jaxrate.replay.scan_programs import draw_random_numbers_for_events
-from jaxrate.rules import RandomUpdate, Rating
 from jaxrate.systems.elo_mmr.system import drift_and_noise
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.rounds import cdf_sums

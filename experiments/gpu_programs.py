@@ -59,8 +59,8 @@ def program(system, events, schedule):
     import jax
 
     import jaxrate as jr
+    from jaxrate.core.system import random_draw_rule
     from jaxrate.replay import execution
-    from jaxrate.system import random_draw_rule
 
     compiled = execution.compile_replay
 

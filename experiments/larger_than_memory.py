@@ -27,7 +27,7 @@ import json, sys
 import jaxrate as jr
 from common import resident
 games, out, name, brief, chunk = sys.argv[1:]
-found = jr.league.rate_files(jr.extend.SYSTEMS[name](), games, out, brief=brief == "1", chunk=int(chunk), resume=True)
+found = jr.history.rate_files(jr.extend.SYSTEMS[name](), games, out, brief=brief == "1", chunk=int(chunk), resume=True)
 told = {"matches": found.matches, "players": len(found.players), "log_loss": found.quality["log loss"]}
 print(json.dumps(told | {"seconds": found.seconds, "peak_mb": resident("VmHWM")}))
 """
@@ -50,7 +50,7 @@ TIMED = """
 import json, sys, time
 import jax
 import jaxrate as jr
-from jaxrate.league.out_of_core import chunk_pipeline
+from jaxrate.history.out_of_core import chunk_pipeline
 games, out, name, chunk = sys.argv[1:]
 replayed, rated, told = chunk_pipeline.execute_plan, [], []
 
@@ -61,7 +61,7 @@ def timed(*given, **options):
     return done
 
 chunk_pipeline.execute_plan = timed
-found = jr.league.rate_files(
+found = jr.history.rate_files(
     jr.extend.SYSTEMS[name](), games, out, chunk=int(chunk),
     progress=lambda rows: told.append((rows, time.perf_counter())),
 )
@@ -145,16 +145,16 @@ def beside(options):
 
 def alone(options):
     """Reading and writing by themselves: million rows a second."""
+    from jaxrate.core.rules import Rating
     from jaxrate.data.parquet_table import find_parquet_table
-    from jaxrate.league.dataset_rating import match_prediction_table_columns
-    from jaxrate.league.out_of_core.chunk_pipeline import _write_predictions_file as write_predictions_file
-    from jaxrate.league.out_of_core.event_chunks import (
+    from jaxrate.history.dataset_rating import match_prediction_table_columns
+    from jaxrate.history.out_of_core.chunk_pipeline import _write_predictions_file as write_predictions_file
+    from jaxrate.history.out_of_core.event_chunks import (
         open_table_sorted_if_needed,
         read_event_chunks,
         resolve_event_roles,
     )
-    from jaxrate.league.ratings_before_and_after_events import History
-    from jaxrate.rules import Rating
+    from jaxrate.history.ratings_before_and_after_events import History
 
     matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
     parts, rng = find_parquet_table(simulated(options, matches, players)), np.random.default_rng(0)
@@ -211,7 +211,7 @@ def kills(options):
     """Runs that are killed at random moments, with a checkpoint after each chunk, and go on: are the files the same?"""
     matches, players, times = (20_000, 2_000, 1) if options.quick else (1_000_000, 50_000, 20)
     games, random_, killed = simulated(options, matches, players), random.Random(1), 0
-    hurry = "from jaxrate.league.out_of_core import parquet_rating as files\n"
+    hurry = "from jaxrate.history.out_of_core import parquet_rating as files\n"
     hurry += "files.CHECKPOINT_SECONDS = files.CHECKPOINT_WORK_RATIO = 0.0\n"
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{hurry}{CHUNKED}"
     whole, out = clean(options.work / "whole"), clean(options.work / "out")

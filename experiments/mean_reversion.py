@@ -16,9 +16,9 @@ import numpy as np
 from common import QUICK_FIT, add_only, declare, find, keep, parse
 
 import jaxrate as jr
+from jaxrate.evaluation.blending import blend_one_step_ahead
+from jaxrate.evaluation.scored_predictions import TwoSidedEvents
 from jaxrate.events import slice_events
-from jaxrate.league.blending import blend_one_step_ahead
-from jaxrate.league.evaluation import TwoSidedEvents
 
 FIT = {"steps": 40}
 START = {  # hyperparameters at first

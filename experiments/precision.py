@@ -16,9 +16,9 @@ import numpy as np
 from common import add_only, declare, find, keep, parse, tennis
 
 import jaxrate as jr
+from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests, league
 from jaxrate.events import slice_events
-from jaxrate.system import random_draw_rule
 
 WEEK = 7.0
 PAIRWISE = ("elo", "glicko", "glicko2", "trueskill", "weng_lin", "blat_mmr", "urnings")

@@ -312,7 +312,7 @@ def part_drift(options):
         row = {"players": players, "matches": n, "growth": growth}
         middle = slice(n // 5, -(n // 5))
         for name, rating in (
-            ("filter", jr.league.rating_history(system, matches, after=True).after),
+            ("filter", jr.history.rating_history(system, matches, after=True).after),
             ("hindsight", jr.smooth(system, matches).rating),
         ):
             mean, deviation = (np.asarray(x, float) for x in rating)

@@ -33,7 +33,7 @@ class Replay(NamedTuple):
 
 
 def replay(system, matches, state, seed=0):
-    history = jr.league.rating_history(system, matches, state=state, key=jax.random.key(seed))
+    history = jr.history.rating_history(system, matches, state=state, key=jax.random.key(seed))
     player, all_sizes = np.asarray(matches.player), np.asarray(history.state.size)
     size = all_sizes[player]
     before = np.rint(np.asarray(history.before.mean, np.float64) * size).astype(int)

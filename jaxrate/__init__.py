@@ -23,10 +23,11 @@ import lazy_loader
 _NAMESPACES = {
     "arena",
     "data",
+    "evaluation",
     "extend",
     "fitting",
     "forecasts",
-    "league",
+    "history",
     "live",
     "metrics",
     "plots",
@@ -37,17 +38,17 @@ _NAMESPACES = {
 _NAMES = {
     "events": ["Matches", "Periods", "Rounds", "matches", "periods", "rounds"],
     "data.dataset_from_table": ["read"],
-    "league.dataset_rating": ["rate"],
-    "league.rated_history": ["Rated"],
-    "league.ratings_at_times": ["ratings"],
-    "league.leaderboards": ["leaderboard"],
-    "league.player_careers_and_ratings": ["career"],
-    "league.system_comparison": ["compare"],
+    "history.dataset_rating": ["rate"],
+    "history.rated_history": ["Rated"],
+    "history.ratings_at_times": ["ratings"],
+    "history.leaderboards": ["leaderboard"],
+    "history.player_careers_and_ratings": ["career"],
+    "evaluation.system_comparison": ["compare"],
     "replay.checked_replay": ["run", "scan"],
     "replay.event_prediction": ["predict"],
     "fitting.hyperparameter_fit": ["fit"],
     "smoothing.smoother": ["smooth"],
-    "saved_runs": ["load", "save"],
+    "history.saved_runs": ["load", "save"],
     "systems": [
         "blat_mmr",
         "category_glicko",
@@ -74,10 +75,6 @@ def __getattr__(name: str) -> Any:
     try:
         return _get_name(name)
     except AttributeError as error:
-        from jaxrate.former_public_names import FORMER_NAMES
-        from jaxrate.text_format import did_you_mean_suffix
+        from jaxrate.core.text_format import did_you_mean_suffix
 
-        places = [place for place in FORMER_NAMES.values() if place.rpartition(".")[2] == name]
-        hint = f"; it is jr.{FORMER_NAMES[name]} now" if name in FORMER_NAMES else did_you_mean_suffix(name, __all__)
-        hint = f"; it is jr.{places[0]}" if places and name not in FORMER_NAMES else hint
-        raise AttributeError(f"{error}{hint}", name=name) from None
+        raise AttributeError(f"{error}{did_you_mean_suffix(name, __all__)}", name=name) from None

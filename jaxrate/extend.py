@@ -3,10 +3,9 @@
 The guide "A system of your own" has an example. `jaxrate.testing.check` says whether a system keeps its promises.
 """
 
-from jaxrate.compiled_program_cache import cache_programs
-from jaxrate.events import Context, Ragged
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hyperparameter_definitions import (
+from jaxrate.core.compiled_program_cache import cache_programs
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hyperparameter_definitions import (
     ANY,
     MAYBE_ANY,
     MAYBE_NOT_NEGATIVE,
@@ -18,10 +17,8 @@ from jaxrate.hyperparameter_definitions import (
     UNIT_INTERVAL,
     Parameter,
 )
-from jaxrate.replay.execution import CompilePolicy
-from jaxrate.replay.schedule import schedule_by_level
-from jaxrate.rules import InferringUpdate, RandomUpdate, RatedEvent, Rating, Rules, SizedPrepare
-from jaxrate.system import (
+from jaxrate.core.rules import InferringUpdate, RandomUpdate, RatedEvent, Rating, Rules, SizedPrepare
+from jaxrate.core.system import (
     EventCheck,
     FactoryCall,
     RatingSystem,
@@ -34,6 +31,9 @@ from jaxrate.system import (
     split_sides,
     system_factory,
 )
+from jaxrate.events import Context, Ragged
+from jaxrate.replay.execution import CompilePolicy
+from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.blat_mmr import kernels, luck
 from jaxrate.systems.rounds import densities

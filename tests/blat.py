@@ -38,7 +38,7 @@ def both(predict, evidence, *args):
 
 def observed(system):
     """The same system, whose predictions are pairs: with the evidence."""
-    functions = (x.rules.predict for x in (system, jr.league.blat_mmr_beliefs.make_evidence_predicting_system(system)))
+    functions = (x.rules.predict for x in (system, jr.history.blat_mmr_beliefs.make_evidence_predicting_system(system)))
     return system._replace(rules=system.rules._replace(predict=partial(both, *functions)))
 
 

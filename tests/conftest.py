@@ -155,7 +155,7 @@ def few_maps():
 def share(monkeypatch):
     """A factory of a small system of rounds, known by its name, with a tuple among its settings; it knows no teams."""
     import jaxrate as jr
-    from jaxrate.system import EventCheck, FactoryCall
+    from jaxrate.core.system import EventCheck, FactoryCall
     from tests.test_rounds import SYSTEM
 
     def make(factors=(0.5, 0.75), **params):

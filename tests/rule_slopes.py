@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import periods
-from jaxrate.league.ratings_at_times import ratings
+from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.blocks import Block, arrange_blocks, gather_events
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays, gather_rows
 from jaxrate.replay.scan_programs import make_replay_rules, prepare_replay, rate_event

@@ -1,4 +1,4 @@
-"""`jr.league.benchmark_systems`: its rows against the metrics, forecasts of others, and what it refuses."""
+"""`jr.evaluation.benchmark_systems`: its rows against the metrics, forecasts of others, and what it refuses."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.external_forecasts import past_frequencies, resolve_external_forecasts
+from jaxrate.evaluation.external_forecasts import past_frequencies, resolve_external_forecasts
 from tests.conftest import refused
 
 NAMES = ["elo", "glicko"]
@@ -37,7 +37,7 @@ def league():
 @pytest.fixture(scope="module")
 def of_two(league):
     data, _ = league
-    return jr.league.benchmark_systems(data, NAMES, forecasts={"truth": "p"}, **KEEP)
+    return jr.evaluation.benchmark_systems(data, NAMES, forecasts={"truth": "p"}, **KEEP)
 
 
 def row_of(benchmark, name):
@@ -96,7 +96,7 @@ def test_it_prints_and_saves(of_two):
 def test_forecasts_of_some_matches_are_compared_on_those(league, of_two):
     data, truth = league
     p = np.where(np.arange(500) % 3 == 0, truth[:, 2], np.nan)
-    found = jr.league.benchmark_systems(data, NAMES, forecasts={"some": p, "none": np.full(500, np.nan)}, **KEEP)
+    found = jr.evaluation.benchmark_systems(data, NAMES, forecasts={"some": p, "none": np.full(500, np.nan)}, **KEEP)
     row, mask = row_of(found, "some"), (np.arange(500) >= 400) & (np.arange(500) % 3 == 0)
     assert row.scored == mask.sum() == 33
     best = jr.run(found.rows[0].system, data.matches).prediction
@@ -111,7 +111,7 @@ def test_forecasts_of_some_matches_are_compared_on_those(league, of_two):
 def test_percents_are_probabilities(league, of_two):
     data, truth = league
     percents = {"one": 100.0 * truth[:, 2], "both": 100.0 * truth[:, ::-2]}
-    found = jr.league.benchmark_systems(data, ["elo"], forecasts=percents, **KEEP)
+    found = jr.evaluation.benchmark_systems(data, ["elo"], forecasts=percents, **KEEP)
     for name in percents:
         assert row_of(found, name).quality["log loss"] == pytest.approx(row_of(of_two, "truth").quality["log loss"])
     assert "Read as percent: one and both." in found.notes and "percent" not in str(of_two)
@@ -123,7 +123,7 @@ def test_impossible_results_that_came_true_are_counted():
     drawn = np.flatnonzero(data.matches.score == 0.5)
     sure[drawn[-3:], 1] = 0.0  # as some forecasts have of draws
     sure /= sure.sum(axis=1, keepdims=True)
-    found = jr.league.benchmark_systems(data, ["elo"], forecasts={"sure": sure, "truth": truth[:, ::-1]}, **KEEP)
+    found = jr.evaluation.benchmark_systems(data, ["elo"], forecasts={"sure": sure, "truth": truth[:, ::-1]}, **KEEP)
     assert [x for x in found.notes if "no chance" in x] == ["sure gave no chance to 3 results that came true."]
 
 
@@ -131,11 +131,11 @@ def test_odds_become_probabilities_by_the_method(league):
     data, truth = league
     fair = np.stack([truth[:, 2], truth[:, 0]], axis=1)
     odds = 1.0 / (fair ** (1.0 / 1.1))  # whose margin the power method removes
-    found = jr.league.benchmark_systems(data, ["elo"], odds={"book": odds}, forecasts={"truth": "p"}, **KEEP)
+    found = jr.evaluation.benchmark_systems(data, ["elo"], odds={"book": odds}, forecasts={"truth": "p"}, **KEEP)
     gap = row_of(found, "book").quality["log loss"] - row_of(found, "truth").quality["log loss"]
     assert abs(gap) < 1e-9 and row_of(found, "book").kind == "odds"
     assert "The margin of bookmakers is removed by the power method." in found.notes
-    shin = jr.league.benchmark_systems(data, ["elo"], odds={"book": odds}, odds_method="shin", **KEEP)
+    shin = jr.evaluation.benchmark_systems(data, ["elo"], odds={"book": odds}, odds_method="shin", **KEEP)
     p = jr.metrics.probabilities_from_odds(odds, method="shin")[:, 0]
     odds[7, 1] = np.inf
     book = resolve_external_forecasts(data, {}, {"book": odds}, "power")[0]
@@ -147,7 +147,7 @@ def test_odds_become_probabilities_by_the_method(league):
 def test_win_draw_and_loss():
     data, truth = make_league(draws=0.25, seed=1)
     columns = ("win", "draw", "loss")
-    found = jr.league.benchmark_systems(data, ["elo"], forecasts={"truth": columns, "same": truth[:, ::-1]}, **KEEP)
+    found = jr.evaluation.benchmark_systems(data, ["elo"], forecasts={"truth": columns, "same": truth[:, ::-1]}, **KEEP)
     assert found.outcomes == 3
     row, score = row_of(found, "truth"), data.matches.score
     assert row.quality["RPS"] == pytest.approx(jr.metrics.ranked_probability_score(truth[400:], score[400:]))
@@ -159,17 +159,17 @@ def test_win_draw_and_loss():
     wanted = jr.metrics.ranked_probability_score(prediction, score, mask=np.arange(500) >= 400)
     assert found.rows[0].quality["RPS"] == pytest.approx(wanted, abs=1e-6)
 
-    two = jr.league.benchmark_systems(data, ["elo"], forecasts={"truth": columns}, outcomes=2, **KEEP)
+    two = jr.evaluation.benchmark_systems(data, ["elo"], forecasts={"truth": columns}, outcomes=2, **KEEP)
     expected = truth[:, 2] + 0.5 * truth[:, 1]
     wanted = jr.metrics.log_loss(expected[400:], score[400:])
     assert row_of(two, "truth").quality["log loss"] == pytest.approx(wanted) and "RPS" not in two.rows[0].quality
-    assert jr.league.benchmark_systems(data, ["elo"], forecasts={"p": "p"}, **KEEP).outcomes == 2
+    assert jr.evaluation.benchmark_systems(data, ["elo"], forecasts={"p": "p"}, **KEEP).outcomes == 2
 
 
 def test_matches_since_a_time_are_scored(league):
     data, _ = league
     time = np.asarray(data.matches.time)
-    found = jr.league.benchmark_systems(data, ["elo"], since=float(time[300]), **KEEP)
+    found = jr.evaluation.benchmark_systems(data, ["elo"], since=float(time[300]), **KEEP)
     assert found.scored == 200 and found.findings[0].startswith("The best rating is elo, with log loss ")
 
 
@@ -180,7 +180,7 @@ def test_fits_see_nothing_of_what_is_scored(league):
     flipped = data._replace(events=data.matches._replace(score=other))
     params = []
     for history in (data, flipped):
-        row = jr.league.benchmark_systems(history, ["elo"], fit_seconds=30.0).rows[0]
+        row = jr.evaluation.benchmark_systems(history, ["elo"], fit_seconds=30.0).rows[0]
         assert row.fit_seconds > 0 and (row.memory is None or row.memory > 1e7)
         params.append(row.system.params)
     assert params[0] == params[1] != jr.elo().params
@@ -191,7 +191,7 @@ def test_findings_say_who_is_ahead(league):
     rng = np.random.default_rng(0)
     worse = np.clip(truth[:, 2] + rng.normal(0.0, 0.45, 500), 0.02, 0.98)
     given = {"truth": truth[:, 2], "worse": worse}
-    found = jr.league.benchmark_systems(data, ["elo"], last=0.8, forecasts=given, **KEEP)
+    found = jr.evaluation.benchmark_systems(data, ["elo"], last=0.8, forecasts=given, **KEEP)
     text = " ".join(found.findings)
     assert "truth is ahead of elo by 0.0" in text and "% of the way to it from the frequencies." in text
     assert "elo is ahead of worse by 0." in text
@@ -200,7 +200,7 @@ def test_findings_say_who_is_ahead(league):
 def test_contests_of_two_sides_are_matches():
     table = [[["Ada", "Bo"], ["Cy", "Di"]], [["Ada", "Cy"], ["Bo", "Di"]]] * 10
     data = jr.data.from_teams(table)
-    found = jr.league.benchmark_systems(data, ["trueskill"], last=0.5, **KEEP)
+    found = jr.evaluation.benchmark_systems(data, ["trueskill"], last=0.5, **KEEP)
     assert found.scored == 10 and found.rows[0].quality["log loss"] > 0
 
 
@@ -246,19 +246,19 @@ def test_contests_of_two_sides_are_matches():
 def test_what_a_benchmark_refuses(league, options, message):
     data, _ = league
     with refused(message):
-        jr.league.benchmark_systems(data, options.pop("systems", ["elo"]), **KEEP | options)
+        jr.evaluation.benchmark_systems(data, options.pop("systems", ["elo"]), **KEEP | options)
 
 
 def test_what_else_it_refuses(league):
     data, _ = league
     with refused("these are contests of more than two sides"):
-        jr.league.benchmark_systems(jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]]] * 5), **KEEP)
+        jr.evaluation.benchmark_systems(jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]]] * 5), **KEEP)
     odd = data._replace(events=data.matches._replace(score=np.full(500, 0.3)))
     with refused("with outcomes=3 all scores must be 0, 0.5 or 1"):
-        jr.league.benchmark_systems(odd, ["elo"], outcomes=3, **KEEP)
+        jr.evaluation.benchmark_systems(odd, ["elo"], outcomes=3, **KEEP)
     with refused("since needs times; name the column of time"):
-        jr.league.benchmark_systems(data._replace(clock=None), ["elo"], since=3.0, **KEEP)
+        jr.evaluation.benchmark_systems(data._replace(clock=None), ["elo"], since=3.0, **KEEP)
     with refused("benchmark_systems"):
-        jr.league.benchmark_systems(data.matches, ["elo"], **KEEP)
+        jr.evaluation.benchmark_systems(data.matches, ["elo"], **KEEP)
     few = data._replace(events=jr.matches([[0, 1]] * 2, [1, 0]), rows=np.arange(2))
-    assert jr.league.benchmark_systems(few, ["elo"], last=0.5, **KEEP).scored == 1
+    assert jr.evaluation.benchmark_systems(few, ["elo"], last=0.5, **KEEP).scored == 1

@@ -45,12 +45,12 @@ def test_quantiles_modes_and_who_is_stronger(own):
     system, state, x, p = some_beliefs(own)
     wanted = np.array([[0.05, 0.5], [0.9, 1.0]])
     direct = [np.interp(wanted, np.cumsum(q) - q / 2, y) for y, q in zip(x, p, strict=True)]
-    close(jr.league.blat_mmr_beliefs.belief_quantile(system, state, wanted), points_of(np.array(direct)))
-    assert jr.league.blat_mmr_beliefs.belief_quantile(system, state, 0.5).shape == (5,)
-    close(jr.league.blat_mmr_beliefs.belief_mode(system, state), points_of(x[np.arange(5), p.argmax(1)]))
+    close(jr.history.blat_mmr_beliefs.belief_quantile(system, state, wanted), points_of(np.array(direct)))
+    assert jr.history.blat_mmr_beliefs.belief_quantile(system, state, 0.5).shape == (5,)
+    close(jr.history.blat_mmr_beliefs.belief_mode(system, state), points_of(x[np.arange(5), p.argmax(1)]))
     a, b = np.array([0, 1, 4, 2]), np.array([1, 0, 4, 3])
     direct = [twin.expected_score(x[i], p[i], x[j], p[j], twin.heaviside) for i, j in zip(a, b, strict=True)]
-    chance = jr.league.blat_mmr_beliefs.probability_stronger(system, state, a, b)
+    chance = jr.history.blat_mmr_beliefs.probability_stronger(system, state, a, b)
     close(chance, direct)
     close([chance[0] + chance[1], chance[2]], [1.0, 0.5])
 
@@ -59,9 +59,9 @@ def test_beliefs_over_distributions_are_sorted_by_their_means():
     support, inner = np.array([[2.0, 4.0], [-1.0, 1.0], [0.0, 2.0]]), np.full((3, 2), 0.5)
     system = jr.blat_mmr(support=support, inner=inner)
     state = start(system, [[0.2, 0.5, 0.3], [0.6, 0.0, 0.4]])  # means 3, 0, 1
-    close(jr.league.blat_mmr_beliefs.belief_mode(system, state), points_of(np.array([0.0, 3.0])))
-    close(jr.league.blat_mmr_beliefs.probability_stronger(system, state, [0], [1]), [0.2 * (0.3 + 0.4) + 0.3 * 0.2])
-    close(jr.league.blat_mmr_beliefs.belief_quantile(system, state, 0.25)[0], points_of(0.0))
+    close(jr.history.blat_mmr_beliefs.belief_mode(system, state), points_of(np.array([0.0, 3.0])))
+    close(jr.history.blat_mmr_beliefs.probability_stronger(system, state, [0], [1]), [0.2 * (0.3 + 0.4) + 0.3 * 0.2])
+    close(jr.history.blat_mmr_beliefs.belief_quantile(system, state, 0.25)[0], points_of(0.0))
     close(moments(system, state)[0], [0.9, 2.2])
 
 
@@ -70,7 +70,7 @@ def test_beliefs_over_distributions_are_sorted_by_their_means():
 def test_outcomes(own, draws):
     system, state, x, p = some_beliefs(own)
     matches = jr.matches([[0, 1], [3, 2]], [1.0, 0.0])
-    outcomes = jr.league.blat_mmr_beliefs.outcome_probabilities(system, state, matches, draws=draws)
+    outcomes = jr.history.blat_mmr_beliefs.outcome_probabilities(system, state, matches, draws=draws)
     nu, wanted = 2.0 * draws / (1.0 - draws), []
     for i, j in matches.player:
         win = twin.LUCK["duelyst"](x[i][:, None], x[j])
@@ -86,7 +86,7 @@ def test_outcomes(own, draws):
 def test_equals_draw_as_often_as_said():
     system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel=None)
     point = np.where(np.arange(SIZE) == 80, 1.0, 0.0)
-    outcomes = jr.league.blat_mmr_beliefs.outcome_probabilities(
+    outcomes = jr.history.blat_mmr_beliefs.outcome_probabilities(
         system, start(system, [point, point]), jr.matches([[0, 1]], [1.0]), draws=0.3
     )
     close(outcomes, [[0.35, 0.3, 0.35]])
@@ -122,7 +122,7 @@ def test_evidence_is_the_exact_likelihood_of_a_tree():
             jnp.sum(
                 jnp.log(
                     jr.run(
-                        jr.league.blat_mmr_beliefs.make_evidence_predicting_system(system),
+                        jr.history.blat_mmr_beliefs.make_evidence_predicting_system(system),
                         matches,
                         state=start(system, p),
                     ).prediction

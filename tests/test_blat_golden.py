@@ -34,7 +34,7 @@ FAR = np.repeat(np.isin([*CASES], ["strong_vs_weak", "edge_hi_vs_edge_lo"]), 6)
 
 def singles(system):
     """Beliefs [30, 1001] after the 15 matches, (mean, variance), and the evidence [30]."""
-    system, state = jr.league.blat_mmr_beliefs.make_evidence_predicting_system(system), start(system, PRIORS)
+    system, state = jr.history.blat_mmr_beliefs.make_evidence_predicting_system(system), start(system, PRIORS)
     result, swapped = (
         jr.run(system, jr.matches(player, score), state=state, schedule="stream")
         for player, score in ((PAIRS, SCORES), (PAIRS[:, ::-1], 1.0 - SCORES))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.hashable_functions_and_arrays import bind, hashable_array
-from jaxrate.system import replace_params
+from jaxrate.core.hashable_functions_and_arrays import bind, hashable_array
+from jaxrate.core.system import replace_params
 from jaxrate.systems.blat_mmr import custom_kernel_matrices, kernel_components, kernels
 from tests.blat import REFERENCE, Kernel, close, match, start
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.system import replace_params, rules_with_sizes_for_params
+from jaxrate.core.system import replace_params, rules_with_sizes_for_params
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 
 SIZE, HALF = 121, 4.9
@@ -70,11 +70,11 @@ def test_other_values_predict_as_a_system_made_for_them(case, name, value, x64):
 def test_sweeps_histories_and_predictions_hold_for_other_values(name):
     system, values = jr.blat_mmr(**GRID), np.array([0.9, 0.3])
     each = [other(system, name, x) for x in values]
-    runs = [jr.league.rating_history(system, MATCHES, params=x) for x in each]
+    runs = [jr.history.rating_history(system, MATCHES, params=x) for x in each]
     losses = [jr.metrics.log_loss(x.prediction, MATCHES.score) for x in runs]
     close(jr.fitting.sweep_parameters(system, MATCHES, other(system, name, values)), losses)
     made = replace_params(system, each[0])
-    wanted = jr.league.rating_history(made, MATCHES)
+    wanted = jr.history.rating_history(made, MATCHES)
     close(runs[0].prediction, wanted.prediction)
     close(jr.predict(system, wanted.state, MATCHES, params=each[0]), jr.predict(made, wanted.state, MATCHES))
 
@@ -136,7 +136,7 @@ def test_values_that_cannot_be_right_are_refused(name, value, message):
     for refused in (
         partial(jr.run, system),
         partial(jr.predict, system, state),
-        partial(jr.league.rating_history, system),
+        partial(jr.history.rating_history, system),
     ):
         with pytest.raises(ValueError, match=message):
             refused(MATCHES, params=params)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.system import replace_params
+from jaxrate.core.system import replace_params
 from tests.blat import close
 from tests.conftest import MOSTLY_DOUBLE
 from tests.reference import blat_kernels_twin as slow
@@ -94,7 +94,7 @@ def test_saved_by_a_factory_of_ones_own(tmp_path):
     again = jr.load(tmp_path / "run", make=at_home)
     assert again.system == rated.system and again.system.params.scale == 0.9
     np.testing.assert_array_equal(again.state.belief, rated.state.belief)
-    assert jr.league.blat_mmr_beliefs.belief_grid(again.system).shape == (31,)
+    assert jr.history.blat_mmr_beliefs.belief_grid(again.system).shape == (31,)
     widths = jr.blat_mmr(
         **GRID | {"kernel": jr.extend.kernels.Kernel(widths=(2.0,), edges="source"), "kernel_width": 0.4}
     )

@@ -68,15 +68,15 @@ WRONG = jr.extend.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
         (lambda: jr.blat_mmr(kernel=Kernel(weights=(0.5, 0.5))), "as many weights as widths"),
         (lambda: jr.blat_mmr(kernel=Kernel(widths=(0.0,))), "the widths of a kernel are above 0"),
         (
-            lambda: jr.league.blat_mmr_beliefs.belief_mode(jr.elo(), BELIEFS),
+            lambda: jr.history.blat_mmr_beliefs.belief_mode(jr.elo(), BELIEFS),
             r"elo has no beliefs on a grid; make the system by blat_mmr\(\)",
         ),
         (
-            lambda: jr.league.blat_mmr_beliefs.belief_quantile(jr.blat_mmr(), BELIEFS, 1.1),
+            lambda: jr.history.blat_mmr_beliefs.belief_quantile(jr.blat_mmr(), BELIEFS, 1.1),
             r"probability must lie in \[0, 1\], got 1.1",
         ),
         (
-            lambda: jr.league.blat_mmr_beliefs.outcome_probabilities(jr.blat_mmr(), BELIEFS, MATCHES, draws=1.0),
+            lambda: jr.history.blat_mmr_beliefs.outcome_probabilities(jr.blat_mmr(), BELIEFS, MATCHES, draws=1.0),
             "draws must be a share",
         ),
     ],

@@ -70,8 +70,8 @@ def test_systems_alike_share_their_rules_and_new_parameters_compile_nothing():
     assert one.rules == two.rules
     assert jr.blat_mmr(size=2001).rules != one.rules
     assert (
-        jr.league.blat_mmr_beliefs.make_evidence_predicting_system(one).rules
-        == jr.league.blat_mmr_beliefs.make_evidence_predicting_system(two).rules
+        jr.history.blat_mmr_beliefs.make_evidence_predicting_system(one).rules
+        == jr.history.blat_mmr_beliefs.make_evidence_predicting_system(two).rules
     )
     setting = dict(size=SIZE, half_width=WIDTH, kernel_width=0.3)
     first, second = jr.blat_mmr(**setting), jr.blat_mmr(**setting, side_advantage=30, prior_mean=0.1)

@@ -1,4 +1,4 @@
-"""`jr.league.blend_systems`: weights against the slow twin, what they see, systems of no use, and upcoming matches."""
+"""`jr.evaluation.blend_systems`: weights against the slow twin, what they see, useless systems, upcoming matches."""
 
 import math
 import re
@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league import blending
-from jaxrate.league.blending import blend_one_step_ahead, fit_blend_weights, log_odds_by_system
-from jaxrate.league.evaluation import TwoSidedEvents, format_metric
+from jaxrate.evaluation.blending import blend_one_step_ahead, fit_blend_weights, log_odds_by_system
+from jaxrate.evaluation.scored_predictions import TwoSidedEvents, format_metric
+from jaxrate.history import blending
 from tests.reference import blend_twin
 
 
@@ -97,7 +97,7 @@ def data(league):
 
 def test_a_blend_predicts_upcoming_matches(data):
     systems = {"slow": jr.elo(k=8), "fast": jr.elo(k=64), "glicko": jr.glicko()}
-    blend = jr.league.blend_systems(systems, data, last=0.25)
+    blend = jr.evaluation.blend_systems(systems, data, last=0.25)
     runs = {name: jr.run(system, data.matches) for name, system in systems.items()}
     upcoming = jr.matches([[0, 1], [2, 3]], [0.5, 0.5], [1e3, 1e3])
     z = 0.0
@@ -125,26 +125,26 @@ def test_a_blend_predicts_upcoming_matches(data):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda data: jr.league.blend_systems([jr.elo()], data), "a blend takes two systems or more, got 1"),
+        (lambda data: jr.evaluation.blend_systems([jr.elo()], data), "a blend takes two systems or more, got 1"),
         (
-            lambda data: jr.league.blend_systems([jr.elo(), jr.elo(k=8)], data),
+            lambda data: jr.evaluation.blend_systems([jr.elo(), jr.elo(k=8)], data),
             "two systems have the name elo; give each its own",
         ),
         (
-            lambda data: jr.league.blend_systems(["elo", "glicko"], data),
+            lambda data: jr.evaluation.blend_systems(["elo", "glicko"], data),
             "blend takes systems, as jr.glicko(), and not str",
         ),
-        (lambda data: jr.league.blend_systems([jr.elo(), jr.urnings()], data), "urnings draws random numbers"),
+        (lambda data: jr.evaluation.blend_systems([jr.elo(), jr.urnings()], data), "urnings draws random numbers"),
         (
-            lambda data: jr.league.blend_systems([jr.elo(), jr.category_glicko()], data),
+            lambda data: jr.evaluation.blend_systems([jr.elo(), jr.category_glicko()], data),
             "category_glicko rates no single matches; leave it out",
         ),
         (
-            lambda data: jr.league.blend_systems([jr.elo(), jr.glicko()], data, last=0),
+            lambda data: jr.evaluation.blend_systems([jr.elo(), jr.glicko()], data, last=0),
             "last must be above 0 and at most 1, got 0",
         ),
         (
-            lambda data: jr.league.blend_systems([jr.elo(), jr.glicko()], data.matches),
+            lambda data: jr.evaluation.blend_systems([jr.elo(), jr.glicko()], data.matches),
             "blend_systems: data must be a Dataset (as of jr.read)",
         ),
     ],

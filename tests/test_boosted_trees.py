@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league import boosted_trees
-from jaxrate.league.boosted_trees import PLAYED, MatchFeatures, boosted_forecast, match_features, player_histories
+from jaxrate.evaluation.boosted_trees import PLAYED, MatchFeatures, boosted_forecast, match_features, player_histories
+from jaxrate.history import boosted_trees
 from jaxrate.metrics.outcome_metrics import losses_by_match
 from tests.conftest import refused
 from tests.test_benchmark import KEEP, make_league, row_of
@@ -70,7 +70,7 @@ def hidden_league(n=3000, seed=5):
 
 def test_trees_say_which_column_has_evidence():
     data, _ = hidden_league()
-    found = jr.league.benchmark_systems(data, ["glicko"], stack=["travel", "noise"], **KEEP)
+    found = jr.evaluation.benchmark_systems(data, ["glicko"], stack=["travel", "noise"], **KEEP)
     best, trees, alone = found.rows[0], row_of(found, "boosted trees"), row_of(found, "boosted trees, ratings alone")
     assert trees.log_loss_difference.difference < -0.05 < alone.log_loss_difference.difference
     assert found.worth[0].name == "travel" and found.worth[0].loss.difference > 0.05
@@ -84,7 +84,7 @@ def test_trees_say_which_column_has_evidence():
 def test_a_column_that_says_too_much_is_doubted():
     data, _ = make_league(2000, seed=5)
     points = np.asarray(data.matches.score) * 3 + np.random.default_rng(0).poisson(1.0, 2000)
-    found = jr.league.benchmark_systems(data, ["glicko"], stack={"points": points}, **KEEP)
+    found = jr.evaluation.benchmark_systems(data, ["glicko"], stack={"points": points}, **KEEP)
     assert found.findings[-1].startswith("Mind that points adds more than half of what the ratings say. Is it really")
 
 
@@ -135,7 +135,7 @@ def test_winners_who_come_first_tell_nothing():
 def test_trees_of_win_draw_and_loss_and_columns_of_each_player():
     data, truth = make_league(n=1200, draws=0.25, seed=8)
     of_each = np.random.default_rng(0).normal(size=(1200, 2))
-    found = jr.league.benchmark_systems(data, ["elo"], stack={"age": of_each}, **KEEP)
+    found = jr.evaluation.benchmark_systems(data, ["elo"], stack={"age": of_each}, **KEEP)
     trees = row_of(found, "boosted trees")
     assert found.outcomes == 3 and 0.9 < trees.quality["log loss"] < 1.1 and trees.quality["RPS"] < 0.25
     assert "age" in {x.name for x in found.worth}
@@ -147,14 +147,14 @@ def test_trees_of_win_draw_and_loss_and_columns_of_each_player():
 def test_what_trees_refuse(monkeypatch):
     data, _ = make_league(n=200)
     with refused("boosted trees need 250 matches before the scored ones, got 160"):
-        jr.league.benchmark_systems(data, ["elo"], stack=True, **KEEP)
+        jr.evaluation.benchmark_systems(data, ["elo"], stack=True, **KEEP)
     teams = jr.data.from_teams([[["Ada", "Bo"], ["Cy", "Di"]]] * 20)
     with refused("boosted trees are of matches of two players"):
-        jr.league.benchmark_systems(teams, ["trueskill"], stack=True, **KEEP)
+        jr.evaluation.benchmark_systems(teams, ["trueskill"], stack=True, **KEEP)
     monkeypatch.setattr(boosted_trees, "import_module", lambda name: importlib.import_module(f"no_{name}"))
     with pytest.raises(ImportError, match="boosted trees need scikit-learn: pip install scikit-learn"):
-        jr.league.benchmark_systems(data, ["elo"], stack=True, **KEEP)
-    assert len(jr.league.benchmark_systems(data, ["elo"], **KEEP).rows) == 2
+        jr.evaluation.benchmark_systems(data, ["elo"], stack=True, **KEEP)
+    assert len(jr.evaluation.benchmark_systems(data, ["elo"], **KEEP).rows) == 2
 
 
 def test_no_scored_match_has_a_say_in_what_trees_see(monkeypatch):
@@ -168,11 +168,11 @@ def test_no_scored_match_has_a_say_in_what_trees_see(monkeypatch):
         seen.append(match_features(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr(jr.league.system_benchmark, "match_features", catch)
+    monkeypatch.setattr(jr.history.system_benchmark, "match_features", catch)
     best = []
     for score in (data.matches.score, flipped):
         history = data._replace(events=data.matches._replace(score=score))
-        best.append(jr.league.benchmark_systems(history, ["glicko", "elo"], stack=True, **KEEP).rows[0].name)
+        best.append(jr.evaluation.benchmark_systems(history, ["glicko", "elo"], stack=True, **KEEP).rows[0].name)
     assert best[0] != best[1]
     for name, values in seen[0].groups.items():
         np.testing.assert_array_equal(values[:481], seen[1].groups[name][:481], err_msg=name)

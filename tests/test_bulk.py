@@ -21,7 +21,7 @@ def bulk(tmp_path_factory):
     time = np.linspace(0.0, 1000.0, N)
     a, b = ([f"player {x:02}" for x in side] for side in league.matches.player.T)
     pq.write_table(pa.table({"a": a, "b": b, "score": league.matches.score, "time": time}), folder / "matches.parquet")
-    return jr.league.rate_files(SYSTEM, folder / "matches.parquet", folder / "rated", chunk=100), folder
+    return jr.history.rate_files(SYSTEM, folder / "matches.parquet", folder / "rated", chunk=100), folder
 
 
 def check_goes_on(live, folder, games):
@@ -70,9 +70,9 @@ def test_a_run_that_is_not_whole_and_a_folder_of_bulk_are_refused(bulk, tmp_path
     def stop(rows):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jaxrate.league.out_of_core.parquet_rating.CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr("jaxrate.league.out_of_core.parquet_rating.CHECKPOINT_WORK_RATIO", 0.0)
+    monkeypatch.setattr("jaxrate.history.out_of_core.parquet_rating.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("jaxrate.history.out_of_core.parquet_rating.CHECKPOINT_WORK_RATIO", 0.0)
     with pytest.raises(KeyboardInterrupt):
-        jr.league.rate_files(SYSTEM, folder / "matches.parquet", tmp_path / "part", chunk=100, progress=stop)
+        jr.history.rate_files(SYSTEM, folder / "matches.parquet", tmp_path / "part", chunk=100, progress=stop)
     with refused("of 300 matches are rated there; go on by `rate_files` with resume=True"):
         jr.load(tmp_path / "part")

@@ -10,8 +10,9 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache as jax_cache
 
 import jaxrate as jr
-from jaxrate import cli, compiled_program_cache
+from jaxrate import cli
 from jaxrate.cli import compilation_cache
+from jaxrate.core import compiled_program_cache
 from tests.conftest import mark_full
 
 pytest.importorskip("pyarrow")

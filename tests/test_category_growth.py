@@ -25,7 +25,7 @@ def test_a_newcomers_modifiers_grow_in_their_first_period_where_they_were_not_pl
     system = jr.category_glicko(2, grows="unplayed", initial_modifier_deviation=200.0, growth=70.0,
                                 deviation_max=1e5, modifier_deviation_max=1e5)  # fmt: skip
     events = jr.periods(jr.matches([[0, 1], [1, 0]], [1, 1], category=[[0, 0]] * 2), 14.0)
-    deviation = jr.league.modifiers(system, jr.run(system, events).state).deviation
+    deviation = jr.history.modifiers(system, jr.run(system, events).state).deviation
     np.testing.assert_allclose(deviation[:, 1], np.hypot(200.0, 70.0), rtol=1e-6)
     assert (deviation[:, 0] < 200.0).all()
 
@@ -53,18 +53,18 @@ def test_modifiers_are_given_with_their_deviations_as_of_a_time():
     system = jr.category_glicko(3)
     played = league(5, n=30)
     state = jr.run(system, jr.periods(played, 14.0)).state
-    got = jr.league.modifiers(system, state)
+    got = jr.history.modifiers(system, state)
     np.testing.assert_array_equal(got.mean, state.modifiers)
     np.testing.assert_allclose(got.deviation, np.sqrt(state.modifier_variance), rtol=1e-6)
-    later = jr.league.modifiers(system, state, time=float(state.time.max()) + 28.0)
+    later = jr.history.modifiers(system, state, time=float(state.time.max()) + 28.0)
     aged = np.asarray(state.time.max() + 28.0 - state.time)[:, None] / 14.0 * 65.0**2
     wanted = np.minimum(np.sqrt(np.asarray(got.deviation) ** 2 + aged), 160.0)
     np.testing.assert_allclose(later.deviation, wanted, rtol=1e-5)
     assert (wanted > got.deviation).any() and (later.mean == got.mean).all()
     one = jr.category_glicko(1)
-    alone = jr.league.modifiers(one, one.init(one.params, 2))
+    alone = jr.history.modifiers(one, one.init(one.params, 2))
     assert not alone.mean.any() and not alone.deviation.any()
     with pytest.raises(ValueError, match="is before the last event of player"):
-        jr.league.modifiers(system, state, time=0.0)
+        jr.history.modifiers(system, state, time=0.0)
     with pytest.raises(ValueError, match="elo has no modifiers; take category_glicko"):
-        jr.league.modifiers(jr.elo(), jr.elo().init(jr.elo().params, 2))
+        jr.history.modifiers(jr.elo(), jr.elo().init(jr.elo().params, 2))

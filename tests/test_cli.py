@@ -74,8 +74,8 @@ def test_rate_in_json(jaxrate, games):
     board = jr.leaderboard(rated, top=10)
     assert [row["player"] for row in found["leaderboard"]] == board.player.tolist()
     assert [row["rating"] for row in found["leaderboard"]] == pytest.approx(board.rating.tolist())
-    assert found["against"]["won"] == jr.league.head_to_head(rated, one, two).won and len(found["upsets"]) == 10
-    assert found["peaks"][0]["rating"] == pytest.approx(jr.league.peak_ratings(rated, top=1).rating[0])
+    assert found["against"]["won"] == jr.history.head_to_head(rated, one, two).won and len(found["upsets"]) == 10
+    assert found["peaks"][0]["rating"] == pytest.approx(jr.history.peak_ratings(rated, top=1).rating[0])
     career = json.loads(jaxrate("rate", games, "--param", "c=30", "--player", one, "--json")[1])["career"]
     assert [row["score"] for row in career] == jr.career(rated, one)["score"].tolist()
 

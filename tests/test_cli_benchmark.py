@@ -96,7 +96,7 @@ def test_the_league_that_ships_has_its_protocol(jaxrate, monkeypatch):
         seen.update(options)
         raise ValueError("seen")
 
-    monkeypatch.setattr(jr.league, "benchmark_systems", catch)
+    monkeypatch.setattr(jr.history, "benchmark_systems", catch)
     assert "nfl: seen" in jaxrate("benchmark", *QUICK)[2]
     assert seen["since"] == "1990-03-01" and len(seen["forecasts"]["FiveThirtyEight"]) == 16_810
     jaxrate("benchmark", "nfl", *QUICK, "--last", 0.5, "--stack-column", "playoff")
@@ -152,7 +152,7 @@ def test_the_page_has_every_row_and_the_table_of_histories():
     data, truth = make_league(n=300)
     some = np.where(np.arange(300) % 2, truth[:, 2], np.nan)
     forecasts = {"<b>truth</b>": truth[:, 2], "some": some, "none": np.full(300, np.nan)}
-    result = jr.league.benchmark_systems(data, ["elo", "glicko"], forecasts=forecasts, **KEEP)
+    result = jr.evaluation.benchmark_systems(data, ["elo", "glicko"], forecasts=forecasts, **KEEP)
     page = benchmark_page_html({"League": result})
     assert "&lt;b&gt;truth&lt;/b&gt;" in page and "<b>truth" not in page
     for name in ("Elo", "Glicko", "some", "All blended"):
@@ -168,7 +168,7 @@ def test_the_page_has_every_row_and_the_table_of_histories():
 
 def test_a_browser_finds_nothing_wrong_with_the_page(chromium, tmp_path):
     data, truth = make_league(n=300)
-    result = jr.league.benchmark_systems(data, ["elo", "glicko"], forecasts={"truth": truth[:, 2]}, **KEEP)
+    result = jr.evaluation.benchmark_systems(data, ["elo", "glicko"], forecasts={"truth": truth[:, 2]}, **KEEP)
     path = tmp_path / "page.html"
     path.write_text(benchmark_page_html({"One league": result, "Another league": result}), encoding="utf-8")
     chromium.get(path.as_uri())

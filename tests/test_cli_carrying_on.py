@@ -65,9 +65,9 @@ def test_a_state_says_who_beat_whom(jaxrate, run):
     first = saved.predictions.slice(0, 1).to_pylist()[0]
     both = "--player", first["a"], "--against", first["b"]
     code, text, _ = jaxrate("rate", "--state", run, *both, "--upsets", "--top", 3)
-    assert code == 0 and f"\n{jr.league.head_to_head(saved, first['a'], first['b']).summary}\n\n" in text
+    assert code == 0 and f"\n{jr.history.head_to_head(saved, first['a'], first['b']).summary}\n\n" in text
     assert "The latest match comes first. Ratings are those before the match." in text
-    names = jr.league.upsets(saved, player=first["a"], top=3)["loser"].tolist()
+    names = jr.history.upsets(saved, player=first["a"], top=3)["loser"].tolist()
     lines = text.split("biggest upsets\n\n")[1].splitlines()[1:4]
     assert [re.split("  +", line.strip())[2] for line in lines] == names
     assert "--against needs --player" in jaxrate("rate", "--state", run, *both[2:])[2]

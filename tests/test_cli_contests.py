@@ -8,8 +8,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli.terminal_tables import to_text_table
-from jaxrate.league.evaluation import format_metric
-from jaxrate.text_format import CONTEST_METRICS_NOTE
+from jaxrate.core.text_format import CONTEST_METRICS_NOTE
+from jaxrate.evaluation.scored_predictions import format_metric
 from tests.test_cli import csv
 
 pa = pytest.importorskip("pyarrow")
@@ -55,7 +55,7 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
         jr.read(contests, contest="race", participant="driver", rank="place"),
         jr.extend.SYSTEMS["share"](k=60),
     )
-    result = jr.league.rating_history(system, data.rounds)
+    result = jr.history.rating_history(system, data.rounds)
     assert text.startswith("share: 30 contests, 180 participations of 13 players\n\n")
     assert str(to_text_table(jr.leaderboard(jr.rate(system, data), top=10))) in text
     assert "\n30 contests, 180 participations in " in text
@@ -233,7 +233,7 @@ def test_compare_of_contests(jaxrate, contests):
     code, text, errors = jaxrate("compare", contests, *COLUMNS, *systems)
     assert code == 0 and errors == "" and text.startswith("30 contests, 180 participations of 13 players\n\n")
     data = jr.read(contests, contest="race", participant="driver", rank="place")
-    before = jr.league.rating_history(jr.extend.SYSTEMS["share"](k=60), data.rounds).before.mean
+    before = jr.history.rating_history(jr.extend.SYSTEMS["share"](k=60), data.rounds).before.mean
     _, body, notes = text.split("\n\n")
     meanings, notes = notes.split("\n", 1)  # "pair inversion" and "5plus" were explained nowhere
     assert [meanings, notes] == [CONTEST_METRICS_NOTE, "Hyperparameters are the default ones, except those of share.\n"]
@@ -308,7 +308,7 @@ def test_modes_are_rated_predicted_and_explained(jaxrate, tmp_path):
     contest, parts, sides, *_ = text.split("\n\n")
     assert code == 0 and contest == "contest next" and not errors
     assert re.split("  +", parts.splitlines()[0])[-3:] == ["rating", "in this category", "in this match"]
-    board = jr.league.rating_table(rated)  # whose points were others
+    board = jr.history.rating_table(rated)  # whose points were others
     for line in parts.splitlines()[1:]:
         rating = board["rating"][board["player"].tolist().index(line.split()[1])]
         assert line.split()[-3] == f"{rating:,.1f}"

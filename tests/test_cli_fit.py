@@ -9,7 +9,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.cli import hyperparameters
 from jaxrate.fitting.losses import LOSSES
-from jaxrate.league.system_construction_by_name import make_system
+from jaxrate.systems.system_construction_by_name import make_system
 
 pytest.importorskip("pyarrow")
 

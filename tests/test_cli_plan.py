@@ -9,7 +9,7 @@ import pytest
 import jaxrate as jr
 from jaxrate import cli
 from jaxrate.data import simulate
-from jaxrate.league.system_construction_by_name import make_system
+from jaxrate.systems.system_construction_by_name import make_system
 
 pa = pytest.importorskip("pyarrow")
 

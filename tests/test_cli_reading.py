@@ -223,7 +223,7 @@ TYPES = {  # of arguments, by what a role accepts
 }
 
 
-@pytest.mark.parametrize("function", [jr.read, jr.league.rate_files])
+@pytest.mark.parametrize("function", [jr.read, jr.history.rate_files])
 def test_signatures_and_docstrings_are_those_of_the_roles(function):
     """To an editor by the signature, to `help` by the docstring, to the command line by its option."""
     parameters, text = signature(function).parameters, " ".join(getdoc(function).split())

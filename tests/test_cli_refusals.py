@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import memory_checks
 from jaxrate.cli import cli
 from jaxrate.cli.option_names import name_options
+from jaxrate.core import memory_checks
 from jaxrate.data import simulate
-from jaxrate.league.evaluation import constant_forecast_log_loss
+from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss
 
 pa = pytest.importorskip("pyarrow")
 

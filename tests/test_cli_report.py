@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.evaluation import format_metric
+from jaxrate.core.text_format import metric_heading
+from jaxrate.evaluation.scored_predictions import format_metric
 from jaxrate.site.calibration_summary import bin_predictions
 from jaxrate.systems.system_titles import system_title
-from jaxrate.text_format import metric_heading
 from tests.test_report import data_of
 
 for package in ("pyarrow", "jinja2"):

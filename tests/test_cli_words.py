@@ -10,7 +10,7 @@ from jaxrate.cli import arena, rate
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.player_output import career_sides, strengths_by_category
 from jaxrate.cli.season_and_tournament import _print_forecast
-from jaxrate.league.column_table import ColumnTable
+from jaxrate.history.column_table import ColumnTable
 
 pa = pytest.importorskip("pyarrow")
 
@@ -35,7 +35,7 @@ def test_strengths_by_category_leave_out_what_has_no_evidence(monkeypatch):
         "modifier Ice": [0, 0.01],
     }
     table = {"player": np.array(["Ada", "Bo"]), **{name: np.array(x) for name, x in points.items()}}
-    monkeypatch.setattr(jr.league, "rating_table", lambda rated: table)
+    monkeypatch.setattr(jr.history, "rating_table", lambda rated: table)
     rated = SimpleNamespace(categories=np.array(["Hard", "?", "Ice"], object), system=jr.skills())
     (told,) = strengths_by_category(rated, SimpleNamespace(player=np.array(["Bo", "Ada"])))
     assert [*told.headings] == ["strength by category", "Hard", "unknown"]

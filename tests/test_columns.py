@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.array_types import Array
-from jaxrate.rules import Rating, Rules
-from jaxrate.system import RatingSystem, full_leaf, rate_players, split_sides
+from jaxrate.core.array_types import Array
+from jaxrate.core.rules import Rating, Rules
+from jaxrate.core.system import RatingSystem, full_leaf, rate_players, split_sides
 from tests.conftest import MOSTLY_DOUBLE
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mean_side_score
 from jaxrate.data import simulate
-from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mean_side_score
+from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss, describe_constant_forecast, format_metric
 from jaxrate.events import slice_events
 from jaxrate.fitting import time_limited_fit
-from jaxrate.league.evaluation import constant_forecast_log_loss, describe_constant_forecast, format_metric
-from jaxrate.league.system_adaptation import DataFacts
-from jaxrate.league.system_construction_by_name import make_system
+from jaxrate.systems.system_adaptation import DataFacts
+from jaxrate.systems.system_construction_by_name import make_system
 from tests.conftest import refused
 
 
@@ -71,7 +71,7 @@ def test_a_comparison_of_contests(share):
     rounds = simulate.contests(12, 30, size=6, seed=1).rounds
     data = jr.data.Dataset(rounds, np.arange(12), np.arange(180), contests=np.arange(30))
     found = jr.compare(data, ["share"], last=0.5, timed=True)
-    before = jr.league.rating_history(share(), rounds).before.mean
+    before = jr.history.rating_history(share(), rounds).before.mean
     (result,) = found.results
     assert result.quality == pytest.approx(jr.metrics.ranking_metrics(rounds, before, mask=np.arange(180) >= 90))
     assert result.speed > 0 and found.counts == {"contests": 30, "participations": 180}
@@ -89,7 +89,7 @@ def test_systems_of_contests_differ_by_pairs_in_order_with_an_error_by_contest(s
     scored = np.arange(180) >= 90
     right = [
         [jr.metrics.pairwise_accuracy(rounds, x, mask=scored & (np.arange(180) // 6 == i)) for i in range(15, 30)]
-        for x in (jr.league.rating_history(system.system, rounds).before.mean for system in found.results)
+        for x in (jr.history.rating_history(system.system, rounds).before.mean for system in found.results)
     ]  # all have played before, so that each contest has six participants
     wanted = np.std(np.subtract(*right), ddof=1) / np.sqrt(15)
     assert last.pair_order_difference.error == pytest.approx(wanted)

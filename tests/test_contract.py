@@ -9,8 +9,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import testing
-from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS
-from jaxrate.system import random_draw_rule
+from jaxrate.core.system import random_draw_rule
+from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
 from jaxrate.testing import (
     batch_chunk_and_slope_properties,
     compilation_properties,

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import pytest
 
 import jaxrate as jr
-from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.docs import site_build
 from jaxrate.docs.docstring_markup import class_docstring, strip_annotated_metadata, to_restructured
 from jaxrate.docs.page_sources import PICTURE_MARK, guides_that_call, link_public_names, write_sources

@@ -70,7 +70,7 @@ def test_numbers_of_numpy_are_whole_numbers(rated):
         (lambda rated: jr.rate(jr.urnings(), CONTEST), "urnings rates Matches, not Rounds"),
         (lambda rated: jr.rate(jr.blat_mmr(), CONTEST), "blat_mmr rates Matches, not Rounds"),
         (
-            lambda rated: jr.league.performance_ratings(jr.elo_mmr(), jr.matches([[0, 1]], [1])),
+            lambda rated: jr.history.performance_ratings(jr.elo_mmr(), jr.matches([[0, 1]], [1])),
             "performances are of contests",
         ),
         (
@@ -174,7 +174,7 @@ def test_unknown_players_have_near_names():
     with refused("no player 'Packers' (near: 'Green Bay Packers')"):
         jr.career(rated, "Packers")
     with refused("no player 'Bears' (near: 'Chicago Bears')"):
-        jr.league.head_to_head(rated, "New York Jets", "Bears")
+        jr.history.head_to_head(rated, "New York Jets", "Bears")
 
 
 def test_live_histories_refuse_empty_names_and_warn_of_misspelt_ones():
@@ -279,14 +279,14 @@ def test_tables_are_frames_and_json(rated):
         *(
             strengths,
             jr.arena.rank_sets(strengths),
-            jr.league.peak_ratings(rated, min_games=1),
+            jr.history.peak_ratings(rated, min_games=1),
             jr.forecasts.simulate_season(rated, pair, samples=10),
         ),
         *(
-            jr.league.head_to_head(rated, "p", "q"),
+            jr.history.head_to_head(rated, "p", "q"),
             jr.forecasts.predict_fixtures(rated, pair),
-            jr.league.recent_form(rated),
-            jr.league.upsets(rated),
+            jr.history.recent_form(rated),
+            jr.history.upsets(rated),
         ),
         *(
             jr.forecasts.simulate_tournament(rated, {"knockout": ["p", "q"]}, samples=10),

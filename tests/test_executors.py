@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.parallel_map import map_items
+from jaxrate.core.parallel_map import map_items
 
 ENGINES = {
     "distributed": "distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None).get_executor()",
@@ -38,7 +38,7 @@ if __name__ == "__main__":
     def work(executor):
         yield jr.fitting.sweep_parameters(system, data, settings, executor=executor)
         yield [str(result) for result in jr.compare(data, ["elo", "glicko"], executor=executor).results]
-        rated = jr.league.rate_leagues(system, data, np.arange(600) % 2, executor=executor)
+        rated = jr.history.rate_leagues(system, data, np.arange(600) % 2, executor=executor)
         yield np.stack([one.state.rating for one in rated.values()])
         yield str(jr.fitting.fit_rolling(system, data, 2, executor=executor))
         found = jr.fit(system, data, starts=2, key=jax.random.key(0), executor=executor)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import POSITIVE, Parameter
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.hyperparameter_definitions import POSITIVE, Parameter
 from jaxrate.replay.execution import CompilePolicy
 from tests.conftest import MOSTLY_SINGLE, mark_full
 from tests.test_rounds import SYSTEM
@@ -175,7 +175,7 @@ def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most)
     """Against a loop over the pairs, from the ratings before the contest."""
     monkeypatch.setattr(LOST, "OPPONENTS", most)
     system, rounds = small(beta=250.0), contests((3, 9))
-    rating, deviation = (np.asarray(x, np.float64) for x in jr.league.rating_history(system, rounds).before)
+    rating, deviation = (np.asarray(x, np.float64) for x in jr.history.rating_history(system, rounds).before)
     want, who = np.zeros(len(rating)), rounds.events.player.astype(np.uint64)
     for a, b in zip(rounds.player_start[:-1], rounds.player_start[1:], strict=True):
         order = a + np.argsort(who[a:b] * np.uint64(2654435761) % np.uint64(2**32))

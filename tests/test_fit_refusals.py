@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.rules import Rules
 from jaxrate.events import slice_events
-from jaxrate.rules import Rules
 from tests.test_fit import league
 
 # Mistakes

@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import Matches, slice_events
-from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS
+from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
 from tests.conftest import mark_full
 from tests.test_fit import (
     FIT,

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.saved_runs import make_run_metadata, write_run
+from jaxrate.history.saved_runs import make_run_metadata, write_run
 from jaxrate.storage import atomic_folder as folders
 from jaxrate.storage.atomic_folder import OPTIONAL_FILES, RUN_FILES
 from tests.conftest import mark_full
@@ -36,7 +36,7 @@ def runs():
 
 
 def save(path, rated):
-    beside = {"ratings.csv": jr.league.rating_table(rated), "upcoming.csv": {"row": [len(rated.predictions)]}}
+    beside = {"ratings.csv": jr.history.rating_table(rated), "upcoming.csv": {"row": [len(rated.predictions)]}}
     with folders.lock_folder(path):
         write_run(path, rated, make_run_metadata(rated), dict.fromkeys(OPTIONAL_FILES) | beside)
 
@@ -157,7 +157,7 @@ def test_a_full_disk_while_tables_are_written(season, whole, runs, monkeypatch):
         path.write_bytes(b"PAR1")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("jaxrate.saved_runs.write", full)
+    monkeypatch.setattr("jaxrate.history.saved_runs.write", full)
     with pytest.raises(OSError, match="the run was not saved: No space left on device: '.*season'"):
         jr.save(season, runs[1])
     assert check(season, whole) == 2 and names(season) == names(whole[2]) | {"mine.txt"}

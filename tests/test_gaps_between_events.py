@@ -5,8 +5,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.league.participations import build_participations
-from jaxrate.league.trajectories import build_trajectories
+from jaxrate.history.participations import build_participations
+from jaxrate.history.trajectories import build_trajectories
 from tests.conftest import mark_full
 
 pytest.importorskip("pyarrow")
@@ -38,7 +38,7 @@ def select_matches(data, low, high):
 @pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo", "skills"))
 def test_the_change_at_a_match_is_what_the_match_changed(name):
     system, data = SYSTEMS[name](), league()
-    rated, history = jr.rate(system, data), jr.league.rating_history(system, data.matches, after=True)
+    rated, history = jr.rate(system, data), jr.history.rating_history(system, data.matches, after=True)
     careers = build_participations(rated)
     for i, player in enumerate(NAMES):
         row, side = np.nonzero(data.matches.player == i)
@@ -62,7 +62,7 @@ def test_a_season_lowers_nobody_before_it_begins():
     career = jr.career(rated, "Ada")
     left = career["rating"] + career["change"]
     for day, expected in ((40.0, left[2]), (99.0, left[2]), (100.0, left[3]), (5.0, career["rating"][1])):
-        assert jr.league.rating_at(rated, "Ada", day).mean == pytest.approx(expected), day
+        assert jr.history.rating_at(rated, "Ada", day).mean == pytest.approx(expected), day
         board = jr.leaderboard(rated, as_of=day, active="all")
         assert board.rating[board.player.tolist().index("Ada")] == pytest.approx(expected), day
     assert career["rating"][3] == pytest.approx(1500 + 0.5 * (left[2] - 1500))
@@ -71,7 +71,7 @@ def test_a_season_lowers_nobody_before_it_begins():
 def test_peaks_are_what_matches_left():
     rated = jr.rate(SYSTEMS["elo"](), league())
     career = jr.career(rated, "Ada")
-    peaks = jr.league.peak_ratings(rated, min_games=1)
+    peaks = jr.history.peak_ratings(rated, min_games=1)
     assert peaks.rating[peaks.player.tolist().index("Ada")] == pytest.approx(
         (career["rating"] + career["change"]).max()
     )

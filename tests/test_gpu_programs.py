@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests
 from jaxrate.fitting import history_loss_derivatives
 from jaxrate.replay import block_programs, compiler_options, execution, scan_programs
-from jaxrate.system import random_draw_rule
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
 from jaxrate.systems.trueskill import propagation
 from jaxrate.testing.case_and_assertions import assert_close_leaves

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from jaxrate.cli import cli
-from jaxrate.text_format import display_width
+from jaxrate.core.text_format import display_width
 
 COMMANDS = {name: cli.load_command(name) for name in cli.commands}
 DIALECT = r"\b(so many|so often|are told|is told|sooner|how good|whoever|known now|stands? (for|apart)|a row per)\b"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league import lead_start as lead_start_module
-from jaxrate.league.lead_start import lead_start
+from jaxrate.history import lead_start as lead_start_module
+from jaxrate.history.lead_start import lead_start
 from tests.conftest import mark_full
 
 pytest.importorskip("pyarrow")

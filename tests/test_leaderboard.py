@@ -7,8 +7,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import number_connected_groups
-from jaxrate.league.ranks_over_time import ranks_over_time
-from jaxrate.league.trajectories import build_trajectories
+from jaxrate.history.ranks_over_time import ranks_over_time
+from jaxrate.history.trajectories import build_trajectories
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -39,7 +39,7 @@ def slowly(rated, now, days, least, cautious=0.0):
         over = times if rated.period is None else rated.period * (np.floor(times / rated.period) + 1)
         games = int((over <= now).sum())
         if games and games >= least and times[games - 1] >= end - days:
-            at = jr.league.rating_at(rated, name, now)
+            at = jr.history.rating_at(rated, name, now)
             shown = at.mean - cautious * at.deviation if cautious else at.mean
             listed.append((name, shown, games, times[games - 1]))
     return sorted(listed, key=lambda x: -x[1])
@@ -128,7 +128,7 @@ def test_a_short_history_compares_with_its_middle_and_numbers_with_nothing(data,
 
 def test_the_peak_is_the_highest_rating_from_the_tenth_match_on(data):
     rated = jr.rate(jr.elo(), data)
-    board, best = jr.leaderboard(rated, active="all", top=41), jr.league.peak_ratings(rated, top=41)
+    board, best = jr.leaderboard(rated, active="all", top=41), jr.history.peak_ratings(rated, top=41)
     for name, peak, time in zip(board.player, board.peak, board.peak_time, strict=True):
         career = jr.career(rated, name)
         if len(career["rating"]) < 10:
@@ -142,11 +142,11 @@ def test_the_peak_is_the_highest_rating_from_the_tenth_match_on(data):
         row = rated.predictions.slice(int(best.match[at]), 1).to_pylist()[0]
         assert name in (row["a"], row["b"])
     assert (np.diff(best.rating) <= 0).all() and best.deviation is None
-    assert len(jr.league.peak_ratings(rated, min_games=10_000).player) == 0
+    assert len(jr.history.peak_ratings(rated, min_games=10_000).player) == 0
     early = jr.leaderboard(rated, active="all", top=41, as_of=300.0)
     assert (early.peak_time[early.games >= 10] <= np.datetime64(300, "D")).all()
     with refused("elo has no deviations to be cautious about"):
-        jr.league.peak_ratings(rated, cautious=1)
+        jr.history.peak_ratings(rated, cautious=1)
 
 
 def slow_groups(sides):
@@ -228,7 +228,7 @@ def test_groups_of_contests_are_ranked_apart():
 @pytest.mark.parametrize("clock", ["dates", "numbers", None])
 def test_peaks_are_above_the_median_of_the_active_where_it_drifts(data, clock):
     steady = jr.rate(jr.elo(), data._replace(clock=clock))
-    assert jr.leaderboard(steady).peak_median is None and jr.league.peak_ratings(steady).above_median is None
+    assert jr.leaderboard(steady).peak_median is None and jr.history.peak_ratings(steady).above_median is None
     time, table = np.asarray(data.events.time), steady.predictions
     for side in "ab":
         at = table.column_names.index(f"rating_{side}")
@@ -238,7 +238,7 @@ def test_peaks_are_above_the_median_of_the_active_where_it_drifts(data, clock):
     rated = steady._replace(predictions=table, state=state)
     board, best = (
         jr.leaderboard(rated, top=41, active=None if clock is None else "all"),
-        jr.league.peak_ratings(rated, top=41),
+        jr.history.peak_ratings(rated, top=41),
     )
     assert "drift" in board.scope and (np.diff(best.above_median) <= 0).all() and (np.diff(best.rating) > 0).any()
     points = build_trajectories(rated)
@@ -285,9 +285,9 @@ def test_a_leaderboard_makes_a_frame(data, tmp_path):
     table = jr.data.to_frame(jr.leaderboard(rated, top=5), "pyarrow")
     assert table.column_names[:4] == ["rank", "player", "rating", "deviation"] and "scope" not in table.column_names
     assert {"change", "rank_then", "games", "last", "peak", "peak_time"} < set(table.column_names) and len(table) == 5
-    jr.data.write(jr.league.peak_ratings(rated, top=5), tmp_path / "peaks.csv")
+    jr.data.write(jr.history.peak_ratings(rated, top=5), tmp_path / "peaks.csv")
     for no_table, instead in (
-        (rated, "a Rated is no table: jr.leaderboard(rated) and jr.league.rating_table(rated) make tables"),
+        (rated, "a Rated is no table: jr.leaderboard(rated) and jr.history.rating_table(rated) make tables"),
         (data, "a Dataset is no table: the table that it was read from is one"),
         (jr.run(jr.glicko(), data), "a Run is no table: choose some of its fields"),
     ):

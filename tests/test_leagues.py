@@ -42,7 +42,9 @@ def test_a_league_is_rated_as_if_it_were_alone(kind, executor, share):
     )
     system = share() if kind == "contests" else jr.glicko(side_advantage=40.0)
     period = 0.25 if kind == "periods" else None
-    found = jr.league.rate_leagues(system, jr.read(table, **options), table["league"], period=period, executor=executor)
+    found = jr.history.rate_leagues(
+        system, jr.read(table, **options), table["league"], period=period, executor=executor
+    )
     assert [*found] == [*dict.fromkeys(table["league"])]
     for name, rated in found.items():
         alone = jr.rate(system, jr.read(apart(table, name), **options), period=period)
@@ -58,7 +60,7 @@ def test_a_league_is_rated_as_if_it_were_alone(kind, executor, share):
 def test_leagues_that_are_taken_and_refused():
     table, contests = games(), races()
     data = jr.read(table)
-    pairs = jr.league.rate_leagues(jr.elo(), data, [(name, 1) for name in table["league"]])
+    pairs = jr.history.rate_leagues(jr.elo(), data, [(name, 1) for name in table["league"]])
     assert [*pairs] == [(name, 1) for name in dict.fromkeys(table["league"])]
     lacking = [*table["league"][:3], None, *table["league"][4:]]
     mixed = ["N", "N", "S", "N", *["N"] * 36]
@@ -69,7 +71,7 @@ def test_leagues_that_are_taken_and_refused():
         (data.matches, table["league"], "rate_leagues: data must be a Dataset"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
-            jr.league.rate_leagues(jr.elo(), given, league)
+            jr.history.rate_leagues(jr.elo(), given, league)
 
 
 def test_the_command(tmp_path, jaxrate):
@@ -83,7 +85,7 @@ def test_the_command(tmp_path, jaxrate):
         f"{name}: {np.sum(table['league'] == name)} matches of 8 players" for name in dict.fromkeys(table["league"])
     ]
     data = jr.read({name: x.astype(str) if name in "ab" else x for name, x in table.items()})
-    wanted = jr.league.rate_leagues(jr.elo(), data, table["league"])
+    wanted = jr.history.rate_leagues(jr.elo(), data, table["league"])
     for folder, name in (("N", "N"), ("S_1", "S/1")):
         np.testing.assert_array_equal(jr.load(out / folder).state.rating, wanted[name].state.rating)
     import pyarrow.parquet as parquet

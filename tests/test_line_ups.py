@@ -291,7 +291,7 @@ def test_the_command_line_learns_from_points_and_surfaces(jaxrate, tmp_path):
     assert "skills also learns from margins and categories" in errors
     assert jr.load(run).options["columns"] == {"margin": ["a_points", "b_points"], "category": "surface"}
     code, text, _ = jaxrate("rate", "--state", run, "--ranking-category", "solo", "--active", "all")
-    solo = jr.league.category_ratings(jr.load(run), "solo").mean
+    solo = jr.history.category_ratings(jr.load(run), "solo").mean
     assert code == 0 and text.splitlines()[3].split()[2] == f"{solo.max():,.1f}" and "peak" not in text
     code, _, errors = jaxrate("rate", "--state", run, "--ranking-category", "trio")
     assert code == 2 and "no category 'trio' (there are duo, solo, mixed)" in errors

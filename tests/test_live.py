@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.system import random_draw_rule
 from jaxrate.events import Matches
 from jaxrate.live.event_record_layout import PackedEvent
 from jaxrate.live.events_from_arguments import MATCH_FORMS
 from jaxrate.live.match_checking_and_packing import required_match_columns
-from jaxrate.system import random_draw_rule
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")
@@ -303,7 +303,7 @@ def test_a_large_state_is_not_copied():
 def test_a_history_tells_what_each_event_left(name):
     system = jr.weng_lin() if name == "contests" else jr.glicko(period=100)
     events = {"glicko": MATCHES, "periods": jr.periods(MATCHES, 100.0), "contests": contests()}[name]
-    found, plain = (jr.league.rating_history(system, events, after=x) for x in (True, False))
+    found, plain = (jr.history.rating_history(system, events, after=x) for x in (True, False))
     assert plain.after is None
     same(found.state, plain.state, exact=False)
     before, after = np.asarray(found.before.mean), np.asarray(found.after.mean)

@@ -30,7 +30,7 @@ def test_the_library_logs_under_its_own_name(tmp_path, caplog):
 
 def test_the_library_is_silent_by_itself_and_does_not_wait_for_jax():
     code = (
-        "import logging, sys, jaxrate; logging.getLogger('jaxrate.league').warning('no');"
+        "import logging, sys, jaxrate; logging.getLogger('jaxrate.history').warning('no');"
         "assert 'jax' not in sys.modules; print(*logging.getLogger('jaxrate').handlers)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

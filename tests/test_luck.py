@@ -57,7 +57,7 @@ def test_luck_functions_that_say_so_need_not_be_one_together():
     matches = jr.matches([[0, 1], [1, 0]], [1.0, 0.0], side=[1.0, -1.0])
     one, two = np.asarray(jr.predict(system, state, matches))
     grid, p = (
-        np.asarray(jr.league.blat_mmr_beliefs.belief_grid(system) - 1500.0) / jr.extend.luck.POINTS_PER_NATURAL_UNIT,
+        np.asarray(jr.history.blat_mmr_beliefs.belief_grid(system) - 1500.0) / jr.extend.luck.POINTS_PER_NATURAL_UNIT,
         np.asarray(state.belief[0]),
     )
     for got, by in ((one, 0.2), (two, -0.5)):
@@ -78,7 +78,7 @@ def test_every_prediction_of_a_game_that_is_not_zero_sum_is_of_one_player(double
         matches = jr.matches([[0, 1]] * 3 + [[1, 0]], score, side=[1.0, 1.0, 1.0, -1.0])
         prediction, evidence = (
             np.asarray(jr.predict(one, state, matches))
-            for one in (system, jr.league.blat_mmr_beliefs.make_evidence_predicting_system(system))
+            for one in (system, jr.history.blat_mmr_beliefs.make_evidence_predicting_system(system))
         )
         for i, side in enumerate((1.0, 1.0, 1.0, -1.0)):
             mine, theirs = (
@@ -89,7 +89,7 @@ def test_every_prediction_of_a_game_that_is_not_zero_sum_is_of_one_player(double
         np.testing.assert_allclose(evidence[2], prediction[3], rtol=1e-12)  # player 1's own score, not 1 - player 0's
         assert abs(prediction[0] + prediction[3] - 1.0) > 0.05
         with pytest.raises(ValueError, match="sided has zero_sum=False: expected scores that are not 1 together"):
-            jr.league.blat_mmr_beliefs.outcome_probabilities(system, state, matches)
+            jr.history.blat_mmr_beliefs.outcome_probabilities(system, state, matches)
 
 
 @pytest.mark.parametrize(("name", "lead"), [("trueskill(0.5)", 0.0), ("heaviside", 0.7), ("trueskill(0.3)", 0.9)])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.margin_scale_selection import MARGIN_POINTS_GRID, loss_minimising_mean_margin_points
-from jaxrate.league.system_construction_by_name import make_system_for_data
+from jaxrate.evaluation.margin_scale_selection import MARGIN_POINTS_GRID, loss_minimising_mean_margin_points
+from jaxrate.systems.system_construction_by_name import make_system_for_data
 from tests.conftest import mark_full
 
 MATCHES, PLAYERS, PAST = 8_000, 40, 6_400

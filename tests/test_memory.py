@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import memory_checks
+from jaxrate.core import memory_checks
 from jaxrate.data import simulate
 
 ONE = jr.matches([[0, 2_000_000_000]] * 2, [1.0, 0.0])
@@ -39,7 +39,7 @@ def stream(rows):
             "the largest id is 2000000000, of 4 in all: a state for every id up to it would",
         ),
         (
-            lambda: jr.league.rating_history(jr.glicko(), ONE),
+            lambda: jr.history.rating_history(jr.glicko(), ONE),
             "would take 24.0 GB; number the players from 0, as `read` does",
         ),
         (lambda: jr.fit(jr.elo(), ONE, free=["k"]), "the largest id is 2000000000, of 4 in all"),

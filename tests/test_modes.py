@@ -46,8 +46,8 @@ def rated(table):
 
 
 def test_ratings_by_mode(rated):
-    solo, duo = (jr.league.category_ratings(rated, name) for name in ("solo", "duo"))
-    own, rating = jr.league.modifiers(rated), jr.ratings(rated)
+    solo, duo = (jr.history.category_ratings(rated, name) for name in ("solo", "duo"))
+    own, rating = jr.history.modifiers(rated), jr.ratings(rated)
     assert rated.categories.tolist() == ["solo", "duo"]
     np.testing.assert_allclose(solo.mean, rating.mean + own.mean[:, 0], rtol=1e-6)
     np.testing.assert_allclose(duo.mean - solo.mean, own.mean[:, 1] - own.mean[:, 0], atol=1e-3)
@@ -55,14 +55,14 @@ def test_ratings_by_mode(rated):
     np.testing.assert_allclose(own.deviation[:, 1] ** 2, covariance[:, 2, 2], rtol=1e-5)
     variance = covariance[:, 0, 0] + 2 * covariance[:, 0, 2] + covariance[:, 2, 2]
     np.testing.assert_allclose(duo.deviation**2, variance, rtol=1e-5)
-    table = jr.league.rating_table(rated)
+    table = jr.history.rating_table(rated)
     order = table["id"]
     np.testing.assert_allclose(table["modifier duo"], own.mean[order, 1])
     np.testing.assert_allclose(table["deviation solo"], own.deviation[order, 0])
     with refused("no category 'trio' (there are solo, duo)"):
-        jr.league.category_ratings(rated, "trio")
+        jr.history.category_ratings(rated, "trio")
     with refused("elo has no modifiers; take category_glicko, or skills with categories"):
-        jr.league.modifiers(jr.elo(), jr.elo().init(jr.elo().params, 2))
+        jr.history.modifiers(jr.elo(), jr.elo().init(jr.elo().params, 2))
 
 
 def test_careers_leaderboards_and_forecasts(rated, table):
@@ -81,7 +81,7 @@ def test_careers_leaderboards_and_forecasts(rated, table):
 
 
 def test_leaderboards_of_a_mode(rated):
-    board, duo = jr.leaderboard(rated, category="duo", top=5), jr.league.category_ratings(rated, "duo")
+    board, duo = jr.leaderboard(rated, category="duo", top=5), jr.history.category_ratings(rated, "duo")
     order = np.argsort(-np.asarray(duo.mean))[:5]
     assert board.player.tolist() == rated.players[order].tolist() and [*board] == [
         "rank", "player", "rating", "deviation", "games", "last"
@@ -89,7 +89,7 @@ def test_leaderboards_of_a_mode(rated):
     assert board.scope == "rating: where they meet duo" and board.num_listed == len(rated.players)
     np.testing.assert_allclose(board.deviation, np.asarray(duo.deviation)[order], rtol=1e-6)
     later = jr.leaderboard(rated, category="duo", as_of=400.0, cautious=2.0, among=rated.players[:4])
-    one = jr.league.category_ratings(rated, "duo", time=400.0)
+    one = jr.history.category_ratings(rated, "duo", time=400.0)
     np.testing.assert_allclose(later.rating, np.sort((one.mean - 2 * one.deviation)[:4])[::-1], rtol=1e-5)
     of_state = jr.leaderboard(rated.system, rated.state, rated.players, category=1, top=5)
     np.testing.assert_allclose(of_state.rating, board.rating, rtol=1e-6)
@@ -116,7 +116,7 @@ def test_pairs_of_a_mode(rated):
 
 def test_balanced_teams_of_a_mode(rated):
     found = jr.forecasts.balance_teams(rated, PLAYERS[:6], category="duo", time_limit=20)
-    mean = dict(zip(rated.players, np.asarray(jr.league.category_ratings(rated, "duo").mean, float), strict=True))
+    mean = dict(zip(rated.players, np.asarray(jr.history.category_ratings(rated, "duo").mean, float), strict=True))
     np.testing.assert_allclose(found.strength, [sum(mean[x] for x in team) for team in found.teams], rtol=1e-6)
     line_up = [tuple(found.teams)]
     share = jr.forecasts.predict_fixtures(rated, line_up, category="duo")["share"]

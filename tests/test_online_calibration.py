@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.evaluation import observed_share_of_sides_beaten
-from jaxrate.league.online_calibration import OPTION
+from jaxrate.history.online_calibration import OPTION
 from jaxrate.metrics.online_slope import MEMORY, PRIOR_INFORMATION, OnlineSlope, calibrate_online
+from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 
 pytest.importorskip("pyarrow")
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.rules import RatedEvent
+from jaxrate.core.system import replace_params
 from jaxrate.fitting.losses import LOSSES, make_replay_record_for_loss
-from jaxrate.rules import RatedEvent
-from jaxrate.system import replace_params
 from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities, scores_or_score_probabilities
 from jaxrate.systems.prediction_wrapping import wrapper_names
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
@@ -70,7 +70,7 @@ def test_draws_depend_on_strength(double):
     """log nu grows by the mean rating above a newcomer's."""
     plain, events = jr.glicko(), league()
     system = jr.forecasts.add_outcomes(plain, draw_odds=0.6, draw_strength=0.004)
-    kept = jr.league.rating_history(plain, events)
+    kept = jr.history.rating_history(plain, events)
     rating = np.asarray(kept.before.mean)
     odds = 0.6 * np.exp(0.004 * (rating.mean(axis=1) - 1500.0))
     wanted = [twin.davidson(p, nu) for p, nu in zip(np.asarray(kept.prediction), odds, strict=True)]

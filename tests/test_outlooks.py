@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.evaluation.scored_predictions import evaluate_predictions
 from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
 from jaxrate.forecasts.matchup_tables import build_matchup_tables
-from jaxrate.league.evaluation import evaluate_predictions
-from jaxrate.league.rated_history import find_player_id
+from jaxrate.history.rated_history import find_player_id
 from tests.conftest import mark_full
 
 GAMES = {"a": [*"abcabcbcaa"], "b": [*"bcacabaabb"], "score": [1, 0.5, 0, 1, 0.5, 1, 0, 1, 0, 0.5], "t": [*range(10)]}
@@ -66,7 +66,7 @@ def test_rated_matches_keep_the_chances(name, tmp_path):
         evaluate_predictions(rated, data)["Brier score"], abs=0.1
     )
     jr.plots.calibration(run, data.matches.score), jr.plots.residuals(run, data)
-    jr.plots.loss_by_difference(jr.league.rating_history(system, data, key=jax.random.key(0)), data.matches.score)
+    jr.plots.loss_by_difference(jr.history.rating_history(system, data, key=jax.random.key(0)), data.matches.score)
     plt.close("all")
 
 

@@ -1,15 +1,12 @@
 """The names of the package: each loaded when it is first used, and never hidden by a module."""
 
 import importlib
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import jaxrate as jr
-from jaxrate.former_public_names import FORMER_NAMES
 
 
 def test_all_names_are_there():
@@ -25,36 +22,38 @@ def test_help_of_the_package_leads_to_the_guides():
     assert "    rated = jr.rate(" in jr.__doc__ and "`start.md`" in jr.__doc__
 
 
-NAMESPACES = ("arena", "data", "extend", "fitting", "forecasts", "league", "live", "metrics", "plots", "site")
+NAMESPACES = [
+    "arena",
+    "data",
+    "evaluation",
+    "extend",
+    "fitting",
+    "forecasts",
+    "history",
+    "live",
+    "metrics",
+    "plots",
+    "site",
+]
 
 
-@pytest.mark.parametrize("name", [*NAMESPACES, "testing", "urns"])
+@pytest.mark.parametrize("name", [*NAMESPACES, "site", "testing", "urns"])
 def test_namespaces_show_public_names_only(name):
     namespace = importlib.import_module(f"jaxrate.{name}")
     assert dir(namespace) == sorted(namespace.__all__)
     assert all(hasattr(namespace, public_name) for public_name in namespace.__all__)
 
 
-def test_former_names_say_where_they_are_now():
-    with pytest.raises(AttributeError, match=r"attribute season; it is jr\.forecasts\.simulate_season now"):
-        jr.season  # noqa: B018
-    with pytest.raises(AttributeError, match=r"attribute predict_fixtures; it is jr\.forecasts\.predict_fixtures$"):
-        jr.predict_fixtures  # noqa: B018
-    for former_name, place in FORMER_NAMES.items():
-        assert not hasattr(jr, former_name)
-        namespace, _, name = place.partition(".")
-        assert not name or hasattr(getattr(jr, namespace), name), place
-    table = Path(jr.__file__).with_name("guides") / "changes.md"
-    renamed = dict(re.findall(r"^\| `jr\.(\w+)` \| `jr\.([\w.]+)` \|$", table.read_text("utf-8"), re.MULTILINE))
-    namespaces = {"live", "site", "urns"}  # functions of 0.1
-    assert {name: x for name, x in renamed.items() if name not in namespaces}.items() <= FORMER_NAMES.items()
+def test_an_unknown_name_says_which_is_like_it():
+    with pytest.raises(AttributeError, match="leaderboard"):
+        jr.leaderbord  # noqa: B018
 
 
 FRESH = [
     "import jaxrate, sys; assert 'jax' not in sys.modules and 'numpy' not in sys.modules",
     "import jaxrate.live.live_ratings, jaxrate as jr; assert callable(jr.run) and callable(jr.live.start_history)",
     "import jaxrate as jr; jr.predict; assert callable(jr.run) and jr.run.__name__ == 'run'",
-    "from jaxrate.league.ratings_at_times import ratings; import jaxrate as jr; assert callable(jr.leaderboard)",
+    "from jaxrate.history.ratings_at_times import ratings; import jaxrate as jr; assert callable(jr.leaderboard)",
     "from jaxrate import *; import jax; assert callable(run) and callable(leaderboard) and metrics.log_loss\n"
     "import sys; assert plots.trajectory and not {'matplotlib', 'altair'} & {*sys.modules}",  # needed only to draw
 ]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.system import random_draw_rule
 from jaxrate.data import simulate
-from jaxrate.system import random_draw_rule
 from tests.conftest import MOSTLY_SINGLE
 
 pytest.importorskip("pyarrow")
@@ -87,7 +87,7 @@ def test_any_two_with_draws_and_sides(league):
     system = jr.forecasts.add_outcomes(jr.glicko(side_advantage=80), draw_odds=0.6)
     given = dict(zip("ab", league.player.T, strict=True)) | {"score": league.score, "home": np.ones(600)}
     rated = jr.rate(system, jr.read(given, side="home"))
-    player = jr.league.rating_table(rated)["id"]
+    player = jr.history.rating_table(rated)["id"]
     found = build_matchup_tables(rated, player)
     a, b = np.divmod(np.arange(1600), 40)
     a, b = a[a != b], b[a != b]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.participations import build_participations
+from jaxrate.history.participations import build_participations
 from tests.conftest import MOSTLY_SINGLE
 
 pytest.importorskip("pyarrow")
@@ -46,7 +46,7 @@ HISTORIES = {
 
 def seats(history):
     """For each player what a loop over the events says: (event, row, side, opponent, score, expected, ratings)."""
-    if isinstance(history, jr.league.Smoothed):
+    if isinstance(history, jr.history.Smoothed):
         mean, prediction = np.asarray(history.rating.mean), np.asarray(history.prediction)
         if isinstance(history.events, jr.Matches):
             rows = [

@@ -37,7 +37,7 @@ def test_performances_are_those_of_the_authors_program(setting, double):
     trace = getattr(twin, factory)(contests, 7, **settings)
     ceiling = {} if factory != "elo_mmx" else {"ceiling": None}
     with jax.enable_x64(double):
-        got = jr.league.performance_ratings(getattr(jr, factory)(**settings), as_rounds(contests, **ceiling))
+        got = jr.history.performance_ratings(getattr(jr, factory)(**settings), as_rounds(contests, **ceiling))
     assert got.performance.dtype == (np.float64 if double else np.float32)
     rows = zip(*(run["events"][x] for x in ("contest", "player", "perf")), strict=True)
     at = {(k, ord(name) - ord("a")): x for k, name, x in rows}
@@ -63,7 +63,7 @@ def test_ranks_needed_by_teams_with_ties_and_ceilings(kind):
     trace = twin.elo_mmx(contests, 9, team_performance=kind, skip_ties=skip_ties)
     team = np.concatenate([c.team for c in contests])
     with jax.enable_x64(True):
-        got = jr.league.performance_ratings(
+        got = jr.history.performance_ratings(
             jr.elo_mmx(team_performance=kind, skip_ties=skip_ties), as_rounds(contests, team=team), num_players=9
         )
     wanted = ranks_needed(trace, contests, 1500.0)
@@ -109,7 +109,7 @@ def three():
 def test_rated_histories_and_careers_tell_them(tmp_path):
     data, system = three(), jr.codeforces(skip_ties=True)
     rated = jr.rate(system, data)
-    told, wanted = jr.league.performance_ratings(rated), jr.league.performance_ratings(system, data)
+    told, wanted = jr.history.performance_ratings(rated), jr.history.performance_ratings(system, data)
     np.testing.assert_array_equal(told, np.array(wanted))
     assert rated.predictions["performance"].null_count == rated.predictions["rank_needed"].null_count == 2
     career = jr.career(rated, "A")
@@ -122,10 +122,10 @@ def test_rated_histories_and_careers_tell_them(tmp_path):
     assert printed[1].split()[-2:] == [f"{career['performance'][0]:,.1f}", "2"] and "nan" not in printed[-2]
     jr.save(tmp_path / "run", rated)
     again = jr.load(tmp_path / "run")
-    np.testing.assert_array_equal(jr.league.performance_ratings(again), told)
+    np.testing.assert_array_equal(jr.history.performance_ratings(again), told)
     former = again._replace(predictions=again.predictions.drop_columns(["performance", "rank_needed"]))
     with pytest.raises(ValueError, match="rated without performances; rate the contests again"):
-        jr.league.performance_ratings(former)
+        jr.history.performance_ratings(former)
     assert [*jr.career(former, "A")][-1] == "change"
     onto = jr.rate(system, data, onto=former)
     assert onto.predictions["performance"].null_count == len(former.predictions) + 2
@@ -141,7 +141,7 @@ def text(table, name):
 
 def test_what_has_no_performances():
     with pytest.raises(ValueError, match="glicko infers no performances; .*codeforces, topcoder do"):
-        jr.league.performance_ratings(jr.glicko(), jr.matches([[0, 1]], [1.0]))
+        jr.history.performance_ratings(jr.glicko(), jr.matches([[0, 1]], [1.0]))
     with pytest.raises(ValueError, match="give nothing else"):
-        jr.league.performance_ratings(jr.rate(jr.codeforces(skip_ties=True), three()), three())
+        jr.history.performance_ratings(jr.rate(jr.codeforces(skip_ties=True), three()), three())
     assert "performance" not in jr.rate(jr.weng_lin(), three()).predictions.column_names

@@ -40,7 +40,7 @@ def save_in_two_parts(path, system, feed):
     assert again[0].rating("Ada") == live.rating("Ada") == again[1].rating("Ada")
     feed(again := jr.live.start_history(rated), range(2, 4))
     jr.save(path, again)
-    assert jr.league.rating_table(jr.load(path))["games"].sum() == sum(jr.load(path).games)
+    assert jr.history.rating_table(jr.load(path))["games"].sum() == sum(jr.load(path).games)
 
 
 @pytest.mark.filterwarnings("ignore:replaced a run of")

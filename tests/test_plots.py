@@ -34,7 +34,7 @@ def games(clock="dates"):
 @lru_cache
 def past(name):
     system = getattr(jr, name)()
-    return system, jr.league.rating_history(system, games().matches)
+    return system, jr.history.rating_history(system, games().matches)
 
 
 @lru_cache
@@ -111,7 +111,7 @@ def test_trajectory_without_time_goes_by_number(ax):
 
 def test_trajectory_of_periods_and_of_contests(ax, share):
     system, matches = jr.glicko(period=50), games().matches
-    history = jr.league.rating_history(system, jr.periods(matches, 50.0))
+    history = jr.history.rating_history(system, jr.periods(matches, 50.0))
     plots.trajectory(system, history, games(), "P6", ax=ax)
     row, side = np.nonzero(matches.player == 6)
     np.testing.assert_array_equal(ax.lines[0].get_ydata()[:-1], np.asarray(history.before.mean)[row, side])
@@ -120,7 +120,7 @@ def test_trajectory_of_periods_and_of_contests(ax, share):
 
     ax.clear()
     rounds, system = jr.data.simulate.contests(12, 30, size=5, seed=1).rounds, share()
-    history = jr.league.rating_history(system, rounds)
+    history = jr.history.rating_history(system, rounds)
     plots.trajectory(system, history, rounds, [3], ax=ax)
     row = np.flatnonzero(rounds.events.player == 3)
     np.testing.assert_array_equal(ax.lines[0].get_ydata()[:-1], np.asarray(history.before.mean)[row])
@@ -132,7 +132,7 @@ def test_long_trajectories_go_through_the_ends_of_steps(ax):
     n = 1000
     matches = jr.matches(np.tile([0, 1], (n, 1)), np.arange(n) % 2, np.arange(n) / 10)
     system = jr.glicko()
-    history = jr.league.rating_history(system, matches)
+    history = jr.history.rating_history(system, matches)
     plots.trajectory(system, history, matches, 0, ax=ax)
     (line, peak), (band,) = ax.lines, ax.collections
     assert peak.get_gid() == "peak" and peak.get_ydata() == np.nanmax(line.get_ydata())
@@ -210,7 +210,7 @@ def test_trajectory_refuses(ax):
         plots.trajectory(system, history, [1, 2], 0, ax=ax)
     with refused("no events"):
         plots.trajectory(system, history, jr.matches(np.zeros((0, 2), int), []), 0, ax=ax)
-    alone = jr.league.rating_history(system, matches, num_players=21)
+    alone = jr.history.rating_history(system, matches, num_players=21)
     with refused("player 20 plays in none"):
         plots.trajectory(system, alone, matches, 20, ax=ax)
     mean = np.array(history.before.mean)
@@ -220,7 +220,7 @@ def test_trajectory_refuses(ax):
         plots.trajectory(system, broken, games(), f"P{max(matches.player[300])}", ax=ax)
     many = jr.matches(np.arange(58).reshape(29, 2), np.ones(29))
     with refused("1 to 8 named players, not 29"):
-        plots.trajectory(system, jr.league.rating_history(system, many), many, range(29), ax=ax)
+        plots.trajectory(system, jr.history.rating_history(system, many), many, range(29), ax=ax)
     assert not ax.lines
 
 

@@ -27,7 +27,7 @@ def test_belief_is_the_state_on_the_way(ax, monkeypatch, chunk):
     day = np.unique(matches.time[(matches.player == 7).any(axis=1)])
     edges = mesh.get_coordinates()[0, :, 0]
     np.testing.assert_allclose(edges, [*day, matches.time[-1]])
-    grid = jr.league.blat_mmr_beliefs.belief_grid(system)
+    grid = jr.history.blat_mmr_beliefs.belief_grid(system)
     until = np.searchsorted(matches.time, day[3], side="right")
     state = jr.run(system, slice_events(matches, 0, until), num_players=20).state
     belief = np.asarray(state.belief)[7]

@@ -8,7 +8,7 @@ from matplotlib import pyplot
 
 import jaxrate as jr
 from jaxrate import plots
-from jaxrate.league.evaluation import observed_share_of_sides_beaten
+from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 from jaxrate.plots.name_labels import fit_names, format_plot_name
 from tests.conftest import refused
 from tests.test_plots import games, interval_ends, past, texts
@@ -103,11 +103,11 @@ def test_loss_by_difference(ax):
 
 
 def test_loss_of_equal_ratings_is_one_bin(ax):
-    history = jr.league.rating_history(jr.elo(), jr.matches([[0, 1]], [1.0]))
+    history = jr.history.rating_history(jr.elo(), jr.matches([[0, 1]], [1.0]))
     plots.loss_by_difference(history, [1.0], ax=ax)
     np.testing.assert_allclose(ax.containers[0][0].get_xydata(), [[0.0, np.log(2)]], rtol=1e-6)
     few = jr.matches([[0, 1], [0, 1], [0, 2], [1, 2]], [1.0, 1.0, 0.0, 0.5])
-    plots.loss_by_difference(jr.league.rating_history(jr.elo(), few), few.score, ax=ax)
+    plots.loss_by_difference(jr.history.rating_history(jr.elo(), few), few.score, ax=ax)
     assert 1 < len(ax.containers[1][0].get_xydata()) < 4
     with refused("score is nan"):
         plots.loss_by_difference(history, [np.nan], ax=ax)

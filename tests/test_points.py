@@ -8,7 +8,7 @@ from scipy.stats import norm
 import jaxrate as jr
 from jaxrate.fitting.losses import LOSSES
 from jaxrate.forecasts.points import make_point_system
-from jaxrate.league.system_construction_by_name import make_system_for_data
+from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.conftest import mark_full, refused
 from tests.reference.points_twin import Points
@@ -152,7 +152,7 @@ def test_points_of_matches_to_come(compression, double):
     at = jr.forecasts.predict_points(rated, pairs, side="a", lead=middle)["ahead"]
     np.testing.assert_allclose(at[0], 0.5, atol=1e-12)
     if compression is None:  # attacks and defences make the points, of teams without a side
-        teams = jr.league.attack_and_defence(rated)
+        teams = jr.history.attack_and_defence(rated)
         row = {name: i for i, name in enumerate(teams["player"].tolist())}
         attack, defence = teams["attack"], teams["defence"]
         level = jr.forecasts.predict_points(rated, pairs, side=None)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests, league
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.system import random_draw_rule
 
 SMALL = {"blat_mmr": {"size": 101, "half_width": 5.0, "kernel_width": 0.2}, "category_glicko": {"categories": 1}}
 WORST = 1e-3  # of a rating, in units of its deviation; of a prediction a tenth of it

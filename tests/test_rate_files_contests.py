@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.out_of_core import event_chunks, parquet_rating
+from jaxrate.history.out_of_core import event_chunks, parquet_rating
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.test_rate_files import contents, write_parts
 
@@ -77,7 +77,7 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, x64):
     if kind == "put in order":
         games = tmp_path / "games.parquet"
         pq.write_table(table, games)
-    found = jr.league.rate_files(TEAMS, games, out, team="team", chunk=CHUNK)
+    found = jr.history.rate_files(TEAMS, games, out, team="team", chunk=CHUNK)
     data = jr.read(table, team="team", sort=True)
     whole = jr.rate(TEAMS, data)
     check_is_alike(found, whole, out, whole.predictions, x64)
@@ -107,7 +107,7 @@ def test_contests_that_stand_apart_come_together(table, tmp_path, double):
     order = np.concatenate([number[:first], [row], number[first:row], number[row + 1 :]])
     apart = table.take(pa.array(order))
     pq.write_table(apart, tmp_path / "games.parquet")
-    found = jr.league.rate_files(TEAMS, tmp_path / "games.parquet", tmp_path / "out", team="team", chunk=CHUNK)
+    found = jr.history.rate_files(TEAMS, tmp_path / "games.parquet", tmp_path / "out", team="team", chunk=CHUNK)
     assert found.contests == CONTESTS and found.matches == len(table)
     whole = jr.rate(TEAMS, jr.read(apart, team="team", sort=True))
     np.testing.assert_allclose(found.state.mean, whole.state.mean, atol=0.05)
@@ -116,7 +116,7 @@ def test_contests_that_stand_apart_come_together(table, tmp_path, double):
 def test_performances_and_single_players(tmp_path):
     table = made_table(sides=(4,), largest=1).drop_columns("team")
     data, out = jr.read(table), tmp_path / "out"
-    found = jr.league.rate_files(jr.codeforces(), written(table, tmp_path / "games"), out, chunk=CHUNK)
+    found = jr.history.rate_files(jr.codeforces(), written(table, tmp_path / "games"), out, chunk=CHUNK)
     whole = jr.rate(jr.codeforces(), data)
     check_is_alike(found, whole, out, whole.predictions, False)
     assert "performance" in whole.predictions.column_names
@@ -126,7 +126,7 @@ def test_performances_and_single_players(tmp_path):
 def test_contests_of_two_sides_have_the_metrics_of_matches(tmp_path):
     table, out = made_table(sides=(2,)), tmp_path / "out"
     games = written(table, tmp_path / "games")
-    found = jr.league.rate_files(jr.weng_lin(), games, out, team="team", chunk=CHUNK, brief=True)
+    found = jr.history.rate_files(jr.weng_lin(), games, out, team="team", chunk=CHUNK, brief=True)
     data = jr.read(table, team="team")
     whole = jr.rate(jr.weng_lin(), data)
     row, score = jr.metrics.contests_as_matches(data)
@@ -145,7 +145,7 @@ def test_a_run_goes_on_after_a_stop(table, tmp_path, monkeypatch, double):
             raise OSError("stop")
 
     def rate(out, **more):
-        return jr.league.rate_files(jr.weng_lin(), games, out, team="team", chunk=CHUNK, **more)
+        return jr.history.rate_files(jr.weng_lin(), games, out, team="team", chunk=CHUNK, **more)
 
     with pytest.raises(OSError, match="what was rated by the last checkpoint is kept"):
         rate(out, progress=stop)
@@ -156,7 +156,7 @@ def test_a_run_goes_on_after_a_stop(table, tmp_path, monkeypatch, double):
     assert contents(out).keys() == contents(tmp_path / "at once").keys()
     assert resumed.quality == pytest.approx(at_once.quality, abs=2e-3)
     with refused("the run in"):
-        jr.league.rate_files(jr.weng_lin(), games, out, chunk=CHUNK, resume=True)  # without teams
+        jr.history.rate_files(jr.weng_lin(), games, out, chunk=CHUNK, resume=True)  # without teams
     late = table.slice(len(table) - 1)
     pq.write_table(late, games / "3.parquet")
     with refused("it is in the same contest as the last participation that is rated"):
@@ -174,7 +174,7 @@ def test_wrong_rows_are_named(table, tmp_path):
     for path in games.glob("[12].parquet"):
         path.unlink()
     with refused(f"0.parquet: row {row + 1} (counting from 0): rank"):
-        jr.league.rate_files(TEAMS, games, tmp_path / "out", team="team")
+        jr.history.rate_files(TEAMS, games, tmp_path / "out", team="team")
     written(table, games)
     for system, options, message in (
         (jr.elo_mmr(), {"team": "team"}, "elo_mmr knows no teams"),
@@ -183,13 +183,13 @@ def test_wrong_rows_are_named(table, tmp_path):
         (TEAMS, {"period": 7.0}, "contests are rated one by one; leave out period"),
     ):
         with refused(message):
-            jr.league.rate_files(system, games, tmp_path / f"out {message[:9]}", **options)
+            jr.history.rate_files(system, games, tmp_path / f"out {message[:9]}", **options)
 
 
 def test_line_ups_are_refused(tmp_path):
     pq.write_table(pa.table({"a1": [1], "a2": [2], "b1": [3], "b2": [4], "score": [1.0]}), tmp_path / "wide.parquet")
     with refused("line-ups in several columns are not rated by chunks; write a row for each player, with columns co"):
-        jr.league.rate_files(TEAMS, tmp_path / "wide.parquet", tmp_path / "out")
+        jr.history.rate_files(TEAMS, tmp_path / "wide.parquet", tmp_path / "out")
 
 
 def test_the_command_line(jaxrate, table, tmp_path, double):

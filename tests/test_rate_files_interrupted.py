@@ -9,8 +9,8 @@ import threading
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.out_of_core import chunk_pipeline, duckdb_sort_and_ids
-from jaxrate.league.out_of_core.run_resumption import remove_leftover_run_files
+from jaxrate.history.out_of_core import chunk_pipeline, duckdb_sort_and_ids
+from jaxrate.history.out_of_core.run_resumption import remove_leftover_run_files
 from tests.conftest import mark_full
 from tests.test_rate_files import as_text, contents, made_table, written
 
@@ -27,7 +27,7 @@ def test_who_lives_on_after_the_signal_is_told_that_not_all_is_rated(table, tmp_
     before = signal.signal(signal.SIGTERM, lambda number, frame: None)
     try:
         with pytest.raises(InterruptedError, match="before all was rated; go on with resume"):
-            jr.league.rate_files(
+            jr.history.rate_files(
                 jr.elo(), games, out, chunk=500, progress=lambda rows: os.kill(os.getpid(), signal.SIGTERM)
             )
     finally:
@@ -40,7 +40,7 @@ def test_signals_that_are_ignored_or_not_heard_by_python_are_left_alone(table, t
     handlers = {signal.SIGTERM: None, signal.SIGINT: signal.SIG_IGN}  # None: of C, which Python cannot put back
     monkeypatch.setattr(signal, "getsignal", lambda number: handlers.get(number, getsignal(number)))
     monkeypatch.setattr(signal, "signal", lambda number, handler: changed.append(number))
-    found = jr.league.rate_files(jr.elo(), games, tmp_path / "out", chunk=1000)
+    found = jr.history.rate_files(jr.elo(), games, tmp_path / "out", chunk=1000)
     assert found.matches == 3000 and not {*changed} & {*handlers}
 
 
@@ -60,7 +60,7 @@ def test_a_signal_is_heard_while_rows_are_put_in_order(table, tmp_path, monkeypa
     before = signal.signal(signal.SIGINT, hear)
     try:
         with pytest.raises(ended):
-            jr.league.rate_files(jr.elo(), games, tmp_path / "out")
+            jr.history.rate_files(jr.elo(), games, tmp_path / "out")
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -79,14 +79,14 @@ def test_after_ctrl_c_a_run_is_kept_and_says_how_to_go_on(table, tmp_path, monke
         with pytest.raises(
             KeyboardInterrupt, match="^500 of 3,000 matches are rated and kept in .*out; go on with res"
         ):
-            jr.league.rate_files(jr.elo(), games, out, chunk=500)
+            jr.history.rate_files(jr.elo(), games, out, chunk=500)
         code, printed, errors = jaxrate(*options, "--resume")
     assert code == 130 and not printed and not (out / "ratings.parquet").exists()
     assert "jaxrate: stopped; 1,000 of 3,000 matches are rated and kept" in errors and "go on with resume" in errors
     assert signal.getsignal(signal.SIGINT) is before
     code, _, errors = jaxrate(*options, "--resume")
     assert code == 0, errors
-    jr.league.rate_files(jr.elo(), games, tmp_path / "at once", chunk=500)
+    jr.history.rate_files(jr.elo(), games, tmp_path / "at once", chunk=500)
     assert contents(out) == contents(tmp_path / "at once")
 
 
@@ -100,10 +100,10 @@ def test_files_that_are_not_rated_yet_may_be_others(table, tmp_path, monkeypatch
 
     with monkeypatch.context() as changed, pytest.raises(KeyboardInterrupt, match="^1,100 of 3,000 matches are rated"):
         changed.setattr(chunk_pipeline, "execute_plan", interrupted)
-        jr.league.rate_files(jr.elo(), games, out, chunk=1100)
+        jr.history.rate_files(jr.elo(), games, out, chunk=1100)
     (games / "2.parquet").rename(games / "1.parquet")
-    found = jr.league.rate_files(jr.elo(), games, out, chunk=1100, resume=True)
-    whole = jr.league.rate_files(jr.elo(), games, tmp_path / "at once", chunk=1100)
+    found = jr.history.rate_files(jr.elo(), games, out, chunk=1100, resume=True)
+    whole = jr.history.rate_files(jr.elo(), games, tmp_path / "at once", chunk=1100)
     assert found.matches == whole.matches == 2950 and found.state.rating.tolist() == whole.state.rating.tolist()
 
 
@@ -119,8 +119,8 @@ def test_parts_after_the_checkpoint_are_removed_and_others_stay(tmp_path):
 KILLED = """
 import os, random, signal, sys, time
 import jaxrate as jr
-from jaxrate.league.out_of_core import duckdb_sort_and_ids
-from jaxrate.league.out_of_core import parquet_rating, chunk_pipeline
+from jaxrate.history.out_of_core import duckdb_sort_and_ids
+from jaxrate.history.out_of_core import parquet_rating, chunk_pipeline
 games, out, kills, often = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
 parquet_rating.CHECKPOINT_SECONDS = parquet_rating.CHECKPOINT_WORK_RATIO = 0.0
 
@@ -133,7 +133,7 @@ def work(write, attempt):
         time.sleep(often)
         return rate(*given, **options)
     chunk_pipeline.execute_plan = told
-    jr.league.rate_files(jr.elo(), games, out, chunk=100, resume=True)
+    jr.history.rate_files(jr.elo(), games, out, chunk=100, resume=True)
 
 random.seed(5)
 attempts = kills + 2  # the first is asked to end
@@ -165,5 +165,5 @@ def test_killed_at_random_moments_it_ends_with_the_same_files(table, tmp_path, k
     command = [sys.executable, script, games, tmp_path / "killed", str(kills), "0.02"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     assert done.stdout.split() == ["15", *["9"] * kills, "0"], done.stderr
-    jr.league.rate_files(jr.elo(), games, tmp_path / "at once", chunk=100)
+    jr.history.rate_files(jr.elo(), games, tmp_path / "at once", chunk=100)
     assert contents(tmp_path / "killed") == contents(tmp_path / "at once")

@@ -10,7 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
-from jaxrate.league.rated_history import find_player_id
+from jaxrate.history.rated_history import find_player_id
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -64,7 +64,7 @@ def test_replays_take_a_dataset(data, no_errors):
     system, plain = jr.glicko(), data.matches
     result = jr.run(system, data)
     same(result, jr.run(system, plain, num_players=41))
-    same(jr.league.rating_history(system, data), jr.league.rating_history(system, plain, num_players=41))
+    same(jr.history.rating_history(system, data), jr.history.rating_history(system, plain, num_players=41))
     same(jr.extend.schedule_by_level(data), jr.extend.schedule_by_level(plain))
     half = jr.run(system, data, state=result.state)
     same(half, jr.run(system, plain, state=result.state))
@@ -96,7 +96,7 @@ def test_they_print_as_a_few_lines(data, rated):
     leaders = repr(rated).splitlines()[3]
     assert leaders.startswith(f"  leaders  {NAMES[first]} {rated.state.rating[first]:.1f}, {NAMES[second]} ")
     assert repr(jr.run(jr.elo(), data)) == "Run\n  state       rating [41]\n  prediction  [600]"
-    lines = repr(jr.league.rating_history(jr.glicko(), data)).splitlines()
+    lines = repr(jr.history.rating_history(jr.glicko(), data)).splitlines()
     assert lines[-1] == "  before      mean [600, 2], deviation [600, 2]"
     contests = jr.data.from_teams([[["Ada"], ["Bo"]], [["Bo"], ["Cy"], ["Ada"]]])
     text = repr(jr.rate(jr.weng_lin(), contests))
@@ -159,8 +159,8 @@ def test_dates_are_times(dated, time):
     same(jr.ratings(dated, time=time), jr.ratings(dated, time=day))
     same(jr.ratings(dated.system, dated.state, time=time), jr.ratings(dated, time=day))
     assert str(jr.leaderboard(dated, as_of=time)) == str(jr.leaderboard(dated, as_of=day))
-    same(jr.league.rating_table(dated, time)["deviation"], jr.league.rating_table(dated, day)["deviation"])
-    assert jr.league.rating_at(dated, 7, time) == jr.league.rating_at(dated, 7, day)
+    same(jr.history.rating_table(dated, time)["deviation"], jr.history.rating_table(dated, day)["deviation"])
+    assert jr.history.rating_at(dated, 7, time) == jr.history.rating_at(dated, 7, day)
     player, score = [[0, 1]], [1.0]
     same(jr.matches(player, score, [time]).time, jr.matches(player, score, [day]).time)
     one = {"contest": [0, 0], "player": [0, 1], "rank": [0, 1]}
@@ -189,20 +189,20 @@ def test_times_of_pandas_are_times(dated):
 )
 def test_what_is_no_moment_is_refused(dated, time, message):
     with refused(message):
-        jr.league.rating_at(dated, 7, time)
+        jr.history.rating_at(dated, 7, time)
     if time is not None:
         with refused(message):
             jr.ratings(dated.system, dated.state, time=time)
 
 
 def test_a_date_is_no_time_of_a_history_in_numbers(rated):
-    for call in (jr.ratings, jr.league.rating_table, matchup_matrix, jr.forecasts.predict_pairs):
+    for call in (jr.ratings, jr.history.rating_table, matchup_matrix, jr.forecasts.predict_pairs):
         with refused("time 2030-02-03 is a date, but the history counts time in numbers"):
             call(rated, time="2030-02-03")
     with refused("time 2030-02-03 is a date, but the history has no times"):
         jr.ratings(rated._replace(clock=None), time="2030-02-03")
     with refused("the history has no times; name the column of time"):
-        jr.league.rating_at(rated._replace(clock=None), 7, 10.0)
+        jr.history.rating_at(rated._replace(clock=None), 7, 10.0)
 
 
 @pytest.mark.parametrize("system", [jr.glicko(), jr.elo()], ids=["glicko", "elo"])
@@ -212,7 +212,7 @@ def test_a_time_before_the_last_event_is_refused(data, system):
     last = data.matches.time.max()
     one, other = (rated.predictions[side][-1].as_py() for side in "ab")
     said = f"time 1972-09-26 is before the last event of '({one}|{other})', which was at 1972-09-27; ratings are"
-    for call in (jr.ratings, jr.league.rating_table, matchup_matrix, jr.forecasts.predict_pairs):
+    for call in (jr.ratings, jr.history.rating_table, matchup_matrix, jr.forecasts.predict_pairs):
         with pytest.raises(ValueError, match=said):
             call(rated, time="1972-09-26")
         call(rated, time=last)
@@ -252,16 +252,16 @@ def test_rating_at_is_the_rating_after_what_came_up_to_then(data, form):
         some = data._replace(events=slice_events(data.events, 0, ended), rows=rows)
         wanted = jr.ratings(jr.rate(system, some, period=period))
         for player in (3, 17, 40):
-            got = jr.league.rating_at(rated, player, float(now))
+            got = jr.history.rating_at(rated, player, float(now))
             np.testing.assert_allclose(got.mean, wanted.mean[player], rtol=2e-6)
             assert got.deviation >= wanted.deviation[player] * (1 - 1e-5)
     fresh = system.summary(system.params, system.init(system.params, 1))
     for player, day in (("player 03", "1950-01-01"), ("player 40", "2050-01-01")):  # before, and never
         np.testing.assert_allclose(
-            jr.league.rating_at(rated, player, day), [fresh.mean[0], fresh.deviation[0]], rtol=1e-6
+            jr.history.rating_at(rated, player, day), [fresh.mean[0], fresh.deviation[0]], rtol=1e-6
         )
     late = jr.ratings(rated, time=1e4)
-    assert jr.league.rating_at(rated, 3, 1e4) == (float(late.mean[3]), float(late.deviation[3]))
+    assert jr.history.rating_at(rated, 3, 1e4) == (float(late.mean[3]), float(late.deviation[3]))
 
 
 def test_rate_and_compare_say_what_they_want(data):
@@ -275,7 +275,7 @@ def test_rate_and_compare_say_what_they_want(data):
     for call in (
         lambda: jr.rate(data, system),
         lambda: jr.run(matches, system),
-        lambda: jr.league.rating_history("glicko", matches),
+        lambda: jr.history.rating_history("glicko", matches),
     ):
         with refused("name the system first, as jr.glicko(), and not "):
             call()

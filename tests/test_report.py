@@ -50,7 +50,7 @@ def rated():
 
 def test_a_page_says_what_jaxrate_says(rated):
     page = jr.site.report_html(rated, top=2, players=["player 07"], quality={"log loss": "0.6"})
-    data, table = data_of(page), jr.league.rating_table(rated)
+    data, table = data_of(page), jr.history.rating_table(rated)
     board = data["board"]
     assert board["name"] == table["player"].tolist() and board["games"] == table["games"].tolist()
     np.testing.assert_allclose(board["rating"], table["rating"], atol=0.0101)
@@ -69,7 +69,7 @@ def test_a_page_says_what_jaxrate_says(rated):
 
 
 def test_sections_have_the_last_events_exactly_and_the_line_before_them(rated):
-    data, table = data_of(jr.site.report_html(rated, top=1, players=["player 07"])), jr.league.rating_table(rated)
+    data, table = data_of(jr.site.report_html(rated, top=1, players=["player 07"])), jr.history.rating_table(rated)
     places = {name: i for i, name in enumerate(data["board"]["name"])}
     assert data["dated"] and data["digits"] == 0
     for name, count in (
@@ -230,7 +230,7 @@ def answer(browser):
 
 
 def test_search_sort_open_and_choose(opened, history):
-    table = jr.league.rating_table(history)
+    table = jr.history.rating_table(history)
     search = opened.find_element("css selector", "#leaderboard input[type=search]")
     search.send_keys("ONERROR")
     wanted = {name for name in NAMES if "onerror" in name}
@@ -282,7 +282,7 @@ def test_with_the_keyboard_alone(opened, history):
                 return opened.switch_to.active_element
         raise AssertionError("it cannot be reached by Tab")
 
-    second = jr.league.rating_table(history)["player"][1]
+    second = jr.history.rating_table(history)["player"][1]
     link = tab_to(lambda element: element.text == second)
     assert link.value_of_css_property("outline-style") == "solid"
     press(opened).send_keys(keys.ENTER).perform()
@@ -342,7 +342,7 @@ def test_a_chart_says_what_is_at_the_pointer(opened, history):
 
 def test_what_is_downloaded_has_the_decimals(opened, history):
     kept = downloaded(opened, "#board").split("\r\n")
-    rating = jr.league.rating_table(history)["rating"]
+    rating = jr.history.rating_table(history)["rating"]
     at = kept[0].split(",").index("rating") - len(kept[0].split(","))
     found = np.array([row.split(",")[at] for row in kept[1:]], float)
     np.testing.assert_allclose(found, rating, atol=0.0101)

@@ -76,7 +76,7 @@ def test_a_gpu_whose_predictions_are_not_finite_is_an_error(share, backend):
         with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
             jr.run(system, rounds)
         with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
-            jr.league.rating_history(system, rounds)
+            jr.history.rating_history(system, rounds)
         data = jr.read({"contest": [0, 0, 1, 1], "player": ["a", "b", "b", "c"], "rank": [1, 2, 1, 2]})
         with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
-            jr.league.rating_history(system, data)
+            jr.history.rating_history(system, data)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.rules import Rating, Rules
-from jaxrate.system import EventCheck, RatingSystem, elapsed_time, full_leaf
+from jaxrate.core.rules import Rating, Rules
+from jaxrate.core.system import EventCheck, RatingSystem, elapsed_time, full_leaf
 from tests.conftest import MOSTLY_DOUBLE, quick
 
 PLAYERS = 200

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.text_format import format_credible_intervals
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.text_format import format_credible_intervals
 from tests.conftest import MOSTLY_SINGLE, mark_full, refused
 from tests.test_run import fresh, league, played
 

@@ -57,7 +57,7 @@ def check_history(system, events, starts, monkeypatch):
     players, numbers = int(flat.player.max()) + 1, (1, 2 * len(flat.time) // 3)
     states = [jr.run(system, slice_events(events, 0, number), num_players=players).state for number in numbers]
     monkeypatch.delenv("JAXRATE_COMPILE")  # the rest as users compile it
-    result, plain = jr.league.rating_history(system, events), jr.run(system, events)
+    result, plain = jr.history.rating_history(system, events), jr.run(system, events)
     for x, y in zip(jax.tree.leaves((result.state, result.prediction)), jax.tree.leaves(tuple(plain)), strict=True):
         np.testing.assert_array_equal(x, y)
     for number, state in zip(numbers, states, strict=True):
@@ -191,7 +191,7 @@ def test_names_that_no_table_holds(names):
 
 def test_ratings_as_of_a_time_in_a_table():
     rated = jr.rate(jr.glicko(), jr.read(league()))
-    table, now = jr.league.rating_table(rated), jr.league.rating_table(rated, 2000.0)
+    table, now = jr.history.rating_table(rated), jr.history.rating_table(rated, 2000.0)
     assert now["player"].tolist() == table["player"].tolist() and (now["deviation"] > table["deviation"]).all()
     want = jr.ratings(rated.system, rated.state, time=2000.0).deviation
     np.testing.assert_array_equal(now["deviation"], np.asarray(want)[now["id"]])
@@ -213,7 +213,7 @@ def test_a_career():
     weekly = jr.career(jr.rate(jr.elo(), jr.read(table), period=7.0), "z")
     assert weekly["change"][0] == 0 != weekly["change"][1]
     wide = jr.career(jr.rate(jr.glicko(), jr.read(table)), "z")
-    before = jr.league.rating_history(jr.glicko(), jr.read(table).matches).before.deviation
+    before = jr.history.rating_history(jr.glicko(), jr.read(table).matches).before.deviation
     assert wide["deviation"].tolist() == [before[1][1], before[2][1]]
 
 

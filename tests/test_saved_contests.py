@@ -43,7 +43,7 @@ def test_contests_have_a_row_per_participation(share):
     table = races()
     data = jr.read(table)
     system = share(k=30)
-    rated, history = jr.rate(system, data), jr.league.rating_history(system, data.rounds)
+    rated, history = jr.rate(system, data), jr.history.rating_history(system, data.rounds)
     assert rated.contests == 8 and rated.clock == "numbers" and rated.last == 14
     found = {name: rated.predictions[name].to_numpy() for name in rated.predictions.column_names}
     given = ["row", "contest", "time", "player", "rank", "participants"]
@@ -55,7 +55,7 @@ def test_contests_have_a_row_per_participation(share):
     np.testing.assert_array_equal(found["prediction"], history.prediction)
     np.testing.assert_array_equal(found["rating"], history.before.mean)
     np.testing.assert_array_equal(found["deviation"], history.before.deviation)
-    board = jr.league.rating_table(rated)
+    board = jr.history.rating_table(rated)
     assert board["games"].sum() == 45 and (np.diff(board["rating"]) <= 0).all()
     for name, games in zip(board["player"], board["games"], strict=True):
         assert games == list(table["player"]).count(name)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.system import FactoryCall
 from jaxrate.storage.atomic_folder import encode_run_json
-from jaxrate.system import FactoryCall
 from tests.test_saved import NEW, equal, league
 
 pa = pytest.importorskip("pyarrow")
@@ -30,7 +30,7 @@ def test_categories_are_kept_and_age(tmp_path):
     jr.save(tmp_path / "run", rated)
     loaded = jr.load(tmp_path / "run")
     assert loaded.categories.tolist() == [7, 9]
-    now, later = (jr.league.rating_table(loaded, time) for time in (None, 48.0))
+    now, later = (jr.history.rating_table(loaded, time) for time in (None, 48.0))
     variance = {
         name: later[name][np.argsort(later["id"])] ** 2 - now[name][np.argsort(now["id"])] ** 2
         for name in ("deviation", "deviation 7", "deviation 9")

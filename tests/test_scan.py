@@ -211,7 +211,7 @@ TRACED = [
     lambda m: jr.arena.count_votes(m.player[:, 0], m.player[:, 1], m.score, m.score),
     lambda m: jr.extend.schedule_by_level(m),
     lambda m: jr.periods(m, 7.0),
-    lambda m: jr.league.rating_history(jr.elo(), m),
+    lambda m: jr.history.rating_history(jr.elo(), m),
     lambda m: jr.matches(m.player, m.score),
     lambda m: jr.matches(np.asarray(league().player), np.asarray(league().score), m.time),
     lambda m: jr.rounds(m.player[:, 0], m.player[:, 1], m.score),

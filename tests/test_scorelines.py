@@ -9,11 +9,11 @@ import pytest
 from scipy.stats import poisson
 
 import jaxrate as jr
-from jaxrate.default_side_advantage import DEFAULT_SIDE_SCORE
+from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE
 from jaxrate.forecasts.goal_simulation import GoalSimulationMatches, poisson_quantile, simulate_match_goals
-from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.systems.skills.goal_beliefs import HALF_Q, GoalRateFactors, LogRateBelief
 from jaxrate.systems.skills.goal_probabilities import scoreline_probabilities
+from jaxrate.systems.system_construction_by_name import make_system_for_data
 from tests.conftest import mark_full, quick, refused
 
 PAIRS = [("Ada", "Cy"), ("Bo", "Di")]
@@ -244,7 +244,7 @@ def test_goals_are_drawn_as_scorelines_are(dependence, double):
 
 def test_attack_and_defence_make_the_goals_of_a_match(rated):
     """On neutral ground, between the strengths that are believed in the mean."""
-    table = jr.league.attack_and_defence(rated)
+    table = jr.history.attack_and_defence(rated)
     assert table["player"].tolist() == jr.leaderboard(rated).player.tolist()
     attack, defence = (
         dict(zip(table["player"].tolist(), table[x].tolist(), strict=True)) for x in ("attack", "defence")
@@ -259,7 +259,7 @@ def test_attack_and_defence_make_the_goals_of_a_match(rated):
         np.testing.assert_allclose(summary[name], rate, rtol=2e-3)
     np.testing.assert_allclose(np.log(table["scored"] / table["conceded"]).mean(), 0.0, atol=1e-3)
     with refused("glicko knows no attack and no defence; take jr.skills('goals', margin=...)"):
-        jr.league.attack_and_defence(jr.rate(jr.glicko(), season()))
+        jr.history.attack_and_defence(jr.rate(jr.glicko(), season()))
 
 
 def test_quantiles_of_counts_are_those_of_the_law(x64):

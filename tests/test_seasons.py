@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.text_format import format_percentage
 from jaxrate.forecasts.season_simulation import (
     SimulationMatches,
     rating_points_per_logit,
@@ -16,7 +17,6 @@ from jaxrate.forecasts.season_simulation import (
 )
 from jaxrate.forecasts.season_standings import rank_by_points
 from jaxrate.forecasts.series_and_knockout_brackets import bracket_probabilities, matchup_matrix
-from jaxrate.text_format import format_percentage
 from tests.conftest import mark_full, quick, refused
 
 pytest.importorskip("pyarrow")

@@ -232,7 +232,7 @@ def test_slopes_are_finite_and_those_of_differences(name):
 def test_recorded_ratings_are_the_players_in_every_seat(name):
     events = slice_events(season(), 9, 10)
     player, seat = events.events.player, events.events.seat
-    found = jr.league.rating_history(SYSTEMS[name], events, after=True)
+    found = jr.history.rating_history(SYSTEMS[name], events, after=True)
     ratings = SYSTEMS[name].summary(SYSTEMS[name].params, found.state)
     assert (seat != np.arange(len(seat))).sum() >= 2
     np.testing.assert_array_equal(found.after.mean, ratings.mean[player])
@@ -243,7 +243,7 @@ def test_predictions_and_performances_are_of_seats():
     events = race(CARS)
     found = np.asarray(jr.predict(jr.trueskill(), jr.trueskill().init(jr.trueskill().params, 6), events))
     np.testing.assert_allclose(found[::2], found[1::2])
-    performed = jr.league.performance_ratings(SYSTEMS["elo_mmx"], events)
+    performed = jr.history.performance_ratings(SYSTEMS["elo_mmx"], events)
     assert performed.performance[1] > performed.performance[5]  # Ferrari in its two cars
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
-from jaxrate.league.participations import build_participations
+from jaxrate.history.participations import build_participations
 from jaxrate.site.hindsight_level import align_hindsight
 from tests.browser import downloaded, findings, narrowed, pointed, texts, wait_for
 
@@ -80,13 +80,13 @@ def test_every_career_is_told(rated, folder):
         assert set(told["points"]) <= {"1\u20130", "0\u20131"}
         (heading,) = re.findall("<h1><bdi>(.*?)</bdi></h1>", page)
         assert unescape(heading) == name and "<b>" not in page
-    end = jr.league.rating_table(rated)
+    end = jr.history.rating_table(rated)
     last = inside(page_of(folder, end["player"][0]), "career")["rating"][-1]
     assert last == pytest.approx(end["rating"][0], abs=0.0101)
 
 
 def test_the_leaderboard_and_its_files(rated, folder):
-    board, table = script(folder / "data" / "board.js"), jr.league.rating_table(rated)
+    board, table = script(folder / "data" / "board.js"), jr.history.rating_table(rated)
     assert board["name"] == table["player"].tolist() and board["games"] == table["games"].tolist()
     np.testing.assert_allclose(board["rating"], table["rating"], atol=0.0101)
     gone = {name for name, current in zip(board["name"], board["current"], strict=True) if not current}
@@ -189,7 +189,7 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     page = jr.site.report_html(rated, top=1, smoothed=smoothed)
     assert '<span class="key">at the time</span> <span class="key second now">in hindsight</span>' in page
     told = inside(page, "data")["sections"]["0"]
-    name = jr.league.rating_table(rated)["player"][0]
+    name = jr.history.rating_table(rated)["player"][0]
     at = [(i, [x["a"], x["b"]].index(name)) for i, x in enumerate(predictions) if name in (x["a"], x["b"])]
     known = np.cumsum(told["known"])  # stored as differences
     np.testing.assert_allclose(known, mean[*np.transpose(at)][-len(known) :], atol=0.501)

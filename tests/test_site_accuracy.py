@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 import jaxrate as jr
-from jaxrate.league.comparison_table import BlendWeightsAndMetrics, Comparison, PublishedForecast, SystemResult
+from jaxrate.evaluation.comparison_table import BlendWeightsAndMetrics, Comparison, PublishedForecast, SystemResult
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.accuracy_summary import _summarise_two_sided, summarise_accuracy
 from jaxrate.site.calibration_summary import SCORE_WORDS, AccuracySummary, CalibrationBin

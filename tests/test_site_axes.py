@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.participations import build_participations
-from jaxrate.league.rating_peaks import rows_of_peaks
+from jaxrate.core.text_format import format_percentage
+from jaxrate.history.participations import build_participations
+from jaxrate.history.rating_peaks import rows_of_peaks
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.site.system_bars import draw_system_bars, write_comparison_title
 from jaxrate.systems.system_titles import system_title
-from jaxrate.text_format import format_percentage
 from tests.browser import narrowed, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):

@@ -65,7 +65,7 @@ def test_each_surface_has_a_ranking_of_those_who_played_on_it(tennis, folder):
     """The site had one list, and nobody could learn who is the best on clay."""
     for name, place in (("Hard", "hard courts"), ("Clay", "clay")):
         page = text_of(folder / f"surface-{name.lower()}.html")
-        mean, deviation = (np.asarray(x) for x in jr.league.category_ratings(tennis, name)[:2])
+        mean, deviation = (np.asarray(x) for x in jr.history.category_ratings(tennis, name)[:2])
         ids = [int(x[1]) for x in names_on(page)]
         players = [tennis.players.tolist().index(f"p{i}") for i in ids]
         assert mean[players].tolist() == sorted(mean[players].tolist(), reverse=True)

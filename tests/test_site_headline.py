@@ -11,7 +11,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
 import jaxrate as jr
-from jaxrate.league.column_table import ColumnTable
+from jaxrate.history.column_table import ColumnTable
 from jaxrate.site.headline import write_headline
 from jaxrate.site.json_columns import returned_players
 from jaxrate.site.ranking_rows import build_career_lines

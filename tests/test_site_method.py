@@ -111,7 +111,7 @@ def test_points_are_worth_what_predictions_on_a_surface_say(tmp_path):
     assert told in page and told in re.sub("</?data[^>]*>", "", jr.site.report_html(rated))
     rows = re.findall(r'name="?points ahead"?>([\d,]+)</td><td[^>]*>(\d+)%<', page)
     assert len(rows) > 1
-    strength = np.asarray(jr.league.category_ratings(rated, "hard").mean)
+    strength = np.asarray(jr.history.category_ratings(rated, "hard").mean)
     order = np.argsort(-strength)
     chance = jr.forecasts.predict_pairs(rated, players=np.arange(8), category="hard").probability
     leads = np.array(

@@ -251,7 +251,7 @@ def test_a_report_opens_on_the_leader_and_has_everybody_who_plays(tmp_path):
         "date": [*(np.datetime64("1928-01-01") + np.arange(old)), *(matches.time + 19_000).astype("datetime64[D]")],
     }
     rated = jr.rate(jr.elo(k=30), jr.read(table))
-    assert jr.league.rating_table(rated)["player"][0] == "Wolverines"
+    assert jr.history.rating_table(rated)["player"][0] == "Wolverines"
     page = jr.site.report_html(rated, top=3, noun=("team", "teams"))
     data, leader = (
         json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1]),

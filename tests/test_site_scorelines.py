@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import poisson
 
 from jaxrate.forecasts.scorelines import Scorelines, summarise_scorelines
-from jaxrate.league.column_table import ColumnTable
+from jaxrate.history.column_table import ColumnTable
 from jaxrate.site.forecast_tables import build_forecast_tables
 from jaxrate.site.page_templates import make_template_environment
 from jaxrate.site.scoreline_cards import (

@@ -12,10 +12,10 @@ pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
 import jaxrate as jr
+from jaxrate.core.text_format import format_percentage
 from jaxrate.data import simulate
 from jaxrate.site.json_columns import chances_for_json, ratings_for_json
 from jaxrate.site.report_page import CHANCE_UNITS, _round_chance
-from jaxrate.text_format import format_percentage
 from tests.browser import narrowed, texts, wait_for
 
 

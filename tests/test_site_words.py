@@ -12,9 +12,10 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 
 import jaxrate as jr
+from jaxrate.core.text_format import format_percentages
 from jaxrate.forecasts.prediction_explanations import Explanation
-from jaxrate.league.close_leads import classify_first_place
-from jaxrate.league.column_table import ColumnTable
+from jaxrate.history.close_leads import classify_first_place
+from jaxrate.history.column_table import ColumnTable
 from jaxrate.site import headline
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.event_rows import iterate_upset_win_positions_by_player
@@ -27,7 +28,6 @@ from jaxrate.site.forecast_tables import (
 )
 from jaxrate.site.sitemap_and_feed import MAX_FEED_ENTRIES, add_feed_entry
 from jaxrate.site.wording import spell_dates
-from jaxrate.text_format import format_percentages
 
 
 def test_an_entry_of_the_feed_is_new_where_its_words_are():

@@ -344,6 +344,6 @@ def test_a_run_with_surfaces_is_saved(tmp_path):
     table = {"a": ["Ada", "Bo"] * 3, "b": ["Bo", "Ada"] * 3, "score": [1.0, 0.5] * 3, "surface": ["clay", "grass"] * 3}
     rated = jr.rate(jr.skills(categories=2), jr.read(table, category="surface"))
     modifiers = ["modifier clay", "deviation clay", "modifier grass", "deviation grass"]
-    assert [*jr.league.rating_table(rated)] == ["id", "player", "rating", "deviation", "games", *modifiers]
+    assert [*jr.history.rating_table(rated)] == ["id", "player", "rating", "deviation", "games", *modifiers]
     jr.save(tmp_path / "run", rated)
     assert jr.load(tmp_path / "run").categories.tolist() == ["clay", "grass"]

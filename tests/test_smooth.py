@@ -187,7 +187,7 @@ def test_hindsight_is_nearer_to_the_truth_than_the_filter():
     truth = np.take_along_axis(skill, player, axis=1)
     score = random.random(n) < ndtr((truth[:, 0] - truth[:, 1]) / 300.0)
     system, events = jr.skills(growth=12.0, deviation_max=1e4), jr.matches(player, score, time)
-    found, known = jr.smooth(system, events), jr.league.rating_history(system, events, after=True).after
+    found, known = jr.smooth(system, events), jr.history.rating_history(system, events, after=True).after
     truth, late = truth + 1500.0 - truth.mean(), n // 4
     error, before = ((np.asarray(x.mean)[late:-late] - truth[late:-late]) for x in (found.rating, known))
     error, before = (x - x.mean() for x in (error, before))
@@ -217,10 +217,10 @@ def test_ratings_as_of_any_time(double):
     match, side = np.nonzero(events.player == 3)
     np.testing.assert_array_equal(mine["rating"], np.asarray(found.rating.mean)[match, side])
     assert mine["opponent"].tolist() == names[events.player[match, 1 - side]].tolist()
-    best = jr.league.peak_ratings(found, top=PLAYERS)
+    best = jr.history.peak_ratings(found, top=PLAYERS)
     np.testing.assert_array_equal(np.sort(best.rating)[::-1], best.rating)
     assert best.rating[best.player == "player 3"] == mine["rating"].max() and best.rating[0] == found.rating.mean.max()
-    assert jr.league.peak_ratings(found, top=2, cautious=3).rating[0] <= best.rating[0] and "95% interval" in str(best)
+    assert jr.history.peak_ratings(found, top=2, cautious=3).rating[0] <= best.rating[0] and "95% interval" in str(best)
     pytest.importorskip("matplotlib")
     line = jr.plots.trajectory(found, players="player 3").get_lines()[0]
     assert line.get_label() == "player 3" and line.get_ydata().tolist() == mine["rating"].tolist()

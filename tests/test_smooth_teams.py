@@ -313,7 +313,7 @@ def test_careers_leaderboards_and_peaks(double):
     for name in ("contest", "participants", "teams", "rank"):
         np.testing.assert_array_equal(mine[name], before[name])
     np.testing.assert_allclose(mine["expected_rank"], 1 + (1 - np.asarray(found.prediction)[row]) * (mine["teams"] - 1))
-    best = jr.league.peak_ratings(found, top=PLAYERS)
+    best = jr.history.peak_ratings(found, top=PLAYERS)
     assert best.rating[best.player == "player 3"] == mine["rating"].max() and best.rating[0] == found.rating.mean.max()
     board = jr.leaderboard(found)
     np.testing.assert_array_equal(np.sort(board.rating)[::-1], board.rating)

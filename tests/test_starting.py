@@ -17,9 +17,9 @@ def test_some_begin_with_their_own(name):
     mean = 0.6 if name == "urnings" else float(usual.mean[0]) * 1.2
     if name == "blat_mmr":
         with refused("blat_mmr begins with a belief, not with a rating"):
-            jr.league.initial_state(system, NAMES, rating={"Bo": mean})
+            jr.history.initial_state(system, NAMES, rating={"Bo": mean})
         return
-    state = jr.league.initial_state(system, NAMES, rating={"Bo": mean})
+    state = jr.history.initial_state(system, NAMES, rating={"Bo": mean})
     found = system.summary(system.params, state)
     np.testing.assert_allclose(found.mean, [usual.mean[0], mean, usual.mean[0]], rtol=1e-6)
     field = "initial_proportion" if name == "urnings" else "initial_rating"
@@ -28,10 +28,10 @@ def test_some_begin_with_their_own(name):
         np.testing.assert_array_equal(x[1], y[1])
     if usual.deviation is None or name == "urnings":
         with refused(f"{name} has no deviation to begin with"):
-            jr.league.initial_state(system, 3, deviation={0: 10.0})
+            jr.history.initial_state(system, 3, deviation={0: 10.0})
         return
     half = float(usual.deviation[0]) / 2
-    found = system.summary(system.params, jr.league.initial_state(system, 3, rating={1: mean}, deviation={2: half}))
+    found = system.summary(system.params, jr.history.initial_state(system, 3, rating={1: mean}, deviation={2: half}))
     np.testing.assert_allclose(found.mean, [usual.mean[0], mean, usual.mean[0]], rtol=1e-6)
     np.testing.assert_allclose(found.deviation, [2 * half, 2 * half, half], rtol=1e-6)
 
@@ -49,15 +49,15 @@ def test_what_start_refuses():
         ({"rating": {"Ada": 1.0, NAMES.index("Ada"): 2.0}}, "twice, by name and by id"),
     ):
         with refused(message):
-            jr.league.initial_state(system, NAMES, **given)
+            jr.history.initial_state(system, NAMES, **given)
     with refused("no player 3"):
-        jr.league.initial_state(system, NAMES, rating={3: 1.0})
+        jr.history.initial_state(system, NAMES, rating={3: 1.0})
     with refused("players must be a number of players"):
-        jr.league.initial_state(system, "Ada")
+        jr.history.initial_state(system, "Ada")
 
 
 def test_a_run_goes_on_from_it():
     system, matches = jr.elo(), jr.matches([[0, 1]], [1.0])
-    state = jr.league.initial_state(system, NAMES, rating={"Ada": 1900})
+    state = jr.history.initial_state(system, NAMES, rating={"Ada": 1900})
     assert jr.run(system, matches, state=state).prediction[0] > 0.9
     assert jr.live.start_history(system, NAMES, state).predict("Ada", "Bo") > 0.9

@@ -11,7 +11,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
 import jaxrate as jr
-from jaxrate.text_format import format_percentages
+from jaxrate.core.text_format import format_percentages
 
 
 def page_text(path):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.league.system_construction_by_name import make_system_for_data
 from jaxrate.systems.glicko2 import State, game_evidence, new_volatility, prepare
 from jaxrate.systems.glicko2 import update_from_evidence_totals as update_one
+from jaxrate.systems.system_construction_by_name import make_system_for_data
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import twins
 from tests.reference.twins import Fading

@@ -15,8 +15,8 @@ from jaxrate.cli.player_output import career_sections
 from jaxrate.cli.prediction_output import prediction_table
 from jaxrate.cli.progress import _remaining_seconds, describe_remaining_time
 from jaxrate.cli.terminal_tables import TextTable, choose_column_widths_and_hidden_columns, print_sections
-from jaxrate.league.column_table import ColumnTable
-from jaxrate.text_format import display_width
+from jaxrate.core.text_format import display_width
+from jaxrate.history.column_table import ColumnTable
 from tests.conftest import mark_full
 
 pytest.importorskip("rich")

@@ -6,7 +6,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import testing
-from jaxrate.rules import RandomUpdate
+from jaxrate.core.rules import RandomUpdate
 from jaxrate.systems.elo import State
 from jaxrate.testing import (
     batch_chunk_and_slope_properties,

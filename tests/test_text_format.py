@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from jaxrate.text_format import display_width, format_decimals, format_range, format_table, format_whole_percent
+from jaxrate.core.text_format import display_width, format_decimals, format_range, format_table, format_whole_percent
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_files_are_rated_saved_and_carried_on(tmp_path):
     np.testing.assert_array_equal(again.state.green, jr.rate(system, whole, key=jax.random.key(3)).state.green)
     more = jr.rate(loaded.system, jr.read({k: x[150:] for k, x in columns.items()}, players=first.players), onto=loaded)
     assert int(more.state.green.sum()) == 25 * 12 and len(more.predictions) == 300
-    assert set(jr.league.rating_table(more)) == {"id", "player", "rating", "deviation", "games", "green", "size"}
+    assert set(jr.history.rating_table(more)) == {"id", "player", "rating", "deviation", "games", "green", "size"}
 
 
 def draws_of(weight, players=400, games=30_000, seed=0):

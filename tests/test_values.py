@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import bind, hashable_array
-from jaxrate.hyperparameter_definitions import (
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import bind, hashable_array
+from jaxrate.core.hyperparameter_definitions import (
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
     POSITIVE,
@@ -21,8 +21,8 @@ from jaxrate.hyperparameter_definitions import (
     Parameter,
     check_params,
 )
-from jaxrate.rules import RandomUpdate
-from jaxrate.system import FactoryCall, replace_params, system_factory
+from jaxrate.core.rules import RandomUpdate
+from jaxrate.core.system import FactoryCall, replace_params, system_factory
 
 
 def narrower(x, y, slope=0.2):
@@ -46,7 +46,7 @@ MAKERS = {
     ),
     "functions": lambda: jr.blat_mmr(kernel=jr.extend.kernels.Kernel(narrower), prior=flat, slope=0.1),
     "table": lambda: jr.blat_mmr(support=SUPPORT, kernel=jr.extend.kernels.Kernel(np.eye(5)), prior=np.ones(5)),
-    "evidence": lambda: jr.league.blat_mmr_beliefs.make_evidence_predicting_system(jr.blat_mmr()),
+    "evidence": lambda: jr.history.blat_mmr_beliefs.make_evidence_predicting_system(jr.blat_mmr()),
     "limits": lambda: jr.elo_mmr(beta=200, gamma=np.float32(20), newcomer=[0.5]),
 }
 

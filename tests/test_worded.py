@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 import jaxrate as jr
-from jaxrate.league.evaluation import evaluate_predictions
+from jaxrate.evaluation.scored_predictions import evaluate_predictions
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.player_pages import summarise_players
 from jaxrate.site.site_data import build_site_data, page_template_context

@@ -53,7 +53,7 @@ WRONG = {  # what it is: the value, and the annotations of which it is one
 }
 MODULES = (
     *("arena", "data", "data.formats", "data.simulate", "extend.luck", "fitting", "forecasts", "league"),
-    *("league.blat_mmr_beliefs", "live", "metrics", "plots", "site", "urns"),
+    *("history.blat_mmr_beliefs", "live", "metrics", "plots", "site", "urns"),
 )
 INNER = ("extend.luck.check_luck",)  # parts of others
 
@@ -120,7 +120,7 @@ def right_values(history=None):
         components=[(1.0, 1.0)],
         chances=[[0.5, 0.4], [0.6, 0.5]], elo0=0.0, elo1=5.0, wins=[3], losses=[2],
         results=[1.0, 0.5, 0.0], ratings=[1500.0], total=2, path="table.csv", folder="folder", out="out",
-        stream=jr.data.simulate.stream_league(3, 4), history=jr.league.rating_history(glicko, data.matches),
+        stream=jr.data.simulate.stream_league(3, 4), history=jr.history.rating_history(glicko, data.matches),
     )  # fmt: skip
     return named | {
         "smooth.system": jr.skills(),
@@ -129,7 +129,7 @@ def right_values(history=None):
         "league.rate_files.source": "nowhere", "metrics.probabilities_from_odds.odds": [[1.5, 2.8]],
         "league.benchmark_systems.systems": ["elo"], "league.benchmark_systems.fit_seconds": 0.0,
         "site.benchmark_page_html.benchmarks": {
-            "x": jr.league.benchmark_systems(usual, ["elo"], fit_seconds=0)
+            "x": jr.evaluation.benchmark_systems(usual, ["elo"], fit_seconds=0)
         },
         "metrics.ranked_probability_score.prediction": np.full((n, 3), 1 / 3),
         "arena.count_votes.a": ["p"], "arena.count_votes.b": ["q"], "urns.urn_law.size": [10, 10],

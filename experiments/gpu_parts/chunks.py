@@ -2,7 +2,7 @@
 
 Two billion games are rated with reading left out: the chunks lie on the device and are rated again and again, later
 each time. Reading is measured on fewer games, and its rate holds for any number. Decides: whether the reader or the
-device is the bottleneck of `jr.league.rate_files`, and so what to make faster.
+device is the bottleneck of `jr.history.rate_files`, and so what to make faster.
 """
 
 import tempfile
@@ -90,6 +90,6 @@ def rate_from_files(case):
         write(stream_league(case["players"], case["matches"]), path)
         start = time.perf_counter()
         chunk = max(case["matches"] // 4, 500)
-        found = jr.league.rate_files(jr.glicko(), path, Path(folder) / "out", brief=True, chunk=chunk)
+        found = jr.history.rate_files(jr.glicko(), path, Path(folder) / "out", brief=True, chunk=chunk)
         seconds = time.perf_counter() - start
     return seconds, found.matches, {f"{kind}_seconds": x for kind, x in found.seconds.items() if kind != "all"}

@@ -12,9 +12,9 @@ import numpy as np
 
 import jaxrate as jr
 from gpu_parts.histories import keep_history
+from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.system import random_draw_rule
 from jaxrate.testing import match_properties, replay_properties, round_properties
 from jaxrate.testing.case_and_assertions import FORMS, SystemFormPrecision, strict_precision
 from jaxrate.testing.synthetic_histories import split_seasons

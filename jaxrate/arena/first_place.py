@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from jaxrate.text_format import join_names
+from jaxrate.core.text_format import join_names
 
 MAX_RIVALS = 2  # names of others in the sentence; of more, their number
 

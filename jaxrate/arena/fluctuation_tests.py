@@ -24,7 +24,7 @@ import numpy as np
 from jaxrate.arena.paired_comparison_likelihood import log_likelihood_and_derivatives
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.arena.votes import Votes
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 
 GRID_TIMES = 32  # times at which walks of clusters are compared
 NORMAL_SAMPLES = 10_000  # normal vectors

@@ -15,15 +15,15 @@ import numpy as np
 
 from jaxrate.arena.paired_comparison_likelihood import MODELS
 from jaxrate.arena.strength_estimates import MEAN_RATING, Strengths
-from jaxrate.argument_checks import to_floats
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import to_floats
+from jaxrate.core.array_types import Array
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, hashable_array
+from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
+from jaxrate.core.rules import Params, Rating, Rules
+from jaxrate.core.system import FactoryCall, RatingSystem, signed_side_advantage, split_sides, system_factory
+from jaxrate.core.text_format import format_unquoted_name
 from jaxrate.events import Matches, Periods, fail_where
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import HashableArray, bind, hashable_array
-from jaxrate.hyperparameter_definitions import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
-from jaxrate.rules import Params, Rating, Rules
-from jaxrate.system import FactoryCall, RatingSystem, signed_side_advantage, split_sides, system_factory
-from jaxrate.text_format import format_unquoted_name
 
 
 class State(NamedTuple):

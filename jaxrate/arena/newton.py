@@ -19,7 +19,7 @@ from jax import lax
 from jax.scipy.sparse.linalg import cg
 
 from jaxrate.arena.paired_comparison_likelihood import LogLikelihoodDerivatives, log_likelihood_and_derivatives
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 
 MAX_STEPS = 100
 STEP_TOLERANCE = 1e-7  # of a step: the next one is below rounding

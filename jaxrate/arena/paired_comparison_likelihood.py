@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 
 ETA_LIMIT = 1e6  # where all probabilities are 0 or 1
 MODELS = "bradley_terry", "davidson", "rao_kupper"

@@ -20,7 +20,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.arena.newton import SearchState, maximise_by_newton
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
 from jaxrate.events import Ragged, Rounds, has_teammates
 
 

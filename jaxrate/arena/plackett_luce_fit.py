@@ -24,7 +24,7 @@ from jaxrate.arena.standard_errors import (
     symmetric_inverse,
 )
 from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, drop_standard_errors
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.events import Ragged
 
 MAX_PLAYERS = 3000  # the Hessian is dense

@@ -22,11 +22,11 @@ from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]
 
 from jaxrate.arena.paired_comparison_likelihood import vote_information
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
-from jaxrate.argument_checks import MAX_SAMPLES, check_count, enforce_argument_annotations
-from jaxrate.array_types import Array, HostArray
-from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.league.rated_history import find_player_id
-from jaxrate.text_format import format_decimals, format_html_table, format_range, format_table
+from jaxrate.core.argument_checks import MAX_SAMPLES, check_count, enforce_argument_annotations
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.text_format import format_decimals, format_html_table, format_range, format_table
+from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.rated_history import find_player_id
 
 SAMPLE_BLOCK = 500  # samples that a program compares at once
 SINGULAR_SHARE = 1e-10  # of the largest variance, which makes a singular covariance definite

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
 from jaxrate.events.column_checks import fail_where, to_checked_numbers
 
 NORMALISED_ELO_UNIT = 800.0 / math.log(10.0)  # normalised Elo of a unit of (mean - 1/2) / deviation

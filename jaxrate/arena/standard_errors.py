@@ -38,7 +38,7 @@ from jaxrate.arena.newton import (
 )
 from jaxrate.arena.paired_comparison_likelihood import LogLikelihoodDerivatives
 from jaxrate.arena.votes import VoteCells, Votes
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
 
 BLOCK_NUMBERS = 1 << 22  # numbers in a block of clusters, and in the Hessians of replicates at once
 REPLICATE_BATCH = 32  # replicates that are drawn at once

@@ -24,15 +24,15 @@ from jaxrate.arena.strength_estimates import MEAN_RATING, Strengths
 from jaxrate.arena.strength_fit import fit_strengths
 from jaxrate.arena.vote_sources import read_votes_if_source
 from jaxrate.arena.votes import Votes, votes_from_data
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.text_format import format_html_table, format_number, format_table
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.replay.checked_replay import scan
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.systems.glicko import glicko
-from jaxrate.text_format import format_html_table, format_number, format_table
 
 INITIAL_DEVIATIONS = 75.0, 150.0, 300.0  # points, before the first vote
 GROWTH_RATES = 25.0, 50.0, 100.0, 200.0, 400.0  # points from the first vote to the last

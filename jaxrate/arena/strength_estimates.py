@@ -8,11 +8,11 @@ import numpy as np
 from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
 from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
-from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.league.rated_history import find_player_id
-from jaxrate.text_format import format_decimals, format_html_table, format_number, format_table
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_decimals, format_html_table, format_number, format_table
+from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.rated_history import find_player_id
 
 POINTS_PER_LOG_STRENGTH = 400.0 / np.log(10.0)  # rating points of a unit of log strength
 MEAN_RATING = 1500.0  # mean of the ratings without anchors; mean of the prior

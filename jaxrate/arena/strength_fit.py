@@ -26,11 +26,11 @@ from jaxrate.arena.strength_options import (
 )
 from jaxrate.arena.vote_sources import read_votes_if_source
 from jaxrate.arena.votes import VoteCells, count_votes_in_cells, votes_from_data
-from jaxrate.argument_checks import check_concrete, enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import check_concrete, enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_unquoted_name
 from jaxrate.events import Ragged, Rounds
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import format_unquoted_name
 
 MAX_DENSE_PLAYERS = 3000  # number of players up to which the Hessian is dense
 PADDING_MULTIPLE = 8  # players are padded to multiples of this, so that data of similar size share programs

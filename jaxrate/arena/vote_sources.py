@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.data.column_conversion import keep_rows, to_column, to_ids
 from jaxrate.data.column_recognition import time_columns
 from jaxrate.data.data_inputs import is_readable_source
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.source_opening import open_table_source
 from jaxrate.data.table_sources import TableSource, add_location_to_data_errors
-from jaxrate.text_format import did_you_mean_suffix
 
 
 def read_votes_if_source(

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_not_traced, enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import check_not_traced, enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 from jaxrate.events import Matches, Ragged, fail_where
 from jaxrate.events.column_checks import check_id_array, to_checked_numbers
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import did_you_mean_suffix, format_value_for_error
 
 COUNT_NAMES = "wins", "losses", "ties"
 MAX_DIRECT_PLAYERS = 4096  # number of players up to which every pair has its own cell

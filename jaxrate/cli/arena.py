@@ -25,8 +25,8 @@ from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import check_finite
 from jaxrate.cli.site import parse_noun
 from jaxrate.cli.terminal_tables import TextTable, first_rows_caption, print_sections
+from jaxrate.core.text_format import format_decimals, format_range
 from jaxrate.data.column_role_definitions import roles_taken_by
-from jaxrate.text_format import format_decimals, format_range
 
 if TYPE_CHECKING:
     from jaxrate.arena.rank_inference import RankSets

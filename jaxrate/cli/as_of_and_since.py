@@ -22,7 +22,7 @@ def parse_time_option(option: str, text: str | None, clock: str | None, date_for
     Raises:
       ValueError: if the history has no times, or if the text is none of its kind.
     """
-    from jaxrate.league.query_time import parse_written_date
+    from jaxrate.history.query_time import parse_written_date
 
     if text is None:
         return None
@@ -54,8 +54,8 @@ def time_of_shown_ratings(rated: jr.Rated, until: float | None) -> float | None:
 
 def note_time_outside_history(report: ProgressReport, rated: jr.Rated, until: float | None) -> None:
     """A note if --as-of is before the history, or so long after it that nobody plays any more."""
-    from jaxrate.league.rated_history import format_time, times_to_event_clock
-    from jaxrate.league.rating_drift import DEFAULT_ACTIVE_DAYS
+    from jaxrate.history.rated_history import format_time, times_to_event_clock
+    from jaxrate.history.rating_drift import DEFAULT_ACTIVE_DAYS
 
     if until is None or rated.last is None or not len(rated.predictions):
         return
@@ -88,7 +88,7 @@ def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) ->
 
 def career_up_to(career: dict[str, Any], until: float | None) -> dict[str, Any]:
     """The career of a player up to a time."""
-    from jaxrate.league.rated_history import times_to_event_clock
+    from jaxrate.history.rated_history import times_to_event_clock
 
     return (
         career

@@ -28,7 +28,7 @@ from jaxrate.cli.system_selection import prefix_errors_with_file
 from jaxrate.cli.terminal_tables import TextTable, print_sections
 
 if TYPE_CHECKING:
-    from jaxrate.league.benchmark_table import Benchmark
+    from jaxrate.evaluation.benchmark_table import Benchmark
 
 SHIPPED_SINCE = "1990-03-01"  # of the league that ships: the seasons that are scored
 PAGE_FILE, JSON_FILE = "index.html", "benchmark.json"
@@ -139,7 +139,7 @@ def benchmark(
         print_escaped(json.dumps(record, indent=2))
         return
     for title, result in results.items():
-        from jaxrate.league.benchmark_table import LEFT_ALIGNED
+        from jaxrate.evaluation.benchmark_table import LEFT_ALIGNED
 
         print_sections(
             *[title] * (len(results) > 1),
@@ -178,7 +178,7 @@ def _benchmark_file(
         forecast_values = (published_forecasts(file, data) or {}) | forecast_values
         since = SHIPPED_SINCE if since is None and not _is_named("last") else since
     with prefix_errors_with_file(file), report.stage(f"fitting systems to {Path(file).name}", 1.0) as update_progress:
-        return jr.league.benchmark_systems(
+        return jr.evaluation.benchmark_systems(
             data,
             last=last,
             since=_parse_since(since, data),

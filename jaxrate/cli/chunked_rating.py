@@ -82,11 +82,11 @@ def _rate_files(
     columns: dict[str, Any],
     out: Path,
     options: dict[str, Any],
-) -> jr.league.RatedFiles:
+) -> jr.history.RatedFiles:
     from jaxrate.data.column_recognition import ColumnsRecognisedWarning
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-    from jaxrate.league.out_of_core.event_chunks import resolve_event_roles, table_season_starts
-    from jaxrate.league.out_of_core.run_resumption import read_row_count_at_run_start
+    from jaxrate.history.out_of_core.event_chunks import resolve_event_roles, table_season_starts
+    from jaxrate.history.out_of_core.run_resumption import read_row_count_at_run_start
 
     parquet_table = find_parquet_table(file)
     rows = SAMPLE_ROWS
@@ -111,10 +111,10 @@ def _rate_files(
         report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress,
         warnings.catch_warnings(action="ignore", category=ColumnsRecognisedWarning),  # which the sample has told
     ):
-        return jr.league.rate_files(task.system, parquet_table, out, **arguments, progress=progress)
+        return jr.history.rate_files(task.system, parquet_table, out, **arguments, progress=progress)
 
 
-def _json_result(rated_files: jr.league.RatedFiles, board: Any) -> str:
+def _json_result(rated_files: jr.history.RatedFiles, board: Any) -> str:
     system = rated_files.system
     summary = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated_files.period}
     rows, contests = rated_files.matches, rated_files.contests
@@ -123,8 +123,8 @@ def _json_result(rated_files: jr.league.RatedFiles, board: Any) -> str:
     return json.dumps(summary | {"leaderboard": board.to_records()}, indent=1)
 
 
-def _result_sections(rated_files: jr.league.RatedFiles, board: Any) -> list[str | TextTable]:
-    from jaxrate.league.rated_history import describe_event_counts
+def _result_sections(rated_files: jr.history.RatedFiles, board: Any) -> list[str | TextTable]:
+    from jaxrate.history.rated_history import describe_event_counts
 
     count = describe_event_counts(rated_files.matches, rated_files.contests)
     duration = f"{count} in {rated_files.seconds['all']:.2f} s, "

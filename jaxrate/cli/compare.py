@@ -47,12 +47,12 @@ from jaxrate.cli.system_selection import (
     warn_worse_than_even,
 )
 from jaxrate.cli.terminal_tables import TextTable, print_sections
-from jaxrate.text_format import contest_metrics_notes, did_you_mean_suffix, format_number, metric_heading
+from jaxrate.core.text_format import contest_metrics_notes, did_you_mean_suffix, format_number, metric_heading
 
 if TYPE_CHECKING:
-    from jaxrate.league.comparison_table import Comparison
-    from jaxrate.league.system_adaptation import DataFacts
+    from jaxrate.evaluation.comparison_table import Comparison
     from jaxrate.metrics.prediction_metrics import LogLossDifference
+    from jaxrate.systems.system_adaptation import DataFacts
 
 
 @click.command(
@@ -188,7 +188,7 @@ def _merge_hyperparameter_changes(
     names: tuple[str, ...], params: dict[str, Any], fits: dict[str, FittedParams], facts: DataFacts
 ) -> dict[str, dict[str, Any]]:
     """The hyperparameters to change of each system for such data, by its name."""
-    from jaxrate.league.system_construction_by_name import addable_wrapper_param_names, make_system
+    from jaxrate.systems.system_construction_by_name import addable_wrapper_param_names, make_system
 
     systems = {name: make_system(name, {}, facts) for name in names}
     for name, fit in fits.items():
@@ -233,7 +233,7 @@ def compare_with_notes(
     published: dict[str, Any] | None = None,
 ) -> Comparison:
     """`jr.compare` by systems with these changes, and notes about the systems that are left out."""
-    from jaxrate.league.comparison_candidates import select_candidates
+    from jaxrate.evaluation.comparison_candidates import select_candidates
 
     with prefix_errors_with_file(file):
         fitting, left_out = select_candidates(data, changes, is_named=is_named)

@@ -3,7 +3,7 @@
 import os
 import warnings
 
-from jaxrate import compiled_program_cache
+from jaxrate.core import compiled_program_cache
 
 CACHE_VARIABLE = "JAXRATE_CACHE"  # "off" keeps nothing
 

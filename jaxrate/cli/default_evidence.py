@@ -13,7 +13,7 @@ from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_pgn_file,
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
-from jaxrate.text_format import join_names, to_one_line
+from jaxrate.core.text_format import join_names, to_one_line
 
 if TYPE_CHECKING:
     from jaxrate.data.table_sources import TableSource
@@ -85,7 +85,7 @@ def complete_goals_or_points_request(file: str, request: RatingRequest) -> Ratin
 def default_system(data: jr.data.Dataset) -> str:
     """The system of those who name none: skills where matches or teams have more than results, sides and seasons."""
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.league.system_construction_by_name import default_system_name
+    from jaxrate.systems.system_construction_by_name import default_system_name
 
     has_more = data.margin or data.categories is not None or data.covariates or data.statistics
     suits_skills = isinstance(data.events, jr.Matches) or dataset_has_teams(data)
@@ -100,7 +100,8 @@ def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: 
 
 def describe_evidence(system: jr.extend.RatingSystem, data: jr.data.Dataset) -> str:
     """What a system learns from beside results, as "the sides (50 points), margins and seasons"."""
-    from jaxrate.league.comparison_notes import format_side_advantage, has_sides, unused_data_features
+    from jaxrate.evaluation.comparison_notes import format_side_advantage, unused_data_features
+    from jaxrate.systems.system_construction_by_name import has_sides
 
     unused = unused_data_features(system, data)
     points = getattr(system.params, "side_advantage", None)

@@ -88,8 +88,8 @@ def demo(
 
 def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend.RatingSystem:
     """Print how well each system predicts the matches; return the best of those that have deviations."""
-    from jaxrate.league.comparison_candidates import select_candidates
-    from jaxrate.league.evaluation import format_metric
+    from jaxrate.evaluation.comparison_candidates import select_candidates
+    from jaxrate.evaluation.scored_predictions import format_metric
 
     fitting, _ = select_candidates(data, {key: {} for key in jr.extend.SYSTEMS}, is_named=False)
     with report.stage(f"rating by {len(fitting)} systems", 1.0) as update_progress:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from jaxrate.text_format import escape_control_characters
+from jaxrate.core.text_format import escape_control_characters
 
 LEVEL_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 

@@ -29,7 +29,7 @@ from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
 from jaxrate.cli.system_selection import check_system_request, choose_system
 from jaxrate.cli.terminal_tables import TextTable, print_sections
-from jaxrate.text_format import join_names
+from jaxrate.core.text_format import join_names
 
 MOVED = "pushed"
 MAX_CALL_LENGTH = 40  # values of a call that is printed
@@ -55,7 +55,7 @@ class VariadicFreeOptionCommand(VariadicColumnOptionsCommand):
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if not any(arg.partition("=")[0] == "--free" for arg in args):
             return super().parse_args(context, args)
-        from jaxrate.league.system_construction_by_name import PREDICTION_WRAPPERS
+        from jaxrate.systems.system_construction_by_name import PREDICTION_WRAPPERS
 
         names = {field for make in jr.extend.SYSTEMS.values() for field in make().params._fields}
         names |= {field for _, fields in PREDICTION_WRAPPERS.values() for field in fields}

@@ -8,7 +8,7 @@ from typing import Any
 import jaxrate as jr
 from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_pgn_file, is_shipped_dataset
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.text_format import did_you_mean_suffix
+from jaxrate.core.text_format import did_you_mean_suffix
 
 
 def parse_named_columns(option: str, texts: Iterable[str]) -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import jaxrate as jr
 from jaxrate.cli.progress import ProgressReport
-from jaxrate.text_format import join_names
+from jaxrate.core.text_format import join_names
 
 
 class FittedParams(NamedTuple):
@@ -69,7 +69,7 @@ def write_fitted(path: Path, fit_result: Any, system: jr.extend.RatingSystem, pe
 
 def load_fitted(path: Path) -> FittedParams:
     """The contents of a file; ValueError, which names it, if it is no such file or its system cannot be made."""
-    from jaxrate.league.system_construction_by_name import make_system
+    from jaxrate.systems.system_construction_by_name import make_system
 
     try:
         contents = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -15,6 +15,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.progress import ProgressReport, warnings_as_notes
+from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     FORMAT_NAMES,
@@ -23,7 +24,6 @@ from jaxrate.data.column_role_definitions import (
     ColumnRole,
     join_alternatives,
 )
-from jaxrate.text_format import did_you_mean_suffix
 
 ROLE_SETTINGS: dict[str, dict[str, Any]] = {  # of options, by what a role accepts
     "column": {},

@@ -13,7 +13,7 @@ from jaxrate.cli.shared_options import check_finite
 from jaxrate.cli.terminal_tables import TextTable, first_rows_caption, name_teams, to_text_table
 
 if TYPE_CHECKING:
-    from jaxrate.league.leaderboard_table import Leaderboard
+    from jaxrate.history.leaderboard_table import Leaderboard
 
 
 def _parse_active(context: Any, parameter: Any, text: str | None) -> Any:
@@ -56,7 +56,7 @@ def leaderboard_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def leaderboard_table(board: Leaderboard, *, are_teams: bool = False) -> TextTable:
     """The board to print, of players or of teams; its caption names options where Python names arguments."""
-    from jaxrate.league.leaderboards import ALL_PLAYERS_HINT, FEWER_GAMES_HINT
+    from jaxrate.history.leaderboards import ALL_PLAYERS_HINT, FEWER_GAMES_HINT
 
     caption = board.scope.replace(ALL_PLAYERS_HINT, "--active all for everybody")
     caption = caption.replace(FEWER_GAMES_HINT, FEWER_GAMES_HINT.replace("min_games", "--min-games"))

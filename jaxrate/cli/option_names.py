@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from jaxrate.text_format import format_number
+from jaxrate.core.text_format import format_number
 
 TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 ARGUMENT = re.compile(rf"(?<![\w-])([a-z][a-z_]*)=(True|{TEXT}|\[(?:{TEXT}(?:, )?)+\])")

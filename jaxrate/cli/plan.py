@@ -23,8 +23,8 @@ from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import period_option, system_option
 from jaxrate.cli.system_selection import check_contest_file_time_order, check_period
 from jaxrate.cli.terminal_tables import TextTable, print_sections
-from jaxrate.memory_checks import device_memory_bytes, format_bytes
-from jaxrate.text_format import format_number
+from jaxrate.core.memory_checks import device_memory_bytes, format_bytes
+from jaxrate.core.text_format import format_number
 
 SAMPLE_SIZE = 50_000  # matches from the middle of the history, which are rated to estimate the time of all
 BYTES_PER_EVENT = 200.0  # bytes of memory that a match or a participation takes at the peak of a run
@@ -58,9 +58,9 @@ def plan(
     import jax
 
     from jaxrate.data.parquet_table import find_parquet_table
-    from jaxrate.league.system_construction_by_name import make_system, make_system_for_data
     from jaxrate.replay.padded_states_and_columns import state_shapes
     from jaxrate.replay.schedule import get_or_make_levels_plan
+    from jaxrate.systems.system_construction_by_name import make_system, make_system_for_data
 
     names = [make_system(key, {}).name for key in name or jr.extend.SYSTEMS]
     first = CHUNK_MATCHES if "format" not in options and is_parquet_folder_or_pattern(file) else None
@@ -125,7 +125,7 @@ def _unsupported_reason(
     system: jr.extend.RatingSystem, flat_events: Any, data: jr.data.Dataset, *, is_named: bool
 ) -> str | None:
     """Why a system does not rate these events; None if it does."""
-    from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS
+    from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
 
     if type(flat_events) not in system.events:
         only = system.events == (jr.Periods,) and isinstance(flat_events, jr.Matches)
@@ -145,7 +145,7 @@ def _format_plan_row(system_plan: dict[str, Any]) -> tuple[str, ...]:
 
 def _time_span(data: jr.data.Dataset) -> dict[str, str]:
     """The first and last time, if there are times."""
-    from jaxrate.league.rated_history import days_to_dates
+    from jaxrate.history.rated_history import days_to_dates
 
     if data.clock is None:
         return {}

@@ -10,7 +10,7 @@ from typing import Any
 import jaxrate as jr
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.terminal_tables import DEVIATIONS_CLAUSE, TextTable, to_text_table
-from jaxrate.text_format import (
+from jaxrate.core.text_format import (
     format_count,
     format_decimals,
     format_number,
@@ -32,7 +32,7 @@ def find_category(rated: jr.Rated, text: str | None) -> Any:
 
 def strengths_by_category(rated: jr.Rated, board: Any) -> list[TextTable]:
     """The strengths of the leaders in or against each category, if the table of ratings has modifiers."""
-    columns = jr.league.rating_table(rated) if rated.categories is not None else {}
+    columns = jr.history.rating_table(rated) if rated.categories is not None else {}
     if rated.categories is None or not {f"modifier {x}" for x in rated.categories} <= columns.keys():
         return []
     row = {name: i for i, name in enumerate(columns["player"])}
@@ -51,8 +51,8 @@ def strengths_by_category(rated: jr.Rated, board: Any) -> list[TextTable]:
 
 def career_sides(rated: jr.Rated, name: str) -> dict[str, Any]:
     """The column `side` of a career of matches: at home or away, or the colours; empty if the history has no sides."""
-    from jaxrate.league.participations import build_participations
-    from jaxrate.league.rated_history import find_player_id
+    from jaxrate.history.participations import build_participations
+    from jaxrate.history.rated_history import find_player_id
 
     rows = build_participations(rated, find_player_id(rated.players, name))
     if not rows.has("side"):
@@ -122,7 +122,7 @@ def to_match_table(matches: Any, clock: str | None, caption: str = "", top: int 
 
 def head_to_head_sections(meetings: Any, clock: str | None) -> list[str | TextTable]:
     """How it stands between two players, and their latest matches."""
-    from jaxrate.league.match_history_queries import PRINTED_MATCHES
+    from jaxrate.history.match_history_queries import PRINTED_MATCHES
 
     total = len(meetings.matches["score"])
     if not total:

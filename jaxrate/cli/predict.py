@@ -22,7 +22,7 @@ from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.prediction_output import prediction_table, print_explanations, print_scorelines
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.terminal_tables import print_sections
-from jaxrate.text_format import format_unquoted_name
+from jaxrate.core.text_format import format_unquoted_name
 
 
 @click.command(
@@ -68,7 +68,7 @@ def predict(
 
     --explain prints, for each match or contest, the parts of every player: skill, experience, side and so on.
     """
-    from jaxrate.league.online_calibration import slope_of_history
+    from jaxrate.history.online_calibration import slope_of_history
 
     if out is not None:
         if out.suffix.lower() not in (".csv", ".parquet"):

@@ -9,7 +9,7 @@ import jaxrate as jr
 from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.terminal_tables import ODDS_HEADINGS, TextTable, print_sections, to_text_table
-from jaxrate.text_format import (
+from jaxrate.core.text_format import (
     display_width,
     format_decimals,
     format_number,
@@ -19,7 +19,7 @@ from jaxrate.text_format import (
 )
 
 if TYPE_CHECKING:
-    from jaxrate.league.column_table import ColumnTable
+    from jaxrate.history.column_table import ColumnTable
 
 MAX_ROWS_SHOWN = 30  # rows that are printed
 MAX_EXPLANATIONS_SHOWN = 10
@@ -58,7 +58,7 @@ def print_scorelines(
         ]
         print_escaped(json.dumps(records, indent=1))
         return
-    from jaxrate.league.column_table import ColumnTable
+    from jaxrate.history.column_table import ColumnTable
 
     sides = {"side": predictions["side"]} if "side" in predictions else {}
     columns = dict(arrange_prediction_columns(ColumnTable(dict(summary) | sides), rated))
@@ -70,7 +70,7 @@ def print_scorelines(
 
 def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> ColumnTable:
     """The columns to print: chances of matches in percent, and their odds in one column; of teams, home and away."""
-    from jaxrate.league.column_table import ODDS_COLUMNS, ColumnTable
+    from jaxrate.history.column_table import ODDS_COLUMNS, ColumnTable
 
     columns = dict(predictions.drop_columns(*HIDDEN_COLUMNS))
     if "connected" in columns:
@@ -105,7 +105,7 @@ def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> Col
 
 def _merge_teams(columns: dict[str, Any]) -> dict[str, Any]:
     """The columns of contests of two teams with a row for each contest: both line-ups, and the chances of the first."""
-    from jaxrate.league.column_table import ODDS_COLUMNS
+    from jaxrate.history.column_table import ODDS_COLUMNS
 
     _, first, contest = np.unique(columns["contest"].astype(str), return_index=True, return_inverse=True)
     is_first_team = columns["team"] == columns["team"][first][contest]

@@ -16,7 +16,7 @@ import click
 
 from jaxrate.cli.escaped_terminal_output import print_message
 from jaxrate.cli.option_names import name_options
-from jaxrate.text_format import escape_control_characters
+from jaxrate.core.text_format import escape_control_characters
 
 PATIENCE = 2.0  # seconds before progress is shown
 REFRESH = 0.2  # seconds between two looks at the clock

@@ -72,7 +72,7 @@ from jaxrate.cli.system_selection import (
     warn_worse_than_even,
 )
 from jaxrate.cli.terminal_tables import TextTable, name_teams, print_sections, to_text_table
-from jaxrate.text_format import format_count
+from jaxrate.core.text_format import format_count
 
 
 @click.command(
@@ -154,8 +154,8 @@ def rate(
     --out saves the run: ratings, predictions and the state that --state, predict, season and site continue from.
     """
     from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
-    from jaxrate.league.query_time import date_format_of_history_file
-    from jaxrate.league.rated_history import find_player_id
+    from jaxrate.history.query_time import date_format_of_history_file
+    from jaxrate.history.rated_history import find_player_id
     from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
 
     if file is None and state is None:
@@ -242,7 +242,7 @@ def rate(
         if last != 1 and request.fitted is not None:
             hint_scored_on_fitted_data(report, [request.fitted], file, last)
         from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-        from jaxrate.league.comparison_notes import has_sides
+        from jaxrate.systems.system_construction_by_name import has_sides
 
         columns = columns_of_saved_run(rated.system, data, request.columns)
         teams = is_about_teams(file, request.columns) and not dataset_has_teams(data)  # whose members are rated
@@ -265,21 +265,21 @@ def rate(
         sections += [leaderboard_table(board, are_teams=are_teams), *strengths_by_category(rated, board), quality_text]
     json_values: dict[str, Any] = {"leaderboard": _columns_to_records(board)}
     if peaks:
-        peaks_table = jr.league.peak_ratings(rated, top=top, cautious=leaderboard_arguments["cautious"])
+        peaks_table = jr.history.peak_ratings(rated, top=top, cautious=leaderboard_arguments["cautious"])
         peaks_text = to_text_table(peaks_table)
         sections += ["the highest peak ratings", name_teams(peaks_text) if are_teams else peaks_text]
         json_values["peaks"] = _columns_to_records(peaks_table)
     tables: dict[str, Any] = {}
     if hindsight is not None:
         sections += peak_rating_sections(hindsight, top)
-        json_values["hindsight"] = _columns_to_records(jr.league.peak_ratings(hindsight, top=top))
+        json_values["hindsight"] = _columns_to_records(jr.history.peak_ratings(hindsight, top=top))
         tables["hindsight"] = smoothed_event_columns(hindsight, data)
     if upsets:
-        upsets_table = jr.league.upsets(rated, player=player, top=top)
+        upsets_table = jr.history.upsets(rated, player=player, top=top)
         sections += ["biggest upsets", to_match_table(upsets_table, rated.clock)]
         json_values["upsets"] = upsets_table.to_records()
     if player is not None and against is not None:
-        meetings = jr.league.head_to_head(rated, player, against)
+        meetings = jr.history.head_to_head(rated, player, against)
         sections += head_to_head_sections(meetings, rated.clock)
         json_values["against"] = meetings._asdict() | {"matches": meetings.matches.to_records()}
     elif player is not None:
@@ -311,7 +311,7 @@ def rate_and_evaluate_task(
     changes: dict[str, Any] | None = None,
 ) -> tuple[jr.Rated, str, dict[str, float]]:
     """The rated history, a text of its time and the metrics of the last share of its predictions, and these by name."""
-    from jaxrate.league.evaluation import (
+    from jaxrate.evaluation.scored_predictions import (
         describe_constant_forecast,
         evaluate_predictions,
         last_share_mask,
@@ -348,7 +348,7 @@ def _json_summary(rated: jr.Rated) -> dict[str, Any]:
 
 def _columns_to_records(columns: Any) -> list[dict[str, Any]]:
     """A dict for each row of a table that is a NamedTuple of columns, or a dict of them."""
-    from jaxrate.league.column_table import ColumnTable
+    from jaxrate.history.column_table import ColumnTable
 
     columns = columns if isinstance(columns, dict) else columns._asdict()
     return ColumnTable({name: x for name, x in columns.items() if np.ndim(x)}).to_records()
@@ -356,7 +356,7 @@ def _columns_to_records(columns: Any) -> list[dict[str, Any]]:
 
 def _summary_line(rated: jr.Rated) -> str:
     """The system and the counts of a rated history, as text."""
-    from jaxrate.league.rated_history import count_rated_matches_or_participations, describe_event_counts
+    from jaxrate.history.rated_history import count_rated_matches_or_participations, describe_event_counts
 
     count = describe_event_counts(count_rated_matches_or_participations(rated), rated.contests)
     periods = "" if rated.period is None else f" in periods of {rated.period:g}"

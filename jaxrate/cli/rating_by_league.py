@@ -20,7 +20,7 @@ from jaxrate.cli.progress import ProgressReport, warnings_as_notes
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.system_selection import check_system_request, choose_system, prefix_errors_with_file
 from jaxrate.cli.terminal_tables import TextTable, print_sections
-from jaxrate.text_format import did_you_mean_suffix, format_count
+from jaxrate.core.text_format import did_you_mean_suffix, format_count
 
 MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder
 RESERVED_NAMES = re.compile(r"con|prn|aux|nul|(com|lpt)\d", re.IGNORECASE)  # names that Windows keeps for devices
@@ -56,7 +56,7 @@ def rate_leagues(
     league = _league_column(file, by)
     task = choose_system(report, request, data, file)
     with report.stage("rating leagues"), prefix_errors_with_file(file):
-        rated_by_league = jr.league.rate_leagues(
+        rated_by_league = jr.history.rate_leagues(
             task.system, task.data, league, period=task.period, calibrate=task.calibrate and not no_calibrate
         )
     are_teams = is_about_teams(file, request.columns)
@@ -122,7 +122,7 @@ def _league_folders(names: list[Any]) -> dict[Any, str]:
 
 def _concatenate_ratings(by: str, rated_by_league: dict[Any, jr.Rated]) -> dict[str, Any]:
     """The ratings of all leagues, with a column of the league."""
-    tables = [jr.league.rating_table(rated) for rated in rated_by_league.values()]
+    tables = [jr.history.rating_table(rated) for rated in rated_by_league.values()]
     league = np.repeat(
         [str(name) for name in rated_by_league], [len(rated.players) for rated in rated_by_league.values()]
     )

@@ -36,7 +36,7 @@ from jaxrate.cli.shared_options import RatingRequest, complete_systems, request_
 from jaxrate.cli.site import load_display_names, names_option, noun_option
 from jaxrate.cli.smoothed_output import smooth_task
 from jaxrate.cli.system_selection import check_system_request, choose_system
-from jaxrate.text_format import metric_heading, to_one_line
+from jaxrate.core.text_format import metric_heading, to_one_line
 
 OTHERS_HELP = "Another system to compare with; may be repeated.  [default: those that jaxrate systems names]"
 
@@ -92,15 +92,15 @@ def report(
     accuracy of the predictions, and a comparison of systems.
     """
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.league.comparison_candidates import BASELINES, TEAM_BASELINES
-    from jaxrate.league.evaluation import format_metric
-    from jaxrate.league.rated_history import find_player_id
-    from jaxrate.league.system_construction_by_name import make_system
+    from jaxrate.evaluation.comparison_candidates import BASELINES, TEAM_BASELINES
+    from jaxrate.evaluation.scored_predictions import format_metric
+    from jaxrate.history.rated_history import find_player_id
     from jaxrate.site.accuracy_summary import LOSING_ADVICE, summarise_accuracy
     from jaxrate.site.page_templates import make_template_environment
     from jaxrate.site.site_data import unique_display_names
     from jaxrate.site.system_bars import advise_best_system
     from jaxrate.site.wording import choose_player_or_team_noun
+    from jaxrate.systems.system_construction_by_name import make_system
 
     check_html_output_file("--out", out, "report.html")
     make_template_environment()
@@ -133,7 +133,7 @@ def report(
         published=published_forecasts(file, task.data),
     )
     hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], file, last)
-    from jaxrate.league.comparison_notes import has_sides
+    from jaxrate.systems.system_construction_by_name import has_sides
 
     teams = is_about_teams(file, request.columns) and not dataset_has_teams(task.data)  # whose members are rated
     about_file: dict[str, Any] = {"sided": has_sides(task.data), "teams": teams, "file": Path(file).name}

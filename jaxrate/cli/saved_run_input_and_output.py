@@ -27,9 +27,9 @@ def reader_arguments_from_saved_run(saved: jr.Rated | None) -> dict[str, Any]:
 
 def complete_request_from_saved_run(saved: jr.Rated, request: RatingRequest) -> RatingRequest:
     """The request, completed by the options of this run; ValueError for another system, hyperparameter or period."""
-    from jaxrate.league.query_time import date_format_of_history_file
-    from jaxrate.league.system_construction_by_name import make_system
+    from jaxrate.history.query_time import date_format_of_history_file
     from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper
+    from jaxrate.systems.system_construction_by_name import make_system
 
     if request.fitted is not None:
         raise ValueError("--params is for new runs; the saved run has its own")
@@ -75,13 +75,13 @@ def save_run(out: Path, rated: jr.Rated, tables: dict[str, Any], csv: bool, csv_
 
     Returns what run with more matches or contests it replaced, in words, or "".
     """
-    from jaxrate.league.run_metadata import make_run_metadata
-    from jaxrate.saved_runs import describe_longer_run, write_run
+    from jaxrate.history.run_metadata import make_run_metadata
+    from jaxrate.history.saved_runs import describe_longer_run, write_run
     from jaxrate.storage.atomic_folder import OPTIONAL_FILES
 
     other_files: dict[str, Any] = dict.fromkeys(OPTIONAL_FILES)
     if csv or csv_safe:
-        other_files |= {"ratings.csv": jr.league.rating_table(rated), "predictions.csv": rated.predictions}
+        other_files |= {"ratings.csv": jr.history.rating_table(rated), "predictions.csv": rated.predictions}
     for name, columns in tables.items():
         other_files |= {f"{name}.csv": columns} if csv or csv_safe else {f"{name}.parquet": columns}
     lock_output_folder(out)

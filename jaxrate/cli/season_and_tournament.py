@@ -23,7 +23,7 @@ from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.shared_options import parse_whole_number
 from jaxrate.cli.terminal_tables import name_teams, print_sections, to_text_table
-from jaxrate.text_format import format_percentage
+from jaxrate.core.text_format import format_percentage
 
 GROUPS = {
     "Season": ("results", "points", "ties", "relegated"),
@@ -125,7 +125,7 @@ def tournament(
 
 
 def _print_forecast(forecast: Any, kind: str, rated: jr.Rated, as_json: bool) -> None:
-    from jaxrate.league.column_table import PROBABILITY_COLUMNS, ColumnTable
+    from jaxrate.history.column_table import PROBABILITY_COLUMNS, ColumnTable
 
     columns = forecast.columns()
     if as_json:

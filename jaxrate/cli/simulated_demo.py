@@ -9,7 +9,7 @@ from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.terminal_tables import TextTable, print_sections
-from jaxrate.text_format import format_credible_intervals
+from jaxrate.core.text_format import format_credible_intervals
 
 DEFAULT_PLAYERS = 5000
 DEFAULT_MATCHES = 200_000
@@ -17,9 +17,9 @@ DEFAULT_MATCHES = 200_000
 
 def rate_simulated_league(report: ProgressReport, players: int, matches: int, seed: int) -> None:
     """Some players play far more than others, strengths drift, and a quarter of the matches of equals are drawn."""
-    from jaxrate.league.contenders import time_replay
-    from jaxrate.league.evaluation import format_metric
-    from jaxrate.league.system_construction_by_name import CONTEST_SYSTEMS, make_system_for_data
+    from jaxrate.evaluation.contenders import time_replay
+    from jaxrate.evaluation.scored_predictions import format_metric
+    from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS, make_system_for_data
 
     with report.stage("simulating"):
         league = jr.data.simulate.league(players, matches, seed=seed, activity=0.8, drift=60.0, draws=0.25)

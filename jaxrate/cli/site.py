@@ -20,7 +20,7 @@ from jaxrate.cli.option_names import format_reading_options
 from jaxrate.cli.output_path_checks import check_output_folder
 from jaxrate.cli.path_type import NonEmptyPath
 from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
-from jaxrate.text_format import format_value_for_error
+from jaxrate.core.text_format import format_value_for_error
 
 SAMPLE_ROWS = 100  # of --file, to check that they were rated
 
@@ -200,8 +200,8 @@ def _load_smoothed_columns(run: Path, of_matches: bool) -> dict[str, Any] | None
 
 def _load_columns(file: Path, names: list[str], *, text: bool = False) -> list[np.ndarray[Any, Any]]:
     """Columns of a file, those of a CSV as they are written if `text`; ValueError if it lacks one."""
+    from jaxrate.core.text_format import did_you_mean_suffix
     from jaxrate.data.table_files import open_table_file
-    from jaxrate.text_format import did_you_mean_suffix
 
     source = open_table_file(file)
     for name in names:

@@ -14,7 +14,7 @@ from jaxrate.cli.progress import ProgressReport
 from jaxrate.cli.shared_options import RatingRequest
 
 if TYPE_CHECKING:
-    from jaxrate.league.system_adaptation import DataFacts
+    from jaxrate.systems.system_adaptation import DataFacts
 
 
 class RatingTask(NamedTuple):
@@ -28,7 +28,7 @@ class RatingTask(NamedTuple):
 
 def check_system_request(request: RatingRequest) -> None:
     """ValueError if no system can be made of the request; called before the file is read."""
-    from jaxrate.league.system_construction_by_name import make_system
+    from jaxrate.systems.system_construction_by_name import make_system
 
     if request.name is not None:
         facts = facts_from_options(request.columns)
@@ -39,7 +39,7 @@ def check_system_request(request: RatingRequest) -> None:
 
 def facts_from_options(columns: dict[str, Any]) -> DataFacts:
     """Facts of the data that follow from the options, before the data are read."""
-    from jaxrate.league.system_adaptation import DataFacts
+    from jaxrate.systems.system_adaptation import DataFacts
 
     margin, covariates = columns.get("margin", ()), columns.get("covariates", ())
     derived = [name for name in ("rest", "form", "age") if name in columns]
@@ -70,7 +70,7 @@ def choose_system(
     matter.
     Only the first share `data_share` of the data is used for the choice.
     """
-    from jaxrate.league.system_construction_by_name import default_system_name, make_system_for_data
+    from jaxrate.systems.system_construction_by_name import default_system_name, make_system_for_data
 
     changes = request.changes
     if request.fitted is not None:
@@ -108,8 +108,8 @@ def check_system_and_hint(
     columns: dict[str, Any],
 ) -> RatingTask:
     """`choose_system` for a system that exists already."""
-    from jaxrate.league.system_construction_by_name import split_unsupported_teams
     from jaxrate.systems import systems_with_feature
+    from jaxrate.systems.system_construction_by_name import split_unsupported_teams
 
     if system.events == (jr.Periods,) and period is None:
         period = system.params.period
@@ -143,7 +143,7 @@ def check_system_and_hint(
 
 def _format_systems_that_do(names: Iterable[str]) -> str:
     """The end of a sentence about what a system does not do: "elo does", "elo and glicko do"."""
-    from jaxrate.text_format import join_names
+    from jaxrate.core.text_format import join_names
 
     systems = [*names]
     return f"{join_names(systems)} {'do' if len(systems) > 1 else 'does'}"
@@ -159,7 +159,7 @@ def check_period(data: jr.data.Dataset, period: float | None) -> None:
 
 def check_system_rates_data(system: jr.extend.RatingSystem, data: jr.data.Dataset, period: float | None) -> None:
     """ValueError if the system does not rate these events, or if these have no rating periods."""
-    from jaxrate.league.system_construction_by_name import can_rate_dataset, make_system
+    from jaxrate.systems.system_construction_by_name import can_rate_dataset, make_system
 
     check_period(data, period)
     if can_rate_dataset(system, data):
@@ -172,7 +172,7 @@ def check_system_rates_data(system: jr.extend.RatingSystem, data: jr.data.Datase
 
 def check_contest_file_time_order(system: jr.extend.RatingSystem, data: jr.data.Dataset, file: str) -> None:
     """ValueError if the times of contests decrease, and the system takes notice."""
-    from jaxrate.league import dataset_rating
+    from jaxrate.history import dataset_rating
 
     with prefix_errors_with_file(file):
         dataset_rating.check_contests_in_time_order(system, data)
@@ -240,7 +240,7 @@ def hint_default_side(
     report: ProgressReport, data: jr.data.Dataset, system: jr.extend.RatingSystem, changes: dict[str, Any]
 ) -> None:
     """A note of the default side advantage where none is chosen, or that the system does not use sides."""
-    from jaxrate.league.comparison_notes import has_sides
+    from jaxrate.systems.system_construction_by_name import has_sides
 
     if not has_sides(data) or "side_advantage" in changes:
         return
@@ -258,7 +258,7 @@ def warn_worse_than_even(
     period: float | None = None, last: float = 1.0,
 ) -> None:  # fmt: skip
     """A note if changed hyperparameters make a system worse than equal forecasts; `quality` has its metrics."""
-    from jaxrate.league.evaluation import constant_forecast_log_loss
+    from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss
 
     if not changes:
         return

@@ -26,9 +26,9 @@ def systems(name: str | None, as_json: bool) -> None:
 
     Other commands set hyperparameters with --param NAME=VALUE.
     """
-    from jaxrate.league.comparison_candidates import BASELINES, TEAM_BASELINES
-    from jaxrate.league.system_construction_by_name import make_system
+    from jaxrate.evaluation.comparison_candidates import BASELINES, TEAM_BASELINES
     from jaxrate.systems import DEFAULT_SYSTEMS
+    from jaxrate.systems.system_construction_by_name import make_system
 
     if as_json:
         descriptions = {

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxrate.cli.escaped_terminal_output import print_escaped
-from jaxrate.text_format import escape_control_characters, escape_control_characters_in_cells, format_table
+from jaxrate.core.text_format import escape_control_characters, escape_control_characters_in_cells, format_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +50,7 @@ class TextTable(NamedTuple):
 
 def to_text_table(table: Any, caption: str = "", top: int | None = None) -> TextTable:
     """The first `top` rows of a table that has `heads_and_cells`."""
-    from jaxrate.league.column_table import LEFT_ALIGNED_COLUMNS
+    from jaxrate.history.column_table import LEFT_ALIGNED_COLUMNS
 
     headings, rows = table.heads_and_cells(top)
     return TextTable(headings, rows, LEFT_ALIGNED_COLUMNS, caption)

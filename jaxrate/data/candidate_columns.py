@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.data.column_conversion import missing_mask, to_column, to_flags, to_float_or_none, to_numbers
 from jaxrate.data.date_parsing import is_time_column
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE, parse_partly_numeric_results, replace_na_values
 from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
-from jaxrate.text_format import did_you_mean_suffix
 
 
 class CandidateColumns(NamedTuple):

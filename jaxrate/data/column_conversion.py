@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.lookalike_names import has_lone_surrogates, unstorable_reasons_by_position
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import MAX_REPORTED_ROWS, RowError, fail_where
-from jaxrate.text_format import format_value_for_error
 
 MAX_YEARS = 200_000  # microseconds reach further
 UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}

@@ -11,7 +11,7 @@ from inspect import cleandoc, signature
 from textwrap import fill
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
-from jaxrate.text_format import did_you_mean_suffix, format_value_for_error
+from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -294,7 +294,7 @@ def suggest_role_on_unknown_argument(function: Callable[P, R]) -> Callable[P, R]
                     else f"; it is {role}, as in {role}={format_value_for_error(kwargs[name])}"
                 )
                 raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{hint}")
-        from jaxrate.argument_checks import blame_arguments  # it loads NumPy, which the help does without
+        from jaxrate.core.argument_checks import blame_arguments  # it loads NumPy, which the help does without
 
         with blame_arguments(function.__name__, kwargs):
             return function(*args, **kwargs)

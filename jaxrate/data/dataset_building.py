@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, to_ids
 from jaxrate.data.faulty_rows import collect_row_errors, map_row_errors
 from jaxrate.data.line_up_tables import build_line_up_dataset, read_line_up_fields

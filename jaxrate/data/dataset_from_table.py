@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jaxrate.argument_checks import check_argument
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import check_argument
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import join_names
 from jaxrate.data import source_opening, table_sources
 from jaxrate.data.candidate_columns import date_columns
 from jaxrate.data.column_conversion import to_column, to_flags
@@ -56,7 +57,6 @@ from jaxrate.data.unplayed_matches import (
 )
 from jaxrate.events import Ragged, warn_single_participant
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import join_names
 
 
 @suggest_role_on_unknown_argument

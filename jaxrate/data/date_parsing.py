@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import missing_mask, to_column, to_numbers
 from jaxrate.data.result_parsing import replace_na_values
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
-from jaxrate.text_format import format_value_for_error
 
 DAY_FIRST, MONTH_FIRST, EIGHT_DIGITS = "day-first", "month-first", "eight digits"
 SECONDS, MILLISECONDS = "seconds since 1970", "milliseconds since 1970"

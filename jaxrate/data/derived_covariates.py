@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_count, format_value_for_error
 from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids, to_numbers
 from jaxrate.data.column_role_definitions import DERIVED_COVARIATES
 from jaxrate.data.faulty_rows import stacklevel_outside_package
@@ -25,7 +26,6 @@ from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
 from jaxrate.events import Matches, fail_where
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import format_count, format_value_for_error
 
 ELO_K = 24.0  # points
 DAYS_PER_YEAR = 365.25  # days

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import to_column, to_numbers
 from jaxrate.data.column_recognition import RecognisedColumnRoles
 from jaxrate.data.column_role_definitions import PLAYER_PAIR, WINNER_LOSER

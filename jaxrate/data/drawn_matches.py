@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_count
 from jaxrate.data.column_conversion import keep_rows, to_column, to_numbers
 from jaxrate.data.column_spellings import DRAW_NAMES, RESULT_NAMES, normalise_column_name
 from jaxrate.data.result_parsing import draws_in_results, flags_of_draws, mentions_draw
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
-from jaxrate.text_format import format_count
 
 MIN_AGREEMENT = 0.9  # share of the rows with a word for a draw that lack a winner
 

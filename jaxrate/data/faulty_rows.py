@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, to_column
 from jaxrate.data.column_spellings import ROW_NUMBER_NAMES, normalise_column_name
 from jaxrate.data.role_resolution import ColumnRoles

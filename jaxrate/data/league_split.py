@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask
 from jaxrate.events import Matches, Ragged, RowError
 from jaxrate.events.dataset import Dataset
@@ -17,7 +17,7 @@ def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
 
     Args:
       data: as from `read`.
-      league: as in `jr.league.rate_leagues`.
+      league: as in `jr.history.rate_leagues`.
 
     Raises:
       RowError: for a row of the source without a league, or a contest in several.

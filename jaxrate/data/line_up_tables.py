@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_unquoted_name, format_value_for_error, join_names
 from jaxrate.data.column_conversion import (
     is_missing_value,
     missing_mask,
@@ -31,7 +32,6 @@ from jaxrate.data.table_sources import (
 )
 from jaxrate.events import NameFormatters, build_rounds, fail_where
 from jaxrate.events.dataset import Dataset, EventBuilderInputs
-from jaxrate.text_format import format_unquoted_name, format_value_for_error, join_names
 
 SEPARATOR = ";"  # of the names in a cell of text, where columns are named as those of teams
 HOME_ADVICE = "make a home game a covariate of each player, in a table with a row for each"

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.table_sources import Column, import_pyarrow
-from jaxrate.text_format import format_value_for_error
 
 # characters, first to last, that have one form (NFKC), and that `lower` changes as `casefold` does
 PLAIN_RANGES = (

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_unquoted_name
 from jaxrate.data.column_conversion import (
     check_row_time_order,
     time_column_to_days_and_clock,
@@ -27,7 +28,6 @@ from jaxrate.data.statistic_leads import first_player_statistic_lead
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where, matches
 from jaxrate.events.dataset import Dataset, EventBuilderInputs
-from jaxrate.text_format import format_unquoted_name
 
 
 def build_match_fields(

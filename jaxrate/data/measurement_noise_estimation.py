@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 
 MIN_WITHIN_SHARE = 0.25  # least share of the variance of a player's measurements that is noise
 

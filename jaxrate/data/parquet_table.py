@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.data.table_sources import (
     TableSource,
     add_location_to_data_errors,
@@ -18,7 +19,6 @@ from jaxrate.data.table_sources import (
     import_pyarrow,
 )
 from jaxrate.events import RowError
-from jaxrate.memory_checks import check_memory_fits
 
 BYTES_PER_ROW = 100.0  # that a row takes in memory until it is rated, about
 BATCH_ROWS = 1 << 18  # rows that are decoded at a time

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_count, format_number, format_value_for_error
 from jaxrate.data.column_conversion import (
     missing_mask,
     time_column_to_days_and_clock,
@@ -27,7 +28,6 @@ from jaxrate.events import (
     fail_where,
 )
 from jaxrate.events.dataset import Dataset, EventBuilderInputs
-from jaxrate.text_format import format_count, format_number, format_value_for_error
 
 NO_RANK_ADVICE = (
     'give those who did not finish the same last place, name their texts as unfinished=["DNF"], or leave their rows out'

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.data.column_conversion import to_ids
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where
-from jaxrate.text_format import did_you_mean_suffix
 
 CategoryShares = Mapping[Any, float] | Sequence[Any] | None
 

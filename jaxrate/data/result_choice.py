@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_count, join_names
 from jaxrate.data.candidate_columns import CandidateColumns, is_mostly_numeric, is_numeric_column
 from jaxrate.data.column_conversion import missing_mask, to_numbers
 from jaxrate.data.result_parsing import (
@@ -18,7 +19,6 @@ from jaxrate.data.result_parsing import (
     winner_code_readings,
 )
 from jaxrate.data.table_sources import Column, import_pyarrow
-from jaxrate.text_format import format_count, join_names
 
 MAX_CONTRADICTIONS = 0.03  # share of the rows that is an error of some rows, and not of a column
 MIN_AGREEMENT = 0.9  # share of the rows in which a reading agrees with the points

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import is_iterable
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import is_iterable
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import missing_mask, to_column, to_float_or_none, to_numbers
 from jaxrate.data.column_spellings import SIDE_PAIRS, WINNER_NAME, normalise_column_name
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
-from jaxrate.text_format import format_value_for_error
 
 NA_VALUES = (
     "", "-", "*", "?", "NA", "<NA>", "N/A", "#N/A", "NaN", "NaT", "null", "None", r"\N", "P", "P-P", "PP", "Postp",

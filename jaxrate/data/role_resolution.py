@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     CONTEST_ROLES,
@@ -15,7 +16,6 @@ from jaxrate.data.column_role_definitions import (
 )
 from jaxrate.data.statistic_leads import Statistic, resolve_statistics
 from jaxrate.data.table_sources import check_columns_exist_and_unique, find_column_ignoring_case
-from jaxrate.text_format import did_you_mean_suffix
 
 
 class TableLayout(NamedTuple):

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import is_iterable
+from jaxrate.core.argument_checks import is_iterable
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import is_usable_as_name, to_float_or_none
 from jaxrate.events import Matches, Rounds, build_rounds, has_teammates, warn_single_participant
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import format_value_for_error
 
 
 def from_teams(

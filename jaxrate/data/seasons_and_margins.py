@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_number, format_value_for_error
 from jaxrate.data.column_conversion import is_usable_as_name, to_ids
 from jaxrate.data.table_sources import Column
 from jaxrate.events import RowError, fail_where
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import format_number, format_value_for_error
 
 SHOWN_MATCHES = 3  # rows that a note names
 NO_TIME_MESSAGE = "season needs a column of time, which says when each begins"

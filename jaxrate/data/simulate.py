@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations, to_floats
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations, to_floats
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.data import table_sources
 from jaxrate.data.simulated_player_draws import PlayerSampler
 from jaxrate.events import LAST_ID, MAX_ABS_TIME, Matches, Ragged, matches, rounds
-from jaxrate.memory_checks import check_memory_fits
 
 Columns: TypeAlias = dict[str, HostArray]
 

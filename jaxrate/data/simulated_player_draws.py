@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 
 CHUNK = 1 << 20  # draws made at a time, about
 

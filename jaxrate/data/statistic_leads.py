@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import to_numbers
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where
-from jaxrate.text_format import format_value_for_error
 
 
 class Statistic(NamedTuple):

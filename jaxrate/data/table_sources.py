@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from jaxrate.core.text_format import did_you_mean_suffix, to_one_line, truncate_text
 from jaxrate.events import MAX_REPORTED_ROWS, RowError, fail_where
-from jaxrate.text_format import did_you_mean_suffix, to_one_line, truncate_text
 
 Column: TypeAlias = Any  # an Arrow chunked array, or numpy objects where Arrow has no one type for the values
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
 from jaxrate.data import source_opening, table_sources
 
 NO_TABLE_HINTS = {  # what to take instead
-    "Rated": "jr.leaderboard(rated) and jr.league.rating_table(rated) make tables of players, and "
+    "Rated": "jr.leaderboard(rated) and jr.history.rating_table(rated) make tables of players, and "
     "rated.predictions is one of events",
-    "Smoothed": "jr.league.peak_ratings(smoothed) and jr.career(smoothed, player) make tables",
+    "Smoothed": "jr.history.peak_ratings(smoothed) and jr.career(smoothed, player) make tables",
     "Dataset": "the table that it was read from is one, and jr.rate(system, data).predictions is another",
 }
 # How text begins that spreadsheets take for a formula, in CSV too. The last four are =, +, - and @ in full width.
@@ -27,7 +27,7 @@ UTF8_BOM = b"\xef\xbb\xbf"  # the byte-order mark, without which spreadsheets ta
 def write(columns: Any, path: str | os.PathLike[str], *, csv_safe: bool = False) -> None:
     """Write columns to a file, whole or not at all.
 
-        jr.data.write(jr.league.rating_table(rated), "ratings.csv")
+        jr.data.write(jr.history.rating_table(rated), "ratings.csv")
 
     Names are written as they are, so that `read` finds the same ones. A spreadsheet takes a name such as "=1+1" or
     "@Ann" in CSV for a formula, and runs it: open files with names that strangers chose only if they are `csv_safe`.
@@ -74,7 +74,7 @@ def escape_formulas(columns: Any) -> dict[str, HostArray]:
 def to_frame(columns: Any, kind: str | None = None) -> Any:
     """Columns as a data frame.
 
-        jr.data.to_frame(jr.league.rating_table(rated), "pyarrow")
+        jr.data.to_frame(jr.history.rating_table(rated), "pyarrow")
 
     Args:
       columns: arrays of equal length by name, or a NamedTuple of them, such as a leaderboard (what is no array

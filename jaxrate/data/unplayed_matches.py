@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, missing_mask, time_column_to_days_and_clock, to_numbers
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors
 from jaxrate.data.result_parsing import rank_unfinished_last, replace_na_values, result_column_to_scores

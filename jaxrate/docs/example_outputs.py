@@ -20,10 +20,20 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.docs.public_names import get_public
 
-NAMESPACES = "arena", "data", "fitting", "forecasts", "league", "live", "site", "urns"  # of functions with examples
+NAMESPACES = (
+    "arena",
+    "data",
+    "evaluation",
+    "fitting",
+    "forecasts",
+    "history",
+    "live",
+    "site",
+    "urns",
+)  # of functions with examples
 NOT_RUN = {  # examples that take long, or need races, files or goals
-    *("forecasts.calibrate", "forecasts.forecast_by_smoothing", "league.modifiers", "forecasts.add_outcomes"),
-    *("league.rate_files", "league.category_ratings", "league.attack_and_defence"),
+    *("forecasts.calibrate", "forecasts.forecast_by_smoothing", "history.modifiers", "forecasts.add_outcomes"),
+    *("history.rate_files", "history.category_ratings", "history.attack_and_defence"),
     *("forecasts.predict_points", "forecasts.predict_scorelines", "site.benchmark_page_html"),
 }
 CODE_BLOCK = re.compile(r"(?:(?<=\n\n)|^)((?:    .*\n?)+(?:\n(?:    .*\n?)+)*)")

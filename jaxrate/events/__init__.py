@@ -1,6 +1,7 @@
 """Events: matches, rating periods and rounds, their builders and their checks.
 
-Rules (see `jaxrate/system.py`) see one event. The containers hold one event or any batch of events, written `[...]`.
+Rules (see `jaxrate/core/system.py`) see one event. The containers hold one event or any batch of events, written
+`[...]`.
 Histories whose events differ in size are `Ragged`: the same container with the events end to end.
 
 event_types.py                Context, Matches, Periods, Rounds and Ragged; counts and slices of a history

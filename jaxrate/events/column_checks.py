@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_not_traced, is_number
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import check_not_traced, is_number
+from jaxrate.core.array_types import Array
+from jaxrate.core.text_format import to_one_line
 from jaxrate.events.event_types import LAST_ID, Context, Matches
-from jaxrate.text_format import to_one_line
 
 MAX_REPORTED_ROWS = 10  # bad rows that one message lists
 

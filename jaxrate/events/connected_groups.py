@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 
 
 def number_connected_groups(num_players: int, player: HostArray, event: HostArray) -> HostArray:

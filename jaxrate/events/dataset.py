@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_count, format_number, format_unquoted_name
 from jaxrate.events import Matches, Ragged, Rounds, count_teams
-from jaxrate.text_format import format_count, format_number, format_unquoted_name
 
 
 class EventBuilderInputs(NamedTuple):

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 
 LAST_ID = np.iinfo(np.int32).max
 

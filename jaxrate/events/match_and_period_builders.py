@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_not_traced, enforce_argument_annotations
+from jaxrate.core.argument_checks import check_not_traced, enforce_argument_annotations
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events.column_checks import MAX_ABS_TIME, check_matches, check_not_decreasing, to_checked_numbers
 from jaxrate.events.event_types import Context, Matches, Periods, Ragged
-from jaxrate.text_format import format_value_for_error
 
 LARGEST_EXACT_FLOAT = 2.0**53  # numbers of periods up to here are distinct
 

@@ -17,13 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import Params
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Rounds, count_teams, has_tied_teams
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import resolve_events_and_num_players
 from jaxrate.fitting.free_parameters import FreeParameterTransform, to_hyperparameters
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
-from jaxrate.rules import Params
 from jaxrate.smoothing.evidence_adjoints import (
     evidence_adjoints,
     evidence_depends_on_sites,
@@ -32,7 +33,6 @@ from jaxrate.smoothing.evidence_adjoints import (
 from jaxrate.smoothing.expectation_propagation import SweepResult, run_sweeps
 from jaxrate.smoothing.smoother import check_smoothable_events, resolve_smoothing_model
 from jaxrate.smoothing.timelines import Timelines, build_timelines
-from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.settings_and_state import ModelSettings
 
 TOLERANCE, MAX_SWEEPS = 3e-4, 400

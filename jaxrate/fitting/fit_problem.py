@@ -15,7 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import Params, SizedPrepare
+from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.fitting.fit_results import HyperparameterRatio
 from jaxrate.fitting.free_parameters import (
     FreeParameterTransform,
@@ -28,8 +30,6 @@ from jaxrate.fitting.losses import make_replay_record_for_loss
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
 from jaxrate.replay.hyperparameter_slopes import MAX_FORWARD_PARAMETERS
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
-from jaxrate.rules import Params, SizedPrepare
-from jaxrate.system import RatingSystem, replace_params
 
 IDLE_SLOPE = 1e-5  # nats: where a parameter's unit changes an event's loss by less, the events say nothing about it
 MIN_INDEPENDENT_VARIANCE = (

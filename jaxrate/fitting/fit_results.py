@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import Array, HostArray
-from jaxrate.rules import Params, State
-from jaxrate.system import RatingSystem
-from jaxrate.text_format import format_html_table, format_table, join_names
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import Params, State
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_html_table, format_table, join_names
 
 MAX_PRINTED_VALUES = 12  # values of a profile that are printed
 

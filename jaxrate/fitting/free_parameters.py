@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array, HostArray
-from jaxrate.rules import Params
-from jaxrate.system import RatingSystem
-from jaxrate.text_format import did_you_mean_suffix
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import Params
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import did_you_mean_suffix
 
 SPACE_TRANSFORMS: dict[
     str, tuple[Callable[[float], float], Callable[[Array], Array]]

@@ -4,14 +4,14 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxrate.argument_checks import AnyNumber, Key, enforce_argument_annotations
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import AnyNumber, Key, enforce_argument_annotations
+from jaxrate.core.array_types import Array
+from jaxrate.core.rules import Params, State
+from jaxrate.core.system import RatingSystem
 from jaxrate.fitting.fit_results import Fit
 from jaxrate.fitting.hyperparameter_fit import make_training_task, resolve_options
 from jaxrate.fitting.losses import loss_label, prediction_losses
 from jaxrate.fitting.prediction_task import replay_task
-from jaxrate.rules import Params, State
-from jaxrate.system import RatingSystem
 
 
 @enforce_argument_annotations

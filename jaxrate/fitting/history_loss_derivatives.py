@@ -11,20 +11,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array, HostArray
-from jaxrate.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.memory_checks import device_memory_bytes
+from jaxrate.core.rules import Params, SizedPrepare
+from jaxrate.core.system import RatingSystem, rules_with_sizes_for_params
 from jaxrate.events import Matches
 from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import FreeParameterTransform, to_hyperparameters
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
-from jaxrate.memory_checks import device_memory_bytes
 from jaxrate.replay.execution import compile_policy_from_environment
 from jaxrate.replay.padded_states_and_columns import state_shapes
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.sharding import is_sharded, shard_hyperparameter_settings
-from jaxrate.rules import Params, SizedPrepare
-from jaxrate.system import RatingSystem, rules_with_sizes_for_params
 
 BATCH_MEMORY = 1 << 29  # bytes that settings computed together may take
 LONG_HISTORY = 1 << 17  # predictions from which two halves of the slopes run side by side: a replay keeps one core busy

@@ -13,8 +13,12 @@ import jax
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
-from jaxrate.argument_checks import AnyNumber, Key, enforce_argument_annotations, to_floats
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.argument_checks import AnyNumber, Key, enforce_argument_annotations, to_floats
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.memory_checks import check_memory_fits
+from jaxrate.core.parallel_map import Executor, map_items
+from jaxrate.core.rules import Params, State
+from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.data.data_inputs import read_if_source
 from jaxrate.events import LAST_ID
 from jaxrate.fitting.evidence_objective import check_evidence_options, prepare_evidence_problem
@@ -39,11 +43,7 @@ from jaxrate.fitting.prediction_task import (
     split_training_validation_heldout_weights,
 )
 from jaxrate.fitting.search_state import SearchResult
-from jaxrate.memory_checks import check_memory_fits
-from jaxrate.parallel_map import Executor, map_items
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.rules import Params, State
-from jaxrate.system import RatingSystem, replace_params
 
 ERROR_METHODS = "information", "products", "sandwich"
 BYTES_PER_START = 1000.0  # bytes that a search takes, about

@@ -38,15 +38,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import bind, display_name, look_up_replacement_function
+from jaxrate.core.rules import PredictRuleProtocol, RatedEvent, Record, State
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
-from jaxrate.hashable_functions_and_arrays import bind, display_name, look_up_replacement_function
-from jaxrate.rules import PredictRuleProtocol, RatedEvent, Record, State
-from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities, scores_or_score_probabilities
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.skills import rules as skills
-from jaxrate.text_format import format_value_for_error
 
 OPPONENTS = 32  # to either side
 _HASH_MULTIPLIER = (

@@ -14,7 +14,8 @@ import jax
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import Params
 from jaxrate.fitting.fit_problem import (
     IDLE_SLOPE,
     FitProblem,
@@ -42,7 +43,6 @@ from jaxrate.fitting.search_state import (
 )
 from jaxrate.fitting.trust_region import clip_to_trust_region
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
-from jaxrate.rules import Params
 
 AXES_RENEWAL = 6  # steps after which axes are renewed; and after the third, since those of the start say little
 GRADIENT_TOLERANCE = (

@@ -8,8 +8,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import Key, Numbers, enforce_argument_annotations, format_value_or_type, to_floats
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.argument_checks import Key, Numbers, enforce_argument_annotations, format_value_or_type, to_floats
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.parallel_map import Executor, map_items
+from jaxrate.core.rules import Params, SizedPrepare, State
+from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.fitting.fit_problem import params_at, prepare_fit
 from jaxrate.fitting.fit_results import Fit, FitOptions, LossProfile
 from jaxrate.fitting.free_parameters import FreeParameterTransform, resolve_free_names
@@ -22,10 +25,7 @@ from jaxrate.fitting.history_loss_derivatives import (
 from jaxrate.fitting.hyperparameter_fit import make_training_task, resolve_options
 from jaxrate.fitting.multistart_search import minimise_from_starts
 from jaxrate.fitting.prediction_task import PredictionTask
-from jaxrate.parallel_map import Executor, map_items
 from jaxrate.replay.sharding import sharding_devices
-from jaxrate.rules import Params, SizedPrepare, State
-from jaxrate.system import RatingSystem, replace_params
 
 SETTINGS_PER_TASK = 8  # settings that an executor is given at a time, as many as share the vectors of a processor
 

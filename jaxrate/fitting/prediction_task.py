@@ -7,7 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import Params, Record, State
+from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.events import Matches, Periods, Ragged, Rounds, count_better, fail_where, has_teammates
 from jaxrate.events.dataset import count_first_share, resolve_events_and_num_players
 from jaxrate.fitting.evidence_objective import EvidenceProblem
@@ -25,8 +27,6 @@ from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.padded_states_and_columns import check_ids_not_sparse, count_players
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import Plan, schedule_by_level
-from jaxrate.rules import Params, Record, State
-from jaxrate.system import RatingSystem, random_draw_rule
 from jaxrate.systems.outcome_prediction_forms import scores_or_score_probabilities
 
 

@@ -15,8 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import Params
+from jaxrate.core.system import RatingSystem
 from jaxrate.fitting.fit_problem import IneffectiveHyperparametersError, prepare_fit, replace_params_if_valid
 from jaxrate.fitting.fit_results import Fit, LossProfile
 from jaxrate.fitting.history_loss_derivatives import equal_size_index_chunks
@@ -24,8 +26,6 @@ from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.parameter_sweeps import profile_loss
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
-from jaxrate.rules import Params
-from jaxrate.system import RatingSystem
 
 MAX_LOG_DISTANCE = (
     7.0  # a logarithm or logit of an open parameter is tried so far to either side: factors of about 1100

@@ -7,8 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import Key, enforce_argument_annotations
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.argument_checks import Key, enforce_argument_annotations
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.parallel_map import Executor, map_items
+from jaxrate.core.rules import Params, State
+from jaxrate.core.system import RatingSystem
 from jaxrate.fitting.fit_problem import params_at, prepare_fit
 from jaxrate.fitting.fit_results import Fit, RollingFits
 from jaxrate.fitting.hyperparameter_fit import (
@@ -19,9 +22,6 @@ from jaxrate.fitting.hyperparameter_fit import (
 )
 from jaxrate.fitting.multistart_search import minimise_from_starts
 from jaxrate.fitting.prediction_task import PredictionTask
-from jaxrate.parallel_map import Executor, map_items
-from jaxrate.rules import Params, State
-from jaxrate.system import RatingSystem
 
 
 @enforce_argument_annotations

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import Params
 from jaxrate.fitting.fit_problem import FitProblem, mean_loss_derivatives, params_at, replace_params_if_valid
 from jaxrate.fitting.history_loss_derivatives import LONG_HISTORY
-from jaxrate.rules import Params
 
 MIN_TRIAL_PARAMETERS = 4  # parameters from which, in long histories, a step is tried without slopes before it is taken
 

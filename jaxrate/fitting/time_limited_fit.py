@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.events import Matches, periods, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.hyperparameter_fit import fit
-from jaxrate.system import RatingSystem, random_draw_rule
 
 MAX_EVENTS = 100_000  # matches or participations that are fitted, the last ones
 WARM_UP = 0.2  # first share of these that is rated and not scored, where there were more events before

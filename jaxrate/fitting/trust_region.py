@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 
 TRUST_RADIUS = 1.0  # no step is longer: in logarithms, in logits, or in units in which an event's slope is about 1
 COORDINATE_SWEEPS = 100

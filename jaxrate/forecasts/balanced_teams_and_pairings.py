@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy  # type: ignore[import-untyped]  # imports its modules at their first use
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Rounds, rounds
 from jaxrate.forecasts.pairwise_probabilities import fill_result_columns
 from jaxrate.forecasts.upcoming_events import predict_fixtures
-from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.league.prediction_columns import contest_prediction_columns
-from jaxrate.league.rated_history import Rated, find_player_id
-from jaxrate.league.ratings_at_times import category_ratings, ratings
+from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.prediction_columns import contest_prediction_columns
+from jaxrate.history.rated_history import Rated, find_player_id
+from jaxrate.history.ratings_at_times import category_ratings, ratings
 from jaxrate.replay.event_prediction import predict
-from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
 
 EXACT_POOL_LIMIT = 64  # players up to which all pairs are considered

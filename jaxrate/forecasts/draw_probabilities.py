@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array, HostArray
-from jaxrate.league.prediction_columns import match_prediction_columns
-from jaxrate.league.rated_history import Rated
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.system import RatingSystem
+from jaxrate.history.prediction_columns import match_prediction_columns
+from jaxrate.history.rated_history import Rated
 from jaxrate.storage.npz_tables import to_arrow_if_installed
-from jaxrate.system import RatingSystem
 from jaxrate.systems.draw_probability_wrapper import add_outcomes, find_own_draw_predict_rule, has_outcome_wrapper
 from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities
 

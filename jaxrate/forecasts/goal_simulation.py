@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import State
+from jaxrate.core.system import RatingSystem
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.scorelines import replace_goal_prediction
 from jaxrate.replay.event_prediction import predict
-from jaxrate.rules import State
-from jaxrate.system import RatingSystem
 from jaxrate.systems.prediction_wrapping import wrapper_names
 from jaxrate.systems.skills.goal_beliefs import HALF_Q, GoalRateFactors
 from jaxrate.systems.skills.goal_likelihoods import low_score_factor, rates_of_sides

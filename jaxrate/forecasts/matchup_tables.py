@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.events import matches
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.forecasts.matchups_with_partners import Partners, predict_pairs_with_partners
@@ -16,9 +16,9 @@ from jaxrate.forecasts.pairwise_probabilities import (
     neutral_match_arguments,
     predict_pairs,
 )
-from jaxrate.league.prediction_columns import match_prediction_columns
-from jaxrate.league.rated_history import Rated
-from jaxrate.league.ratings_at_times import category_number
+from jaxrate.history.prediction_columns import match_prediction_columns
+from jaxrate.history.rated_history import Rated
+from jaxrate.history.ratings_at_times import category_number
 from jaxrate.replay.event_prediction import predict
 
 MAX_CATEGORIES = 6  # of pages, which take a table of each

@@ -5,15 +5,15 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.events import rounds
 from jaxrate.forecasts.pairwise_probabilities import (
     LowRankPairProbabilities,
     cross_approximation,
     fill_result_columns,
 )
-from jaxrate.league.prediction_columns import contest_numbers, contest_prediction_columns
-from jaxrate.league.rated_history import Rated
+from jaxrate.history.prediction_columns import contest_numbers, contest_prediction_columns
+from jaxrate.history.rated_history import Rated
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
 

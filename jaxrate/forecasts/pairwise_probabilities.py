@@ -5,15 +5,15 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import check_concrete, enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import check_concrete, enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import State
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged, matches
-from jaxrate.league.query_time import parse_time_after_last_events
-from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
-from jaxrate.league.ratings_at_times import category_number, ratings
+from jaxrate.history.query_time import parse_time_after_last_events
+from jaxrate.history.rated_history import Rated, resolve_system_state_and_players
+from jaxrate.history.ratings_at_times import category_number, ratings
 from jaxrate.replay.event_prediction import predict
-from jaxrate.rules import State
-from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
 from jaxrate.systems.skills.settings_and_event_checks import contest_result_columns, match_result_columns
 

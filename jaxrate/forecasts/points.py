@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import scipy  # type: ignore[import-untyped]
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.hashable_functions_and_arrays import look_up_replacement_function
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches
 from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.forecasts.upcoming_events import time_column
-from jaxrate.hashable_functions_and_arrays import look_up_replacement_function
-from jaxrate.league.column_table import ColumnTable
-from jaxrate.league.rated_history import Rated
+from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.rated_history import Rated
 from jaxrate.replay.event_prediction import predict
-from jaxrate.system import RatingSystem
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
 from jaxrate.systems.skills import rules
 

@@ -6,20 +6,20 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_decimals, format_html_table, format_number, format_table
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
-from jaxrate.league.column_table import ColumnTable
-from jaxrate.league.prediction_columns import expected_outcomes
-from jaxrate.league.rated_history import Rated, format_time
-from jaxrate.league.ratings_at_times import ratings
+from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.prediction_columns import expected_outcomes
+from jaxrate.history.rated_history import Rated, format_time
+from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.padded_states_and_columns import extend_state_if_needed
-from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.prediction_parts import PredictionParts, find_parts_rule
-from jaxrate.text_format import format_decimals, format_html_table, format_number, format_table
 
 SINGLE_RATING_SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "weng_lin"
 PART_ORDER = "rating", "skill", "modifier", "own_side", "current_form", "experience", "side_advantage", "numbers"

@@ -4,20 +4,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.hashable_functions_and_arrays import bind, look_up_replacement_function
+from jaxrate.core.hyperparameter_definitions import check_whole_number
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import Matches
 from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.forecasts.upcoming_events import time_column
-from jaxrate.hashable_functions_and_arrays import bind, look_up_replacement_function
-from jaxrate.hyperparameter_definitions import check_whole_number
-from jaxrate.league.column_table import ColumnTable
-from jaxrate.league.rated_history import Rated
+from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.rated_history import Rated
 from jaxrate.replay.event_prediction import predict
-from jaxrate.system import RatingSystem
 from jaxrate.systems.prediction_wrapping import unwrap_predictions, wrapper_names
 from jaxrate.systems.skills import rules
-from jaxrate.text_format import format_value_for_error
 
 MAX_GOALS = 200  # of a side, in a table
 SUM_TOLERANCE = 1e-3  # by how much the chances of scorelines may sum to more than 1

@@ -19,8 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
+from jaxrate.core.array_types import Array, HostArray
 from jaxrate.data.source_opening import open_table_source
 from jaxrate.events import matches
 from jaxrate.forecasts.goal_simulation import (
@@ -46,9 +46,9 @@ from jaxrate.forecasts.upcoming_event_reading import (
     read_upcoming_events,
 )
 from jaxrate.forecasts.upcoming_events import predict_fixtures
-from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.league.rated_history import Rated, times_to_event_clock
-from jaxrate.league.ratings_at_times import advance_state_to_time, ratings
+from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.rated_history import Rated, times_to_event_clock
+from jaxrate.history.ratings_at_times import advance_state_to_time, ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.execution import jit_for_short_runs
 from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities, expected_score_from_prediction

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.text_format import join_names
 from jaxrate.forecasts.upcoming_event_reading import PlayedResults
-from jaxrate.text_format import join_names
 
 TIE_BREAKS = "wins", "head_to_head"
 GOAL_TIE_BREAKS = "goal_difference", "goals", "head_to_head"

@@ -11,16 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.argument_checks import MAX_SAMPLES, Key, Numbers, check_count, enforce_argument_annotations
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import MAX_SAMPLES, Key, Numbers, check_count, enforce_argument_annotations
+from jaxrate.core.array_types import Array
+from jaxrate.core.rules import Params, State
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import MAX_ABS_TIME, fail_where, matches
 from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
-from jaxrate.league.query_time import parse_time_after_last_events
-from jaxrate.league.rated_history import Rated, find_player_id, resolve_system_state_and_players
+from jaxrate.history.query_time import parse_time_after_last_events
+from jaxrate.history.rated_history import Rated, find_player_id, resolve_system_state_and_players
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.padded_states_and_columns import count_players
-from jaxrate.rules import Params, State
-from jaxrate.system import RatingSystem
 from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
 
 CHUNK_NUMBERS = 1 << 22  # numbers, about, of the tournaments simulated together

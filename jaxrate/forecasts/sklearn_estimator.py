@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.source_opening import open_table_source
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_events import predict_fixtures
-from jaxrate.league.dataset_rating import rate
-from jaxrate.league.rated_history import Rated
-from jaxrate.league.system_construction_by_name import make_system, make_system_for_data
-from jaxrate.text_format import format_value_for_error
+from jaxrate.history.dataset_rating import rate
+from jaxrate.history.rated_history import Rated
+from jaxrate.systems.system_construction_by_name import make_system, make_system_for_data
 
 COLUMN_ROLES = "a", "b", "time", "side"  # of the columns of X, in this order
 RESULT_SCORES: dict[Any, float] = {"loss": 0.0, "draw": 0.5, "win": 1.0}  # what y may say instead of numbers

@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
+from jaxrate.core.array_types import Array, HostArray
 from jaxrate.forecasts.goal_simulation import (
     GoalSimulationMatches,
     build_goal_simulation_matches,
@@ -34,8 +34,8 @@ from jaxrate.forecasts.season_simulation import (
 from jaxrate.forecasts.season_standings import GOAL_TIE_BREAKS, TIE_BREAKS, check_tie_breaks, rank_by_points
 from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.forecasts.upcoming_events import predict_fixtures
-from jaxrate.league.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.league.rated_history import Rated
+from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.rated_history import Rated
 from jaxrate.replay.execution import jit_for_short_runs
 
 PLAN_KEYS = "groups", "rounds", "points", "ties", "best", "knockout"

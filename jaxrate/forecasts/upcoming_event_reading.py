@@ -10,7 +10,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import State
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import (
+    did_you_mean_suffix,
+    format_count,
+    format_unquoted_name,
+    format_value_for_error,
+    join_names,
+)
 from jaxrate.data.column_conversion import to_column
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning, player_columns
 from jaxrate.data.column_role_definitions import COLUMN_ROLES, PLAYER_PAIR, WINNER_LOSER, as_column_list
@@ -25,20 +34,11 @@ from jaxrate.data.table_sources import find_column_ignoring_case
 from jaxrate.events import Context, Matches, check_clock
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.pairwise_probabilities import fill_result_columns, neutral_match_arguments
-from jaxrate.league.query_time import date_format_of_history_file, parse_time_after_last_events
-from jaxrate.league.rated_history import Rated, format_time, player_groups, system_with_extended_seasons
-from jaxrate.league.system_construction_by_name import split_unsupported_teams
+from jaxrate.history.query_time import date_format_of_history_file, parse_time_after_last_events
+from jaxrate.history.rated_history import Rated, format_time, player_groups, system_with_extended_seasons
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay
-from jaxrate.rules import State
-from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
-from jaxrate.text_format import (
-    did_you_mean_suffix,
-    format_count,
-    format_unquoted_name,
-    format_value_for_error,
-    join_names,
-)
+from jaxrate.systems.system_construction_by_name import split_unsupported_teams
 
 HISTORY_ROLES = "rest", "form"  # covariates that are computed from the rated history
 PLAYER_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "contest", "participant", "team"

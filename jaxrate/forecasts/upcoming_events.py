@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, count_teams
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.forecasts.upcoming_event_reading import connected_rows, is_list_of_name_tuples, read_upcoming_events
-from jaxrate.league.column_table import ColumnTable
-from jaxrate.league.prediction_columns import contest_prediction_columns, match_prediction_columns
-from jaxrate.league.rated_history import Rated, days_to_dates
+from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.prediction_columns import contest_prediction_columns, match_prediction_columns
+from jaxrate.history.rated_history import Rated, days_to_dates
 from jaxrate.replay.event_prediction import predict
-from jaxrate.system import RatingSystem
 
 
 @enforce_argument_annotations

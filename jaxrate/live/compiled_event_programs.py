@@ -16,7 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import Params, State
+from jaxrate.core.system import split_sides
 from jaxrate.events import LAST_ID, Matches, Ragged, Rounds, has_teammates, has_tied_teams
 from jaxrate.replay.row_gather_and_scatter import gather_rows, scatter_rows, unique_ids_to_write
 from jaxrate.replay.scan_programs import (
@@ -27,8 +29,6 @@ from jaxrate.replay.scan_programs import (
     prepare_replay,
     rate_event,
 )
-from jaxrate.rules import Params, State
-from jaxrate.system import split_sides
 
 
 class EventStructure(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.events import LAST_ID, Matches, Ragged, Rounds
 from jaxrate.live import compiled_event_programs
 

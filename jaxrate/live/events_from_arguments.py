@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import check_not_traced, is_sized
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import check_not_traced, is_sized
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_value_for_error, join_names
 from jaxrate.data.column_conversion import is_usable_as_name
 from jaxrate.data.lookalike_names import accentless_key, similar_names_hint, unstorable_reason, warn_new_names
 from jaxrate.events import LAST_ID, Context, Matches, NameFormatters, Ragged, Rounds, build_rounds, matches
 from jaxrate.live.compiled_event_programs import pack_event
 from jaxrate.live.live_state import LiveState
-from jaxrate.text_format import format_value_for_error, join_names
 
 MAX_COMPARED_NAMES = 10_000  # names with which a newcomer's is compared
 EVENT_NAMES = {Matches: "matches", Rounds: "contests"}

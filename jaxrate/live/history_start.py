@@ -6,11 +6,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.argument_checks import Key, check_concrete, enforce_argument_annotations
+from jaxrate.core.argument_checks import Key, check_concrete, enforce_argument_annotations
+from jaxrate.core.rules import State
+from jaxrate.core.system import RatingSystem, check_system, random_draw_rule
 from jaxrate.events import Matches, Rounds
-from jaxrate.league.out_of_core.parquet_rating import RatedFiles
-from jaxrate.league.out_of_core.rate_files_runs_as_histories import rated_history_from_rated_files
-from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations, resolve_system_state_and_players
+from jaxrate.history.out_of_core.parquet_rating import RatedFiles
+from jaxrate.history.out_of_core.rate_files_runs_as_histories import rated_history_from_rated_files
+from jaxrate.history.rated_history import Rated, count_rated_matches_or_participations, resolve_system_state_and_players
 from jaxrate.live.events_from_arguments import (
     check_player_names,
 )
@@ -18,9 +20,7 @@ from jaxrate.live.live_history import LiveHistory
 from jaxrate.live.live_ratings import Live
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.replay.scan_programs import is_random_numbers
-from jaxrate.rules import State
 from jaxrate.storage.run_validation import restore_state
-from jaxrate.system import RatingSystem, check_system, random_draw_rule
 
 
 @enforce_argument_annotations

@@ -18,17 +18,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.rules import Rating, State
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Rounds, is_date
 from jaxrate.events.dataset import Dataset
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.league.contest_performances import (
+from jaxrate.history.contest_performances import (
     mask_performances_of_contests_without_effect,
     performance_recording_function,
 )
-from jaxrate.league.dataset_rating import build_rated
-from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations
-from jaxrate.league.ratings_before_and_after_events import History, do_leads_fade, record_prediction_and_ratings
+from jaxrate.history.dataset_rating import build_rated
+from jaxrate.history.rated_history import Rated, count_rated_matches_or_participations
+from jaxrate.history.ratings_before_and_after_events import History, do_leads_fade, record_prediction_and_ratings
 from jaxrate.live import compiled_event_programs
 from jaxrate.live.event_record_layout import (
     PackedEvent,
@@ -44,8 +46,6 @@ from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.padded_states_and_columns import init_or_copy_state
 from jaxrate.replay.scan_programs import make_replay_rules
-from jaxrate.rules import Rating, State
-from jaxrate.system import RatingSystem
 
 LOG = logging.getLogger(__name__)
 MIN_CAPACITY = 64  # rows for players, at least

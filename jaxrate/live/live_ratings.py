@@ -4,10 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from jaxrate.argument_checks import is_whole_number
+from jaxrate.core.argument_checks import is_whole_number
+from jaxrate.core.rules import Rating
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_count
 from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.events import Matches, Rounds
-from jaxrate.league.rated_history import Rated, format_time
+from jaxrate.history.rated_history import Rated, format_time
 from jaxrate.live.compiled_event_programs import pack_event, pad_round_to_power_of_two
 from jaxrate.live.event_checks import (
     check_and_convert_event_time,
@@ -31,9 +34,6 @@ from jaxrate.live.live_history import LiveHistory
 from jaxrate.live.live_state import LiveState
 from jaxrate.live.match_checking_and_packing import check_and_pack_match, required_match_columns
 from jaxrate.replay.checked_replay import check_system_takes_events
-from jaxrate.rules import Rating
-from jaxrate.system import RatingSystem
-from jaxrate.text_format import format_count
 
 
 class Live:

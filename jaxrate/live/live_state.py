@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from jaxrate.league.rated_history import Rated
-from jaxrate.rules import State
+from jaxrate.core.rules import State
+from jaxrate.history.rated_history import Rated
 
 
 class Checkpoint(NamedTuple):

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxrate.core.system import EventCheck, RatingSystem, accept_any_events
 from jaxrate.events import Matches
 from jaxrate.live.compiled_event_programs import pack_event
 from jaxrate.live.event_record_layout import PackedEvent
 from jaxrate.live.events_from_arguments import MATCH_FORMS, build_match, check_number
-from jaxrate.system import EventCheck, RatingSystem, accept_any_events
 from jaxrate.systems.skills.settings_and_event_checks import contest_result_columns, match_result_columns
 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations, to_floats
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations, to_floats
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import fail_where
-from jaxrate.text_format import did_you_mean_suffix
 
 ODDS_METHODS = "power", "proportional", "shin"
 MAX_NEWTON_STEPS = 100  # some ten are usual

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import check_not_traced, to_floats
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import check_not_traced, to_floats
+from jaxrate.core.array_types import HostArray
 from jaxrate.events import RowError
 from jaxrate.events.dataset import Dataset
 from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction

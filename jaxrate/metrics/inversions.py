@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 
 
 def count_inversions_by_entry(places: HostArray, contest_start: HostArray) -> HostArray:

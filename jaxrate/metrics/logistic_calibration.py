@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.metrics.checked_match_metrics import check_and_select_samples, probability_clip_margin
 from jaxrate.metrics.prediction_metrics import mirror_winner_first
 

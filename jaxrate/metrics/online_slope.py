@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.numerics.newton_roots_and_maxima import center_log_odds
 
 MEMORY = 8000.0  # matches, M

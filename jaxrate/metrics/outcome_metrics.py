@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import to_floats
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import to_floats
+from jaxrate.core.array_types import HostArray
 from jaxrate.events import fail_where
 from jaxrate.metrics.checked_match_metrics import (
     check_and_select_samples,

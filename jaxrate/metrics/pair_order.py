@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 
 
 def ratio_error(total: HostArray, count: HostArray) -> float | None:

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations, to_floats
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations, to_floats
+from jaxrate.core.array_types import HostArray
 from jaxrate.events import Matches, Ragged, Rounds, count_teams, repeat_seat_mask
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.metrics.checked_match_metrics import (
@@ -279,3 +279,24 @@ def _check_games_played(played: Any, num_players: int) -> HostArray:
 def _experience_row_mask(rounds: Ragged, flat: Rounds, contest_index: HostArray) -> HostArray:
     """[sum P] whether the row counts as a contest the player has played, see `experience_mask`."""
     return has_untied_opponent(flat, contest_index) & ~repeat_seat_mask(rounds)
+
+
+def observed_share_of_sides_beaten(rounds: Ragged) -> HostArray:
+    """[sum P] the share of the other sides that each one's side beat, a tie counting half; NaN without other sides.
+
+    Predictions of rounds are expectations of it.
+    """
+    flat: Any = rounds.events
+    event = np.repeat(np.arange(len(rounds.player_start) - 1), np.diff(rounds.player_start))
+    sides, first, side = np.unique(np.stack([event, flat.team]), axis=1, return_index=True, return_inverse=True)
+    rank, count, number = np.asarray(flat.rank)[first], count_teams(rounds), sides[0]
+    contest_and_rank = np.stack([number, rank])
+    _, first_of_tie, tie, tie_size = np.unique(
+        contest_and_rank, axis=1, return_index=True, return_inverse=True, return_counts=True
+    )
+    sides_before = np.append(0, np.cumsum(tie_size))[:-1] - np.append(0, np.cumsum(count))[number[first_of_tie]]
+    num_ahead, num_tied = sides_before[tie.ravel()], tie_size[tie.ravel()] - 1
+    num_others = count[number] - 1
+    share = np.full(len(num_others), np.nan)
+    np.divide(num_others - num_ahead - 0.5 * num_tied, num_others, out=share, where=num_others > 0)
+    return np.asarray(share[side.ravel()])

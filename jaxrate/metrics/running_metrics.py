@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.events import Ragged, has_teammates
 from jaxrate.metrics.checked_match_metrics import (
     accuracy_of_samples,

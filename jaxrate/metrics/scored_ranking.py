@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import to_floats
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import to_floats
+from jaxrate.core.array_types import HostArray
 from jaxrate.events import Ragged, Rounds, fail_where, has_teammates
 from jaxrate.events.dataset import resolve_events_and_num_players
 from jaxrate.metrics.inversions import count_inversions_by_entry, to_smallest_dtype

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 
 
 def linear_convolution_fft_length(n: int) -> int:

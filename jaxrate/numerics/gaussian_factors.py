@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 
 
 def log_factor_integral(mean: Array, variance: Array, precision: Array, pull: Array) -> Array:

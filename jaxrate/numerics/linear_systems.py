@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 
 
 def solve_definite_systems(matrix: Array, y: Array) -> Array:

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
-from jaxrate.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.numerics import padding_skipping_row_tiles
 from jaxrate.numerics.linear_systems import solve_definite_systems
 

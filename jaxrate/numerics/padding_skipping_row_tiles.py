@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.numerics.selective_evaluation import replace_if
 
 TILE_ROWS = 256  # rows that fit in a cache with what is computed of them

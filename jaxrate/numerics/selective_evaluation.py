@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 
 
 def replace_if(needed: Array, function: Callable[[Array, Any], Any], value: Any) -> Any:

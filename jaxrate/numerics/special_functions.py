@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import log_ndtr
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 
 # Chebyshev coefficients of lift(z) / t in 2 t - 1, t = 4 / (4 + z), computed with 60 digits.
 _LIFT_COEFFICIENTS = (

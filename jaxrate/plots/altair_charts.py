@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_short_count, format_whole_percent
 from jaxrate.plots.name_labels import NAME_STEPS, pad_numbers
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
@@ -19,7 +20,6 @@ from jaxrate.plots.scoreboard_style import (
     mix_colours,
     wrap_evenly,
 )
-from jaxrate.text_format import format_short_count, format_whole_percent
 
 WIDTH = 640  # pixels
 HEIGHT = 360

@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import Params, State
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, slice_events
-from jaxrate.league.blat_mmr_beliefs import belief_grid
-from jaxrate.league.rated_history import find_player_id
-from jaxrate.league.ratings_before_and_after_events import rating_history as record
+from jaxrate.history.blat_mmr_beliefs import belief_grid
+from jaxrate.history.rated_history import find_player_id
+from jaxrate.history.ratings_before_and_after_events import rating_history as record
 from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.name_labels import player_label
 from jaxrate.plots.plotted_data_and_checks import (
@@ -30,8 +32,6 @@ from jaxrate.plots.scoreboard_style import (
     make_axes,
     sequential_map,
 )
-from jaxrate.rules import Params, State
-from jaxrate.system import RatingSystem
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:

@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_short_count
 from jaxrate.events import Matches, Ragged, Rounds
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.evaluation import observed_share_of_sides_beaten
 from jaxrate.metrics import checked_match_metrics, prediction_metrics
+from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 from jaxrate.plots.altair_charts import ChartText, calibration_chart
 from jaxrate.plots.finding_titles import calibration_title
 from jaxrate.plots.name_labels import format_plot_name
@@ -31,7 +32,6 @@ from jaxrate.plots.scoreboard_style import (
     style_axes,
 )
 from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
-from jaxrate.text_format import format_short_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

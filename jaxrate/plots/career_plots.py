@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.league.rated_history import Rated
-from jaxrate.league.trajectories import PEAK_MIN_EVENTS
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.history.rated_history import Rated
+from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import ChartLine, line_chart
 from jaxrate.plots.finding_titles import format_amount, line_end_title, peak_title

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.rules import State
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_percentage
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.forecasts.tournament_simulation import TournamentForecast
-from jaxrate.league.leaderboards import leaderboard
-from jaxrate.league.rated_history import Rated, resolve_system_state_and_players
+from jaxrate.history.leaderboards import leaderboard
+from jaxrate.history.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.name_labels import (
     format_plot_name,
@@ -38,11 +41,8 @@ from jaxrate.plots.scoreboard_style import (
     points_per_pixel,
 )
 from jaxrate.replay.padded_states_and_columns import count_players
-from jaxrate.rules import State
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.system import RatingSystem
 from jaxrate.systems.system_titles import system_title
-from jaxrate.text_format import format_percentage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

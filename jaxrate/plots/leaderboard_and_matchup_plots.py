@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.rules import State
+from jaxrate.core.system import RatingSystem
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix as win_probabilities
-from jaxrate.league.leaderboards import leaderboard as best
-from jaxrate.league.rated_history import Rated, player_groups, resolve_system_state_and_players
-from jaxrate.league.ratings_at_times import ratings
+from jaxrate.history.leaderboards import leaderboard as best
+from jaxrate.history.rated_history import Rated, player_groups, resolve_system_state_and_players
+from jaxrate.history.ratings_at_times import ratings
 from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title
 from jaxrate.plots.name_labels import describe_name_step, format_plot_name, player_label, player_labels_by_id
@@ -33,8 +35,6 @@ from jaxrate.plots.plotted_data_and_checks import (
 from jaxrate.plots.scoreboard_style import COLOURS, group_thousands, make_axes
 from jaxrate.plots.time_steps import abbreviate_dates
 from jaxrate.replay.padded_states_and_columns import count_players as count_of
-from jaxrate.rules import State
-from jaxrate.system import RatingSystem
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.plots.name_labels import fit_names, spread_labels, text_width
 from jaxrate.plots.scoreboard_style import (
     LINE_SPACING,

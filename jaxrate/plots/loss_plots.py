@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.interpolate import make_interp_spline  # type: ignore[import-untyped]
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.system import RatingSystem
 from jaxrate.fitting.fit_results import Fit, LossProfile
 from jaxrate.fitting.free_parameters import make_free_parameters, to_hyperparameters
 from jaxrate.fitting.hyperparameter_fit import make_training_task
@@ -18,7 +19,6 @@ from jaxrate.fitting.parameter_sweeps import sweep_parameters
 from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.plotted_data_and_checks import Z_95, describe_counted_data, unpack_events_names_and_clock
 from jaxrate.plots.scoreboard_style import COLOURS, GREY, PAPER, add_legend, check_axes, group_thousands, make_axes
-from jaxrate.system import RatingSystem
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.league.rated_history import find_player_id
+from jaxrate.core.array_types import HostArray
+from jaxrate.history.rated_history import find_player_id
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,
     LINE_SPACING,

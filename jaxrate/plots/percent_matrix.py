@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_whole_percent
 from jaxrate.plots.altair_charts import MAX_COLUMN_NAME_LENGTH, MAX_NAMED_COLUMNS, MAX_WRITTEN_COLUMNS, ChartText
 from jaxrate.plots.name_labels import name_step, set_name_ticks
 from jaxrate.plots.scoreboard_style import (
@@ -21,7 +22,6 @@ from jaxrate.plots.scoreboard_style import (
     points_per_pixel,
     sequential_map,
 )
-from jaxrate.text_format import format_whole_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

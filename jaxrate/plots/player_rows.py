@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.plots.name_labels import NAME_GAP, name_step, set_name_ticks, text_width
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,

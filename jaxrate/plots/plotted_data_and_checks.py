@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import format_value_or_type, is_number
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import format_value_or_type, is_number
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
-from jaxrate.league.rated_history import Rated, count_rated_matches_or_participations, days_to_dates
-from jaxrate.league.rating_drift import DEFAULT_ACTIVE_DAYS
+from jaxrate.history.rated_history import Rated, count_rated_matches_or_participations, days_to_dates
+from jaxrate.history.rating_drift import DEFAULT_ACTIVE_DAYS
 from jaxrate.plots.name_labels import cut_name
 from jaxrate.plots.scoreboard_style import check_axes
 from jaxrate.plots.time_steps import spell_date
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.system import RatingSystem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

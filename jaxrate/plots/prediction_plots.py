@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations, format_value_or_type, to_floats
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations, format_value_or_type, to_floats
+from jaxrate.core.array_types import HostArray
+from jaxrate.evaluation.comparison_table import Comparison, system_result_label
 from jaxrate.events import fail_where
 from jaxrate.fitting.losses import cross_entropy
-from jaxrate.league.comparison_table import Comparison, system_result_label
-from jaxrate.league.ratings_before_and_after_events import History
+from jaxrate.history.ratings_before_and_after_events import History
 from jaxrate.metrics import prediction_metrics
 from jaxrate.plots.finding_titles import (
     LossBins,
@@ -52,14 +52,14 @@ if TYPE_CHECKING:
 def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | None" = None) -> "Axes":
     """Plot mean log loss by rating difference before the match, and dotted the loss if predictions were right.
 
-        jr.plots.loss_by_difference(jr.league.rating_history(system, data), data.matches.score)
+        jr.plots.loss_by_difference(jr.history.rating_history(system, data), data.matches.score)
 
     Bins hold about equally many matches, by the difference without side advantages. Bars are 95% intervals. Above the
     dotted line of the same colour predictions are overconfident, below it underconfident. The legend of several systems
     has their mean losses.
 
     Args:
-      history: a history from `jr.league.rating_history` of matches, or those of several systems by name.
+      history: a history from `jr.history.rating_history` of matches, or those of several systems by name.
       score: [n] the scores of player 0.
       bins: greatest number of bins; equal differences are in one bin.
 
@@ -93,7 +93,7 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
 def _bin_loss_by_rating_difference(history: History, score: Any, bins: int) -> LossBins:
     if not isinstance(history, History):
         raise ValueError(
-            "expected a history, as from jr.league.rating_history, or several by name, "
+            "expected a history, as from jr.history.rating_history, or several by name, "
             f"got {format_value_or_type(history)}"
         )
     p, s = to_floats("prediction", expected_score_from_prediction(history.prediction)), to_floats("score", score)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 
 RANK_TICKS = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 3, 5))
 MIN_RANK_TICKS = 3  # of round ranks; with fewer, ticks are at even distances

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
-from jaxrate.league.ranks_over_time import ranks_over_time as ranks_of
-from jaxrate.league.rated_history import Rated, days_to_dates, format_time
-from jaxrate.league.trajectories import PEAK_MIN_EVENTS, Trajectories, build_trajectories
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.history.ranks_over_time import ranks_over_time as ranks_of
+from jaxrate.history.rated_history import Rated, days_to_dates, format_time
+from jaxrate.history.trajectories import PEAK_MIN_EVENTS, Trajectories, build_trajectories
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import ChartLine, line_chart, rank_panels_chart
 from jaxrate.plots.finding_titles import ranks_title

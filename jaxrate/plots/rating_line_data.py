@@ -5,12 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import Params
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_number
 from jaxrate.events import Ragged
-from jaxrate.league.leaderboards import events_noun
-from jaxrate.league.rated_history import Rated, days_to_dates
-from jaxrate.league.ratings_at_times import ratings
-from jaxrate.league.trajectories import build_trajectories
+from jaxrate.history.leaderboards import events_noun
+from jaxrate.history.rated_history import Rated, days_to_dates
+from jaxrate.history.ratings_at_times import ratings
+from jaxrate.history.trajectories import build_trajectories
 from jaxrate.plots.name_labels import player_labels_by_id
 from jaxrate.plots.plotted_data_and_checks import (
     check_ratings_finite,
@@ -19,10 +22,7 @@ from jaxrate.plots.plotted_data_and_checks import (
 )
 from jaxrate.plots.time_steps import YEAR, TimeSteps, default_steps
 from jaxrate.replay.padded_states_and_columns import count_players
-from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.system import RatingSystem
-from jaxrate.text_format import format_number
 
 MIN_YEARS_WITHOUT_MONTHS = 5  # of a history from which on peaks are marked with years alone
 

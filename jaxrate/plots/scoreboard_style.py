@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations, format_value_or_type
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations, format_value_or_type
+from jaxrate.core.array_types import HostArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

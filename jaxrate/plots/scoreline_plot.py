@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.hyperparameter_definitions import check_whole_number
+from jaxrate.core.text_format import format_number, format_percentage, format_percentages
 from jaxrate.forecasts.scorelines import Scorelines, check_scorelines, goal_difference_probabilities
-from jaxrate.hyperparameter_definitions import check_whole_number
 from jaxrate.plots.name_labels import format_plot_name, set_name_ticks
 from jaxrate.plots.percent_matrix import CELL_SIDE, draw_percent_cells
 from jaxrate.plots.scoreboard_style import INK, make_axes
 from jaxrate.plots.time_steps import spell_date
-from jaxrate.text_format import format_number, format_percentage, format_percentages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.league.rated_history import days_to_dates
-from jaxrate.text_format import replace_dates
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import replace_dates
+from jaxrate.history.rated_history import days_to_dates
 
 STEPS = 100  # of a history, where a picture has no room for every event
 MIN_YEARS = 20  # of a history from which on steps are years

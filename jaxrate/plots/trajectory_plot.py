@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.league.rated_history import Rated
-from jaxrate.league.ratings_before_and_after_events import History
-from jaxrate.league.trajectories import PEAK_MIN_EVENTS
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.rules import Params
+from jaxrate.core.system import RatingSystem
+from jaxrate.history.rated_history import Rated
+from jaxrate.history.ratings_before_and_after_events import History
+from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import ChartLine, line_chart
 from jaxrate.plots.finding_titles import line_end_title
@@ -47,9 +49,7 @@ from jaxrate.plots.scoreboard_style import (
 )
 from jaxrate.plots.time_steps import TimeSteps
 from jaxrate.plots.unnamed_players import draw_unnamed_players, lines_or_bands
-from jaxrate.rules import Params
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.system import RatingSystem
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def trajectory(
     """Plot ratings through a history; of one or two players with 95% intervals if the system has deviations.
 
         jr.plots.trajectory(rated, players=["Ada", "Bo"], skip=10)
-        jr.plots.trajectory(system, jr.league.rating_history(system, data), data, ["Ada", "Bo"])
+        jr.plots.trajectory(system, jr.history.rating_history(system, data), data, ["Ada", "Bo"])
         jr.plots.trajectory(rated, players=["Ada", "Bo"], smooth=jr.smooth(system, data))
 
     A rating holds until the next event. So a line goes in steps through the ratings before each event, as in
@@ -88,7 +88,7 @@ def trajectory(
 
     Args:
       system: a system, such as `glicko()`; or a rated or smoothed history instead of system, history and data.
-      history: the history from `jr.league.rating_history(system, data)`, or that of rating periods of these matches.
+      history: the history from `jr.history.rating_history(system, data)`, or that of rating periods of these matches.
       data: the `Dataset`, or its matches or rounds.
       players: one or several players, at most eight, with those that axes have already.
       params: hyperparameters of the history, by default `system.params`.

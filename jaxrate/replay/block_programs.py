@@ -7,8 +7,9 @@ from typing import Any
 import jax
 from jax import lax
 
-from jaxrate.array_types import Array
-from jaxrate.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.rules import Params, State
 from jaxrate.events import Periods, Rounds
 from jaxrate.numerics.padding_skipping_row_tiles import has_tiles
 from jaxrate.replay.blocks import gather_events
@@ -25,7 +26,6 @@ from jaxrate.replay.scan_programs import (
     scan_steps,
     scatter_predictions,
 )
-from jaxrate.rules import Params, State
 
 
 def replay_block(

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import Periods, Rounds
 from jaxrate.numerics.padding_skipping_row_tiles import TILE_ROWS
 from jaxrate.replay.padded_sizes import padded_event_size

@@ -8,9 +8,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Key, check_concrete, enforce_argument_annotations, is_traced
-from jaxrate.array_types import Array
-from jaxrate.backend_dependent_operations import check_accelerator_predictions_finite
+from jaxrate.core.argument_checks import (
+    CHECKED_BY_FUNCTION,
+    Key,
+    check_concrete,
+    enforce_argument_annotations,
+    is_traced,
+)
+from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
+from jaxrate.core.rules import Params, Record, State
+from jaxrate.core.system import RatingSystem, check_event_kind, check_period_length
 from jaxrate.events import Matches, Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.block_programs import replay_consecutive_equal_blocks
@@ -50,8 +58,6 @@ from jaxrate.replay.row_gather_and_scatter import describe_shapes
 from jaxrate.replay.scan_programs import MatchProgramShape, ReplayRules, is_random_numbers, make_replay_rules
 from jaxrate.replay.schedule import Plan, check_and_make_sequential_plan, flat_events_for_check, make_plan
 from jaxrate.replay.sharding import is_sharded
-from jaxrate.rules import Params, Record, State
-from jaxrate.system import RatingSystem, check_event_kind, check_period_length
 
 TRACED_HINT = (
     "; jr.scan(system, params, state, matches) takes them, or a plan that jr.extend.schedule_by_level made outside"

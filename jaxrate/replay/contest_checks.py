@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
-from jaxrate.argument_checks import is_traced
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import is_traced
+from jaxrate.core.array_types import Array
+from jaxrate.core.rules import Params, Rules, State
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Ragged, Rounds, RowError, check_contest_time_order, count_teams, repeat_seat_mask
-from jaxrate.rules import Params, Rules, State
-from jaxrate.system import RatingSystem
 
 
 def check_contest_features_supported(system: RatingSystem, events: Ragged) -> None:

@@ -7,7 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import check_not_traced, enforce_argument_annotations, is_traced
+from jaxrate.core.argument_checks import check_not_traced, enforce_argument_annotations, is_traced
+from jaxrate.core.rules import Params, State
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged, Rounds, has_teammates
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.block_programs import predict_block
@@ -27,8 +29,6 @@ from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.scan_programs import ReplayRules, advance_and_predict_event, make_replay_rules, prepare_replay
 from jaxrate.replay.schedule import check_and_make_sequential_plan, flat_events_for_check
 from jaxrate.replay.sharding import with_automatic_sharding
-from jaxrate.rules import Params, State
-from jaxrate.system import RatingSystem
 
 
 @enforce_argument_annotations

@@ -14,9 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import is_traced
-from jaxrate.array_types import Array
-from jaxrate.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.argument_checks import is_traced
+from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.rules import Params, Record, State
+from jaxrate.core.system import RatingSystem, full_leaf, random_draw_rule
 from jaxrate.events import Matches, Periods, Ragged, Rounds, has_teammates
 from jaxrate.replay.block_programs import is_rated_in_tiles, replay_block
 from jaxrate.replay.blocks import Block, BlockPlan, gather_events
@@ -40,8 +42,6 @@ from jaxrate.replay.scan_programs import (
     replay_matches_one_by_one,
 )
 from jaxrate.replay.schedule import Plan
-from jaxrate.rules import Params, Record, State
-from jaxrate.system import RatingSystem, full_leaf, random_draw_rule
 
 SIMPLE_OPERATIONS = 300  # operations of rules that XLA compiles into one native loop
 POLICY_VARIABLE = "JAXRATE_COMPILE"  # "quick": the default policy is to compile quickly

@@ -16,12 +16,12 @@ import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
-from jaxrate.argument_checks import is_traced
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import is_traced
+from jaxrate.core.array_types import Array
+from jaxrate.core.rules import Params
+from jaxrate.core.system import RatingSystem
 from jaxrate.replay.execution import is_everything_traced
 from jaxrate.replay.padded_states_and_columns import state_shapes
-from jaxrate.rules import Params
-from jaxrate.system import RatingSystem
 
 MAX_FORWARD_PARAMETERS = 16  # up to which forward mode is faster: on tennis, reverse mode takes as long as for 25
 MAX_SLOPE_BYTES = 1 << 30

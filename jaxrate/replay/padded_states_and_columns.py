@@ -9,11 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import check_not_traced, is_traced
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import check_not_traced, is_traced
+from jaxrate.core.array_types import Array
+from jaxrate.core.hyperparameter_definitions import check_params
+from jaxrate.core.memory_checks import check_memory_fits, device_memory_bytes, format_bytes
+from jaxrate.core.rules import Params, State
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import LAST_ID, Matches
-from jaxrate.hyperparameter_definitions import check_params
-from jaxrate.memory_checks import check_memory_fits, device_memory_bytes, format_bytes
 from jaxrate.replay.padded_sizes import padded_size
 from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.replay.sharding import (
@@ -23,8 +25,6 @@ from jaxrate.replay.sharding import (
     round_row_count_to_shards,
     with_automatic_sharding,
 )
-from jaxrate.rules import Params, State
-from jaxrate.system import RatingSystem
 
 Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 
@@ -290,7 +290,8 @@ def _check_shapes_and_compare_structure(system: RatingSystem, state: State, fres
     """Whether a state has the same leaves as a fresh one; ValueError if it has, but of other shapes."""
     if type(state) is not type(fresh):
         raise ValueError(
-            f"the state is not of {system.name}; begin with system.init(params, num_players) or jr.league.initial_state"
+            f"the state is not of {system.name}; begin with system.init(params, num_players) or "
+            "jr.history.initial_state"
         )
     (mine, mold), (wanted, form) = ([*jax.tree.flatten(tree)] for tree in (state, fresh))
     if mold == form and any(x.shape[1:] != y.shape[1:] for x, y in zip(mine, wanted, strict=True)):

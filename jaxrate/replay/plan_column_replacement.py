@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import is_traced
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import is_traced
+from jaxrate.core.array_types import Array
 from jaxrate.events import Context, Rounds
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 

@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
-from jaxrate.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.rules import Params, State
+from jaxrate.core.system import random_draw_rule
 from jaxrate.events import Matches
 from jaxrate.replay.blocks import BlockPlan, gather_events
 from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.replay.scan_programs import ReplayRules, prepare_replay, rate_event
-from jaxrate.rules import Params, State
-from jaxrate.system import random_draw_rule
 
 LOOPS = "while", "call_hi_primitive"  # since JAX 0.11 the latter hides what a `custom_root` does
 

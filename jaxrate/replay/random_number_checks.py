@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import is_traced
+from jaxrate.core.argument_checks import is_traced
+from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.replay.scan_programs import is_random_numbers
-from jaxrate.system import RatingSystem, random_draw_rule
 
 
 def check_prng_key_or_numbers(system: RatingSystem, num_events: int | None, key: Any) -> None:

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
-from jaxrate.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.rules import State
 from jaxrate.events import LAST_ID
 from jaxrate.numerics import padding_skipping_row_tiles
-from jaxrate.rules import State
 
 PACKED_NUMBERS_LIMIT = 128  # of a player, up to which a second copy of the state may be made
 COPY_LIMIT = (

@@ -17,18 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.array_types import Array
-from jaxrate.events import Matches
-from jaxrate.replay.row_gather_and_scatter import (
-    PackedState,
-    gather_rows,
-    gather_rows_into_buffer,
-    pack_state_if_faster,
-    scatter_row_tiles,
-    scatter_rows,
-    unique_ids_to_write,
-)
-from jaxrate.rules import (
+from jaxrate.core.array_types import Array
+from jaxrate.core.rules import (
     AdvanceRuleProtocol,
     Constants,
     InferringUpdate,
@@ -41,7 +31,17 @@ from jaxrate.rules import (
     State,
     UpdateRuleProtocol,
 )
-from jaxrate.system import random_draw_rule, rules_with_sizes_for_params, split_sides
+from jaxrate.core.system import random_draw_rule, rules_with_sizes_for_params, split_sides
+from jaxrate.events import Matches
+from jaxrate.replay.row_gather_and_scatter import (
+    PackedState,
+    gather_rows,
+    gather_rows_into_buffer,
+    pack_state_if_faster,
+    scatter_row_tiles,
+    scatter_rows,
+    unique_ids_to_write,
+)
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
 

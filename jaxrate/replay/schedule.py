@@ -11,14 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import (
+from jaxrate.core.argument_checks import (
     CHECKED_BY_FUNCTION,
     check_concrete,
     enforce_argument_annotations,
     is_traced,
     is_whole_number,
 )
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import LAST_ID, Context, Matches, Ragged
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
@@ -40,7 +41,6 @@ from jaxrate.replay.step_assignment import (
     build_slot_assignment,
     step_width_range,
 )
-from jaxrate.system import RatingSystem
 
 TRACED_HINT = "; arrange them outside, then give the plan to jr.scan, with what is traced by plan.but(score=...)"
 

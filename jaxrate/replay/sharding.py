@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jaxrate.rules import Params, State
+from jaxrate.core.rules import Params, State
 
 
 def device_count(tree: Any) -> int:

@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array, HostArray
-from jaxrate.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.events import LAST_ID
-from jaxrate.memory_checks import check_memory_fits
 from jaxrate.replay.padded_sizes import MIN_SCHEDULE_STEPS, POWER_OF_TWO_LIMIT, padded_size
 from jaxrate.replay.padded_states_and_columns import allocate_aligned, pad_column
 

@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.league.comparison_table import INTERVAL_ERRORS
-from jaxrate.league.evaluation import MIN_MATCHES_FOR_CONSTANT, WAYS_OUT, constant_log_loss
-from jaxrate.league.online_calibration import describe_calibration
-from jaxrate.league.prediction_columns import contest_numbers
-from jaxrate.league.rated_history import Rated
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_count
+from jaxrate.evaluation.comparison_table import INTERVAL_ERRORS
+from jaxrate.evaluation.scored_predictions import MIN_MATCHES_FOR_CONSTANT, WAYS_OUT, constant_log_loss
+from jaxrate.history.online_calibration import describe_calibration
+from jaxrate.history.prediction_columns import contest_numbers
+from jaxrate.history.rated_history import Rated
 from jaxrate.metrics.prediction_metrics import calibration, match_metrics
 from jaxrate.site.calibration_summary import (
     CHANCE_WORDS,
@@ -25,7 +26,6 @@ from jaxrate.site.contest_sides import count_sides, side_score_by_participant
 from jaxrate.site.home_sides import HOME, SideWords, home_sides, side_words
 from jaxrate.site.maker_advice import Advice
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
-from jaxrate.text_format import format_count
 
 FIRST_LISTED_ERRORS = 3.0  # standard errors by which those listed first must do otherwise than predicted to be told
 NEAR_CHANCES = 0.65, 0.75  # of favourites whose results are told as an example; edges of bins

@@ -8,9 +8,9 @@ import numpy as np
 from jaxrate.arena.first_place import first_place_finding
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_estimates import Strengths
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import join_names
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
-from jaxrate.text_format import join_names
 
 MAX_LISTED_NAMES = 4  # names in a sentence; of more players, their number
 ORDINALS = "first", "second", "third", "fourth"

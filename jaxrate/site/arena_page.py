@@ -13,14 +13,14 @@ from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_drift import StrengthDrift
 from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_range
 from jaxrate.site.arena_findings import certain_findings, confidence_assumption, headline, lead_finding, lead_worth
 from jaxrate.site.drawings import interval_bar, make_axis, round_step, site_icon, site_mark
 from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
 from jaxrate.site.percent_heat_map import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
 from jaxrate.site.wording import MODELS, make_noun
-from jaxrate.text_format import format_range
 
 ARENA_STYLE_FILES = *STYLE_FILES, "arena.css"
 SCRIPT_FILES = "words.js", "drawings.js", "table.js", "arena.js"

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.league.benchmark_table import Benchmark, BenchmarkRow
-from jaxrate.league.comparison_table import LOSS_DIFFERENCE_HEAD
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.evaluation.benchmark_table import Benchmark, BenchmarkRow
+from jaxrate.evaluation.comparison_table import LOSS_DIFFERENCE_HEAD
 from jaxrate.site.drawings import Axis, interval_bar, make_axis, site_icon, site_mark
 from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
 from jaxrate.site.system_bars import (
@@ -47,7 +47,7 @@ class HistorySection(NamedTuple):
 def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Benchmark") -> str:
     """The HTML of the page, to be written to a file in UTF-8.
 
-        result = jr.league.benchmark_systems("games.csv", ["elo", "glicko"])
+        result = jr.evaluation.benchmark_systems("games.csv", ["elo", "glicko"])
         page = jr.site.benchmark_page_html({"Our league": result})
         pathlib.Path("benchmark.html").write_text(page, encoding="utf-8")
 

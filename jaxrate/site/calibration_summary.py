@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.league.comparison_table import INTERVAL_ERRORS
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import join_names
+from jaxrate.evaluation.comparison_table import INTERVAL_ERRORS
 from jaxrate.metrics.checked_match_metrics import wilson_interval
 from jaxrate.metrics.pair_order import ratio_error
 from jaxrate.site.maker_advice import Advice
-from jaxrate.text_format import join_names
 
 MIN_BIN_EVENTS = 30  # in a bin; fewer say little
 CLEAR_LEAN = 0.05  # from even chances, from which on bins tell whether chances are too bold

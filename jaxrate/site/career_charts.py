@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.league.trajectories import PEAK_MIN_EVENTS
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import use_minus_sign
+from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import round_marks
 from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData, event_nouns, format_peak
-from jaxrate.text_format import use_minus_sign
 
 UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.league.close_leads import classify_first_place
+from jaxrate.core.text_format import format_decimals, use_minus_sign
+from jaxrate.history.close_leads import classify_first_place
 from jaxrate.site.category_strengths import CategoryStrengths
 from jaxrate.site.drawings import interval_bar, make_axis
 from jaxrate.site.headline import describe_lead, format_points, stale_clause
@@ -13,7 +14,6 @@ from jaxrate.site.json_columns import half_widths_for_json, ratings_for_json
 from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import UNCERTAIN_RATIO, SiteData, event_nouns
 from jaxrate.site.wording import category_noun, pluralise
-from jaxrate.text_format import format_decimals, use_minus_sign
 
 RANKING_ROWS = 50  # on each page
 TOP_GAINERS = 50  # ranks among which who gains most from the category is sought

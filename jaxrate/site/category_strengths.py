@@ -5,15 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import use_minus_sign
 from jaxrate.forecasts.matchup_tables import MAX_CATEGORIES
-from jaxrate.league.rated_history import Rated, lookup_ids
-from jaxrate.league.ratings_at_times import category_ratings, has_modifiers
+from jaxrate.history.rated_history import Rated, lookup_ids
+from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.site.pair_fields import sort_categories
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.site_data import SiteData, event_nouns, groups_by_id, has_draws
 from jaxrate.site.wording import SURFACES, UNKNOWN, category_noun, category_phrase, format_category, pluralise
-from jaxrate.text_format import use_minus_sign
 
 MIN_EVENTS, MIN_PLAYERS = 10, 20  # a ranking is of those with so many events in the category, if so many have them
 

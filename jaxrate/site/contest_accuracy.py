@@ -4,12 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.evaluation.comparison_table import INTERVAL_ERRORS
 from jaxrate.events import rounds
-from jaxrate.league.comparison_table import INTERVAL_ERRORS
-from jaxrate.league.evaluation import observed_share_of_sides_beaten
 from jaxrate.metrics.pair_order import ratio_error
-from jaxrate.metrics.prediction_metrics import experience_mask, ranking_metrics, right_pair_shares
+from jaxrate.metrics.prediction_metrics import (
+    experience_mask,
+    observed_share_of_sides_beaten,
+    ranking_metrics,
+    right_pair_shares,
+)
 from jaxrate.metrics.running_metrics import numbers_that_predict_order
 from jaxrate.site.calibration_summary import (
     FIELD_WORDS,

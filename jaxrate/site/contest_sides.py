@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.league.rated_history import Rated
+from jaxrate.core.array_types import HostArray
+from jaxrate.history.rated_history import Rated
 
 
 def count_sides(table: Any) -> HostArray:

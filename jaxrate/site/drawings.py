@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.text_format import use_minus_sign
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import use_minus_sign
 
 COURSE_POINTS, COURSE_HEIGHT = 40, 28  # of the line of a career
 MIN_MARKS, MAX_MARKS = 3, 5  # labels of an axis, so that they can be read, and have room in a column

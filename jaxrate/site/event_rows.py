@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_decimals, format_percentage, use_minus_sign
 from jaxrate.site.home_sides import side_words
 from jaxrate.site.line_ups import PlayerLists
 from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import SiteData, event_nouns, is_draw_half
 from jaxrate.site.wording import category_noun
-from jaxrate.text_format import format_decimals, format_percentage, use_minus_sign
 
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
 MATES_HEAD = "with"

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxrate.core.text_format import format_decimals, format_percentages, round_to_sum, use_minus_sign
 from jaxrate.forecasts.prediction_explanations import TEXT_COLUMNS, Explanation, heads_and_cells
 from jaxrate.site.forecast_tables import MatchForecast
 from jaxrate.site.home_sides import HOME, SideWords
-from jaxrate.text_format import format_decimals, format_percentages, round_to_sum, use_minus_sign
 
 MAX_EXPLANATIONS = 50  # on the page
 PART_NAMES = {

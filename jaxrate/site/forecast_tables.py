@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.core.text_format import format_decimals, format_percentage, format_percentages, join_names
 from jaxrate.forecasts.season_simulation import SeasonForecast
-from jaxrate.league.close_leads import EVEN_PERCENT
-from jaxrate.league.column_table import ColumnTable
+from jaxrate.history.close_leads import EVEN_PERCENT
+from jaxrate.history.column_table import ColumnTable
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
-from jaxrate.text_format import format_decimals, format_percentage, format_percentages, join_names
 
 EVENT_HEADINGS = {  # headings of columns; other columns are not shown
     "time": "date",

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.league.close_leads import FirstPlace, classify_first_place
-from jaxrate.league.column_table import ColumnTable
-from jaxrate.league.lead_start import lead_start
-from jaxrate.league.leaderboards import leaderboard
-from jaxrate.league.rated_history import find_player_id
+from jaxrate.history.close_leads import FirstPlace, classify_first_place
+from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.lead_start import lead_start
+from jaxrate.history.leaderboards import leaderboard
+from jaxrate.history.rated_history import find_player_id
 from jaxrate.site.site_data import SiteData
 from jaxrate.site.wording import format_times
 

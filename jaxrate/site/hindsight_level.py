@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.league.participations import Participations, smoothed_event_columns
-from jaxrate.league.rated_history import Rated
+from jaxrate.core.array_types import HostArray
+from jaxrate.history.participations import Participations, smoothed_event_columns
+from jaxrate.history.rated_history import Rated
 from jaxrate.smoothing.smoothing_result import Smoothed
 
 LEVEL_ROWS = 1000  # rows of the predictions around each over which fields are compared, at least

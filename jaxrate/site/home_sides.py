@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.league.participations import Participations
-from jaxrate.league.rated_history import Rated
+from jaxrate.core.array_types import HostArray
+from jaxrate.history.participations import Participations
+from jaxrate.history.rated_history import Rated
 
 
 class SideWords(NamedTuple):

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.league.rated_history import times_to_event_clock
+from jaxrate.core.array_types import HostArray
+from jaxrate.history.rated_history import times_to_event_clock
 from jaxrate.site.site_data import EXTRA_DIGITS, SiteData
 
 CHANCE_DIGITS = 4  # of probabilities in data

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.league.participations import Participations
-from jaxrate.league.prediction_columns import contest_numbers
-from jaxrate.league.rated_history import Rated, player_ids_and_event_numbers
+from jaxrate.core.array_types import HostArray
+from jaxrate.history.participations import Participations
+from jaxrate.history.prediction_columns import contest_numbers
+from jaxrate.history.rated_history import Rated, player_ids_and_event_numbers
 from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
 
 TEAM_SHARE = "% of team"  # heading

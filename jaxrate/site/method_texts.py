@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_number, join_names
 from jaxrate.forecasts.matchup_tables import MatchupTables
-from jaxrate.league.rated_history import Rated
-from jaxrate.league.ratings_at_times import category_ratings, has_modifiers
+from jaxrate.history.rated_history import Rated
+from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.site.contest_sides import has_teammates
 from jaxrate.site.home_sides import SideWords
 from jaxrate.site.site_data import SiteData
@@ -20,8 +22,6 @@ from jaxrate.site.wording import (
     format_times,
     learns_from_margins,
 )
-from jaxrate.system import RatingSystem
-from jaxrate.text_format import format_number, join_names
 
 CONTEST_SETTINGS = "team_performance", "quit"  # which say nothing of matches
 SCALE_LOGIT = 0.28  # of the least difference in the table of what points are worth: a chance of about 57%

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.forecasts.matchup_tables import MatchupTables, encode_matchup_tables
 from jaxrate.forecasts.matchups_with_partners import Partners, typical_team_size
-from jaxrate.league.player_careers_and_ratings import rating_table
-from jaxrate.league.rated_history import Rated
+from jaxrate.history.player_careers_and_ratings import rating_table
+from jaxrate.history.rated_history import Rated
 from jaxrate.site.wording import SURFACES, UNKNOWN, category_noun, format_category
 
 

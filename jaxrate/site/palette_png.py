@@ -5,7 +5,7 @@ import zlib
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 
 
 def encode_palette_png(pixels: HostArray, palette: bytes) -> bytes:

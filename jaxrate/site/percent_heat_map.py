@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.site.palette_png import encode_palette_png
 
 LIGHT_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from low through parity to high

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_count, use_minus_sign
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
 from jaxrate.site.category_strengths import CategoryStrengths, draw_player_tables
 from jaxrate.site.event_rows import (
@@ -33,7 +34,6 @@ from jaxrate.site.line_ups import LineUps
 from jaxrate.site.page_templates import mark_figures
 from jaxrate.site.site_data import EXTRA_DIGITS, SiteData, format_peak, groups_by_id, last_event_heading
 from jaxrate.site.wording import spell_dates
-from jaxrate.text_format import format_count, use_minus_sign
 
 LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own
 LATEST_NAMES = 300  # of others in these, at most, so that pages of teams stay small

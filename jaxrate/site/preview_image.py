@@ -6,10 +6,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from jaxrate.core.text_format import format_decimals, use_minus_sign
 from jaxrate.site.drawings import MARK_COLOURS, NAVY, make_axis
 from jaxrate.site.site_data import SiteData
 from jaxrate.site.wording import spell_dates
-from jaxrate.text_format import format_decimals, use_minus_sign
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

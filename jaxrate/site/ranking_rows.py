@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_decimals, use_minus_sign
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
 from jaxrate.site.json_columns import half_widths_for_json, ratings_for_json, returned_players
 from jaxrate.site.page_templates import join_figures
@@ -20,7 +21,6 @@ from jaxrate.site.site_data import (
     peak_definition,
     uncertain_half_width,
 )
-from jaxrate.text_format import format_decimals, use_minus_sign
 
 COURSE_YEARS = 10  # of the line of a career
 SPAN_PLAYERS = 50  # the greatest range of whose lines is the height of all lines

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.text_format import contest_metrics_notes, format_percentage, metric_heading, use_minus_sign
+from jaxrate.evaluation.comparison_table import LOSS_DIFFERENCE_HEAD, Comparison, format_loss_difference
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
-from jaxrate.league.comparison_table import LOSS_DIFFERENCE_HEAD, Comparison, format_loss_difference
-from jaxrate.league.player_careers_and_ratings import rating_table
-from jaxrate.league.rated_history import Rated, describe_event_counts, find_player_id
+from jaxrate.history.player_careers_and_ratings import rating_table
+from jaxrate.history.rated_history import Rated, describe_event_counts, find_player_id
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.calibration_summary import FIELD_WORDS
 from jaxrate.site.career_charts import (
@@ -44,7 +45,6 @@ from jaxrate.site.system_bars import (
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.system_titles import describe_system, system_title
-from jaxrate.text_format import contest_metrics_notes, format_percentage, metric_heading, use_minus_sign
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more
 LONG_EVENTS, LONG_POINTS = 50, 45  # latest events in the section of a top player, and how many more points of the line

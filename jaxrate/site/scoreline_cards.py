@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_percentage, format_whole_percent
 from jaxrate.forecasts.scorelines import Scorelines, summarise_scorelines
-from jaxrate.league.column_table import ColumnTable
+from jaxrate.history.column_table import ColumnTable
 from jaxrate.site.forecast_tables import MatchForecast
-from jaxrate.text_format import format_percentage, format_whole_percent
 
 MAX_CARDS = 50  # on the page
 SHOWN_GOALS = 5  # of a side, in a heat map; the last row and column of cells also hold more

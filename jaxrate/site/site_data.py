@@ -6,15 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.league.leaderboard_table import Leaderboard, describe_groups
-from jaxrate.league.leaderboards import leaderboard, make_history_leaderboards
-from jaxrate.league.participations import Participations, build_participations
-from jaxrate.league.prediction_columns import contest_numbers
-from jaxrate.league.rated_history import Rated, loaded_predictions
-from jaxrate.league.rating_peaks import rows_of_peaks
-from jaxrate.league.ratings_before_and_after_events import do_leads_fade
-from jaxrate.league.trajectories import PEAK_MIN_EVENTS
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import coarse_rating_decimals, format_count, format_decimals, use_minus_sign
+from jaxrate.history.leaderboard_table import Leaderboard, describe_groups
+from jaxrate.history.leaderboards import leaderboard, make_history_leaderboards
+from jaxrate.history.participations import Participations, build_participations
+from jaxrate.history.prediction_columns import contest_numbers
+from jaxrate.history.rated_history import Rated, loaded_predictions
+from jaxrate.history.rating_peaks import rows_of_peaks
+from jaxrate.history.ratings_before_and_after_events import do_leads_fade
+from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
 from jaxrate.site.hindsight_level import align_hindsight, smoothed_event_ratings
 from jaxrate.site.home_sides import side_words
@@ -32,7 +33,6 @@ from jaxrate.site.wording import (
     format_times,
     learns_from_margins,
 )
-from jaxrate.text_format import coarse_rating_decimals, format_count, format_decimals, use_minus_sign
 
 MEAN_YEAR_DAYS = 365.25
 FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long careers they may leave the chart

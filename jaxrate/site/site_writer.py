@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.text_format import join_names
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
 from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.forecasts.scorelines import Scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
-from jaxrate.league.column_table import ColumnTable
-from jaxrate.league.rated_history import Rated
+from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.rated_history import Rated
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.category_rankings import ranking_links_with_leaders, render_category_rankings
 from jaxrate.site.category_strengths import (
@@ -53,7 +54,6 @@ from jaxrate.site.site_data import SiteData, build_site_data, page_template_cont
 from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
 from jaxrate.site.wording import category_noun, choose_title, describe_period, pluralise, spell_dates
 from jaxrate.systems.system_titles import describe_system
-from jaxrate.text_format import join_names
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed
 RANKING_ROWS = 50  # on each page of the ranking

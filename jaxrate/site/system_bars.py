@@ -4,16 +4,16 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from jaxrate.league.comparison_notes import format_side_advantage
-from jaxrate.league.comparison_table import INTERVAL_ERRORS, Comparison, SystemResult, system_result_label
-from jaxrate.league.evaluation import format_metric
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_decimals, format_number, join_names, use_minus_sign
+from jaxrate.evaluation.comparison_notes import format_side_advantage
+from jaxrate.evaluation.comparison_table import INTERVAL_ERRORS, Comparison, SystemResult, system_result_label
+from jaxrate.evaluation.scored_predictions import format_metric
 from jaxrate.metrics.pair_order import PairOrderDifference
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
 from jaxrate.site.maker_advice import Advice
-from jaxrate.system import RatingSystem
 from jaxrate.systems.system_titles import system_title
-from jaxrate.text_format import format_decimals, format_number, join_names, use_minus_sign
 
 BLEND_TITLE = "All blended"
 MAX_NAMED_EQUALS = 4  # systems about equal, in a title

@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.league.leaderboard_table import Leaderboard
-from jaxrate.league.rated_history import Rated, days_to_dates
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_number, join_names, replace_dates, use_minus_sign
+from jaxrate.history.leaderboard_table import Leaderboard
+from jaxrate.history.rated_history import Rated, days_to_dates
 from jaxrate.site.contest_sides import has_two_sides
-from jaxrate.text_format import format_number, join_names, replace_dates, use_minus_sign
 
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
 

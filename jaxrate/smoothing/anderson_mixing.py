@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.smoothing.forward_backward import GaussianSite
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.numerics.gaussian_factors import remove_factor
 from jaxrate.smoothing.forward_backward import GaussianSite

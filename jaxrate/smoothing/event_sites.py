@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Matches
 from jaxrate.smoothing import contest_sites, goal_sites
 from jaxrate.smoothing.forward_backward import GaussianSite

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.flatten_util import ravel_pytree
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Matches
 from jaxrate.smoothing.event_sites import event_sums
 from jaxrate.smoothing.expectation_propagation import SweepResult

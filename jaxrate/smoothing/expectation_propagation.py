@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.smoothing.anderson_mixing import ANDERSON_DEPTH, AndersonHistory, anderson_step
 from jaxrate.smoothing.event_sites import event_sites, known_strength_offsets, participant_loadings

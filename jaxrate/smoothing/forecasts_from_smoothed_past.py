@@ -7,18 +7,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
+from jaxrate.core.rules import Params
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_number
 from jaxrate.events import Matches, Ragged, as_event_time, is_date, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.replay.checked_replay import Run, run
-from jaxrate.rules import Params
 from jaxrate.smoothing.expectation_propagation import run_sweeps
 from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.smoothing.smoothed_ratings import filtered_final_state
 from jaxrate.smoothing.smoother import prepare_smoothing
 from jaxrate.smoothing.timelines import truncate_timelines
-from jaxrate.system import RatingSystem
-from jaxrate.text_format import format_number
 
 TOLERANCE, FIRST_SWEEPS = 1e-3, 200  # of the first smoothing
 LATER_SWEEPS = 3  # sweeps of each later smoothing, which starts from the sites of the one before

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.smoothing.timelines import Timelines
 from jaxrate.systems import mean_reversion
 from jaxrate.systems.skills.aging import (

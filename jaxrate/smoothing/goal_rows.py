@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.events import Matches
 from jaxrate.replay.padded_sizes import MIN_EVENT_SIZE, padded_event_size
 from jaxrate.smoothing.participations import Participations

@@ -14,7 +14,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Matches
 from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.systems.skills.goal_beliefs import HALF_Q, LogRateBelief

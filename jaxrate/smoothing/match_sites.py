@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import log_ndtr
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Matches
 from jaxrate.numerics.special_functions import log_normal_within
 from jaxrate.smoothing.forward_backward import GaussianSite

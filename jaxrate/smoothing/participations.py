@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.events import Matches, Ragged, Rounds, count_teams, repeat_seat_mask
 from jaxrate.replay.padded_sizes import MIN_EVENT_SIZE, padded_event_size
 from jaxrate.replay.padded_states_and_columns import pad_matches_on_device, pad_on_device

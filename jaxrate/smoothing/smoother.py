@@ -8,11 +8,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION, check_concrete, enforce_argument_annotations, is_whole_number
+from jaxrate.core.argument_checks import (
+    CHECKED_BY_FUNCTION,
+    check_concrete,
+    enforce_argument_annotations,
+    is_whole_number,
+)
+from jaxrate.core.memory_checks import check_memory_fits, device_memory_bytes
+from jaxrate.core.rules import Params, Rating
+from jaxrate.core.system import RatingSystem, check_system
 from jaxrate.events import Matches, Ragged, Rounds, check_contest_time_order, fail_where
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.memory_checks import check_memory_fits, device_memory_bytes
 from jaxrate.replay.checked_replay import check_system_takes_events
 from jaxrate.replay.padded_states_and_columns import (
     check_ids_not_sparse,
@@ -20,14 +27,12 @@ from jaxrate.replay.padded_states_and_columns import (
     resolve_row_count,
     truncate_leaves,
 )
-from jaxrate.rules import Params, Rating
 from jaxrate.smoothing.anderson_mixing import ANDERSON_DEPTH
 from jaxrate.smoothing.expectation_propagation import run_sweeps
 from jaxrate.smoothing.participations import Participations, gather_participants, list_first_participations
 from jaxrate.smoothing.smoothed_ratings import smoothed_quantities
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.smoothing.timelines import Timelines, build_timelines, list_model_participations
-from jaxrate.system import RatingSystem, check_system
 from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.systems.skills.settings_and_state import SIDE_COLUMN, ModelSettings
 

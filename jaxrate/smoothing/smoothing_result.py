@@ -4,14 +4,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import Rating, State
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged
-from jaxrate.rules import Rating, State
 from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.smoothing.smoothed_ratings import ratings_at_query_time
 from jaxrate.smoothing.timelines import build_timelines_with_query_nodes
-from jaxrate.system import RatingSystem
 from jaxrate.systems.skills.rules import find_smoothing_model
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.storage.run_validation import (
     COUNT_KEYS,

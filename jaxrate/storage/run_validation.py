@@ -11,12 +11,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import State
+from jaxrate.core.system import RatingSystem
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import MAX_ABS_DAYS
 from jaxrate.replay.padded_states_and_columns import leaves_by_name, state_shapes
-from jaxrate.rules import State
-from jaxrate.system import RatingSystem
 from jaxrate.systems.rounds.performances_and_break_even_ranks import PERFORMANCE_COLUMNS
 
 COUNT_KEYS = ("matches", "participations")

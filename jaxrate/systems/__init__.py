@@ -9,6 +9,8 @@ mean_reversion.py            mean reversion: leads over newcomers fade, by the c
 outcome_prediction_forms.py  predictions in full: who wins, whether nobody does, the ranks, match quality; every score
 draw_probability_wrapper.py  draws of systems: their own, or those of Davidson's model
 prediction_wrapping.py       predictions remade
+system_adaptation.py         how systems are adapted to data
+system_construction_by_name.py  systems by name, adapted to data
 system_titles.py             the systems by their names in print
 topcoder.py                  TopCoder, in the form of Ebtekar and Liu 2021 (section 6) and their program
 weng_lin.py                  Weng and Lin (2011, "A Bayesian approximation method for online ranking")
@@ -23,7 +25,7 @@ urnings/                     urnings, in pieces
 
 from collections.abc import Callable
 
-from jaxrate.system import RatingSystem
+from jaxrate.core.system import RatingSystem
 from jaxrate.systems.blat_mmr import blat_mmr
 from jaxrate.systems.category_glicko.system import category_glicko
 from jaxrate.systems.codeforces import codeforces

@@ -14,14 +14,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import Array
+from jaxrate.core.hyperparameter_definitions import ANY, POSITIVE, Parameter
+from jaxrate.core.rules import State
+from jaxrate.core.system import RatingSystem, check_param_names, signed_side_advantage
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.hyperparameter_definitions import ANY, POSITIVE, Parameter
 from jaxrate.numerics.newton_roots_and_maxima import center_log_odds
 from jaxrate.numerics.special_functions import logit
-from jaxrate.rules import State
-from jaxrate.system import RatingSystem, check_param_names, signed_side_advantage
 from jaxrate.systems.prediction_wrapping import InnerSystem, WrappedConstants, wrap_predictions
 from jaxrate.systems.rounds.cdf_sums import participant_mask
 from jaxrate.systems.rounds.round_teams import gather_team_values_to_members, teams_with_result_hidden

@@ -17,14 +17,14 @@ from typing import Annotated, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, Parameter
+from jaxrate.core.rules import InferringUpdate, Params, Rating, Rules
+from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.hyperparameter_definitions import POSITIVE, RATING, Parameter
 from jaxrate.numerics import padding_skipping_row_tiles, selective_evaluation
-from jaxrate.rules import InferringUpdate, Params, Rating, Rules
-from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
 from jaxrate.systems.rounds import (
     cdf_sums,
     expected_wins,

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import look_up_replacement_function
+from jaxrate.core.hyperparameter_definitions import MAYBE_ANY, POSITIVE, Parameter
+from jaxrate.core.rules import PredictRuleProtocol, State
+from jaxrate.core.system import RatingSystem, check_param_names, split_sides
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.hashable_functions_and_arrays import look_up_replacement_function
-from jaxrate.hyperparameter_definitions import MAYBE_ANY, POSITIVE, Parameter
-from jaxrate.rules import PredictRuleProtocol, State
-from jaxrate.system import RatingSystem, check_param_names, split_sides
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities, davidson_outcome_probabilities
 from jaxrate.systems.prediction_wrapping import (
     InnerSystem,

@@ -16,11 +16,10 @@ from typing import Annotated, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
-from jaxrate.events import Matches, Periods
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.hyperparameter_definitions import (
+from jaxrate.core.array_types import Array
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import (
     MAYBE_NOT_NEGATIVE,
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
@@ -29,8 +28,8 @@ from jaxrate.hyperparameter_definitions import (
     SIDE_ADVANTAGE,
     Parameter,
 )
-from jaxrate.rules import Params, Rating, Rules
-from jaxrate.system import (
+from jaxrate.core.rules import Params, Rating, Rules
+from jaxrate.core.system import (
     FactoryCall,
     RatingSystem,
     elapsed_time,
@@ -40,6 +39,7 @@ from jaxrate.system import (
     split_sides,
     system_factory,
 )
+from jaxrate.events import Matches, Periods
 from jaxrate.systems import mean_reversion as fading
 
 

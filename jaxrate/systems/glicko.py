@@ -25,11 +25,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.array_types import Array
-from jaxrate.events import Matches, Periods
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.hyperparameter_definitions import (
+from jaxrate.core.array_types import Array
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import (
     DEVIATION,
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
@@ -38,8 +37,8 @@ from jaxrate.hyperparameter_definitions import (
     SIDE_ADVANTAGE,
     Parameter,
 )
-from jaxrate.rules import Params, Rating, Rules
-from jaxrate.system import (
+from jaxrate.core.rules import Params, Rating, Rules
+from jaxrate.core.system import (
     FactoryCall,
     RatingSystem,
     clip_optional,
@@ -52,6 +51,7 @@ from jaxrate.system import (
     system_factory,
     variance_bound,
 )
+from jaxrate.events import Matches, Periods
 from jaxrate.systems import mean_reversion as fading
 
 Q = math.log(10.0) / 400.0

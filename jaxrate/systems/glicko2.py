@@ -25,11 +25,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
-from jaxrate.events import Matches, Periods
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.hyperparameter_definitions import (
+from jaxrate.core.array_types import Array
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import (
     DEVIATION,
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
@@ -39,9 +38,8 @@ from jaxrate.hyperparameter_definitions import (
     SIDE_ADVANTAGE,
     Parameter,
 )
-from jaxrate.numerics.newton_roots_and_maxima import decreasing_root
-from jaxrate.rules import Params, Rating, Rules
-from jaxrate.system import (
+from jaxrate.core.rules import Params, Rating, Rules
+from jaxrate.core.system import (
     FactoryCall,
     RatingSystem,
     clip_optional,
@@ -53,6 +51,8 @@ from jaxrate.system import (
     system_factory,
     variance_bound,
 )
+from jaxrate.events import Matches, Periods
+from jaxrate.numerics.newton_roots_and_maxima import decreasing_root
 from jaxrate.systems import mean_reversion as fading
 
 SCALE = 173.7178

@@ -17,11 +17,16 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.hyperparameter_definitions import (
+    MAYBE_NOT_NEGATIVE,
+    MAYBE_OPEN_UNIT_INTERVAL,
+    MAYBE_POSITIVE,
+    Parameter,
+)
+from jaxrate.core.rules import State
+from jaxrate.core.system import clip_optional
 from jaxrate.events import Periods, as_event_time
-from jaxrate.hyperparameter_definitions import MAYBE_NOT_NEGATIVE, MAYBE_OPEN_UNIT_INTERVAL, MAYBE_POSITIVE, Parameter
-from jaxrate.rules import State
-from jaxrate.system import clip_optional
 
 DEFAULT_SEASON_KEEP = 0.8  # the usual one, where there are seasons
 SEASON_DEFAULTS = {"season_keep": DEFAULT_SEASON_KEEP, "season_growth": 30.0}  # on a scale of 400 points

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 
 
 class OutcomeProbabilities(NamedTuple):

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jaxrate.array_types import Array
-from jaxrate.events import Matches, Periods
-from jaxrate.hashable_functions_and_arrays import BoundFunction, bind
-from jaxrate.hyperparameter_definitions import check_params, make_params_class
-from jaxrate.rules import (
+from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import BoundFunction, bind
+from jaxrate.core.hyperparameter_definitions import check_params, make_params_class
+from jaxrate.core.rules import (
     Constants,
     InferringUpdate,
     Params,
@@ -17,7 +16,8 @@ from jaxrate.rules import (
     SizedPrepare,
     State,
 )
-from jaxrate.system import FactoryCall, RatingSystem, WrappedSystemFactory, rules_with_sizes_for_params
+from jaxrate.core.system import FactoryCall, RatingSystem, WrappedSystemFactory, rules_with_sizes_for_params
+from jaxrate.events import Matches, Periods
 
 SystemWrapper = Callable[..., RatingSystem]  # of a system and of further hyperparameters, by name
 

@@ -19,14 +19,14 @@ from typing import Annotated, NamedTuple
 import jax.numpy as jnp
 from jax.scipy.special import ndtr, ndtri
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
+from jaxrate.core.rules import InferringUpdate, Params, Rating, Rules
+from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.hyperparameter_definitions import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
 from jaxrate.numerics import padding_skipping_row_tiles
-from jaxrate.rules import InferringUpdate, Params, Rating, Rules
-from jaxrate.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
 from jaxrate.systems.rounds import cdf_sums, expected_wins, matches_as_contests, performances_and_break_even_ranks
 
 TABLE_POINTS = 160  # of the tables, in float32: volatilities differ much

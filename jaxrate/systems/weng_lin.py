@@ -32,11 +32,10 @@ import numpy as np
 from jax import lax
 from jax.scipy.special import ndtr
 
-from jaxrate.array_types import Array
-from jaxrate.events import Matches, Rounds
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.hyperparameter_definitions import (
+from jaxrate.core.array_types import Array
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import (
     CLOCK_DRIFT,
     DEVIATION,
     MAYBE_NOT_NEGATIVE,
@@ -47,10 +46,8 @@ from jaxrate.hyperparameter_definitions import (
     HyperparameterRange,
     Parameter,
 )
-from jaxrate.numerics.special_functions import truncated_normal_moments
-from jaxrate.numerics.sums_and_recurrences import exclusive_prefix_or_suffix_sums
-from jaxrate.rules import Params, Rating, Rules
-from jaxrate.system import (
+from jaxrate.core.rules import Params, Rating, Rules
+from jaxrate.core.system import (
     EventCheck,
     FactoryCall,
     RatingSystem,
@@ -60,6 +57,10 @@ from jaxrate.system import (
     signed_side_advantage,
     system_factory,
 )
+from jaxrate.core.text_format import did_you_mean_suffix
+from jaxrate.events import Matches, Rounds
+from jaxrate.numerics.special_functions import truncated_normal_moments
+from jaxrate.numerics.sums_and_recurrences import exclusive_prefix_or_suffix_sums
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.round_teams import (
@@ -74,7 +75,6 @@ from jaxrate.systems.trueskill.win_draw_probabilities import (
     round_outcome_probabilities,
     win_probabilities,
 )
-from jaxrate.text_format import did_you_mean_suffix
 
 MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
 PARTIAL_WINDOW = 4

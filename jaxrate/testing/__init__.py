@@ -19,8 +19,8 @@ system_properties.py                 properties of systems themselves, without a
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.events import Matches
-from jaxrate.system import RatingSystem, random_draw_rule
 from jaxrate.testing import (
     batch_chunk_and_slope_properties,
     compilation_properties,

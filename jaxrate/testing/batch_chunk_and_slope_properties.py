@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.league.ratings_at_times import ratings
+from jaxrate.core.rules import Params
+from jaxrate.core.system import RatingSystem
+from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import Run, scan
-from jaxrate.rules import Params
-from jaxrate.system import RatingSystem
 from jaxrate.testing.case_and_assertions import (
     SystemFormPrecision,
     as_float_arrays,

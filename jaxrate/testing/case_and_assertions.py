@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.replay.compiler_options import quick_compile_options
-from jaxrate.system import RatingSystem, random_draw_rule
 
 FORMS = {"stream": Matches, "levels": Matches, "periods": Periods, "rounds": Rounds}  # the events of each form
 

@@ -5,8 +5,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxrate.core.rules import Params
 from jaxrate.replay.checked_replay import run
-from jaxrate.rules import Params
 from jaxrate.testing.batch_chunk_and_slope_properties import reduce_run_to_scalar
 from jaxrate.testing.case_and_assertions import (
     SystemFormPrecision,

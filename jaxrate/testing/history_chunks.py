@@ -6,11 +6,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxrate.core.system import random_draw_rule
 from jaxrate.events import Matches, Ragged, periods, slice_events
 from jaxrate.replay.blocks import Block, BlockPlan, arrange_blocks
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import schedule_by_level
-from jaxrate.system import random_draw_rule
 from jaxrate.testing.case_and_assertions import SystemFormPrecision
 from jaxrate.testing.synthetic_histories import MATCHES, PERIOD_LENGTH, SLOTS, contest_indices_by_step
 

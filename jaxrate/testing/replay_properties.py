@@ -6,12 +6,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxrate.core.rules import Rating
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Ragged
-from jaxrate.league.ratings_at_times import ratings
+from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import Run, run
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.rules import Rating
-from jaxrate.system import RatingSystem
 from jaxrate.testing.case_and_assertions import (
     SystemFormPrecision,
     as_float_arrays,

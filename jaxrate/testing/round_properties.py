@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.events import build_rounds, slice_events
-from jaxrate.league.ratings_at_times import ratings
+from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.blocks import arrange_blocks
 from jaxrate.replay.checked_replay import Run
 from jaxrate.replay.contest_checks import depends_on_time

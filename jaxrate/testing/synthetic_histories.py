@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.events import Matches, Ragged, Rounds, matches, periods, rounds, slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay, rate_event
-from jaxrate.system import RatingSystem, random_draw_rule
 from jaxrate.testing.case_and_assertions import SystemFormPrecision
 
 PERIOD_LENGTH, SEASON = 5.0, 50.0  # length of a rating period, and time between the starts of two seasons

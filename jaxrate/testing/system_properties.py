@@ -7,9 +7,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.events import Matches, Periods, Rounds, matches, periods, rounds
 from jaxrate.replay.checked_replay import run
-from jaxrate.system import RatingSystem, replace_params
 from jaxrate.testing.case_and_assertions import assert_claim
 
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.systems.urnings.state_and_prediction import Constants, State, score_probabilities
 from jaxrate.systems.urnings.system import (
     acceptance_correction,

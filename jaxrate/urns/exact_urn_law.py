@@ -12,12 +12,12 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION, Numbers, enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, Numbers, enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.hyperparameter_definitions import to_floats_or_inf
+from jaxrate.core.memory_checks import check_memory_fits
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import fail_where
-from jaxrate.hyperparameter_definitions import to_floats_or_inf
-from jaxrate.memory_checks import check_memory_fits
-from jaxrate.text_format import format_value_for_error
 
 MAX_STATES = 1_000_000  # joint states
 NEGLIGIBLE_RATIO = 1e-60  # numbers of balls with less than this times the greatest probability are left out

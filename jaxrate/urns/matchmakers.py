@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import Array
-from jaxrate.hashable_functions_and_arrays import bind
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.systems.urnings.state_and_prediction import State, urn_logit
 
 MAX_URN_VALUES = 4096  # values of urns: rows and columns of the table of similarities

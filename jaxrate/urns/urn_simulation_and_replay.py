@@ -16,18 +16,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.argument_checks import Key, Numbers, enforce_argument_annotations
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import Key, Numbers, enforce_argument_annotations
+from jaxrate.core.array_types import Array
+from jaxrate.core.rules import PredictRuleProtocol
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import Matches, fail_where
 from jaxrate.replay.checked_replay import Run, check_system_takes_events
 from jaxrate.replay.padded_states_and_columns import init_or_copy_state
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.scan_programs import draw_random_numbers_for_events
-from jaxrate.rules import PredictRuleProtocol
-from jaxrate.system import RatingSystem
 from jaxrate.systems.urnings.state_and_prediction import Constants, State
 from jaxrate.systems.urnings.system import green_gain_from_game, score_level
-from jaxrate.text_format import format_value_for_error
 from jaxrate.urns.batched_games import UrnGameRules, draw_true_score, play_in_batches
 from jaxrate.urns.matchmakers import (
     Matchmaker,

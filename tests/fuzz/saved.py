@@ -49,7 +49,7 @@ def refused(folder):
         assert any(name in text for name in (RUN_FILE, *RUN_FILES)) or "load it in Python" in text, text
         return True
     repr(rated)
-    jr.league.rating_table(rated)
+    jr.history.rating_table(rated)
     jr.career(rated, rated.players[0])
     return False
 

@@ -16,10 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxrate as jr
+from jaxrate.core.system import random_draw_rule
 from jaxrate.events import slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.system import random_draw_rule
 from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
 from jaxrate.testing.case_and_assertions import jit_quickly, strict_precision
 from jaxrate.testing.event_transforms import shuffle_participants, swap_sides

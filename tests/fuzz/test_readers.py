@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.text_format import format_value_for_error
+from jaxrate.core.text_format import format_value_for_error
 from tests.conftest import mark_full
 from tests.fuzz.driver import drawn
 from tests.fuzz.readers import check, fuzz

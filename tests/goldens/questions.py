@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.league.lead_start import lead_start
-from jaxrate.league.ranks_over_time import ranks_over_time
+from jaxrate.history.lead_start import lead_start
+from jaxrate.history.ranks_over_time import ranks_over_time
 from tests.goldens.histories import FULL, Case, read_history
 
 SAMPLES = 2_000
@@ -146,12 +146,12 @@ def ratings_with_hindsight(run):
 
 @question(lambda run: run.case.name in ("elo_mmr", "elo_mmx", "codeforces", "topcoder"), short=True)
 def performances(run):
-    return columns_of(performances=jr.league.performance_ratings(run.rated))
+    return columns_of(performances=jr.history.performance_ratings(run.rated))
 
 
 @question(lambda run: run.case.name == "blat_mmr", short=True, rtol=1e-9)
 def beliefs(run):
-    beliefs, system = jr.league.blat_mmr_beliefs, run.case.make(run.data)
+    beliefs, system = jr.history.blat_mmr_beliefs, run.case.make(run.data)
     quantiles = beliefs.belief_quantile(system, run.rated.state, np.array([0.05, 0.5, 0.9]))
     return columns_of(quantiles=quantiles, mode=beliefs.belief_mode(system, run.rated.state))
 
@@ -198,32 +198,32 @@ def careers_with_hindsight(run):
 @question(is_one_of("nfl elo", "nfl glicko in periods", "contests elo_mmr", "doubles skills"))
 def ratings_before_and_after_events(run):
     events = run.data if run.case.period is None else jr.periods(run.data.matches, run.case.period)
-    history = jr.league.rating_history(run.rated.system, events, after=True)
+    history = jr.history.rating_history(run.rated.system, events, after=True)
     return columns_of(prediction=history.prediction, before=history.before, after=history.after)
 
 
 @question()
 def ratings_of_players_at_times(run):
     times = run.middle - 200.0, run.middle, run.rated.last + 30.0
-    found = [jr.league.rating_at(run.rated, name, time) for name in run.some for time in times]
+    found = [jr.history.rating_at(run.rated, name, time) for name in run.some for time in times]
     deviation = None if found[0].deviation is None else [one.deviation for one in found]
     return columns_of(mean=[one.mean for one in found], deviation=deviation)
 
 
 @question()
 def table_of_ratings(run):
-    return columns_of(table=jr.league.rating_table(run.rated, time=run.soon))
+    return columns_of(table=jr.history.rating_table(run.rated, time=run.soon))
 
 
 @question()
 def peaks(run):
-    found = jr.league.peak_ratings(run.rated, top=100), jr.league.peak_ratings(run.rated, top=5, min_games=30)
+    found = jr.history.peak_ratings(run.rated, top=100), jr.history.peak_ratings(run.rated, top=5, min_games=30)
     return columns_of(all=found[0], few=found[1])
 
 
 @question(is_smoothed, rtol=1e-9)
 def peaks_with_hindsight(run):
-    return columns_of(peaks=jr.league.peak_ratings(run.smoothed, top=100, cautious=1.0))
+    return columns_of(peaks=jr.history.peak_ratings(run.smoothed, top=100, cautious=1.0))
 
 
 @question()
@@ -239,7 +239,7 @@ def ranks_through_time(run):
 
 @question(is_of_matches)
 def heads_to_heads(run):
-    found = [jr.league.head_to_head(run.rated, run.some[0], name) for name in run.some[1:]]
+    found = [jr.history.head_to_head(run.rated, run.some[0], name) for name in run.some[1:]]
     counts = {name: [getattr(one, name) for one in found] for name in ("won", "drawn", "lost", "expected")}
     return columns_of(**counts, last=max(found, key=lambda one: len(one.matches["time"])).matches)
 
@@ -247,21 +247,21 @@ def heads_to_heads(run):
 @question(is_of_matches)
 def upsets_wins_and_form(run):
     rated, name = run.rated, run.some[0]
-    wins = {"upsets": jr.league.upsets(rated, top=30), "own": jr.league.upsets(rated, player=name)}
-    form = jr.league.recent_form(rated, last=6), jr.league.recent_form(rated, run.some, last=40)
-    return columns_of(**wins, best=jr.league.best_wins(rated, name, top=10), form=form[0], longer=form[1])
+    wins = {"upsets": jr.history.upsets(rated, top=30), "own": jr.history.upsets(rated, player=name)}
+    form = jr.history.recent_form(rated, last=6), jr.history.recent_form(rated, run.some, last=40)
+    return columns_of(**wins, best=jr.history.best_wins(rated, name, top=10), form=form[0], longer=form[1])
 
 
 @question(has_categories)
 def ratings_by_category(run):
-    found = {str(name): jr.league.category_ratings(run.rated, str(name)) for name in run.rated.categories}
+    found = {str(name): jr.history.category_ratings(run.rated, str(name)) for name in run.rated.categories}
     lists = {f"list {name}": list_players(run.rated, category=name, min_games=0) for name in found}
-    return columns_of(modifiers=jr.league.modifiers(run.rated), **found, **lists)
+    return columns_of(modifiers=jr.history.modifiers(run.rated), **found, **lists)
 
 
 @question(learns_goals)
 def attack_and_defence(run):
-    return columns_of(table=jr.league.attack_and_defence(run.rated, active="all"))
+    return columns_of(table=jr.history.attack_and_defence(run.rated, active="all"))
 
 
 def coming_events(run):

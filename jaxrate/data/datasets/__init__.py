@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.events import matches
 from jaxrate.events.dataset import Dataset
 

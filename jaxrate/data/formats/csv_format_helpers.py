@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from jaxrate.array_types import HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import keep_rows, to_ids, to_numbers
 from jaxrate.data.column_role_definitions import COLUMN_ROLES, roles_taken_by
 from jaxrate.data.dataset_from_table import read

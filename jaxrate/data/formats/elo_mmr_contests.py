@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.formats.csv_format_helpers import (
     Location,
     dictionary_column,
@@ -18,7 +19,6 @@ from jaxrate.data.formats.csv_format_helpers import (
 )
 from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events.dataset import Dataset
-from jaxrate.text_format import format_value_for_error
 
 LARGEST_NUMBER = 10**15  # times, weights and places beyond it are taken for a mistake
 

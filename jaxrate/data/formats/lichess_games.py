@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.data.column_conversion import to_ids, to_numbers
 from jaxrate.data.formats.csv_format_helpers import (
     RATING_DIFFERENCE,

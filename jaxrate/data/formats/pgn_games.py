@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.data.formats.csv_format_helpers import (
     RATING_DIFFERENCE,
     Location,

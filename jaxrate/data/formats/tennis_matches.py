@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.argument_checks import enforce_argument_annotations
-from jaxrate.array_types import HostArray
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import to_ids, to_numbers
 from jaxrate.data.formats.csv_format_helpers import (
     Location,

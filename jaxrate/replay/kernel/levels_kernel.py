@@ -22,7 +22,9 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.rules import Params, State
+from jaxrate.core.system import random_draw_rule
 from jaxrate.events import LAST_ID, Matches
 from jaxrate.replay.kernel.scalar_jaxpr_evaluation import evaluate_jaxpr_on_scalars, unsupported_operations
 from jaxrate.replay.scan_programs import (
@@ -33,8 +35,6 @@ from jaxrate.replay.scan_programs import (
     reorder_predictions,
     truncate_steps,
 )
-from jaxrate.rules import Params, State
-from jaxrate.system import random_draw_rule
 
 WARP = 32  # threads; fewer matches would be rated by several threads each
 MATCHES_AT_ONCE = 1024  # matches that are rated at once: the threads that a block may have

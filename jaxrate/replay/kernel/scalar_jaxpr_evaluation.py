@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Literal
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.numerics.special_functions import normal_tail
 
 ScalarIndices = np.ndarray[Any, Any]  # of whole numbers: which of the values stands where in an array

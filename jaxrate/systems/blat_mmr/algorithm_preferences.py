@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from jaxrate.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
 
 TABLE_FILE = "algorithm_preferences.json"
 

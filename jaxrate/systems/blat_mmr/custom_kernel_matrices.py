@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import HostArray
-from jaxrate.hashable_functions_and_arrays import HashableArray, display_name
-from jaxrate.memory_checks import check_memory_fits
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.hashable_functions_and_arrays import HashableArray, display_name
+from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.systems.blat_mmr.kernels import Kernel, depends_on_distance, has_width, shape_function_arguments
 
 RANK_TOLERANCE = {"float32": 1e-8, "float64": 4e-15}  # of the greatest singular value, below which others are left out

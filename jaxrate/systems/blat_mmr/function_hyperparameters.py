@@ -6,8 +6,8 @@ from functools import cache
 from numbers import Real
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from jaxrate.hashable_functions_and_arrays import BoundFunction, display_name
-from jaxrate.hyperparameter_definitions import ANY, POSITIVE, UNIT_INTERVAL, Parameter
+from jaxrate.core.hashable_functions_and_arrays import BoundFunction, display_name
+from jaxrate.core.hyperparameter_definitions import ANY, POSITIVE, UNIT_INTERVAL, Parameter
 
 ANNOTATED_SPACES = {"real": ANY, "positive": POSITIVE, "unit": UNIT_INTERVAL}
 

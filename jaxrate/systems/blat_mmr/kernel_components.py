@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
-from jaxrate.hashable_functions_and_arrays import HashableArray
+from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import HashableArray
 from jaxrate.numerics.fourier_convolution import (
     convolve_with_spectrum,
     grid_differences_in_fft_order,

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.hashable_functions_and_arrays import display_name, hashable_array
+from jaxrate.core.hashable_functions_and_arrays import display_name, hashable_array
+from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.systems.blat_mmr.function_hyperparameters import NO_ARGUMENTS, FunctionArguments, inspect_arguments
-from jaxrate.text_format import did_you_mean_suffix
 
 
 class Kernel(NamedTuple):

@@ -6,7 +6,7 @@ scans over the points that carry mass, and Observation 4.4 takes their sums to a
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.numerics.sums_and_recurrences import linear_recurrence
 
 

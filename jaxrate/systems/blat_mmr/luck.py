@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
-from jaxrate.argument_checks import Numbers, enforce_argument_annotations
-from jaxrate.array_types import Array
-from jaxrate.hashable_functions_and_arrays import HashableArray, bind, hashable_array
-from jaxrate.text_format import did_you_mean_suffix
+from jaxrate.core.argument_checks import Numbers, enforce_argument_annotations
+from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, hashable_array
+from jaxrate.core.text_format import did_you_mean_suffix
 
 POINTS_PER_NATURAL_UNIT = 400.0 / math.log(10.0)  # rating points per natural unit of strength, (3)
 SUM_TOLERANCE = 1e-6  # by which chances may miss what they should be
@@ -28,7 +28,7 @@ class Luck(NamedTuple):
     on the side they play, and that of player 1 is the prediction for the match with players, score and side swapped,
     which is not 1 minus it. Updates and `make_evidence_predicting_system` weigh a score theta by
     L(x, y)^theta L(y, x)^(1 - theta), each player's own. What takes 1 - p for the other player's chance does not fit
-    such a game: the log loss, and so `jr.fit` by it, and brackets. `jr.league.blat_mmr_beliefs.outcome_probabilities`
+    such a game: the log loss, and so `jr.fit` by it, and brackets. `jr.history.blat_mmr_beliefs.outcome_probabilities`
     refuses it.
     """
 

@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import Params
 from jaxrate.events import Matches
 from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order
-from jaxrate.rules import Params
 from jaxrate.systems.blat_mmr import opponent_sum_algorithms
 from jaxrate.systems.blat_mmr.opponent_sum_algorithms import ResultLikelihood
 from jaxrate.systems.blat_mmr.settings_and_state import Constants, Model, SizedAlgorithms, State

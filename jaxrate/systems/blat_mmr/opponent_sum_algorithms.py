@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
 from jaxrate.numerics.fourier_convolution import (
     convolve_with_spectrum,
     grid_differences_in_fft_order,

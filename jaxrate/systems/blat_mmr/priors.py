@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import is_traced
-from jaxrate.array_types import Array
-from jaxrate.hashable_functions_and_arrays import HashableArray, display_name, hashable_array
-from jaxrate.hyperparameter_definitions import RELATIVE_TOLERANCE
+from jaxrate.core.argument_checks import is_traced
+from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import HashableArray, display_name, hashable_array
+from jaxrate.core.hyperparameter_definitions import RELATIVE_TOLERANCE
 from jaxrate.systems.blat_mmr.function_hyperparameters import NO_ARGUMENTS, FunctionArguments, inspect_arguments
 from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid
 

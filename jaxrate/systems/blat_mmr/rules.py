@@ -3,11 +3,11 @@
 import jax
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import HashableArray
+from jaxrate.core.rules import Params, Rating
+from jaxrate.core.system import elapsed_time
 from jaxrate.events import Matches
-from jaxrate.hashable_functions_and_arrays import HashableArray
-from jaxrate.rules import Params, Rating
-from jaxrate.system import elapsed_time
 from jaxrate.systems.blat_mmr import kernel_components, kernels, opponent_sum_algorithms
 from jaxrate.systems.blat_mmr.opponent_averages import (
     average_likelihood_over_opponent,

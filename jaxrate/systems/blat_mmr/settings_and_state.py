@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import is_number, to_floats
-from jaxrate.array_types import Array
-from jaxrate.hashable_functions_and_arrays import HashableArray, hashable_array
-from jaxrate.memory_checks import check_memory_fits
-from jaxrate.rules import Params
+from jaxrate.core.argument_checks import is_number, to_floats
+from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import HashableArray, hashable_array
+from jaxrate.core.memory_checks import check_memory_fits
+from jaxrate.core.rules import Params
 from jaxrate.systems.blat_mmr import custom_kernel_matrices, opponent_sum_algorithms
 from jaxrate.systems.blat_mmr.algorithm_preferences import device_preferences
 from jaxrate.systems.blat_mmr.kernel_components import PreparedKernelComponent

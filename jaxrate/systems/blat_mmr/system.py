@@ -24,14 +24,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION
+from jaxrate.core.array_types import Array
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, hashable_array
+from jaxrate.core.hyperparameter_definitions import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
+from jaxrate.core.rules import Params, Rules, SizedPrepare
+from jaxrate.core.system import FactoryCall, RatingSystem, check_param_names, full_leaf, system_factory
 from jaxrate.events import Matches, fail_where
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import HashableArray, bind, hashable_array
-from jaxrate.hyperparameter_definitions import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
-from jaxrate.rules import Params, Rules, SizedPrepare
-from jaxrate.system import FactoryCall, RatingSystem, check_param_names, full_leaf, system_factory
 from jaxrate.systems.blat_mmr import kernels, priors
 from jaxrate.systems.blat_mmr import luck as lucks
 from jaxrate.systems.blat_mmr.custom_kernel_matrices import choose_edge_normalisation

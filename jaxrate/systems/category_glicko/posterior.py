@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
-from jaxrate.array_types import Array
-from jaxrate.backend_dependent_operations import concatenate_pair
+from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import concatenate_pair
+from jaxrate.core.system import signed_side_advantage, split_sides
 from jaxrate.events import Periods
 from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax
 from jaxrate.numerics.special_functions import differentiable_quotient, normal_tail
-from jaxrate.system import signed_side_advantage, split_sides
 from jaxrate.systems.category_glicko.state_and_strengths import Constants, State, strengths_against
 
 LOGISTIC_SCALE = math.sqrt(3.0) / math.pi  # the scale of a logistic distribution of variance 1

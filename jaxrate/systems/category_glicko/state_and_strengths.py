@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.rules import Params
+from jaxrate.core.system import clip_optional, elapsed_time, elapsed_within_period, full_leaf, variance_bound
 from jaxrate.events import Matches, Periods
-from jaxrate.rules import Params
-from jaxrate.system import clip_optional, elapsed_time, elapsed_within_period, full_leaf, variance_bound
 
 
 class RatingModifierPair(NamedTuple):

@@ -36,11 +36,10 @@ from typing import Annotated, Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
-from jaxrate.events import Matches, Periods, Ragged, fail_where
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.hyperparameter_definitions import (
+from jaxrate.core.array_types import Array
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import (
     MAYBE_POSITIVE,
     NOT_NEGATIVE,
     PERIOD,
@@ -50,8 +49,8 @@ from jaxrate.hyperparameter_definitions import (
     Parameter,
     check_whole_number,
 )
-from jaxrate.rules import Params, Rating, Rules
-from jaxrate.system import (
+from jaxrate.core.rules import Params, Rating, Rules
+from jaxrate.core.system import (
     EventCheck,
     FactoryCall,
     RatingSystem,
@@ -60,6 +59,7 @@ from jaxrate.system import (
     split_sides,
     system_factory,
 )
+from jaxrate.events import Matches, Periods, Ragged, fail_where
 from jaxrate.systems.category_glicko.posterior import (
     OUTCOME_DISTRIBUTIONS,
     games_from_both_sides,

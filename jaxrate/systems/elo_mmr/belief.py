@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.numerics.newton_roots_and_maxima import decreasing_root
 from jaxrate.systems.rounds.cdf_sums import UNIT_SCALES
 from jaxrate.systems.rounds.performance_inference import C

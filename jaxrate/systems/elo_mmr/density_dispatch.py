@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.systems.elo_mmr.belief import LOGISTIC_INFLUENCE, PerformanceInfluenceFunction
 from jaxrate.systems.rounds import (

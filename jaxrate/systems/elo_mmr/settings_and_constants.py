@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.array_types import Array
-from jaxrate.hyperparameter_definitions import MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, Parameter
+from jaxrate.core.array_types import Array
+from jaxrate.core.hyperparameter_definitions import MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, Parameter
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.hazard_tables import HazardTable
 from jaxrate.systems.rounds.performance_inference import TieSplit

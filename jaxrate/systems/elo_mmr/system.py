@@ -33,15 +33,22 @@ from typing import Annotated, Any
 import jax
 import jax.numpy as jnp
 
-from jaxrate.argument_checks import CHECKED_BY_FUNCTION
-from jaxrate.array_types import Array
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION
+from jaxrate.core.array_types import Array
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import (
+    DEVIATION,
+    RATING,
+    HyperparameterRange,
+    Parameter,
+    check_whole_number,
+)
+from jaxrate.core.rules import InferringUpdate, Params, Rating, Rules
+from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, elapsed_time, full_leaf, system_factory
+from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Rounds
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.hyperparameter_definitions import DEVIATION, RATING, HyperparameterRange, Parameter, check_whole_number
 from jaxrate.numerics import padding_skipping_row_tiles
-from jaxrate.rules import InferringUpdate, Params, Rating, Rules
-from jaxrate.system import EventCheck, FactoryCall, RatingSystem, elapsed_time, full_leaf, system_factory
 from jaxrate.systems.elo_mmr import density_dispatch, team_inference
 from jaxrate.systems.elo_mmr.belief import (
     PerformanceHistory,
@@ -71,7 +78,6 @@ from jaxrate.systems.rounds import (
     players_in_several_teams,
 )
 from jaxrate.systems.rounds.densities import DENSITIES, Density, parse_density
-from jaxrate.text_format import did_you_mean_suffix
 
 DEFAULT_HISTORY = 32
 

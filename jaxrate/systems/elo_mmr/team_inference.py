@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.systems.rounds import (
     cdf_sums,

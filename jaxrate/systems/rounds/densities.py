@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
-from jaxrate.text_format import did_you_mean_suffix
+from jaxrate.core.array_types import Array
+from jaxrate.core.text_format import did_you_mean_suffix
 
 
 class Density(NamedTuple):

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
-from jaxrate.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.numerics import sums_and_recurrences
 from jaxrate.systems.rounds import performance_distributions, rating_roots
 from jaxrate.systems.rounds.cdf_sums import Participants

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.numerics import padding_skipping_row_tiles
 from jaxrate.numerics.selective_evaluation import evaluate_where_needed
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_distributions, tabulated_normal_wins

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
 from jaxrate.systems.rounds import cdf_sums, performance_distributions
 from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.expected_wins import ExpectedWinsIntegrationMethod

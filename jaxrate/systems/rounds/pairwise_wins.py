@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
-from jaxrate.backend_dependent_operations import has_launch_overhead
+from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.systems.rounds import cdf_sums, performance_distributions
 
 LEAST_PRODUCT_SIZE = 16  # participants from which products with a matrix of pairs take less time than sums

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erfc
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
 
 # The cdf, its complement, the density and its derivative.
 DistributionFunction = Callable[[Array], tuple[Array, Array, Array, Array]]

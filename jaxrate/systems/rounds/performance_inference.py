@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.numerics import padding_skipping_row_tiles, selective_evaluation, special_functions, sums_and_recurrences
 from jaxrate.numerics.newton_roots_and_maxima import TiledRootInputs

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.numerics import sums_and_recurrences
 from jaxrate.systems.rounds import cdf_sums, performance_inference

@@ -13,7 +13,7 @@ of each other. So a player whose two teams meet seems to learn something from th
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.numerics.newton_roots_and_maxima import TiledRootInputs, decreasing_root
 from jaxrate.numerics.special_functions import log_quotient_with_safe_slopes
 from jaxrate.systems.rounds.cdf_sums import Participants

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.systems.rounds.cdf_sums import max_pairwise_participants, max_simultaneous_pairs, participant_mask
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.array_types import Array, HostArray
+from jaxrate.core.array_types import Array, HostArray
 from jaxrate.numerics import padding_skipping_row_tiles, special_functions, sums_and_recurrences
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants

@@ -5,9 +5,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.system import elapsed_time, elapsed_within_period
 from jaxrate.events import Periods, Rounds
-from jaxrate.system import elapsed_time, elapsed_within_period
 from jaxrate.systems import mean_reversion
 from jaxrate.systems.skills.settings_and_state import SIDES, Constants, ModelSettings, State, select_by_player_kind
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.systems.rounds.round_teams import Teams, scale_performance_noise
 from jaxrate.systems.skills.member_evidence import (

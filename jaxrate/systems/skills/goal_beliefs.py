@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.system import split_sides
 from jaxrate.events import Matches, Periods
-from jaxrate.system import split_sides
 from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros
 from jaxrate.systems.skills.match_strengths import (
     add_match_effects_to_lead,

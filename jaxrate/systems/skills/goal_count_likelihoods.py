@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 from jax.scipy.special import gammaln
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.systems.skills.goal_beliefs import LOG_RATE_LIMIT
 
 NODES = 12

@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 from jax.scipy.special import gammaln
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.skills.goal_beliefs import LogRateBelief
 from jaxrate.systems.skills.goal_likelihoods import (

@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.system import split_sides
 from jaxrate.events import Matches, Periods
-from jaxrate.system import split_sides
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.skills.goal_beliefs import HALF_Q, TeamGoalBelief, goal_scatter, make_goal_belief
 from jaxrate.systems.skills.goal_likelihoods import GoalObservation, infer_from_goals

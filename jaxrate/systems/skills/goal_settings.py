@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.core.hyperparameter_definitions import MAYBE_ANY, MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, Parameter
 from jaxrate.events import fail_where
-from jaxrate.hyperparameter_definitions import MAYBE_ANY, MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, Parameter
 from jaxrate.systems.skills.settings_and_state import GROWTH_UNIT, ModelSettings
 
 PACE_GROWTH = Parameter(

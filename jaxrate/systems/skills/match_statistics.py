@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.systems.skills.match_strengths import MatchStrengths, StrengthBelief, extra_match_columns
 from jaxrate.systems.skills.settings_and_state import (

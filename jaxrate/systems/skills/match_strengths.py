@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.system import signed_side_advantage, split_sides
 from jaxrate.events import Matches, Periods
-from jaxrate.system import signed_side_advantage, split_sides
 from jaxrate.systems.skills.settings_and_state import YEAR, Constants, ModelSettings, State, select_by_player_kind
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax.scipy.special import log_ndtr
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.numerics.special_functions import normal_moments_above_margin
 from jaxrate.systems.rounds.round_teams import Teams, gather_team_values_to_members, sum_by_team

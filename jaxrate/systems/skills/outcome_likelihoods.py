@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from jax.scipy.special import erfc
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.numerics.special_functions import log_normal_within, normal_tail, truncated_normal_moments
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.system import rate_players, split_sides
 from jaxrate.events import Matches, Periods
-from jaxrate.system import rate_players, split_sides
 from jaxrate.systems.skills.match_strengths import extra_match_columns
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State
 

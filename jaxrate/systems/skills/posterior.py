@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.system import rate_players, split_sides
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.numerics.special_functions import differentiable_quotient
-from jaxrate.system import rate_players, split_sides
 from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros
 from jaxrate.systems.skills.match_strengths import MatchStrengths, covariance_with_strength, match_growth_variance
 from jaxrate.systems.skills.outcome_likelihoods import Message

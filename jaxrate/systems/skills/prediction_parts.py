@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import look_up_replacement_function
+from jaxrate.core.rules import PredictRuleProtocol
+from jaxrate.core.system import RatingSystem, split_sides
 from jaxrate.events import Matches, Rounds
-from jaxrate.hashable_functions_and_arrays import look_up_replacement_function
-from jaxrate.rules import PredictRuleProtocol
-from jaxrate.system import RatingSystem, split_sides
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
 from jaxrate.systems.rounds.round_teams import (
     Teams,

@@ -4,11 +4,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import BoundFunction, bind
+from jaxrate.core.rules import RatedEvent, Rules
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.hashable_functions_and_arrays import BoundFunction, bind
-from jaxrate.rules import RatedEvent, Rules
-from jaxrate.system import RatingSystem
 from jaxrate.systems.mean_reversion import seasons_applied_until
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, assign_kinds_and_age_for_games

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.core.hyperparameter_definitions import check_whole_number
+from jaxrate.core.rules import Params
 from jaxrate.events import Context, Matches, Ragged, Rounds, as_event_time, fail_where
-from jaxrate.hyperparameter_definitions import check_whole_number
-from jaxrate.rules import Params
 from jaxrate.systems.mean_reversion import SEASON_DEFAULTS, parse_season_starts
 from jaxrate.systems.skills.goal_settings import NOT_FOR_GOALS, check_goal_settings, check_goals, goal_param_defaults
 from jaxrate.systems.skills.outcome_likelihoods import OUTCOMES

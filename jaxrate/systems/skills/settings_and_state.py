@@ -7,15 +7,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
-from jaxrate.hyperparameter_definitions import (
+from jaxrate.core.array_types import Array
+from jaxrate.core.hyperparameter_definitions import (
     MAYBE_ANY,
     POSITIVE,
     HyperparameterRange,
     Parameter,
 )
-from jaxrate.rules import Rating
-from jaxrate.system import full_leaf
+from jaxrate.core.rules import Rating
+from jaxrate.core.system import full_leaf
 
 GROWTH_UNIT = "points per sqrt(period)"
 SIDES = "sides"  # as `kinds`: those who are a, and those who are b

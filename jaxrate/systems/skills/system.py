@@ -62,10 +62,9 @@ approach", with a covariance for each player.) Contests of teams: see team_rules
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.factory_hyperparameters import collect_params, factory_hyperparameter_space
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.hyperparameter_definitions import (
+from jaxrate.core.factory_hyperparameters import collect_params, factory_hyperparameter_space
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import (
     DEVIATION,
     MAYBE_ANY,
     MAYBE_NOT_NEGATIVE,
@@ -76,7 +75,8 @@ from jaxrate.hyperparameter_definitions import (
     SIDE_ADVANTAGE,
     Parameter,
 )
-from jaxrate.system import EventCheck, FactoryCall, RatingSystem, check_param_names, system_factory
+from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, check_param_names, system_factory
+from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.skills.goal_settings import (
     EXPECTED_GOALS_NOISE,

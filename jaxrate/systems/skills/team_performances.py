@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.systems.rounds.round_teams import Teams, gather_team_values_to_members, sum_by_team
 from jaxrate.systems.skills.match_strengths import StrengthBelief, make_strength_belief, match_growth_variance

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import log_ndtr
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.numerics.gaussian_factors import log_factor_integral
 from jaxrate.numerics.special_functions import log_normal_within

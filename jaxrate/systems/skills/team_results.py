@@ -15,7 +15,7 @@ import math
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.numerics.special_functions import normal_moments_above_margin
 from jaxrate.systems.rounds.cdf_sums import sum_by_group

@@ -21,7 +21,7 @@ Minka, Cleven and Zaykov 2018, "TrueSkill 2: an improved Bayesian skill rating s
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.rounds.round_teams import (

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxrate.array_types import Array
-from jaxrate.backend_dependent_operations import has_launch_overhead, stack_pair
+from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import has_launch_overhead, stack_pair
 from jaxrate.events import Rounds
 from jaxrate.numerics.special_functions import normal_moments_above_margin, truncated_normal_moments
 from jaxrate.systems.rounds.round_teams import Teams

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax.scipy.special import erfc, erfinv
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.rules import Params, Rating
+from jaxrate.core.system import elapsed_time, full_leaf, signed_side_advantage
 from jaxrate.events import Matches, Rounds
-from jaxrate.rules import Params, Rating
-from jaxrate.system import elapsed_time, full_leaf, signed_side_advantage
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import cdf_sums, expected_wins
 from jaxrate.systems.rounds.round_teams import (

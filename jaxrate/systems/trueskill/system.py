@@ -37,11 +37,10 @@ from typing import Annotated, Any
 
 import jax.numpy as jnp
 
-from jaxrate.array_types import Array
-from jaxrate.events import Matches, Rounds
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.hyperparameter_definitions import (
+from jaxrate.core.array_types import Array
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import (
     CLOCK_DRIFT,
     DEVIATION,
     PERFORMANCE_NOISE,
@@ -52,9 +51,10 @@ from jaxrate.hyperparameter_definitions import (
     Parameter,
     check_whole_number,
 )
+from jaxrate.core.rules import Rules
+from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, system_factory
+from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.special_functions import truncated_normal_moments
-from jaxrate.rules import Rules
-from jaxrate.system import EventCheck, FactoryCall, RatingSystem, system_factory
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.rounds import players_in_several_teams
 from jaxrate.systems.rounds.round_teams import Teams, gather_team_values_to_members, teams_by_standing

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import log_ndtr, ndtr
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
 from jaxrate.events import Matches, Rounds
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
 from jaxrate.systems.rounds import performance_distributions

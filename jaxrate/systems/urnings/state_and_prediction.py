@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
+from jaxrate.core.array_types import Array
+from jaxrate.core.rules import Params
+from jaxrate.core.system import full_leaf, split_sides
 from jaxrate.events import Matches
-from jaxrate.rules import Params
-from jaxrate.system import full_leaf, split_sides
 
 MAX_URN_SIZE = 1 << 23  # balls in an urn: in float32 they are still counted exactly
 INFINITE_LEAD = 1e4  # difference of logits of which nothing but 0 or 1 comes

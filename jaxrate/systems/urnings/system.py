@@ -39,11 +39,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.array_types import Array
-from jaxrate.events import Matches, fail_where
-from jaxrate.factory_hyperparameters import collect_params
-from jaxrate.hashable_functions_and_arrays import bind
-from jaxrate.hyperparameter_definitions import (
+from jaxrate.core.array_types import Array
+from jaxrate.core.factory_hyperparameters import collect_params
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import (
     OPEN_UNIT_INTERVAL,
     POSITIVE,
     HyperparameterRange,
@@ -52,8 +51,10 @@ from jaxrate.hyperparameter_definitions import (
     to_float_with_infinite_overflow,
     to_floats_or_inf,
 )
-from jaxrate.rules import Params, RandomUpdate, Rating, Rules
-from jaxrate.system import FactoryCall, RatingSystem, split_sides, system_factory
+from jaxrate.core.rules import Params, RandomUpdate, Rating, Rules
+from jaxrate.core.system import FactoryCall, RatingSystem, split_sides, system_factory
+from jaxrate.core.text_format import format_value_for_error
+from jaxrate.events import Matches, fail_where
 from jaxrate.systems.urnings.state_and_prediction import (
     ESTIMATES,
     MAX_URN_SIZE,
@@ -64,7 +65,6 @@ from jaxrate.systems.urnings.state_and_prediction import (
     predict,
     prepare,
 )
-from jaxrate.text_format import format_value_for_error
 
 VARIANTS = ("U2", "U1", "accept_all")
 MAX_OUTCOMES = 101  # outcomes: those of hundredths

@@ -9,6 +9,6 @@ from jaxrate import plots
 
 data = jr.data.datasets.nfl()
 
-glicko = jr.league.rating_history(jr.glicko(side_advantage=60), data)
-elo = jr.league.rating_history(jr.elo(side_advantage=60), data)
+glicko = jr.history.rating_history(jr.glicko(side_advantage=60), data)
+elo = jr.history.rating_history(jr.elo(side_advantage=60), data)
 plots.loss_by_difference({"Glicko": glicko, "Elo": elo}, data.matches.score)

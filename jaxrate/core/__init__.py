@@ -1,0 +1,16 @@
+"""What everything else stands on: types of arrays, checks of arguments, hyperparameters, rules and systems.
+
+argument_checks.py                arguments of public functions are what their annotations say
+array_types.py                    names for arrays of the host and of JAX
+backend_dependent_operations.py   operations that each backend does in its own way
+compiled_program_cache.py         compiled programs, kept on disk
+default_side_advantage.py         what the side is worth by default
+factory_hyperparameters.py        the hyperparameters of a factory, from its signature
+hashable_functions_and_arrays.py  functions and arrays that can be keys
+hyperparameter_definitions.py     ranges, units and meanings of hyperparameters
+memory_checks.py                  whether what is asked for fits into memory
+parallel_map.py                   a function over items, by an executor
+rules.py                          what a system does with one event
+system.py                         RatingSystem: rules and their hyperparameters
+text_format.py                    numbers, names and tables as text
+"""

@@ -1,0 +1,369 @@
+"""Checks of the arguments of public functions against their annotations, before anything is computed."""
+
+import errno
+import math
+import operator
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import reduce, wraps
+from inspect import Parameter, Signature, signature
+from numbers import Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+
+from jaxrate.core.text_format import format_value_for_error
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ArgumentRequirement(NamedTuple):
+    """A requirement that no type of Python expresses: for `Annotated[Any, ArgumentKind(...)]`."""
+
+    description: str  # in an error message
+    accepts: Callable[[Any], bool]
+
+
+CHECKED_BY_FUNCTION = "the function checks it"  # Annotated[int, CHECKED_BY_FUNCTION]: not checked here
+
+INTEGER_LIMIT = 2**63  # integers are below this
+HUGE_COUNT = 2**31  # from here on a number of things is too large for most computations
+MAX_SAMPLES = 10**8  # random samples; so many give probabilities to 0.00005
+SIMPLE_TYPES = bool, int, float, complex, str, bytes, NoneType, np.generic  # types whose values are shown in messages
+EXAMPLE_CALLS = {  # calls that make values of these types
+    "RatingSystem": "jr.glicko()",
+    "Rated": "jr.rate",
+    "Dataset": "jr.read",
+    "Smoothed": "jr.smooth",
+    "Fit": "jr.fit",
+    "Matches": "jr.matches",
+    "Ragged": "jr.rounds",
+    "Strengths": "jr.arena.fit_strengths",
+    "Comparison": "jr.compare",
+    "LossProfile": "jr.fitting.profile_loss",
+    "History": "jr.history.rating_history",
+    "TournamentForecast": "jr.forecasts.simulate_tournament",
+    "SeasonForecast": "jr.forecasts.simulate_season",
+    "RankSets": "jr.arena.rank_sets",
+    "StrengthDrift": "jr.arena.detect_drift",
+    "Matchmaker": "jr.urns.matchmakers.uniform_matchmaker()",
+}
+TYPE_DESCRIPTIONS = {bool: "True or False", int: "a whole number", float: "a number", str: "text", NoneType: "None"}
+
+
+def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function raise ValueError for an argument that does not fit its annotation (a decorator).
+
+        @check_arguments
+        def leaderboard(system: RatingSystem | Rated, *, top: int = 20) -> Leaderboard: ...
+
+    A number is a real number of any library, traced or not, and is not NaN; an integer is below 2^63; a path is not
+    empty. Defaults are not checked, nor arguments annotated as `Any`, by a string or as
+    `Annotated[..., CHECKED_BY_FUNCTION]`. For missing and unknown arguments Python raises TypeError.
+    """
+    function_signature = signature(function)
+
+    @wraps(function)
+    def call_checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            bound = function_signature.bind(*args, **kwargs).arguments
+        except TypeError:  # Python's own message names the function
+            if args:
+                first = next(iter(function_signature.parameters.values()))
+                check_argument(function.__name__, first.name, first.annotation, args[0])
+            return function(*args, **kwargs)
+        for name, value in bound.items():
+            parameter = function_signature.parameters[name]
+            values = value.items() if parameter.kind is Parameter.VAR_KEYWORD else [(name, value)]
+            for key, item in values:
+                if item is not parameter.default:
+                    check_argument(function.__name__, key, parameter.annotation, item)
+        with blame_arguments(function.__name__, bound):
+            return function(*args, **kwargs)
+
+    call_checked.__signature__ = signature_of_types(function_signature)  # type: ignore[attr-defined]
+    return call_checked
+
+
+@contextmanager
+def blame_arguments(function_name: str, arguments: Mapping[str, Any]) -> Iterator[None]:
+    """ValueError in place of errors of the computer that come of an argument: of too long a path or a huge number."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise ValueError(f"{function_name}: a path is too long for the file system") from error
+    except (MemoryError, OverflowError) as error:
+        huge = [name for name, x in arguments.items() if is_whole_number(x) and abs(x) >= HUGE_COUNT]
+        if not huge:
+            raise
+        raise ValueError(f"{function_name}: {huge[0]} is {arguments[huge[0]]}, which is too large") from error
+
+
+def signature_of_types(complete: Signature) -> Signature:
+    """A signature as `help` shows it: types alone in the annotations, without what only checks need."""
+    parameters = [x.replace(annotation=_strip_requirements(x.annotation)) for x in complete.parameters.values()]
+    return complete.replace(parameters=parameters, return_annotation=_strip_requirements(complete.return_annotation))
+
+
+def _strip_requirements(annotation: Any) -> Any:
+    """An annotation without the requirements that no type of Python expresses."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return inner[0]
+    stripped = tuple(map(_strip_requirements, inner))
+    return reduce(operator.or_, stripped) if origin in (Union, UnionType) and stripped != inner else annotation
+
+
+def check_argument(function_name: str, name: str, annotation: Any, value: Any) -> None:
+    """ValueError unless an argument fits its annotation, and events consist of arrays."""
+    if not _has_array_columns(value):
+        kind = type(value).__name__
+        raise ValueError(f"{function_name}: {name}, a {kind}, has columns that are no arrays; jr.matches makes them")
+    if not matches_annotation(annotation, value) or (
+        annotation in (float, float | None) and isinstance(value, Real) and math.isnan(value)
+    ):
+        expected = describe_annotation(annotation)
+        hint = _conversion_hint(expected, value)
+        if getattr(annotation, "__name__", "") == "RatingSystem":
+            kind = type(value).__name__
+            raise ValueError(f"{function_name}: name the system first, as jr.glicko(), and not {kind}{hint}")
+        raise ValueError(f"{function_name}: {name} must be {expected}, got {format_value_or_type(value)}{hint}")
+
+
+def _conversion_hint(expected: str, value: Any) -> str:
+    """The end of an error message: how to come from a value to what is expected, or nothing."""
+    kind = type(value).__name__
+    if "RatingSystem" in expected and isinstance(value, str) and value.isidentifier():
+        return f"; the system of this name is jr.{value}()"
+    if expected.startswith("a RatingSystem") and kind == "Rated":
+        return "; rated.system is that of a rated history, and jr.forecasts.predict_fixtures predicts from one"
+    if expected.startswith("a state") and isinstance(value, int):
+        return f"; a rated history has its own: name what else is given, as top={value} of jr.leaderboard"
+    return "; live.to_rated() is the rated history of a live one" if "a Rated" in expected and kind == "Live" else ""
+
+
+def matches_annotation(annotation: Any, value: Any) -> bool:
+    """Whether a value fits an annotation; True for annotations that cannot be checked."""
+    if annotation in (Any, Parameter.empty) or isinstance(annotation, (str, TypeVar)):
+        return True
+    if annotation is None:
+        return value is None
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return CHECKED_BY_FUNCTION in inner or all(
+            about.accepts(value) for about in inner if isinstance(about, ArgumentRequirement)
+        )
+    if origin in (Union, UnionType):
+        if isinstance(value, str) and any(get_origin(one) is os.PathLike for one in inner):
+            return bool(value.strip()) and "\0" not in value
+        return any(matches_annotation(one, value) for one in inner)
+    if annotation is bool:
+        return isinstance(value, (bool, np.bool_))
+    if annotation is int:
+        return is_whole_number(value) or (hasattr(value, "aval") and is_traced(value))
+    if annotation is float:
+        return is_number(value)
+    if origin is Callable:
+        return callable(value)
+    if origin is Mapping or origin is dict:
+        return isinstance(value, Mapping) and all(
+            inner[1] is float or matches_annotation(inner[1], one) for one in value.values()
+        )
+    if origin is tuple and isinstance(value, (str, bytes)):
+        return False
+    if origin is tuple and inner[-1:] != (Ellipsis,):
+        return is_sized(value) and len(value) == len(inner) and all(map(matches_annotation, inner, value))
+    if origin in (Sequence, Iterable, tuple, list):
+        if isinstance(value, bytes) or (inner[0] in (int, float) and not _may_hold_numbers(value)):
+            return False
+        are_checked = isinstance(value, (list, tuple, set)) or get_origin(inner[0]) is tuple
+        return (is_iterable(value) if origin is Iterable else is_sized(value)) and (
+            not are_checked or all(matches_annotation(inner[0], x) for x in value)
+        )
+    if origin is np.ndarray:
+        return hasattr(value, "shape")
+    try:
+        return isinstance(value, origin or annotation)
+    except TypeError:  # a protocol
+        return True
+
+
+def _may_hold_numbers(values: Any) -> bool:
+    """Whether the items of an array [n] may be numbers; True for all that is no array."""
+    return not hasattr(values, "dtype") or (
+        np.ndim(values) == 1 and getattr(values.dtype, "kind", "f") in "iufV"  # V: bfloat16
+    )
+
+
+def _has_array_columns(value: Any) -> bool:
+    """Whether the first columns of matches, periods or rounds are arrays; True for all that is no events."""
+    while type(value).__name__ in ("Dataset", "Ragged"):
+        value = getattr(value, "events", None)  # others' classes have such names, too
+    is_events = isinstance(value, tuple) and type(value).__name__ in ("Matches", "Periods", "Rounds")
+    columns = value[:2] if is_events else ()
+    return all(isinstance(getattr(x, "dtype", None), np.dtype) for x in columns)
+
+
+def is_whole_number(value: Any) -> bool:
+    """Whether a value is an integer of any library, below 2^63."""
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    try:
+        return abs(operator.index(value)) < INTEGER_LIMIT
+    except TypeError:
+        return False
+
+
+def is_traced(tree: Any) -> bool:
+    """Whether JAX traces anything in a tree; the function itself decides whether that is allowed."""
+    jax = sys.modules.get("jax")
+    if jax is None or isinstance(tree, Iterator):  # a generator is no tree
+        return False
+    return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number of any library, traced or not, that a float can hold."""
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    if getattr(value, "shape", None) == ():
+        return value.dtype.kind in "iufV"  # V: bfloat16
+    try:
+        return isinstance(value, Real) and isinstance(float(value), float)
+    except OverflowError:  # a whole number beyond all floats
+        return False
+
+
+def is_number_or_numeric_array(value: Any) -> bool:
+    """Whether a value is a number, an array or nested sequence of numbers, traced or not, or predictions."""
+    if value is None:
+        return False
+    if hasattr(value, "_fields") or hasattr(value, "aval"):
+        return True
+    try:
+        np.asarray(value, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def is_prng_key_or_random_array(value: Any) -> bool:
+    """Whether a value is a PRNG key, or an array of random numbers."""
+    shape = getattr(value, "shape", None)
+    if not hasattr(value, "dtype") or shape is None or isinstance(value, np.generic) or 0 in shape[1:]:
+        return False
+    kind = getattr(value.dtype, "kind", "V")
+    is_raw_key = kind == "u" and shape[-1:] in ((2,), (4,))
+    return is_raw_key or (kind == "f" and len(shape) > 0) or not isinstance(value.dtype, np.dtype)  # V: a key of JAX
+
+
+def is_tuple_of_arrays(value: Any) -> bool:
+    """Whether a value is a NamedTuple of arrays, none of them a scalar."""
+    if not hasattr(value, "_fields"):
+        return False
+    from jax.tree_util import tree_leaves
+
+    leaves = tree_leaves(value)
+    return bool(leaves) and all(len(getattr(x, "shape", ())) > 0 for x in leaves)
+
+
+AnyNumber: TypeAlias = Annotated[
+    float, ArgumentRequirement("a number", is_number)
+]  # NaN too: the function checks the range
+Numbers: TypeAlias = Annotated[Any, ArgumentRequirement("numbers", is_number_or_numeric_array)]
+Key: TypeAlias = Annotated[Any, ArgumentRequirement("a key, as of jax.random.key(0)", is_prng_key_or_random_array)]
+PlayerState: TypeAlias = Annotated[Any, ArgumentRequirement("a state, as jr.run leaves it", is_tuple_of_arrays)]
+Hyperparameters: TypeAlias = Annotated[
+    Any, ArgumentRequirement("hyperparameters, as system.params._replace(...)", lambda value: hasattr(value, "_fields"))
+]
+
+
+def to_floats(name: str, values: Any) -> np.ndarray[Any, Any]:
+    """Numbers as an array in float64; ValueError for anything else."""
+    if not is_number_or_numeric_array(values):
+        raise ValueError(f"{name} must be numbers, got {format_value_or_type(values)}")
+    return np.asarray(values, np.float64)
+
+
+def check_count(name: str, count: int, minimum: int, maximum: int) -> None:
+    """ValueError unless `count` is an integer from `minimum` to `maximum`."""
+    if not is_whole_number(count) or not minimum <= count <= maximum:
+        raise ValueError(
+            f"{name} must be a whole number from {minimum} to {maximum:,}, got {format_value_or_type(count)}"
+        )
+
+
+def is_iterable(value: Any) -> bool:
+    """Whether a value can be iterated over."""
+    return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0 and not isinstance(value, type)
+
+
+def is_sized(value: Any) -> bool:
+    """Whether a value can be iterated over again and again, as no generator can."""
+    return is_iterable(value) and hasattr(value, "__len__")
+
+
+def describe_annotation(annotation: Any) -> str:
+    """An annotation in words, for an error message."""
+    if annotation is None:
+        return "None"
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return " and ".join(about.description for about in inner if isinstance(about, ArgumentRequirement))
+    if origin in (Union, UnionType):
+        path = any(get_origin(one) is os.PathLike for one in inner)
+        alternatives = [describe_annotation(one) for one in inner if not (path and one is str)]
+        return (
+            " or ".join([", ".join(alternatives[:-1]), alternatives[-1]]) if len(alternatives) > 1 else alternatives[0]
+        )
+    if annotation in TYPE_DESCRIPTIONS:
+        return TYPE_DESCRIPTIONS[annotation]
+    if origin is os.PathLike:
+        return "a path"
+    if origin is Callable:
+        return "a function"
+    if origin is Mapping or origin is dict:
+        return "a mapping" + describe_item_type(inner[1])
+    if origin is tuple and inner[-1:] != (Ellipsis,):
+        return f"{len(inner)} values"
+    if origin in (Sequence, Iterable, tuple, list):
+        return "a sequence" + describe_item_type(inner[0])
+    if origin is np.ndarray:
+        return "an array"
+    name = (origin or annotation).__name__
+    article = "an" if name[0] in "AEIOU" else "a"
+    return f"{article} {name}" + (f" (as of {EXAMPLE_CALLS[name]})" if name in EXAMPLE_CALLS else "")
+
+
+def describe_item_type(annotation: Any) -> str:
+    """The type of a container's items in words, or nothing."""
+    if annotation in TYPE_DESCRIPTIONS:
+        return {int: " of whole numbers", float: " of numbers", str: " of names"}.get(annotation, "")
+    return f" of {annotation.__name__}s" if isinstance(annotation, type) and annotation is not Any else ""
+
+
+def format_value_or_type(value: Any) -> str:
+    """The repr of a simple value; the type of any other."""
+    return format_value_for_error(value) if isinstance(value, SIMPLE_TYPES) else f"one of type {type(value).__name__}"
+
+
+TRACED_COLUMNS_ADVICE = "traced columns go into jr.Matches, which jr.scan and jr.predict take"
+
+
+def check_not_traced(name: str, values: Any, advice: str = TRACED_COLUMNS_ADVICE) -> None:
+    """ValueError for what is traced, which says what to do instead."""
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(values, jax.core.Tracer):
+        raise ValueError(f"{name} is traced by jax.jit, grad or vmap, and must be known on the host: {advice}")
+
+
+def check_concrete(operation: str, tree: Any, advice: str) -> None:
+    """ValueError if anything is traced: what the caller does needs values, and what to do instead."""
+    if is_traced(tree):
+        raise ValueError(f"{operation} on the host, and these are traced by jax.jit, grad or vmap{advice}")

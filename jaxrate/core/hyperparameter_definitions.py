@@ -1,0 +1,170 @@
+"""Hyperparameters: what each means, which values it may have, and what bounds it."""
+
+import math
+from collections import namedtuple
+from functools import cache
+from itertools import pairwise
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.core.argument_checks import check_not_traced, is_whole_number
+from jaxrate.core.text_format import format_value_for_error
+
+RELATIVE_TOLERANCE = 1e-6  # relative: of numbers in float32
+
+
+class HyperparameterRange(NamedTuple):
+    """Which values a hyperparameter may have, and how people say that."""
+
+    text: str
+    low: float = -math.inf
+    high: float = math.inf
+    above: bool = False  # `low` itself is not allowed
+    below: bool = False  # `high` itself is not allowed
+    whole: bool = False
+    allows_inf: bool = False  # inf is allowed
+    optional: bool = False  # None is allowed: the parameter is then switched off
+
+    def allows(self, x: float) -> bool:
+        """Whether a number lies within."""
+        if not (math.isfinite(x) or (self.allows_inf and x == math.inf)):
+            return False
+        ends = (self.low < x if self.above else self.low <= x) and (x < self.high if self.below else x <= self.high)
+        return ends and not (self.whole and x % 1)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+ANY = HyperparameterRange("any number")
+POSITIVE = HyperparameterRange("> 0", low=0.0, above=True)
+NOT_NEGATIVE = HyperparameterRange(">= 0", low=0.0)
+MAYBE_ANY = HyperparameterRange("any number or None", optional=True)
+MAYBE_POSITIVE = HyperparameterRange("> 0 or None", low=0.0, above=True, optional=True)
+MAYBE_NOT_NEGATIVE = HyperparameterRange(">= 0 or None", low=0.0, optional=True)
+UNIT_INTERVAL = HyperparameterRange("0 to 1", low=0.0, high=1.0)
+MAYBE_OPEN_UNIT_INTERVAL = HyperparameterRange(
+    "above 0, below 1, or None", low=0.0, high=1.0, above=True, below=True, optional=True
+)
+OPEN_UNIT_INTERVAL = HyperparameterRange("above 0, below 1", low=0.0, high=1.0, above=True, below=True)
+
+
+class Parameter(NamedTuple):
+    """What a hyperparameter means and what `fit` may do with it."""
+
+    range: HyperparameterRange
+    unit: str
+    meaning: str
+    least: float = 0.0  # that the system's settings allow of a positive one
+    bounds: tuple[str | None, str | None] = (None, None)  # the parameters that bound it from below and from above
+    concerns_draws: bool = False  # it says how often there are draws, so that a history without any says nothing of it
+    fitted: bool = True  # whether `fit` may move it
+    if_none: str = ""  # what None stands for, where it stands for a value
+    caution: str = ""  # what a fit of it says beside its interval, where that does not hold what it promises
+    prior: tuple[float, float] | None = (
+        None  # of a fit: the median of a positive one, and the deviation of its logarithm
+    )
+
+    @property
+    def space(self) -> str:
+        """Where steps of a fit are taken: "real", "positive" (its logarithm), "unit" (its log-odds), or "fixed"."""
+        if not self.fitted:
+            return "fixed"
+        return "real" if self.range.low < 0 else "positive" if math.isinf(self.range.high) else "unit"
+
+
+@cache
+def make_params_class(fields: tuple[str, ...]) -> Any:
+    """A class of hyperparameters of these names."""
+    base: Any = namedtuple("Params", fields)  # type: ignore[misc]
+    return type(
+        "Params", (base,), {"__slots__": (), "__reduce__": _reduce_params}
+    )  # pickle knows no class made on the way
+
+
+def _reduce_params(params: Any) -> tuple[Any, ...]:
+    return _restore_params, (params._fields, tuple(params))
+
+
+def _restore_params(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return make_params_class(fields)(*values)
+
+
+def check_whole_number(system_name: str, setting_name: str, value: Any, minimum: int, maximum: int) -> int:
+    """A setting that is a whole number; ValueError unless it is one from `least` to `most`."""
+    if not is_whole_number(value) or not minimum <= value <= maximum:
+        raise ValueError(
+            f"{system_name}: {setting_name} must be a whole number from {minimum} to {maximum}, got "
+            f"{format_value_for_error(value)}"
+        )
+    return int(value)
+
+
+def check_params(system_name: str, params: Any, space: Any) -> Any:
+    """The hyperparameters of a system of this name as floats.
+
+    Raises:
+      ValueError: if one is no real number or out of its range, or lies outside of the parameters that bound it.
+    """
+    values: dict[str, float | None] = {}
+    for field, value in params._asdict().items():
+        check_not_traced(
+            f"{system_name}: {field}", value, f"make the system outside, and give params=params._replace({field}=...)"
+        )
+    for field, value, about in zip(params._fields, params, space, strict=True):
+        if value is None and about.range.optional:
+            values[field] = None
+            continue
+        number = _real_to_float_or_none(value)
+        if number is None or not about.range.allows(number):
+            required = "a number" if isinstance(value, str) else about.range
+            raise ValueError(f"{system_name}: {field} must be {required}, got {format_value_for_error(value)}")
+        if about.least and number < about.least * (1.0 - RELATIVE_TOLERANCE):
+            raise ValueError(
+                f"{system_name}: {field} must be at least {about.least:g} with these settings, got {value!r}"
+            )
+        values[field] = number
+    for field, about in zip(params._fields, space, strict=True):
+        chain = [x for x in (about.bounds[0], field, about.bounds[1]) if x is not None and values[x] is not None]
+        if any(values[x] > values[y] for x, y in pairwise(chain)):  # type: ignore[operator]
+            names = ", ".join(chain[:-1])
+            numbers = ", ".join(f"{x}={values[x]:g}" for x in chain)
+            raise ValueError(f"{system_name}: {names} and {chain[-1]} must not decrease, got {numbers}")
+    return params._replace(**values)
+
+
+def _real_to_float_or_none(value: Any) -> float | None:
+    """A real number of any kind, also an array of no dimension, as a float; None if it is none."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    array = getattr(value, "shape", None) == () and value.dtype.kind in "iufV"  # V: bfloat16
+    return to_float_with_infinite_overflow(value) if array or isinstance(value, Real) else None
+
+
+def to_float_with_infinite_overflow(value: Any) -> float:
+    """A number as a float; infinite if it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def to_floats_or_inf(values: Any) -> np.ndarray[Any, Any]:
+    """[...] float64, infinite where a number is too large."""
+    try:
+        return np.asarray(values, np.float64)
+    except OverflowError:
+        return np.asarray(np.vectorize(to_float_with_infinite_overflow)(np.asarray(values, object)), np.float64)
+
+
+# What many systems have, with the same meaning.
+
+RATING = Parameter(ANY, "points", "rating of a newcomer", fitted=False)
+DEVIATION = Parameter(POSITIVE, "points", "deviation of a newcomer")
+PERIOD = Parameter(POSITIVE, "days, or the unit of time", "length of a rating period", fitted=False)
+SIDE_ADVANTAGE = Parameter(ANY, "points", "rating points that the better side is worth")
+PERFORMANCE_NOISE = Parameter(POSITIVE, "points", "noise of a performance")
+SKILL_DRIFT = Parameter(NOT_NEGATIVE, "points", "drift of a skill in every match or round")
+CLOCK_DRIFT = Parameter(MAYBE_NOT_NEGATIVE, "points^2 per day", "drift of a skill by the clock")

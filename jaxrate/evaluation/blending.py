@@ -1,0 +1,207 @@
+"""Several systems blended into one forecaster: their log-odds, weighted by how well they predicted.
+
+    log-odds of the blend = sum_k w_k log(p_k / (1 - p_k))
+
+There is no intercept: the order of the two players does not matter. The weights minimise the log loss of the
+predictions so far, one step ahead, plus sum_k K (w_k - 1 / K)^2 / 2 of K systems. That is a prior by which all count
+alike and the sum of the weights is 1 with a deviation of 1; it decides between systems that say the same, and is
+outweighed by some hundred matches. The problem is strictly convex, and is solved by Newton's method. (Satopaa and
+others 2014, "Combining multiple probability predictions using a simple logit model", with a weight for each
+forecaster.)
+
+No match is predicted with weights that have seen it: they are renewed whenever the history is a twentieth longer.
+Log-odds count at most as much as the boldest of those to which the weights were fitted: a system that fails later, as
+one of too bold hyperparameters may, does little harm before the next weights leave it out.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.core.argument_checks import ArgumentRequirement, enforce_argument_annotations, is_iterable
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import State
+from jaxrate.core.system import RatingSystem, random_draw_rule
+from jaxrate.evaluation.scored_predictions import (
+    TwoSidedEvents,
+    as_two_sided,
+    check_last_share,
+    format_metric,
+    last_share_mask,
+)
+from jaxrate.events import Matches
+from jaxrate.events.dataset import Dataset, check_dataset
+from jaxrate.metrics.prediction_metrics import match_metrics
+from jaxrate.replay.checked_replay import run
+from jaxrate.replay.event_prediction import predict
+from jaxrate.replay.schedule import get_or_make_levels_plan
+from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
+
+Systems = ArgumentRequirement("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_iterable)
+GROWTH = 1.05  # of the history, after which weights are fitted again
+BOLDEST_SHARE = 0.999  # of the log-odds of a system, as far as they count
+FIRST_FIT_MATCHES = 64  # matches after which weights are fitted for the first time
+MAX_NEWTON_STEPS = 100  # of Newton's method at most; some five are usual
+
+
+class Blend(NamedTuple):
+    """Several systems that have rated the same matches, and the weight of each in a common forecast."""
+
+    systems: dict[str, RatingSystem]  # by name
+    weights: dict[str, float]  # of the log-odds, fitted to all matches, for later ones
+    states: dict[str, State]  # after them
+    prediction: HostArray  # [n] expected scores one step ahead, by weights fitted to earlier matches
+    quality: dict[str, float]  # metrics by name, of the scored predictions
+    limits: dict[str, float]  # as far as log-odds of each count
+
+    def __repr__(self) -> str:
+        weights = ", ".join(f"{weight:.2f} {name}" for name, weight in self.weights.items())
+        quality = ", ".join(f"{name} {format_metric(name, value)}" for name, value in self.quality.items())
+        return f"Blend of {weights}\n  {quality}"
+
+    def predict(self, data: Any) -> HostArray:
+        """[m] the expected scores of player 0 in upcoming matches, with the errors of `jr.predict`."""
+        predictions = [predict(system, self.states[name], data) for name, system in self.systems.items()]
+        x = log_odds_by_system([expected_score_from_prediction(guess) for guess in predictions])
+        weights, limits = (np.array([*numbers.values()]) for numbers in (self.weights, self.limits))
+        return _blended_expected_scores(np.clip(x, -limits, limits), weights)
+
+
+@enforce_argument_annotations
+def blend_systems(
+    systems: Annotated[Mapping[str, RatingSystem] | Iterable[RatingSystem], Systems],
+    data: Dataset,
+    *,
+    last: float = 1.0,
+) -> Blend:
+    """Rate the same matches by several systems, and weigh their predictions.
+
+    A blend is better than the best of them where they err in different ways, and about as good elsewhere:
+
+        both = jr.evaluation.blend_systems([jr.elo(k=20), jr.glicko(c=20)], jr.data.datasets.nfl(), last=0.2)
+        print(both.weights, both.quality["log loss"])
+
+    Each system predicts every match before it learns from it. Weights for a match are fitted to the predictions
+    before it: they are renewed where the last share begins, and whenever the history is a twentieth longer since;
+    before the 64th match all systems count alike. Hyperparameters are taken as they are. Fit them to what comes before
+    the last share, or `quality` flatters the blend.
+
+    Args:
+      systems: two or more, as from `elo()`, `glicko()`, ...; two of one name by names of their own.
+      data: the matches, as from `read`.
+      last: score this last share of the matches only.
+
+    Raises:
+      ValueError: for fewer than two systems, two of one name, systems that draw random numbers, contests, a `last` that
+        is not above 0 and at most 1, or as `run` does.
+    """
+    systems_by_name = _resolve_blend_systems_by_name(systems)
+    check_dataset("blend", data)
+    check_last_share(last)
+    matches = data.matches
+    plan_cache: dict[int, Any] = {}
+    results = {
+        name: run(x, matches, schedule=get_or_make_levels_plan(x, matches, plan_cache))
+        for name, x in systems_by_name.items()
+    }
+    two_sided: Any = as_two_sided(data)
+    expected_scores = [expected_score_from_prediction(result.prediction) for result in results.values()]
+    weights, prediction, quality = blend_one_step_ahead(expected_scores, two_sided, last_share_mask(data, last))
+    states = {name: result.state for name, result in results.items()}
+    limits = _log_odds_limits(log_odds_by_system(expected_scores))
+    weight_by_name, limit_by_name = (dict(zip(systems_by_name, x.tolist(), strict=True)) for x in (weights, limits))
+    return Blend(systems_by_name, weight_by_name, states, prediction, quality, limit_by_name)
+
+
+def blend_one_step_ahead(
+    expected_scores: list[Any], two_sided: TwoSidedEvents, mask: HostArray
+) -> tuple[HostArray, HostArray, dict[str, float]]:
+    """The weights [K], the predictions [n] one step ahead, and how good these are where `mask` [n] is true.
+
+    Args:
+      expected_scores: [K][n] expected scores of the first side by each system.
+      two_sided: scores [n] of the first side, and weights.
+      mask: false, then true.
+    """
+    x, score = log_odds_by_system(expected_scores), np.asarray(two_sided.score, np.float64)
+    match_weights = np.ones(len(score)) if two_sided.weight is None else np.asarray(two_sided.weight, np.float64)
+    weights, begin, prediction = np.full(x.shape[1], 1.0 / x.shape[1]), 0, np.empty(len(score))
+    limits = np.full(x.shape[1], np.inf)
+    end = max(int(np.argmax(mask)), FIRST_FIT_MATCHES)
+    while begin < len(score):
+        prediction[begin:end] = _blended_expected_scores(np.clip(x[begin:end], -limits, limits), weights)
+        weights = fit_blend_weights(x[:end], score[:end], match_weights[:end], weights)
+        limits = _log_odds_limits(x[:end])
+        begin, end = end, math.ceil(GROWTH * end)
+    return weights, prediction, match_metrics(prediction, score, weight=two_sided.weight, mask=mask)
+
+
+def log_odds_by_system(expected_scores: list[Any]) -> HostArray:
+    """[n, K] the log-odds of expected scores [K][n], kept from 0 and 1 by the rounding of their type."""
+    columns = []
+    for prediction in expected_scores:
+        p, rounding = np.asarray(prediction, np.float64), float(np.finfo(np.asarray(prediction).dtype).eps)
+        p = np.clip(p, rounding, 1.0 - rounding)
+        columns.append(np.log(p) - np.log1p(-p))
+    return np.stack(columns, axis=1)
+
+
+def fit_blend_weights(
+    x: HostArray, score: HostArray, match_weights: HostArray, initial_weights: HostArray
+) -> HostArray:
+    """The weights [K] by which log-odds [n, K] predict scores [n] best, with weights of matches [n]."""
+    num_systems = x.shape[1]
+    prior, w = 1.0 / num_systems, initial_weights
+
+    def loss(w: HostArray) -> float:
+        z = x @ w
+        return float(match_weights @ (np.logaddexp(0.0, z) - score * z) + 0.5 * num_systems * np.sum((w - prior) ** 2))
+
+    value = loss(w)
+    for _ in range(MAX_NEWTON_STEPS):
+        p = _blended_expected_scores(x, w)
+        slope = x.T @ (match_weights * (p - score)) + num_systems * (w - prior)
+        curvature = (x * (match_weights * p * (1.0 - p))[:, None]).T @ x + num_systems * np.eye(num_systems)
+        step = np.linalg.solve(curvature, slope)
+        decrease, size = float(slope @ step), 1.0
+        if decrease <= 1e-9 * (1.0 + abs(value)):
+            return w - step  # as near as its square
+        while (new_value := loss(w - size * step)) > value - 0.25 * size * decrease and size > 1e-6:
+            size *= 0.5
+        w, value = w - size * step, new_value
+    return w
+
+
+def _log_odds_limits(x: HostArray) -> HostArray:
+    """[K] how bold each system was in the matches before, of log-odds [n, K]."""
+    return np.asarray(np.quantile(np.abs(x), BOLDEST_SHARE, axis=0))
+
+
+def _blended_expected_scores(x: HostArray, weights: Any) -> HostArray:
+    """[n] expected scores of the blend from log-odds [n, K]."""
+    return 1.0 / (1.0 + np.exp(-np.clip(x @ np.asarray(weights), -700.0, 700.0)))
+
+
+def _resolve_blend_systems_by_name(
+    systems: Mapping[str, RatingSystem] | Iterable[RatingSystem],
+) -> dict[str, RatingSystem]:
+    """Systems by name."""
+    names_and_systems = (
+        systems.items() if isinstance(systems, Mapping) else [(getattr(x, "name", None), x) for x in systems]
+    )
+    by_name: dict[str, RatingSystem] = {}
+    for name, system in names_and_systems:
+        if not isinstance(system, RatingSystem):
+            raise ValueError(f"blend takes systems, as jr.glicko(), and not {type(system).__name__}")
+        if random_draw_rule(system.rules) is not None:
+            raise ValueError(f"{name} draws random numbers, and would not predict the same twice; leave it out")
+        if Matches not in system.events:
+            raise ValueError(f"{name} rates no single matches; leave it out")
+        if name in by_name:
+            raise ValueError(f"two systems have the name {name}; give each its own, as in {{'fast': {name}(...), ...}}")
+        by_name[str(name)] = system
+    if len(by_name) < 2:
+        raise ValueError(f"a blend takes two systems or more, got {len(by_name)}")
+    return by_name

@@ -1,0 +1,101 @@
+"""Columns that print as a table, in a terminal and in a notebook."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_decimals, format_html_table, format_number, format_table, rating_decimals
+from jaxrate.data.table_writing import to_frame, to_numpy_columns
+
+LEFT_ALIGNED_COLUMNS = "player", "a", "b", "opponent", "winner", "loser", "contest", "side", "result", "team"
+PROBABILITY_COLUMNS = re.compile(
+    "win|draw|loss|expected|share|quality|probability.*|top_4|relegated|win_group|last_\\d+|.*final"
+)
+ODDS_COLUMNS = "odds_win", "odds_draw", "odds_loss"
+RATING_COLUMNS = "rating", "opponents_rating", "winners_rating", "losers_rating", "strength", "deviation", "change"
+
+
+def table_to_pandas(table: Any) -> Any:
+    """The table as a data frame of pandas; ImportError without pandas."""
+    return to_frame(table, "pandas")
+
+
+def table_to_json(table: Any) -> str:
+    """The table in JSON: a list for each column by its name, dates as text, null for what is missing."""
+    columns = table if isinstance(table, ColumnTable) else as_column_table(table)
+    return json.dumps({name: _json_values(np.asarray(values)) for name, values in columns.items()}, ensure_ascii=False)
+
+
+def as_column_table(table: Any) -> "ColumnTable":
+    """The columns of a result as a `ColumnTable`."""
+    return ColumnTable(to_numpy_columns(table, "s"))
+
+
+def to_numbers_or_texts(values: Iterable[Any]) -> HostArray:
+    """A column of values, of which None is NaN."""
+    return np.array([np.nan if x is None else x for x in values])
+
+
+class ColumnTable(dict[str, HostArray]):
+    """Arrays of equal length by name. `print` shows a table, `jr.data.to_frame` makes a data frame."""
+
+    to_pandas, to_json = table_to_pandas, table_to_json
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, top: int | None = None) -> str:
+        """The table as text, with the first `top` rows."""
+        return format_table(*self.heads_and_cells(top), left_aligned=LEFT_ALIGNED_COLUMNS)
+
+    def _repr_html_(self) -> str:
+        return format_html_table(*self.heads_and_cells(), left_aligned=LEFT_ALIGNED_COLUMNS)
+
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The heads, and the cells of the first `top` rows, as text for people."""
+        cells = [_format_cells(name, np.asarray(values)[:top]) for name, values in self.items()]
+        return [name.replace("_", " ") for name in self], [*zip(*cells, strict=True)]
+
+    def drop_columns(self, *names: str) -> "ColumnTable":
+        """All other columns."""
+        return ColumnTable({name: values for name, values in self.items() if name not in names})
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """A dict for each row, of what JSON can hold: dates as text, None for what is missing."""
+        columns = {name: _json_values(np.asarray(values)) for name, values in self.items()}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _format_cells(name: str, values: HostArray) -> list[str]:
+    if values.dtype.kind == "M":
+        whole_days = values.astype("datetime64[D]") == values
+        text = values.astype("datetime64[D]") if whole_days.all() else values.astype("datetime64[m]")
+        return ["" if np.isnat(x) else str(x).replace("T", " ") for x in text]
+    if values.dtype.kind != "f":
+        return [str(x) for x in values]
+    if PROBABILITY_COLUMNS.fullmatch(name):
+        format_spec = ".3f"
+    elif name in ODDS_COLUMNS:
+        format_spec = ".2f"
+    elif name in RATING_COLUMNS:
+        digits, is_change = rating_decimals(values[np.isfinite(values)]), name == "change"
+        return ["" if x != x else format_decimals(x, digits, signed=is_change) for x in values]
+    elif name == "goal_difference":
+        return ["" if x != x else format_decimals(float(x), 1, signed=True) for x in values]
+    elif name in ("expected_score", "expected_points", "expected_rank"):
+        format_spec = ".1f"
+    else:
+        return ["" if x != x else format_number(round(float(x), 3)) for x in values]
+    return ["" if x != x else format(x, format_spec) for x in values]
+
+
+def _json_values(values: HostArray) -> list[Any]:
+    if values.dtype.kind == "M":
+        return [None if np.isnat(x) else str(x) for x in values]
+    if values.dtype.kind == "f":
+        return [float(x) if np.isfinite(x) else None for x in values]
+    return [x.decode(errors="replace") if isinstance(x, bytes) else x for x in values.tolist()]

@@ -1,0 +1,112 @@
+"""Performance ratings of contests: the rating at which each participant performed, and the rank needed."""
+
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
+from jaxrate.core.rules import InferringUpdate, RatedEvent, Record
+from jaxrate.core.system import RatingSystem, check_system
+from jaxrate.events import Ragged, Rounds
+from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
+from jaxrate.history.rated_history import Rated
+from jaxrate.history.ratings_before_and_after_events import History, rating_history_and_performances
+from jaxrate.systems import SYSTEMS
+from jaxrate.systems.rounds.performances_and_break_even_ranks import PERFORMANCE_COLUMNS, Performances
+
+
+def _performances_of_rated_event(rated_event: RatedEvent) -> Performances:
+    inferred: Performances = rated_event.inferred
+    return inferred
+
+
+def performance_recording_function(system: RatingSystem) -> Record | None:
+    """What records the `Performances` that a system infers of a round; None if it infers none."""
+    return _performances_of_rated_event if isinstance(system.rules.update, InferringUpdate) else None
+
+
+@enforce_argument_annotations
+def performance_ratings(
+    system: RatingSystem | Rated,
+    contests: Annotated[Ragged | Dataset | None, CHECKED_BY_FUNCTION] = None,
+    **options: Any,
+) -> Performances:
+    """The rating at which each participant performed in each contest, and the rank that would have kept their rating.
+
+    The performance is inferred from the result before ratings are updated: the zero of the paper's Q
+    (Ebtekar and Liu 2021, Theorem 3.3) in Elo-MMR and Elo-MMX, and what Codeforces and TopCoder call a performance;
+    under a ceiling, if there is one. A member of a team has the performance that is expected of them, given that of
+    the team. A rating rises if the performance lies above it, and falls if it lies below (of an asymmetric density of
+    Elo-MMR only nearly so).
+
+    The rank needed is the worst at which that performance would have been at least the rating before, had everybody
+    else come in the order in which they did: 1 + the number of others, or of other teams, ahead. Nobody ties there.
+
+        data = jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]], [["Bo"], ["Cy"], ["Ada"]]])
+        jr.history.performance_ratings(jr.elo_mmr(), data)
+
+    Args:
+      system: `elo_mmr()`, `elo_mmx()`, `codeforces()` or `topcoder()`; or a history that one of them rated.
+      contests: as of `run`; none with a rated history, which has its own.
+      options: `params`, `state`, `num_players` and `schedule`, as of `run`.
+
+    Returns:
+      NumPy arrays [sum P], in the order of the rows: performances in rating points, NaN in contests that change
+      nothing, as those of one participant; and ranks from 1, 0 in such contests and where even the first place would
+      not have kept the rating, since the ceiling lies below it.
+
+    Raises:
+      ValueError: for a system that infers no performances, a history that was rated before they were kept, and as
+        `run` does.
+    """
+    if isinstance(system, Rated):
+        if contests is not None or options:
+            raise ValueError("a rated history has contests of its own; give nothing else")
+        table = system.predictions
+        if not set(PERFORMANCE_COLUMNS) <= {*table.column_names} or table["performance"].null_count == len(table) > 0:
+            _check_infers_performances(system.system)
+            raise ValueError("this history was rated without performances; rate the contests again")
+        performance, rank = (table[name].to_numpy().astype(float) for name in PERFORMANCE_COLUMNS)
+        return Performances(performance, np.nan_to_num(rank).astype(np.int32))
+    check_system(system)
+    _check_infers_performances(system)
+    _, inferred = rating_history_with_performances(system, contests, **options)
+    if inferred is None:
+        raise ValueError("performances are of contests of many, as from jr.rounds, and these are matches")
+    return inferred
+
+
+def _check_infers_performances(system: RatingSystem) -> None:
+    """ValueError for a system without performances."""
+    if performance_recording_function(system) is None:
+        names = [name for name, make in SYSTEMS.items() if performance_recording_function(make())]
+        raise ValueError(f"{system.name} infers no performances; {', '.join(names)} do")
+
+
+def rating_history_with_performances(
+    system: RatingSystem, events: Any, **options: Any
+) -> tuple[History, Performances | None]:
+    """The history, and its performances on the host, if these are contests and the system infers them."""
+    event_data, _ = resolve_events_and_num_players(events)
+    has_contests = isinstance(event_data, Ragged) and isinstance(event_data.events, Rounds)
+    result, inferred = rating_history_and_performances(
+        system, events, performance_recording_function(system) if has_contests else None, **options
+    )
+    if inferred is None:
+        return result, None
+    return result, mask_performances_of_contests_without_effect(system, jax.tree.map(np.asarray, inferred), event_data)
+
+
+def mask_performances_of_contests_without_effect(
+    system: RatingSystem, inferred: Performances, rounds: Ragged
+) -> Performances:
+    """The performances that a system inferred, NaN in contests that changed nothing."""
+    if not len(inferred.performance):
+        return inferred
+    flat: Any = rounds.events
+    start, performance = rounds.player_start, inferred.performance
+    is_contested_row = (flat.rank if system.settings.get("skip_ties") else flat.team) > 0  # as `field.contested`
+    contested = np.repeat(np.logical_or.reduceat(is_contested_row, start[:-1]), np.diff(start))
+    performance = np.where(contested, performance, np.array(np.nan, performance.dtype))
+    return Performances(performance, np.where(contested, inferred.rank_needed, np.int32(0)))

@@ -1,0 +1,287 @@
+"""Rated histories, kept in a folder that people can read.
+
+run.json              the system, its parameters, the kind of events, the last time
+ratings.parquet       one row per player, best first
+predictions.parquet   one row per match or participation: the prediction, and the ratings before it
+state.npz             the state, exactly
+
+Without pyarrow the tables are ratings.npz and predictions.npz; see `storage/npz_tables.py`.
+
+`storage/atomic_folder.py` replaces all files at once, and `storage/run_validation.py` checks what they hold.
+"""
+
+import logging
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_count
+from jaxrate.data.table_sources import import_pyarrow
+from jaxrate.data.table_writing import write
+from jaxrate.events import period_number
+from jaxrate.history.out_of_core.checkpoints import CHECKPOINT_FILE
+from jaxrate.history.out_of_core.parquet_rating import RatedFiles
+from jaxrate.history.out_of_core.rate_files_runs_as_histories import (
+    StoredFileRun,
+    rated_history_from_rated_files,
+    read_rate_files_run,
+)
+from jaxrate.history.player_careers_and_ratings import rating_table
+from jaxrate.history.rated_history import Rated, count_predictions
+from jaxrate.history.run_metadata import make_run_metadata
+from jaxrate.replay.padded_states_and_columns import leaves_by_name
+from jaxrate.storage.atomic_folder import (
+    NPZ_NAMES,
+    RUN_FILE,
+    lock_folder,
+    read_run_files,
+    read_run_metadata,
+    replace_run,
+)
+from jaxrate.storage.npz_tables import columns_to_npz, read_npz_names_and_games, read_npz_predictions
+from jaxrate.storage.run_validation import (
+    COUNT_KEYS,
+    check_metadata,
+    name_file_in_errors,
+    read_npz_arrays,
+    read_parquet_names_and_games,
+    read_parquet_predictions,
+    restore_state,
+)
+from jaxrate.systems import SYSTEMS
+from jaxrate.systems.system_construction_by_name import PREDICTION_WRAPPERS, make_wrapped_system
+
+LOG = logging.getLogger(__name__)
+RATING_COLUMNS = "id", "player", "rating", "deviation", "games"  # columns of the ratings without pyarrow
+COUNT_NOUNS = "match", "participation"  # what COUNT_KEYS count
+MAX_ERROR_LENGTH = 500  # characters of an error message
+PERIOD_START_SYSTEMS = (
+    "glicko",
+    "category_glicko",
+)  # format 3 dated what a rating period left by its beginning, now by its end
+
+
+@enforce_argument_annotations
+def save(folder: str | os.PathLike[str], rated: Any) -> None:
+    """Write a rated history to a folder, in place of the one there; files of other names stay.
+
+        jr.save("season", rated)
+
+    The history comes from `jr.rate`, from a `Live` (its `to_rated()` is written), or from `rate_files` (its predictions
+    stay where they are). Without pyarrow, which a `Live` does not need, the tables are .npz files.
+
+    The run is replaced wholly or not at all, whatever interrupts it. While another process saves into the folder, this
+    one waits for some seconds. Tables that `jaxrate rate` wrote beside the old run are removed.
+
+    The file has the system's name, its hyperparameters, and those of its settings that are words, numbers, None or
+    tuples of them. A density of your own is saved by its name only: `load` then needs `make=lambda **settings:
+    jr.elo_mmr(**settings | {"density": density})`.
+
+    Raises:
+      ValueError: if the system was made with something else, such as your own function, or has its own rules under the
+        name of a system that comes with the package; if the state holds NaN; if another process saves into the folder
+        for long; or if the folder is a file, or one of `rate_files`.
+      OSError: if the files cannot be written. The run that was saved there before stays.
+
+    Warns:
+      UserWarning: if the run there was of more matches or contests than the new one.
+    """
+    folder = Path(folder)
+    if folder.is_file():
+        raise ValueError(f'save: {folder} is a file; name a folder for the run, as in jr.save("season", rated)')
+    if (folder / CHECKPOINT_FILE).exists():
+        raise ValueError(f"{folder} has a run of `rate_files`, which `load` takes as it is; save into another folder")
+    if hasattr(rated, "to_rated"):  # a `Live`
+        rated = rated.to_rated()
+    if isinstance(rated, RatedFiles):
+        rated = rated_history_from_rated_files(rated)
+    metadata = make_run_metadata(rated)
+    folder.mkdir(parents=True, exist_ok=True)
+    with lock_folder(folder):
+        longer_run = describe_longer_run(folder, rated)
+        write_run(folder, rated, metadata, {})
+    if longer_run:
+        text = f"jr.rate(..., onto=jr.load({str(folder)!r})) goes on with a run"
+        warnings.warn(f"replaced {longer_run} in {folder}; {text}", UserWarning, stacklevel=3)
+    LOG.info("a history of %d players is saved in %s", len(rated.players), folder)
+
+
+def describe_longer_run(folder: Path, rated: Rated) -> str:
+    """The run in a folder, as "a run of 230 matches", if it has more of these than a new one; "" if it has not."""
+    with suppress(ValueError):
+        metadata = read_run_metadata(folder)
+        for key, noun in zip(COUNT_KEYS, COUNT_NOUNS, strict=True):
+            if isinstance(count := metadata.get(key), int) and count > count_predictions(rated):
+                return f"a run of {format_count(count, noun)}"
+    return ""
+
+
+def write_run(
+    folder: Path, rated: Rated, metadata: dict[str, Any], extra_tables: Mapping[str, Any], csv_safe: bool = False
+) -> None:
+    """Save a run and further tables into a locked folder; a table that is None is removed.
+
+    `metadata` is as from `make_run_metadata`.
+    """
+    stored = {key: np.asarray(x) for key, x in leaves_by_name(rated.state).items()}
+    restore_state(rated.system, len(rated.players), stored)
+    tables = {"ratings.parquet": rating_table(rated), "predictions.parquet": rated.predictions, **extra_tables}
+    if isinstance(rated.predictions, dict):
+        rating_columns = {name: x for name, x in tables["ratings.parquet"].items() if name in RATING_COLUMNS}
+        tables = {
+            NPZ_NAMES["ratings.parquet"]: rating_columns,
+            NPZ_NAMES["predictions.parquet"]: rated.predictions,
+            **extra_tables,
+        }
+    state_bytes = BytesIO()
+    np.savez(state_bytes, allow_pickle=False, **stored)
+
+    def write_files(new_folder: Path) -> None:
+        (new_folder / "state.npz").write_bytes(state_bytes.getbuffer())
+        for name, table in tables.items():
+            if name in NPZ_NAMES.values():
+                (new_folder / name).write_bytes(columns_to_npz(table))
+            elif table is not None:
+                write(table, new_folder / name, csv_safe=csv_safe)
+
+    replace_run(folder, metadata, write_files, obsolete_names=tables)
+
+
+def _lists_to_tuples(value: Any) -> Any:
+    """A value from JSON, with lists as tuples again."""
+    return tuple(map(_lists_to_tuples, value)) if isinstance(value, list) else value
+
+
+@enforce_argument_annotations
+def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | None = None) -> Rated:
+    """The rated history in a folder.
+
+        rated = jr.load("season")  # as jr.save("season", rated) left it
+
+    Args:
+      folder: a folder that `save` or `rate_files` wrote. More than 20 million predictions of `rate_files`, and brief
+        ones, stay in their files.
+      make: the factory of your own system. It is called with the settings and hyperparameters that were saved. None:
+        the factory in `SYSTEMS`.
+
+    Raises:
+      ValueError: if there is no run, if a file is damaged or belongs to another run (names the file), if another
+        version of jaxrate wrote it in a format that this one cannot carry on, or if the factory makes another system.
+    """
+    try:
+        if not (Path(folder) / RUN_FILE).exists() and (stored := read_rate_files_run(Path(folder))) is not None:
+            return _restore_rated_files_run(stored, make)
+        metadata, files = read_run_files(Path(folder))
+        return _restore_rated(metadata, files, make)
+    except ValueError as error:
+        text = str(error)
+        raise ValueError(
+            f"{folder}: {text if len(text) < MAX_ERROR_LENGTH else text[:MAX_ERROR_LENGTH] + '...'}"
+        ) from error.__cause__
+
+
+def _restore_rated(
+    metadata: dict[str, Any], files: dict[str, bytes], make: Callable[..., RatingSystem] | None
+) -> Rated:
+    with name_file_in_errors("run.json"):
+        check_metadata(metadata)
+    players = metadata["players"]
+    system = _remake_system(metadata, make)
+    with name_file_in_errors("state.npz"):
+        stored = read_npz_arrays(files["state.npz"])
+    seasons = metadata.get("seasons")  # missing in runs of earlier versions
+    if seasons is not None and [*seasons.values()] != [*system.settings.get("seasons", ())]:
+        raise ValueError("run.json is damaged (its seasons are not those of the system)")
+    category_names = metadata["categories"]
+    if category_names is not None and system.settings.get("categories") != len(category_names):
+        raise ValueError(f"run.json is damaged ({len(category_names)} categories are not those of the system)")
+    with name_file_in_errors("state.npz"):
+        state = restore_state(system, players, stored)
+    if (
+        metadata["format"] == 3
+        and metadata["period"] is not None
+        and system.name in PERIOD_START_SYSTEMS
+        and make is None
+    ):
+        with np.errstate(over="ignore"):
+            time = np.asarray(state.time) + system.params.period
+        if not np.isfinite(time).all():
+            raise ValueError("run.json is damaged (its period ends after all times)")
+        state = state._replace(time=time)
+    kind, (ratings, predictions) = (
+        next(key for key in COUNT_KEYS if key in metadata),
+        [x for x in files if x != "state.npz"],
+    )
+    is_npz = ratings in NPZ_NAMES.values()
+    if not is_npz:
+        import_pyarrow()
+    with name_file_in_errors(ratings):
+        names, games = (read_npz_names_and_games if is_npz else read_parquet_names_and_games)(files[ratings], players)
+    with name_file_in_errors(predictions):
+        read_table = read_npz_predictions if is_npz else read_parquet_predictions
+        predictions_table = read_table(files[predictions], kind, metadata[kind], names)
+    categories = (
+        None
+        if category_names is None
+        else np.array(category_names, object if isinstance(category_names[0], str) else None)
+    )
+    period, last, clock, options = (metadata[key] for key in ("period", "last", "clock", "options"))
+    if period is not None:
+        with name_file_in_errors("run.json"):
+            period_number(0.0 if last is None else last, period)
+    return Rated(system, state, names, games, period, last, clock, predictions_table, options, categories, seasons)
+
+
+def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] | None) -> RatingSystem:
+    """Make the system of a run again."""
+    name, writer = metadata["system"], f"jaxrate {metadata['jaxrate']:.20}"
+    if make is None and name not in SYSTEMS:
+        raise ValueError(
+            f"{writer} wrote it for the system {name[:80]!r}, which this version does not have; if it is your own, "
+            "load it in Python, by jr.load(folder, make=...) with its factory"
+        )
+    settings = {key: _lists_to_tuples(value) for key, value in metadata["settings"].items()}
+    wrappers = [way for way in PREDICTION_WRAPPERS if metadata.get(way)]
+    return _call_factory(wrappers, make or SYSTEMS[name], name, settings | metadata["params"])
+
+
+def _restore_rated_files_run(stored_run: StoredFileRun, make: Callable[..., RatingSystem] | None) -> Rated:
+    with name_file_in_errors(CHECKPOINT_FILE):
+        check_metadata(stored_run.description)
+    metadata, system = stored_run.description, _remake_system(stored_run.description, make)
+    with name_file_in_errors(CHECKPOINT_FILE):
+        state = restore_state(system, metadata["players"], stored_run.state)
+    clock, period, last = (metadata[name] for name in ("clock", "period", "last"))
+    games, rows, contests = stored_run.games, stored_run.rows, stored_run.contests
+    rated = rated_history_from_rated_files(
+        RatedFiles(system, state, stored_run.players, games, rows, last, clock, period, {}, {}, Path(), contests)
+    )
+    rated = rated._replace(options=metadata.get("options", {}))
+    return rated if stored_run.predictions is None else rated._replace(predictions=stored_run.predictions)
+
+
+def _call_factory(
+    wrappers: list[str], make: Callable[..., RatingSystem], name: str, arguments: dict[str, Any]
+) -> RatingSystem:
+    try:
+        system = make_wrapped_system(wrappers, make, arguments)
+    except TypeError as error:
+        raise ValueError(
+            f"run.json: the factory does not accept the arguments that {name} was made with: {error}"
+        ) from None
+    except Exception as error:  # any error of the factory
+        hint = (
+            "" if make is SYSTEMS.get(name) else f"; the run is of {name}: give its factory as make, or leave make out"
+        )
+        raise ValueError(f"run.json: {error}{hint}") from error
+    if system.name != name:
+        raise ValueError(f"run.json: the run is of {name}, but the factory makes {system.name}")
+    return system

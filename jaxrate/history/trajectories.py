@@ -1,0 +1,146 @@
+"""Rating trajectories of all players: the times of their events and the ratings after them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.core.array_types import HostArray
+from jaxrate.events import number_connected_groups
+from jaxrate.history.participations import Participations, build_participations, ratings_of_state
+from jaxrate.history.rated_history import Rated
+from jaxrate.smoothing.smoothing_result import Smoothed
+
+PEAK_MIN_EVENTS = 10  # events after which a rating may be a peak: first ratings jump
+
+
+class Trajectories(NamedTuple):
+    """The points of players one after the other: each begins with a point of no events, and has one more per event.
+
+    The rating is the one that the event left, and after the last event that of the state. Within a rating period and
+    within a contest it is the one before the player's next event, so that the last has all the change. Where time moves
+    no mean, and in histories without ratings after events, it is the one before the player's next event, too. With
+    hindsight it is the smoothed rating.
+    """
+
+    start: HostArray  # [N + 1] where the points of each player begin
+    row: HostArray  # [R] the row of the predictions, or the match, of the last event; -1 at the first point
+    event: HostArray  # [R] the number of the match or the contest, from 0; -1 at the first point
+    time: HostArray  # [R] of the last event; NaN at the first point, and where there is no time
+    end: HostArray  # [R] when it counts: a rating period once it has ended; -inf at the first point
+    mean: HostArray  # [R] the rating; NaN at the first point with hindsight
+    deviation: HostArray | None  # [R]
+    later_mean: HostArray  # [R] the rating that the player's next event found, after the last event that of the state
+    later_deviation: HostArray | None  # [R]
+
+    @property
+    def has_all_times(self) -> bool:
+        """Whether all events have times."""
+        return bool(np.isnan(self.time).sum() == len(self.start) - 1)
+
+    def player_ids(self) -> HostArray:
+        """[R] whose each point is."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def points_at(self, query_time: float | None = None) -> HostArray:
+        """[N] each player's point at a time: the one before their first later event. None: the last."""
+        points = self.start[1:] - 1
+        if query_time is not None:
+            later = np.flatnonzero(self.end > query_time)
+            player_ids, first = np.unique(np.searchsorted(self.start, later, side="right") - 1, return_index=True)
+            points[player_ids] = later[first] - 1
+        return points
+
+    def groups(self, last_points: HostArray) -> HostArray:
+        """[N] numbers from 0 of groups that no chain of events up to these points joins, the largest first.
+
+        Who has not played by then is in the first.
+        """
+        player = self.player_ids()
+        taken = np.flatnonzero((self.event >= 0) & (np.arange(len(player)) <= last_points[player]))
+        return np.maximum(number_connected_groups(len(last_points), player[taken], self.event[taken]), 0)
+
+    def ratings_at(
+        self, points: HostArray, query_time: Any, seasons: Sequence[float]
+    ) -> tuple[HostArray, HostArray | None]:
+        """[N] means and deviations at a time, of players at these points; or [K, B] at times [B].
+
+        They are those that the next event found, for which all the time between has passed. But before a season that
+        is the first to begin between the two events, they are those that the last event left.
+        """
+        mean, deviation = self.later_mean[points], self.later_deviation
+        deviation = None if deviation is None else deviation[points]
+        if query_time is None or not len(seasons):
+            return mean, deviation
+        times = self.time[points], query_time, self.time[np.minimum(points + 1, len(self.time) - 1)]
+        begun_by_last, begun, begun_by_next = (np.searchsorted(seasons, x, side="right") for x in times)
+        is_before_season = (begun_by_last == begun) & (begun < begun_by_next)
+        mean = np.where(is_before_season, self.mean[points], mean)
+        if deviation is not None and self.deviation is not None:
+            deviation = np.where(is_before_season, self.deviation[points], deviation)
+        return mean, deviation
+
+    def iterate_points_at(self, times: HostArray) -> Iterator[HostArray]:
+        """Iterate over times, the earliest first: [N] each player's point at that time."""
+        step = np.searchsorted(times, self.end).astype(np.min_scalar_type(len(times)))  # small numbers are sorted fast
+        order, player_ids = np.argsort(step, kind="stable"), self.player_ids()
+        points, begin = self.start[:-1].copy(), 0
+        for until in np.cumsum(np.bincount(step, minlength=len(times))[: len(times)]).tolist():
+            since = order[begin:until]  # of several of a player, the last one stays
+            points[player_ids[since]] = since
+            begin = until
+            yield points.copy()
+
+    def peak_points(self, score: HostArray, last_points: HostArray, min_events: int = PEAK_MIN_EVENTS) -> HostArray:
+        """[N] each player's first point with the greatest score [R] up to `last_points`, after `min_events` events.
+
+        -1 of players who have fewer: they have no peak.
+        """
+        num_games = last_points - self.start[:-1]
+        points_per_player = np.diff(self.start)
+        point_index = np.arange(len(score))
+        is_too_early = point_index < np.repeat(self.start[:-1] + min_events, points_per_player)
+        score = np.where(is_too_early | (point_index > np.repeat(last_points, points_per_player)), -np.inf, score)
+        at_peak = np.flatnonzero(score == np.repeat(np.maximum.reduceat(score, self.start[:-1]), points_per_player))
+        player_ids, first = np.unique(np.searchsorted(self.start, at_peak, side="right") - 1, return_index=True)
+        peak_points = np.full(len(num_games), -1)
+        peak_points[player_ids] = at_peak[first]
+        return np.where(num_games >= max(min_events, 1), peak_points, -1)
+
+
+def build_trajectories(history: Rated | Smoothed) -> Trajectories:
+    """The trajectories of a rated or smoothed history."""
+    return trajectories_of_rows(history, build_participations(history).once_per_event())
+
+
+def trajectories_of_rows(history: Rated | Smoothed, rows: Participations) -> Trajectories:
+    """The trajectories of a history, from its participations, one for each player and event."""
+    start = rows.start + np.arange(len(rows.start))
+    at = np.arange(len(rows.row)) + rows.player + 1  # the point of each event
+
+    def arrange_by_point(values: Any, at_first: Any) -> Any:
+        if values is None:
+            return None
+        arranged = np.empty(start[-1], values.dtype)
+        arranged[start[:-1]] = at_first
+        arranged[at] = values
+        return arranged
+
+    def arrange_found(before: Any, final: Any) -> Any:
+        """[R] the rating that the next event found, or the state has."""
+        if before is None:
+            return None
+        found = np.empty(start[-1], before.dtype)
+        found[at - 1], found[start[1:] - 1] = before, final
+        return found
+
+    row, event, time, end = (
+        arrange_by_point(x, first)
+        for x, first in ((rows.row, -1), (rows.event, -1), (rows.time, np.nan), (rows.end, -np.inf))
+    )
+    if rows.before.mean is None:
+        after = [arrange_by_point(x, np.nan) for x in rows.after]
+        return Trajectories(start, row, event, time, end, *after, *after)
+    found = [arrange_found(x, final) for x, final in zip(rows.before, ratings_of_state(history), strict=True)]
+    after = [arrange_by_point(x, None if y is None else y[start[:-1]]) for x, y in zip(rows.after, found, strict=True)]
+    return Trajectories(start, row, event, time, end, *after, *found)
