@@ -58,7 +58,7 @@ def compare_with_the_twin(case, x64):
         for i, (a, b) in enumerate(events.player):
             played[[a, b]] += events.context.weight[i]
             mean[i] += system.params.experience * np.log1p(played[[a, b]])
-    parts = found.components or jr.system.Rating(*(np.asarray(x)[..., None] for x in found.rating))
+    parts = found.components or jr.extend.Rating(*(np.asarray(x)[..., None] for x in found.rating))
     np.testing.assert_allclose(parts.mean, mean, atol=1000 * digits)
     np.testing.assert_allclose(parts.deviation, np.sqrt(variance), atol=100 * digits)
     for name in twin.nodes:

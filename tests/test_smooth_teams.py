@@ -79,7 +79,7 @@ def test_against_the_twin(x64, monkeypatch, case):
         learns = np.array([len({one.team for one in x}) > 1 for _, x in twin.contests])[contest]
         games = np.array(twin.games_before) + learns
         experience = system_of(case).params.experience
-        parts = jr.system.Rating(*(np.asarray(x)[:, None] for x in found.rating))
+        parts = jr.extend.Rating(*(np.asarray(x)[:, None] for x in found.rating))
         mean = mean + (0.0 if experience is None else experience * np.log1p(games)[:, None])
     np.testing.assert_allclose(parts.mean, mean, atol=300 * digits)
     np.testing.assert_allclose(parts.deviation, np.sqrt(variance), atol=300 * digits)

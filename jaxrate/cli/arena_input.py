@@ -169,7 +169,7 @@ def _choose_count_columns(
 
 def _covariate_names(data: jr.data.Dataset) -> tuple[str, ...]:
     """The covariates of the matches, and the side if there is one."""
-    if not isinstance(data.events, jr.Matches):
+    if not data.of_matches:
         return ()
     return (*data.covariates, *(() if data.matches.context.side is None else ("side",)))
 

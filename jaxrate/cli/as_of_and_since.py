@@ -69,17 +69,17 @@ def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) ->
     """The events up to a time, and their players; the first `num_known_players` stay in any case."""
     from jaxrate.events import slice_events
 
-    flat: Any = data.events.events if isinstance(data.events, jr.extend.Ragged) else data.events
+    flat: Any = data.events.flat
     count = int(np.argmax(np.append(flat.time, np.inf) > until))
     if count == 0:
-        raise ValueError(f"no {'matches' if flat is data.events else 'contests'} up to --as-of")
+        raise ValueError(f"no {data.events.nouns} up to --as-of")
     events = slice_events(data.events, 0, count)
-    flat = events if isinstance(events, jr.Matches) else events.events
+    flat = events.flat
     keep_player = np.arange(len(data.players)) < num_known_players
     keep_player[flat.player] = True
     flat = flat._replace(player=(np.cumsum(keep_player, dtype=np.int32) - 1)[flat.player])
     return data._replace(
-        events=flat if isinstance(events, jr.Matches) else events._replace(events=flat),
+        events=events.with_flat(flat),
         players=data.players[keep_player],
         rows=data.rows[: len(flat.player)],
         contests=None if data.contests is None else data.contests[:count],

@@ -121,7 +121,7 @@ def compare(
         data, request = read_events_with_evidence(report, file, RatingRequest(None, {}, period, options), plain=plain)
         options = request.columns
     lengths: tuple[float | None, ...] = (None,)
-    if not isinstance(data.events, jr.Matches):
+    if not data.of_matches:
         check_period(data, period)
     elif data.clock is None:
         report.note("no column of time, so no rating periods; name one with --time")

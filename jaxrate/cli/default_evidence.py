@@ -50,7 +50,7 @@ def read_events_with_evidence(
         return read_events(report, file, request.columns), request
     evidence = recognise_evidence_columns_of_file(file, request.columns)
     data, evidence = _read_events_with_readable_evidence(report, file, request.columns, evidence)
-    if not isinstance(data.events, jr.Matches):
+    if not data.of_matches:
         return data, request._replace(columns=evidence | request.columns)
     if "margin" in evidence and not has_informative_margins(data):
         data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
@@ -88,7 +88,7 @@ def default_system(data: jr.data.Dataset) -> str:
     from jaxrate.systems.system_construction_by_name import default_system_name
 
     has_more = data.margin or data.categories is not None or data.covariates or data.statistics
-    suits_skills = isinstance(data.events, jr.Matches) or dataset_has_teams(data)
+    suits_skills = data.of_matches or dataset_has_teams(data)
     return SKILLS if has_more and suits_skills else default_system_name(data)
 
 
@@ -119,10 +119,10 @@ def describe_evidence(system: jr.extend.RatingSystem, data: jr.data.Dataset) -> 
 
 def remove_side_advantages(data: jr.data.Dataset) -> jr.data.Dataset:
     """The dataset, in whose matches nobody has the side."""
-    if not isinstance(data.events, jr.Matches):
+    if not data.of_matches:
         return data
-    context = data.events.context._replace(side=None)
-    return data._replace(events=data.events._replace(context=context))
+    context = data.matches.context._replace(side=None)
+    return data._replace(events=data.matches._replace(context=context))
 
 
 def drop_sides_margins_and_seasons(data: jr.data.Dataset) -> jr.data.Dataset:

@@ -159,7 +159,7 @@ def fit(
         data = remove_side_advantages(data) if plain else data
     fitting = not free or "side_advantage" in free
     system, data, period, _ = choose_system(report, request, data, file, fitting=fitting, data_share=data_share)
-    contests = not isinstance(data.events, jr.Matches)
+    contests = not data.of_matches
     events = data.events if period is None else jr.periods(data.matches, period)
     if calibrated and "calibrated" not in wrapper_names(system):
         system = jr.forecasts.calibrate(system)

@@ -65,7 +65,7 @@ def load_match_columns(
         if name not in source.names:
             raise ValueError(f"--{option}: {file} has no column {name!r}{did_you_mean_suffix(name, source.names)}")
     first_rows = np.asarray(data.rows)
-    if not isinstance(data.events, jr.Matches):
+    if not data.of_matches:
         first_rows = first_rows[np.asarray(data.rounds.player_start)[:-1]]
     with add_location_to_data_errors(source.title, source.where):
         loaded = source.load(wanted, (), wanted)

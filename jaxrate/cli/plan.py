@@ -70,7 +70,7 @@ def plan(
     for system in systems:
         check_contest_file_time_order(system, data, file)
     events = data.events if period is None else jr.periods(data.matches, period)
-    flat = events.events if isinstance(events, jr.extend.Ragged) else events
+    flat = events.flat
     players, n = len(data.players), len(data.rows) if first is None else find_parquet_table(file).row_count
     scale, held = n / len(data.rows), n if first is None else min(n, CHUNKS_HELD * CHUNK_MATCHES)
     with report.stage("scheduling"):
@@ -149,7 +149,7 @@ def _time_span(data: jr.data.Dataset) -> dict[str, str]:
 
     if data.clock is None:
         return {}
-    times = data.events.time if isinstance(data.events, jr.Matches) else data.events.events.time
+    times = data.events.flat.time
     span = np.array([times.min(), times.max()])
     first, last = map(str, days_to_dates(np.floor(span))) if data.clock == "dates" else map(format_number, span)
     return {"first": first, "last": last}

@@ -226,7 +226,7 @@ def rate(
             if outlook and not has_outcome_wrapper(task.system):
                 predicting = jr.forecasts.add_outcomes(task.system)
                 fits_draws = find_own_draw_predict_rule(task.system) is None
-                if fits_draws and not isinstance(data.events, jr.Matches):
+                if fits_draws and not data.of_matches:
                     raise ValueError(f"--outlook: {task.system.name} predicts no draws of contests")
                 task = task if fits_draws else task._replace(system=predicting)
         else:
@@ -318,7 +318,7 @@ def rate_and_evaluate_task(
     )
 
     system, data, period, calibrate = task
-    n, contests = len(data.rows), None if isinstance(data.events, jr.Matches) else data.rounds
+    n, contests = len(data.rows), None if data.of_matches else data.rounds
     new_text = "" if saved is None else "new "
     num_events = n if contests is None else len(contests.player_start) - 1
     count_text = format_count(num_events, f"{new_text}{'match' if contests is None else 'contest'}")

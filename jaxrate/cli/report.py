@@ -184,7 +184,7 @@ def _read_events_and_points(
                 report.note(f"points are not shown: {to_one_line(str(error))}")
             else:
                 points = None
-                if isinstance(data.events, jr.Matches):
+                if data.of_matches:
                     read: Any = data.matches.context.columns
                     points = np.asarray(read[data.margin[0]]), np.asarray(read[data.margin[1]])
                 columns = {role: x for role, x in asked.columns.items() if role in request.columns}

@@ -21,7 +21,7 @@ def smooth_task(report: ProgressReport, task: RatingTask) -> jr.history.Smoothed
     if task.system.name != "skills":  # of its forms `smooth` says which it lacks
         raise ValueError(f"--smooth needs --system skills: {task.system.name} has no hindsight")
 
-    kind = "matches" if isinstance(task.data.events, jr.Matches) else "participations"
+    kind = "matches" if task.data.of_matches else "participations"
     with report.stage(f"smoothing {len(task.data.rows):,} {kind}"):
         return jr.smooth(task.system, task.data)
 

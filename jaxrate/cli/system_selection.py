@@ -131,7 +131,7 @@ def check_system_and_hint(
         report.note(f"{system.name} {text}; {_format_systems_that_do(systems)}")
     if data.clock is None and period is None and "period" in system.params._fields:
         hint = ""
-        if isinstance(data.events, jr.Matches):
+        if data.of_matches:
             hint = "; jaxrate arena ranks those who do not change, as language models"
         report.note(f"no column of dates, so uncertainty does not grow with time; name one with --time{hint}")
     rated_data = split_unsupported_teams(system, data)
@@ -151,7 +151,7 @@ def _format_systems_that_do(names: Iterable[str]) -> str:
 
 def check_period(data: jr.data.Dataset, period: float | None) -> None:
     """ValueError if these events cannot be rated in periods."""
-    if period is not None and not isinstance(data.events, jr.Matches):
+    if period is not None and not data.of_matches:
         raise ValueError("rating periods are of matches of two, not of contests; leave out --period")
     if period is not None and data.clock is None:
         raise ValueError("rating periods need times; name the column of time with --time")
@@ -164,7 +164,7 @@ def check_system_rates_data(system: jr.extend.RatingSystem, data: jr.data.Datase
     check_period(data, period)
     if can_rate_dataset(system, data):
         return
-    kind = "matches of two" if isinstance(data.events, jr.Matches) else "contests of many players"
+    kind = "matches of two" if data.of_matches else "contests of many players"
     fitting = [name for name in jr.extend.SYSTEMS if can_rate_dataset(make_system(name, {}), data)]
     hint = f"; try {' or '.join(fitting)}" if fitting else ""
     raise ValueError(f"{system.name} does not rate {kind}{hint}")
@@ -230,7 +230,7 @@ def hint_side_advantage_without_sides(
     report: ProgressReport, data: jr.data.Dataset, systems: list[jr.extend.RatingSystem]
 ) -> None:
     """A note if nobody has the side, and a system has a side advantage."""
-    if not isinstance(data.events, jr.Matches) or data.matches.context.side is not None:
+    if not data.of_matches or data.matches.context.side is not None:
         return
     if any(getattr(system.params, "side_advantage", 0.0) for system in systems):
         report.note("side_advantage has no effect, as nobody has the side; name its column with --side")

@@ -29,7 +29,7 @@ def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
     if len(missing_rows := np.flatnonzero(missing_mask(labels[data.rows], nan_is_missing=True))):
         raise RowError(int(data.rows[missing_rows[0]]), "there is no league")
     names, number_of_row = _number_labels_by_first_appearance(labels[data.rows].tolist())
-    if not isinstance(data.events, Matches):
+    if not data.of_matches:
         size = np.diff(data.rounds.player_start)
         first_row = np.repeat(data.rounds.player_start[:-1], size)
         if len(mixed_rows := np.flatnonzero(number_of_row != number_of_row[first_row])):
@@ -48,8 +48,8 @@ def _number_labels_by_first_appearance(labels: list[Hashable]) -> tuple[list[Has
 
 def _select_events(data: Dataset, keep: HostArray) -> Dataset:
     """The events to keep, by a mask [E], and their players."""
-    rows = keep if isinstance(data.events, Matches) else np.repeat(keep, np.diff(data.rounds.player_start))
-    flat: Any = data.events if isinstance(data.events, Matches) else data.rounds.events
+    rows = np.repeat(keep, np.diff(data.events.start))
+    flat: Any = data.events.flat
     selected = jax.tree.map(lambda x: np.asarray(x)[keep if len(x) == len(keep) else rows], flat)
     is_present = np.zeros(len(data.players), bool)
     is_present[selected.player] = True

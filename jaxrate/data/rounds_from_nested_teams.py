@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.core.argument_checks import is_iterable
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import is_usable_as_name, to_float_or_none
-from jaxrate.events import Matches, Rounds, build_rounds, has_teammates, warn_single_participant
+from jaxrate.events import Rounds, build_rounds, has_teammates, warn_single_participant
 from jaxrate.events.dataset import Dataset
 
 
@@ -131,7 +131,7 @@ def _check_finite_number(location: str, subject: str, value: Any) -> float:
 
 def dataset_has_teams(data: Dataset) -> bool:
     """Whether players play together in contests."""
-    return not isinstance(data.events, Matches) and has_teammates(data.rounds)
+    return not data.of_matches and has_teammates(data.rounds)
 
 
 def make_teammates_opponents(data: Dataset) -> Dataset:

@@ -34,9 +34,11 @@ from jaxrate.events.event_types import (
     Rounds,
     count_games,
     count_teams,
+    event_numbers,
     has_teammates,
     has_tied_teams,
     repeat_seat_mask,
+    seats,
     slice_events,
 )
 from jaxrate.events.match_and_period_builders import matches, period_end, period_number, periods
@@ -71,6 +73,7 @@ __all__ = [
     "count_better",
     "count_games",
     "count_teams",
+    "event_numbers",
     "fail_where",
     "has_teammates",
     "has_tied_teams",
@@ -82,6 +85,7 @@ __all__ = [
     "periods",
     "repeat_seat_mask",
     "rounds",
+    "seats",
     "slice_events",
     "team_ranks",
     "warn_single_participant",

@@ -42,6 +42,11 @@ class Dataset(NamedTuple):
     played: int = 0  # rows with a result that were left out, as the others are to come
 
     @property
+    def of_matches(self) -> bool:
+        """Whether the events are matches of two, and not contests of many."""
+        return isinstance(self.events, Matches)
+
+    @property
     def matches(self) -> Matches:
         """The events. ValueError if they are rounds."""
         if not isinstance(self.events, Matches):
@@ -56,12 +61,9 @@ class Dataset(NamedTuple):
         return self.events
 
     def __repr__(self) -> str:
-        flat: Any = self.events if isinstance(self.events, Matches) else self.events.events
-        counts = (
-            _match_repr_entries_by_label(flat)
-            if isinstance(self.events, Matches)
-            else _describe_contests_or_periods(self.events)
-        )
+        events: Any = self.events
+        flat = events.flat
+        counts = _match_repr_entries_by_label(flat) if self.of_matches else _describe_contests_or_periods(events)
         roles = {"margin": self.margin, "covariates": self.covariates, "statistics": self.statistics}
         roles |= {"xG": self.expected_goals}
         counts |= {role: ", ".join(names) for role, names in roles.items() if names}

@@ -26,6 +26,30 @@ class Matches(NamedTuple):
     time: Array  # [...] not decreasing; days, or any unit of one's own
     context: Context = Context()
 
+    @property
+    def nouns(self) -> str:
+        """What the events are called."""
+        return "matches"
+
+    @property
+    def flat(self) -> "Matches":
+        """The columns of the history."""
+        return self
+
+    @property
+    def start(self) -> np.ndarray[Any, Any]:
+        """[n + 1] the row where each event begins."""
+        return np.arange(len(self.score) + 1)
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """Further columns by name."""
+        return self.context.columns or {}
+
+    def with_flat(self, flat: "Matches") -> "Matches":
+        """The history with these columns."""
+        return flat
+
 
 class Periods(NamedTuple):
     """Rating periods: all games of a period are rated together, at the ratings before it."""
@@ -35,6 +59,16 @@ class Periods(NamedTuple):
     score: Array  # [..., M] of the pair's first player, in [0, 1]
     time: Array  # [...] the start of the period, on the clock of the matches
     context: Context = Context()  # leaves [..., M]; `weight` is never None: 0 marks padding
+
+    @property
+    def nouns(self) -> str:
+        """What the events are called."""
+        return "periods"
+
+    @property
+    def flat(self) -> "Periods":
+        """The columns."""
+        return self
 
 
 class Rounds(NamedTuple):
@@ -55,6 +89,16 @@ class Rounds(NamedTuple):
     category: Array | None = None  # [..., P] what each meets, from 0; or [..., P, C] shares of C of them
     columns: dict[str, Array] | None = None  # [..., P] any further numbers, by name; in padding those of another
 
+    @property
+    def nouns(self) -> str:
+        """What the events are called."""
+        return "contests"
+
+    @property
+    def flat(self) -> "Rounds":
+        """The columns."""
+        return self
+
 
 class Ragged(NamedTuple):
     """A history of periods or rounds of differing sizes, end to end: every leaf is flat."""
@@ -63,6 +107,42 @@ class Ragged(NamedTuple):
     player_start: np.ndarray[Any, Any]  # [E + 1] where each event's players begin
     pair_start: np.ndarray[Any, Any] | None  # [E + 1] where each period's pairs begin; None for rounds
     length: float | None = None  # of the periods, on the clock of the matches; None: not known, or rounds
+
+    @property
+    def nouns(self) -> str:
+        """What the events are called."""
+        return self.events.nouns
+
+    @property
+    def flat(self) -> Periods | Rounds:
+        """The columns of the history."""
+        return self.events
+
+    @property
+    def start(self) -> np.ndarray[Any, Any]:
+        """[E + 1] the row where each event begins."""
+        return self.player_start
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """Further columns of contests by name."""
+        rounds: Any = self.events
+        return rounds.columns or {}
+
+    def with_flat(self, flat: Periods | Rounds) -> "Ragged":
+        """The history with these columns."""
+        return self._replace(events=flat)
+
+
+def event_numbers(events: Matches | Ragged) -> np.ndarray[Any, Any]:
+    """[n] the number of each row's event, from 0: of matches, or of participants of contests."""
+    return np.repeat(np.arange(len(events.start) - 1), np.diff(events.start))
+
+
+def seats(events: Matches | Ragged) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """[R] the players of all participations, and the numbers of their events: each match has two seats."""
+    player = np.asarray(events.flat.player)
+    return player.ravel(), np.repeat(event_numbers(events), player[:1].size or 1)
 
 
 def count_teams(ragged: Ragged) -> np.ndarray[Any, Any]:
@@ -95,14 +175,12 @@ def repeat_seat_mask(ragged: Ragged) -> np.ndarray[Any, Any]:
     return np.asarray(rounds.seat != position)
 
 
-def count_games(events: Matches | Ragged, num_players: int) -> np.ndarray[Any, Any]:
+def count_games(events: Any, num_players: int) -> np.ndarray[Any, Any]:
     """[num_players] how many matches, periods or contests each takes part in; several seats in one are one."""
-    if isinstance(events, Matches):
-        return np.bincount(events.player.ravel(), minlength=num_players)
-    player: Any = events.events.player
-    if isinstance(events.events, Rounds) and events.events.seat is not None:
+    player = np.asarray(events.flat.player)
+    if getattr(events.flat, "seat", None) is not None:
         player = player[~repeat_seat_mask(events)]
-    return np.bincount(player, minlength=num_players)
+    return np.bincount(player.ravel(), minlength=num_players)
 
 
 def slice_events(events: Any, low: int, high: int) -> Any:

@@ -61,7 +61,7 @@ def make_prediction_task(
     """See `fit` for the arguments and errors."""
     events, _ = resolve_events_and_num_players(data)
     check_system_takes_events(system, events, key)
-    resolved_loss, flat = resolve_loss(loss), events.events if isinstance(events, Ragged) else events
+    resolved_loss, flat = resolve_loss(loss), events.flat
     if type(flat) not in resolved_loss.events:
         kinds = " or ".join(kind.__name__.lower() for kind in resolved_loss.events)
         raise ValueError(f"the {loss_label(loss)} loss is of {kinds}; take log_loss")
@@ -189,7 +189,7 @@ def _prediction_weights(
 
 def _event_scores_and_informative_mask(events: Any) -> tuple[HostArray, HostArray, HostArray]:
     """[n] the scores, whether each is informative, and the number of its event."""
-    flat = events.events if isinstance(events, Ragged) else events
+    flat = events.flat
     if isinstance(flat, Rounds):
         return _round_shares_of_teams_beaten(events)
     score = np.asarray(flat.score)

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.system import RatingSystem, random_draw_rule
-from jaxrate.events import Matches, periods, slice_events
+from jaxrate.events import periods, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.hyperparameter_fit import fit
 
@@ -50,7 +50,7 @@ def fit_with_time_limit(
     limits = FitLimits(MAX_EVENTS, TIME_LIMIT) if limits is None else limits
     start_time = time.monotonic()
     first_event = int(max(num_past - limits.max_events, 0))
-    if not isinstance(data.events, Matches):
+    if not data.of_matches:
         start = data.rounds.player_start
         first_event = int(np.searchsorted(start, max(start[num_past] - limits.max_events, 0)))
         first_event = min(first_event, max(num_past - 1, 0))

@@ -9,7 +9,7 @@ from jaxrate.core.argument_checks import check_concrete, enforce_argument_annota
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
-from jaxrate.events import Matches, Ragged, matches
+from jaxrate.events import matches
 from jaxrate.history.query_time import parse_time_after_last_events
 from jaxrate.history.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.history.ratings_at_times import category_number, ratings
@@ -94,19 +94,12 @@ def predict_pairs(
 
 def fill_result_columns(system: RatingSystem, events: Any) -> Any:
     """`Matches` or `Ragged` rounds to come, with 0 where their results will say more; no prediction depends on it."""
-    columns, names = event_columns(events), contest_result_columns(system.settings)
-    if isinstance(events, Matches):
-        zero = {name: np.zeros(len(events.score)) for name in names if name not in columns}
-        return events._replace(context=events.context._replace(columns={**columns, **zero} or None))
-    flat: Any = events.events
+    columns, names, flat = events.columns, contest_result_columns(system.settings), events.flat
     zero = {name: np.zeros(len(flat.player)) for name in names if name not in columns}
-    return events._replace(events=flat._replace(columns={**columns, **zero} or None))
-
-
-def event_columns(events: Matches | Ragged) -> dict[str, Any]:
-    """The further columns of matches or of the participants of contests, by name."""
-    holder: Any = events.context if isinstance(events, Matches) else events.events
-    return holder.columns or {}
+    filled = columns | zero or None
+    context = getattr(flat, "context", None)
+    replaced = {"columns": filled} if context is None else {"context": context._replace(columns=filled)}
+    return events.with_flat(flat._replace(**replaced))
 
 
 def neutral_match_arguments(system: RatingSystem, n: int, category: int | None = None) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.hashable_functions_and_arrays import look_up_replacement_function
 from jaxrate.core.system import RatingSystem
-from jaxrate.events import Matches
 from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.forecasts.upcoming_events import time_column
 from jaxrate.history.column_table import ColumnTable
@@ -48,7 +47,7 @@ def predict_points(
     """
     make_point_system(rated.system)  # before anything is read
     system, data = read_upcoming_events(rated, source, newcomers, time, columns)
-    if not isinstance(data.events, Matches):
+    if not data.of_matches:
         raise ValueError("contests have no points of two sides; give matches of two")
     inner = make_point_system(system)
     points = predict(inner, rated.state, data.matches, num_players=len(data.players))

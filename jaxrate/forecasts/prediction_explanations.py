@@ -10,7 +10,6 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_decimals, format_html_table, format_number, format_table
-from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
@@ -108,7 +107,7 @@ def is_explained(system: RatingSystem) -> bool:
 
 def rating_parts(system: RatingSystem, rated: Rated, data: Dataset) -> PredictionParts:
     """The parts of a system with one rating a player: leaves [n, 2] of matches, [sum P] of participants."""
-    of_matches = isinstance(data.events, Matches)
+    of_matches = data.of_matches
     flat: Any = data.matches if of_matches else data.rounds.events
     time = np.asarray(flat.time, np.float64)
     time = np.stack([time, time], axis=1) if of_matches else np.repeat(time, np.diff(data.rounds.player_start))
@@ -145,7 +144,7 @@ def excess_numbers(data: Dataset, weight: HostArray) -> HostArray:
 
 def split_by_event(rated: Rated, data: Dataset, parts: PredictionParts, expected: HostArray) -> list[Explanation]:
     """The explanation of each event, from the parts of all players and what is expected of them."""
-    if isinstance(data.events, Matches):
+    if data.of_matches:
         matches = data.matches
         time, side = np.asarray(matches.time), np.tile(np.array(["a", "b"], object), len(expected))
         names, start = data.players[matches.player].ravel(), 2 * np.arange(len(time) + 1)

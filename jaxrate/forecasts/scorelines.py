@@ -10,7 +10,6 @@ from jaxrate.core.hashable_functions_and_arrays import bind, look_up_replacement
 from jaxrate.core.hyperparameter_definitions import check_whole_number
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.events import Matches
 from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.forecasts.upcoming_events import time_column
 from jaxrate.history.column_table import ColumnTable
@@ -66,7 +65,7 @@ def predict_scorelines(
     most_goals = check_whole_number("predict_scorelines", "most_goals", most_goals, 1, MAX_GOALS)
     make_scoreline_system(rated.system, most_goals)  # before anything is read
     system, data = read_upcoming_events(rated, source, newcomers, time, columns)
-    if not isinstance(data.events, Matches):
+    if not data.of_matches:
         raise ValueError("contests have no scorelines; give matches of two")
     system = make_scoreline_system(system, most_goals)
     table = np.asarray(predict(system, rated.state, data.matches, num_players=len(data.players)), np.float64)

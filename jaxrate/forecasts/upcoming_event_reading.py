@@ -31,7 +31,7 @@ from jaxrate.data.formats import FORMATS
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.source_opening import open_table_source
 from jaxrate.data.table_sources import find_column_ignoring_case
-from jaxrate.events import Context, Matches, check_clock
+from jaxrate.events import Context, Matches, check_clock, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.pairwise_probabilities import fill_result_columns, neutral_match_arguments
 from jaxrate.history.query_time import date_format_of_history_file, parse_time_after_last_events
@@ -139,31 +139,22 @@ def connected_rows(rated: Rated, data: Dataset) -> HostArray:
 
     Newcomers, whom it cannot join to anybody, are left aside.
     """
-    player, event = _participants(data)
+    player, event = seats(data.events)
     has_played = np.flatnonzero(np.append(rated.games > 0, np.zeros(len(data.players), bool))[player])
     group, event_played = player_groups(rated)[player[has_played]], event[has_played]
     lowest, highest = np.full(len(event) + 1, len(rated.players)), np.zeros(len(event) + 1, int)
     np.minimum.at(lowest, event_played, group)
     np.maximum.at(highest, event_played, group)
-    return (lowest >= highest)[: len(data.rows)] if isinstance(data.events, Matches) else (lowest >= highest)[event]
-
-
-def _participants(data: Dataset) -> tuple[HostArray, HostArray]:
-    """The players and the events, [R] ids and numbers from 0, of all participations."""
-    if isinstance(data.events, Matches):
-        return np.asarray(data.events.player).ravel(), np.repeat(np.arange(len(data.rows)), 2)
-    size = np.diff(data.rounds.player_start)
-    return np.asarray(data.rounds.events.player), np.repeat(np.arange(len(size)), size)
+    return (lowest >= highest)[: len(data.rows)] if data.of_matches else (lowest >= highest)[event]
 
 
 def _warn_unconnected(rated: Rated, data: Dataset) -> None:
     """Warn of events whose players no chain of events of the history joins."""
-    is_match = isinstance(data.events, Matches)
-    player, event = _participants(data)
-    unconnected = np.unique(event[np.repeat(~connected_rows(rated, data), 1 + is_match)])
+    player, event = seats(data.events)
+    unconnected = np.unique(event[np.repeat(~connected_rows(rated, data), 1 + data.of_matches)])
     if not len(unconnected):
         return
-    noun = "match" if is_match else "contest"
+    noun = "match" if data.of_matches else "contest"
     names = map(format_unquoted_name, data.players[player[event == unconnected[0]]].tolist())
     text = (
         f"{format_count(len(unconnected), noun)} of players whom no chain of earlier ones joins ({join_names(names)})"
@@ -173,10 +164,7 @@ def _warn_unconnected(rated: Rated, data: Dataset) -> None:
 
 def _check_after_history(rated: Rated, data: Dataset) -> None:
     """ValueError if an event is before the end of the history, whose ratings know later results."""
-    if isinstance(data.events, Matches):
-        time = np.asarray(data.events.time)
-    else:
-        time = np.repeat(np.asarray(data.rounds.events.time), np.diff(data.rounds.player_start))
+    time = np.repeat(np.asarray(data.events.flat.time), np.diff(data.events.start))
     last = -np.inf if rated.last is None else rated.last
     early_rows = np.flatnonzero(time < last)
     if len(early_rows):
@@ -203,7 +191,7 @@ def _add_rest_and_form(rated: Rated, data: Dataset, windows: dict[str, float | N
 
 def _fill_neutral_side_and_covariates(system: RatingSystem, data: Dataset) -> Dataset:
     """Upcoming events with what the system needs and lists of names do not tell: no side, covariates of 0."""
-    if not isinstance(data.events, Matches):
+    if not data.of_matches:
         flat: Any = data.rounds.events
         zeros = dict.fromkeys(contest_prior_columns(system.settings), np.zeros(len(flat.player)))
         flat = flat._replace(columns={**zeros, **(flat.columns or {})} or None)
@@ -304,7 +292,7 @@ def _read_source(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
         if rated.seasons is not None and read_options.get("season") is not None:
             category_options["seasons"] = rated.seasons
         data = read(source, **read_options, **category_options, players=rated.players, upcoming=True)
-    if isinstance(data.events, Matches) != of_matches:
+    if data.of_matches != of_matches:
         kinds = ("matches", "contests") if of_matches else ("contests", "matches")
         hint = (
             "" if of_matches else "; if sides are of several players, name their columns, as a=['team1'], b=['team2']"
@@ -429,8 +417,5 @@ def _unknown_players_message(names: list[Any], players: HostArray) -> str:
 
 def _set_all_times(data: Dataset, time: float) -> Dataset:
     """The dataset with all events at this time."""
-    events: Any = data.events
-    if isinstance(events, Matches):
-        return data._replace(events=events._replace(time=np.full_like(events.time, time)))
-    flat = events.events._replace(time=np.full_like(events.events.time, time))
-    return data._replace(events=events._replace(events=flat))
+    flat: Any = data.events.flat
+    return data._replace(events=data.events.with_flat(flat._replace(time=np.full_like(flat.time, time))))

@@ -7,7 +7,7 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
-from jaxrate.events import Matches, count_teams
+from jaxrate.events import count_teams
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.forecasts.upcoming_event_reading import connected_rows, is_list_of_name_tuples, read_upcoming_events
@@ -56,7 +56,7 @@ def predict_fixtures(
         another kind or before its end, and as `read` does.
     """
     system, data = read_upcoming_events(rated, source, newcomers, time, columns)
-    if not isinstance(data.events, Matches):
+    if not data.of_matches:
         forecasts = _forecast_contests(rated, system, data)
     else:
         forecasts = _forecast_matches(rated, add_draw_probabilities_if_needed(rated, system), data)

@@ -15,7 +15,6 @@ from jaxrate.data.data_inputs import as_dataset
 from jaxrate.data.lookalike_names import unstorable_reason
 from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
 from jaxrate.events import (
-    Matches,
     Rounds,
     count_games,
     count_teams,
@@ -120,7 +119,7 @@ def rate(
         system = set_default_period(system, period if onto is None else getattr(onto.system.params, "period", None))
     data = as_dataset("rate", data, **reading_options_of_history(onto))
     _check_names_storable(system, data)
-    if onto is None and isinstance(data.events, Matches) and has_sides(data) != uses_side(system):
+    if onto is None and data.of_matches and has_sides(data) != uses_side(system):
         log_side_mismatch(system, has_sides(data))
     events, n = data.events, len(data.players)
     slope = initial_slope(system, calibrate) if onto is None else slope_of_history(onto)
@@ -191,7 +190,7 @@ def build_rated(
     performances: Performances | None,
 ) -> Rated:
     """The rated history that `rate` returns, from the result of a run."""
-    matches, n = isinstance(data.events, Matches), len(data.players)
+    matches, n = data.of_matches, len(data.players)
     names = _to_arrow_names_or_none(data.players) if has_pyarrow() else data.players
     flat = data.matches if matches else data.rounds.events
     games = count_games(data.events if matches else data.rounds, n)
@@ -216,7 +215,7 @@ def build_rated(
 
 def check_contests_in_time_order(system: RatingSystem, data: Dataset) -> None:
     """ValueError if the times of contests decrease, and the system takes notice; names the row of the source."""
-    if Rounds in system.events and not isinstance(data.events, Matches):
+    if Rounds in system.events and not data.of_matches:
         with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
             check_contest_order_if_time_matters(
                 system, system.params, data.rounds, lambda time: format_time(time, data.clock)

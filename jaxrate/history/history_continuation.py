@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.data.faulty_rows import describe_example_rows
-from jaxrate.events import Matches, period_number
+from jaxrate.events import period_number
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.rated_history import Rated, count_predictions, format_time, system_with_extended_seasons
 from jaxrate.replay.contest_checks import depends_on_time
@@ -51,7 +51,7 @@ def check_data_can_continue_history(system: RatingSystem, data: Dataset, period:
         data.categories is not None and data.categories.tolist() == onto.categories.tolist()
     ):
         raise ValueError("the categories differ from the saved run's; read the matches with categories=...")
-    of_matches = isinstance(data.events, Matches)
+    of_matches = data.of_matches
     if of_matches != (onto.contests is None):
         kinds = ("contests", "matches") if of_matches else ("matches", "contests")
         raise ValueError("the saved run is of {}, these are {}".format(*kinds))
@@ -78,14 +78,14 @@ def check_data_can_continue_history(system: RatingSystem, data: Dataset, period:
 
 def warn_doubtful_continuation(system: RatingSystem, data: Dataset, onto: Rated, stacklevel: int) -> None:
     """UserWarning if new matches lack the side that the system counts, or are as the last ones of the history."""
-    if not isinstance(data.events, Matches):
+    if not data.of_matches:
         return
     if uses_side(system) and not has_sides(data):
         text = f"{system.name} counts the side, and the new matches do not say who has it, so nobody does; name "
         warnings.warn(f"{text}its column, as side='home'", UserWarning, stacklevel=stacklevel)
     if onto.last is None or data.clock is None:
         return
-    at_end = np.flatnonzero(np.asarray(data.events.time) == onto.last)
+    at_end = np.flatnonzero(np.asarray(data.matches.time) == onto.last)
     if not len(at_end):
         return
     last, total = format_time(onto.last, onto.clock), f"{len(data.rows):,} new matches"

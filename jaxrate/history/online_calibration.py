@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
-from jaxrate.events import Matches, period_number
+from jaxrate.events import period_number
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.rated_history import Rated
 from jaxrate.metrics.online_slope import OnlineSlope, calibrate_online
@@ -79,12 +79,12 @@ def calibrate_events(
     Events of one time, or of one rating period, are calibrated by the slope before it; without times each event is
     after the one before it. `last` is the time of the event before them.
     """
-    events: Any = data.matches if isinstance(data.events, Matches) else data.rounds.events
+    events: Any = data.events.flat
     begins_time = np.ones(len(events.time), bool)
     if data.clock is not None and len(begins_time):
         time = np.append(np.nan if last is None else last, events.time)
         begins_time = np.diff(time if period is None else period_number(time, period)) != 0.0
-    if isinstance(data.events, Matches):
+    if data.of_matches:
         expected = np.asarray(expected_score_from_prediction(prediction))
         return calibrate_online(expected, np.asarray(events.score), events.context.weight, begins_time, slope)
     start, rows = data.rounds.player_start, np.zeros(len(data.rows), bool)

@@ -183,5 +183,5 @@ def smoothed_event_columns(smoothed: Smoothed) -> dict[str, HostArray]:
 
 def _smoothed_players(smoothed: Smoothed) -> HostArray:
     """[n, 2] ids of both players of matches, or [n] of participants."""
-    flat: Any = smoothed.events if isinstance(smoothed.events, Matches) else smoothed.events.events
+    flat: Any = smoothed.events.flat
     return np.asarray(flat.player)

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.events import Matches, Ragged, count_teams
+from jaxrate.events import Ragged, count_teams
 from jaxrate.events.dataset import Dataset
 from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities, expected_score_from_prediction
 
@@ -42,7 +42,7 @@ def contest_prediction_columns(prediction: Any, rounds: Ragged) -> dict[str, Hos
 
 def event_prediction_columns(prediction: Any, data: Dataset) -> dict[str, HostArray]:
     """The predictions of matches or of contests, as the two functions above have them."""
-    if isinstance(data.events, Matches):
+    if data.of_matches:
         return match_prediction_columns(prediction)
     return contest_prediction_columns(prediction, data.rounds)
 

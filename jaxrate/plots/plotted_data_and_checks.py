@@ -56,7 +56,7 @@ def unpack_events_names_and_clock(data: Any) -> tuple[Any, Any, str | None]:
     )
     if not isinstance(events, (Matches, Ragged)):
         raise ValueError(f"expected a Dataset, as `read` makes it, or matches or rounds, got {type(data).__name__}")
-    if not len((events.events if isinstance(events, Ragged) else events).player):
+    if not len(events.flat.player):
         raise ValueError("there are no events to draw")
     return events, names, clock
 
@@ -72,10 +72,10 @@ def unpack_matches_and_names(data: Any) -> tuple[Matches, Any]:
 def event_times_and_axis_label(data: Any) -> tuple[HostArray, HostArray, str]:
     """Begin and end of events [E] on an axis, and its label: times, or numbers of events if no time passes."""
     events, _, clock = unpack_events_names_and_clock(data)
-    time = np.asarray((events.events if isinstance(events, Ragged) else events).time)
+    time = np.asarray(events.flat.time)
     if clock is None or np.ptp(time) == 0:
         number = np.arange(len(time) + 1)
-        return number[:-1], number[1:], "matches before" if isinstance(events, Matches) else "contests before"
+        return number[:-1], number[1:], f"{events.nouns} before"
     if clock == "dates":
         time = days_to_dates(time)
     return time, time, "date" if clock == "dates" else "time"
@@ -111,12 +111,12 @@ def describe_source(history: Any) -> str:
         )
         last, clock = history.last, history.clock
     elif isinstance(history, Smoothed):
-        count, kind = len(history.time), "matches" if isinstance(history.events, Matches) else "contests"
+        count, kind = len(history.time), history.events.nouns
         last, clock = history.time[-1], history.clock
     elif isinstance(history, (Dataset, Matches, Ragged)):
         events, _, clock = unpack_events_names_and_clock(history)
-        time = np.asarray((events.events if isinstance(events, Ragged) else events).time)
-        count, kind, last = len(time), "matches" if isinstance(events, Matches) else "contests", time[-1]
+        time = np.asarray(events.flat.time)
+        count, kind, last = len(time), events.nouns, time[-1]
     else:
         return ""
     until = f" to {spell_date(float(last))}" if clock == "dates" and last is not None else ""
@@ -137,9 +137,8 @@ def rates_contests(history: Any, data: Any = None) -> bool:
     """Whether a rated or smoothed history, or that of a system with these data, is of contests of many."""
     if isinstance(history, Rated):
         return history.contests is not None
-    return not isinstance(
-        history.events if isinstance(history, Smoothed) else unpack_events_names_and_clock(data)[0], Matches
-    )
+    events = history.events if isinstance(history, Smoothed) else unpack_events_names_and_clock(data)[0]
+    return events.nouns == "contests"
 
 
 def values_by_system(values: Any) -> dict[Any, Any]:

@@ -9,7 +9,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_number
-from jaxrate.events import Ragged
+from jaxrate.events import event_numbers
 from jaxrate.history.leaderboards import events_noun
 from jaxrate.history.rated_history import Rated, days_to_dates
 from jaxrate.history.ratings_at_times import ratings
@@ -118,14 +118,13 @@ def _history_rating_lines(
 ) -> tuple[list[RatingLine], str]:
     """The lines from a system, and the ratings before each event that `rating_history` recorded."""
     events, names, _ = unpack_events_names_and_clock(data)
-    flat = events.events if isinstance(events, Ragged) else events
+    flat = events.flat
     participants = np.asarray(flat.player).reshape(len(flat.player), -1)
-    size = np.diff(events.player_start) if isinstance(events, Ragged) else np.ones(len(flat.time), int)
     before = [None if x is None else np.asarray(x).reshape(len(x), -1) for x in history.before]
     if before[0] is None or before[0].shape != participants.shape:
         raise ValueError("the history is of other events than the data (for rating periods, give the matches)")
     final = [None if x is None else np.asarray(x) for x in ratings(system, history.state, params=params)]
-    event, (begin, end, clock) = np.repeat(np.arange(len(size)), size), event_times_and_axis_label(data)
+    event, (begin, end, clock) = event_numbers(events), event_times_and_axis_label(data)
     lines = []
     for player, name in player_labels_by_id(players, names, count_players(history.state)).items():
         row, side = np.nonzero(participants == player)

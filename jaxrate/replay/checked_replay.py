@@ -324,9 +324,7 @@ def check_system_takes_events(
         check_contest_features_supported(system, events)
         check_period_length(system.name, system.params if params is None else params, events.length)
     system.check(events)
-    check_prng_key_or_numbers(
-        system, len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score), key
-    )
+    check_prng_key_or_numbers(system, len(events.flat.time), key)
 
 
 def check_engine(engine: str, plan: Plan | BlockPlan, state: State) -> None:

@@ -74,7 +74,7 @@ def forecast_by_smoothing(
     model, params, checked_events, participations, timelines = prepare_smoothing(
         "forecast", system, events, params, num_players
     )
-    flat: Any = checked_events if isinstance(checked_events, Matches) else checked_events.events
+    flat: Any = checked_events.flat
     if first_smoothing > flat.time[-1]:
         last = float(flat.time[-1])
         last_text = np.datetime64(int(last // 1), "D") if is_date(start) else format_number(last)

@@ -156,7 +156,7 @@ def prepare_smoothing(
     check_concrete("hindsight is calculated until it converges", params, "; give numbers")
     checked_events = check_smoothable_events(model, history)
     if len(flat.time) == 0:
-        raise ValueError(f"there are no {'matches' if isinstance(checked_events, Matches) else 'contests'} to smooth")
+        raise ValueError(f"there are no {checked_events.nouns} to smooth")
     id_count = int(np.max(flat.player)) + 1
     check_ids_not_sparse(system, flat.player, id_count, num_players, 0)
     participations = list_model_participations(model, checked_events)

@@ -55,7 +55,7 @@ class Smoothed(NamedTuple):
     @property
     def time(self) -> HostArray:
         """[E] of the matches or contests."""
-        flat: Any = self.events if isinstance(self.events, Matches) else self.events.events
+        flat: Any = self.events.flat
         return np.asarray(flat.time)
 
     @enforce_argument_annotations
@@ -74,7 +74,7 @@ class Smoothed(NamedTuple):
 
     def __repr__(self) -> str:
         n, players = len(self.time), len(self.state.time)
-        kind = "matches" if isinstance(self.events, Matches) else "contests"
+        kind = self.events.nouns
         status = "converged" if self.converged else "not converged"
         return (
             f"Smoothed of {n:,} {kind} of {players:,} players\n"

@@ -32,7 +32,7 @@ PREDICTION_WRAPPERS: dict[
 
 def default_system_name(data: Dataset) -> str:
     """The system of those who name none."""
-    kind = "matches" if isinstance(data.events, Matches) else "teams" if dataset_has_teams(data) else "contests"
+    kind = "matches" if data.of_matches else "teams" if dataset_has_teams(data) else "contests"
     return DEFAULT_SYSTEMS[kind]
 
 
@@ -107,15 +107,17 @@ def make_system_for_data(
     facts = facts._replace(expected_goals=data.expected_goals)
     if data.categories is not None:
         facts = facts._replace(categories=len(data.categories))
-    if isinstance(data.events, Matches):
-        score, side = data.events.score, data.events.context.side is not None
-        facts = facts._replace(score=score, side=side, side_score=smoothed_mean_side_score(data.events, unscored_count))
+    if data.of_matches:
+        score, side = data.matches.score, data.matches.context.side is not None
+        facts = facts._replace(
+            score=score, side=side, side_score=smoothed_mean_side_score(data.matches, unscored_count)
+        )
         if len(score):
             facts = fill_margin_size_and_statistic_noise(
                 facts, slice_events(data.events, 0, max(round(len(score) * min(past_share, PAST_SHARE)), 1))
             )
-    elif isinstance(data.events.events, Rounds) and len(data.events.events.time):
-        count = max(round(len(data.events.events.time) * min(past_share, PAST_SHARE)), 1)
+    elif data.events.nouns == "contests" and len(data.events.flat.time):
+        count = max(round(len(data.events.flat.time) * min(past_share, PAST_SHARE)), 1)
         facts = fill_contest_margin_size_and_statistic_noise(facts, slice_events(data.events, 0, count))
     return make_system(name, explicit_settings, facts)
 
@@ -156,7 +158,7 @@ def extend_system_seasons(system: RatingSystem, starts: Iterable[float]) -> Rati
 
 def can_rate_dataset(system: RatingSystem, data: Dataset) -> bool:
     """Whether it rates such events, be it in rating periods."""
-    kinds = (Matches, Periods) if isinstance(data.events, Matches) else (Rounds,)
+    kinds = (Matches, Periods) if data.of_matches else (Rounds,)
     return any(kind in system.events for kind in kinds)
 
 
@@ -167,7 +169,7 @@ def split_unsupported_teams(system: RatingSystem, data: Dataset) -> Dataset:
 
 def has_sides(data: Dataset) -> bool:
     """Whether the data record who had the side."""
-    return isinstance(data.events, Matches) and data.events.context.side is not None
+    return data.of_matches and data.matches.context.side is not None
 
 
 def uses_side(system: RatingSystem) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.events import Ragged, slice_events
+from jaxrate.events import slice_events
 from jaxrate.replay import block_programs, scan_programs
 from jaxrate.replay.blocks import Block
 from jaxrate.replay.compiler_options import ProgramTraits
@@ -31,7 +31,7 @@ MANY_PLAYERS = 7919  # a number of players that no other dimension has
 def another_length_compiles_nothing(case: SystemFormPrecision) -> None:
     """A history with two events fewer and one player more."""
     events = split_seasons(case)[0]
-    count = len(events.player_start) - 1 if isinstance(events, Ragged) else len(events.score)
+    count = len(events.flat.time)
     replay_case_events(case, events)
     with record_compilations() as durations:
         replay_case_events(case, slice_events(events, 0, count - 2), num_players=player_count(case.form) + 1)

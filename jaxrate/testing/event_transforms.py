@@ -40,9 +40,7 @@ def shuffle_participants(contests: Ragged, renumber: bool = False) -> tuple[Ragg
 
 def rename_players(events: Any, new_ids: Any) -> Any:
     """The same events, with the id `new_ids[i]` for player i."""
-    if isinstance(events, Ragged):
-        return events._replace(events=rename_players(events.events, new_ids))
-    return events._replace(player=new_ids[events.player].astype(np.int32))
+    return events.with_flat(events.flat._replace(player=new_ids[events.flat.player].astype(np.int32)))
 
 
 def reverse_results(

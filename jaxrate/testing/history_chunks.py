@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from jaxrate.core.system import random_draw_rule
-from jaxrate.events import Matches, Ragged, periods, slice_events
+from jaxrate.events import Matches, periods, slice_events
 from jaxrate.replay.blocks import Block, BlockPlan, arrange_blocks
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import schedule_by_level
@@ -27,7 +27,7 @@ SECOND_CHUNK_START = {
 def split_in_chunks(case: SystemFormPrecision, events: Any) -> list[Any]:
     """A season in two chunks; in one if the system draws random numbers, which would differ."""
     history = periods(events, PERIOD_LENGTH)._replace(length=None) if case.form == "periods" else events
-    count = len(history.player_start) - 1 if isinstance(history, Ragged) else len(history.score)
+    count = len(history.flat.time)
     ends = [0, count] if random_draw_rule(case.system.rules) is not None else [0, SECOND_CHUNK_START[case.form], count]
     return [to_scan_events(case.form, slice_events(history, low, high), low) for low, high in pairwise(ends)]
 

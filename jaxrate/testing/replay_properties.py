@@ -69,7 +69,7 @@ def player_ratings(case: SystemFormPrecision, state: Any, params: Any = None) ->
 
 def participant_ids(events: Any) -> Any:
     """The ids of all participants, in increasing order."""
-    return np.unique(events.events.player if isinstance(events, Ragged) else events.player)
+    return np.unique(events.flat.player)
 
 
 def states_are_finite_and_predictions_are_probabilities(case: SystemFormPrecision) -> None:

@@ -151,7 +151,7 @@ def summary(params: Params, rows: State) -> Rating:
 
 def check_categories(categories: int, events: Matches | Ragged) -> None:
     """ValueError if the players of the matches have other categories than these, or none."""
-    flat: Any = events.events if isinstance(events, Ragged) else events
+    flat: Any = events.flat
     category = flat.context.category
     if category is None:
         if categories > 1:

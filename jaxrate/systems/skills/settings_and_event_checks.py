@@ -121,7 +121,7 @@ def contest_prior_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
     """ValueError if the matches lack what the model needs, or have other categories."""
-    flat: Any = events.events if isinstance(events, Ragged) else events
+    flat: Any = events.flat
     if isinstance(flat, Rounds):
         check_contests_fit(model, events, flat)
         return
@@ -203,7 +203,7 @@ def check_categories_fit(model: ModelSettings, category: Any, axes: int, events:
 
 def check_player_kinds(model: ModelSettings, events: Any) -> None:
     """ValueError where a player is on both sides, which tell the kinds, or where their column has another number."""
-    flat: Any = events.events if isinstance(events, Ragged) else events
+    flat: Any = events.flat
     for name in model.kinds if model.kinds != (SIDES,) else ():
         values = np.asarray(flat.context.columns[name])
         fail_where(~np.isin(values, (0, 1)), partial(_invalid_kind_message, name, values))
