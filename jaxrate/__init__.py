@@ -39,7 +39,8 @@ _NAMES = {
     "events": ["Matches", "Periods", "Rounds", "matches", "periods", "rounds"],
     "data.dataset_from_table": ["read"],
     "history.dataset_rating": ["rate"],
-    "history.rated_history": ["Rated"],
+    "history.hindsight": ["smooth"],
+    "history.history": ["History"],
     "history.ratings_at_times": ["ratings"],
     "history.leaderboards": ["leaderboard"],
     "history.player_careers_and_ratings": ["career"],
@@ -47,7 +48,6 @@ _NAMES = {
     "replay.checked_replay": ["run", "scan"],
     "replay.event_prediction": ["predict"],
     "fitting.hyperparameter_fit": ["fit"],
-    "smoothing.smoother": ["smooth"],
     "history.saved_runs": ["load", "save"],
     "systems": [
         "blat_mmr",

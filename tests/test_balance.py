@@ -120,7 +120,7 @@ def test_pairings_by_quality(rated):
     )
     found = jr.forecasts.pair_players(full, NAMES[:6], by="quality")
     assert (found.matches["quality"] > 0.3).all() and (np.diff(found.matches["quality"]) <= 0).all()
-    alone = rated._replace(system=jr.elo(), predictions=rated.predictions.set_column(4, "score", [np.ones(600)]))
+    alone = rated._replace(system=jr.elo(), events=rated.events | {"score": np.ones(600)})
     with refused("elo tells no quality here"):
         jr.forecasts.pair_players(alone, NAMES[:6], by="quality")
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.evaluation import blending
 from jaxrate.evaluation.blending import blend_one_step_ahead, fit_blend_weights, log_odds_by_system
 from jaxrate.evaluation.scored_predictions import TwoSidedEvents, format_metric
-from jaxrate.history import blending
 from tests.reference import blend_twin
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.evaluation import boosted_trees
 from jaxrate.evaluation.boosted_trees import PLAYED, MatchFeatures, boosted_forecast, match_features, player_histories
-from jaxrate.history import boosted_trees
 from jaxrate.metrics.outcome_metrics import losses_by_match
 from tests.conftest import refused
 from tests.test_benchmark import KEEP, make_league, row_of
@@ -168,7 +168,7 @@ def test_no_scored_match_has_a_say_in_what_trees_see(monkeypatch):
         seen.append(match_features(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr(jr.history.system_benchmark, "match_features", catch)
+    monkeypatch.setattr(jr.evaluation.system_benchmark, "match_features", catch)
     best = []
     for score in (data.matches.score, flipped):
         history = data._replace(events=data.matches._replace(score=score))

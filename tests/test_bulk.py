@@ -50,7 +50,7 @@ def test_a_service_goes_on_from_bulk(bulk, tmp_path, way):
         jr.save(tmp_path / "run", jr.live.start_history(found))
     begin = found if way == "returned" else jr.load(folder / "rated" if way == "loaded" else tmp_path / "run")
     if way != "returned":
-        assert repr(begin).startswith("Rated: 300 matches of ") and begin.games.tolist() == found.games.tolist()
+        assert repr(begin).startswith("History: 300 matches of ") and begin.games.tolist() == found.games.tolist()
     check_goes_on(jr.live.start_history(begin), folder, found.games)
 
 

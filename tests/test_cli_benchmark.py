@@ -96,7 +96,7 @@ def test_the_league_that_ships_has_its_protocol(jaxrate, monkeypatch):
         seen.update(options)
         raise ValueError("seen")
 
-    monkeypatch.setattr(jr.history, "benchmark_systems", catch)
+    monkeypatch.setattr(jr.evaluation, "benchmark_systems", catch)
     assert "nfl: seen" in jaxrate("benchmark", *QUICK)[2]
     assert seen["since"] == "1990-03-01" and len(seen["forecasts"]["FiveThirtyEight"]) == 16_810
     jaxrate("benchmark", "nfl", *QUICK, "--last", 0.5, "--stack-column", "playoff")

@@ -193,7 +193,7 @@ def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tm
     assert code == 0
     found = jr.smooth(jr.load(out).system, jr.read(path))
     best = text.split("peak ratings in hindsight")[1].splitlines()[2:4]
-    assert best[0].split()[-1] == "time" and best[1].split()[:3] == ["1", "Cy", f"{found.rating.mean[:, 0].max():,.1f}"]
+    assert best[0].split()[-1] == "time" and best[1].split()[:3] == ["1", "Cy", f"{found.rows.after.mean.max():,.1f}"]
     assert best[1].split()[-1] in ("2024-01-02", "2024-01-03")
     career = text.split("Ada: 2 matches\n\n")[1].splitlines()
     assert career[0].split()[-3:] == ["hindsight", "its", "deviation"]
@@ -202,7 +202,7 @@ def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tm
     )
     saved = (out / "hindsight.csv").read_text().splitlines()
     head = saved[0].replace('"', "")
-    assert head == "row,time,a,b,score,prediction,rating_a,deviation_a,rating_b,deviation_b" and len(saved) == 4
+    assert head == "row,time,a,b,score,prediction,rating_a,rating_b,deviation_a,deviation_b" and len(saved) == 4
     for refused, why in ((("rate", "--state", out), "a whole history"), (("rate", path, "--system", "elo"), "skills")):
         code, _, error = jaxrate(*refused, "--smooth")
         assert code == 2 and why in error

@@ -93,8 +93,7 @@ def test_a_career_has_the_side(options, words):
     games = {"a": ["Ada", "Bo", "Cy", "Bo"], "b": ["Bo", "Ada", "Bo", "Ada"], "score": [1, 0, 1, 0]}
     rated = jr.rate(jr.elo(), games)
     assert career_sides(rated, "Ada") == {}
-    table = rated.predictions.append_column("side", pa.array([1, 1, 1, 0]))
-    rated = rated._replace(predictions=table, options=options)
+    rated = rated._replace(events=rated.events | {"side": np.array([1, 1, 1, 0])}, options=options)
     assert career_sides(rated, "Ada")["side"].tolist() == words
 
 

@@ -67,7 +67,7 @@ def test_pages_say_what_everything_means_and_lead_somewhere(folder):
     assert {path.stem for path in pages if path.parent.name == "guides"} == PAGES.keys() - {"README"}
     assert "growth of the deviation of an idle player (points per sqrt(period), &gt;= 0)." in reference["glicko"]
     assert "1 + 3 q^2 RD^2 / pi^2" in reference["glicko"] and "RD^2, as of" in reference["glicko"]
-    assert "the length of the rating periods; None: event by event" in reference["Rated"]
+    assert "the length of the rating periods; None: event by event" in reference["History"]
     assert 'href="jaxrate.extend.RatingSystem.html' in reference["rate"]
     assert not [name for name, x in reference.items() if re.search("Alias for field|ArgumentKind", x)]
     assert not [path for path, x in pages.items() if len(x) > 1e6 or re.search(r'(?:src=|stylesheet" href=)"http', x)]
@@ -180,7 +180,7 @@ def test_docstrings_become_restructured_text():
         *(".. code-block:: python", "", "   x = jr.rate(y)", "", ""),
         *("Args:", "  x: ``y``."),
     ]
-    assert "  clock: of the times, as in `Dataset`" in class_docstring(jr.Rated, ["A rated history."])
+    assert "  clock: of the times, as in `Dataset`" in class_docstring(jr.History, ["A rated history."])
 
 
 def test_names_in_guides_lead_to_their_pages():

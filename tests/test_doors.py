@@ -45,9 +45,9 @@ def test_numbers_of_numpy_are_whole_numbers(rated):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda rated: jr.leaderboard(5), "leaderboard: system must be a RatingSystem (as of jr.glicko()), a Rated"),
+        (lambda rated: jr.leaderboard(5), "system must be a RatingSystem (as of jr.glicko()) or a History"),
         (lambda rated: jr.extend.schedule_by_level(5), "schedule_by_level: events must be a Matches"),
-        (lambda rated: jr.site.report_html(5), "report_html: rated must be a Rated (as of jr.rate), got 5"),
+        (lambda rated: jr.site.report_html(5), "report_html: rated must be a History (as of jr.rate), got 5"),
         (lambda rated: jr.ratings(jr.elo(), 5), "ratings: state must be a state, as jr.run leaves it, got 5"),
         (lambda rated: jr.ratings(jr.elo()), "give the state of the system beside it"),
         (

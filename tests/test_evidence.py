@@ -9,6 +9,7 @@ import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import make_free_parameters
+from jaxrate.smoothing.smoother import smooth_events
 from tests.conftest import mark_full
 from tests.test_skills import SEASONS, league
 from tests.test_skills_teams import system_of
@@ -66,7 +67,7 @@ def test_slopes_are_those_of_differences(double, monkeypatch, case, bounded):
     names += ("draw_margin", "experience", "side_advantage") if case == "draws" else of_margins
     system = system._replace(params=params)
     value = slopes_beside_differences(monkeypatch, system, events, names, 0.02 if bounded else 1e-5)
-    assert value == pytest.approx(-jr.smooth(system, events, tolerance=1e-11).evidence, rel=1e-12)
+    assert value == pytest.approx(-smooth_events(system, events, tolerance=1e-11).evidence, rel=1e-12)
 
 
 TEAMS = {
@@ -123,7 +124,7 @@ def test_contests_are_fitted_by_evidence(caplog):
     rounds, system = team_history(80), TEAMS["margin"]
     found = jr.fit(system, rounds, free=["margin_scale", "team_noise"], method="evidence", steps=30)
     with jax.log_compiles():
-        smoothed = jr.smooth(found.system, rounds, tolerance=1e-4)
+        smoothed = smooth_events(found.system, rounds, tolerance=1e-4)
     assert "smoothed_quantities" in caplog.text and "run_sweeps" not in caplog.text
     assert found.loss == pytest.approx(-smoothed.evidence / 80, rel=1e-4)
     assert found.converged and found.loss < found.loss_history[0] and found.options.errors == "information"
@@ -145,7 +146,7 @@ def test_contests_are_fitted_by_margins():
     alone = jr.skills("margin", margin="points", **system.params._asdict() | {"growth": 0.0})
     one = slice_events(rounds, 0, 1)
     loss = jr.fit(alone, one, free=["margin_scale"], loss="margin", steps=1).loss_history[0] * len(one.events.player)
-    assert loss == pytest.approx(-jr.smooth(alone, one).evidence, rel=1e-5)
+    assert loss == pytest.approx(-smooth_events(alone, one).evidence, rel=1e-5)
 
 
 def test_contests_without_a_likelihood_are_refused():
@@ -158,12 +159,12 @@ def test_the_greatest_evidence_is_found(double):
     events = history()
     found = jr.fit(SYSTEMS["draws"], events, free=["draw_margin", "side_advantage"], method="evidence")
     assert found.converged and found.loss < found.loss_history[0] and "loss" in repr(found)
-    smoothed = jr.smooth(found.system, events, tolerance=1e-4)
+    smoothed = smooth_events(found.system, events, tolerance=1e-4)
     assert found.loss == pytest.approx(-smoothed.evidence / 150, rel=1e-5)
     for name in found.free:
         best, error = getattr(found.params, name), found.standard_error[name]
         sides = [
-            jr.smooth(found.system, events, params=found.params._replace(**{name: best + sign * error})).evidence
+            smooth_events(found.system, events, params=found.params._replace(**{name: best + sign * error})).evidence
             for sign in (1.0, -1.0)
         ]
         # An error to either side costs half a nat, where the other moves along; more where it does not.

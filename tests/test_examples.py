@@ -26,7 +26,7 @@ def test_examples_run_and_have_outputs(tmp_path, monkeypatch):
                 outputs[name] = example_outputs._readable_output(*run_example(code, variables))
             except Exception as error:
                 raise AssertionError(f"the example of {name} fails: {code}") from error
-    assert "Green Bay Packers" in outputs["leaderboard"] and outputs["rate"].startswith("Rated: 249 matches")
+    assert "Green Bay Packers" in outputs["leaderboard"] and outputs["rate"].startswith("History: 249 matches")
     assert sum(map(bool, outputs.values())) > 45
 
 

@@ -5,7 +5,6 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.history.participations import build_participations
 from jaxrate.history.trajectories import build_trajectories
 from tests.conftest import mark_full
 
@@ -39,7 +38,7 @@ def select_matches(data, low, high):
 def test_the_change_at_a_match_is_what_the_match_changed(name):
     system, data = SYSTEMS[name](), league()
     rated, history = jr.rate(system, data), jr.history.rating_history(system, data.matches, after=True)
-    careers = build_participations(rated)
+    careers = rated.rows
     for i, player in enumerate(NAMES):
         row, side = np.nonzero(data.matches.player == i)
         before, after = np.asarray(history.before.mean)[row, side], np.asarray(history.after.mean)[row, side]
@@ -89,8 +88,7 @@ def test_a_history_that_carries_on_from_one_without_ratings_after_events():
     """Its events have the rating before the next event in their place."""
     data, system = league(), SYSTEMS["elo"]()
     early = jr.rate(system, select_matches(data, 0, 4))
-    columns = [name for name in early.predictions.column_names if "after" not in name]
-    early = early._replace(predictions=early.predictions.select(columns))
+    early = early._replace(events={name: x for name, x in early.events.items() if "after" not in name})
     rated, whole = jr.rate(system, select_matches(data, 4, len(TIMES)), onto=early), jr.rate(system, data)
     changes, expected = (jr.career(x, "Ada")["change"] for x in (rated, whole))
     assert np.isfinite(changes).all() and len(changes) == 7

@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 import jaxrate as jr
+from jaxrate.history.event_columns import no_events
 
 pytest.importorskip("pyarrow")
 
@@ -50,7 +51,7 @@ def test_matches_of_the_last_time_that_were_rated_already_are_told():
     ]
     jr.rate(before.system, other, onto=before)  # two further matches
     jr.rate(before.system, {name: values[:1] for name, values in other.items()}, onto=before)
-    elsewhere = before._replace(predictions=before.predictions.slice(0, 0))  # as `rate_files` leaves them
+    elsewhere = before._replace(events=no_events(of_contests=False))  # as `rate_files` leaves them
     with pytest.warns(
         UserWarning, match="2 of 2 new matches are at the end of the history, 2026-05-02, whose .* further"
     ):

@@ -229,13 +229,11 @@ def test_groups_of_contests_are_ranked_apart():
 def test_peaks_are_above_the_median_of_the_active_where_it_drifts(data, clock):
     steady = jr.rate(jr.elo(), data._replace(clock=clock))
     assert jr.leaderboard(steady).peak_median is None and jr.history.peak_ratings(steady).above_median is None
-    time, table = np.asarray(data.events.time), steady.predictions
-    for side in "ab":
-        at = table.column_names.index(f"rating_{side}")
-        table = table.set_column(at, f"rating_{side}", [table[f"rating_{side}"].to_numpy() + 2.0 * time])
+    time = np.asarray(data.events.time)
+    events = steady.events | {"rating": steady.events["rating"] + 2.0 * time[:, None]}
     last = [time[(data.events.player == i).any(axis=1)].max(initial=0.0) for i in range(41)]
     state = steady.state._replace(rating=np.asarray(steady.state.rating) + 2.0 * np.array(last, np.float32))
-    rated = steady._replace(predictions=table, state=state)
+    rated = steady._replace(events=events, state=state)
     board, best = (
         jr.leaderboard(rated, top=41, active=None if clock is None else "all"),
         jr.history.peak_ratings(rated, top=41),
@@ -287,7 +285,6 @@ def test_a_leaderboard_makes_a_frame(data, tmp_path):
     assert {"change", "rank_then", "games", "last", "peak", "peak_time"} < set(table.column_names) and len(table) == 5
     jr.data.write(jr.history.peak_ratings(rated, top=5), tmp_path / "peaks.csv")
     for no_table, instead in (
-        (rated, "a Rated is no table: jr.leaderboard(rated) and jr.history.rating_table(rated) make tables"),
         (data, "a Dataset is no table: the table that it was read from is one"),
         (jr.run(jr.glicko(), data), "a Run is no table: choose some of its fields"),
     ):

@@ -244,7 +244,7 @@ def test_what_live_refuses():
         jr.live.start_history(jr.rate(jr.elo(), known(jr.elo(), MATCHES)), NAMES)
     with refused("rating is not a number for some player"):
         jr.live.start_history(jr.elo(), ["Ada"], jr.elo().init(jr.elo().params, 1)._replace(rating=np.array([np.nan])))
-    with refused("start_history: rated must be a Rated"):
+    with refused("start_history: rated must be a History"):
         jr.live.start_history("elo")
     with refused("nothing has been rated yet"):
         jr.live.start_history(jr.elo(), ["Ada"]).to_rated()

@@ -11,7 +11,7 @@ import jaxrate as jr
 from jaxrate.evaluation.scored_predictions import evaluate_predictions
 from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
 from jaxrate.forecasts.matchup_tables import build_matchup_tables
-from jaxrate.history.rated_history import find_player_id
+from jaxrate.history.history import find_player_id
 from tests.conftest import mark_full
 
 GAMES = {"a": [*"abcabcbcaa"], "b": [*"bcacabaabb"], "score": [1, 0.5, 0, 1, 0.5, 1, 0, 1, 0, 0.5], "t": [*range(10)]}

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.history.participations import build_participations
 from tests.conftest import MOSTLY_SINGLE
 
 pytest.importorskip("pyarrow")
@@ -46,21 +45,20 @@ HISTORIES = {
 
 def seats(history):
     """For each player what a loop over the events says: (event, row, side, opponent, score, expected, ratings)."""
-    if isinstance(history, jr.history.Smoothed):
-        mean, prediction = np.asarray(history.rating.mean), np.asarray(history.prediction)
-        if isinstance(history.events, jr.Matches):
+    if history.hindsight is not None:
+        smoothed = history.hindsight
+        events, mean, prediction = smoothed.events, np.asarray(smoothed.rating.mean), np.asarray(smoothed.prediction)
+        if isinstance(events, jr.Matches):
             rows = [
-                (e, e, side, pair[1 - side], abs(side - s), abs(side - p), None, mean[e, side], history.time[e])
-                for e, (pair, s, p) in enumerate(
-                    zip(history.events.player, history.events.score, prediction, strict=True)
-                )
+                (e, e, side, pair[1 - side], abs(side - s), abs(side - p), None, mean[e, side], events.time[e])
+                for e, (pair, s, p) in enumerate(zip(events.player, events.score, prediction, strict=True))
                 for side in (0, 1)
             ]
-            players = history.events.player.ravel()
+            players = events.player.ravel()
         else:
-            event = np.repeat(np.arange(len(history.time)), np.diff(history.rounds.player_start))
-            rows = [(e, r, 0, None, None, prediction[r], None, mean[r], history.time[e]) for r, e in enumerate(event)]
-            players = history.rounds.events.player
+            event, time = np.repeat(np.arange(len(events.start) - 1), np.diff(events.start)), events.events.time
+            rows = [(e, r, 0, None, None, prediction[r], None, mean[r], time[e]) for r, e in enumerate(event)]
+            players = events.events.player
     elif history.contests is None:
         ids, rows, players = history.players.tolist(), [], []
         for row, match in enumerate(history.predictions.to_pylist()):
@@ -95,7 +93,7 @@ def seats(history):
 @MOSTLY_SINGLE
 def test_the_table_is_that_of_a_loop_over_the_events(name, x64):
     history = HISTORIES[name](np.random.default_rng(5))
-    table, period = build_participations(history), getattr(history, "period", None)
+    table, period = history.rows, getattr(history, "period", None)
     final = np.asarray(history.system.summary(history.system.params, history.state).mean)
     for player, wanted in enumerate(seats(history)):
         rows = slice(*table.start[player : player + 2])
@@ -116,7 +114,7 @@ def test_the_table_is_that_of_a_loop_over_the_events(name, x64):
             is_known = group[i] != group[i + 1] and left[i] is not None
             after.insert(0, left[i] if is_known else before[i + 1])
         np.testing.assert_array_equal(table.after.mean[rows], after)
-        alone = build_participations(history, player)
+        alone = history.rows.of_player(player)
         for found, whole in ((alone.row, table.row), (alone.side, table.side), (alone.end, table.end)):
             np.testing.assert_array_equal(found, whole[rows])
         np.testing.assert_array_equal(alone.after.mean, table.after.mean[rows])
@@ -124,7 +122,7 @@ def test_the_table_is_that_of_a_loop_over_the_events(name, x64):
 
 def test_a_column_of_both_players_is_turned_round(x64):
     rated = HISTORIES["outcomes"](np.random.default_rng(6))
-    table = build_participations(rated)
+    table = rated.rows
     for player, row, side, win, draw, own, other in zip(
         table.player, table.row, table.side, table.column("win"), table.column("draw"), table.column("points"),
         table.column("points", of_opponent=True), strict=True,
@@ -137,7 +135,7 @@ def test_a_column_of_both_players_is_turned_round(x64):
 
 def test_one_row_for_each_event_has_the_rating_that_its_last_seat_left():
     rated = HISTORIES["contests"](np.random.default_rng(7))
-    table = build_participations(rated)
+    table = rated.rows
     once = table.once_per_event()
     assert len(once.row) < len(table.row) and np.diff(once.start).tolist() == rated.games.tolist()
     for player in range(7):

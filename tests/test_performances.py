@@ -123,14 +123,14 @@ def test_rated_histories_and_careers_tell_them(tmp_path):
     jr.save(tmp_path / "run", rated)
     again = jr.load(tmp_path / "run")
     np.testing.assert_array_equal(jr.history.performance_ratings(again), told)
-    former = again._replace(predictions=again.predictions.drop_columns(["performance", "rank_needed"]))
+    former = again._replace(events={name: x for name, x in again.events.items() if name not in told._fields})
     with pytest.raises(ValueError, match="rated without performances; rate the contests again"):
         jr.history.performance_ratings(former)
     assert [*jr.career(former, "A")][-1] == "change"
     onto = jr.rate(system, data, onto=former)
     assert onto.predictions["performance"].null_count == len(former.predictions) + 2
-    damaged = again.predictions.set_column(*text(again.predictions, "rank_needed"))
-    jr.save(tmp_path / "damaged", again._replace(predictions=damaged))
+    damaged = again.events | {"rank_needed": np.full(len(again.events["row"]), "x", object)}
+    jr.save(tmp_path / "damaged", again._replace(events=damaged))
     with pytest.raises(ValueError, match="predictions.parquet is damaged .rank_needed is of "):
         jr.load(tmp_path / "damaged")
 

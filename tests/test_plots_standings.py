@@ -272,7 +272,7 @@ def test_odds_are_those_of_the_tournament(ax):
     assert [label.get_text() for label in ax.get_xticklabels()] == ["final", "win"]
     with refused(
         "odds: simulation must be a TournamentForecast (as of jr.forecasts.simulate_tournament) or a SeasonForecast "
-        "(as of jr.forecasts.simulate_season), got one of type Rated"
+        "(as of jr.forecasts.simulate_season), got one of type History"
     ):
         plots.odds(rated(), ax=ax)
 

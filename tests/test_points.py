@@ -8,6 +8,7 @@ from scipy.stats import norm
 import jaxrate as jr
 from jaxrate.fitting.losses import LOSSES
 from jaxrate.forecasts.points import make_point_system
+from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.case_and_assertions import assert_close_leaves
 from tests.conftest import mark_full, refused
@@ -114,7 +115,7 @@ def test_settings_that_do_not_go_with_points_are_refused(settings, said):
 
 def test_what_points_do_not_have_is_refused():
     with refused("hindsight knows no paces of points; take skills('margin'), which has the same strengths"):
-        jr.smooth(system_of(), league())
+        smooth_events(system_of(), league())
     with refused("skills needs the column 'points_a' of the matches"):
         jr.run(jr.skills("points", margin=POINTS), jr.matches([[0, 1]], [1.0]))
     rated = jr.rate(jr.skills(), {"a": ["Ada"], "b": ["Bo"], "score": [1.0]})

@@ -10,7 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
-from jaxrate.history.rated_history import find_player_id
+from jaxrate.history.history import find_player_id
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")
@@ -88,7 +88,7 @@ def test_they_print_as_a_few_lines(data, rated):
     first, second = np.argsort(-np.asarray(rated.state.rating))[:2]
     slope = rated.system.params.calibration_slope
     assert repr(rated).splitlines() == [
-        "Rated: 600 matches of 41 players",
+        "History: 600 matches of 41 players",
         f"  system   {jr.forecasts.calibrate(jr.glicko(), calibration_slope=slope)!r}",
         f"  last     {rated.last:.15g}",
         repr(rated).splitlines()[3],
@@ -100,7 +100,7 @@ def test_they_print_as_a_few_lines(data, rated):
     assert lines[-1] == "  before      mean [600, 2], deviation [600, 2]"
     contests = jr.data.from_teams([[["Ada"], ["Bo"]], [["Bo"], ["Cy"], ["Ada"]]])
     text = repr(jr.rate(jr.weng_lin(), contests))
-    assert text.startswith("Rated: 2 contests, 5 participations of 3 players\n") and "last" not in text
+    assert text.startswith("History: 2 contests, 5 participations of 3 players\n") and "last" not in text
     assert "in periods of 50" in repr(jr.rate(jr.elo(), data, period=50.0))
     assert repr(jax.eval_shape(lambda: jr.run(jr.elo(), data))).startswith("Run\n")
 

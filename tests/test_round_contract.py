@@ -9,6 +9,7 @@ import pytest
 from scipy.special import expit, ndtr, ndtri
 
 import jaxrate as jr
+from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.testing import replay_properties
 from jaxrate.testing.case_and_assertions import SystemFormPrecision, assert_close_leaves
@@ -159,8 +160,8 @@ def test_the_noise_of_a_contest_of_teams_is_a_factor_of_that_of_performances(fac
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-12 if x64 else 1e-5), one, two)
     if factory is jr.skills:
         past, noisy_past = (
-            jr.smooth(twice, rounds()),
-            jr.smooth(noisy, rounds(noise=[2.0] * 10)),
+            smooth_events(twice, rounds()),
+            smooth_events(noisy, rounds(noise=[2.0] * 10)),
         )
         np.testing.assert_allclose(past.evidence, noisy_past.evidence, rtol=1e-12 if x64 else 1e-5)
 

@@ -95,7 +95,7 @@ def test_lines_at_halves_quarters_and_whole_goals():
             "most_goals must be a whole number",
         ),
         (lambda rated: jr.forecasts.predict_scorelines(rated, [("Ada", "Eve")]), "no player 'Eve'"),
-        (lambda rated: jr.forecasts.predict_scorelines(5, PAIRS), "rated must be a Rated"),
+        (lambda rated: jr.forecasts.predict_scorelines(5, PAIRS), "rated must be a History"),
         (
             lambda rated: jr.forecasts.predict_scorelines(jr.rate(jr.glicko(), season()), PAIRS),
             "this glicko says nothing of scorelines; take jr.skills('goals', margin=...)",

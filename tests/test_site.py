@@ -12,7 +12,6 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
-from jaxrate.history.participations import build_participations
 from jaxrate.site.hindsight_level import align_hindsight
 from tests.browser import downloaded, findings, narrowed, pointed, texts, wait_for
 
@@ -175,7 +174,7 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     data = jr.read(games)
     rated = jr.load(run)
     smoothed = jr.smooth(rated.system, data)
-    mean, deviation = align_hindsight(build_participations(rated), *map(np.asarray, smoothed.rating))
+    mean, deviation = align_hindsight(rated.rows, *map(np.asarray, smoothed.hindsight.rating))
     predictions = rated.predictions.to_pylist()
     for name in ("player 00", "player 31"):
         told = inside(page_of(out, name), "career")
@@ -198,7 +197,7 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
         lambda x: jr.site.report_html(rated, smoothed=x),
     ):
         with pytest.raises(ValueError, match="smoothed must be of the same matches"):
-            write(smoothed._replace(events=smoothed.matches._replace(score=1 - data.matches.score)))
+            write(smoothed._replace(events=smoothed.events | {"score": 1 - data.matches.score}))
 
 
 # in a browser
@@ -356,11 +355,9 @@ def test_groups_and_drifting_peaks_are_told_on_all_pages(tmp_path):
     days = np.datetime64("2010-01-01") + 12 * np.arange(300)
     data = jr.read({"a": [x for x, _ in pairs], "b": [x for _, x in pairs], "score": [1.0] * 300, "date": days})
     rated = jr.rate(jr.elo(), data)
-    table = rated.predictions
-    for side in "ab":  # by 4 points a match
-        at = table.column_names.index(f"rating_{side}")
-        table = table.set_column(at, f"rating_{side}", [table[f"rating_{side}"].to_numpy() + 4.0 * np.arange(300)])
-    rated = rated._replace(predictions=table, state=rated.state._replace(rating=rated.state.rating + 1200))
+    rating = rated.events["rating"] + 4.0 * np.arange(300)[:, None]  # by 4 points a match
+    state = rated.state._replace(rating=rated.state.rating + 1200)
+    rated = rated._replace(events=rated.events | {"rating": rating}, state=state)
     with pytest.warns(UserWarning, match="a and j"):
         coming = jr.forecasts.predict_fixtures(rated, [("a", "j")])
     jr.site.write_site(rated, tmp_path, coming=coming)

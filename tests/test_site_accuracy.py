@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-import pyarrow as pa
 
 import jaxrate as jr
 from jaxrate.evaluation.comparison_table import BlendWeightsAndMetrics, Comparison, PublishedForecast, SystemResult
@@ -55,10 +54,7 @@ def test_chances_of_actual_results_are_those_of_three_outcomes_where_matches_are
 
 
 def summary_of(table, **system):
-    predictions = pa.table(table)
-    rated = SimpleNamespace(
-        predictions=predictions, contests=None, options={}, system=SimpleNamespace(**{"params": (), **system})
-    )
+    rated = SimpleNamespace(events=table, contests=None, options={}, system=SimpleNamespace(**{"params": (), **system}))
     found = summarise_accuracy(rated)
     told = " ".join(found.texts)
     assert "jaxrate" not in told and "--" not in told  # readers cannot run commands, which stood in sentences
@@ -202,12 +198,13 @@ def test_contests_of_many_have_a_finding_and_bins():
     share = 0.2 + 0.6 * player.argsort(axis=1).argsort(axis=1) / (size - 1)
     table = {
         "participants": np.full(contests * size, size),
-        "player": player.ravel().astype(str),
+        "player": player.reshape(-1, 1),
+        "event": np.arange(contests).repeat(size),
         "rank": order.ravel() + 1,
         "prediction": share.ravel(),
-        "rating": player.ravel().astype(float),
+        "rating": player.reshape(-1, 1).astype(float),
     }
-    rated = SimpleNamespace(predictions=pa.table(table), contests=contests, system=jr.elo_mmx(), options={})
+    rated = SimpleNamespace(events=table, contests=contests, system=jr.elo_mmx(), options={})
     said = summarise_accuracy(rated, MODELS)
     assert said.title.endswith("% of pairs were in the predicted order") and "chance gives 50.0%" in said.texts[0]
     assert said.texts[0].startswith("Of the pairs of models who had been in a contest before, ")

@@ -9,7 +9,6 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.core.text_format import format_percentage
-from jaxrate.history.participations import build_participations
 from jaxrate.history.rating_peaks import rows_of_peaks
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.site.system_bars import draw_system_bars, write_comparison_title
@@ -273,7 +272,7 @@ def test_pages_say_what_they_give_of_draws_and_leave_out_empty_columns(tmp_path)
 
 def test_the_mark_of_a_career_is_its_peak_as_on_leaderboards():
     rated = jr.rate(jr.elo(), jr.read({"a": ["Ada"] * 30, "b": ["Bo"] * 30, "score": [1, 1, 0] * 10}))
-    careers = build_participations(rated)
+    careers = rated.rows
     _, at = rows_of_peaks(rated, careers)
     wanted = jr.leaderboard(rated, active="all")
     peaks = dict(zip(wanted.player.tolist(), wanted.peak.tolist(), strict=True))

@@ -75,10 +75,9 @@ def test_shares_of_pairs_of_equals_are_left_out(doubles):
         doubles[0].system, jr.data.from_teams([[["Ann", "Bo"], ["Cy", "Di"]], [["Ann", "Cy"], ["Bo", "Di"]]])
     )
     assert team_rating_share_column(pairs) == {}
-    table = pairs.predictions
-    at = table.column_names.index("rating")
-    uneven = np.array([3000.0, *table["rating"].to_numpy()[1:]])
-    told = team_rating_share_column(pairs._replace(predictions=table.set_column(at, "rating", pa.array(uneven))))
+    uneven = pairs.events["rating"].copy()
+    uneven[0] = 3000.0
+    told = team_rating_share_column(pairs._replace(events=pairs.events | {"rating": uneven}))
     assert told["% of team"][:2].tolist() == [67.0, 33.0]
 
 

@@ -9,7 +9,6 @@ import pytest
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
-import pyarrow as pa
 
 import jaxrate as jr
 from jaxrate.core.text_format import format_percentages
@@ -166,22 +165,24 @@ def test_predictions_have_a_finding():
 def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
     """The first of a match on neutral ground counted as at home."""
     table = {
-        "prediction": [0.7, 0.6, 0.4, 0.8, 0.9, 0.9],
-        "score": [1.0, 1.0, 0.0, 1.0, 0.0, 0.0],
-        "side": [1.0, 1.0, -1.0, -1.0, 0.0, 0.0],
+        "prediction": np.array([0.7, 0.6, 0.4, 0.8, 0.9, 0.9]),
+        "score": np.array([1.0, 1.0, 0.0, 1.0, 0.0, 0.0]),
+        "side": np.array([1.0, 1.0, -1.0, -1.0, 0.0, 0.0]),
     }
-    rated = SimpleNamespace(predictions=pa.table(table), contests=None, options={}, system=jr.elo())
+    rated = SimpleNamespace(events=table, contests=None, options={}, system=jr.elo())
     said = summarise_accuracy(rated)
     assert said.title == "The favourite won 67% of matches, the home side 75%"
     home = "The home side won 75.0% of the 4 matches that were not on neutral ground; 52.5% were predicted."
     assert home in said.texts[0]
     table["score"][0] = 0.5
-    said = summarise_accuracy(SimpleNamespace(predictions=pa.table(table), contests=None, options={}, system=jr.elo()))
+    said = summarise_accuracy(SimpleNamespace(events=table, contests=None, options={}, system=jr.elo()))
     assert said.title == "The favourite won 50% of matches and drew 17%"
     assert "The home side won 50.0% and drew 25.0% of the 4 matches" in said.texts[0]
     assert said.texts[0].endswith(": a score of 62.5%, where 52.5% was expected. Chance alone gives a score of 50%.")
     said = summarise_accuracy(
-        SimpleNamespace(predictions=pa.table(table).drop_columns("side"), contests=None, options={}, system=jr.elo())
+        SimpleNamespace(
+            events={name: x for name, x in table.items() if name != "side"}, contests=None, options={}, system=jr.elo()
+        )
     )
     assert "home" not in said.texts[0] and "Chance alone gives a score of 50%." in said.texts[0]
 
@@ -190,7 +191,7 @@ def test_calibration_is_that_of_favourites_on_either_side():
     """Those listed first win 80 of 100 at 72%, those listed second 64: it was told of the first alone."""
     prediction, score = np.repeat([0.72, 0.28], 100), np.repeat([1.0, 0.0, 1.0, 0.0], [80, 20, 36, 64])
     rated = SimpleNamespace(
-        predictions=pa.table({"prediction": prediction, "score": score}), contests=None, options={}, system=jr.elo()
+        events={"prediction": prediction, "score": score}, contests=None, options={}, system=jr.elo()
     )
     said = summarise_accuracy(rated)
     (told,) = said.bins

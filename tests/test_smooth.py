@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 import jaxrate as jr
 import jaxrate.smoothing.forecasts_from_smoothed_past as forecasting
 from jaxrate.events import slice_events
-from jaxrate.smoothing.smoother import resolve_smoothing_model
+from jaxrate.smoothing.smoother import resolve_smoothing_model, smooth_events
 from jaxrate.smoothing.timelines import build_timelines
 from tests.reference.skills_twin import Skills, game
 from tests.reference.smooth_twin import Smoother, dense
@@ -44,7 +44,7 @@ def test_against_the_twin(case, x64):
 
 def compare_with_the_twin(case, x64):
     events, system = league(mixed=case == "win", n=N), system_of(case)
-    found = jr.smooth(system, events, tolerance=1e-11 if x64 else 3e-6)
+    found = smooth_events(system, events, tolerance=1e-11 if x64 else 3e-6)
     twin, digits = twin_of(case, events), 1e-9 if x64 else 1e-4
     twin.converge()
     mean, variance = twin.parts()
@@ -83,13 +83,13 @@ def test_margins_are_exact(double):
     random = np.random.default_rng(1)
     pairs = [(i + 1, random.integers(i + 1)) for i in range(16)]
     twin, system, events = margins(pairs)
-    found = jr.smooth(system, events, tolerance=1e-11)
+    found = smooth_events(system, events, tolerance=1e-11)
     mean, variance, evidence = dense(twin)
     np.testing.assert_allclose(found.rating.mean, mean[..., 0], atol=1e-8)
     np.testing.assert_allclose(found.rating.deviation, np.sqrt(variance[..., 0]), rtol=1e-10)
     assert found.evidence == pytest.approx(evidence + len(pairs) * np.log(20.0), rel=1e-12)
     twin, system, events = margins([random.permutation(5)[:2] for _ in range(16)])
-    found = jr.smooth(system, events, tolerance=1e-11, num_players=17)
+    found = smooth_events(system, events, tolerance=1e-11, num_players=17)
     mean, variance, _ = dense(twin)
     np.testing.assert_allclose(found.rating.mean, mean[..., 0], atol=1e-7)
     less = np.asarray(found.rating.deviation) / np.sqrt(variance[..., 0])
@@ -100,7 +100,7 @@ def test_against_trueskill_through_time(double):
     margin = float(ndtri(0.5 * (1.0 + PEERS["p_draw"])) * 2.0**0.5 * PEERS["beta"])
     system = jr.skills(noise=2.0**0.5 * PEERS["beta"], initial_rating=0, initial_deviation=PEERS["sigma"], period=1.0,
                        growth=PEERS["gamma"], deviation_max=1e4, draw_margin=margin)  # fmt: skip
-    found = jr.smooth(system, jr.matches(PEERS["player"], PEERS["score"], PEERS["time"]), tolerance=1e-10)
+    found = smooth_events(system, jr.matches(PEERS["player"], PEERS["score"], PEERS["time"]), tolerance=1e-10)
     np.testing.assert_allclose(found.rating.mean, PEERS["mean"], atol=3e-7)
     np.testing.assert_allclose(found.rating.deviation, PEERS["deviation"], atol=3e-7)
 
@@ -109,7 +109,7 @@ def test_against_trueskill_through_time(double):
 def test_of_matches_between_newcomers_it_is_the_filter(double):
     player = np.arange(12).reshape(6, 2)
     events = jr.matches(player, [1, 0, 0.5, 1, 0, 0.5], np.arange(6.0), weight=[1, 2, 0.5, 1, 1, 1])
-    found, run = jr.smooth(jr.skills(), events, num_players=14), jr.run(jr.skills(), events, num_players=14)
+    found, run = smooth_events(jr.skills(), events, num_players=14), jr.run(jr.skills(), events, num_players=14)
     guess = np.asarray(run.prediction)
     loss = events.context.weight * (events.score * np.log(guess) + (1 - events.score) * np.log(1 - guess))
     np.testing.assert_allclose(found.prediction, guess, rtol=1e-12)
@@ -125,7 +125,7 @@ def test_sides_do_not_matter_and_the_state_is_filtered_on(double):
     events, system = league(seed=1, n=N), system_of("draws")
     turned = events._replace(player=events.player[:, ::-1], score=1 - events.score)
     turned = turned._replace(context=events.context._replace(side=-events.context.side))
-    one, two = (jr.smooth(system, x, tolerance=1e-10) for x in (events, turned))
+    one, two = (smooth_events(system, x, tolerance=1e-10) for x in (events, turned))
     np.testing.assert_allclose(two.rating.mean[:, ::-1], one.rating.mean, atol=1e-6)
     assert two.evidence == pytest.approx(one.evidence, rel=1e-10)
     later = jr.matches([[0, 1]], [1], [events.time[-1] + 50.0], side=[0])
@@ -139,8 +139,8 @@ def test_seasons_of_leagues_that_all_have_are_those_of_the_clock(double):
     number = np.searchsorted(SEASONS, events.time, side="right") * 1.0
     leagues = jr.skills(league_season="year", **clock.params._asdict())
     columns = events.context.columns | {"year": number}
-    one = jr.smooth(clock, events, tolerance=1e-10)
-    two = jr.smooth(leagues, events._replace(context=events.context._replace(columns=columns)), tolerance=1e-10)
+    one = smooth_events(clock, events, tolerance=1e-10)
+    two = smooth_events(leagues, events._replace(context=events.context._replace(columns=columns)), tolerance=1e-10)
     assert two.evidence == pytest.approx(one.evidence, rel=1e-9)
     for x, y in zip((*one.rating, one.state.mean), (*two.rating, two.state.mean), strict=True):
         np.testing.assert_allclose(y, x, rtol=1e-7)
@@ -159,7 +159,7 @@ def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double):
     wanted, which = np.array(jr.run(system, slice_events(events, 0, 5)).prediction), np.floor((time - start) / refit)
     for k in np.unique(which[5:]):
         low, high = np.searchsorted(time, start + refit * np.array([k, k + 1]))
-        past = jr.smooth(system, slice_events(events, 0, low), num_players=PLAYERS, tolerance=1e-11).state
+        past = smooth_events(system, slice_events(events, 0, low), num_players=PLAYERS, tolerance=1e-11).state
         run = jr.run(system, slice_events(events, low, high), state=past)
         wanted = np.append(wanted, run.prediction)
     np.testing.assert_allclose(found.prediction, wanted, atol=1e-8)
@@ -187,7 +187,7 @@ def test_hindsight_is_nearer_to_the_truth_than_the_filter():
     truth = np.take_along_axis(skill, player, axis=1)
     score = random.random(n) < ndtr((truth[:, 0] - truth[:, 1]) / 300.0)
     system, events = jr.skills(growth=12.0, deviation_max=1e4), jr.matches(player, score, time)
-    found, known = jr.smooth(system, events), jr.history.rating_history(system, events, after=True).after
+    found, known = smooth_events(system, events), jr.history.rating_history(system, events, after=True).after
     truth, late = truth + 1500.0 - truth.mean(), n // 4
     error, before = ((np.asarray(x.mean)[late:-late] - truth[late:-late]) for x in (found.rating, known))
     error, before = (x - x.mean() for x in (error, before))
@@ -201,12 +201,13 @@ def test_ratings_as_of_any_time(double):
     events, system = league(seed=1, n=N), system_of("draws")
     names = np.array([f"player {i}" for i in range(PLAYERS)], object)
     found = jr.smooth(system, jr.data.Dataset(events, names, np.arange(N), clock="numbers"), tolerance=1e-10)
+    smoothed = found.hindsight
     time = events.time[12]
-    rating, begun = found.at(time), np.isin(np.arange(PLAYERS), events.player[:13])
-    np.testing.assert_allclose(rating.mean[events.player[12]], found.rating.mean[12], rtol=1e-12)
+    rating, begun = smoothed.at(time), np.isin(np.arange(PLAYERS), events.player[:13])
+    np.testing.assert_allclose(rating.mean[events.player[12]], smoothed.rating.mean[12], rtol=1e-12)
     np.testing.assert_array_equal(np.isnan(rating.mean), ~begun)
     later = events.time[-1] + 40.0
-    for mine, theirs in zip(found.at(later), jr.ratings(system, found.state, time=later), strict=True):
+    for mine, theirs in zip(smoothed.at(later), jr.ratings(system, found.state, time=later), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9)
     board = jr.leaderboard(found, as_of=time)
     assert set(board.player) == set(names[begun]) and all(
@@ -215,11 +216,13 @@ def test_ratings_as_of_any_time(double):
     assert jr.leaderboard(found).rating.max() == np.asarray(jr.ratings(system, found.state).mean).max()
     mine = jr.career(found, "player 3")
     match, side = np.nonzero(events.player == 3)
-    np.testing.assert_array_equal(mine["rating"], np.asarray(found.rating.mean)[match, side])
+    np.testing.assert_array_equal(mine["rating"], np.asarray(smoothed.rating.mean)[match, side])
     assert mine["opponent"].tolist() == names[events.player[match, 1 - side]].tolist()
     best = jr.history.peak_ratings(found, top=PLAYERS)
     np.testing.assert_array_equal(np.sort(best.rating)[::-1], best.rating)
-    assert best.rating[best.player == "player 3"] == mine["rating"].max() and best.rating[0] == found.rating.mean.max()
+    assert (
+        best.rating[best.player == "player 3"] == mine["rating"].max() and best.rating[0] == smoothed.rating.mean.max()
+    )
     assert jr.history.peak_ratings(found, top=2, cautious=3).rating[0] <= best.rating[0] and "95% interval" in str(best)
     pytest.importorskip("matplotlib")
     line = jr.plots.trajectory(found, players="player 3").get_lines()[0]
@@ -262,20 +265,23 @@ def timeless():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jr.smooth(jr.elo(), league()), "elo has no hindsight; take jr.skills()"),
-        (lambda: jr.smooth(jr.skills(kinds="sides"), league()), "hindsight knows no kinds; make skills without them"),
-        (lambda: jr.smooth(jr.glicko(), league()), r"glicko has no hindsight; take jr.skills\(\"logistic\"\)"),
-        (lambda: jr.smooth("skills", league()), "name the system first"),
+        (lambda: smooth_events(jr.elo(), league()), "elo has no hindsight; take jr.skills()"),
         (
-            lambda: jr.smooth(jr.skills(), jr.periods(league(), 7.0)),
+            lambda: smooth_events(jr.skills(kinds="sides"), league()),
+            "hindsight knows no kinds; make skills without them",
+        ),
+        (lambda: smooth_events(jr.glicko(), league()), r"glicko has no hindsight; take jr.skills\(\"logistic\"\)"),
+        (lambda: smooth_events("skills", league()), "name the system first"),
+        (
+            lambda: smooth_events(jr.skills(), jr.periods(league(), 7.0)),
             "takes matches or contests, each at its own time, and",
         ),
-        (lambda: jr.smooth(jr.skills(), league(n=0)), "there are no matches"),
-        (lambda: jr.smooth(jr.skills("margin"), league()), "needs the column 'margin'"),
-        (lambda: jr.smooth(jr.skills(), league(), tolerance=0), "tolerance must be above 0"),
-        (lambda: jr.smooth(jr.skills(), league(), sweeps=1.5), "sweeps must be a whole number from 1"),
-        (lambda: jr.smooth(jr.skills(), league(), num_players=3), "there are only 3 players"),
-        (lambda: jr.smooth(jr.skills(), jr.matches([[0, 1]], [1])._replace(score=np.array([2.0]))), "row 0"),
+        (lambda: smooth_events(jr.skills(), league(n=0)), "there are no matches"),
+        (lambda: smooth_events(jr.skills("margin"), league()), "needs the column 'margin'"),
+        (lambda: smooth_events(jr.skills(), league(), tolerance=0), "tolerance must be above 0"),
+        (lambda: smooth_events(jr.skills(), league(), sweeps=1.5), "sweeps must be a whole number from 1"),
+        (lambda: smooth_events(jr.skills(), league(), num_players=3), "there are only 3 players"),
+        (lambda: smooth_events(jr.skills(), jr.matches([[0, 1]], [1])._replace(score=np.array([2.0]))), "row 0"),
         (
             lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), league(), start=0, refit=0),
             "refit must be a time above 0, got 0",
@@ -308,6 +314,6 @@ def test_it_says_whether_it_converged(double):
     events, system = league(seed=1, n=N), system_of("draws")
     with pytest.warns(UserWarning, match="after 2 sweeps: allow more by sweeps="):
         found = jr.smooth(system, events, sweeps=2)
-    assert not found.converged and "2, not converged" in repr(found)
+    assert not found.hindsight.converged and "2, not converged" in repr(found)
     patient = jr.smooth(system, events, tolerance=1e-10)
-    assert "22 matches of 12 players" in repr(patient) and f"{patient.sweeps}, converged" in repr(patient)
+    assert "22 matches of 12 players" in repr(patient) and f"{patient.hindsight.sweeps}, converged" in repr(patient)

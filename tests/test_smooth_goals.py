@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.smoothing.smoother import smooth_events
 from tests.conftest import mark_full, refused
 from tests.reference.goals_smooth_twin import GoalsSmoother
 from tests.test_goals import league, system_of
@@ -58,7 +59,7 @@ def twin_of(case, events):
 @pytest.mark.parametrize(("case", "weight"), mark_full([("plain", True), ("all", False)], ("all", False)))
 def test_against_the_twin(case, weight, double):
     events = history(weight)
-    smoothed = jr.smooth(goals_system(case), events, tolerance=1e-10)
+    smoothed = smooth_events(goals_system(case), events, tolerance=1e-10)
     twin = twin_of(case, events)
     twin.converge()
     for i, pair in enumerate(np.asarray(events.player).tolist()):
@@ -80,7 +81,7 @@ def test_a_filter_goes_on_where_hindsight_ends(double):
         [*league_events.player, (8, 9)], np.append(league_events.score, 1.0), np.append(league_events.time, 125.0),
         side=np.append(league_events.context.side, 1.0), columns=columns,
     )  # fmt: skip
-    smoothed, run = jr.smooth(system, events), jr.run(system, events)
+    smoothed, run = smooth_events(system, events), jr.run(system, events)
     np.testing.assert_allclose(smoothed.state.mean[8:], run.state.mean[8:], atol=0.05)
     np.testing.assert_allclose(smoothed.state.covariance[8:], run.state.covariance[8:], rtol=2e-3, atol=1.0)
     np.testing.assert_allclose(smoothed.prediction[-1], run.prediction[-1], atol=1e-9)

@@ -13,6 +13,7 @@ import jaxrate as jr
 import jaxrate.smoothing.forecasts_from_smoothed_past as forecasting
 from jaxrate.events import build_rounds, slice_events
 from jaxrate.smoothing import participations
+from jaxrate.smoothing.smoother import smooth_events
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.reference.team_smooth_twin import TeamSmoother, dense
 from tests.reference.teams_twin import TeamSkills, participant
@@ -67,7 +68,7 @@ def test_against_the_twin(x64, monkeypatch, case):
         monkeypatch.setattr(participations, "FREE_PADDING", 10)
         monkeypatch.setattr(participations, "BLOCK_NUMBERS", 40)
         assert len(participations.group_contests(rounds)) > 1
-    found = jr.smooth(system_of(case), rounds, num_players=PLAYERS, tolerance=1e-11 if x64 else 3e-6)
+    found = smooth_events(system_of(case), rounds, num_players=PLAYERS, tolerance=1e-11 if x64 else 3e-6)
     twin, digits = twin_of(case, rounds), 1e-8 if x64 else 1e-4
     twin.converge(damping=0.7, tolerance=1e-10)
     mean, variance = twin.parts()
@@ -112,7 +113,7 @@ def test_margins_are_exact(double):
     """Means are those of a dense Kalman smoother, with players in several teams too."""
     twin, system, rounds = margins((2, 3, 4), 12, seats=True)
     assert rounds.events.seat is not None
-    found = jr.smooth(system, rounds, tolerance=1e-12, sweeps=2000)
+    found = smooth_events(system, rounds, tolerance=1e-12, sweeps=2000)
     mean, variance, _ = dense(twin)
     np.testing.assert_allclose(found.rating.mean, mean[:, 0], atol=1e-7)
     less = np.asarray(found.rating.deviation) / np.sqrt(variance[:, 0])
@@ -122,7 +123,7 @@ def test_margins_are_exact(double):
 @pytest.mark.full  # means of several contests are above, and variances and evidence beside the twin
 def test_of_one_contest_all_is_exact(double):
     twin, system, rounds = margins((3,), 1, seats=False)
-    found = jr.smooth(system, rounds, tolerance=1e-12)
+    found = smooth_events(system, rounds, tolerance=1e-12)
     mean, variance, evidence = dense(twin)
     np.testing.assert_allclose(found.rating.mean, mean[:, 0], rtol=1e-10)
     np.testing.assert_allclose(found.rating.deviation, np.sqrt(variance[:, 0]), rtol=1e-10)
@@ -146,7 +147,7 @@ def test_against_trueskill_through_time(double, case):
         margin = float(ndtri(0.5 * (1.0 + p_draw)) * 2.0**0.5)
     system = jr.skills(noise=2.0**0.5, initial_rating=0, initial_deviation=peer["sigma"], period=1.0,
                        growth=peer["gamma"], deviation_max=1e4, draw_margin=margin)  # fmt: skip
-    found = jr.smooth(system, rounds, tolerance=1e-10)
+    found = smooth_events(system, rounds, tolerance=1e-10)
     np.testing.assert_allclose(found.rating.mean, peer["mean"], atol=1e-6)
     np.testing.assert_allclose(found.rating.deviation, peer["deviation"], atol=1e-6)
 
@@ -167,8 +168,8 @@ def test_teams_of_one_are_matches(double, outcome):
         contest, player.ravel(), rank, time=np.repeat(time, 2), category=category[:, ::-1].ravel(),
         columns={"margin": points.ravel()},
     )  # fmt: skip
-    one = jr.smooth(jr.skills(**settings), matches, tolerance=1e-11)
-    two = jr.smooth(jr.skills(**settings, team_noise=100.0), rounds, tolerance=1e-11)
+    one = smooth_events(jr.skills(**settings), matches, tolerance=1e-11)
+    two = smooth_events(jr.skills(**settings, team_noise=100.0), rounds, tolerance=1e-11)
     assert two.evidence == pytest.approx(one.evidence, rel=1e-10)
     np.testing.assert_allclose(two.prediction[::2], one.prediction, atol=1e-9)
     np.testing.assert_allclose(np.reshape(two.rating.mean, (n, 2)), one.rating.mean, atol=1e-7)
@@ -193,7 +194,7 @@ def test_the_order_of_players_and_teams_does_not_matter(double, case):
             contest[rows], flat.player[rows], flat.rank[rows], team=team[rows],
             weight=flat.weight[rows], time=flat.time[contest][rows], **further,
         )  # fmt: skip
-        return jr.smooth(system_of(case), rounds, tolerance=1e-11)
+        return smooth_events(system_of(case), rounds, tolerance=1e-11)
 
     one, two = smooth(np.arange(len(contest)), flat.team), smooth(order, renamed)
     np.testing.assert_allclose(two.rating.mean, one.rating.mean[order], atol=1e-6)
@@ -214,7 +215,7 @@ def test_of_contests_between_newcomers_it_is_the_filter(double):
         small.setattr(participations, "FREE_PADDING", 0)
         small.setattr(participations, "BLOCK_NUMBERS", 40)
         assert [(x.width, x.first_slot) for x in participations.group_contests(rounds)] == [(8, 0), (3, 16)]
-        found = jr.smooth(jr.skills(), rounds, num_players=30)
+        found = smooth_events(jr.skills(), rounds, num_players=30)
     run = jr.run(jr.skills(), rounds, num_players=30)
     np.testing.assert_allclose(found.prediction, run.prediction, rtol=1e-12)
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-12), found.state, run.state)
@@ -234,7 +235,7 @@ def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double):
     wanted, block = np.array(jr.run(system, slice_events(rounds, 0, 4)).prediction), (time - time[4]) // 50.0
     for k in np.unique(block[4:]):
         low, high = np.searchsorted(time, time[4] + 50.0 * np.array([k, k + 1]))
-        past = jr.smooth(system, slice_events(rounds, 0, low), num_players=PLAYERS, tolerance=1e-11).state
+        past = smooth_events(system, slice_events(rounds, 0, low), num_players=PLAYERS, tolerance=1e-11).state
         run = jr.run(system, slice_events(rounds, low, high), state=past)
         wanted = np.append(wanted, run.prediction)
     np.testing.assert_allclose(found.prediction, wanted, atol=1e-8)
@@ -250,23 +251,23 @@ def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double):
 def test_contests_that_are_refused():
     plain = [0, 0, 1, 1], [0, 1, 1, 2], [1, 2, 1, 2]
     with refused("row 2 (counting from 0): time 1.0 is earlier than 2.0 in the row before; sort the contests by time"):
-        jr.smooth(jr.skills(), jr.rounds(*plain, time=[2, 2, 1, 1]))
+        smooth_events(jr.skills(), jr.rounds(*plain, time=[2, 2, 1, 1]))
     seats = jr.rounds([0] * 4, [0, 1, 0, 2], [1, 1, 2, 2], team=[0, 0, 1, 1], category=[0, 0, 1, 0])
     with refused("player 0 meets another category in another of their teams"):
-        jr.smooth(jr.skills(categories=2), seats)
+        smooth_events(jr.skills(categories=2), seats)
     sides = seats._replace(
         events=seats.events._replace(category=None, columns={"side": np.array([1.0, 0.0, -1.0, 0.0])})
     )
     with refused("player 0 has another side in another of their teams"):
-        jr.smooth(jr.skills(own_side=True), sides)
+        smooth_events(jr.skills(own_side=True), sides)
     with refused("there are no contests to smooth"):
-        jr.smooth(jr.skills(), jr.rounds([], [], []), num_players=3)
+        smooth_events(jr.skills(), jr.rounds([], [], []), num_players=3)
 
 
 def test_form_is_part_of_ratings(double):
     """The last of each player, and those of later times, are those of the state."""
     rounds, system = short_history(n=9), system_of("draws")  # as the twin's, whose programs it shares
-    found = jr.smooth(system, rounds, num_players=PLAYERS, tolerance=1e-9)
+    found = smooth_events(system, rounds, num_players=PLAYERS, tolerance=1e-9)
     flat, late = rounds.events, rounds.events.time[-1] + 3.0
     last = {player: row for row, player in enumerate(flat.player.tolist())}
     state = jr.ratings(system, found.state)
@@ -284,7 +285,7 @@ def test_seasons_of_leagues_that_all_have_are_those_of_the_clock(double):
         events=rounds.events._replace(columns={"s": np.repeat(number, np.diff(rounds.player_start))})
     )
     clock, leagues = jr.skills(seasons=SEASONS, **settings), jr.skills(league_season="s", **settings)
-    one, two = (jr.smooth(system, events, num_players=PLAYERS, tolerance=1e-10) for system in (clock, leagues))
+    one, two = (smooth_events(system, events, num_players=PLAYERS, tolerance=1e-10) for system in (clock, leagues))
     assert two.evidence == pytest.approx(one.evidence, rel=1e-9)
     for x, y in zip((*one.rating, one.state.mean), (*two.rating, two.state.mean), strict=True):
         np.testing.assert_allclose(y, x, rtol=1e-7)
@@ -302,25 +303,28 @@ def named_history():
 def test_careers_leaderboards_and_peaks(double):
     data, system = named_history(), system_of("draws")
     found, rated = jr.smooth(system, data), jr.rate(system, data)
-    with pytest.raises(ValueError, match="these are contests of many players, and not matches"):
-        assert found.matches
+    smoothed = found.hindsight
     flat, start = data.rounds.events, data.rounds.player_start
     contest = np.repeat(np.arange(9), np.diff(start))
     row = np.flatnonzero(flat.player == 3)
     mine, before = jr.career(found, "player 3"), jr.career(rated, "player 3")
-    np.testing.assert_array_equal(mine["rating"], np.asarray(found.rating.mean)[row])
+    np.testing.assert_array_equal(mine["rating"], np.asarray(smoothed.rating.mean)[row])
     np.testing.assert_array_equal(mine["time"], flat.time[contest[row]])
     for name in ("contest", "participants", "teams", "rank"):
         np.testing.assert_array_equal(mine[name], before[name])
-    np.testing.assert_allclose(mine["expected_rank"], 1 + (1 - np.asarray(found.prediction)[row]) * (mine["teams"] - 1))
+    np.testing.assert_allclose(
+        mine["expected_rank"], 1 + (1 - np.asarray(smoothed.prediction)[row]) * (mine["teams"] - 1)
+    )
     best = jr.history.peak_ratings(found, top=PLAYERS)
-    assert best.rating[best.player == "player 3"] == mine["rating"].max() and best.rating[0] == found.rating.mean.max()
+    assert (
+        best.rating[best.player == "player 3"] == mine["rating"].max() and best.rating[0] == smoothed.rating.mean.max()
+    )
     board = jr.leaderboard(found)
     np.testing.assert_array_equal(np.sort(board.rating)[::-1], board.rating)
     assert sorted(board.games) == sorted(rated.games[rated.games > 0])
     several = np.array([len({*flat.team[contest == i]}) > 1 for i in range(9)])
     middle = np.flatnonzero(several)[2]  # the third from which something is learnt
-    early, mean = np.asarray(found.at(flat.time[middle]).mean), np.asarray(found.rating.mean)
+    early, mean = np.asarray(smoothed.at(flat.time[middle]).mean), np.asarray(smoothed.rating.mean)
     np.testing.assert_allclose(early[flat.player[contest == middle]], mean[contest == middle], rtol=1e-12)
     assert np.isnan(early).sum() == PLAYERS - len(np.unique(flat.player[(contest <= middle) & several[contest]])) > 0
 
@@ -331,7 +335,7 @@ def test_pages_and_plots_show_contests_in_hindsight(double):
     page = jr.site.report_html(rated, top=1, smoothed=found)
     assert "in hindsight" in page
     with refused("smoothed must be of the same contests as the rated history, in their order"):
-        jr.site.report_html(rated._replace(predictions=rated.predictions.slice(2)), smoothed=found)
+        jr.site.report_html(rated._replace(events={name: x[2:] for name, x in rated.events.items()}), smoothed=found)
     pytest.importorskip("matplotlib")
     line = jr.plots.trajectory(found, players="player 3").get_lines()[0]
     assert line.get_ydata().tolist() == jr.career(found, "player 3")["rating"].tolist()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.skills.outcome_likelihoods import Q
 from tests.reference.whole_history_twin import WholeHistory
 
@@ -40,7 +41,7 @@ def test_means_are_near_the_maximum(double):
     twin = WholeHistory(player, score, date, VARIANCE, FIRST)
     best = 1500.0 + twin.maximum()[twin.node].T / Q
     params = {"growth": VARIANCE**0.5 / Q, "initial_deviation": FIRST**0.5 / Q, "period": 1.0, "deviation_max": 1e5}
-    found = jr.smooth(jr.skills("logistic", **params), jr.matches(player, score, date))
+    found = smooth_events(jr.skills("logistic", **params), jr.matches(player, score, date))
     off = (np.asarray(found.rating.mean) - best) / found.rating.deviation
     assert np.abs(off).max() < 0.25 and np.sqrt(np.mean(off**2)) < 0.15
 
@@ -48,8 +49,8 @@ def test_means_are_near_the_maximum(double):
 def test_the_order_of_players_does_not_matter(double):
     player, score, date = league(n=120)
     system, new = jr.skills(growth=20.0), np.random.default_rng(2).permutation(10)
-    one = jr.smooth(system, jr.matches(player, score, date), tolerance=1e-10)
-    two = jr.smooth(system, jr.matches(new[player], score, date), tolerance=1e-10)
+    one = smooth_events(system, jr.matches(player, score, date), tolerance=1e-10)
+    two = smooth_events(system, jr.matches(new[player], score, date), tolerance=1e-10)
     np.testing.assert_allclose(two.rating.mean, one.rating.mean, atol=1e-6)
     np.testing.assert_allclose(np.asarray(two.state.mean)[new], one.state.mean, atol=1e-6)
     assert two.evidence == pytest.approx(one.evidence, rel=1e-12)
@@ -60,7 +61,7 @@ def test_carried_on_is_as_at_once(double):
     player, score, date = league(n=120)
     system = jr.skills(growth=20.0)
     early, late = (jr.matches(player[x], score[x], date[x]) for x in (slice(0, 80), slice(80, 120)))
-    state = jr.smooth(system, early, tolerance=1e-10).state
+    state = smooth_events(system, early, tolerance=1e-10).state
     middle = jr.run(system, jr.matches(player[80:100], score[80:100], date[80:100]), state=state)
     again = jr.run(system, jr.matches(player[100:], score[100:], date[100:]), state=middle.state)
     whole = jr.run(system, late, state=state)

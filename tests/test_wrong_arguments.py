@@ -52,7 +52,7 @@ WRONG = {  # what it is: the value, and the annotations of which it is one
     "of none": (lambda *_, **__: None, (Callable,)),
 }
 MODULES = (
-    *("arena", "data", "data.formats", "data.simulate", "extend.luck", "fitting", "forecasts", "league"),
+    *("arena", "data", "data.formats", "data.simulate", "extend.luck", "fitting", "forecasts", "evaluation", "history"),
     *("history.blat_mmr_beliefs", "live", "metrics", "plots", "site", "urns"),
 )
 INNER = ("extend.luck.check_luck",)  # parts of others
@@ -126,8 +126,8 @@ def right_values(history=None):
         "smooth.system": jr.skills(),
         "data.from_teams.rounds": [[["p"], ["q"]]], "matches.player": [[0, 1]], "matches.score": [1.0],
         "rounds.contest": [0, 0], "rounds.player": [0, 1], "rounds.rank": [1, 2],
-        "league.rate_files.source": "nowhere", "metrics.probabilities_from_odds.odds": [[1.5, 2.8]],
-        "league.benchmark_systems.systems": ["elo"], "league.benchmark_systems.fit_seconds": 0.0,
+        "history.rate_files.source": "nowhere", "metrics.probabilities_from_odds.odds": [[1.5, 2.8]],
+        "evaluation.benchmark_systems.systems": ["elo"], "evaluation.benchmark_systems.fit_seconds": 0.0,
         "site.benchmark_page_html.benchmarks": {
             "x": jr.evaluation.benchmark_systems(usual, ["elo"], fit_seconds=0)
         },
@@ -136,7 +136,7 @@ def right_values(history=None):
         "urns.urn_law.proportion": [0.5, 0.5],
         "plots.comparison.compared_systems": jr.compare(data, [jr.elo()]), "plots.odds.simulation": tournament,
         "plots.rank_sets.ranks": jr.arena.rank_sets(strengths), "urns.replay_history.system": urnings,
-        "league.category_ratings.category": 0, "urns.simulate_world.system": urnings,
+        "history.category_ratings.category": 0, "urns.simulate_world.system": urnings,
         "urns.confidence_band.state": urns,
         "fitting.likelihood_interval.fit": fitted, "plots.loss_surface.fit": fitted,
         **{f"forecasts.{name}_probabilities.probability": scorelines.probability

@@ -26,7 +26,7 @@ from jaxrate.core.argument_checks import MAX_SAMPLES, check_count, enforce_argum
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import format_decimals, format_html_table, format_range, format_table
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.history.rated_history import find_player_id
+from jaxrate.history.history import find_player_id
 
 SAMPLE_BLOCK = 500  # samples that a program compares at once
 SINGULAR_SHARE = 1e-10  # of the largest variance, which makes a singular covariance definite

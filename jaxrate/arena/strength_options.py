@@ -14,7 +14,7 @@ from jaxrate.arena.votes import VoteCells
 from jaxrate.core.argument_checks import MAX_SAMPLES, check_count
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix, format_number, format_unquoted_name
-from jaxrate.history.rated_history import find_player_id
+from jaxrate.history.history import find_player_id
 
 TIE_MODELS = "davidson", "rao_kupper", "half", "none"
 ERROR_SOURCES = "curvature", "sandwich", "bootstrap"

@@ -120,7 +120,7 @@ def describe_vote_dates(votes: VoteData, dates: str | None) -> str:
     from jaxrate.data.column_conversion import to_column, to_days
     from jaxrate.data.column_recognition import time_columns
     from jaxrate.data.date_parsing import parse_dates
-    from jaxrate.history.rated_history import format_time
+    from jaxrate.history.history import format_time
 
     for name in time_columns(votes.source.names):
         column = to_column(name, votes.source.load([name], [name], [])[name])

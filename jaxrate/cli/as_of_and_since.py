@@ -43,7 +43,7 @@ def parse_time_option(option: str, text: str | None, clock: str | None, date_for
     return float(np.nextafter(days + 1, 0)) if ":" not in text and days == np.floor(days) else days
 
 
-def time_of_shown_ratings(rated: jr.Rated, until: float | None) -> float | None:
+def time_of_shown_ratings(rated: jr.History, until: float | None) -> float | None:
     """The time of the ratings that are shown: the rating period in which a history ends is rated to its end."""
     from jaxrate.events import period_end
 
@@ -52,14 +52,14 @@ def time_of_shown_ratings(rated: jr.Rated, until: float | None) -> float | None:
     return max(until, float(period_end(rated.last, rated.period)))
 
 
-def note_time_outside_history(report: ProgressReport, rated: jr.Rated, until: float | None) -> None:
+def note_time_outside_history(report: ProgressReport, rated: jr.History, until: float | None) -> None:
     """A note if --as-of is before the history, or so long after it that nobody plays any more."""
-    from jaxrate.history.rated_history import format_time, times_to_event_clock
+    from jaxrate.history.history import format_time
     from jaxrate.history.rating_drift import DEFAULT_ACTIVE_DAYS
 
-    if until is None or rated.last is None or not len(rated.predictions):
+    if until is None or rated.last is None or not len(rated.events["row"]):
         return
-    first = float(times_to_event_clock(rated.predictions["time"].to_numpy()).min())
+    first = float(rated.events["time"].min())
     if until < first or (rated.clock == "dates" and until > rated.last + DEFAULT_ACTIVE_DAYS + 1):
         ends = " to ".join(format_time(time, rated.clock) for time in (first, rated.last))
         report.note(f"--as-of is outside the history, which runs from {ends}")
@@ -88,7 +88,7 @@ def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) ->
 
 def career_up_to(career: dict[str, Any], until: float | None) -> dict[str, Any]:
     """The career of a player up to a time."""
-    from jaxrate.history.rated_history import times_to_event_clock
+    from jaxrate.history.event_columns import times_to_event_clock
 
     return (
         career

@@ -124,7 +124,7 @@ def _json_result(rated_files: jr.history.RatedFiles, board: Any) -> str:
 
 
 def _result_sections(rated_files: jr.history.RatedFiles, board: Any) -> list[str | TextTable]:
-    from jaxrate.history.rated_history import describe_event_counts
+    from jaxrate.history.history import describe_event_counts
 
     count = describe_event_counts(rated_files.matches, rated_files.contests)
     duration = f"{count} in {rated_files.seconds['all']:.2f} s, "

@@ -111,7 +111,7 @@ def _compare_systems(report: ProgressReport, data: jr.data.Dataset) -> jr.extend
     return best
 
 
-def _save_careers_plot_if_possible(rated: jr.Rated, playing: Any, picture: Path) -> bool:
+def _save_careers_plot_if_possible(rated: jr.History, playing: Any, picture: Path) -> bool:
     """Whether there is matplotlib to do it."""
     try:
         from matplotlib import pyplot

@@ -145,7 +145,7 @@ def _format_plan_row(system_plan: dict[str, Any]) -> tuple[str, ...]:
 
 def _time_span(data: jr.data.Dataset) -> dict[str, str]:
     """The first and last time, if there are times."""
-    from jaxrate.history.rated_history import days_to_dates
+    from jaxrate.history.event_columns import days_to_dates
 
     if data.clock is None:
         return {}

@@ -24,13 +24,13 @@ UNKNOWN_NAMES = {"?": "unknown", "": "unknown"}  # of categories
 POINT_COLUMNS = "points", "opponents_points"  # of a career, shown as one
 
 
-def find_category(rated: jr.Rated, text: str | None) -> Any:
+def find_category(rated: jr.History, text: str | None) -> Any:
     """The category of a history that is written so; other text as it is, which no history has."""
     categories = [] if rated.categories is None else rated.categories.tolist()
     return next((name for name in categories if str(name) == text), text)
 
 
-def strengths_by_category(rated: jr.Rated, board: Any) -> list[TextTable]:
+def strengths_by_category(rated: jr.History, board: Any) -> list[TextTable]:
     """The strengths of the leaders in or against each category, if the table of ratings has modifiers."""
     columns = jr.history.rating_table(rated) if rated.categories is not None else {}
     if rated.categories is None or not {f"modifier {x}" for x in rated.categories} <= columns.keys():
@@ -49,20 +49,19 @@ def strengths_by_category(rated: jr.Rated, board: Any) -> list[TextTable]:
     return [TextTable([head, *cells], rows, (head,))]
 
 
-def career_sides(rated: jr.Rated, name: str) -> dict[str, Any]:
+def career_sides(rated: jr.History, name: str) -> dict[str, Any]:
     """The column `side` of a career of matches: at home or away, or the colours; empty if the history has no sides."""
-    from jaxrate.history.participations import build_participations
-    from jaxrate.history.rated_history import find_player_id
+    from jaxrate.history.history import find_player_id
 
-    rows = build_participations(rated, find_player_id(rated.players, name))
-    if not rows.has("side"):
+    if "side" not in rated.events:
         return {}
+    rows = rated.rows.of_player(find_player_id(rated.players, name))
     words = ("black", "", "white") if rated.options.get("colours") else ("away", "", "home")
     return {"side": np.array(words)[rows.column("side").astype(int) + 1]}
 
 
 def career_sections(
-    rated: jr.Rated, name: str, career: dict[str, Any], point_columns: Iterable[str] = (), *, is_whole: bool = False
+    rated: jr.History, name: str, career: dict[str, Any], point_columns: Iterable[str] = (), *, is_whole: bool = False
 ) -> list[str | TextTable]:
     """The career of a player, the whole or its end; `point_columns` are further columns in points."""
     kind = "match" if rated.contests is None else "contest"

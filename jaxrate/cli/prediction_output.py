@@ -34,7 +34,7 @@ SCALE_NOTE = "Ratings are those of the leaderboard at the time; other points add
 TEAM_NOTE = "Points are above a newcomer's rating; the numbers of larger teams are worth points, too."
 
 
-def prediction_table(predictions: ColumnTable, rated: jr.Rated) -> TextTable:
+def prediction_table(predictions: ColumnTable, rated: jr.History) -> TextTable:
     """The first predictions, and how many more there are."""
     return _first_rows(arrange_prediction_columns(predictions, rated), "--out writes them all")
 
@@ -47,7 +47,7 @@ def _first_rows(columns: ColumnTable, how_to_get_all: str) -> TextTable:
 
 
 def print_scorelines(
-    forecast: jr.forecasts.Scorelines, predictions: ColumnTable, rated: jr.Rated, as_json: bool
+    forecast: jr.forecasts.Scorelines, predictions: ColumnTable, rated: jr.History, as_json: bool
 ) -> None:
     """Print goals of matches, whose sides stand in `predictions`; as JSON with the chances of all scorelines."""
     summary = jr.forecasts.summarise_scorelines(forecast)
@@ -68,7 +68,7 @@ def print_scorelines(
     print_sections(_first_rows(shown, "--json prints them all"))
 
 
-def arrange_prediction_columns(predictions: ColumnTable, rated: jr.Rated) -> ColumnTable:
+def arrange_prediction_columns(predictions: ColumnTable, rated: jr.History) -> ColumnTable:
     """The columns to print: chances of matches in percent, and their odds in one column; of teams, home and away."""
     from jaxrate.history.column_table import ODDS_COLUMNS, ColumnTable
 
@@ -127,7 +127,7 @@ def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:
     return shown | ({"side": np.where(is_neutral, "neutral", "home")} if "side" in shown else {})
 
 
-def print_explanations(explanations: list[jr.forecasts.Explanation], rated: jr.Rated, as_json: bool) -> None:
+def print_explanations(explanations: list[jr.forecasts.Explanation], rated: jr.History, as_json: bool) -> None:
     """Print explanations as JSON, all of them, or as tables, as many as people read."""
     if as_json:
         records = [
@@ -144,7 +144,7 @@ def print_explanations(explanations: list[jr.forecasts.Explanation], rated: jr.R
     print_sections(*sections, *notes, f"... and {rest:,} more; --json prints them all" if rest else "")
 
 
-def explanation_tables(one: jr.forecasts.Explanation, rated: jr.Rated) -> list[TextTable]:
+def explanation_tables(one: jr.forecasts.Explanation, rated: jr.History) -> list[TextTable]:
     """What each player contributes, in points of the leaderboard; those of teams of several sizes above a newcomer's.
 
     A match of two has a column for each of them, a contest a row for each player, and one for each team.
@@ -231,7 +231,7 @@ def _part_name(name: str, are_teams: bool) -> str:
     return PART_NAMES.get(name, name.replace("_", " "))
 
 
-def _newcomer_rating(rated: jr.Rated) -> float:
+def _newcomer_rating(rated: jr.History) -> float:
     """The rating with which players begin, on the scale of the leaderboard."""
     from jaxrate.systems.prediction_wrapping import unwrap_predictions
 

@@ -154,8 +154,8 @@ def rate(
     --out saves the run: ratings, predictions and the state that --state, predict, season and site continue from.
     """
     from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
+    from jaxrate.history.history import find_player_id
     from jaxrate.history.query_time import date_format_of_history_file
-    from jaxrate.history.rated_history import find_player_id
     from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
 
     if file is None and state is None:
@@ -306,10 +306,10 @@ def rate_and_evaluate_task(
     report: ProgressReport,
     file: str,
     task: RatingTask,
-    saved: jr.Rated | None = None,
+    saved: jr.History | None = None,
     last: float = 1.0,
     changes: dict[str, Any] | None = None,
-) -> tuple[jr.Rated, str, dict[str, float]]:
+) -> tuple[jr.History, str, dict[str, float]]:
     """The rated history, a text of its time and the metrics of the last share of its predictions, and these by name."""
     from jaxrate.evaluation.scored_predictions import (
         describe_constant_forecast,
@@ -338,9 +338,9 @@ def rate_and_evaluate_task(
     return rated, "\n".join([f"{count_text} in {seconds:.2f} s, compilation included{scored_text}", *lines]), metrics
 
 
-def _json_summary(rated: jr.Rated) -> dict[str, Any]:
+def _json_summary(rated: jr.History) -> dict[str, Any]:
     """The system and the counts of a rated history, for JSON."""
-    system, n = rated.system, len(rated.predictions)
+    system, n = rated.system, len(rated.events["row"])
     counts = {"matches": n} if rated.contests is None else {"contests": rated.contests, "participations": n}
     summary = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated.period}
     return summary | counts | {"players": len(rated.players)}
@@ -354,11 +354,11 @@ def _columns_to_records(columns: Any) -> list[dict[str, Any]]:
     return ColumnTable({name: x for name, x in columns.items() if np.ndim(x)}).to_records()
 
 
-def _summary_line(rated: jr.Rated) -> str:
+def _summary_line(rated: jr.History) -> str:
     """The system and the counts of a rated history, as text."""
-    from jaxrate.history.rated_history import count_rated_matches_or_participations, describe_event_counts
+    from jaxrate.history.history import describe_event_counts
 
-    count = describe_event_counts(count_rated_matches_or_participations(rated), rated.contests)
+    count = describe_event_counts(rated.num_rows, rated.contests)
     periods = "" if rated.period is None else f" in periods of {rated.period:g}"
     noun = "team" if rated.options.get("teams") else "player"
     return f"{rated.system.name}: {count} of {format_count(len(rated.players), noun)}{periods}"

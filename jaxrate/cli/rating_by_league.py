@@ -120,7 +120,7 @@ def _league_folders(names: list[Any]) -> dict[Any, str]:
     return folders
 
 
-def _concatenate_ratings(by: str, rated_by_league: dict[Any, jr.Rated]) -> dict[str, Any]:
+def _concatenate_ratings(by: str, rated_by_league: dict[Any, jr.History]) -> dict[str, Any]:
     """The ratings of all leagues, with a column of the league."""
     tables = [jr.history.rating_table(rated) for rated in rated_by_league.values()]
     league = np.repeat(
@@ -129,14 +129,14 @@ def _concatenate_ratings(by: str, rated_by_league: dict[Any, jr.Rated]) -> dict[
     return {by: league} | {name: np.concatenate([table[name] for table in tables]) for name in tables[0] if name != by}
 
 
-def _format_count(rated: jr.Rated) -> str:
+def _format_count(rated: jr.History) -> str:
     if rated.contests is None:
-        return format_count(len(rated.predictions), "match")
+        return format_count(len(rated.events["row"]), "match")
     return format_count(rated.contests, "contest")
 
 
-def _json_league(by: str, name: Any, rated: jr.Rated, board: Any) -> dict[str, Any]:
+def _json_league(by: str, name: Any, rated: jr.History, board: Any) -> dict[str, Any]:
     """The result of a league for JSON."""
     rows = board.to_records()
-    counts = {"matches": len(rated.predictions)} if rated.contests is None else {"contests": rated.contests}
+    counts = {"matches": len(rated.events["row"])} if rated.contests is None else {"contests": rated.contests}
     return {by: name, "system": rated.system.name} | counts | {"players": len(rated.players), "leaderboard": rows}

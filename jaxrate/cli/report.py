@@ -94,7 +94,7 @@ def report(
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
     from jaxrate.evaluation.comparison_candidates import BASELINES, TEAM_BASELINES
     from jaxrate.evaluation.scored_predictions import format_metric
-    from jaxrate.history.rated_history import find_player_id
+    from jaxrate.history.history import find_player_id
     from jaxrate.site.accuracy_summary import LOSING_ADVICE, summarise_accuracy
     from jaxrate.site.page_templates import make_template_environment
     from jaxrate.site.site_data import unique_display_names

@@ -14,7 +14,7 @@ from jaxrate.data.column_role_definitions import LAYOUT_ROLES
 LAYOUT_OPTIONS = {"format", *LAYOUT_ROLES}  # of which new ones replace all those of the saved run
 
 
-def reader_arguments_from_saved_run(saved: jr.Rated | None) -> dict[str, Any]:
+def reader_arguments_from_saved_run(saved: jr.History | None) -> dict[str, Any]:
     """The names that have ids already, as arguments of `jr.read`."""
     if saved is None:
         return {}
@@ -25,7 +25,7 @@ def reader_arguments_from_saved_run(saved: jr.Rated | None) -> dict[str, Any]:
     return {"players": saved.players} | arguments
 
 
-def complete_request_from_saved_run(saved: jr.Rated, request: RatingRequest) -> RatingRequest:
+def complete_request_from_saved_run(saved: jr.History, request: RatingRequest) -> RatingRequest:
     """The request, completed by the options of this run; ValueError for another system, hyperparameter or period."""
     from jaxrate.history.query_time import date_format_of_history_file
     from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper
@@ -70,7 +70,7 @@ def lock_output_folder(out: Path) -> None:
         context.meta[__name__] = True
 
 
-def save_run(out: Path, rated: jr.Rated, tables: dict[str, Any], csv: bool, csv_safe: bool) -> str:
+def save_run(out: Path, rated: jr.History, tables: dict[str, Any], csv: bool, csv_safe: bool) -> str:
     """Save the run and further tables by name, if `csv_safe` for spreadsheets; those of an earlier run are removed.
 
     Returns what run with more matches or contests it replaced, in words, or "".

@@ -124,7 +124,7 @@ def tournament(
     _print_forecast(tournament_forecast, "tournaments", rated, as_json)
 
 
-def _print_forecast(forecast: Any, kind: str, rated: jr.Rated, as_json: bool) -> None:
+def _print_forecast(forecast: Any, kind: str, rated: jr.History, as_json: bool) -> None:
     from jaxrate.history.column_table import PROBABILITY_COLUMNS, ColumnTable
 
     columns = forecast.columns()

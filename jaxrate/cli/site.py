@@ -168,7 +168,7 @@ def site(
     )
 
 
-def _explain(rated: jr.Rated, coming: str | None) -> list[jr.forecasts.Explanation]:
+def _explain(rated: jr.History, coming: str | None) -> list[jr.forecasts.Explanation]:
     """The explanations of what is to come, of systems whose predictions have parts."""
     from jaxrate.forecasts.prediction_explanations import is_explained
 
@@ -178,7 +178,7 @@ def _explain(rated: jr.Rated, coming: str | None) -> list[jr.forecasts.Explanati
         return jr.forecasts.explain_fixtures(rated, coming)
 
 
-def _predict_scorelines(rated: jr.Rated, coming: str | None) -> jr.forecasts.Scorelines | None:
+def _predict_scorelines(rated: jr.History, coming: str | None) -> jr.forecasts.Scorelines | None:
     """The scorelines of what is to come, of systems that learn from goals."""
     from jaxrate.forecasts.scorelines import has_scorelines
 
@@ -222,38 +222,35 @@ def load_display_names(file: Path, players: Any) -> dict[Any, str]:
     return display_names
 
 
-def load_shown_columns_by_prediction_row(file: Path, names: list[str], rated: jr.Rated) -> dict[str, Any]:
+def load_shown_columns_by_prediction_row(file: Path, names: list[str], rated: jr.History) -> dict[str, Any]:
     """[n] values of the columns for each row of the predictions."""
     if not names:
         return {}
     with _prefix_errors_with_option("--file: "):
-        rows, loaded = rated.predictions["row"].to_numpy(), _load_columns(file, names)
+        rows, loaded = rated.events["row"], _load_columns(file, names)
     if len(np.unique(rows)) < len(rows) or rows.max(initial=0) >= len(loaded[0]):
         raise ValueError(f"{file.name} is not the only file of the run: rate all its rows at once, or leave out --show")
     _check_file_matches_rated_history(file, rated)
     return {name: values[rows] for name, values in zip(names, loaded, strict=True)}
 
 
-def _check_file_matches_rated_history(file: Path, rated: jr.Rated) -> None:
+def _check_file_matches_rated_history(file: Path, rated: jr.History) -> None:
     """ValueError if none of some rows of the file names the players that were rated in it."""
     from jaxrate.data.table_files import open_table_file
 
-    sampled = np.unique(np.linspace(0, len(rated.predictions) - 1, SAMPLE_ROWS).astype(int))
-    sides = [name for name in ("a", "b", "player") if name in rated.predictions.column_names]
-    sampled_rows = rated.predictions.select(["row", *sides]).take(sampled).to_pylist()
+    sampled = np.unique(np.linspace(0, len(rated.events["row"]) - 1, SAMPLE_ROWS).astype(int))
+    rows, names_of_rows = (
+        rated.events["row"][sampled].tolist(),
+        rated.players[rated.events["player"][sampled]].tolist(),
+    )
     names = list(open_table_file(file).names)
     columns = [*_load_columns(file, names), *_load_columns(file, names, text=True)]  # "007" is no number
-    for row in sampled_rows:
-        texts = {_fold_case_and_blanks(x[row["row"]]) for x in columns}
-        if all(
-            any(x == who or (len(x) > 2 and x in who) for x in texts)
-            for who in (_fold_case_and_blanks(row[x]) for x in sides)
-        ):
+    for row, seated in zip(rows, names_of_rows, strict=True):
+        texts = {_fold_case_and_blanks(x[row]) for x in columns}
+        if all(any(x == who or (len(x) > 2 and x in who) for x in texts) for who in map(_fold_case_and_blanks, seated)):
             return
-    names_of_row = " and ".join(format_value_for_error(sampled_rows[0][x]) for x in sides)
-    raise ValueError(
-        f"--file: {file.name} is not what was rated: its row {sampled_rows[0]['row']} should be of {names_of_row}"
-    )
+    names_of_row = " and ".join(map(format_value_for_error, names_of_rows[0]))
+    raise ValueError(f"--file: {file.name} is not what was rated: its row {rows[0]} should be of {names_of_row}")
 
 
 def _fold_case_and_blanks(value: Any) -> str:

@@ -16,7 +16,7 @@ def check_smooth_has_whole_history(state: Any, file: str | None) -> None:
         raise ValueError("--smooth needs a whole history: rate its FILE without --state")
 
 
-def smooth_task(report: ProgressReport, task: RatingTask) -> jr.history.Smoothed:
+def smooth_task(report: ProgressReport, task: RatingTask) -> jr.History:
     """The history with hindsight; ValueError for a system that has none."""
     if task.system.name != "skills":  # of its forms `smooth` says which it lacks
         raise ValueError(f"--smooth needs --system skills: {task.system.name} has no hindsight")
@@ -26,23 +26,21 @@ def smooth_task(report: ProgressReport, task: RatingTask) -> jr.history.Smoothed
         return jr.smooth(task.system, task.data)
 
 
-def peak_rating_sections(smoothed: jr.history.Smoothed, top: int) -> list[str | TextTable]:
+def peak_rating_sections(smoothed: jr.History, top: int) -> list[str | TextTable]:
     """Everybody at their best, with hindsight."""
-    details = f"log likelihood {smoothed.evidence:,.1f}, {smoothed.sweeps} sweeps"
+    assert smoothed.hindsight is not None
+    details = f"log likelihood {smoothed.hindsight.evidence:,.1f}, {smoothed.hindsight.sweeps} sweeps"
     peaks = to_text_table(jr.history.peak_ratings(smoothed, top=top))
     return [f"peak ratings in hindsight ({details})", peaks]
 
 
-def smoothed_career_columns(smoothed: jr.history.Smoothed, player: str) -> dict[str, Any]:
+def smoothed_career_columns(smoothed: jr.History, player: str) -> dict[str, Any]:
     """Two more columns of a career: rating and deviation after each event, with hindsight."""
     smoothed_career = jr.career(smoothed, player)
     return {"hindsight": smoothed_career["rating"], "its_deviation": smoothed_career["deviation"]}
 
 
-def smoothed_event_columns(smoothed: jr.history.Smoothed, data: jr.data.Dataset) -> dict[str, Any]:
+def smoothed_event_columns(smoothed: jr.History, data: jr.data.Dataset) -> dict[str, Any]:
     """Columns of matches, or of participations in contests: ratings after each, and predictions from all others."""
-    from jaxrate.history import participations
-
-    hidden = {"participants", "teams", *(["time"] if data.clock is None else [])}
-    columns = participations.smoothed_event_columns(smoothed)
-    return {"row": data.rows} | {name: x for name, x in columns.items() if name not in hidden}
+    hidden = {"participants", "teams", "team", *(["time"] if data.clock is None else [])}
+    return {name.replace("_after", ""): x for name, x in smoothed.columns().items() if name not in hidden}

@@ -36,16 +36,14 @@ MAX_SAMPLES = 10**8  # random samples; so many give probabilities to 0.00005
 SIMPLE_TYPES = bool, int, float, complex, str, bytes, NoneType, np.generic  # types whose values are shown in messages
 EXAMPLE_CALLS = {  # calls that make values of these types
     "RatingSystem": "jr.glicko()",
-    "Rated": "jr.rate",
+    "History": "jr.rate",
     "Dataset": "jr.read",
-    "Smoothed": "jr.smooth",
     "Fit": "jr.fit",
     "Matches": "jr.matches",
     "Ragged": "jr.rounds",
     "Strengths": "jr.arena.fit_strengths",
     "Comparison": "jr.compare",
     "LossProfile": "jr.fitting.profile_loss",
-    "History": "jr.history.rating_history",
     "TournamentForecast": "jr.forecasts.simulate_tournament",
     "SeasonForecast": "jr.forecasts.simulate_season",
     "RankSets": "jr.arena.rank_sets",
@@ -59,7 +57,7 @@ def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function raise ValueError for an argument that does not fit its annotation (a decorator).
 
         @check_arguments
-        def leaderboard(system: RatingSystem | Rated, *, top: int = 20) -> Leaderboard: ...
+        def leaderboard(system: RatingSystem | History, *, top: int = 20) -> Leaderboard: ...
 
     A number is a real number of any library, traced or not, and is not NaN; an integer is below 2^63; a path is not
     empty. Defaults are not checked, nor arguments annotated as `Any`, by a string or as
@@ -141,11 +139,11 @@ def _conversion_hint(expected: str, value: Any) -> str:
     kind = type(value).__name__
     if "RatingSystem" in expected and isinstance(value, str) and value.isidentifier():
         return f"; the system of this name is jr.{value}()"
-    if expected.startswith("a RatingSystem") and kind == "Rated":
+    if expected.startswith("a RatingSystem") and kind == "History":
         return "; rated.system is that of a rated history, and jr.forecasts.predict_fixtures predicts from one"
     if expected.startswith("a state") and isinstance(value, int):
         return f"; a rated history has its own: name what else is given, as top={value} of jr.leaderboard"
-    return "; live.to_rated() is the rated history of a live one" if "a Rated" in expected and kind == "Live" else ""
+    return "; live.to_rated() is the rated history of a live one" if "a History" in expected and kind == "Live" else ""
 
 
 def matches_annotation(annotation: Any, value: Any) -> bool:

@@ -13,9 +13,6 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.data import source_opening, table_sources
 
 NO_TABLE_HINTS = {  # what to take instead
-    "Rated": "jr.leaderboard(rated) and jr.history.rating_table(rated) make tables of players, and "
-    "rated.predictions is one of events",
-    "Smoothed": "jr.history.peak_ratings(smoothed) and jr.career(smoothed, player) make tables",
     "Dataset": "the table that it was read from is one, and jr.rate(system, data).predictions is another",
 }
 # How text begins that spreadsheets take for a formula, in CSV too. The last four are =, +, - and @ in full width.

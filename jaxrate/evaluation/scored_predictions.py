@@ -8,7 +8,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset, count_first_share
 from jaxrate.events.event_types import count_games
-from jaxrate.history.rated_history import Rated
+from jaxrate.history.history import History
 from jaxrate.metrics.prediction_metrics import (
     contests_as_matches,
     log_loss,
@@ -58,17 +58,16 @@ def participants_mask(data: Dataset, event_mask: HostArray) -> HostArray:
     return np.repeat(event_mask, np.diff(data.rounds.player_start))
 
 
-def evaluate_predictions(rated: Rated, data: Dataset, last: float = 1.0) -> dict[str, Any]:
+def evaluate_predictions(rated: History, data: Dataset, last: float = 1.0) -> dict[str, Any]:
     """The metrics, by name, of the predictions of the last share of these events, the last ones rated."""
-    predictions, mask = rated.predictions.slice(len(rated.predictions) - len(data.rows)), last_share_mask(data, last)
+    begin, mask = len(rated.events["row"]) - len(data.rows), last_share_mask(data, last)
+    prediction = rated.events["prediction"][begin:]
     if two_sided := as_two_sided(data):
-        return match_metrics(
-            predictions["prediction"].to_numpy()[two_sided.row], two_sided.score, weight=two_sided.weight, mask=mask
-        )
+        return match_metrics(prediction[two_sided.row], two_sided.score, weight=two_sided.weight, mask=mask)
     played = rated.games - count_games(data.rounds, len(rated.games))
     scored = participants_mask(data, mask)
-    numbers = (predictions[name].to_numpy() for name in ("prediction", "rating"))
-    return ranking_metrics(data.rounds, numbers_that_predict_order(data.rounds, *numbers), mask=scored, played=played)
+    order = numbers_that_predict_order(data.rounds, prediction, rated.events["rating"][begin:, 0])
+    return ranking_metrics(data.rounds, order, mask=scored, played=played)
 
 
 def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:

@@ -234,7 +234,7 @@ def _describe_scored(counts: Mapping[str, int], num_scored: int, lengths: tuple[
     """The scored events in words."""
     noun, count = next(iter(counts.items()))
     scored_part = f"all {count:,} {noun}" if num_scored == count else f"the last {num_scored:,} of {count:,} {noun}"
-    form = "" if len(lengths) > 1 or lengths[0] is None else f" Rated in periods of {format_number(lengths[0])}."
+    form = "" if len(lengths) > 1 or lengths[0] is None else f" History in periods of {format_number(lengths[0])}."
     return f"Scored on {scored_part}.{form}"
 
 

@@ -21,8 +21,8 @@ from jaxrate.events import Rounds, rounds
 from jaxrate.forecasts.pairwise_probabilities import fill_result_columns
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.history import History, find_player_id
 from jaxrate.history.prediction_columns import contest_prediction_columns
-from jaxrate.history.rated_history import Rated, find_player_id
 from jaxrate.history.ratings_at_times import category_ratings, ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
@@ -98,7 +98,7 @@ def _optimality_note(optimal: bool) -> str:
 
 @enforce_argument_annotations
 def balance_teams(
-    rated: Rated, players: Sequence[Any], *, teams: int = 2, category: Any = None, time_limit: float = 2.0
+    rated: History, players: Sequence[Any], *, teams: int = 2, category: Any = None, time_limit: float = 2.0
 ) -> BalancedTeams:
     """Teams of nearly equal strength, whose sizes differ by one player at most.
 
@@ -177,7 +177,7 @@ def _team_strength_of_sizes(system: RatingSystem, sizes: HostArray) -> tuple[Hos
     return scale, float(advantage) * np.log(sizes) - scale * sizes * newcomer
 
 
-def _expected_share_of_teams_beaten(rated: Rated, members: list[HostArray], category: Any) -> HostArray | None:
+def _expected_share_of_teams_beaten(rated: History, members: list[HostArray], category: Any) -> HostArray | None:
     """[teams] the expected share of the other teams to be beaten; None for a system without teams, or no category."""
     system, lacks_category = rated.system, rated.categories is not None and category is None
     if Rounds not in system.events or "teams" not in system.features or lacks_category:
@@ -195,7 +195,7 @@ def _expected_share_of_teams_beaten(rated: Rated, members: list[HostArray], cate
 
 @enforce_argument_annotations
 def pair_players(
-    rated: Rated,
+    rated: History,
     players: Sequence[Any],
     *,
     by: str = "even",
@@ -283,7 +283,7 @@ def _pair_adjacent_players(n: int, first: HostArray, second: HostArray, cost: Ho
     return None if (pairs < 0).any() else pairs
 
 
-def _check_pool_players(rated: Rated, players: Sequence[Any], search_seconds: float) -> HostArray:
+def _check_pool_players(rated: History, players: Sequence[Any], search_seconds: float) -> HostArray:
     """[n] the ids of the pool; ValueError for repeated players or a bad time limit."""
     ids = np.array([find_player_id(rated.players, x) for x in players], int)
     if len(set(ids.tolist())) < len(ids):

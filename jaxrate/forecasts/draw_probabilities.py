@@ -12,9 +12,8 @@ import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem
+from jaxrate.history.history import History
 from jaxrate.history.prediction_columns import match_prediction_columns
-from jaxrate.history.rated_history import Rated
-from jaxrate.storage.npz_tables import to_arrow_if_installed
 from jaxrate.systems.draw_probability_wrapper import add_outcomes, find_own_draw_predict_rule, has_outcome_wrapper
 from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities
 
@@ -25,9 +24,9 @@ FIT_GROWTH = 1.25  # odds are fitted anew after so many times the matches, again
 FIRST_DRAW_ODDS = 1.0  # of the matches before
 
 
-def add_draw_probabilities_if_needed(rated: Rated, system: RatingSystem) -> RatingSystem:
+def add_draw_probabilities_if_needed(rated: History, system: RatingSystem) -> RatingSystem:
     """The system with probabilities of draws, if the history has draws and the system does not predict them."""
-    if has_outcome_wrapper(system) or {"draw", "probability_1"} & {*rated.predictions.column_names}:
+    if has_outcome_wrapper(system) or {"draw", "probability_1"} & rated.events.keys():
         return system
     expected, score = _expected_scores_and_scores(rated)
     if not _are_plain_results(score) or not (score == 0.5).any():
@@ -37,7 +36,7 @@ def add_draw_probabilities_if_needed(rated: Rated, system: RatingSystem) -> Rati
     return add_outcomes(system, draw_odds=fit_draw_odds(expected, score))
 
 
-def add_fitted_outcomes(rated: Rated) -> Rated:
+def add_fitted_outcomes(rated: History) -> History:
     """The history of matches with the chances of a win, a draw and a loss, by `draw_odds` that are fitted to results.
 
     Each match has those of the odds that make the results before it likeliest. They are fitted after 100 matches, and
@@ -52,18 +51,18 @@ def add_fitted_outcomes(rated: Rated) -> Rated:
             odds[begin:] = fit_draw_odds(expected, score, begin)
             begin = int(FIT_GROWTH * begin)
         last = fit_draw_odds(expected, score)
-    table = rated.predictions
+    table = rated.events
     chances = match_prediction_columns(
         davidson_outcome_probabilities(jnp.asarray(expected, jnp.float32), jnp.asarray(odds, jnp.float32))
     )
     del chances["prediction"]
     columns: dict[str, Any] = {}
-    for name in table.column_names:
-        columns[name] = table[name]
+    for name, values in table.items():
+        columns[name] = values
         columns |= chances if name == "prediction" else {}
     system = add_outcomes(rated.system, draw_odds=last)
     options = rated.options | {"draws_fitted": True}
-    return rated._replace(system=system, predictions=to_arrow_if_installed(columns), options=options)
+    return rated._replace(system=system, events=columns, options=options)
 
 
 @jax.jit
@@ -95,9 +94,9 @@ def fit_draw_odds(expected_scores: HostArray, score: HostArray, num_past: int | 
     return float(np.exp((low + high) / 2))
 
 
-def _expected_scores_and_scores(rated: Rated) -> tuple[HostArray, HostArray]:
+def _expected_scores_and_scores(rated: History) -> tuple[HostArray, HostArray]:
     """[n] the expected scores and the scores of all matches."""
-    expected, score = (rated.predictions[name].to_numpy().astype(np.float64) for name in ("prediction", "score"))
+    expected, score = (rated.events[name].astype(np.float64) for name in ("prediction", "score"))
     return expected, score
 
 

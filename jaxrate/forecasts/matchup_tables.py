@@ -16,8 +16,8 @@ from jaxrate.forecasts.pairwise_probabilities import (
     neutral_match_arguments,
     predict_pairs,
 )
+from jaxrate.history.history import History
 from jaxrate.history.prediction_columns import match_prediction_columns
-from jaxrate.history.rated_history import Rated
 from jaxrate.history.ratings_at_times import category_number
 from jaxrate.replay.event_prediction import predict
 
@@ -34,7 +34,7 @@ class MatchupTables(NamedTuple):
 
 
 def build_matchup_tables_by_category(
-    rated: Rated, players: HostArray, partners: Partners | None = None
+    rated: History, players: HostArray, partners: Partners | None = None
 ) -> dict[Any, MatchupTables]:
     """The tables of each category that both players meet, by its name; of a history without categories that of None.
 
@@ -50,7 +50,7 @@ def build_matchup_tables_by_category(
     return {category: build_matchup_tables(rated, players, category) for category in categories}
 
 
-def build_matchup_tables(rated: Rated, players: HostArray, category: Any = None) -> MatchupTables:
+def build_matchup_tables(rated: History, players: HostArray, category: Any = None) -> MatchupTables:
     """The tables for matches of these players [N], best first, in a category, at the end of the history."""
     even = predict_pairs(rated, players=players, category=category)
     number = None if category is None else category_number(rated, category)
@@ -58,7 +58,7 @@ def build_matchup_tables(rated: Rated, players: HostArray, category: Any = None)
     has_side = bool(getattr(rated.system.params, "side_advantage", 0.0)) or bool(rated.system.settings.get("own_side"))
     system = rated.system if rated.contests is not None else add_draw_probabilities_if_needed(rated, rated.system)
     has_draws, rated_with_draws = (
-        system is not rated.system or "draw" in rated.predictions.column_names,
+        system is not rated.system or "draw" in rated.events,
         rated._replace(system=system),
     )
     return MatchupTables(
@@ -72,7 +72,7 @@ def build_matchup_tables(rated: Rated, players: HostArray, category: Any = None)
 
 
 def _predict_column_for_all_pairs(
-    rated: Rated, player: HostArray, category: int | None, column: str, side: float
+    rated: History, player: HostArray, category: int | None, column: str, side: float
 ) -> LowRankPairProbabilities | None:
     """A column of the predictions of all matches of two players; None if it takes too many numbers.
 

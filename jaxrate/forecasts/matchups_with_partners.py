@@ -12,8 +12,8 @@ from jaxrate.forecasts.pairwise_probabilities import (
     cross_approximation,
     fill_result_columns,
 )
-from jaxrate.history.prediction_columns import contest_numbers, contest_prediction_columns
-from jaxrate.history.rated_history import Rated
+from jaxrate.history.history import History
+from jaxrate.history.prediction_columns import contest_prediction_columns
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
 
@@ -25,21 +25,21 @@ class Partners(NamedTuple):
     model: int  # the id of that player
 
 
-def typical_team_size(rated: Rated) -> int:
+def typical_team_size(rated: History) -> int:
     """How many members most teams of a history have; the smaller number if two are as frequent, and 1 without teams."""
-    table = rated.predictions
-    if rated.contests is None or "team" not in table.column_names:
+    table = rated.events
+    if rated.contests is None or "team" not in table:
         return 1
-    team = table["team"].to_numpy().astype(np.int64)
+    team = table["team"].astype(np.int64)
     known = team > 0
     if not known.any():
         return 1
-    _, members = np.unique(np.stack([contest_numbers(table), team])[:, known], axis=1, return_counts=True)
+    _, members = np.unique(np.stack([table["event"], team])[:, known], axis=1, return_counts=True)
     return int(np.argmax(np.bincount(members)))
 
 
 def predict_pairs_with_partners(
-    rated: Rated, players: HostArray, partners: Partners, category: int | None
+    rated: History, players: HostArray, partners: Partners, category: int | None
 ) -> LowRankPairProbabilities:
     """As `predict_pairs`, for teams of each of two players [N] and equal partners, at the end of the history.
 

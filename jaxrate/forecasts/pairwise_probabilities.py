@@ -10,8 +10,8 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import matches
+from jaxrate.history.history import History, resolve_system_state_and_players
 from jaxrate.history.query_time import parse_time_after_last_events
-from jaxrate.history.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.history.ratings_at_times import category_number, ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
@@ -44,7 +44,7 @@ class LowRankPairProbabilities(NamedTuple):
 
 @enforce_argument_annotations
 def predict_pairs(
-    system: RatingSystem | Rated, state: State = None, players: Any = None, *, time: Any = None, category: Any = None
+    system: RatingSystem | History, state: State = None, players: Any = None, *, time: Any = None, category: Any = None
 ) -> LowRankPairProbabilities:
     """The predictions for every two of these players, off by at most 0.00025 wherever that was checked.
 
@@ -73,7 +73,7 @@ def predict_pairs(
     check_concrete("pairs are described", (state, players, time), "; jr.predict takes them")
     time = parse_time_after_last_events(rated, state, time, names)
     if time is None:
-        time = (rated.last if isinstance(rated, Rated) else None) or 0.0
+        time = (rated.last if isinstance(rated, History) else None) or 0.0
     if players is None:
         players = np.argsort(-np.asarray(ratings(system, state).mean), kind="stable")
     player = np.asarray(players)

@@ -12,7 +12,7 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.forecasts.upcoming_events import time_column
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.history.rated_history import Rated
+from jaxrate.history.history import History
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
 from jaxrate.systems.skills import rules
@@ -20,7 +20,7 @@ from jaxrate.systems.skills import rules
 
 @enforce_argument_annotations
 def predict_points(
-    rated: Rated,
+    rated: History,
     source: Any,
     *,
     total: float | None = None,

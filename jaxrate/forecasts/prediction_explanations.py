@@ -13,8 +13,8 @@ from jaxrate.core.text_format import format_decimals, format_html_table, format_
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.history import History, format_time
 from jaxrate.history.prediction_columns import expected_outcomes
-from jaxrate.history.rated_history import Rated, format_time
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.padded_states_and_columns import extend_state_if_needed
@@ -62,7 +62,7 @@ class Explanation(NamedTuple):
 
 @enforce_argument_annotations
 def explain_fixtures(
-    rated: Rated, source: Any, *, newcomers: bool = False, time: Any = None, **columns: Any
+    rated: History, source: Any, *, newcomers: bool = False, time: Any = None, **columns: Any
 ) -> list[Explanation]:
     """Explanations of predictions: what each player brings to a match or a contest, part by part, in rating points.
 
@@ -105,7 +105,7 @@ def is_explained(system: RatingSystem) -> bool:
     return rule is not None or inner.name in SINGLE_RATING_SYSTEMS
 
 
-def rating_parts(system: RatingSystem, rated: Rated, data: Dataset) -> PredictionParts:
+def rating_parts(system: RatingSystem, rated: History, data: Dataset) -> PredictionParts:
     """The parts of a system with one rating a player: leaves [n, 2] of matches, [sum P] of participants."""
     of_matches = data.of_matches
     flat: Any = data.matches if of_matches else data.rounds.events
@@ -142,7 +142,7 @@ def excess_numbers(data: Dataset, weight: HostArray) -> HostArray:
     return weight * ((whole - least[teams[0]]) / whole)[team.ravel()]
 
 
-def split_by_event(rated: Rated, data: Dataset, parts: PredictionParts, expected: HostArray) -> list[Explanation]:
+def split_by_event(rated: History, data: Dataset, parts: PredictionParts, expected: HostArray) -> list[Explanation]:
     """The explanation of each event, from the parts of all players and what is expected of them."""
     if data.of_matches:
         matches = data.matches

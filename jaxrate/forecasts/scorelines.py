@@ -13,7 +13,7 @@ from jaxrate.core.text_format import format_value_for_error
 from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.forecasts.upcoming_events import time_column
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.history.rated_history import Rated
+from jaxrate.history.history import History
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.prediction_wrapping import unwrap_predictions, wrapper_names
 from jaxrate.systems.skills import rules
@@ -44,7 +44,7 @@ class LineProbabilities(NamedTuple):
 
 @enforce_argument_annotations
 def predict_scorelines(
-    rated: Rated, source: Any, *, most_goals: int = 15, newcomers: bool = False, time: Any = None, **columns: Any
+    rated: History, source: Any, *, most_goals: int = 15, newcomers: bool = False, time: Any = None, **columns: Any
 ) -> Scorelines:
     """The chances of all scorelines of matches to come, of skills that learn from goals.
 

@@ -47,7 +47,8 @@ from jaxrate.forecasts.upcoming_event_reading import (
 )
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.history.rated_history import Rated, times_to_event_clock
+from jaxrate.history.event_columns import times_to_event_clock
+from jaxrate.history.history import History
 from jaxrate.history.ratings_at_times import advance_state_to_time, ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.execution import jit_for_short_runs
@@ -113,7 +114,7 @@ class SeasonForecast(NamedTuple):
 
 @enforce_argument_annotations
 def simulate_season(
-    rated: Rated,
+    rated: History,
     coming: Any,
     *,
     results: Any = None,
@@ -214,7 +215,7 @@ def _certain_champion(points_so_far: HostArray, remaining: HostArray, points: tu
     return np.arange(len(most)) == leader
 
 
-def build_simulation_matches(rated: Rated, names: list[Any], player: HostArray, forecasts: Any) -> SimulationMatches:
+def build_simulation_matches(rated: History, names: list[Any], player: HostArray, forecasts: Any) -> SimulationMatches:
     """The matches to simulate, from forecasts of fixtures between players of these names."""
     id_of_name = {name: i for i, name in enumerate(rated.players.tolist())}
     ids = np.array([id_of_name.get(name, -1) for name in names])
@@ -241,7 +242,7 @@ def build_simulation_matches(rated: Rated, names: list[Any], player: HostArray, 
     return SimulationMatches(jnp.asarray(player), *(jnp.asarray(x, float) for x in (logit, odds, spread)))
 
 
-def rating_points_per_logit(rated: Rated, ids: HostArray) -> float:
+def rating_points_per_logit(rated: History, ids: HostArray) -> float:
     """The rating points that make the odds e times as great, by predictions of matches among these players."""
     current_ratings, random = ratings(rated), np.random.default_rng(0)
     mean = np.asarray(current_ratings.mean, np.float64)

@@ -14,7 +14,7 @@ from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.history.dataset_rating import rate
-from jaxrate.history.rated_history import Rated
+from jaxrate.history.history import History
 from jaxrate.systems.system_construction_by_name import make_system, make_system_for_data
 
 COLUMN_ROLES = "a", "b", "time", "side"  # of the columns of X, in this order
@@ -82,12 +82,12 @@ class RatingClassifier:
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "RatingClassifier":
         """Carry on with further matches. `classes` may be given, as elsewhere, and is not needed."""
         del classes
-        previous: Rated | None = getattr(self, "rated_", None)
+        previous: History | None = getattr(self, "rated_", None)
         label, columns = np.asarray(y), _columns_by_role(X)
         data = _columns_to_dataset(columns | {"score": _scores_from_labels(label)}, previous)
         system = make_system_for_data(self.system, self.changes, None, data) if previous is None else previous.system
         self.rated_, self.n_features_in_ = rate(system, data, onto=previous), len(columns)
-        values = [0.0, 0.5, 1.0] if 0.5 in self.rated_.predictions["score"].to_numpy() else [0.0, 1.0]
+        values = [0.0, 0.5, 1.0] if 0.5 in self.rated_.events["score"] else [0.0, 1.0]
         if label.dtype.kind in "OUT":
             self.classes_ = np.array(sorted(name for name, x in RESULT_SCORES.items() if x in values))
         else:
@@ -96,7 +96,7 @@ class RatingClassifier:
 
     def predict_proba(self, X: Any) -> HostArray:
         """[n, 2] or [n, 3] the probability of each of `classes_`. ValueError before `fit`, or as `predict_fixtures`."""
-        rated: Rated | None = getattr(self, "rated_", None)
+        rated: History | None = getattr(self, "rated_", None)
         if rated is None:
             raise ValueError("nothing has been fitted; fit(X, y) comes first")
         data = _columns_to_dataset(_columns_by_role(X), rated, is_upcoming=True)
@@ -138,7 +138,7 @@ def _columns_by_role(X: Any) -> dict[str, Any]:
     return dict(zip(COLUMN_ROLES, values, strict=False))
 
 
-def _columns_to_dataset(columns: dict[str, Any], rated: Rated | None, is_upcoming: bool = False) -> Dataset:
+def _columns_to_dataset(columns: dict[str, Any], rated: History | None, is_upcoming: bool = False) -> Dataset:
     roles: dict[str, Any] = {name: name for name in columns if name in ("time", "side")}
     source = open_table_source(columns)._replace(noted=False)
     return read(source, **roles, players=None if rated is None else rated.players, upcoming=is_upcoming)

@@ -35,7 +35,7 @@ from jaxrate.forecasts.season_standings import GOAL_TIE_BREAKS, TIE_BREAKS, chec
 from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.history.rated_history import Rated
+from jaxrate.history.history import History
 from jaxrate.replay.execution import jit_for_short_runs
 
 PLAN_KEYS = "groups", "rounds", "points", "ties", "best", "knockout"
@@ -93,7 +93,7 @@ class _TournamentPlan(NamedTuple):
 
 @enforce_argument_annotations
 def simulate_tournament(
-    rated: Rated,
+    rated: History,
     plan: Mapping[str, Any] | str | os.PathLike[str],
     *,
     samples: int = 10_000,

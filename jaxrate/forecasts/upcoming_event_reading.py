@@ -34,8 +34,8 @@ from jaxrate.data.table_sources import find_column_ignoring_case
 from jaxrate.events import Context, Matches, check_clock, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.pairwise_probabilities import fill_result_columns, neutral_match_arguments
+from jaxrate.history.history import History, format_time, player_groups, system_with_extended_seasons
 from jaxrate.history.query_time import date_format_of_history_file, parse_time_after_last_events
-from jaxrate.history.rated_history import Rated, format_time, player_groups, system_with_extended_seasons
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
 from jaxrate.systems.system_construction_by_name import split_unsupported_teams
@@ -50,7 +50,11 @@ MAX_SEASON_DAYS = 400.0  # from the first result to the last match to come
 
 
 def reading_options_of_run(
-    rated: Rated, names: Sequence[str], columns: Mapping[str, Any], roles: Collection[str], needed: Collection[str] = ()
+    rated: History,
+    names: Sequence[str],
+    columns: Mapping[str, Any],
+    roles: Collection[str],
+    needed: Collection[str] = (),
 ) -> dict[str, Any]:
     """The arguments by which `read` takes a file as it took that of the history, and as `columns` say.
 
@@ -86,7 +90,7 @@ def _spelt_as_in_table(role: str, value: Any, names: Sequence[str]) -> Any:
 
 
 def read_upcoming_events(
-    rated: Rated, source: Any, newcomers: bool, time: Any, columns: dict[str, Any]
+    rated: History, source: Any, newcomers: bool, time: Any, columns: dict[str, Any]
 ) -> tuple[RatingSystem, Dataset]:
     """What is to come, with its times, and the system that predicts it; arguments as of `predict_fixtures`.
 
@@ -134,7 +138,7 @@ def read_upcoming_events(
     return system_with_extended_seasons(rated, (data.seasons or {}).values()), data
 
 
-def connected_rows(rated: Rated, data: Dataset) -> HostArray:
+def connected_rows(rated: History, data: Dataset) -> HostArray:
     """[n] whether a chain of events of the history joins the players of each match, or of each participant's contest.
 
     Newcomers, whom it cannot join to anybody, are left aside.
@@ -148,7 +152,7 @@ def connected_rows(rated: Rated, data: Dataset) -> HostArray:
     return (lowest >= highest)[: len(data.rows)] if data.of_matches else (lowest >= highest)[event]
 
 
-def _warn_unconnected(rated: Rated, data: Dataset) -> None:
+def _warn_unconnected(rated: History, data: Dataset) -> None:
     """Warn of events whose players no chain of events of the history joins."""
     player, event = seats(data.events)
     unconnected = np.unique(event[np.repeat(~connected_rows(rated, data), 1 + data.of_matches)])
@@ -162,7 +166,7 @@ def _warn_unconnected(rated: Rated, data: Dataset) -> None:
     warnings.warn(f"{text}: their ratings cannot be compared, so that chances are those of strangers", stacklevel=5)
 
 
-def _check_after_history(rated: Rated, data: Dataset) -> None:
+def _check_after_history(rated: History, data: Dataset) -> None:
     """ValueError if an event is before the end of the history, whose ratings know later results."""
     time = np.repeat(np.asarray(data.events.flat.time), np.diff(data.events.start))
     last = -np.inf if rated.last is None else rated.last
@@ -179,7 +183,7 @@ def _check_after_history(rated: Rated, data: Dataset) -> None:
         )
 
 
-def _add_rest_and_form(rated: Rated, data: Dataset, windows: dict[str, float | None]) -> Dataset:
+def _add_rest_and_form(rated: History, data: Dataset, windows: dict[str, float | None]) -> Dataset:
     """Upcoming matches with rest and form from the rated history, where they have none."""
     context = data.matches.context
     history_columns = upcoming_rest_and_form(
@@ -259,7 +263,7 @@ def to_object_array(values: Any) -> HostArray:
     return array
 
 
-def _read_source(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
+def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Dataset:
     of_matches = rated.contests is None
     if source is None:
         raise ValueError("nothing is to come: the data have no fixtures, which are rows without a result")
@@ -311,7 +315,7 @@ def _team_columns(names: Sequence[str]) -> dict[str, list[str]]:
     return {side: [str(name)] for side, name in zip(PLAYER_PAIR, pair, strict=False)}
 
 
-def _requires_noncovariate_columns_to_predict(rated: Rated) -> bool:
+def _requires_noncovariate_columns_to_predict(rated: History) -> bool:
     """Whether the rules need columns other than covariates to predict."""
     params, zero = rated.system.params, jnp.zeros(())
     rules = make_replay_rules(rated.system.rules, params)
@@ -339,7 +343,7 @@ class PlayedResults(NamedTuple):
 
 
 def read_results_beside_fixtures(
-    rated: Rated, source: Any, coming: Dataset, newcomers: bool, columns: dict[str, Any], needs_goals: bool
+    rated: History, source: Any, coming: Dataset, newcomers: bool, columns: dict[str, Any], needs_goals: bool
 ) -> PlayedResults | None:
     """The results in the table of what is to come, of the same season; None if it has none.
 
@@ -371,14 +375,14 @@ def read_results_beside_fixtures(
 
 
 def read_played_results(
-    rated: Rated, source: Any, newcomers: bool, columns: dict[str, Any], needs_goals: bool
+    rated: History, source: Any, newcomers: bool, columns: dict[str, Any], needs_goals: bool
 ) -> PlayedResults:
     """Played matches between players of the history; ValueError if goals are needed and unknown."""
     data = source if isinstance(source, Dataset) else _read_results(rated, source, columns)
     return _to_played_results(rated, data, newcomers, needs_goals)
 
 
-def _read_results(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset:
+def _read_results(rated: History, source: Any, columns: dict[str, Any]) -> Dataset:
     """Played matches of a table, or of a file in the format of the history."""
     read_format = FORMATS.get(rated.options.get("columns", {}).get("format"))
     if read_format is not None and isinstance(source, (str, PathLike)):
@@ -390,7 +394,7 @@ def _read_results(rated: Rated, source: Any, columns: dict[str, Any]) -> Dataset
     return read(table, **options, players=rated.players)
 
 
-def _to_played_results(rated: Rated, data: Dataset, newcomers: bool, needs_goals: bool) -> PlayedResults:
+def _to_played_results(rated: History, data: Dataset, newcomers: bool, needs_goals: bool) -> PlayedResults:
     unknown_names = data.players[len(rated.players) :]
     if len(unknown_names) and not newcomers:
         raise ValueError(_unknown_players_message(unknown_names.tolist(), rated.players))

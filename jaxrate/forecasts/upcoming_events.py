@@ -12,14 +12,15 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.forecasts.upcoming_event_reading import connected_rows, is_list_of_name_tuples, read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.event_columns import days_to_dates
+from jaxrate.history.history import History
 from jaxrate.history.prediction_columns import contest_prediction_columns, match_prediction_columns
-from jaxrate.history.rated_history import Rated, days_to_dates
 from jaxrate.replay.event_prediction import predict
 
 
 @enforce_argument_annotations
 def predict_fixtures(
-    rated: Rated, source: Any, *, newcomers: bool = False, time: Any = None, **columns: Any
+    rated: History, source: Any, *, newcomers: bool = False, time: Any = None, **columns: Any
 ) -> ColumnTable:
     """Forecasts of upcoming matches or contests, as columns that print as a table.
 
@@ -73,7 +74,7 @@ def time_column(data: Dataset, time: HostArray) -> dict[str, HostArray]:
     return {"time": days_to_dates(time) if data.clock == "dates" else time}
 
 
-def _forecast_matches(rated: Rated, system: RatingSystem, data: Dataset) -> ColumnTable:
+def _forecast_matches(rated: History, system: RatingSystem, data: Dataset) -> ColumnTable:
     matches = data.matches
     prediction_columns = match_prediction_columns(predict(system, rated.state, matches, num_players=len(data.players)))
     a, b = data.players[matches.player].T
@@ -97,7 +98,7 @@ def _chances_and_odds(prediction_columns: dict[str, HostArray]) -> dict[str, Hos
     return chances | {"expected": prediction_columns["prediction"]} | odds | others
 
 
-def _forecast_contests(rated: Rated, system: RatingSystem, data: Dataset) -> ColumnTable:
+def _forecast_contests(rated: History, system: RatingSystem, data: Dataset) -> ColumnTable:
     rounds = data.rounds
     flat: Any = rounds.events
     size = np.diff(rounds.player_start)

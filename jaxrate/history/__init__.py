@@ -1,7 +1,9 @@
 """Rated histories of players with names and dates: ratings, leaderboards, careers, form, head to head.
 
 dataset_rating.py                   rate: a dataset rated event by event
-rated_history.py                    Rated: the result; players, times and seasons of it
+history.py                          History: ratings through time, which every question takes
+event_columns.py                    the columns of events, and tables of them
+hindsight.py                        smooth: histories with hindsight
 history_continuation.py             whether and how events follow a history
 prediction_columns.py               predictions as columns of a table
 online_calibration.py              chances of default systems, calibrated by a slope that is learnt online
@@ -33,12 +35,14 @@ out_of_core/                        histories larger than memory
 
 from jaxrate.history import blat_mmr_beliefs
 from jaxrate.history.contest_performances import performance_ratings
+from jaxrate.history.history import History
 from jaxrate.history.match_history_queries import HeadToHead, best_wins, head_to_head, recent_form, upsets
 from jaxrate.history.out_of_core.parquet_rating import RatedFiles, rate_files
+from jaxrate.history.participations import Participations
 from jaxrate.history.player_careers_and_ratings import rating_at, rating_table
 from jaxrate.history.rating_peaks import PeakRatings, peak_ratings
 from jaxrate.history.ratings_at_times import category_ratings, modifiers
-from jaxrate.history.ratings_before_and_after_events import History, rating_history
+from jaxrate.history.ratings_before_and_after_events import RecordedRun, rating_history
 from jaxrate.history.separate_leagues import rate_leagues
 from jaxrate.history.starting_ratings import initial_state
 from jaxrate.history.team_goals import attack_and_defence
@@ -48,9 +52,11 @@ from jaxrate.systems.rounds.performances_and_break_even_ranks import Performance
 __all__ = [
     "HeadToHead",
     "History",
+    "Participations",
     "PeakRatings",
     "Performances",
     "RatedFiles",
+    "RecordedRun",
     "Smoothed",
     "attack_and_defence",
     "best_wins",

@@ -10,8 +10,8 @@ from jaxrate.core.rules import InferringUpdate, RatedEvent, Record
 from jaxrate.core.system import RatingSystem, check_system
 from jaxrate.events import Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.history.rated_history import Rated
-from jaxrate.history.ratings_before_and_after_events import History, rating_history_and_performances
+from jaxrate.history.history import History
+from jaxrate.history.ratings_before_and_after_events import RecordedRun, rating_history_and_performances
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.rounds.performances_and_break_even_ranks import PERFORMANCE_COLUMNS, Performances
 
@@ -28,7 +28,7 @@ def performance_recording_function(system: RatingSystem) -> Record | None:
 
 @enforce_argument_annotations
 def performance_ratings(
-    system: RatingSystem | Rated,
+    system: RatingSystem | History,
     contests: Annotated[Ragged | Dataset | None, CHECKED_BY_FUNCTION] = None,
     **options: Any,
 ) -> Performances:
@@ -60,15 +60,14 @@ def performance_ratings(
       ValueError: for a system that infers no performances, a history that was rated before they were kept, and as
         `run` does.
     """
-    if isinstance(system, Rated):
+    if isinstance(system, History):
         if contests is not None or options:
             raise ValueError("a rated history has contests of its own; give nothing else")
-        table = system.predictions
-        if not set(PERFORMANCE_COLUMNS) <= {*table.column_names} or table["performance"].null_count == len(table) > 0:
+        performance, rank = (system.events.get(name, np.zeros(0)) for name in PERFORMANCE_COLUMNS)
+        if (np.isnan(performance).all() and len(system.events["row"])) or "performance" not in system.events:
             _check_infers_performances(system.system)
             raise ValueError("this history was rated without performances; rate the contests again")
-        performance, rank = (table[name].to_numpy().astype(float) for name in PERFORMANCE_COLUMNS)
-        return Performances(performance, np.nan_to_num(rank).astype(np.int32))
+        return Performances(performance.astype(float), rank)
     check_system(system)
     _check_infers_performances(system)
     _, inferred = rating_history_with_performances(system, contests, **options)
@@ -86,7 +85,7 @@ def _check_infers_performances(system: RatingSystem) -> None:
 
 def rating_history_with_performances(
     system: RatingSystem, events: Any, **options: Any
-) -> tuple[History, Performances | None]:
+) -> tuple[RecordedRun, Performances | None]:
     """The history, and its performances on the host, if these are contests and the system infers them."""
     event_data, _ = resolve_events_and_num_players(events)
     has_contests = isinstance(event_data, Ragged) and isinstance(event_data.events, Rounds)

@@ -5,24 +5,24 @@ from functools import lru_cache
 from typing import Any
 
 import jax
-import numpy as np
 
 from jaxrate.core.argument_checks import Key, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import Rating
 from jaxrate.core.system import RatingSystem, check_system, random_draw_rule, set_default_period
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.data_inputs import as_dataset
 from jaxrate.data.lookalike_names import unstorable_reason
-from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
+from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events import (
     Rounds,
     count_games,
-    count_teams,
     periods,
-    team_ranks,
 )
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.contest_performances import rating_history_with_performances
+from jaxrate.history.event_columns import are_plain_names, concatenate_event_columns, make_event_columns
+from jaxrate.history.history import History, format_time
 from jaxrate.history.history_continuation import (
     check_data_can_continue_history,
     reading_options_of_history,
@@ -35,16 +35,8 @@ from jaxrate.history.online_calibration import (
     initial_slope,
     slope_of_history,
 )
-from jaxrate.history.prediction_columns import contest_prediction_columns, match_prediction_columns
-from jaxrate.history.rated_history import (
-    Rated,
-    count_rated_matches_or_participations,
-    days_to_dates,
-    format_time,
-)
-from jaxrate.history.ratings_before_and_after_events import History, do_leads_fade
+from jaxrate.history.ratings_before_and_after_events import RecordedRun, do_leads_fade
 from jaxrate.replay.contest_checks import check_contest_order_if_time_matters
-from jaxrate.storage.npz_tables import concatenate_tables, fill_team_numbers, has_pyarrow, to_arrow_if_installed
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
 from jaxrate.systems.rounds.performances_and_break_even_ranks import Performances
 from jaxrate.systems.system_construction_by_name import extend_system_seasons, has_sides, uses_side
@@ -56,10 +48,10 @@ def rate(
     data: Any,
     *,
     period: float | None = None,
-    onto: Rated | None = None,
+    onto: History | None = None,
     key: Key | None = None,
     calibrate: bool | None = None,
-) -> Rated:
+) -> History:
     """Rate the matches or contests of a table: predict each, then learn from it.
 
         rated = jr.rate(jr.glicko(), data)
@@ -136,7 +128,7 @@ def rate(
     with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
         system.check(data.events)
     if random_draw_rule(system.rules) is not None and key is None:
-        key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else count_rated_matches_or_participations(onto))
+        key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else onto.num_rows)
     state = None if onto is None else onto.state
     rated_system = system if slope is None else unwrap_predictions(system)
     result, performances = rating_history_with_performances(
@@ -147,8 +139,8 @@ def rate(
         prediction, slope = calibrate_events(result.prediction, data, period, last, slope)
         result = result._replace(prediction=prediction)
     system, options = calibrated_by_end(system, slope)
-    rated = build_rated(system, data, period, onto, result, performances)
-    return rated._replace(options=rated.options | options)
+    history = build_history(system, data, period, onto, result, performances)
+    return history._replace(options=history.options | options)
 
 
 @lru_cache(maxsize=64)
@@ -166,13 +158,13 @@ def log_side_mismatch(system: RatingSystem, sided: bool) -> None:
 
 def _check_names_storable(system: RatingSystem, data: Dataset) -> None:
     """ValueError unless a table can hold the names of players and categories."""
-    if _to_arrow_names_or_none(data.players) is None:
+    if not are_plain_names(data.players):
         for name in data.players.tolist():
             if reason := unstorable_reason(name):
                 raise ValueError(f"player {format_value_for_error(name)} {reason}")
         raise ValueError("the names of players must be all text, or all numbers, to be written in a table")
     categories = _category_names(system, data)
-    if categories is not None and (_to_arrow_names_or_none(categories) is None or isinstance(categories[0], bytes)):
+    if categories is not None and (not are_plain_names(categories) or isinstance(categories[0], bytes)):
         raise ValueError("the names of categories must be all text, or all numbers, to be kept")
 
 
@@ -181,36 +173,39 @@ def _category_names(system: RatingSystem, data: Dataset) -> HostArray | None:
     return data.categories if system.settings.get("categories", 1) > 1 else None
 
 
-def build_rated(
+def build_history(
     system: RatingSystem,
     data: Dataset,
     period: float | None,
-    onto: Rated | None,
-    result: History,
+    onto: History | None,
+    result: RecordedRun,
     performances: Performances | None,
-) -> Rated:
-    """The rated history that `rate` returns, from the result of a run."""
-    matches, n = data.of_matches, len(data.players)
-    names = _to_arrow_names_or_none(data.players) if has_pyarrow() else data.players
-    flat = data.matches if matches else data.rounds.events
-    games = count_games(data.events if matches else data.rounds, n)
-    table = to_arrow_if_installed(
-        match_prediction_table_columns(data, result, names)
-        if matches
-        else contest_prediction_table_columns(data, result, performances, names, onto)
-    )
+) -> History:
+    """The history that `rate` returns, from the result of a run."""
+    flat: Any = data.events.flat
+    games = count_games(data.matches if data.of_matches else data.rounds, len(data.players))
+    before = 0 if onto is None else onto.contests or 0
+    events = make_event_columns(data, result.prediction, recorded_columns(result, performances), before)
     last = float(flat.time[-1]) if data.clock and len(flat.time) else None if onto is None else onto.last
     if onto is not None:
         games[: len(onto.games)] += onto.games
-        table = _concatenate_predictions(onto.predictions, table)
+        events = concatenate_event_columns(onto.events, events)
     clock, options = (data.clock, {}) if onto is None else (data.clock or onto.clock, onto.options)
     about_data = {"dates": data.dates, "source": data.source}
     options = options | {name: value for name, value in about_data.items() if value is not None}
-    categories = _category_names(system, data)
     seasons = data.seasons
     if not seasons or tuple(seasons.values()) != system.settings.get("seasons"):
         seasons = None
-    return Rated(system, result.state, data.players, games, period, last, clock, table, options, categories, seasons)
+    categories = _category_names(system, data)
+    return History(system, result.state, data.players, games, period, last, clock, events, options, categories, seasons)
+
+
+def recorded_columns(result: RecordedRun, performances: Performances | None = None) -> dict[str, Any]:
+    """The ratings before the events, those that they left if these were recorded, and performances, by column."""
+    left = Rating(None, None) if result.after is None else result.after
+    columns = {"rating": result.before.mean, "deviation": result.before.deviation}
+    columns |= {"rating_after": left.mean, "deviation_after": left.deviation}
+    return columns | ({} if performances is None else performances._asdict())
 
 
 def check_contests_in_time_order(system: RatingSystem, data: Dataset) -> None:
@@ -220,128 +215,3 @@ def check_contests_in_time_order(system: RatingSystem, data: Dataset) -> None:
             check_contest_order_if_time_matters(
                 system, system.params, data.rounds, lambda time: format_time(time, data.clock)
             )
-
-
-def match_prediction_table_columns(data: Dataset, result: History, names: Any) -> dict[str, Any]:
-    """The columns of the predictions of matches; `names` is an Arrow array, or one of NumPy."""
-    matches = data.matches
-    columns = {"row": data.rows, "time": days_to_dates(matches.time) if data.clock == "dates" else matches.time}
-    columns |= {side: names.take(matches.player[:, i]) for i, side in enumerate("ab")}
-    columns |= {"score": matches.score} | match_prediction_columns(result.prediction)
-    for name, values in _rating_columns(result).items():
-        columns |= {f"{name}_{side}": values.reshape(-1, 2)[:, i] for i, side in enumerate("ab")}
-    if matches.context.side is not None:
-        columns["side"] = np.asarray(matches.context.side, np.float32)
-    if len(data.margin) == 2 and matches.context.columns is not None:  # the points of both
-        columns |= {
-            f"points_{side}": matches.context.columns[name] for side, name in zip("ab", data.margin, strict=True)
-        }
-    category: Any = matches.context.category
-    category_names = _storable_category_names(data)
-    if category_names is not None and np.ndim(category) == 2:  # no shares of several
-        columns |= {f"category_{side}": category_names.take(category[:, i]) for i, side in enumerate("ab")}
-    return columns
-
-
-def _storable_category_names(data: Dataset) -> Any:
-    """The names of categories in order of id, as a table can hold them; None if there are none."""
-    if data.categories is None or not has_pyarrow():
-        return data.categories
-    return _to_arrow_names_or_none(data.categories)
-
-
-def _rating_columns(result: History) -> dict[str, HostArray]:
-    """The ratings before the events, and those that they left if these were recorded."""
-    recorded = {"": result.before, "_after": result.after}
-    return {
-        f"{name}{suffix}": np.asarray(values)
-        for suffix, rating in recorded.items()
-        if rating is not None
-        for name, values in (("rating", rating.mean), ("deviation", rating.deviation))
-        if values is not None
-    }
-
-
-def contest_prediction_table_columns(
-    data: Dataset,
-    result: History,
-    performances: Performances | None,
-    names: Any,
-    onto: Rated | None = None,
-    in_teams: bool = False,
-) -> dict[str, Any]:
-    """The columns of the predictions of contests, with those of teams if some have several players, or by `in_teams`.
-
-    A contest without a name that a table can hold has its number.
-    """
-    rounds: Any = data.rounds.events
-    size = np.diff(data.rounds.player_start)
-    contest_index = np.repeat(np.arange(len(size)), size)
-    teams = count_teams(data.rounds)
-    in_teams |= bool((teams < size).any())
-    labels = None if data.contests is None else _to_arrow_names_or_none(data.contests)
-    if labels is None:
-        before = 0 if onto is None else onto.contests or 0
-        labels = np.arange(before, before + len(size))
-    time = days_to_dates(rounds.time) if data.clock == "dates" else rounds.time
-    columns = {
-        "row": data.rows,
-        "contest": labels.take(contest_index),
-        "time": time[contest_index] if data.clock else np.full(len(contest_index), np.nan),
-        "player": names.take(rounds.player),
-        "rank": team_ranks(data.rounds) + 1,
-        "participants": size[contest_index].astype(np.int32),
-    }
-    if in_teams:
-        columns |= {"teams": teams[contest_index], "team": rounds.team.astype(np.int32) + 1}
-    columns |= contest_prediction_columns(result.prediction, data.rounds) | _rating_columns(result)
-    if performances is not None:
-        columns |= performances._asdict()
-    category_names = _storable_category_names(data)
-    if category_names is not None and np.ndim(rounds.category) == 1:
-        columns["category"] = category_names.take(rounds.category)
-    return columns
-
-
-def _to_arrow_names_or_none(values: HostArray) -> Any:
-    """An Arrow array of names; None if they are not of one plain type."""
-    arrow = import_pyarrow()
-    try:
-        names = arrow.array(values)
-    except (arrow.ArrowException, OverflowError, UnicodeError):
-        return None
-    kinds = ("is_string", "is_large_string", "is_binary", "is_integer", "is_floating", "is_boolean")
-    return names if any(getattr(arrow.types, kind)(names.type) for kind in kinds) else None
-
-
-def _concatenate_predictions(first: Any, second: Any) -> Any:
-    """Two tables of predictions, one after the other."""
-    if not has_pyarrow():
-        return concatenate_tables(first, second)
-    return import_pyarrow().concat_tables(_harmonize_prediction_tables(first, second), promote_options="permissive")
-
-
-def _harmonize_prediction_tables(*prediction_tables: Any) -> list[Any]:
-    """Tables with days as timestamps, if not all have days, and names of contests as text, if not all are numbers.
-
-    If some have the number of teams, all get it, and that of each player's team.
-    """
-    arrow, tables = import_pyarrow(), list(prediction_tables)
-    if any("teams" in table.column_names for table in tables):
-        for i, table in enumerate(tables):
-            names = table.column_names
-            position = names.index("participants")
-            known = {name: table[name].to_numpy() for name in ("participants", "teams", "team") if name in names}
-            team = arrow.array(fill_team_numbers(known))
-            for number, (name, values) in enumerate((("teams", table["participants"]), ("team", team)), 1):
-                if name not in names:
-                    tables[i] = tables[i].add_column(position + number, name, values)
-    for name, kind, target in (
-        ("time", arrow.types.is_date, arrow.timestamp("us")),
-        ("contest", lambda x: not arrow.types.is_integer(x), arrow.large_string()),
-    ):
-        types = {table[name].type for table in tables if name in table.column_names} - {arrow.null()}
-        if len(types) > 1 and any(map(kind, types)):
-            position = tables[0].column_names.index(name)
-            tables = [table.set_column(position, name, table[name].cast(target)) for table in tables]
-    return tables

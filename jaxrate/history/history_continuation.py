@@ -10,14 +10,14 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.data.faulty_rows import describe_example_rows
 from jaxrate.events import period_number
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.rated_history import Rated, count_predictions, format_time, system_with_extended_seasons
+from jaxrate.history.history import History, format_time, system_with_extended_seasons
 from jaxrate.replay.contest_checks import depends_on_time
 from jaxrate.systems.system_construction_by_name import has_sides, uses_side
 
 MAX_COMPARED_ROWS = 100_000  # last rows of a history, in which repeated matches are sought
 
 
-def reading_options_of_history(onto: Rated | None) -> dict[str, Any]:
+def reading_options_of_history(onto: History | None) -> dict[str, Any]:
     """Options of `read` for a table that carries on a history."""
     if onto is None:
         return {}
@@ -29,7 +29,7 @@ def reading_options_of_history(onto: Rated | None) -> dict[str, Any]:
     )
 
 
-def check_data_can_continue_history(system: RatingSystem, data: Dataset, period: float | None, onto: Rated) -> None:
+def check_data_can_continue_history(system: RatingSystem, data: Dataset, period: float | None, onto: History) -> None:
     """ValueError unless the events can follow a rated history by this system, in periods of this length."""
     if onto.seasons and data.seasons and not onto.seasons.items() <= data.seasons.items():
         raise ValueError("the seasons differ from the saved run's; read the matches with seasons=...")
@@ -76,7 +76,7 @@ def check_data_can_continue_history(system: RatingSystem, data: Dataset, period:
         )
 
 
-def warn_doubtful_continuation(system: RatingSystem, data: Dataset, onto: Rated, stacklevel: int) -> None:
+def warn_doubtful_continuation(system: RatingSystem, data: Dataset, onto: History, stacklevel: int) -> None:
     """UserWarning if new matches lack the side that the system counts, or are as the last ones of the history."""
     if not data.of_matches:
         return
@@ -89,7 +89,7 @@ def warn_doubtful_continuation(system: RatingSystem, data: Dataset, onto: Rated,
     if not len(at_end):
         return
     last, total = format_time(onto.last, onto.clock), f"{len(data.rows):,} new matches"
-    if not count_predictions(onto):
+    if not len(onto.events["row"]):
         text = f"{len(at_end):,} of {total} are at the end of the history, {last}, whose matches are in other files: "
         warnings.warn(f"{text}they count as further matches", UserWarning, stacklevel=stacklevel)
     elif (repeated := _is_repeated(data, at_end, onto)).any():
@@ -98,13 +98,12 @@ def warn_doubtful_continuation(system: RatingSystem, data: Dataset, onto: Rated,
         warnings.warn(f"{text}played once", UserWarning, stacklevel=stacklevel)
 
 
-def _is_repeated(data: Dataset, indices: HostArray, onto: Rated) -> HostArray:
+def _is_repeated(data: Dataset, indices: HostArray, onto: History) -> HostArray:
     """[indices] whether the history has a match of the same players with the same score at its last time."""
-    count, table = count_predictions(onto), onto.predictions
-    start = max(count - MAX_COMPARED_ROWS, 0)
-    time = np.asarray(table["time"][start:])
-    start += int(np.argmax(time == time[-1]))
-    known = {*zip(*(np.asarray(table[name][start:]).tolist() for name in ("a", "b", "score")), strict=True)}
-    a, b = data.players[data.matches.player[indices]].T.tolist()
+    events = onto.events
+    latest = slice(max(len(events["row"]) - MAX_COMPARED_ROWS, 0), None)
+    at_end = events["time"][latest] == events["time"][-1]
+    known = {*zip(*events["player"][latest][at_end].T.tolist(), events["score"][latest][at_end].tolist(), strict=True)}
+    a, b = data.matches.player[indices].T.tolist()
     score = np.asarray(data.matches.score)[indices].tolist()
     return np.array([match in known for match in zip(a, b, score, strict=True)])

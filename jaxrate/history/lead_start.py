@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.history.history import History
 from jaxrate.history.leaderboards import HistoryLeaderboardBuilder, make_history_leaderboards
-from jaxrate.history.rated_history import Rated
 
 BLOCK = 64  # times of the lists that are looked at together, the latest first
 
 
-def lead_start(rated: Rated, *, active: Any = None, min_games: int | None = None) -> float | None:
+def lead_start(rated: History, *, active: Any = None, min_games: int | None = None) -> float | None:
     """The time of the events that made the leader the leader: they are first on all lists since then, and not before.
 
     The lists are those of `leaderboard` with the same arguments, as of each time with events, of each day if there are

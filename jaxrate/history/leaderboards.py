@@ -9,22 +9,19 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Params, Rating, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import coarse_rating_decimals, format_decimals
-from jaxrate.events import Matches
-from jaxrate.history.leaderboard_table import Leaderboard, describe_groups
-from jaxrate.history.query_time import parse_query_time
-from jaxrate.history.query_time import parse_time_after_last_events as not_before
-from jaxrate.history.rated_history import (
-    Rated,
-    days_to_dates,
+from jaxrate.history.history import (
+    History,
     find_player_id,
     format_time,
     resolve_system_state_and_players,
 )
+from jaxrate.history.leaderboard_table import Leaderboard, describe_groups
+from jaxrate.history.query_time import parse_query_time
+from jaxrate.history.query_time import parse_time_after_last_events as not_before
 from jaxrate.history.rating_drift import DEFAULT_ACTIVE_DAYS, lead_over_level
 from jaxrate.history.ratings_at_times import advance_state_to_time, category_number
 from jaxrate.history.shown_ratings import ShownRatings
 from jaxrate.history.trajectories import Trajectories, build_trajectories
-from jaxrate.smoothing.smoothing_result import Smoothed
 
 FEWER_GAMES_HINT = "a lower min_games lists more"
 DEFAULT_MIN_GAMES = 10  # by default only those with so many games are listed,
@@ -34,7 +31,7 @@ ALL_PLAYERS_HINT = 'active="all" for everybody'
 
 @enforce_argument_annotations
 def leaderboard(
-    system: RatingSystem | Rated | Smoothed,
+    system: RatingSystem | History,
     state: State = None,
     players: Any = None,
     *,
@@ -104,16 +101,17 @@ def leaderboard(
         raise ValueError(f"top must be at least 1, got {top}")
     if not np.isfinite(cautious):
         raise ValueError(f"cautious must be finite, got {cautious}")
-    if isinstance(rated, Smoothed) and params is not None:
+    has_hindsight = isinstance(rated, History) and rated.hindsight is not None
+    if has_hindsight and params is not None:
         raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
     params = system.params if params is None else params
     number = None
     if category is not None:
-        if isinstance(rated, Smoothed):
+        if has_hindsight:
             raise ValueError("a smoothed history has no ratings by category; take the rated one")
         number = category_number(rated, category)
     view = ShownRatings(system, params, cautious, number)
-    if isinstance(rated, (Rated, Smoothed)):
+    if isinstance(rated, History):
         leaderboards = HistoryLeaderboardBuilder(
             rated, view, build_trajectories(rated), players, among, active, min_games
         )
@@ -131,7 +129,7 @@ def leaderboard(
 
 
 def make_history_leaderboards(
-    rated: Rated | Smoothed, active: Any, min_games: int | None, now: float | None, cautious: float = 0.0
+    rated: History, active: Any, min_games: int | None, now: float | None, cautious: float = 0.0
 ) -> "HistoryLeaderboardBuilder":
     """The lists of everybody, all by one rule: without `min_games`, by that of the list at this time."""
     view = ShownRatings(rated.system, rated.system.params, cautious)
@@ -165,12 +163,6 @@ def _player_names(players: Any, player_ids: HostArray, num_players: int) -> Host
 
 def _take_ratings(rating: Rating, player_ids: HostArray) -> list[Any]:
     return [None if x is None else np.asarray(x)[player_ids] for x in rating]
-
-
-def events_noun(rated: Rated | Smoothed) -> str:
-    """What the events of a history are called."""
-    has_contests = rated.contests is not None if isinstance(rated, Rated) else not isinstance(rated.events, Matches)
-    return "contests" if has_contests else "matches"
 
 
 class _RankedPlayersAtTime(NamedTuple):
@@ -227,8 +219,7 @@ class HistoryLeaderboardBuilder:
             columns["group"] = self.groups[top_ids] + 1
         columns["games"] = (points - trajectories.start[:-1])[top_ids]
         if self.has_all_times:
-            to_time_column = days_to_dates if rated.clock == "dates" else np.asarray
-            columns["last"] = to_time_column(trajectories.time[points][top_ids])
+            columns["last"] = rated.display_times(trajectories.time[points][top_ids])
         if self.view.category is not None:
             return Leaderboard(columns, self._describe_scope(now, None, ranked_ids, None), len(ranked_ids), sizes)
         score = self.view.apply_caution(Rating(trajectories.mean, trajectories.deviation)).mean
@@ -238,7 +229,7 @@ class HistoryLeaderboardBuilder:
         if level is not None:
             columns["peak_median"] = np.where(peak < 0, np.nan, level[peak])
         if self.has_all_times:
-            columns["peak_time"] = to_time_column(np.where(peak < 0, np.nan, trajectories.time[peak]))
+            columns["peak_time"] = rated.display_times(np.where(peak < 0, np.nan, trajectories.time[peak]))
         since = self._default_since(now) if since is None else self._check_since(now, since)
         if since is not None:
             earlier_list = self.ranked_list_at(since)
@@ -277,8 +268,8 @@ class HistoryLeaderboardBuilder:
     def _ratings_at(self, now: float | None, points: HostArray) -> Rating:
         """[N] ratings after the last events by then; of players without later events, the state advanced to then."""
         rated, trajectories = self.rated, self.trajectories
-        if now is not None and isinstance(rated, Smoothed):
-            return rated.at(now)
+        if now is not None and rated.hindsight is not None:
+            return rated.hindsight.at(now)
         final = self.final_ratings(now)
         is_last_point = points == trajectories.start[1:] - 1
         earlier = trajectories.ratings_at(points, now, self.view.system.settings.get("seasons") or ())
@@ -365,7 +356,7 @@ class HistoryLeaderboardBuilder:
             hint = f" ({ALL_PLAYERS_HINT})" if self.by_default and self.active is not None else ""
             hint = f" ({FEWER_GAMES_HINT})" if self.min_games and not listed else hint
             lines.append(f"{listed:,} of {total:,} players, who {' and '.join(conditions)}{hint}")
-        lines.append(describe_groups(*self._groups_and_leaders(ranked_ids), events_noun(self.rated)))
+        lines.append(describe_groups(*self._groups_and_leaders(ranked_ids), self.rated.nouns))
         if level is not None:
             digits = coarse_rating_decimals(level)
             low, high = (format_decimals(float(x), digits) for x in (level.min(), level.max()))

@@ -8,9 +8,9 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.history import History, find_player_id
 from jaxrate.history.leaderboards import leaderboard
-from jaxrate.history.participations import Participations, build_participations
-from jaxrate.history.rated_history import Rated, find_player_id, loaded_predictions
+from jaxrate.history.participations import Participations
 
 PRINTED_MATCHES = 20  # matches of a head to head, the latest, that are printed
 RESULT_LETTERS = {1.0: "W", 0.5: "D", 0.0: "L"}
@@ -57,7 +57,7 @@ class HeadToHead(NamedTuple):
 
 
 @enforce_argument_annotations
-def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
+def head_to_head(rated: History, player: Any, opponent: Any) -> HeadToHead:
     """All matches of two players, from the predictions of a rated history.
 
         print(jr.history.head_to_head(rated, "Green Bay Packers", "Chicago Bears"))
@@ -72,7 +72,7 @@ def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
         raise ValueError("head to head takes two different players")
     rows = _participations_in_matches(rated, one)
     met = np.flatnonzero(rows.opponent == other)[::-1]
-    columns = {} if rated.clock is None else {"time": rows.column("time")[met]}
+    columns = {} if rated.clock is None else {"time": rated.display_times(rows.column("time")[met])}
     score, probability = (rows.column(name)[met] for name in ("score", "prediction"))
     ratings = {"rating": rows.before.mean[met], "opponents_rating": rows.column("rating", of_opponent=True)[met]}
     matches = ColumnTable(columns | {"score": score, "probability": probability} | ratings)
@@ -82,7 +82,7 @@ def head_to_head(rated: Rated, player: Any, opponent: Any) -> HeadToHead:
 
 
 @enforce_argument_annotations
-def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> ColumnTable:
+def upsets(rated: History, *, player: Any = None, top: int = 20) -> ColumnTable:
     """The least expected wins: time, winner, loser, the probability of the win, both ratings.
 
         print(jr.history.upsets(rated, top=5))
@@ -96,7 +96,7 @@ def upsets(rated: Rated, *, player: Any = None, top: int = 20) -> ColumnTable:
 
 
 @enforce_argument_annotations
-def best_wins(rated: Rated, player: Any, *, top: int = 20) -> ColumnTable:
+def best_wins(rated: History, player: Any, *, top: int = 20) -> ColumnTable:
     """A player's wins against the highest rated opponents, in columns like those of `upsets`.
 
         print(jr.history.best_wins(rated, "Ada", top=5))
@@ -108,7 +108,7 @@ def best_wins(rated: Rated, player: Any, *, top: int = 20) -> ColumnTable:
     return _tabulate_wins(rated, wins, np.lexsort((wins.row, -wins.column("rating", of_opponent=True)))[:top])
 
 
-def _wins(rated: Rated, player: Any, top: int) -> Participations:
+def _wins(rated: History, player: Any, top: int) -> Participations:
     """The participations of winners in matches that were won outright, or of this player."""
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
@@ -116,8 +116,8 @@ def _wins(rated: Rated, player: Any, top: int) -> Participations:
     return rows.select(np.flatnonzero(rows.column("score") == 1))
 
 
-def _tabulate_wins(rated: Rated, wins: Participations, order: HostArray) -> ColumnTable:
-    columns = {} if rated.clock is None else {"time": wins.column("time")[order]}
+def _tabulate_wins(rated: History, wins: Participations, order: HostArray) -> ColumnTable:
+    columns = {} if rated.clock is None else {"time": rated.display_times(wins.column("time")[order])}
     sides = {"winner": wins.player, "loser": wins.opponent}
     columns |= {name: rated.players[np.asarray(ids)[order]] for name, ids in sides.items()}
     ratings = wins.before.mean, wins.column("rating", of_opponent=True), wins.column("prediction")
@@ -126,7 +126,7 @@ def _tabulate_wins(rated: Rated, wins: Participations, order: HostArray) -> Colu
 
 
 @enforce_argument_annotations
-def recent_form(rated: Rated, players: Iterable[Any] | None = None, *, last: int = 10) -> ColumnTable:
+def recent_form(rated: History, players: Iterable[Any] | None = None, *, last: int = 10) -> ColumnTable:
     """How players did in their last matches: results from the latest to the earliest, score, expected score, change.
 
         print(jr.history.recent_form(rated, ["Green Bay Packers", "Chicago Bears"], last=5))
@@ -159,10 +159,9 @@ def recent_form(rated: Rated, players: Iterable[Any] | None = None, *, last: int
     return ColumnTable({head: np.array(x) for head, x in zip(heads, zip(*form, strict=True), strict=True)})
 
 
-def _participations_in_matches(rated: Rated, player: int | None = None) -> Participations:
+def _participations_in_matches(rated: History, player: int | None = None) -> Participations:
     """The participations of all or of one; ValueError unless they are of matches of two."""
-    loaded_predictions(rated)
-    rows = build_participations(rated, player)
-    if rows.opponent is None:
+    rated.check_has_events()
+    if rated.rows.opponent is None:
         raise ValueError("this is of matches of two, and the history is of contests")
-    return rows
+    return rated.rows if player is None else rated.rows.of_player(player)

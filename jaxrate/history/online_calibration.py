@@ -16,7 +16,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import period_number
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.rated_history import Rated
+from jaxrate.history.history import History
 from jaxrate.metrics.online_slope import OnlineSlope, calibrate_online
 from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 from jaxrate.systems.calibration import calibrate
@@ -50,13 +50,13 @@ def initial_slope(system: RatingSystem, calibrated: bool | None) -> OnlineSlope 
     return OnlineSlope() if is_calibrated else None
 
 
-def slope_of_history(rated: Rated) -> OnlineSlope | None:
+def slope_of_history(rated: History) -> OnlineSlope | None:
     """What is known of the slope at the end of a history; None if its predictions are not calibrated online."""
     known = rated.options.get(OPTION)
     return None if known is None or wrapper_names(rated.system) != ("calibrated",) else OnlineSlope(**known)
 
 
-def calibrated_as_history(system: RatingSystem, onto: Rated) -> RatingSystem:
+def calibrated_as_history(system: RatingSystem, onto: History) -> RatingSystem:
     """The system, calibrated as that of the history is, if it is given as it was before."""
     if slope_of_history(onto) is None or wrapper_names(system):
         return system

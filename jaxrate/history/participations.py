@@ -7,13 +7,10 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Rating
-from jaxrate.events import Matches, count_teams, has_teammates, period_end, team_ranks
+from jaxrate.events import period_end
+from jaxrate.history.event_columns import EventColumns
 from jaxrate.history.prediction_columns import mirrored_column
-from jaxrate.history.rated_history import Rated, days_to_dates, player_ids_and_event_numbers, times_to_event_clock
-from jaxrate.replay.padded_states_and_columns import count_players
-from jaxrate.smoothing.smoothing_result import Smoothed
 
-SIDES = "a", "b"
 # what a column says of player 1, from what it says of player 0
 OF_SECOND_PLAYER: dict[str, Any] = {"score": lambda x: 1.0 - x, "prediction": lambda x: 1.0 - x, "side": np.negative}
 
@@ -25,49 +22,46 @@ class Participations(NamedTuple):
     several rows of an event.
     """
 
-    start: HostArray  # [N + 1]
+    start: HostArray  # [num_players + 1]
     player: HostArray  # [R] ids
     event: HostArray  # [R] the number of the match or the contest, from 0
-    row: HostArray  # [R] the row of the table of events
+    row: HostArray  # [R] the row of the columns of events
     side: HostArray  # [R] 0 or 1 in a match; 0 in a contest
     opponent: HostArray | None  # [R] ids; None of contests
     time: HostArray  # [R] on the clock of the history; NaN where there is none
     end: HostArray  # [R] when the event counts: at its time, or once its rating period has ended
     before: Rating  # leaves [R] the rating that the event found; None of a history with hindsight
     after: Rating  # leaves [R] that it left: of several rows of a period or a contest, the last has the change
-    table: Any  # the columns of events by name
-
-    def has(self, name: str) -> bool:
-        """Whether there is such a column, for both sides together or for each."""
-        names = column_names(self.table)
-        return name in names or f"{name}_a" in names
+    events: EventColumns  # the columns of events by name
 
     def gather(self, values: Any) -> HostArray:
-        """[R] the values of events [n], or of both sides of matches [n, 2], row by row."""
+        """[R] the values of rows of events [n], or of their seats [n, seats], row by row."""
         values = np.asarray(values)
         return values[self.row] if values.ndim == 1 else values[self.row, self.side]
 
     def column(self, name: str, of_opponent: bool = False) -> HostArray:
-        """[R] a column as the player of each row sees it, or in a match as their opponent does.
+        """[R] a column of events as the player of each row sees it, or in a match as their opponent does.
 
         What is told of player 0 of a match, as the score, is turned round for player 1.
         """
-        names = column_names(self.table)
-        if f"{name}_a" in names:
-            first, second = (self.gather(self.table[f"{name}_{side}"]) for side in SIDES)
-        elif self.opponent is None:
-            return self.gather(self.table[name])
-        else:
-            first = self.gather(self.table[name])
-            mirror = mirrored_column(name, names)
-            second = self.gather(self.table[mirror]) if mirror else OF_SECOND_PLAYER.get(name, np.asarray)(first)
-        return np.where(self.side == int(of_opponent), first, second)
+        values = self.events[name]
+        if values.ndim == 2:
+            return values[self.row, self.side ^ of_opponent]
+        if self.opponent is None:
+            return values[self.row]
+        mirror = mirrored_column(name, self.events)
+        second = self.events[mirror] if mirror else OF_SECOND_PLAYER.get(name, np.asarray)(values)
+        return np.where(self.side == int(of_opponent), values[self.row], second[self.row])
 
     def select(self, rows: HostArray) -> "Participations":
         """These rows [K], in their order in the table."""
         whole: Any = self
-        kept: Participations = jax.tree.map(lambda x: x[rows], whole._replace(start=None, table=None))
-        return kept._replace(start=np.searchsorted(rows, self.start), table=self.table)
+        kept: Participations = jax.tree.map(lambda x: x[rows], whole._replace(start=None, events=None))
+        return kept._replace(start=np.searchsorted(rows, self.start), events=self.events)
+
+    def of_player(self, player: int) -> "Participations":
+        """The rows of a player."""
+        return self.select(np.arange(*self.start[player : player + 2]))
 
     def once_per_event(self) -> "Participations":
         """One row for each player of an event: the first of several, with the rating that the last left."""
@@ -79,38 +73,26 @@ class Participations(NamedTuple):
         return self.select(first)._replace(after=self.select(last).after)
 
 
-def column_names(table: Any) -> Any:
-    """The names of the columns of a table of Arrow, or of a dict."""
-    return getattr(table, "column_names", table)
-
-
-def build_participations(history: Rated | Smoothed, player: int | None = None) -> Participations:
-    """The participations of a rated or smoothed history: of all players, or of the one with this id."""
-    if isinstance(history, Rated):
-        table, (ids, event) = history.predictions, player_ids_and_event_numbers(history)
-    else:
-        table, (ids, event) = smoothed_event_columns(history), _smoothed_ids_and_event_numbers(history)
-    seats = ids.ravel()
-    order = _stable_order(seats) if player is None else np.flatnonzero(seats == player)
-    first = 0 if player is None else player
-    num_players = count_players(history.state) if player is None else 1
-    counts = np.bincount(seats, minlength=num_players) if player is None else [len(order)]
-    start = np.append(0, np.cumsum(counts))
-    row = order // ids.shape[1]
-    side = order - row * ids.shape[1]
-    opponent = seats[order ^ 1] if ids.shape[1] == 2 else None  # the other seat of the match
-    time = np.full(len(row), np.nan)
-    if history.clock is not None:
-        time = times_to_event_clock(np.asarray(table["time"]))[row]
-    period = history.period if isinstance(history, Rated) else None
-    end = time if period is None else period_end(time, period)
+def make_participations(history: Any) -> Participations:
+    """The participations of a history."""
+    events, num_players = history.events, len(history.players)
+    num_seats = events["player"].shape[1]
+    seats = events["player"].ravel()
+    order = _stable_order(seats)
+    start = np.append(0, np.cumsum(np.bincount(seats, minlength=num_players)))
+    row, side = np.divmod(order, num_seats)
+    opponent = seats[order ^ 1] if num_seats == 2 else None  # the other seat of the match
+    time = np.full(len(row), np.nan) if history.clock is None else events["time"][row].astype(float)
+    end = time if history.period is None else period_end(time, history.period)
     nothing = Rating(None, None)
-    rows = Participations(start, seats[order], event[row], row, side, opponent, time, end, nothing, nothing, table)
+    rows = Participations(
+        start, seats[order], events["event"][row], row, side, opponent, time, end, nothing, nothing, events
+    )
     recorded = _recorded_ratings(rows, ""), _recorded_ratings(rows, "_after")
-    if isinstance(history, Smoothed):
-        return rows._replace(after=recorded[0])
-    final = [None if x is None else np.asarray(x)[first : first + num_players] for x in ratings_of_state(history)]
-    is_last_of_group = np.append(np.diff(rows.event if period is None else end) != 0, False)[: len(row)]
+    if history.hindsight is not None:
+        return rows._replace(after=recorded[1])
+    is_last_of_group = np.append(np.diff(rows.event if history.period is None else end) != 0, False)[: len(row)]
+    final = final_ratings(history)
     after = [_ratings_after(start, x, y, z, is_last_of_group) for x, y, z in zip(*recorded, final, strict=True)]
     return rows._replace(before=recorded[0], after=Rating(*after))
 
@@ -118,13 +100,14 @@ def build_participations(history: Rated | Smoothed, player: int | None = None) -
 def _recorded_ratings(rows: Participations, suffix: str) -> Rating:
     """Leaves [R]: the columns `rating` and `deviation` with this end of their names, as far as there are any."""
     names = f"rating{suffix}", f"deviation{suffix}"
-    return Rating(*(rows.column(name) if rows.has(name) else None for name in names))
+    return Rating(*(rows.column(name) if name in rows.events else None for name in names))
 
 
-def ratings_of_state(history: Rated | Smoothed) -> Rating:
-    """Leaves [N]: the ratings that players' last events left."""
-    rating: Rating = history.system.summary(history.system.params, history.state)
-    return rating
+def final_ratings(history: Any) -> Rating:
+    """Leaves [num_players]: the ratings that players' last events left."""
+    return Rating(
+        *(None if x is None else np.asarray(x) for x in history.system.summary(history.system.params, history.state))
+    )
 
 
 def _ratings_after(
@@ -152,36 +135,3 @@ def _stable_order(ids: HostArray) -> HostArray:
     if ids.max(initial=0) > np.iinfo(np.uint16).max:
         order = order[np.argsort((ids[order] >> 16).astype(np.uint16), kind="stable")]
     return order
-
-
-def _smoothed_ids_and_event_numbers(smoothed: Smoothed) -> tuple[HostArray, HostArray]:
-    """The ids and numbers of a history with hindsight, as `player_ids_and_event_numbers` has those of a rated one."""
-    ids, numbers = _smoothed_players(smoothed), np.arange(len(smoothed.time))
-    if ids.ndim == 2:
-        return ids, numbers
-    return ids[:, None], np.repeat(numbers, np.diff(smoothed.rounds.player_start))
-
-
-def smoothed_event_columns(smoothed: Smoothed) -> dict[str, HostArray]:
-    """The events of a smoothed history in columns, as those of a rated one; ratings are those that events left."""
-    time = days_to_dates(smoothed.time) if smoothed.clock == "dates" else smoothed.time
-    prediction, ids = np.asarray(smoothed.prediction), _smoothed_players(smoothed)
-    names = ids if smoothed.players is None else np.asarray(smoothed.players)[ids]
-    ratings = [(name, np.asarray(x)) for name, x in zip(("rating", "deviation"), smoothed.rating, strict=True)]
-    if isinstance(smoothed.events, Matches):
-        sides = {f"{name}_{side}": x[:, i] for i, side in enumerate(SIDES) for name, x in ratings}
-        results = {"score": np.asarray(smoothed.events.score), "prediction": prediction}
-        return {"time": time} | {side: names[:, i] for i, side in enumerate(SIDES)} | results | sides
-    size = np.diff(smoothed.rounds.player_start)
-    labels = np.arange(len(size)) if smoothed.contests is None else np.asarray(smoothed.contests)
-    teams = {"teams": count_teams(smoothed.rounds)} if has_teammates(smoothed.rounds) else {}
-    of_contests = {"time": time, "contest": labels, "participants": size} | teams
-    columns = {name: np.repeat(x, size, axis=0) for name, x in of_contests.items()}
-    results = {"rank": team_ranks(smoothed.rounds) + 1, "prediction": prediction}
-    return columns | {"player": names} | results | dict(ratings)
-
-
-def _smoothed_players(smoothed: Smoothed) -> HostArray:
-    """[n, 2] ids of both players of matches, or [n] of participants."""
-    flat: Any = smoothed.events.flat
-    return np.asarray(flat.player)

@@ -8,21 +8,18 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Rating
-from jaxrate.history.participations import build_participations, column_names
+from jaxrate.history.history import History, find_player_id
 from jaxrate.history.prediction_columns import outcome_columns
 from jaxrate.history.query_time import parse_query_time, parse_time_after_last_events
-from jaxrate.history.rated_history import Rated, find_player_id, loaded_predictions
 from jaxrate.history.ratings_at_times import advance_state_to_time, has_modifiers, modifiers, ratings
 from jaxrate.history.trajectories import build_trajectories
-from jaxrate.replay.padded_states_and_columns import count_players, leaves_by_name
-from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.systems.rounds.performances_and_break_even_ranks import PERFORMANCE_COLUMNS
+from jaxrate.replay.padded_states_and_columns import leaves_by_name
 
 RESULT_COLUMNS = "contest", "participants", "teams", "rank", "score"  # as far as a history has them
 
 
 @enforce_argument_annotations
-def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
+def career(rated: History, player: Any) -> dict[str, HostArray]:
     """The career of a player, one row per match or contest.
 
         jr.career(rated, "Green Bay Packers")
@@ -48,34 +45,33 @@ def career(rated: Rated | Smoothed, player: Any) -> dict[str, HostArray]:
     Raises:
       ValueError: if there is no such player.
     """
-    if isinstance(rated, Rated):
-        loaded_predictions(rated)
+    rated.check_has_events()
     names = rated.players
-    rows = build_participations(rated, find_player_id(names, player, count_players(rated.state)))
-    columns = {"time": rows.column("time")}
+    rows = rated.rows.of_player(find_player_id(names, player))
+    columns = {"time": rated.display_times(rows.column("time"))}
     if rows.opponent is not None:
-        columns["opponent"] = rows.opponent if names is None else names[rows.opponent]
-    columns |= {name: rows.column(name) for name in RESULT_COLUMNS if rows.has(name)}
-    if rows.has("points"):
+        columns["opponent"] = names[rows.opponent]
+    columns |= {name: rows.column(name) for name in RESULT_COLUMNS if name in rows.events}
+    if "points" in rows.events:
         columns |= {"points": rows.column("points"), "opponents_points": rows.column("points", of_opponent=True)}
-    expected, outcomes = (
-        rows.column("prediction"),
-        {x: rows.column(x) for x in outcome_columns(column_names(rows.table))},
-    )
+    expected, outcomes = rows.column("prediction"), {x: rows.column(x) for x in outcome_columns(rows.events)}
     if rows.opponent is None:
         teams = columns.get("teams", columns["participants"])
         columns |= outcomes | {"expected_rank": 1.0 + (1.0 - expected.astype(float)) * (teams - 1)}
     else:
         columns |= {"probability": expected} | outcomes
-    shown = rows.after if isinstance(rated, Smoothed) else rows.before
+    shown = rows.after if rows.before.mean is None else rows.before
     columns |= {name: x for name, x in zip(("rating", "deviation"), shown, strict=True) if x is not None}
-    if isinstance(rated, Rated):
+    if rows.before.mean is not None:
         columns["change"] = rows.after.mean - rows.before.mean
-    return columns | {name: rows.column(name).astype(float) for name in PERFORMANCE_COLUMNS if rows.has(name)}
+    if "performance" in rows.events:
+        needed = rows.column("rank_needed")
+        columns |= {"performance": rows.column("performance"), "rank_needed": np.where(needed > 0, needed, np.nan)}
+    return columns
 
 
 @enforce_argument_annotations
-def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
+def rating_at(rated: History, player: Any, date: Any) -> Rating:
     """The rating and deviation that a player had at a time of a rated history, from its predictions.
 
         jr.history.rating_at(rated, "Ada", "2024-06-30").mean
@@ -112,7 +108,7 @@ def rating_at(rated: Rated, player: Any, date: Any) -> Rating:
 
 
 @enforce_argument_annotations
-def rating_table(rated: Rated, time: Any = None) -> dict[str, HostArray]:
+def rating_table(rated: History, time: Any = None) -> dict[str, HostArray]:
     """Columns of the ratings, best first: the mean, the deviation if any, games, and further leaves of the state.
 
         jr.data.write(jr.history.rating_table(rated), "ratings.parquet")

@@ -62,13 +62,3 @@ def mirrored_column(name: str, names: Iterable[str]) -> str | None:
     scores = [x for x in names if x.startswith(PROBABILITY_PREFIX)]
     mirrors = {"win": "loss", "loss": "win"} | dict(zip(scores, reversed(scores), strict=True))
     return mirrors.get(name)
-
-
-def contest_numbers(table: Any) -> HostArray:
-    """[n] the number of each participant's contest, from 0, in a table of predictions of contests."""
-    size = table["participants"].to_numpy()
-    number, row, contest = np.empty(len(size), int), 0, 0
-    while row < len(size):
-        number[row : row + size[row]] = contest
-        row, contest = row + int(size[row]), contest + 1
-    return number

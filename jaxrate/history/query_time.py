@@ -9,8 +9,7 @@ from jaxrate.core.argument_checks import is_traced
 from jaxrate.core.rules import State
 from jaxrate.data.date_parsing import parse_date
 from jaxrate.events import MAX_ABS_DAYS, as_event_time, check_clock, is_date
-from jaxrate.history.rated_history import Rated, format_time
-from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.history.history import History, format_time
 
 PAST_RATINGS_HINT = (
     "ratings are those after the last event: `leaderboard` lists any date of a rated history, `rating_at` one player"
@@ -28,7 +27,7 @@ def parse_query_time(rated: Any, time: Any) -> Any:
     """
     if time is None or is_traced(time):
         return time
-    if isinstance(rated, (Rated, Smoothed)) and is_date(time):
+    if isinstance(rated, History) and is_date(time):
         check_clock(rated.clock, time)
     query_time = (
         parse_written_date(time, date_format_of_history_file(rated))
@@ -42,7 +41,7 @@ def parse_query_time(rated: Any, time: Any) -> Any:
 
 def date_format_of_history_file(rated: Any) -> str | None:
     """The format of dates in the file of a history, as `dates` of `read`; None for ISO dates."""
-    date_format: Any = rated.options.get("dates") if isinstance(rated, Rated) else None
+    date_format: Any = rated.options.get("dates") if isinstance(rated, History) else None
     return date_format if isinstance(date_format, str) else None
 
 
@@ -79,7 +78,7 @@ def parse_time_after_last_events(rated: Any, state: State, time: Any, players: A
     last_times = getattr(state, "time", None)
     if query_time is None or is_traced((query_time, last_times)):
         return query_time
-    history = rated if isinstance(rated, Rated) else None
+    history = rated if isinstance(rated, History) else None
     if last_times is not None:
         last_times = np.asarray(last_times)
         last_played = np.where(np.isfinite(last_times), last_times, -np.inf)
@@ -95,7 +94,7 @@ def parse_time_after_last_events(rated: Any, state: State, time: Any, players: A
     return query_time
 
 
-def _raise_too_early(rated: Rated | None, query_time: float, last: float, player: str) -> None:
+def _raise_too_early(rated: History | None, query_time: float, last: float, player: str) -> None:
     clock = None if rated is None else rated.clock
     verb = "ended" if rated is not None and rated.period is not None else "was"
     message = f"time {format_time(query_time, clock)} is before the last event of {player}"
@@ -107,7 +106,6 @@ def _player_label(player_id: int, players: Any) -> str:
     return repr(np.asarray(players).tolist()[player_id]) if has_name else f"player {player_id}"
 
 
-def _last_event_player_label(rated: Rated) -> str:
+def _last_event_player_label(rated: History) -> str:
     """The player of the last event, for messages."""
-    last = rated.predictions.slice(len(rated.predictions) - 1)
-    return repr(last["player" if rated.contests is not None else "a"][0].as_py())
+    return repr(rated.players.tolist()[rated.events["player"][-1, 0]])

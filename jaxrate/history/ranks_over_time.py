@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.history.history import History
 from jaxrate.history.leaderboards import make_history_leaderboards
-from jaxrate.history.rated_history import Rated
-from jaxrate.smoothing.smoothing_result import Smoothed
 
 
 def ranks_over_time(
-    rated: Rated | Smoothed,
+    rated: History,
     players: Any,
     times: HostArray,
     *,

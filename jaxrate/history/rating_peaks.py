@@ -14,12 +14,11 @@ from jaxrate.core.text_format import (
     rating_decimals,
 )
 from jaxrate.history.column_table import table_to_json, table_to_pandas
+from jaxrate.history.history import History
 from jaxrate.history.leaderboard_table import format_times
 from jaxrate.history.participations import Participations
-from jaxrate.history.rated_history import Rated, days_to_dates
 from jaxrate.history.rating_drift import lead_over_level
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS, build_trajectories, trajectories_of_rows
-from jaxrate.smoothing.smoothing_result import Smoothed
 
 
 class PeakRatings(NamedTuple):
@@ -60,7 +59,7 @@ class PeakRatings(NamedTuple):
         return [*cells], [*zip(*cells.values(), strict=True)][:top]
 
 
-def rows_of_peaks(rated: Rated, rows: Participations) -> tuple[HostArray | None, HostArray]:
+def rows_of_peaks(rated: History, rows: Participations) -> tuple[HostArray | None, HostArray]:
     """The level of ratings, and the rows of peaks, among the participations of a history, one for each event.
 
     The level [R] is the median of the active, above which peaks are measured; None where it does not drift. The rows
@@ -74,9 +73,7 @@ def rows_of_peaks(rated: Rated, rows: Participations) -> tuple[HostArray | None,
 
 
 @enforce_argument_annotations
-def peak_ratings(
-    rated: Rated | Smoothed, *, top: int = 20, cautious: float = 0.0, min_games: int | None = None
-) -> PeakRatings:
+def peak_ratings(rated: History, *, top: int = 20, cautious: float = 0.0, min_games: int | None = None) -> PeakRatings:
     """The players who stood highest, each at the best moment of their career.
 
         print(jr.history.peak_ratings(rated, top=10))
@@ -103,7 +100,7 @@ def peak_ratings(
         raise ValueError(f"top must be at least 1, got {top}")
     if not (np.isfinite(cautious) and cautious >= 0):
         raise ValueError(f"cautious must be from 0, got {cautious}")
-    min_events = (1 if isinstance(rated, Smoothed) else PEAK_MIN_EVENTS) if min_games is None else max(min_games, 1)
+    min_events = (PEAK_MIN_EVENTS if rated.hindsight is None else 1) if min_games is None else max(min_games, 1)
     trajectories = build_trajectories(rated)
     score = trajectories.mean
     if cautious:
@@ -115,14 +112,10 @@ def peak_ratings(
     player_ids = np.flatnonzero(highest >= 0)
     player_ids = player_ids[np.argsort(-score[highest[player_ids]], kind="stable")[:top]]
     peak_points = highest[player_ids]
-    time = None
-    if rated.clock is not None:
-        time = (
-            days_to_dates(trajectories.time[peak_points]) if rated.clock == "dates" else trajectories.time[peak_points]
-        )
+    time = None if rated.clock is None else rated.display_times(trajectories.time[peak_points])
     return PeakRatings(
         np.arange(1, len(player_ids) + 1),
-        player_ids if rated.players is None else np.asarray(rated.players)[player_ids],
+        rated.players[player_ids],
         trajectories.mean[peak_points],
         None if trajectories.deviation is None else trajectories.deviation[peak_points],
         None if level is None else (trajectories.mean - level)[peak_points],

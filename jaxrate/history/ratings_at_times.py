@@ -12,15 +12,12 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.rules import AdvanceRuleProtocol, Params, PrepareRuleProtocol, Rating, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import did_you_mean_suffix
+from jaxrate.history.history import History, resolve_system_state_and_players
 from jaxrate.history.query_time import parse_query_time, parse_time_after_last_events
-from jaxrate.history.rated_history import Rated, resolve_system_state_and_players
-from jaxrate.smoothing.smoothing_result import Smoothed
 
 
 @enforce_argument_annotations
-def ratings(
-    system: RatingSystem | Rated | Smoothed, state: State = None, *, time: Any = None, params: Params = None
-) -> Rating:
+def ratings(system: RatingSystem | History, state: State = None, *, time: Any = None, params: Params = None) -> Rating:
     """Every player's rating [num_players]: after their last event, or as of `time`, with the time since then passed.
 
         jr.ratings(rated, time="2026-01-01").deviation  # as of a date
@@ -51,10 +48,10 @@ def ratings(
 
 def _ratings_at_time(rated: Any, system: RatingSystem, state: State, players: Any, time: Any, params: Params) -> Rating:
     """The ratings as of a time; NaN for players of a smoothed history who had not begun."""
-    if isinstance(rated, Smoothed) and time is not None:
+    if isinstance(rated, History) and rated.hindsight is not None and time is not None:
         if params is not None:
             raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
-        return rated.at(parse_query_time(rated, time))
+        return rated.hindsight.at(parse_query_time(rated, time))
     params = system.params if params is None else params
     return system.summary(
         params, advance_state_to_time(system, state, parse_time_after_last_events(rated, state, time, players), params)
@@ -62,7 +59,9 @@ def _ratings_at_time(rated: Any, system: RatingSystem, state: State, players: An
 
 
 @enforce_argument_annotations
-def modifiers(system: RatingSystem | Rated, state: State = None, *, time: Any = None, params: Params = None) -> Rating:
+def modifiers(
+    system: RatingSystem | History, state: State = None, *, time: Any = None, params: Params = None
+) -> Rating:
     """Every player's modifier of each category [num_players, categories], and its deviation.
 
     In a match or contest of category c, as a surface or a mode, a player of skills has the strength rating +
@@ -77,7 +76,7 @@ def modifiers(system: RatingSystem | Rated, state: State = None, *, time: Any = 
     Raises:
       ValueError: as `ratings`, or if the system has no modifiers.
     """
-    params = (system.system if isinstance(system, Rated) else system).params if params is None else params
+    params = (system.system if isinstance(system, History) else system).params if params is None else params
     system, rows = _rows_with_modifiers(system, state, time, params)
     if hasattr(rows, "modifiers"):
         mean, variance = rows.modifiers, rows.modifier_variance
@@ -88,7 +87,7 @@ def modifiers(system: RatingSystem | Rated, state: State = None, *, time: Any = 
 
 
 @enforce_argument_annotations
-def category_ratings(system: RatingSystem | Rated, category: Any, state: State = None, *, time: Any = None) -> Rating:
+def category_ratings(system: RatingSystem | History, category: Any, state: State = None, *, time: Any = None) -> Rating:
     """Every player's rating [num_players] where they meet a category: on a surface, in a mode, against a race.
 
         jr.history.category_ratings(rated, "doubles").mean
@@ -119,13 +118,13 @@ def category_rating(system: RatingSystem, params: Params, rating: Rating, rows: 
     return Rating(rating.mean + rows.mean[:, 1 + number], _deviation(variance))
 
 
-def category_number(system: RatingSystem | Rated, category: Any) -> int:
+def category_number(system: RatingSystem | History, category: Any) -> int:
     """The number of a category, by its name or number."""
-    names = system.categories if isinstance(system, Rated) else None
+    names = system.categories if isinstance(system, History) else None
     known = [] if names is None else names.tolist()
     if category in known:
         return int(known.index(category))
-    count = (system.system if isinstance(system, Rated) else system).settings.get("categories", 0)
+    count = (system.system if isinstance(system, History) else system).settings.get("categories", 0)
     if isinstance(category, int) and not isinstance(category, bool) and not known and 0 <= category < count:
         return category
     hint = did_you_mean_suffix(category, known)
@@ -145,7 +144,7 @@ def check_has_modifiers(system: RatingSystem, state: State) -> None:
 
 
 def _rows_with_modifiers(
-    system: RatingSystem | Rated, state: State, time: Any, params: Params
+    system: RatingSystem | History, state: State, time: Any, params: Params
 ) -> tuple[RatingSystem, Any]:
     """The system, and the rows of all players as of a time; ValueError without modifiers."""
     rated: Any = system

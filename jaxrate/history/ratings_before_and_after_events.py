@@ -18,7 +18,7 @@ from jaxrate.replay.row_gather_and_scatter import describe_shapes
 FADING_HYPERPARAMETERS = "reversion", "season_keep", "form_reversion"  # each None where nothing fades
 
 
-class History(NamedTuple):
+class RecordedRun(NamedTuple):
     """What `run` leaves behind, and the ratings on the way."""
 
     state: State  # leaves [num_players, ...]
@@ -29,13 +29,13 @@ class History(NamedTuple):
     def __repr__(self) -> str:
         fields = {name: part for name, part in self._asdict().items() if part is not None}
         lines = (f"  {name:<11} {describe_shapes(part)}" for name, part in fields.items())
-        return "\n".join(["History", *lines])
+        return "\n".join(["RecordedRun", *lines])
 
 
 @enforce_argument_annotations
 def rating_history(
     system: RatingSystem, events: Matches | Ragged | Dataset, *, after: bool = False, **options: Any
-) -> History:
+) -> RecordedRun:
     """`run` with the same options, numbers and errors, recording the ratings before each event.
 
     With `after` also those that it left: a rating period those of its end, beside each of its matches. The numbers are
@@ -58,13 +58,13 @@ def rating_history_and_performances(
     performance_function: Record | None = None,
     after: bool = False,
     **options: Any,
-) -> tuple[History, Any]:
+) -> tuple[RecordedRun, Any]:
     """The history, and what `performance_function` says of each event; None without it."""
     check_system(system)
     record = bind(record_prediction_and_ratings, system.summary, performance_function, after)
     state, (prediction, before, left, inferred) = run(system, events, record=record, **options)
     check_accelerator_predictions_finite(prediction)
-    return History(state, prediction, before, left), inferred
+    return RecordedRun(state, prediction, before, left), inferred
 
 
 def record_prediction_and_ratings(

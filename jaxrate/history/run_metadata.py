@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.core.system import RatingSystem
-from jaxrate.history.rated_history import Rated, count_predictions
+from jaxrate.history.history import History
 from jaxrate.storage.atomic_folder import FORMAT_VERSION
 from jaxrate.storage.run_validation import COUNT_KEYS
 from jaxrate.systems import SYSTEMS
@@ -15,7 +15,7 @@ from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.system_construction_by_name import make_wrapped_system
 
 
-def make_run_metadata(rated: Rated) -> dict[str, Any]:
+def make_run_metadata(rated: History) -> dict[str, Any]:
     """The contents of run.json for a rated history; ValueError if JSON cannot hold them."""
     system = rated.system
     settings = {name: x.name if isinstance(x, Density) else x for name, x in system.settings.items()}
@@ -32,7 +32,7 @@ def make_run_metadata(rated: Rated) -> dict[str, Any]:
         "settings": settings,
         "params": params,
         "period": None if rated.period is None else float(rated.period),
-        COUNT_KEYS[rated.contests is not None]: count_predictions(rated),
+        COUNT_KEYS[rated.contests is not None]: len(rated.events["row"]),
         "players": len(rated.players),
         "last": rated.last,
         "clock": rated.clock,

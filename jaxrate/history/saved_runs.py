@@ -27,6 +27,8 @@ from jaxrate.core.text_format import format_count
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
 from jaxrate.events import period_number
+from jaxrate.history.event_columns import from_table_columns
+from jaxrate.history.history import History, MakesHistory
 from jaxrate.history.out_of_core.checkpoints import CHECKPOINT_FILE
 from jaxrate.history.out_of_core.parquet_rating import RatedFiles
 from jaxrate.history.out_of_core.rate_files_runs_as_histories import (
@@ -35,7 +37,6 @@ from jaxrate.history.out_of_core.rate_files_runs_as_histories import (
     read_rate_files_run,
 )
 from jaxrate.history.player_careers_and_ratings import rating_table
-from jaxrate.history.rated_history import Rated, count_predictions
 from jaxrate.history.run_metadata import make_run_metadata
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.storage.atomic_folder import (
@@ -70,7 +71,7 @@ PERIOD_START_SYSTEMS = (
 
 
 @enforce_argument_annotations
-def save(folder: str | os.PathLike[str], rated: Any) -> None:
+def save(folder: str | os.PathLike[str], rated: History | RatedFiles | MakesHistory) -> None:
     """Write a rated history to a folder, in place of the one there; files of other names stay.
 
         jr.save("season", rated)
@@ -99,7 +100,7 @@ def save(folder: str | os.PathLike[str], rated: Any) -> None:
         raise ValueError(f'save: {folder} is a file; name a folder for the run, as in jr.save("season", rated)')
     if (folder / CHECKPOINT_FILE).exists():
         raise ValueError(f"{folder} has a run of `rate_files`, which `load` takes as it is; save into another folder")
-    if hasattr(rated, "to_rated"):  # a `Live`
+    if isinstance(rated, MakesHistory):
         rated = rated.to_rated()
     if isinstance(rated, RatedFiles):
         rated = rated_history_from_rated_files(rated)
@@ -114,18 +115,18 @@ def save(folder: str | os.PathLike[str], rated: Any) -> None:
     LOG.info("a history of %d players is saved in %s", len(rated.players), folder)
 
 
-def describe_longer_run(folder: Path, rated: Rated) -> str:
+def describe_longer_run(folder: Path, rated: History) -> str:
     """The run in a folder, as "a run of 230 matches", if it has more of these than a new one; "" if it has not."""
     with suppress(ValueError):
         metadata = read_run_metadata(folder)
         for key, noun in zip(COUNT_KEYS, COUNT_NOUNS, strict=True):
-            if isinstance(count := metadata.get(key), int) and count > count_predictions(rated):
+            if isinstance(count := metadata.get(key), int) and count > len(rated.events["row"]):
                 return f"a run of {format_count(count, noun)}"
     return ""
 
 
 def write_run(
-    folder: Path, rated: Rated, metadata: dict[str, Any], extra_tables: Mapping[str, Any], csv_safe: bool = False
+    folder: Path, rated: History, metadata: dict[str, Any], extra_tables: Mapping[str, Any], csv_safe: bool = False
 ) -> None:
     """Save a run and further tables into a locked folder; a table that is None is removed.
 
@@ -161,7 +162,7 @@ def _lists_to_tuples(value: Any) -> Any:
 
 
 @enforce_argument_annotations
-def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | None = None) -> Rated:
+def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | None = None) -> History:
     """The rated history in a folder.
 
         rated = jr.load("season")  # as jr.save("season", rated) left it
@@ -190,7 +191,7 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
 
 def _restore_rated(
     metadata: dict[str, Any], files: dict[str, bytes], make: Callable[..., RatingSystem] | None
-) -> Rated:
+) -> History:
     with name_file_in_errors("run.json"):
         check_metadata(metadata)
     players = metadata["players"]
@@ -237,7 +238,8 @@ def _restore_rated(
     if period is not None:
         with name_file_in_errors("run.json"):
             period_number(0.0 if last is None else last, period)
-    return Rated(system, state, names, games, period, last, clock, predictions_table, options, categories, seasons)
+    events = from_table_columns(predictions_table, names)
+    return History(system, state, names, games, period, last, clock, events, options, categories, seasons)
 
 
 def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] | None) -> RatingSystem:
@@ -253,7 +255,7 @@ def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] |
     return _call_factory(wrappers, make or SYSTEMS[name], name, settings | metadata["params"])
 
 
-def _restore_rated_files_run(stored_run: StoredFileRun, make: Callable[..., RatingSystem] | None) -> Rated:
+def _restore_rated_files_run(stored_run: StoredFileRun, make: Callable[..., RatingSystem] | None) -> History:
     with name_file_in_errors(CHECKPOINT_FILE):
         check_metadata(stored_run.description)
     metadata, system = stored_run.description, _remake_system(stored_run.description, make)
@@ -265,7 +267,9 @@ def _restore_rated_files_run(stored_run: StoredFileRun, make: Callable[..., Rati
         RatedFiles(system, state, stored_run.players, games, rows, last, clock, period, {}, {}, Path(), contests)
     )
     rated = rated._replace(options=metadata.get("options", {}))
-    return rated if stored_run.predictions is None else rated._replace(predictions=stored_run.predictions)
+    if stored_run.predictions is None:
+        return rated
+    return rated._replace(events=from_table_columns(stored_run.predictions, stored_run.players))
 
 
 def _call_factory(

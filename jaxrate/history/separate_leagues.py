@@ -12,7 +12,7 @@ from jaxrate.data.league_split import split_by_league
 from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events.dataset import Dataset, check_dataset
 from jaxrate.history.dataset_rating import rate
-from jaxrate.history.rated_history import Rated
+from jaxrate.history.history import History
 
 
 @enforce_argument_annotations
@@ -25,7 +25,7 @@ def rate_leagues(
     key: Key | None = None,
     calibrate: bool | None = None,
     executor: Executor | None = None,
-) -> dict[Hashable, Rated]:
+) -> dict[Hashable, History]:
     """Rate each league of a table alone, as `rate` does: players of one name in two leagues are two.
 
         table = {"a": ["Ada", "Eve", "Ada"], "b": ["Bo", "Al", "Bo"], "score": [1, 0, 1], "league": ["N", "S", "N"]}
@@ -42,7 +42,7 @@ def rate_leagues(
       executor: whose workers each rate a league, see `compare`; the numbers are the same.
 
     Returns:
-      The `Rated` of each league, in order of first appearance.
+      The `History` of each league, in order of first appearance.
 
     Raises:
       ValueError: as `rate`; for a row without a league, or a contest in several.
@@ -56,5 +56,5 @@ def rate_leagues(
 
 def _rate_league(
     system: RatingSystem, period: float | None, key: Array | None, calibrate: bool | None, data: Dataset
-) -> Rated:
+) -> History:
     return rate(system, data, period=period, key=key, calibrate=calibrate)

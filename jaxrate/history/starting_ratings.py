@@ -13,7 +13,7 @@ from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem, check_system
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.rated_history import find_player_id
+from jaxrate.history.history import find_player_id
 from jaxrate.replay.padded_states_and_columns import check_player_count_and_memory
 
 INITIAL_PARAMETERS = {

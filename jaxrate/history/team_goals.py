@@ -6,8 +6,8 @@ import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.history import History
 from jaxrate.history.leaderboards import leaderboard
-from jaxrate.history.rated_history import Rated
 from jaxrate.history.ratings_at_times import advance_state_to_time
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
 from jaxrate.systems.skills.rules import find_smoothing_model
@@ -16,7 +16,7 @@ POINTS_FOR_TENFOLD = 400.0  # of an attack above a defence, for ten times as man
 
 
 @enforce_argument_annotations
-def attack_and_defence(rated: Rated, *, active: Any = None, min_games: int | None = None) -> ColumnTable:
+def attack_and_defence(rated: History, *, active: Any = None, min_games: int | None = None) -> ColumnTable:
     """A table of teams by rating: their attack and defence, and the goals or points for and against in the mean.
 
         print(jr.history.attack_and_defence(rated))

@@ -7,9 +7,8 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.events import number_connected_groups
-from jaxrate.history.participations import Participations, build_participations, ratings_of_state
-from jaxrate.history.rated_history import Rated
-from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.history.history import History
+from jaxrate.history.participations import Participations, final_ratings
 
 PEAK_MIN_EVENTS = 10  # events after which a rating may be a peak: first ratings jump
 
@@ -108,12 +107,12 @@ class Trajectories(NamedTuple):
         return np.where(num_games >= max(min_events, 1), peak_points, -1)
 
 
-def build_trajectories(history: Rated | Smoothed) -> Trajectories:
-    """The trajectories of a rated or smoothed history."""
-    return trajectories_of_rows(history, build_participations(history).once_per_event())
+def build_trajectories(history: History) -> Trajectories:
+    """The trajectories of a history."""
+    return trajectories_of_rows(history, history.rows.once_per_event())
 
 
-def trajectories_of_rows(history: Rated | Smoothed, rows: Participations) -> Trajectories:
+def trajectories_of_rows(history: History, rows: Participations) -> Trajectories:
     """The trajectories of a history, from its participations, one for each player and event."""
     start = rows.start + np.arange(len(rows.start))
     at = np.arange(len(rows.row)) + rows.player + 1  # the point of each event
@@ -141,6 +140,6 @@ def trajectories_of_rows(history: Rated | Smoothed, rows: Participations) -> Tra
     if rows.before.mean is None:
         after = [arrange_by_point(x, np.nan) for x in rows.after]
         return Trajectories(start, row, event, time, end, *after, *after)
-    found = [arrange_found(x, final) for x, final in zip(rows.before, ratings_of_state(history), strict=True)]
+    found = [arrange_found(x, final) for x, final in zip(rows.before, final_ratings(history), strict=True)]
     after = [arrange_by_point(x, None if y is None else y[start[:-1]]) for x, y in zip(rows.after, found, strict=True)]
     return Trajectories(start, row, event, time, end, *after, *found)

@@ -10,9 +10,9 @@ from jaxrate.core.argument_checks import Key, check_concrete, enforce_argument_a
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem, check_system, random_draw_rule
 from jaxrate.events import Matches, Rounds
+from jaxrate.history.history import History, resolve_system_state_and_players
 from jaxrate.history.out_of_core.parquet_rating import RatedFiles
 from jaxrate.history.out_of_core.rate_files_runs_as_histories import rated_history_from_rated_files
-from jaxrate.history.rated_history import Rated, count_rated_matches_or_participations, resolve_system_state_and_players
 from jaxrate.live.events_from_arguments import (
     check_player_names,
 )
@@ -25,7 +25,7 @@ from jaxrate.storage.run_validation import restore_state
 
 @enforce_argument_annotations
 def start_history(
-    rated: Rated | RatedFiles | RatingSystem,
+    rated: History | RatedFiles | RatingSystem,
     players: Sequence[Any] | None = None,
     state: State = None,
     *,
@@ -59,7 +59,7 @@ def start_history(
         rated_history_from_rated_files(rated)
         if isinstance(rated, RatedFiles)
         else rated
-        if isinstance(rated, Rated)
+        if isinstance(rated, History)
         else None
     )
     if base is not None and players is not None:
@@ -79,5 +79,5 @@ def start_history(
     if state is not None:
         state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
     if random_draw_rule(system.rules) is not None and key is None:
-        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else count_rated_matches_or_participations(base))
+        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else base.num_rows)
     return Live(LiveHistory(system, state, names, base, key))

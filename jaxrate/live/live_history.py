@@ -28,9 +28,9 @@ from jaxrate.history.contest_performances import (
     mask_performances_of_contests_without_effect,
     performance_recording_function,
 )
-from jaxrate.history.dataset_rating import build_rated
-from jaxrate.history.rated_history import Rated, count_rated_matches_or_participations
-from jaxrate.history.ratings_before_and_after_events import History, do_leads_fade, record_prediction_and_ratings
+from jaxrate.history.dataset_rating import build_history
+from jaxrate.history.history import History
+from jaxrate.history.ratings_before_and_after_events import RecordedRun, do_leads_fade, record_prediction_and_ratings
 from jaxrate.live import compiled_event_programs
 from jaxrate.live.event_record_layout import (
     PackedEvent,
@@ -58,7 +58,7 @@ class LiveHistory:
     """The history behind `Live`: everything is checked before anything changes, and all changes are made at once."""
 
     def __init__(
-        self, system: RatingSystem, state: State, players: list[Any], base: Rated | None, key: Array | None
+        self, system: RatingSystem, state: State, players: list[Any], base: History | None, key: Array | None
     ) -> None:
         self.system, self.key, self.lock = system, key, threading.RLock()
         self.categories = None if base is None else base.categories
@@ -77,7 +77,7 @@ class LiveHistory:
         self.predicts_one_number = False  # whether predictions of matches are single numbers
         capacity, count = max(MIN_CAPACITY, 1 << max(len(players) - 1, 1).bit_length()), len(players)
         last, clock, kind = None, None, None
-        if base is not None and count_rated_matches_or_participations(base):
+        if base is not None and base.num_rows:
             last, clock, kind = base.last, base.clock, Matches if base.contests is None else Rounds
         ids, past = (
             {name: i for i, name in enumerate(players)},
@@ -348,7 +348,7 @@ class LiveHistory:
 
     # --- Results. ---
 
-    def to_rated(self, current: LiveState) -> Rated:
+    def to_rated(self, current: LiveState) -> History:
         """The history as `rate` would have returned it; ValueError if nothing has been rated."""
         past, kind = current.past, current.kind
         base = past.table
@@ -368,8 +368,8 @@ class LiveHistory:
         row_numbers = np.arange(len(rows)) + past.rows
         data = Dataset(events, players, row_numbers, self.categories, current.clock)
         # An empty table fits any events.
-        earlier = base if base is not None and count_rated_matches_or_participations(base) else None
-        rated = build_rated(self.system, data, None, earlier, History(state, *history), performances)
+        earlier = base if base is not None and base.num_rows else None
+        rated = build_history(self.system, data, None, earlier, RecordedRun(state, *history), performances)
         rated = rated if base is None else rated._replace(options=base.options, seasons=base.seasons)
         self._replace_current(
             current,

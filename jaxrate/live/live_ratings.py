@@ -10,7 +10,7 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_count
 from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.events import Matches, Rounds
-from jaxrate.history.rated_history import Rated, format_time
+from jaxrate.history.history import History, format_time
 from jaxrate.live.compiled_event_programs import pack_event, pad_round_to_power_of_two
 from jaxrate.live.event_checks import (
     check_and_convert_event_time,
@@ -380,11 +380,11 @@ class Live:
 
         return json.dumps(self._history.run_exclusively(ratings_table))
 
-    def to_rated(self) -> Rated:
+    def to_rated(self) -> History:
         """The history so far as `rate` would have returned it. Later updates do not change it.
 
         Raises:
           ValueError: if nothing has been rated.
         """
-        result: Rated = self._history.run_exclusively(self._history.to_rated)
+        result: History = self._history.run_exclusively(self._history.to_rated)
         return result

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from jaxrate.core.rules import State
-from jaxrate.history.rated_history import Rated
+from jaxrate.history.history import History
 
 
 class Checkpoint(NamedTuple):
@@ -18,7 +18,7 @@ class CheckpointsAndTabulatedEvents(NamedTuple):
     """The parts that change rarely: checkpoints, and the table of the events that were tabulated."""
 
     checkpoints: tuple[Checkpoint, ...]  # the first, and some recent ones
-    table: Rated | None
+    table: History | None
     number: int  # number of events in the table
     rows: int  # rows of these events
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
-from jaxrate.history.rated_history import Rated
+from jaxrate.history.history import History
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import ChartLine, line_chart
@@ -39,7 +39,6 @@ from jaxrate.plots.scoreboard_style import (
     make_axes,
 )
 from jaxrate.plots.unnamed_players import draw_unnamed_players, lines_or_bands
-from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ LABEL_ROOM = 0.1  # of the range of ratings, above and below them, for labels at
 
 @enforce_argument_annotations
 def careers(
-    rated: Rated | Smoothed,
+    rated: History,
     players: Any,
     *,
     others: Iterable[Any] = (),
@@ -93,7 +92,7 @@ def careers(
     steps = default_steps_of_lines(lines, last, last - begin, clock, step)
     shown = {line.name for line in lines}
     other_lines = [line for line in collect_rating_lines(rated, list(others))[0] if line.name not in shown]
-    min_events = 1 if isinstance(rated, Smoothed) else PEAK_MIN_EVENTS
+    min_events = PEAK_MIN_EVENTS if rated.hindsight is None else 1
     drawn_lines = []
     for one in lines:
         is_settled = len(one.mean) > min_events
@@ -115,7 +114,7 @@ def careers(
     if peaks:
         title = peak_title(peaks, len(lines), clock, unit, max(other_peaks, default=-np.inf), span)
         peak_rule = ". Dots mark peaks"
-        if not isinstance(rated, Smoothed):
+        if rated.hindsight is None:
             begin_rule = f", from the tenth {'match' if rated.contests is None else 'contest'} on"
     else:
         title = line_end_title([line.ratings_after_events() for line in lines], clock, unit, min_events - 1)

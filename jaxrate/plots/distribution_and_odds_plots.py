@@ -11,8 +11,8 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_percentage
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.forecasts.tournament_simulation import TournamentForecast
+from jaxrate.history.history import History, resolve_system_state_and_players
 from jaxrate.history.leaderboards import leaderboard
-from jaxrate.history.rated_history import Rated, resolve_system_state_and_players
 from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.name_labels import (
     format_plot_name,
@@ -41,7 +41,6 @@ from jaxrate.plots.scoreboard_style import (
     points_per_pixel,
 )
 from jaxrate.replay.padded_states_and_columns import count_players
-from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ TEXT_ROOM = 1.25  # width of a name above a distribution and the room about it, 
 
 @enforce_argument_annotations
 def distribution(
-    system: RatingSystem | Rated | Smoothed,
+    system: RatingSystem | History,
     state: State = None,
     names: Any = None,
     *,

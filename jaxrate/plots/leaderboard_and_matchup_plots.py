@@ -8,8 +8,8 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix as win_probabilities
+from jaxrate.history.history import History, player_groups, resolve_system_state_and_players
 from jaxrate.history.leaderboards import leaderboard as best
-from jaxrate.history.rated_history import Rated, player_groups, resolve_system_state_and_players
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @enforce_argument_annotations
 def leaderboard(
-    system: RatingSystem | Rated,
+    system: RatingSystem | History,
     state: State = None,
     players: Any = None,
     *,
@@ -103,7 +103,7 @@ def _describe_listed_players(scope: str) -> str:
 
 @enforce_argument_annotations
 def matchups(
-    system: RatingSystem | Rated,
+    system: RatingSystem | History,
     state: State = None,
     players: Any = None,
     names: Any = None,
@@ -134,7 +134,7 @@ def matchups(
         `min_games` with players.
     """
     is_interactive, source = is_altair_backend(backend, ax), describe_source(system)
-    scope, count, groups = "", 0, player_groups(system) if isinstance(system, Rated) else None
+    scope, count, groups = "", 0, player_groups(system) if isinstance(system, History) else None
     if players is None:
         num_players = count_of(resolve_system_state_and_players(system, state, names)[1])
         listing: dict[str, Any] = {"active": active, "min_games": min_games, "params": options.get("params")}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.history.rated_history import find_player_id
+from jaxrate.history.history import find_player_id
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,
     LINE_SPACING,

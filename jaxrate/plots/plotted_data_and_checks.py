@@ -11,12 +11,12 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.rated_history import Rated, count_rated_matches_or_participations, days_to_dates
+from jaxrate.history.event_columns import days_to_dates
+from jaxrate.history.history import History
 from jaxrate.history.rating_drift import DEFAULT_ACTIVE_DAYS
 from jaxrate.plots.name_labels import cut_name
 from jaxrate.plots.scoreboard_style import check_axes
 from jaxrate.plots.time_steps import spell_date
-from jaxrate.smoothing.smoothing_result import Smoothed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,23 +104,17 @@ def describe_source(history: Any) -> str:
     It is drawn from rated and smoothed histories, data sets, matches and rounds.
     """
     last: float | None
-    if isinstance(history, Rated):
-        contests = history.contests
-        count, kind = (
-            (count_rated_matches_or_participations(history), "matches") if contests is None else (contests, "contests")
-        )
-        last, clock = history.last, history.clock
-    elif isinstance(history, Smoothed):
-        count, kind = len(history.time), history.events.nouns
-        last, clock = history.time[-1], history.clock
+    if isinstance(history, History):
+        count = history.num_rows if history.contests is None else history.contests
+        nouns, last, clock = history.nouns, history.last, history.clock
     elif isinstance(history, (Dataset, Matches, Ragged)):
         events, _, clock = unpack_events_names_and_clock(history)
         time = np.asarray(events.flat.time)
-        count, kind, last = len(time), events.nouns, time[-1]
+        count, nouns, last = len(time), events.nouns, time[-1]
     else:
         return ""
     until = f" to {spell_date(float(last))}" if clock == "dates" and last is not None else ""
-    return describe_counted_data(f"{count:,} {kind}{until}", history)
+    return describe_counted_data(f"{count:,} {nouns}{until}", history)
 
 
 def describe_counted_data(count: str, history: Any = None) -> str:
@@ -128,16 +122,14 @@ def describe_counted_data(count: str, history: Any = None) -> str:
 
     Of a source such as "FiveThirtyEight, https://... (licence)" the line has what is before the first comma or bracket.
     """
-    named = history.options.get("source") if isinstance(history, Rated) else getattr(history, "source", None)
+    named = history.options.get("source") if isinstance(history, History) else getattr(history, "source", None)
     name = " ".join(SOURCE_NAME_END.split(str(named or ""))[0].split())
     return f"Source: {cut_name(name, MAX_SOURCE_LENGTH)}. {count}" if name else f"Data: {count}"
 
 
 def rates_contests(history: Any, data: Any = None) -> bool:
     """Whether a rated or smoothed history, or that of a system with these data, is of contests of many."""
-    if isinstance(history, Rated):
-        return history.contests is not None
-    events = history.events if isinstance(history, Smoothed) else unpack_events_names_and_clock(data)[0]
+    events = history if isinstance(history, History) else unpack_events_names_and_clock(data)[0]
     return events.nouns == "contests"
 
 

@@ -10,7 +10,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.evaluation.comparison_table import Comparison, system_result_label
 from jaxrate.events import fail_where
 from jaxrate.fitting.losses import cross_entropy
-from jaxrate.history.ratings_before_and_after_events import History
+from jaxrate.history.ratings_before_and_after_events import RecordedRun
 from jaxrate.metrics import prediction_metrics
 from jaxrate.plots.finding_titles import (
     LossBins,
@@ -90,8 +90,8 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
     return ax
 
 
-def _bin_loss_by_rating_difference(history: History, score: Any, bins: int) -> LossBins:
-    if not isinstance(history, History):
+def _bin_loss_by_rating_difference(history: RecordedRun, score: Any, bins: int) -> LossBins:
+    if not isinstance(history, RecordedRun):
         raise ValueError(
             "expected a history, as from jr.history.rating_history, or several by name, "
             f"got {format_value_or_type(history)}"

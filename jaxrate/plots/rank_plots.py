@@ -7,8 +7,9 @@ import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
+from jaxrate.history.event_columns import days_to_dates
+from jaxrate.history.history import History, format_time
 from jaxrate.history.ranks_over_time import ranks_over_time as ranks_of
-from jaxrate.history.rated_history import Rated, days_to_dates, format_time
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS, Trajectories, build_trajectories
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import ChartLine, line_chart, rank_panels_chart
@@ -44,7 +45,6 @@ from jaxrate.plots.unnamed_players import (
     quantile_bands,
     unnamed_player_lines,
 )
-from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ TICK_ROOM = 14.0  # points beside the labels of ranks, between two panels
 
 @enforce_argument_annotations
 def ranks(
-    rated: Rated | Smoothed,
+    rated: History,
     players: Any,
     *,
     step: float | None = None,
@@ -116,7 +116,7 @@ def ranks(
     everybody = range(len(trajectories.start) - 1)
     all_ranks = ranks_of(rated, everybody, moments, active=active, min_games=min_games, cautious=cautious)
     tenth = ""
-    if min_games is None and not isinstance(rated, Smoothed):
+    if min_games is None and rated.hindsight is None:
         is_settled = _have_played_enough(trajectories, moments)
         listed = np.sum(~np.isnan(all_ranks), axis=1)
         settled = np.sum(~np.isnan(all_ranks) & is_settled, axis=1)

@@ -10,8 +10,7 @@ from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_number
 from jaxrate.events import event_numbers
-from jaxrate.history.leaderboards import events_noun
-from jaxrate.history.rated_history import Rated, days_to_dates
+from jaxrate.history.history import History
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.history.trajectories import build_trajectories
 from jaxrate.plots.name_labels import player_labels_by_id
@@ -22,7 +21,6 @@ from jaxrate.plots.plotted_data_and_checks import (
 )
 from jaxrate.plots.time_steps import YEAR, TimeSteps, default_steps
 from jaxrate.replay.padded_states_and_columns import count_players
-from jaxrate.smoothing.smoothing_result import Smoothed
 
 MIN_YEARS_WITHOUT_MONTHS = 5  # of a history from which on peaks are marked with years alone
 
@@ -105,10 +103,10 @@ def describe_gaps(lines: Sequence[RatingLine]) -> str:
 
 
 def collect_rating_lines(
-    system: RatingSystem | Rated | Smoothed, players: Any, history: Any = None, data: Any = None, params: Params = None
+    system: RatingSystem | History, players: Any, history: Any = None, data: Any = None, params: Params = None
 ) -> tuple[list[RatingLine], str]:
     """The lines of these players, and the label of the time axis."""
-    if isinstance(system, (Rated, Smoothed)):
+    if isinstance(system, History):
         return lines_of_rated_history(system, players)
     return _history_rating_lines(system, history, data, players, params)
 
@@ -141,7 +139,7 @@ def _history_rating_lines(
     return _check_lines_finite(lines), clock
 
 
-def lines_of_rated_history(history: Rated | Smoothed, players: Any) -> tuple[list[RatingLine], str]:
+def lines_of_rated_history(history: History, players: Any) -> tuple[list[RatingLine], str]:
     """The lines of these players; without times, the axis counts a player's own events.
 
     With hindsight the rating before the first event is that after it.
@@ -152,12 +150,12 @@ def lines_of_rated_history(history: Rated | Smoothed, players: Any) -> tuple[lis
         if len(points) == 1:
             raise ValueError(f"{name} plays in none of these events")
         time = np.append(trajectories.time[points[1:]], trajectories.time[points[-1:]])
-        at = np.arange(len(points)) if history.clock is None else display_times(time, history)
-        if isinstance(history, Smoothed):
+        at = np.arange(len(points)) if history.clock is None else history.display_times(time)
+        if history.hindsight is not None:
             points[0] = points[1]
         deviation = trajectories.later_deviation
         lines.append(RatingLine(name, at, trajectories.mean[points], None if deviation is None else deviation[points]))
-    numbers = {"matches": "matches played", "contests": "contests"}[events_noun(history)]
+    numbers = {"matches": "matches played", "contests": "contests"}[history.nouns]
     return _check_lines_finite(lines), {"dates": "date", "numbers": "time", None: numbers}[history.clock]
 
 
@@ -167,20 +165,14 @@ def _check_lines_finite(lines: list[RatingLine]) -> list[RatingLine]:
     return lines
 
 
-def time_span(rated: Rated | Smoothed) -> tuple[float, float | None]:
+def time_span(history: History) -> tuple[float, float | None]:
     """The first and the last time of a history."""
-    if isinstance(rated, Smoothed):
-        return float(rated.time[0]), float(rated.time[-1])
-    return float(times_to_numbers(rated.predictions["time"].to_numpy()[:1])[0]), rated.last
+    return float(history.events["time"][0]), history.last
 
 
 def times_to_numbers(times: HostArray) -> HostArray:
     """Dates as days since 1970-01-01, numbers as they are."""
     return times.astype("datetime64[us]").astype(float) / 86_400e6 if times.dtype.kind == "M" else times.astype(float)
-
-
-def display_times(times: HostArray, rated: Rated | Smoothed) -> HostArray:
-    return days_to_dates(times) if rated.clock == "dates" else times
 
 
 def peak_point(line: RatingLine, min_events: int) -> int | None:

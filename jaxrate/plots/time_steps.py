@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import replace_dates
-from jaxrate.history.rated_history import days_to_dates
+from jaxrate.history.event_columns import days_to_dates
 
 STEPS = 100  # of a history, where a picture has no room for every event
 MIN_YEARS = 20  # of a history from which on steps are years

@@ -9,8 +9,8 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
-from jaxrate.history.rated_history import Rated
-from jaxrate.history.ratings_before_and_after_events import History
+from jaxrate.history.history import History
+from jaxrate.history.ratings_before_and_after_events import RecordedRun
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import ChartLine, line_chart
@@ -49,7 +49,6 @@ from jaxrate.plots.scoreboard_style import (
 )
 from jaxrate.plots.time_steps import TimeSteps
 from jaxrate.plots.unnamed_players import draw_unnamed_players, lines_or_bands
-from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
@@ -61,14 +60,14 @@ MAX_EVENTS = 300  # of a line; longer ones are drawn at the ends of steps
 
 @enforce_argument_annotations
 def trajectory(
-    system: RatingSystem | Rated | Smoothed,
-    history: History | None = None,
+    system: RatingSystem | History,
+    history: RecordedRun | None = None,
     data: Any = None,
     players: Any = None,
     *,
     params: Params = None,
     skip: int = 0,
-    smooth: Smoothed | None = None,
+    smooth: History | None = None,
     others: Iterable[Any] = (),
     ax: "Axes | None" = None,
     backend: str = "matplotlib",
@@ -110,8 +109,8 @@ def trajectory(
     after = (
         [] if smooth is None else [line.ratings_after_events() for line in lines_of_rated_history(smooth, players)[0]]
     )
-    is_smoothed = isinstance(system, Smoothed)
-    rating_system = system.system if isinstance(system, (Rated, Smoothed)) else system
+    is_smoothed = isinstance(system, History) and system.hindsight is not None
+    rating_system = system.system if isinstance(system, History) else system
     before = [skip_first_events(line, skip) for line in before]
     now = [skip_first_events(line, skip) for line in after] or [
         line.ratings_after_events() if is_smoothed else line for line in before
@@ -170,7 +169,7 @@ def trajectory(
 
 def _end_with_history(steps: TimeSteps, history: Any) -> TimeSteps:
     """Steps of years that end on the day of the history's last event, which the source tells, if that is this year."""
-    last = time_span(history)[1] if isinstance(history, (Rated, Smoothed)) and steps.years else None
+    last = time_span(history)[1] if isinstance(history, History) and steps.years else None
     if last is None:
         return steps
     same_year = steps._replace(last=last)

@@ -9,9 +9,8 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count
 from jaxrate.evaluation.comparison_table import INTERVAL_ERRORS
 from jaxrate.evaluation.scored_predictions import MIN_MATCHES_FOR_CONSTANT, WAYS_OUT, constant_log_loss
+from jaxrate.history.history import History
 from jaxrate.history.online_calibration import describe_calibration
-from jaxrate.history.prediction_columns import contest_numbers
-from jaxrate.history.rated_history import Rated
 from jaxrate.metrics.prediction_metrics import calibration, match_metrics
 from jaxrate.site.calibration_summary import (
     CHANCE_WORDS,
@@ -52,22 +51,22 @@ class HomeScores(NamedTuple):
     score: HostArray
 
 
-def summarise_accuracy(rated: Rated, noun: PlayerOrTeamNoun = PLAYERS) -> AccuracySummary:
+def summarise_accuracy(rated: History, noun: PlayerOrTeamNoun = PLAYERS) -> AccuracySummary:
     """Compare all predictions of a history with the results, in words; `noun` is what the rated are called."""
     summary = _summarise_matches(rated) if rated.contests is None else _summarise_contests(rated, noun)
     calibrated = describe_calibration(rated.system, rated.options)
     return summary._replace(texts=[*summary.texts, calibrated]) if calibrated else summary
 
 
-def _summarise_matches(rated: Rated) -> AccuracySummary:
-    table = rated.predictions
-    score, prediction = table["score"].to_numpy(), table["prediction"].to_numpy()
+def _summarise_matches(rated: History) -> AccuracySummary:
+    table = rated.events
+    score, prediction = table["score"], table["prediction"]
     side = home_sides(rated)
     home = (
         None if side is None else HomeScores(*(np.where(side > 0, x, 1.0 - x)[side != 0] for x in (prediction, score)))
     )
-    has_outcomes = {"win", "draw", "loss"} <= set(table.column_names) and bool(np.isin(score, (0.0, 0.5, 1.0)).all())
-    outcomes = np.stack([table[name].to_numpy() for name in ("loss", "draw", "win")]) if has_outcomes else None
+    has_outcomes = {"win", "draw", "loss"} <= table.keys() and bool(np.isin(score, (0.0, 0.5, 1.0)).all())
+    outcomes = np.stack([table[name] for name in ("loss", "draw", "win")]) if has_outcomes else None
     said = _summarise_two_sided(prediction, score, home, side_words(rated), outcomes)
     texts, advice = list(said.texts), [FIT_ADVICE[said.lean]] if said.lean else []
     if len(score) >= MIN_MATCHES_FOR_CONSTANT:
@@ -157,7 +156,7 @@ def _describe_loss(metrics: dict[str, float], score: HostArray, outcomes: HostAr
     )
 
 
-def _describe_draws(chance: HostArray, score: HostArray, rated: Rated) -> tuple[str, list[Advice]]:
+def _describe_draws(chance: HostArray, score: HostArray, rated: History) -> tuple[str, list[Advice]]:
     """How many matches were drawn, and what had been predicted; how to fit it, where these differ by more than luck."""
     predicted, drawn = float(chance.mean()), float((score == 0.5).mean())
     text = f"Draws had a chance of {predicted:.1%}, on average, and {drawn:.1%} of the matches were drawn"
@@ -245,14 +244,13 @@ def _describe_calibration(lean: int, chance: HostArray, score: HostArray, has_dr
     return f"{text}{opening}{of}{favourites} with {given}, {observed:.1%} won."
 
 
-def _summarise_contests(rated: Rated, noun: PlayerOrTeamNoun) -> AccuracySummary:
+def _summarise_contests(rated: History, noun: PlayerOrTeamNoun) -> AccuracySummary:
     """Summarise contests of two sides as matches, and others by their fields."""
-    is_contested = count_sides(rated.predictions) > 1
+    is_contested = count_sides(rated.events) > 1
     if not is_contested.any():
         return AccuracySummary("", [NO_DATA_TEXT], [])
-    contest, table = contest_numbers(rated.predictions)[is_contested], rated.predictions.filter(is_contested)
+    table = {name: x[is_contested] for name, x in rated.events.items()}
     if (count_sides(table) > 2).any():
-        return summarise_fields(table, contest, noun)
-    first = np.flatnonzero(np.diff(contest, prepend=-1))
-    prediction = table["prediction"].to_numpy()[first]
-    return _summarise_two_sided(prediction, side_score_by_participant(table, contest)[first])
+        return summarise_fields(table, noun)
+    first = np.flatnonzero(np.diff(table["event"], prepend=-1))
+    return _summarise_two_sided(table["prediction"][first], side_score_by_participant(table)[first])

@@ -8,7 +8,8 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import use_minus_sign
 from jaxrate.forecasts.matchup_tables import MAX_CATEGORIES
-from jaxrate.history.rated_history import Rated, lookup_ids
+from jaxrate.history.event_columns import lookup_ids
+from jaxrate.history.history import History
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.site.pair_fields import sort_categories
 from jaxrate.site.permalinks import assign_slugs
@@ -59,33 +60,27 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
     return strengths
 
 
-def shared_category_column(rated: Rated) -> dict[str, Any]:
+def shared_category_column(rated: History) -> dict[str, Any]:
     """By its heading, [n] the categories of the rows of the predictions, where both players have the same."""
-    one, both = ("category",), ("category_a", "category_b")
-    columns = _prediction_category_numbers(rated, one) or _prediction_category_numbers(rated, both)
-    if not columns or any((x != columns[0]).any() for x in columns) or rated.categories is None:
+    numbers = _category_numbers(rated)
+    if numbers is None or rated.categories is None or (numbers != numbers[:, :1]).any():
         return {}
     names = np.array([format_category(x) for x in rated.categories.tolist()], object)
-    return {category_noun(rated): names[columns[0]]}
+    return {category_noun(rated): names[numbers[:, 0]]}
 
 
-def _prediction_category_numbers(rated: Rated, names: tuple[str, ...]) -> list[HostArray]:
-    """[n] the numbers of categories in columns of the predictions; nothing if the history does not keep them all."""
-    table = rated.predictions
-    if rated.categories is None or not set(names) <= set(table.column_names):
-        return []
-    columns = [table[name] for name in names]
-    return [] if any(x.null_count for x in columns) else [lookup_ids(x, rated.categories) for x in columns]
+def _category_numbers(rated: History) -> HostArray | None:
+    """[n, seats] the numbers of the categories of players; None if the history does not keep them all."""
+    names = rated.events.get("category")
+    if rated.categories is None or names is None or None in names:
+        return None
+    return lookup_ids(names.ravel(), rated.categories).reshape(names.shape)
 
 
 def _opponent_category_by_career_row(data: SiteData) -> HostArray | None:
     """[M] the number of the category that the player of each row of the careers met; None if it is not kept."""
-    careers = data.careers
-    names = ("category",) if careers.opponent is None else ("category_b", "category_a")
-    columns = _prediction_category_numbers(data.rated, names)
-    if not columns:
-        return None
-    return careers.gather(np.stack(columns, axis=1))
+    careers, numbers = data.careers, _category_numbers(data.rated)
+    return None if numbers is None else numbers[careers.row, careers.side ^ (numbers.shape[1] == 2)]
 
 
 def _count_results(data: SiteData, is_met: HostArray) -> HostArray:

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.core.array_types import HostArray
 from jaxrate.evaluation.comparison_table import INTERVAL_ERRORS
 from jaxrate.events import rounds
+from jaxrate.history.event_columns import EventColumns
 from jaxrate.metrics.pair_order import ratio_error
 from jaxrate.metrics.prediction_metrics import (
     experience_mask,
@@ -30,23 +30,21 @@ EXPERIENCED = 5  # contests before
 NO_DATA_TEXT = "No predictions can be judged yet."
 
 
-def summarise_fields(table: Any, contest: HostArray, noun: PlayerOrTeamNoun) -> AccuracySummary:
+def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySummary:
     """Summarise contests, of which some have more than two sides: who was ahead of whom, and how far ahead.
 
     Shares of pairs are those of `ranking_metrics`, as in all tables. In bins a team counts as one participant, by its
     prediction.
 
     Args:
-      table: the predictions of participants.
-      contest: [n] the numbers of their contests, in ascending order.
+      table: the columns of the events.
       noun: what those who are rated are called.
     """
-    in_teams = "teams" in table.column_names
-    rank, share = table["rank"].to_numpy(), table["prediction"].to_numpy().astype(float)
-    team = table["team"].to_numpy() if in_teams else None
-    _, player = np.unique(table["player"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
+    contest, rank, share = table["event"], table["rank"], table["prediction"].astype(float)
+    team = table["team"] if "teams" in table else None
+    _, player = np.unique(table["player"][:, 0], return_inverse=True)
     contests = rounds(contest, player, rank, team=team, time=np.zeros(len(rank)))
-    order = numbers_that_predict_order(contests, share, table["rating"].to_numpy().astype(float))
+    order = numbers_that_predict_order(contests, share, table["rating"][:, 0].astype(float))
     metrics = ranking_metrics(contests, order)
     in_order, off = metrics["pair inversion"], metrics["rank deviation"]
     if in_order is None or off is None:

@@ -8,9 +8,9 @@ import numpy as np
 
 from jaxrate.history.close_leads import FirstPlace, classify_first_place
 from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.history import find_player_id
 from jaxrate.history.lead_start import lead_start
 from jaxrate.history.leaderboards import leaderboard
-from jaxrate.history.rated_history import find_player_id
 from jaxrate.site.site_data import SiteData
 from jaxrate.site.wording import format_times
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.history.participations import Participations, smoothed_event_columns
-from jaxrate.history.rated_history import Rated
-from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.history.history import History
+from jaxrate.history.participations import Participations
 
 LEVEL_ROWS = 1000  # rows of the predictions around each over which fields are compared, at least
 LEVEL_SHARE = 0.05  # of all rows, at least
@@ -54,7 +53,7 @@ def _moving_mean_and_deviation(careers: Participations, rating: HostArray, n: in
     return centre + mean / number, np.sqrt(np.maximum(square / number - (mean / number) ** 2, 0.0))
 
 
-def smoothed_event_ratings(rated: Rated, smoothed: Any) -> tuple[HostArray, HostArray]:
+def smoothed_event_ratings(rated: History, smoothed: Any) -> tuple[HostArray, HostArray]:
     """Means and deviations [n, 2] of both players of each match, or [n, 1] of participants, given the whole history.
 
     Args:
@@ -64,16 +63,19 @@ def smoothed_event_ratings(rated: Rated, smoothed: Any) -> tuple[HostArray, Host
     Raises:
       ValueError: if it is of other events.
     """
-    events, result, sides = (
-        ("matches", "score", ("_a", "_b")) if rated.contests is None else ("contests", "rank", ("",))
-    )
-    columns = smoothed_event_columns(smoothed) if isinstance(smoothed, Smoothed) else smoothed
+    result, sides = ("score", ("_a", "_b")) if rated.contests is None else ("rank", ("",))
+    columns = smoothed_event_columns(smoothed) if isinstance(smoothed, History) else smoothed
     columns = columns if isinstance(columns, Mapping) else {}
     if not {"rating", "deviation"} <= {name.removesuffix("_a") for name in columns}:
         raise ValueError("smoothed must be as from jr.smooth, or the columns that `jaxrate rate --smooth` saved")
-    if not np.array_equal(rated.predictions[result].to_numpy(), np.asarray(columns.get(result))):
-        raise ValueError(f"smoothed must be of the same {events} as the rated history, in their order")
+    if not np.array_equal(rated.events[result], np.asarray(columns.get(result))):
+        raise ValueError(f"smoothed must be of the same {rated.nouns} as the rated history, in their order")
     mean, deviation = (
         np.stack([columns[f"{name}{side}"] for side in sides], axis=1) for name in ("rating", "deviation")
     )
     return mean, deviation
+
+
+def smoothed_event_columns(smoothed: History) -> dict[str, HostArray]:
+    """The columns of a history with hindsight that are saved beside a run: its ratings are those after events."""
+    return {name.replace("_after", ""): x for name, x in smoothed.columns().items()}

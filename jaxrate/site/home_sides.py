@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.history.history import History
 from jaxrate.history.participations import Participations
-from jaxrate.history.rated_history import Rated
 
 
 class SideWords(NamedTuple):
@@ -47,23 +47,23 @@ COLOURS = SideWords(
 )
 
 
-def side_words(rated: Rated) -> SideWords:
+def side_words(rated: History) -> SideWords:
     """Those of chess where `jaxrate rate` found colours in the file, else those of home and away."""
     return COLOURS if rated.options.get("colours") else HOME
 
 
-def home_sides(rated: Rated) -> HostArray | None:
+def home_sides(rated: History) -> HostArray | None:
     """[n] 1 where the first player of a match was at home, -1 where the second was, 0 on neutral ground.
 
     None if the predictions do not say it, or if nobody ever was at home.
     """
-    if rated.contests is not None or "side" not in rated.predictions.column_names:
+    if rated.contests is not None or "side" not in rated.events:
         return None
-    side = np.sign(np.nan_to_num(rated.predictions["side"].to_numpy())).astype(int)
+    side = np.sign(np.nan_to_num(rated.events["side"])).astype(int)
     return side if side.any() else None
 
 
-def grounds_of_careers(rated: Rated, careers: Participations) -> HostArray | None:
+def grounds_of_careers(rated: History, careers: Participations) -> HostArray | None:
     """[M] of each event of a career the side of its player, as an index of `SideWords.names`; None if it is unknown."""
     side = home_sides(rated)
-    return None if side is None else careers.gather(np.stack([side, -side], axis=1)) % 3
+    return None if side is None else np.stack([side, -side], axis=1)[careers.row, careers.side] % 3

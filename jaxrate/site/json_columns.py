@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.history.rated_history import times_to_event_clock
+from jaxrate.history.event_columns import times_to_event_clock
 from jaxrate.site.site_data import EXTRA_DIGITS, SiteData
 
 CHANCE_DIGITS = 4  # of probabilities in data

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.history.history import History
 from jaxrate.history.participations import Participations
-from jaxrate.history.prediction_columns import contest_numbers
-from jaxrate.history.rated_history import Rated, player_ids_and_event_numbers
 from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
 
 TEAM_SHARE = "% of team"  # heading
@@ -52,18 +51,17 @@ class LineUps(NamedTuple):
         return self.mates is None and self.opponents is not None
 
 
-def build_line_ups(rated: Rated, careers: Participations) -> LineUps:
+def build_line_ups(rated: History, careers: Participations) -> LineUps:
     """The line-ups of all careers."""
-    table = rated.predictions
+    table = rated.events
     if careers.opponent is not None:
         single = PlayerLists(np.arange(len(careers.opponent) + 1), careers.opponent)
         return LineUps(None, single, careers.column("score"))
     in_teams, in_two = has_teammates(rated), has_two_sides(rated)
     if not (in_teams or in_two):
         return LineUps(None, None, None)
-    ids, contest = player_ids_and_event_numbers(rated)
-    player = ids[:, 0]
-    team = table["team"].to_numpy().astype(np.int64) if "team" in table.column_names else np.arange(1, len(table) + 1)
+    player, contest = table["player"][:, 0], table["event"]
+    team = table["team"].astype(np.int64) if "team" in table else np.arange(1, len(player) + 1)
     order = np.lexsort((team, contest))
     begin = np.flatnonzero((np.diff(contest[order], prepend=-1) != 0) | (np.diff(team[order], prepend=-1) != 0))
     end, side = np.append(begin[1:], len(order)), np.empty(len(order), np.int64)
@@ -81,7 +79,7 @@ def build_line_ups(rated: Rated, careers: Participations) -> LineUps:
         other = side[row] ^ 1  # the sides of a contest follow each other
         across = _list_ranges(begin[other], end[other])
         opponents = PlayerLists(across.start, player[order[across.player]])
-        score = side_score_by_participant(table, contest)[row]
+        score = side_score_by_participant(table)[row]
     return LineUps(mates, opponents, score)
 
 
@@ -93,7 +91,7 @@ def _list_ranges(begin: HostArray, end: HostArray) -> PlayerLists:
     return PlayerLists(start, np.arange(start[-1]) + shift)
 
 
-def team_rating_share_column(rated: Rated) -> dict[str, HostArray]:
+def team_rating_share_column(rated: History) -> dict[str, HostArray]:
     """By its heading, [n] the share of the team's rating that is each participant's, in whole percents.
 
     Who played alone has none, and none is told of a team in which a rating is not above 0, or whose strength is not the
@@ -101,9 +99,9 @@ def team_rating_share_column(rated: Rated) -> dict[str, HostArray]:
     """
     if not has_teammates(rated) or rated.system.settings.get("team_performance") == "mean":
         return {}
-    table = rated.predictions
-    team, rating = table["team"].to_numpy().astype(np.int64), table["rating"].to_numpy().astype(float)
-    _, side = np.unique(np.stack([contest_numbers(table), team]), axis=1, return_inverse=True)
+    table = rated.events
+    team, rating = table["team"].astype(np.int64), table["rating"][:, 0].astype(float)
+    _, side = np.unique(np.stack([table["event"], team]), axis=1, return_inverse=True)
     side = side.ravel()
     count, total = np.bincount(side), np.bincount(side, rating)
     least = np.full(len(count), np.inf)
@@ -116,10 +114,10 @@ def team_rating_share_column(rated: Rated) -> dict[str, HostArray]:
     return {TEAM_SHARE: share} if is_even.sum() < EVEN_FRACTION * len(is_even) else {}
 
 
-def contest_label_column(rated: Rated) -> dict[str, Any]:
+def contest_label_column(rated: History) -> dict[str, Any]:
     """By its heading, [n] the contests of participants, where contests of two sides have names and not only numbers."""
     if rated.contests is None or not has_two_sides(rated):
         return {}
-    labels = rated.predictions["contest"].to_numpy(zero_copy_only=False)
+    labels = rated.events["contest"]
     texts = [str(x) for x in labels.tolist()]
     return {} if all(not any(c.isalpha() for c in x) for x in texts) else {"contest": np.array(texts, object)}

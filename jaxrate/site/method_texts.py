@@ -9,7 +9,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_number, join_names
 from jaxrate.forecasts.matchup_tables import MatchupTables
-from jaxrate.history.rated_history import Rated
+from jaxrate.history.history import History
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.site.contest_sides import has_teammates
 from jaxrate.site.home_sides import SideWords
@@ -41,7 +41,7 @@ class RatingScale(NamedTuple):
     place: str = ""  # where points are worth so much, as "on clay", if chances are those of a category
 
 
-def describe_settings(rated: Rated) -> list[tuple[str, str]]:
+def describe_settings(rated: History) -> list[tuple[str, str]]:
     """The system's hyperparameters and settings: names, and values in words with their units and meanings."""
     system = rated.system
     is_of_goals = dict(system.settings).get("outcome") == "goals"
@@ -73,7 +73,7 @@ def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated
     return f"{text}{f' {unit}' if unit else ''} \u2013 {about.meaning}"
 
 
-def _format_setting(name: str, value: Any, rated: Rated) -> str:
+def _format_setting(name: str, value: Any, rated: History) -> str:
     """A setting in words: columns by their names, seasons by their number and the first one."""
     if name == "seasons":
         first = next(iter(rated.seasons or ()), "")
@@ -167,7 +167,7 @@ def _format_chance(logit: float) -> str:
     return f"{100 / (1 + math.exp(-logit)):.0f}%"
 
 
-def describe_teams(rated: Rated) -> str:
+def describe_teams(rated: History) -> str:
     """How the strength of a team follows from its members', and what these learn; nothing without teams."""
     if not has_teammates(rated):
         return ""
@@ -178,7 +178,7 @@ def describe_teams(rated: Rated) -> str:
     )
 
 
-def describe_model(rated: Rated, noun: PlayerOrTeamNoun, sides: SideWords) -> str:
+def describe_model(rated: History, noun: PlayerOrTeamNoun, sides: SideWords) -> str:
     """What skills holds of everybody, as a sentence; nothing of other systems."""
     if rated.system.name != "skills":
         return ""
@@ -188,7 +188,7 @@ def describe_model(rated: Rated, noun: PlayerOrTeamNoun, sides: SideWords) -> st
     return f"Skills is a statistical model. For every {noun.one} it estimates {join_names(parts)}."
 
 
-def describe_fit(rated: Rated, events: str) -> str:
+def describe_fit(rated: History, events: str) -> str:
     """To which of the events the settings were fitted, if `jaxrate rate` saved it; else nothing."""
     share = rated.options.get("fitted_share")
     if not share:
@@ -210,6 +210,6 @@ def describe_dates(data: SiteData) -> str:
     return "Dates are those in the file. Where many results share one, it may be the first day of an event."
 
 
-def describe_source(rated: Rated) -> str:
+def describe_source(rated: History) -> str:
     """Where the results come from, if `jaxrate rate` saved it; else nothing."""
     return str(rated.options.get("source") or "")

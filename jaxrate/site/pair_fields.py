@@ -8,18 +8,18 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.forecasts.matchup_tables import MatchupTables, encode_matchup_tables
 from jaxrate.forecasts.matchups_with_partners import Partners, typical_team_size
+from jaxrate.history.history import History
 from jaxrate.history.player_careers_and_ratings import rating_table
-from jaxrate.history.rated_history import Rated
 from jaxrate.site.wording import SURFACES, UNKNOWN, category_noun, format_category
 
 
-def equal_partners(rated: Rated, listed: HostArray) -> Partners | None:
+def equal_partners(rated: History, listed: HostArray) -> Partners | None:
     """The partners of any two in a history of teams: as strong as the middle one of those `listed`, best first."""
     size = typical_team_size(rated)
     return None if size < 2 or not len(listed) else Partners(size - 1, int(listed[len(listed) // 2]))
 
 
-def sort_categories(rated: Rated, tables: Mapping[Any, Any]) -> dict[Any, Any]:
+def sort_categories(rated: History, tables: Mapping[Any, Any]) -> dict[Any, Any]:
     """Tables by category, beginning with that in which strengths are known best: the commonest, as a rule.
 
     One without a name is the last.
@@ -36,7 +36,7 @@ def sort_categories(rated: Rated, tables: Mapping[Any, Any]) -> dict[Any, Any]:
     return {x: tables[x] for x in sorted(tables, key=lambda x: (format_category(x) == UNKNOWN, mean_deviation(x)))}
 
 
-def pair_fields(rated: Rated, matchups: Mapping[Any, MatchupTables]) -> dict[str, Any]:
+def pair_fields(rated: History, matchups: Mapping[Any, MatchupTables]) -> dict[str, Any]:
     """The variables of its template, from the tables by category."""
     num_players = len(rated.players)
     tables = list(matchups.values())

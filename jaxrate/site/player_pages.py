@@ -203,7 +203,7 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
 
     Ratings have `extra_digits` decimals beyond those that are shown.
     """
-    careers, table = site_data.careers, site_data.rated.predictions
+    careers, table = site_data.careers, site_data.rated.events
     columns: dict[str, Any] = {
         "rating": ratings_for_json(site_data, careers.after.mean, extra_digits),
         "change": ratings_for_json(site_data, careers.after.mean - careers.before.mean, extra_digits),
@@ -232,13 +232,13 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
                 for a, b in zip(own_points.tolist(), opponent_points.tolist(), strict=True)
             ]
     else:
-        sides = "teams" if "teams" in table.column_names else "participants"
-        num_participants = careers.gather(table[sides].to_numpy())
-        columns["contest"] = [str(x) for x in careers.gather(table["contest"].to_numpy(zero_copy_only=False)).tolist()]
-        columns["place"] = careers.gather(table["rank"].to_numpy()).tolist()
+        sides = "teams" if "teams" in table else "participants"
+        num_participants = careers.gather(table[sides])
+        columns["contest"] = [str(x) for x in careers.gather(table["contest"]).tolist()]
+        columns["place"] = careers.gather(table["rank"]).tolist()
         columns["among"] = num_participants.tolist()
         columns["expected"] = round_for_json(
-            1.0 + (1.0 - careers.gather(table["prediction"].to_numpy())) * (num_participants - 1), 1
+            1.0 + (1.0 - careers.gather(table["prediction"])) * (num_participants - 1), 1
         )
     if site_data.hindsight is not None:
         mean, deviation = (careers.gather(x) for x in site_data.hindsight)
@@ -259,8 +259,8 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
 
 def _player_prediction_columns(site_data: SiteData) -> dict[str, Any]:
     """The predictions for a player: probabilities of a win and of a draw, or the expected score."""
-    careers, table = site_data.careers, site_data.rated.predictions
-    told = {"chance": "win", "draw": "draw"} if {"win", "draw"} <= {*table.column_names} else {"chance": "prediction"}
+    careers, table = site_data.careers, site_data.rated.events
+    told = {"chance": "win", "draw": "draw"} if {"win", "draw"} <= table.keys() else {"chance": "prediction"}
     return {key: chances_for_json(careers.column(name)) for key, name in told.items()}
 
 

@@ -13,8 +13,8 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.text_format import contest_metrics_notes, format_percentage, metric_heading, use_minus_sign
 from jaxrate.evaluation.comparison_table import LOSS_DIFFERENCE_HEAD, Comparison, format_loss_difference
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
+from jaxrate.history.history import History, describe_event_counts, find_player_id
 from jaxrate.history.player_careers_and_ratings import rating_table
-from jaxrate.history.rated_history import Rated, describe_event_counts, find_player_id
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.calibration_summary import FIELD_WORDS
 from jaxrate.site.career_charts import (
@@ -43,7 +43,6 @@ from jaxrate.site.system_bars import (
     write_comparison_title,
 )
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
-from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.system_titles import describe_system, system_title
 
 RANKING_ROWS = 50  # of the ranking, before scripts show more
@@ -57,14 +56,14 @@ SHOWN_EVENTS = 10  # in the first section, before scripts show more
 
 @enforce_argument_annotations
 def report_html(
-    rated: Rated,
+    rated: History,
     *,
     title: str | None = None,
     top: int = 50,
     players: Iterable[Any] = (),
     quality: Mapping[str, str] | None = None,
     comparison: Comparison | None = None,
-    smoothed: Smoothed | None = None,
+    smoothed: History | None = None,
     active: Any = None,
     min_games: int | None = None,
     noun: Any = None,
@@ -137,7 +136,7 @@ def report_html(
             site=context,
             event=context["event"],
             period=describe_period(rated),
-            event_counts=describe_event_counts(len(rated.predictions), rated.contests),
+            event_counts=describe_event_counts(len(rated.events["row"]), rated.contests),
             params=describe_settings(rated),
             system=describe_system(rated.system.name),
             scale=rating_scale(site_data, matchups.get(category), category),
@@ -189,7 +188,7 @@ def _compared_rows(comparison: Comparison | None) -> list[list[str]]:
     return rows
 
 
-def _leaderboard_data_with_modifiers(site_data: SiteData, rated: Rated) -> dict[str, Any]:
+def _leaderboard_data_with_modifiers(site_data: SiteData, rated: History) -> dict[str, Any]:
     """The columns of all players, the best first, with the modifiers of categories."""
     board = leaderboard_columns(site_data)
     board.pop("slug")

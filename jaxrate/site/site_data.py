@@ -8,11 +8,10 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import coarse_rating_decimals, format_count, format_decimals, use_minus_sign
+from jaxrate.history.history import History
 from jaxrate.history.leaderboard_table import Leaderboard, describe_groups
 from jaxrate.history.leaderboards import leaderboard, make_history_leaderboards
-from jaxrate.history.participations import Participations, build_participations
-from jaxrate.history.prediction_columns import contest_numbers
-from jaxrate.history.rated_history import Rated, loaded_predictions
+from jaxrate.history.participations import Participations
 from jaxrate.history.rating_peaks import rows_of_peaks
 from jaxrate.history.ratings_before_and_after_events import do_leads_fade
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS
@@ -45,7 +44,7 @@ PAGE_TITLES = {"index": "Ranking", "pairs": "", "quality": "Accuracy", "about": 
 class SiteData(NamedTuple):
     """Data of all pages."""
 
-    rated: Rated
+    rated: History
     careers: Participations  # rows [R], one for each player and event
     level: HostArray | None  # [R] the median of the active at the time, which peaks are above; None: it does not drift
     peak: HostArray  # [num_players] the row of each player's peak, as on leaderboards; -1: they have none
@@ -87,7 +86,7 @@ class SiteData(NamedTuple):
 
 
 def build_site_data(
-    rated: Rated,
+    rated: History,
     names: Mapping[Any, str],
     columns: Mapping[str, Any],
     points: Any,
@@ -97,20 +96,21 @@ def build_site_data(
     permalinks: Mapping[str, str] | None = None,
 ) -> SiteData:
     """Make the data of all pages from the arguments of `write_site` and the addresses that earlier builds gave."""
-    n = len(loaded_predictions(rated))
+    rated.check_has_events()
+    n = len(rated.events["row"])
     if points is not None and rated.contests is not None:
         raise ValueError("points are for matches of two players; these are contests")
     displayed_names = unique_display_names(rated.players, names)
     event_columns = {name: np.asarray(x) for name, x in columns.items()}
-    if points is None and "points_a" in rated.predictions.column_names:
-        points = [rated.predictions[f"points_{side}"].to_numpy() for side in "ab"]
+    if points is None and "points" in rated.events:
+        points = rated.events["points"].T
     points = None if points is None else tuple(np.asarray(x) for x in points)
     for name, x in [*event_columns.items(), *(("points", x) for x in points or ())]:
         if x.shape != (n,):
             raise ValueError(f"column {name!r} must be [n], one for each of {n} rows of the predictions, got {x.shape}")
     event_columns = {name: x for name, x in event_columns.items() if not all(y is None or y != y for y in x.tolist())}
     hindsight = None if smoothed is None else smoothed_event_ratings(rated, smoothed)
-    careers = build_participations(rated).once_per_event()
+    careers = rated.rows.once_per_event()
     if hindsight is not None:
         hindsight = align_hindsight(careers, *hindsight)
     count = len(rated.players)
@@ -166,7 +166,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     event, events = event_nouns(rated)
     in_teams, partners = has_teammates(rated), equal_partners(rated, data.listed)
     pair_title = "Predict a match" if event == "match" and not in_teams else "Compare two"
-    count = len(rated.predictions) if rated.contests is None else rated.contests
+    count = rated.num_events
     time_span = (
         f"{', times ' if rated.clock == 'numbers' else ', '}{format_time_span(rated)}"
         if format_time_span(rated)
@@ -240,30 +240,25 @@ def uncertain_half_width(data: SiteData) -> float | None:
     return round(1.96 * limit, data.digits + EXTRA_DIGITS) if (data.current.deviation > limit).any() else None
 
 
-def is_draw_half(rated: Rated) -> bool:
+def is_draw_half(rated: History) -> bool:
     """Whether predictions are expected scores, of which a draw counts as half, and no chances to win."""
-    return "win" not in rated.predictions.column_names and has_draws(rated)
+    return "win" not in rated.events and has_draws(rated)
 
 
-def has_draws(rated: Rated) -> bool:
+def has_draws(rated: History) -> bool:
     """Whether some matches were drawn."""
     if not has_two_sides(rated):
         return False
-    table = rated.predictions
-    score = (
-        table["score"].to_numpy()
-        if rated.contests is None
-        else side_score_by_participant(table, contest_numbers(table))
-    )
+    score = rated.events["score"] if rated.contests is None else side_score_by_participant(rated.events)
     return bool(((score > 0) & (score < 1)).any())
 
 
-def event_nouns(rated: Rated) -> tuple[str, str]:
+def event_nouns(rated: History) -> tuple[str, str]:
     """What one and many of the events are called."""
     return ("match", "matches") if has_two_sides(rated) else ("contest", "contests")
 
 
-def last_event_heading(rated: Rated) -> str:
+def last_event_heading(rated: History) -> str:
     """The heading of the dates of last events."""
     return "last played" if has_two_sides(rated) else "last contest"
 

@@ -16,7 +16,7 @@ from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.forecasts.scorelines import Scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.history.rated_history import Rated
+from jaxrate.history.history import History
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.category_rankings import ranking_links_with_leaders, render_category_rankings
 from jaxrate.site.category_strengths import (
@@ -61,7 +61,7 @@ RANKING_ROWS = 50  # on each page of the ranking
 
 @enforce_argument_annotations
 def write_site(
-    rated: Rated,
+    rated: History,
     folder: str | os.PathLike[str],
     *,
     title: str | None = None,

@@ -6,8 +6,9 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_number, join_names, replace_dates, use_minus_sign
+from jaxrate.history.event_columns import days_to_dates
+from jaxrate.history.history import History
 from jaxrate.history.leaderboard_table import Leaderboard
-from jaxrate.history.rated_history import Rated, days_to_dates
 from jaxrate.site.contest_sides import has_two_sides
 
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
@@ -38,12 +39,12 @@ TEAMS = PlayerOrTeamNoun("team", "teams")
 MODELS = PlayerOrTeamNoun("model", "models")
 
 
-def choose_player_or_team_noun(rated: Rated, noun: Any) -> PlayerOrTeamNoun:
+def choose_player_or_team_noun(rated: History, noun: Any) -> PlayerOrTeamNoun:
     """The noun that is given, or else teams if `jaxrate rate` found the file to be about teams, or else players."""
     return make_noun(noun, TEAMS if rated.options.get("teams") else PLAYERS)
 
 
-def choose_title(rated: Rated, title: str | None) -> str:
+def choose_title(rated: History, title: str | None) -> str:
     """The title that is given, or else the name of the file if `jaxrate rate` saved it, or else "Ratings"."""
     return title or str(rated.options.get("title") or "Ratings")
 
@@ -81,18 +82,18 @@ def describe_current_players(current: Leaderboard, event: str) -> str:
     return text.replace("had played", "had taken part").replace("played", "took part")
 
 
-def format_time_span(rated: Rated) -> str:
+def format_time_span(rated: History) -> str:
     """First and last time of a history as text; one if they are equal."""
     if rated.clock is None:
         return ""
-    times, dated = rated.predictions["time"].to_numpy(), rated.clock == "dates"
+    times, dated = rated.events["time"], rated.clock == "dates"
     ends = np.array([times.min(), times.max()])
     if not dated:
         return " to ".join(dict.fromkeys(use_minus_sign(f"{round(x, 2):,}".removesuffix(".0")) for x in ends.tolist()))
-    return " to ".join(dict.fromkeys(format_times(ends.astype("datetime64[D]"), dates=True)))
+    return " to ".join(dict.fromkeys(format_times(np.floor(ends).astype("datetime64[D]"), dates=True)))
 
 
-def category_noun(rated: Rated) -> str:
+def category_noun(rated: History) -> str:
     """What categories are called: as their column in the file, where `jaxrate rate` saved it, as "surface"."""
     column = rated.options.get("columns", {}).get("category")
     return " ".join(column.replace("_", " ").split()) if isinstance(column, str) and column.strip() else "category"
@@ -118,12 +119,12 @@ def pluralise(noun: str) -> str:
     return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
-def learns_from_margins(rated: Rated) -> bool:
+def learns_from_margins(rated: History) -> bool:
     """Whether the system learns by how much a match was won."""
     return dict(rated.system.settings).get("outcome") in ("margin", "points", "goals")
 
 
-def describe_learned_columns(rated: Rated) -> str:
+def describe_learned_columns(rated: History) -> str:
     """What ratings are learned from, as "results, winning margins and who is at home"."""
     settings, params = dict(rated.system.settings), rated.system.params._asdict()
     is_sided = bool(rated.options.get("sided")) and any(params.get(name) for name in ("side_advantage", "home"))
@@ -142,19 +143,19 @@ def describe_learned_columns(rated: Rated) -> str:
     return join_names(found) if len(found) > 1 else "results alone"
 
 
-def describe_draw_chances(rated: Rated) -> str:
+def describe_draw_chances(rated: History) -> str:
     """Where the chances of draws in matches to come are from, as pages of the same results may differ in them."""
-    is_fitted = "draw" not in rated.predictions.column_names or rated.options.get("draws_fitted")
+    is_fitted = "draw" not in rated.events or rated.options.get("draws_fitted")
     if rated.contests is not None or is_fitted:
         return "Chances of draws are fitted to past results."
-    chance, score = (rated.predictions[name].to_numpy() for name in ("draw", "score"))
+    chance, score = (rated.events[name] for name in ("draw", "score"))
     return (
         f"Chances of draws are those of the system\u2019s settings, by which draws had {chance.mean():.1%} "
         f"on average; {((score > 0) & (score < 1)).mean():.1%} of the matches were drawn."
     )
 
 
-def describe_period(rated: Rated) -> str:
+def describe_period(rated: History) -> str:
     """The length of rating periods as text; nothing without periods."""
     unit = " days" if rated.clock == "dates" else ""
     return "" if rated.period is None else f" in periods of {rated.period:g}{unit}"

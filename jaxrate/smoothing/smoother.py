@@ -2,16 +2,14 @@
 
 import math
 import warnings
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.argument_checks import (
-    CHECKED_BY_FUNCTION,
     check_concrete,
-    enforce_argument_annotations,
     is_whole_number,
 )
 from jaxrate.core.memory_checks import check_memory_fits, device_memory_bytes
@@ -37,51 +35,16 @@ from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.systems.skills.settings_and_state import SIDE_COLUMN, ModelSettings
 
 
-@enforce_argument_annotations
-def smooth(
+def smooth_events(
     system: RatingSystem,
-    events: Annotated[Matches | Ragged | Dataset, CHECKED_BY_FUNCTION],
+    events: Matches | Ragged | Dataset,
     *,
     params: Params = None,
     num_players: int | None = None,
     tolerance: float = 1e-3,
-    sweeps: Annotated[int, CHECKED_BY_FUNCTION] = 200,
+    sweeps: int = 200,
 ) -> Smoothed:
-    """Rate a whole history with hindsight: every player at each of their matches or contests, given all of them.
-
-    A filter knows of each match only what came before it. This is expectation propagation (Minka 2001) in the model of
-    `skills`, as in TrueSkill through time (Dangauthier, Herbrich, Minka and Graepel 2007): the site of a match is
-    computed from the sites of all other matches of its players, before and after, until nothing changes. If beliefs of
-    opponents are kept as independent, as in the filter, deviations come out somewhat small; with margins, means are
-    those of the exact posterior. A contest of teams has a site for each member. A match with goals has two sites for
-    each team: one for its goals and one for those of the other team. Dixon and Coles' correction of low scores counts
-    in predictions alone.
-
-        data = jr.data.datasets.nfl()
-        system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0, side_advantage=50.0)
-        smoothed = jr.smooth(system, data)
-        best = smoothed.rating.mean.max()  # of all teams in all games
-
-    Args:
-      system: `skills`, in any of its forms but `kinds`. Glicko's model is `skills("logistic")`, and TrueSkill's of two
-        players `skills(draw_margin=...)`.
-      events: `Matches` or contests (as from `rounds`) in order of time, or a `Dataset` of them. A match of weight w
-        counts as w matches.
-      params: hyperparameters, by default `system.params`.
-      num_players: rows of the state, by default the largest id plus one, or all whom a `Dataset` names.
-      tolerance: above 0. The result has converged when in a sweep no mean moves by more than this share of its
-        deviation, and no variance by more than ten times this share of itself.
-      sweeps: the largest number of sweeps, from 1. After so many it stops, with a warning.
-
-    Returns:
-      `Smoothed`. Its `state` is what `run(..., state=...)` filters on from. Its `prediction` leaves out the match or
-      contest itself and says how well the past is explained; it is no forecast.
-
-    Raises:
-      ValueError: for another system, rating periods, a history without events, bad rows (see `matches`), contests
-        whose times decrease, or in which a player meets a category in one of their teams and another in the next,
-        columns that the system lacks, hyperparameters out of their range, or more matches than memory holds.
-    """
+    """What is known of events with hindsight; arguments, errors and warnings are those of `smooth`."""
     if not tolerance > 0:
         raise ValueError(f"tolerance must be above 0, got {tolerance!r}")
     if not (is_whole_number(sweeps) and sweeps >= 1):
@@ -94,7 +57,7 @@ def smooth(
     change, converged = float(sweep_result.change), bool(sweep_result.change <= tolerance)
     if not converged:
         message = f"means still moved by up to {change:.2g} deviations after {sweeps} sweeps: allow more by sweeps=..."
-        warnings.warn(message, stacklevel=3)  # past the check of arguments
+        warnings.warn(message, stacklevel=4)  # past `smooth` and the check of its arguments
     quantities = smoothed_quantities(model, param_arrays, timelines, sweep_result.site)
     evidence = float(np.sum(np.asarray(quantities.evidence), dtype=np.float64))
     if isinstance(checked_events, Matches):
@@ -108,10 +71,6 @@ def smooth(
         prediction = truncate_leaves(prediction, len(checked_events.score))
     else:
         prediction = jax.device_put(gather_participants(prediction, participations))
-    names, contests = None, None
-    clock: str | None = "numbers"
-    if isinstance(events, Dataset):
-        names, clock, contests = events.players, events.clock, events.contests
     return Smoothed(
         rating,
         None if model.size == 1 else components,
@@ -123,10 +82,7 @@ def smooth(
         converged,
         system._replace(params=params),
         checked_events,
-        names,
-        clock,
         sweep_result.site,
-        contests,
     )
 
 

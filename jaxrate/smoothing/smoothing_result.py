@@ -1,11 +1,11 @@
 """The result of smoothing, and how it prints."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
-from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.array_types import Array
 from jaxrate.core.rules import Rating, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged
@@ -16,8 +16,8 @@ from jaxrate.systems.skills.rules import find_smoothing_model
 
 
 class Smoothed(NamedTuple):
-    """A smoothed history: the beliefs about both players of each match, or all participants of each contest [n], given
-    all events before and after.
+    """What smoothing finds: the beliefs about both players of each match, or all participants of each contest [n],
+    given all events before and after.
 
     Means and deviations are in points, and as each event left its players: where it is a player's last, they are those
     of the state.
@@ -33,30 +33,7 @@ class Smoothed(NamedTuple):
     converged: bool
     system: RatingSystem  # with the hyperparameters of the history
     events: Matches | Ragged
-    players: HostArray | None  # [num_players] names in order of id; None if there are none
-    clock: str | None  # of the times, as in `Dataset`
     site: GaussianSite  # [2, n or more] of first and second players of matches; else in an order of their own
-    contests: HostArray | None = None  # [E] what the source calls each contest
-
-    @property
-    def matches(self) -> Matches:
-        """The events. ValueError if they are contests."""
-        if not isinstance(self.events, Matches):
-            raise ValueError("these are contests of many players, and not matches of two")
-        return self.events
-
-    @property
-    def rounds(self) -> Ragged:
-        """The events. ValueError if they are matches."""
-        if isinstance(self.events, Matches):
-            raise ValueError("these are matches of two players, and not contests of many")
-        return self.events
-
-    @property
-    def time(self) -> HostArray:
-        """[E] of the matches or contests."""
-        flat: Any = self.events.flat
-        return np.asarray(flat.time)
 
     @enforce_argument_annotations
     def at(self, time: float) -> Rating:
@@ -73,11 +50,8 @@ class Smoothed(NamedTuple):
         return Rating(*rating)
 
     def __repr__(self) -> str:
-        n, players = len(self.time), len(self.state.time)
-        kind = self.events.nouns
         status = "converged" if self.converged else "not converged"
         return (
-            f"Smoothed of {n:,} {kind} of {players:,} players\n"
             f"  log likelihood  {self.evidence:,.2f}\n"
             f"  sweeps          {self.sweeps}, {status}: means moved by up to {self.change:.2g} deviations in the last"
         )

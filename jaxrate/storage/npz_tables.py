@@ -49,8 +49,11 @@ def to_arrow_if_installed(columns: Mapping[str, HostArray]) -> Any:
     if not has_pyarrow():
         return dict(columns)
     arrow, table = import_pyarrow(), dict[str, Any](columns)
-    if "participants" in table and table["time"].dtype.kind == "f" and np.isnan(table["time"]).all():
-        table["time"] = arrow.nulls(len(table["time"]))
+    if "participants" in table and "time" in table and table["time"].dtype.kind == "f":
+        absent_time = np.isnan(table["time"])
+        table["time"] = (
+            arrow.nulls(len(absent_time)) if absent_time.all() else arrow.array(table["time"], mask=absent_time)
+        )
     if "performance" in table:
         absent = np.isnan(table["performance"]), table["rank_needed"] == 0
         table |= {

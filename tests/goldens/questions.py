@@ -139,9 +139,10 @@ def ratings(run):
 
 @question(is_smoothed, short=True, rtol=1e-9)
 def ratings_with_hindsight(run):
-    one = run.smoothed
+    one, history = run.smoothed.hindsight, run.smoothed
     found = {"rating": one.rating, "components": one.components, "prediction": one.prediction}
-    return columns_of(**found, evidence=one.evidence, end=jr.ratings(one), middle=jr.ratings(one, time=run.middle))
+    later = jr.ratings(history, time=run.middle)
+    return columns_of(**found, evidence=one.evidence, end=jr.ratings(history), middle=later)
 
 
 @question(lambda run: run.case.name in ("elo_mmr", "elo_mmx", "codeforces", "topcoder"), short=True)

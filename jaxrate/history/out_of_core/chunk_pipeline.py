@@ -20,13 +20,13 @@ from jaxrate.history.contest_performances import (
     mask_performances_of_contests_without_effect,
     performance_recording_function,
 )
-from jaxrate.history.dataset_rating import contest_prediction_table_columns, match_prediction_table_columns
+from jaxrate.history.dataset_rating import recorded_columns
+from jaxrate.history.event_columns import days_to_datetime64, make_event_columns, to_table_columns
 from jaxrate.history.online_calibration import calibrate_events
 from jaxrate.history.out_of_core.background_threads import prefetch, write_behind
 from jaxrate.history.out_of_core.event_chunks import OpenedTable, map_row_errors_to_file, read_event_chunks
 from jaxrate.history.prediction_columns import event_prediction_columns
-from jaxrate.history.rated_history import days_to_datetime64
-from jaxrate.history.ratings_before_and_after_events import History, do_leads_fade, record_prediction_and_ratings
+from jaxrate.history.ratings_before_and_after_events import RecordedRun, do_leads_fade, record_prediction_and_ratings
 from jaxrate.metrics.online_slope import OnlineSlope
 from jaxrate.metrics.prediction_metrics import count_ranked_contests
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, add_contest_metrics, add_match_metrics
@@ -214,8 +214,8 @@ def _make_chunk_writer(
         slope = progress.slope
         if slope is not None:
             prediction, slope = calibrate_events(prediction, data, run.period, progress.last, slope)
-        history = History(None, prediction, before, after)
-        columns = _prediction_columns(run, chunk, history, inferred)
+        result = RecordedRun(None, prediction, before, after)
+        columns = _prediction_columns(run, chunk, result, inferred)
         _write_predictions_file(path, columns)
         unflushed.append(path)
         contests, sums, n = dict[str, Any](), cast(Any, progress.sums), chunk.num_players
@@ -251,24 +251,22 @@ def _event_times(data: Dataset) -> HostArray:
     return np.asarray(flat.time)
 
 
-def _prediction_columns(run: ChunkedRunSpec, chunk: ScheduledChunk, history: History, inferred: Any) -> dict[str, Any]:
+def _prediction_columns(
+    run: ChunkedRunSpec, chunk: ScheduledChunk, result: RecordedRun, inferred: Any
+) -> dict[str, Any]:
     """The columns of the predictions of a chunk, as `rate` has them."""
     data = chunk.data
     if run.brief:
-        return {"row": data.rows} | event_prediction_columns(history.prediction, data)
+        return {"row": data.rows} | event_prediction_columns(result.prediction, data)
     names = run.opened.names
     names = names if run.opened.ids is None else import_pyarrow().array(names[: chunk.num_players])
-    if data.contests is None:
-        columns = match_prediction_table_columns(data, history, names)
-        repeats: Any = slice(None)
-    else:
-        if inferred is not None:
-            inferred = mask_performances_of_contests_without_effect(run.system, inferred, data.rounds)
-        in_teams = run.opened.roles.team is not None
-        columns = contest_prediction_table_columns(data, history, inferred, names, in_teams=in_teams)
-        repeats = np.repeat(np.arange(len(data.contests)), np.diff(data.rounds.player_start))
+    if inferred is not None:
+        inferred = mask_performances_of_contests_without_effect(run.system, inferred, data.rounds)
+    found, in_teams = recorded_columns(result, inferred), run.opened.roles.team is not None
+    events = make_event_columns(data, result.prediction, found, in_teams=in_teams)
+    columns = to_table_columns(events, names, None)
     if data.clock == "dates":
-        columns["time"] = days_to_datetime64(_event_times(data), run.opened.whole_days)[repeats]
+        columns["time"] = days_to_datetime64(columns["time"], run.opened.whole_days)
     return columns
 
 

@@ -20,9 +20,10 @@ from jaxrate.core.system import RatingSystem, check_event_kind, check_system, ra
 from jaxrate.data.column_role_definitions import document_roles, roles_taken_by, select_role_arguments
 from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
 from jaxrate.data.role_resolution import ColumnRoles
-from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, Rounds, period_number
+from jaxrate.history.event_columns import no_events
+from jaxrate.history.history import History, describe_event_counts
 from jaxrate.history.online_calibration import calibrated_by_end, initial_slope
 from jaxrate.history.out_of_core.checkpoints import read_checkpoint, write_checkpoint
 from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, ChunkedRunSpec, RunProgress, rate_chunks
@@ -41,7 +42,6 @@ from jaxrate.history.out_of_core.run_resumption import (
 )
 from jaxrate.history.out_of_core.stop_signals import catch_stop_signals
 from jaxrate.history.player_careers_and_ratings import rating_table
-from jaxrate.history.rated_history import Rated, describe_event_counts
 from jaxrate.history.run_metadata import make_run_metadata
 from jaxrate.metrics.online_slope import OnlineSlope
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, metrics_from_sums
@@ -227,8 +227,7 @@ def _rate_and_write(
         raise InterruptedError(errno.EINTR, "asked to end, before all was rated; go on with resume", str(folder))
     players = opened.names if opened.ids is None else opened.names[: done.num_players]
     players = np.asarray(players.to_numpy() if opened.ids is None else players)
-    no_predictions = _empty_predictions(has_contests)
-    rated = Rated(system, done.state, players, done.games, period, done.last, opened.clock, no_predictions, {})
+    rated = History(system, done.state, players, done.games, period, done.last, opened.clock, no_events(has_contests))
     write(rating_table(rated), folder / "ratings.parquet")
     shutil.rmtree(folder / ORDERED_FOLDER, ignore_errors=True)
     seconds["all"] = time.perf_counter() - start
@@ -240,11 +239,6 @@ def _rate_and_write(
     )
 
 
-def _empty_predictions(has_contests: bool) -> Any:
-    """A table without rows, of matches or of contests."""
-    return import_pyarrow().table({"participants": np.zeros(0, np.int32)} if has_contests else {})
-
-
 def _run_metadata_without_players(
     system: RatingSystem, period: float | None, clock: str | None, has_contests: bool, options: dict[str, Any]
 ) -> dict[str, Any] | None:
@@ -252,6 +246,6 @@ def _run_metadata_without_players(
     nobody = np.zeros(0, np.int64)
     with suppress(ValueError):
         return make_run_metadata(
-            Rated(system, None, nobody, nobody, period, None, clock, _empty_predictions(has_contests), options)
+            History(system, None, nobody, nobody, period, None, clock, no_events(has_contests), options)
         )
     return None

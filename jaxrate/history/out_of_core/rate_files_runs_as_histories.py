@@ -4,45 +4,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.rules import Rating
 from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-from jaxrate.data.table_sources import import_pyarrow
-from jaxrate.events import build_rounds, matches
-from jaxrate.events.dataset import Dataset
-from jaxrate.history.dataset_rating import contest_prediction_table_columns, match_prediction_table_columns
+from jaxrate.history.event_columns import no_events
+from jaxrate.history.history import History
 from jaxrate.history.out_of_core.checkpoints import read_checkpoint
 from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER
 from jaxrate.history.out_of_core.parquet_rating import RatedFiles
 from jaxrate.history.out_of_core.run_resumption import GAMES_KEY, NAMES_KEY, RANKED_KEY
-from jaxrate.history.rated_history import Rated
-from jaxrate.history.ratings_before_and_after_events import History, do_leads_fade
-from jaxrate.storage.npz_tables import to_arrow_if_installed
 from jaxrate.storage.run_validation import name_file_in_errors, read_parquet_names_and_games
 
 
-def rated_history_from_rated_files(rated_files: RatedFiles) -> Rated:
+def rated_history_from_rated_files(rated_files: RatedFiles) -> History:
     """The result of `rate_files` as a rated history, which has no predictions of its own."""
-    has_contests, system = rated_files.contests is not None, rated_files.system
-    shape, rows = (0,) if has_contests else (0, 2), np.zeros(0, np.int64)
-    floats = np.zeros(shape, jnp.result_type(float))
-    deviation = system.summary(system.params, system.init(system.params, 1)).deviation
-    before = Rating(floats, None if deviation is None else floats)
-    history = History(None, np.zeros(0, floats.dtype), before, before if do_leads_fade(system) else None)
-    events = build_rounds(rows, rows, rows) if has_contests else matches(np.zeros((0, 2), np.int64), np.zeros(0))
-    data = Dataset(events, rated_files.players, rows, None, rated_files.clock)
-    names = import_pyarrow().array(rated_files.players)
-    columns = (
-        contest_prediction_table_columns(data, history, None, names)
-        if has_contests
-        else match_prediction_table_columns(data, history, names)
-    )
-    predictions, times = to_arrow_if_installed(columns), (rated_files.period, rated_files.last, rated_files.clock)
     known = rated_files.state, rated_files.players, rated_files.games
-    return Rated(system, *known, *times, predictions, rated_files.options or {})
+    times = rated_files.period, rated_files.last, rated_files.clock
+    events = no_events(rated_files.contests is not None)
+    return History(rated_files.system, *known, *times, events, rated_files.options or {})
 
 
 MAX_LOADED_ROWS = 20_000_000  # predictions that are loaded, some two gigabytes

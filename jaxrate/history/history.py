@@ -1,7 +1,9 @@
-"""Rated histories: the result of `rate`, its players, times and seasons."""
+"""History: ratings through time, which `rate`, `smooth`, `load` and others return, and every question takes."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -11,42 +13,112 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import did_you_mean_suffix, format_count, format_number, rating_decimals
 from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.data.table_sources import import_pyarrow
+from jaxrate.data.table_writing import to_frame
 from jaxrate.events import number_connected_groups, period_end
-from jaxrate.history.prediction_columns import contest_numbers
+from jaxrate.history.event_columns import (
+    EventColumns,
+    are_whole_days,
+    days_to_dates,
+    days_to_datetime64,
+    to_table_columns,
+)
+from jaxrate.history.participations import Participations, make_participations
 from jaxrate.replay.padded_states_and_columns import extend_state_if_needed
 from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.storage.npz_tables import has_pyarrow, to_arrow_if_installed
 from jaxrate.systems.system_construction_by_name import extend_system_seasons
 
 NUM_LISTED_LEADERS = 3  # leaders in the representation
 
 
-class Rated(NamedTuple):
-    """A rated history, with all that is needed to carry on from it."""
+@dataclass(frozen=True, eq=False, repr=False)
+class History:
+    """Ratings through time: of matches or contests, event by event or in periods, at the time or with hindsight.
+
+    `rows` has who took part in which event, and their ratings before and after it: the table that questions are asked
+    of. `table()` is a data frame of the events.
+    """
 
     system: RatingSystem  # with the parameters of the run
-    state: State  # leaves [num_players, ...]
+    state: State  # leaves [num_players, ...] after the last event of each
     players: HostArray  # [num_players] names in order of id
     games: HostArray  # [num_players] matches or contests played
     period: float | None  # the length of the rating periods; None: event by event
     last: float | None  # the time of the last event; None if there are no times
     clock: str | None  # of the times, as in `Dataset`
-    predictions: Any  # an Arrow table, one row per match or participation, see `rate`; without pyarrow a dict of arrays
-    options: dict[str, Any]  # for the caller's own use; what JSON can hold
+    events: EventColumns  # columns of the events in their order, see `event_columns.py`
+    options: dict[str, Any] = field(default_factory=dict)  # for the caller's own use; what JSON can hold
     categories: HostArray | None = None  # [C] names in order of id, of a system that uses them
     seasons: dict[str, float] | None = None  # as in `Dataset`, of a system that uses them
+    hindsight: Smoothed | None = None  # what smoothing found; None: each rating is of its time
+
+    @property
+    def nouns(self) -> str:
+        """What the events are called: matches or contests."""
+        return "contests" if "participants" in self.events else "matches"
 
     @property
     def contests(self) -> int | None:
         """The number of contests; None if these are matches."""
-        if "participants" not in getattr(self.predictions, "column_names", self.predictions):
-            return None
-        return round((1.0 / np.asarray(self.predictions["participants"])).sum())
+        return self.num_events if self.nouns == "contests" else None
+
+    @property
+    def num_events(self) -> int:
+        """The number of events whose columns are here."""
+        return int(self.events["event"][-1]) + 1 if len(self.events["event"]) else 0
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rated matches or participations, also where their columns are in other files."""
+        return len(self.events["row"]) or int(self.games.sum()) // (2 if self.nouns == "matches" else 1)
+
+    @cached_property
+    def rows(self) -> Participations:
+        """Who took part in which event, by player and then by event."""
+        return make_participations(self)
+
+    def check_has_events(self) -> None:
+        """ValueError if the columns of events are in other files, as those of some runs by chunks."""
+        if not len(self.events["row"]) and self.games.any():
+            raise ValueError(
+                "the predictions of this run by chunks are in its files alone, as they are brief or too many: those "
+                "in the folder `predictions`"
+            )
+
+    def display_times(self, times: HostArray) -> HostArray:
+        """Times as dates, or as timestamps if some events have a time of day; numbers stay as they are."""
+        if self.clock != "dates":
+            return times
+        return days_to_datetime64(times, are_whole_days(self.events["time"]))
+
+    def table(self, kind: str | None = None) -> Any:
+        """The events as a data frame: of each match, or participant of a contest, the prediction and ratings.
+
+            history.table("pandas")
+
+        `kind` is "polars", "pandas" or "pyarrow". None: the first of them that is installed.
+        """
+        return to_frame(self.columns(), kind)
+
+    def columns(self) -> dict[str, HostArray]:
+        """The columns of `table`."""
+        return to_table_columns(self.events, self.players, self.clock)
+
+    @cached_property
+    def predictions(self) -> Any:
+        """The events as an Arrow table, see `rate`; without pyarrow a dict of arrays."""
+        names = import_pyarrow().array(self.players) if has_pyarrow() else self.players
+        return to_arrow_if_installed(to_table_columns(self.events, names, self.clock))
+
+    def _replace(self, **changes: Any) -> "History":
+        """The history with other fields."""
+        return replace(self, **changes)
 
     def __repr__(self) -> str:
-        counts = describe_event_counts(count_rated_matches_or_participations(self), self.contests)
+        counts = describe_event_counts(self.num_rows, self.contests)
         period = "" if self.period is None else f", in periods of {self.period:g}"
         lines = [
-            f"Rated: {counts} of {format_count(len(self.players), 'player')}{period}",
+            f"History: {counts} of {format_count(len(self.players), 'player')}{period}",
             f"  system   {self.system!r}",
         ]
         if self.last is not None:
@@ -55,7 +127,16 @@ class Rated(NamedTuple):
         best = np.lexsort((-mean, player_groups(self)))[:NUM_LISTED_LEADERS]
         digits = rating_decimals(mean[best])
         leaders = ", ".join(f"{name} {x:.{digits}f}" for name, x in zip(self.players[best], mean[best], strict=True))
-        return "\n".join([*lines, f"  leaders  {leaders}"])
+        found = "" if self.hindsight is None else f"\n{self.hindsight!r}"
+        return "\n".join([*lines, f"  leaders  {leaders}"]) + found
+
+
+@runtime_checkable
+class MakesHistory(Protocol):
+    """What has a history, as a `Live`."""
+
+    def to_rated(self) -> History:
+        """The history."""
 
 
 def describe_event_counts(num_rows: int, contests: int | None) -> str:
@@ -67,53 +148,17 @@ def describe_event_counts(num_rows: int, contests: int | None) -> str:
     return f"{format_count(contests, 'contest')}, {format_count(num_rows, 'participation')}"
 
 
-def count_predictions(rated: Rated) -> int:
-    """The number of rows of predictions: matches or participations."""
-    table = rated.predictions
-    return len(table["row"]) if isinstance(table, dict) else len(table)
-
-
-def loaded_predictions(rated: Rated) -> Any:
-    """The table of predictions; ValueError if it is in other files, as that of some runs by chunks."""
-    if not count_predictions(rated) and rated.games.any():
-        raise ValueError(
-            "the predictions of this run by chunks are in its files alone, as they are brief or too many: those in "
-            "the folder `predictions`"
-        )
-    return rated.predictions
-
-
-def count_rated_matches_or_participations(rated: Rated) -> int:
-    """The number of rated matches or participations, also where their predictions are in other files."""
-    return count_predictions(rated) or int(rated.games.sum()) // (2 if rated.contests is None else 1)
-
-
-def lookup_ids(names: Any, players: HostArray) -> HostArray:
-    """[n] the ids of the names of an Arrow column."""
-    arrow = import_pyarrow()
-    return arrow.compute.index_in(names, value_set=arrow.array(players).cast(names.type)).to_numpy()
-
-
-def player_ids_and_event_numbers(rated: Rated) -> tuple[HostArray, HostArray]:
-    """[n, 2] ids of both players of matches, or [n, 1] of participants, and [n] the numbers of their events, from 0."""
-    table, of_matches = rated.predictions, rated.contests is None
-    ids = [lookup_ids(table[name], rated.players) for name in (("a", "b") if of_matches else ("player",))]
-    return np.stack(ids, axis=1), np.arange(len(table)) if of_matches else contest_numbers(table)
-
-
-def player_groups(rated: Rated) -> HostArray:
+def player_groups(history: History) -> HostArray:
     """[num_players] numbers from 0 of groups that no chain of events joins, the largest first.
 
-    Their ratings cannot be compared. Who has not played is in the first. So is everybody where the history has no
-    predictions, or no Arrow to look at them with.
+    Their ratings cannot be compared. Who has not played is in the first; so is everybody where there are no events.
     """
-    if isinstance(rated.predictions, dict) or not len(rated.predictions):
-        return np.zeros(len(rated.players), int)
-    ids, event = player_ids_and_event_numbers(rated)
-    return np.maximum(number_connected_groups(len(rated.players), ids.ravel(), np.repeat(event, ids.shape[1])), 0)
+    player, event = history.events["player"], history.events["event"]
+    groups = number_connected_groups(len(history.players), player.ravel(), np.repeat(event, player.shape[1]))
+    return np.maximum(groups, 0)
 
 
-def system_with_extended_seasons(rated: Rated, season_starts: Iterable[float]) -> RatingSystem:
+def system_with_extended_seasons(rated: History, season_starts: Iterable[float]) -> RatingSystem:
     """The system of a rated history, with the seasons that have begun since.
 
     Raises:
@@ -137,7 +182,7 @@ def resolve_system_state_and_players(
     rated: Any, state: State = None, players: Any = None, needs_state: bool = True
 ) -> tuple[RatingSystem, State, Any]:
     """System, state and names of players: of a rated or smoothed history, or as given."""
-    if not isinstance(rated, (Rated, Smoothed)):
+    if not isinstance(rated, History):
         if state is None and needs_state:
             raise ValueError("give the state of the system beside it, or a rated history alone")
         if state is not None and isinstance(rated, RatingSystem):
@@ -178,24 +223,6 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     raise ValueError(
         f"no player {player!r}{did_you_mean_suffix(str(player), names) or similar_names_hint(player, names)}"
     )
-
-
-def days_to_dates(days: HostArray) -> HostArray:
-    """Days since 1970-01-01 as dates, or as timestamps where some have a time of day."""
-    return days_to_datetime64(days, bool((np.floor(days) == days).all()))
-
-
-def days_to_datetime64(days: HostArray, whole_days: bool) -> HostArray:
-    """Days since 1970-01-01 as dates if `whole_days`, else as timestamps."""
-    return days.astype("datetime64[D]") if whole_days else np.round(days * 86_400_000_000).astype("datetime64[us]")
-
-
-def times_to_event_clock(times: HostArray) -> HostArray:
-    """Times of a table, dates or numbers, on the clock of the events; NaN where there is none."""
-    times = np.asarray(times)
-    if times.dtype.kind != "M":
-        return times.astype(np.float64)
-    return np.where(np.isnat(times), np.nan, (times - np.datetime64(0, "D")) / np.timedelta64(1, "D"))
 
 
 def format_time(time: float, clock: str | None) -> str:

@@ -1,0 +1,224 @@
+"""The events of a history in columns of NumPy, and as a table for people.
+
+An event has as many rows as it has lines in its source: a match one, a contest one for each participant. A row has
+seats: two of a match, one of a contest. What is told of each seat, as players and ratings, is [n, seats]; what is told
+of a row, as scores and predictions, is [n]. A kind of history that knows less has fewer columns.
+
+    event       the number of the match or contest, from 0
+    row         where it stands in its source
+    time        on the clock of the history; NaN without one
+    player      [n, seats] ids
+    score       of matches, of player 0;   contest, rank, participants, teams, team: of contests
+    prediction  the expected score, or the share of the others to be beaten; win, draw, loss, quality of outcomes
+    rating, deviation              [n, seats] before the event; not with hindsight
+    rating_after, deviation_after  [n, seats] after it, where that is not what the next event found
+    side, points, category, performance, rank_needed   as far as they are known
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxrate.core.array_types import HostArray
+from jaxrate.data.lookalike_names import unstorable_reason, unstorable_reasons_by_position
+from jaxrate.data.table_sources import import_pyarrow
+from jaxrate.events import count_teams, event_numbers, team_ranks
+from jaxrate.events.dataset import Dataset
+from jaxrate.history.prediction_columns import event_prediction_columns
+
+SIDES = "a", "b"  # ends of the names of columns of matches that tell of one seat
+EventColumns = dict[str, HostArray]
+
+
+def make_event_columns(
+    data: Dataset, prediction: Any, found: Mapping[str, Any], num_contests_before: int = 0, in_teams: bool = False
+) -> EventColumns:
+    """The columns of events that were predicted.
+
+    Args:
+      data: the events.
+      prediction: as `run` has it.
+      found: ratings and deviations [n, 2] or [sum P], and performances, by the name of the column. What is None is left
+        out.
+      num_contests_before: from which contests are numbered that have no names.
+      in_teams: whether contests have the columns of teams though nobody has team-mates.
+    """
+    flat: Any = data.events.flat
+    event = event_numbers(data.events)
+    columns: EventColumns = {"row": np.asarray(data.rows), "event": event}
+    if data.of_matches:
+        columns |= {"time": np.asarray(flat.time), "player": np.asarray(flat.player), "score": np.asarray(flat.score)}
+    else:
+        size, teams = np.diff(data.events.start), count_teams(data.rounds)
+        labels = data.contests
+        if labels is None or not are_plain_names(labels):
+            labels = np.arange(num_contests_before, num_contests_before + len(size))
+        time = np.asarray(flat.time)[event] if data.clock else np.full(len(event), np.nan)
+        columns |= {"contest": labels[event], "time": time, "player": np.asarray(flat.player)[:, None]}
+        columns |= {"rank": team_ranks(data.rounds) + 1, "participants": size[event].astype(np.int32)}
+        if in_teams or (teams < size).any():
+            columns |= {"teams": teams[event], "team": np.asarray(flat.team).astype(np.int32) + 1}
+    seats = columns["player"].shape
+    columns |= event_prediction_columns(prediction, data)
+    columns |= {name: np.asarray(x) for name, x in found.items() if x is not None}
+    columns |= {name: x.reshape(seats) for name, x in columns.items() if name.startswith(("rating", "deviation"))}
+    if data.of_matches and flat.context.side is not None:
+        columns["side"] = np.asarray(flat.context.side, np.float32)
+    if len(data.margin) == 2 and data.of_matches and flat.context.columns is not None:
+        columns["points"] = np.stack([flat.context.columns[name] for name in data.margin], axis=1)
+    category: Any = flat.context.category if data.of_matches else flat.category
+    is_known = data.categories is not None and are_plain_names(data.categories)
+    if is_known and category is not None and np.size(category) == np.prod(seats):  # no shares of several
+        columns["category"] = np.asarray(data.categories)[np.asarray(category).reshape(seats)]
+    return columns
+
+
+def concatenate_event_columns(first: EventColumns, second: EventColumns) -> EventColumns:
+    """The rows of both. A missing column has NaN, None or 0; missing teams are players alone, or 0 where unknown."""
+    sizes = len(first["row"]), len(second["row"])
+    second = second | {"event": second["event"] + (first["event"][-1] + 1 if sizes[0] else 0)}
+    if "teams" in first or "teams" in second:
+        first, second = (_with_teams(columns) for columns in (first, second))
+    if "contest" in first:
+        first, second = _with_labels_of_one_type(first, second)
+    both = {**(first if len(first) > len(second) else second), **first, **second}
+    return {
+        name: np.concatenate(
+            [first.get(name, _missing_values(known, sizes[0])), second.get(name, _missing_values(known, sizes[1]))]
+        )
+        for name, known in both.items()
+    }
+
+
+def _missing_values(known: HostArray, count: int) -> HostArray:
+    value = {"f": np.nan, "O": None}.get(known.dtype.kind, 0)
+    return np.full((count, *known.shape[1:]), value, known.dtype)
+
+
+def _with_teams(columns: EventColumns) -> EventColumns:
+    """Columns with those of teams: everybody is alone where there were none, and 0 where they are not known."""
+    if "team" in columns:
+        return columns
+    if "teams" in columns:
+        return columns | {"team": np.zeros(len(columns["teams"]), np.int32)}
+    first_row = np.searchsorted(columns["event"], columns["event"])
+    place = np.arange(1, len(first_row) + 1, dtype=np.int32) - first_row.astype(np.int32)
+    end = [*columns].index("participants") + 1
+    items = [*columns.items()]
+    return dict([*items[:end], ("teams", columns["participants"]), ("team", place), *items[end:]])
+
+
+def _with_labels_of_one_type(*tables: EventColumns) -> list[EventColumns]:
+    """Columns in which contests are called by text, if not all are called by numbers."""
+    if all(columns["contest"].dtype.kind in "iu" for columns in tables):
+        return [*tables]
+    return [x | {"contest": np.array([*map(str, x["contest"].tolist())], object)} for x in tables]
+
+
+def no_events(of_contests: bool) -> EventColumns:
+    """Columns without rows."""
+    numbers, floats, seats = np.zeros(0, np.int64), np.zeros(0), (0, 1 if of_contests else 2)
+    columns = {"row": numbers, "event": numbers, "time": floats, "player": np.zeros(seats, np.int64)}
+    columns |= dict.fromkeys(("contest", "rank", "participants"), numbers) if of_contests else {"score": floats}
+    return columns | {"prediction": floats, "rating": np.zeros(seats)}
+
+
+def are_plain_names(values: HostArray) -> bool:
+    """Whether names are all text, all bytes, or all numbers, so that a table can hold them."""
+    if values.dtype.kind != "O":
+        return True
+    names = values.tolist()
+    is_of_one_type = any(all(isinstance(x, kind) for x in names) for kind in (str, bytes, (int, float)))
+    return is_of_one_type and not unstorable_reasons_by_position(values) and not any(map(_is_too_large, names))
+
+
+def _is_too_large(name: Any) -> bool:
+    return isinstance(name, int) and unstorable_reason(name) is not None
+
+
+def to_table_columns(events: EventColumns, names: Any, clock: str | None) -> dict[str, Any]:
+    """The columns for people: names, dates, and for what is told of both seats of a match a column each.
+
+    `names` of players are an array of NumPy or Arrow, and so are those in the columns.
+    """
+    columns: dict[str, Any] = {}
+    for name, values in events.items():
+        if name == "time" and clock == "dates":
+            values = days_to_dates(values)
+        seats = [values] if values.ndim == 1 else [*values.T]
+        if name == "player":
+            seats = [names.take(ids) for ids in seats]
+        if len(seats) == 1:
+            columns[name] = seats[0]
+        else:
+            columns |= {side if name == "player" else f"{name}_{side}": x for side, x in zip(SIDES, seats, strict=True)}
+    del columns["event"]
+    return columns
+
+
+def from_table_columns(table: Any, players: HostArray) -> EventColumns:
+    """The columns of events from a table as `to_table_columns` makes it, of Arrow or of NumPy."""
+    found = {name: np.asarray(table[name]) for name in getattr(table, "column_names", table)}
+    is_of_matches = "participants" not in found
+    names = SIDES if is_of_matches else ("player",)
+    ids = np.stack([lookup_ids(table[name], players) for name in names], axis=1)
+    events: EventColumns = {}
+    for name, values in found.items():
+        whole = name.removesuffix("_a")
+        if name in names:
+            events["player"] = ids
+        elif whole != name and f"{whole}_b" in found:
+            events[whole] = np.stack([values, found[f"{whole}_b"]], axis=1)
+        elif name == "time":
+            events[name] = times_to_event_clock(values)
+        elif name == "rank_needed":
+            events[name] = np.nan_to_num(values.astype(float)).astype(np.int32)
+        elif not is_of_matches and name.startswith(("rating", "deviation", "category")):
+            events[name] = values[:, None]
+        elif not (name.endswith("_b") and f"{name[:-2]}_a" in found):
+            events[name] = values
+    number = np.arange(len(ids)) if is_of_matches else contest_numbers(found["participants"])
+    return events | {"event": number}
+
+
+def contest_numbers(participants: HostArray) -> HostArray:
+    """[n] the number of each participant's contest, from 0, from the size of each one's contest."""
+    number, row, contest = np.empty(len(participants), int), 0, 0
+    while row < len(participants):
+        size = int(participants[row])
+        number[row : row + size] = contest
+        row, contest = row + size, contest + 1
+    return number
+
+
+def lookup_ids(names: Any, players: HostArray) -> HostArray:
+    """[n] the ids of names, an array of NumPy or a column of Arrow."""
+    if isinstance(names, np.ndarray):
+        ids = {name: i for i, name in enumerate(players.tolist())}
+        return np.array([ids[name] for name in names.tolist()], int)
+    arrow = import_pyarrow()
+    return arrow.compute.index_in(names, value_set=arrow.array(players).cast(names.type)).to_numpy()
+
+
+def days_to_dates(days: HostArray) -> HostArray:
+    """Days since 1970-01-01 as dates, or as timestamps where some have a time of day."""
+    return days_to_datetime64(days, are_whole_days(days))
+
+
+def are_whole_days(days: HostArray) -> bool:
+    """Whether no day has a time of day."""
+    return bool((np.isnan(days) | (np.floor(days) == days)).all())
+
+
+def days_to_datetime64(days: HostArray, whole_days: bool) -> HostArray:
+    """Days since 1970-01-01 as dates if `whole_days`, else as timestamps."""
+    return days.astype("datetime64[D]") if whole_days else np.round(days * 86_400_000_000).astype("datetime64[us]")
+
+
+def times_to_event_clock(times: HostArray) -> HostArray:
+    """Times of a table, dates or numbers, on the clock of the events; NaN where there is none."""
+    times = np.asarray(times)
+    if times.dtype.kind != "M":
+        return times.astype(np.float64)
+    return np.where(np.isnat(times), np.nan, (times - np.datetime64(0, "D")) / np.timedelta64(1, "D"))
