@@ -24,6 +24,7 @@ from common import QUICK_FIT, add_only, declare, find, forget_peak, keep, parse,
 
 import jaxrate as jr
 from jaxrate.events import slice_events
+from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.smoothing.timelines import build_timelines
 from jaxrate.systems.skills.rules import find_smoothing_model
 
@@ -204,7 +205,7 @@ def by_grid(matches, given):
 
 
 def by_moments(system, matches):
-    found = jr.smooth(system, matches)
+    found = smooth_events(system, matches)
     return found.prediction, *(np.asarray(x) for x in found.rating), found.sweeps
 
 

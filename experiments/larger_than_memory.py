@@ -145,16 +145,14 @@ def beside(options):
 
 def alone(options):
     """Reading and writing by themselves: million rows a second."""
-    from jaxrate.core.rules import Rating
     from jaxrate.data.parquet_table import find_parquet_table
-    from jaxrate.history.dataset_rating import match_prediction_table_columns
+    from jaxrate.history.event_columns import make_event_columns, to_table_columns
     from jaxrate.history.out_of_core.chunk_pipeline import _write_predictions_file as write_predictions_file
     from jaxrate.history.out_of_core.event_chunks import (
         open_table_sorted_if_needed,
         read_event_chunks,
         resolve_event_roles,
     )
-    from jaxrate.history.ratings_before_and_after_events import History
 
     matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
     parts, rng = find_parquet_table(simulated(options, matches, players)), np.random.default_rng(0)
@@ -164,10 +162,8 @@ def alone(options):
     start = time.perf_counter()
     last = [data for _, data, _ in read_event_chunks(opened, options.chunk)][-1]
     reading, n = time.perf_counter() - start, len(last.rows)
-    means = (rng.normal(1500.0, 300.0, (n, 2)).astype(np.float32) for _ in range(2))
-    columns = match_prediction_table_columns(
-        last, History(None, rng.random(n, np.float32), Rating(*means)), _names(opened)
-    )
+    found = {name: rng.normal(1500.0, 300.0, (n, 2)).astype(np.float32) for name in ("rating", "deviation")}
+    columns = to_table_columns(make_event_columns(last, rng.random(n, np.float32), found), _names(opened), None)
     times = []
     for _ in range(3):
         start = time.perf_counter()

@@ -30,6 +30,7 @@ from jaxrate.metrics.prediction_metrics import log_loss
 from jaxrate.smoothing.expectation_propagation import nodes_to_participants, prepare_sweep
 from jaxrate.smoothing.forward_backward import GaussianSite, backward_pass, forward_pass, participants_to_nodes
 from jaxrate.smoothing.match_sites import match_sites, meetings_from_cavities
+from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.smoothing.timelines import build_timelines
 from jaxrate.systems.skills.match_strengths import StrengthBelief
 from jaxrate.systems.skills.outcome_likelihoods import Q
@@ -106,7 +107,7 @@ def of_length(options):
     gc.collect()
     forget_peak()
     before, system, n = resident("VmRSS"), system_of(matches), len(matches.score)
-    row, found = timed(partial(jr.smooth, system, matches))
+    row, found = timed(partial(smooth_events, system, matches))
     title = f"league of {n:,}" if name.isdigit() else name
     row = {"history": title, "matches": n, "numbers_a_player": find_smoothing_model(system).size} | row
     row |= {"sweeps": found.sweeps, "microseconds_a_match": 1e6 * row["seconds"] / n}
@@ -141,7 +142,7 @@ def part_whole_history(options):
     seconds = time.perf_counter() - start
     growth, deviation = (0.0003 * 7) ** 0.5 / Q, 1.5 / Q
     system = jr.skills("logistic", growth=growth, initial_deviation=deviation, deviation_max=1e5, period=7.0)
-    found = jr.smooth(system, matches._replace(time=7 * week))
+    found = smooth_events(system, matches._replace(time=7 * week))
     off = np.asarray(found.rating.mean) - 1500.0 - best[twin.node].T / Q
     row = {"matches": len(matches.score), "nodes": len(twin.who), "newton_steps": 6, "seconds": seconds}
     row["log_posterior"] = twin.log_posterior(best)
@@ -164,7 +165,7 @@ def part_sweeps(options):
             some = slice_events(data.matches, 0, QUICK_MATCHES) if options.quick else data.matches
         else:
             system = system_of(some)
-        row = {"history": name, "matches": len(some.score), "mixed": jr.smooth(system, some).sweeps}
+        row = {"history": name, "matches": len(some.score), "mixed": smooth_events(system, some).sweeps}
         for damping in (0.8,) if options.quick else (1.0, 0.8):
             row[f"damped {damping}"] = plain_sweeps(system, some, damping)
         rows.append(row)
@@ -206,7 +207,7 @@ def part_peers(options):
     system = jr.skills(
         noise=2.0**0.5, initial_rating=0, initial_deviation=SIGMA, growth=GAMMA, period=1.0, deviation_max=1e4
     )
-    row, found = timed(partial(jr.smooth, system, matches))
+    row, found = timed(partial(smooth_events, system, matches))
     rows = [{"package": "jaxrate", "matches": n, "sweeps": found.sweeps} | row]
     if options.trueskillthroughtime:
         rows.append(by_ttt(matches, found))
@@ -277,7 +278,7 @@ def part_held_out(options):
         without = system.make(**system.settings, **(system.params._asdict() | {"experience": None}))
         ways = ("fitted", system), ("without experience", without)
         for name, used in ways[:1] if options.quick else ways:
-            filtered, smoothed = (np.asarray(x(used, known).prediction, float)[out] for x in (jr.run, jr.smooth))
+            filtered, smoothed = (np.asarray(x(used, known).prediction, float)[out] for x in (jr.run, smooth_events))
             score = matches.score[out]
             each = [-np.log(np.where(score > 0.5, x, 1.0 - x)) for x in (filtered, smoothed)]
             rows.append(
@@ -313,7 +314,7 @@ def part_drift(options):
         middle = slice(n // 5, -(n // 5))
         for name, rating in (
             ("filter", jr.history.rating_history(system, matches, after=True).after),
-            ("hindsight", jr.smooth(system, matches).rating),
+            ("hindsight", smooth_events(system, matches).rating),
         ):
             mean, deviation = (np.asarray(x, float) for x in rating)
             error = (mean - truth)[middle]

@@ -22,6 +22,7 @@ from team_histories import race_table, races_rounds
 from team_skills import FORMS, QUICK_FORMS, random_contests
 
 import jaxrate as jr
+from jaxrate.smoothing.smoother import smooth_events
 
 FREE = "growth", "initial_deviation", "match_growth", "experience", "reversion"
 START = {"growth": 8.0, "initial_deviation": 100.0, "match_growth": 0.4, "experience": 53.0, "reversion": 2300.0}
@@ -48,8 +49,8 @@ def smooth_races(table, members, steps):
         system = jr.fit(system, rounds, free=free, method="evidence", steps=steps).system
     seconds = time.perf_counter() - start
     start = time.perf_counter()
-    found = jr.smooth(system, rounds)
-    row = {"members": ", ".join(members), "races": len(found.time), "log_evidence": found.evidence}
+    found = smooth_events(system, rounds)
+    row = {"members": ", ".join(members), "races": len(rounds.start) - 1, "log_evidence": found.evidence}
     row |= {"sweeps": found.sweeps, "seconds": time.perf_counter() - start, "fit_seconds": seconds}
     return row | {name: float(getattr(system.params, name)) for name in FREE}, found
 
@@ -234,7 +235,7 @@ def speed(options):
             "skills, two modes": jr.skills(match_growth=5.0, categories=2),
         }
         for way, system in [*ways.items()][-1:] if options.quick else ways.items():
-            row, found = timed(partial(jr.smooth, system, rounds), 1 if options.quick else 2)
+            row, found = timed(partial(smooth_events, system, rounds), 1 if options.quick else 2)
             row = {"form": form, "way": way, "contests": contests} | row | {"sweeps": found.sweeps}
             rows.append(row | {"microseconds_a_participation": 1e6 * row["seconds"] / (contests * teams * size)})
             print(rows[-1], flush=True)
@@ -264,7 +265,7 @@ def peers(options):
     system = jr.skills(
         noise=2.0**0.5, initial_rating=0, initial_deviation=SIGMA, growth=GAMMA, period=1.0, deviation_max=1e4
     )
-    row, found = timed(partial(jr.smooth, system, rounds), 2)
+    row, found = timed(partial(smooth_events, system, rounds), 2)
     rows = [{"package": "jaxrate", "contests": n, "sweeps": found.sweeps} | row]
     if options.trueskillthroughtime:
         players, ranks, days = line_ups(rounds, 2, 2)

@@ -25,6 +25,7 @@ from team_skills import FORMS, QUICK_FORMS
 from trueskill_speed import openskill_replay, trueskill_replay
 
 import jaxrate as jr
+from jaxrate.smoothing.smoother import smooth_events
 
 TURNS, DAYS, PLAYERS = 3, 1000, 50_000
 SYSTEMS = {"skills": {}, "skills, experience": {"experience": 20.0}, "skills, two modes": {"categories": 2}}
@@ -96,7 +97,7 @@ def hindsight(options):
         contests = 100 if options.quick else HINDSIGHT[form]
         rounds = form_of(form, contests)[0]
         system, before = jr.skills(match_growth=5.0), loaded()
-        row, found = timed(partial(jr.smooth, system, rounds), TURNS)
+        row, found = timed(partial(smooth_events, system, rounds), TURNS)
         rows.append(hindsight_row(form, "skills", contests, found.sweeps, row["seconds"]) | before)
         if options.trueskillthroughtime:
             contests = OF_PEERS[form] // (20 if options.quick else 1)
