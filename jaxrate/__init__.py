@@ -43,7 +43,7 @@ _NAMES = {
     "history.history": ["History"],
     "history.ratings_at_times": ["ratings"],
     "history.leaderboards": ["leaderboard"],
-    "history.player_careers_and_ratings": ["career"],
+    "history.player_records": ["career"],
     "evaluation.system_comparison": ["compare"],
     "replay.checked_replay": ["run", "scan"],
     "replay.event_prediction": ["predict"],

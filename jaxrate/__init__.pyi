@@ -24,7 +24,7 @@ from jaxrate.history.dataset_rating import rate as rate
 from jaxrate.history.hindsight import smooth as smooth
 from jaxrate.history.history import History as History
 from jaxrate.history.leaderboards import leaderboard as leaderboard
-from jaxrate.history.player_careers_and_ratings import career as career
+from jaxrate.history.player_records import career as career
 from jaxrate.history.ratings_at_times import ratings as ratings
 from jaxrate.history.saved_runs import load as load
 from jaxrate.history.saved_runs import save as save

@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import build_rounds
-from jaxrate.history.contest_performances import rating_history_with_performances
+from jaxrate.history.dataset_rating import rating_history_with_performances
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full
 from tests.reference import elo_mmr_twin as twin
 

@@ -12,7 +12,7 @@ from scipy.special import expit, ndtr
 
 import jaxrate as jr
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.history.contest_performances import rating_history_with_performances
+from jaxrate.history.dataset_rating import rating_history_with_performances
 from jaxrate.numerics import sums_and_recurrences
 from jaxrate.systems.elo_mmr import density_dispatch
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference, standing_sums

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.history.contest_performances import rating_history_with_performances
+from jaxrate.history.dataset_rating import rating_history_with_performances
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused

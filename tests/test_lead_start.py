@@ -5,7 +5,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.history import lead_start as lead_start_module
-from jaxrate.history.lead_start import lead_start
+from jaxrate.history.leaderboards import lead_start
 from tests.conftest import mark_full
 
 pytest.importorskip("pyarrow")

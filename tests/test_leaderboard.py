@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import number_connected_groups
-from jaxrate.history.ranks_over_time import ranks_over_time
+from jaxrate.history.leaderboards import ranks_over_time
 from jaxrate.history.trajectories import build_trajectories
 from tests.conftest import refused
 

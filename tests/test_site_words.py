@@ -13,8 +13,8 @@ pytest.importorskip("pyarrow")
 import jaxrate as jr
 from jaxrate.core.text_format import format_percentages
 from jaxrate.forecasts.prediction_explanations import Explanation
-from jaxrate.history.close_leads import classify_first_place
 from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.leaderboards import classify_first_place
 from jaxrate.site import headline
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.event_rows import iterate_upset_win_positions_by_player

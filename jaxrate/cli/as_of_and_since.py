@@ -22,7 +22,7 @@ def parse_time_option(option: str, text: str | None, clock: str | None, date_for
     Raises:
       ValueError: if the history has no times, or if the text is none of its kind.
     """
-    from jaxrate.history.query_time import parse_written_date
+    from jaxrate.history.ratings_at_times import parse_written_date
 
     if text is None:
         return None
@@ -55,7 +55,7 @@ def time_of_shown_ratings(rated: jr.History, until: float | None) -> float | Non
 def note_time_outside_history(report: ProgressReport, rated: jr.History, until: float | None) -> None:
     """A note if --as-of is before the history, or so long after it that nobody plays any more."""
     from jaxrate.history.history import format_time
-    from jaxrate.history.rating_drift import DEFAULT_ACTIVE_DAYS
+    from jaxrate.history.trajectories import DEFAULT_ACTIVE_DAYS
 
     if until is None or rated.last is None or not len(rated.events["row"]):
         return

@@ -13,7 +13,7 @@ from jaxrate.cli.shared_options import check_finite
 from jaxrate.cli.terminal_tables import TextTable, first_rows_caption, name_teams, to_text_table
 
 if TYPE_CHECKING:
-    from jaxrate.history.leaderboard_table import Leaderboard
+    from jaxrate.history.leaderboards import Leaderboard
 
 
 def _parse_active(context: Any, parameter: Any, text: str | None) -> Any:

@@ -121,7 +121,7 @@ def to_match_table(matches: Any, clock: str | None, caption: str = "", top: int 
 
 def head_to_head_sections(meetings: Any, clock: str | None) -> list[str | TextTable]:
     """How it stands between two players, and their latest matches."""
-    from jaxrate.history.match_history_queries import PRINTED_MATCHES
+    from jaxrate.history.player_records import PRINTED_MATCHES
 
     total = len(meetings.matches["score"])
     if not total:

@@ -155,7 +155,7 @@ def rate(
     """
     from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
     from jaxrate.history.history import find_player_id
-    from jaxrate.history.query_time import date_format_of_history_file
+    from jaxrate.history.ratings_at_times import date_format_of_history_file
     from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
 
     if file is None and state is None:

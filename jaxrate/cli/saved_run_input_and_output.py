@@ -27,7 +27,7 @@ def reader_arguments_from_saved_run(saved: jr.History | None) -> dict[str, Any]:
 
 def complete_request_from_saved_run(saved: jr.History, request: RatingRequest) -> RatingRequest:
     """The request, completed by the options of this run; ValueError for another system, hyperparameter or period."""
-    from jaxrate.history.query_time import date_format_of_history_file
+    from jaxrate.history.ratings_at_times import date_format_of_history_file
     from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper
     from jaxrate.systems.system_construction_by_name import make_system
 

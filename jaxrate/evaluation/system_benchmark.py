@@ -49,7 +49,7 @@ from jaxrate.events import Matches
 from jaxrate.events.column_checks import as_event_time, check_clock
 from jaxrate.events.dataset import Dataset, count_first_share
 from jaxrate.fitting.time_limited_fit import FitLimits
-from jaxrate.history.prediction_columns import expected_outcomes
+from jaxrate.history.event_columns import expected_outcomes
 from jaxrate.metrics.bookmaker_odds import check_odds_method
 from jaxrate.metrics.outcome_metrics import score_probabilities
 from jaxrate.replay.checked_replay import run

@@ -38,8 +38,8 @@ from jaxrate.evaluation.scored_predictions import (
 )
 from jaxrate.events import Matches, periods
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.prediction_columns import expected_outcomes
-from jaxrate.history.ratings_before_and_after_events import rating_history
+from jaxrate.history.dataset_rating import rating_history
+from jaxrate.history.event_columns import expected_outcomes
 from jaxrate.metrics.pair_order import compare_pair_order
 from jaxrate.metrics.prediction_metrics import (
     LogLossDifference,

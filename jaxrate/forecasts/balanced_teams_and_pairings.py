@@ -21,8 +21,8 @@ from jaxrate.events import Rounds, rounds
 from jaxrate.forecasts.pairwise_probabilities import fill_result_columns
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.event_columns import contest_prediction_columns
 from jaxrate.history.history import History, find_player_id
-from jaxrate.history.prediction_columns import contest_prediction_columns
 from jaxrate.history.ratings_at_times import category_ratings, ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns

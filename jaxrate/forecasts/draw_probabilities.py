@@ -12,8 +12,8 @@ import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem
+from jaxrate.history.event_columns import match_prediction_columns
 from jaxrate.history.history import History
-from jaxrate.history.prediction_columns import match_prediction_columns
 from jaxrate.systems.draw_probability_wrapper import add_outcomes, find_own_draw_predict_rule, has_outcome_wrapper
 from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities
 

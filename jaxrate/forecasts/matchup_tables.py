@@ -16,8 +16,8 @@ from jaxrate.forecasts.pairwise_probabilities import (
     neutral_match_arguments,
     predict_pairs,
 )
+from jaxrate.history.event_columns import match_prediction_columns
 from jaxrate.history.history import History
-from jaxrate.history.prediction_columns import match_prediction_columns
 from jaxrate.history.ratings_at_times import category_number
 from jaxrate.replay.event_prediction import predict
 

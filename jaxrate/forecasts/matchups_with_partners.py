@@ -12,8 +12,8 @@ from jaxrate.forecasts.pairwise_probabilities import (
     cross_approximation,
     fill_result_columns,
 )
+from jaxrate.history.event_columns import contest_prediction_columns
 from jaxrate.history.history import History
-from jaxrate.history.prediction_columns import contest_prediction_columns
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
 

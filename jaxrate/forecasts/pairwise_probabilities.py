@@ -11,8 +11,7 @@ from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import matches
 from jaxrate.history.history import History, resolve_system_state_and_players
-from jaxrate.history.query_time import parse_time_after_last_events
-from jaxrate.history.ratings_at_times import category_number, ratings
+from jaxrate.history.ratings_at_times import category_number, parse_time_after_last_events, ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
 from jaxrate.systems.skills.settings_and_event_checks import contest_result_columns, match_result_columns

@@ -13,8 +13,8 @@ from jaxrate.core.text_format import format_decimals, format_html_table, format_
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.event_columns import expected_outcomes
 from jaxrate.history.history import History, format_time
-from jaxrate.history.prediction_columns import expected_outcomes
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.padded_states_and_columns import extend_state_if_needed

@@ -18,7 +18,7 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.events import MAX_ABS_TIME, fail_where, matches
 from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
 from jaxrate.history.history import History, find_player_id, resolve_system_state_and_players
-from jaxrate.history.query_time import parse_time_after_last_events
+from jaxrate.history.ratings_at_times import parse_time_after_last_events
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction

@@ -35,7 +35,7 @@ from jaxrate.events import Context, Matches, check_clock, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.pairwise_probabilities import fill_result_columns, neutral_match_arguments
 from jaxrate.history.history import History, format_time, player_groups, system_with_extended_seasons
-from jaxrate.history.query_time import date_format_of_history_file, parse_time_after_last_events
+from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_time_after_last_events
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
 from jaxrate.systems.system_construction_by_name import split_unsupported_teams

@@ -12,9 +12,8 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.forecasts.upcoming_event_reading import connected_rows, is_list_of_name_tuples, read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.history.event_columns import days_to_dates
+from jaxrate.history.event_columns import contest_prediction_columns, days_to_dates, match_prediction_columns
 from jaxrate.history.history import History
-from jaxrate.history.prediction_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.replay.event_prediction import predict
 
 

@@ -1,31 +1,15 @@
 """Rated histories of players with names and dates: ratings, leaderboards, careers, form, head to head.
 
-dataset_rating.py                   rate: a dataset rated event by event
+dataset_rating.py                   rate: a dataset is rated event by event, also onto a history
 history.py                          History: ratings through time, which every question takes
-event_columns.py                    the columns of events, and tables of them
+event_columns.py                    the events of a history in columns of NumPy, and as a table for people
 hindsight.py                        smooth: histories with hindsight
-history_continuation.py             whether and how events follow a history
-prediction_columns.py               predictions as columns of a table
-online_calibration.py              chances of default systems, calibrated by a slope that is learnt online
-separate_leagues.py                 rate_leagues: leagues rated apart
 starting_ratings.py                 initial_state: ratings of one's own to start from
-ratings_before_and_after_events.py  rating_history: ratings before and after each event
-contest_performances.py             performance_ratings of contests
-ratings_at_times.py                 ratings, modifiers and ratings by category as of a time
-query_time.py                       times as of which ratings are asked for
-player_careers_and_ratings.py       career, rating_at, rating_table
+ratings_at_times.py                 ratings, modifiers of categories and ratings by category, as of a time
+player_records.py                   careers, ratings at a time, heads to heads, upsets, form
 participations.py                   who took part in which event, with ratings before and after
-trajectories.py                     all ratings of all players through time
-rating_drift.py                     the median of the active through time, which peaks are measured against
-rating_peaks.py                     peak_ratings
-leaderboards.py                     leaderboard
-shown_ratings.py                    ratings as leaderboards show them: cautious, or where players meet a category
-ranks_over_time.py                  ranks through time
-lead_start.py                       since when the leader has led
-leaderboard_table.py                Leaderboard, and how it prints
-close_leads.py                      whether a lead is clear, probable, or two are almost level
-team_goals.py                       attack_and_defence of teams
-match_history_queries.py            head to head, upsets, best wins, recent form
+trajectories.py                     the points of players through time, and the level of all ratings
+leaderboards.py                     leaderboards at any date, ranks through time, leads and peaks
 column_table.py                     ColumnTable: columns that print as a table
 run_metadata.py                     the metadata of a saved run
 blat_mmr_beliefs.py                 quantiles, modes and probabilities of the beliefs of BlatMMR
@@ -34,18 +18,23 @@ out_of_core/                        histories larger than memory
 """
 
 from jaxrate.history import blat_mmr_beliefs
-from jaxrate.history.contest_performances import performance_ratings
+from jaxrate.history.dataset_rating import RecordedRun, performance_ratings, rate_leagues, rating_history
 from jaxrate.history.history import History
-from jaxrate.history.match_history_queries import HeadToHead, best_wins, head_to_head, recent_form, upsets
+from jaxrate.history.leaderboards import PeakRatings, peak_ratings
 from jaxrate.history.out_of_core.parquet_rating import RatedFiles, rate_files
 from jaxrate.history.participations import Participations
-from jaxrate.history.player_careers_and_ratings import rating_at, rating_table
-from jaxrate.history.rating_peaks import PeakRatings, peak_ratings
+from jaxrate.history.player_records import (
+    HeadToHead,
+    attack_and_defence,
+    best_wins,
+    head_to_head,
+    rating_at,
+    rating_table,
+    recent_form,
+    upsets,
+)
 from jaxrate.history.ratings_at_times import category_ratings, modifiers
-from jaxrate.history.ratings_before_and_after_events import RecordedRun, rating_history
-from jaxrate.history.separate_leagues import rate_leagues
 from jaxrate.history.starting_ratings import initial_state
-from jaxrate.history.team_goals import attack_and_defence
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.rounds.performances_and_break_even_ranks import Performances
 

@@ -1,6 +1,9 @@
-"""Leaderboards: the best players, now or at any date."""
+"""Leaderboards at any date, ranks through time, since when somebody leads and how surely, and peaks."""
 
-from typing import Any, NamedTuple
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -8,20 +11,179 @@ from jaxrate.core.argument_checks import check_concrete, enforce_argument_annota
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Params, Rating, State
 from jaxrate.core.system import RatingSystem
-from jaxrate.core.text_format import coarse_rating_decimals, format_decimals
+from jaxrate.core.text_format import (
+    coarse_rating_decimals,
+    format_credible_intervals,
+    format_decimals,
+    format_html_table,
+    format_number,
+    format_table,
+    format_unquoted_name,
+    join_names,
+    rating_decimals,
+)
+from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.history.history import (
     History,
     find_player_id,
     format_time,
     resolve_system_state_and_players,
 )
-from jaxrate.history.leaderboard_table import Leaderboard, describe_groups
-from jaxrate.history.query_time import parse_query_time
-from jaxrate.history.query_time import parse_time_after_last_events as not_before
-from jaxrate.history.rating_drift import DEFAULT_ACTIVE_DAYS, lead_over_level
-from jaxrate.history.ratings_at_times import advance_state_to_time, category_number
-from jaxrate.history.shown_ratings import ShownRatings
-from jaxrate.history.trajectories import Trajectories, build_trajectories
+from jaxrate.history.participations import Participations
+from jaxrate.history.ratings_at_times import advance_state_to_time, category_number, category_rating, parse_query_time
+from jaxrate.history.ratings_at_times import parse_time_after_last_events as not_before
+from jaxrate.history.trajectories import (
+    DEFAULT_ACTIVE_DAYS,
+    PEAK_MIN_EVENTS,
+    Trajectories,
+    build_trajectories,
+    lead_over_level,
+    trajectories_of_rows,
+)
+from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
+
+MAX_NAMED_GROUPS = 5
+
+COLUMN_ORDER = (
+    "rank",
+    "group",
+    "player",
+    "rating",
+    "deviation",
+    "change",
+    "rank_then",
+    "games",
+    "last",
+    "peak",
+    "peak_median",
+    "peak_time",
+)  # of columns
+
+
+class Leaderboard(ColumnTable):
+    """The best players first: columns by name, and as attributes. `print` shows a table.
+
+        board["player"][0], board.rating[0], pandas.DataFrame(board)
+
+    A column that the list does not have is None as an attribute.
+    """
+
+    rank: HostArray  # [top] from 1, in each group
+    group: HostArray | None  # [top] from 1, the largest first; None if chains of events join all who are listed
+    player: HostArray  # [top] names, or ids if no names were given
+    rating: HostArray  # [top]
+    deviation: HostArray | None  # [top], None if the system has none or ratings are cautious
+    change: HostArray | None  # [top] of the rating since a time; NaN for players who had not played by then
+    rank_then: HostArray | None  # [top] at that time; 0 for players who were not listed
+    games: HostArray | None  # [top] matches or contests
+    last: HostArray | None  # [top] when they played last, as dates or numbers; missing for players who have not
+    peak: (
+        HostArray | None
+    )  # [top] the highest rating of their career; NaN of fewer than ten events. Where ratings drift
+    peak_median: HostArray | None  # [top] it is above this median of the active at the time; None if they do not
+    peak_time: HostArray | None  # [top] when they reached it
+    scope: str  # a description of who is listed and since when ratings changed
+    num_listed: int  # of whom these are the first
+    group_sizes: tuple[int, ...]  # how many are listed of each group
+
+    def __init__(
+        self, columns: Mapping[str, HostArray | None], scope: str, num_listed: int, group_sizes: Iterable[int] = ()
+    ) -> None:
+        super().__init__({name: x for name in COLUMN_ORDER if (x := columns.get(name)) is not None})
+        self.scope = scope
+        self.num_listed = num_listed
+        self.group_sizes = tuple(group_sizes) or (num_listed,)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in COLUMN_ORDER:
+            return self.get(name)
+        raise AttributeError(f"a leaderboard has no column {name!r}")
+
+    def first_group(self) -> "Leaderboard":
+        """The rows of the group of the first player, whose ratings alone can be compared with theirs."""
+        if self.group is None:
+            return self
+        is_first = self.group == self.group[:1]
+        columns = {name: x[is_first] for name, x in self.items() if name != "group"}
+        return Leaderboard(columns, self.scope, self.group_sizes[0])
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, [format_table(*self.heads_and_cells()), self.scope]))
+
+    def _repr_html_(self) -> str:
+        return format_html_table(*self.heads_and_cells()) + (f"<p>{self.scope}</p>" if self.scope else "")
+
+    @enforce_argument_annotations
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The heads, and the cells of the first `top` rows, as text for people."""
+        digits = rating_decimals(self.rating)
+        cells: dict[str, Any] = {"rank": self.rank} | ({} if self.group is None else {"group": self.group})
+        cells |= {"player": self.player, "rating": [format_decimals(x, digits) for x in self.rating]}
+        if self.deviation is not None:
+            cells["95% interval"] = format_credible_intervals(self.rating, self.deviation)
+        if self.change is not None and self.rank_then is not None:
+            cells["change"] = ["" if x != x else format_decimals(x, digits, signed=True) for x in self.change]
+            cells["earlier rank"] = [x or "" for x in self.rank_then]
+        if self.games is not None:
+            cells["games"] = [f"{x:,}" for x in self.games]
+        if self.last is not None:
+            cells["last played"] = format_times(self.last)
+        has_peaks = self.peak is not None and not np.isnan(self.peak).all()
+        if self.peak is not None and has_peaks:
+            is_lead = self.peak_median is not None
+            cells["peak"] = ["" if x != x else format_decimals(x, digits, signed=is_lead) for x in self.peak]
+        if self.peak_time is not None and has_peaks:
+            cells["on" if self.peak_time.dtype.kind == "M" else "at"] = format_times(self.peak_time)
+        return [*cells], [*zip(*cells.values(), strict=True)][:top]
+
+
+def format_times(times: HostArray) -> list[str]:
+    """Times as text: days, or numbers."""
+    if times.dtype.kind == "M":
+        return ["" if np.isnat(x) else str(x) for x in times.astype("datetime64[D]")]
+    return ["" if x != x else format_number(round(float(x), 1)) for x in times]
+
+
+def describe_groups(numbers: HostArray, leaders: HostArray, sizes: HostArray, events: str) -> str:
+    """The groups that no chain of events joins, by number, first player and size; nothing of fewer than two."""
+    if len(numbers) < 2:
+        return ""
+    shown = zip(numbers[:MAX_NAMED_GROUPS], leaders, sizes.tolist(), strict=False)
+    named = [f"{number} with {format_unquoted_name(name)} ({size:,})" for number, name, size in shown]
+    rest = sizes[MAX_NAMED_GROUPS:]
+    others = [f"{len(rest):,} more of at most {rest.max():,}"] if len(rest) else []
+    return f"ranked in groups that no chain of {events} joins: {join_names([*named, *others])}"
+
+
+class ShownRatings(NamedTuple):
+    """How ratings are shown."""
+
+    system: RatingSystem
+    params: Params
+    cautious: float
+    category: int | None = None  # whose modifier is added
+
+    def summary(self, rows: State) -> Rating:
+        """[N] the ratings of these rows, without caution."""
+        rating = self.system.summary(self.params, rows)
+        if self.category is not None:
+            rating = category_rating(self.system, self.params, rating, rows, self.category)
+        return rating
+
+    def apply_caution(self, rating: Rating) -> Rating:
+        """The rating, or with `cautious` the mean less so many deviations."""
+        system, params, cautious, _ = self
+        if not cautious:
+            return rating
+        if rating.deviation is None:
+            raise ValueError(f"{system.name} has no deviations to be cautious about")
+        return Rating(rating.mean - cautious * (rating.deviation - _steady_state_deviation(system, params)), None)
+
+
+def _steady_state_deviation(system: RatingSystem, params: Params) -> Any:
+    """The deviation at which those who play on settle."""
+    return contest_variances(params).limit ** 0.5 if system.name in ("elo_mmr", "elo_mmx") else 0.0
+
 
 FEWER_GAMES_HINT = "a lower min_games lists more"
 DEFAULT_MIN_GAMES = 10  # by default only those with so many games are listed,
@@ -371,3 +533,246 @@ class HistoryLeaderboardBuilder:
         """The numbers from 1 of the groups that are listed, the names of their first, and how many each has."""
         number, first, size = np.unique(self.groups[ranked_ids], return_index=True, return_counts=True)
         return number + 1, _player_names(self.players, ranked_ids[first], len(self.groups)), size
+
+
+def ranks_over_time(
+    rated: History,
+    players: Any,
+    times: HostArray,
+    *,
+    active: Any = None,
+    min_games: int | None = None,
+    cautious: float = 0.0,
+) -> HostArray:
+    """[M, K] the ranks of players [K], by id, on the lists as of times [M], the earliest first.
+
+    NaN where they are not listed. The lists are those of `leaderboard`, all by one rule: without `min_games`, by that
+    of the last list, and in the groups that no chain of events up to then joins.
+    """
+    leaderboards = make_history_leaderboards(rated, active, min_games, float(times[-1]), cautious)
+    leaderboards.check_has_times("a rank through time")
+    all_ranks = np.full((len(times), len(leaderboards.is_eligible)), np.nan)
+    for row, now, points in zip(all_ranks, times, leaderboards.trajectories.iterate_points_at(times), strict=True):
+        rank = leaderboards.ranked_list_at(float(now), points).rank
+        row[rank > 0] = rank[rank > 0]
+    return all_ranks[:, list(players)]
+
+
+BLOCK = 64  # times of the lists that are looked at together, the latest first
+
+
+def lead_start(rated: History, *, active: Any = None, min_games: int | None = None) -> float | None:
+    """The time of the events that made the leader the leader: they are first on all lists since then, and not before.
+
+    The lists are those of `leaderboard` with the same arguments, as of each time with events, of each day if there are
+    dates, or of each end of a rating period. None if there is no leader, or some events have no time.
+
+        np.datetime64(int(lead_start(rated)), "D")  # of a history with dates
+    """
+    leaderboards = make_history_leaderboards(rated, active, min_games, None)
+    leader = leaderboards.ranked_list_at(None).ranked_ids[:1].tolist()
+    if not leader or not leaderboards.has_all_times:
+        return None
+    trajectories, is_compared = leaderboards.trajectories, leaderboards.groups == leaderboards.groups[leader[0]]
+    times = np.unique(trajectories.end[np.isfinite(trajectories.end)])
+    if rated.clock == "dates":
+        times = times[np.append(np.diff(np.floor(times)) > 0, True)]  # the last of each day
+    order = np.argsort(trajectories.end, kind="stable")
+    end, player = trajectories.end[order], trajectories.player_ids()[order]
+    bound, points, num_events = _greatest_ratings(leaderboards), trajectories.start[1:] - 1, len(order)
+    for begin in range((len(times) - 1) // BLOCK * BLOCK, -1, -BLOCK):
+        block = times[begin : begin + BLOCK]
+        earlier = int(np.searchsorted(end, block[0], side="right"))
+        events, num_events = slice(earlier, num_events), earlier
+        points = points - np.bincount(player[events], minlength=len(points))  # at the first of these times
+        highest = bound[points]
+        np.maximum.at(highest, player[events], bound[order[events]])
+        rating = _listed_ratings(leaderboards, np.array(leader), block)
+        rivals = np.flatnonzero(is_compared & (highest >= rating.min(initial=np.inf, where=rating > -np.inf)))
+        rivals = np.union1d(rivals, leader)
+        first = rivals[_listed_ratings(leaderboards, rivals, block).argmax(axis=0)]  # of equals the first by id
+        is_other = (first != leader[0]) | (rating[0] == -np.inf)
+        if is_other.any():
+            return float(times[min(begin + np.flatnonzero(is_other)[-1] + 1, len(times) - 1)])
+    return float(times[0])
+
+
+def _greatest_ratings(leaderboards: HistoryLeaderboardBuilder) -> HostArray:
+    """[R] the greatest rating that a list can show of a player at a point: time moves a rating one way only."""
+    trajectories = leaderboards.trajectories
+    greatest, last = np.fmax(trajectories.mean, trajectories.later_mean), trajectories.start[1:] - 1
+    for now in (None, leaderboards.end):
+        greatest[last] = np.fmax(greatest[last], np.asarray(leaderboards.final_ratings(now).mean))
+    return np.where(np.isnan(greatest), -np.inf, greatest)
+
+
+def _listed_ratings(leaderboards: HistoryLeaderboardBuilder, players: HostArray, times: HostArray) -> HostArray:
+    """[K, B] the ratings of these players on the lists of these times; -inf of who is not listed."""
+    trajectories = leaderboards.trajectories
+    begin, end = trajectories.start[players], trajectories.start[players + 1]
+    points = np.stack(
+        [i - 1 + np.searchsorted(trajectories.end[i:j], times, side="right") for i, j in zip(begin, end, strict=True)]
+    )
+    is_listed = leaderboards.listed_mask(players[:, None], points, times)
+    rating, _ = trajectories.ratings_at(points, times, leaderboards.view.system.settings.get("seasons") or ())
+    is_last = is_listed & (points == end[:, None] - 1)
+    for at in np.flatnonzero(is_last.any(axis=0)):
+        final = np.asarray(leaderboards.final_ratings(float(times[at])).mean)[players]
+        rating[:, at] = np.where(is_last[:, at], final, rating[:, at])
+    return np.where(is_listed & ~np.isnan(rating), rating, -np.inf)
+
+
+LEVEL_CHANCE = 0.6  # of the leader to be the better one, up to which two are almost level
+CLEAR_CHANCE = 0.95  # from which on a lead is told without "probably"
+NUM_QUANTILES = 64  # of the leader's rating, over which the chance to be the best of all is a mean
+EVEN_PERCENT = 50.5  # expected score in percent above which a player is favoured
+FAR_DEVIATIONS = 5.0  # of a difference, beyond which a player is surely not the best
+
+FirstPlace = Literal["level", "probably ahead", "ahead", "probably best", "best"]
+
+
+def classify_lead(gap: float, deviations: Sequence[float] | None) -> Literal["level", "probable", "clear"]:
+    """Whether two players are almost level, or one is the better one, probably or clearly.
+
+    `gap` is the difference of their ratings, `deviations` are those of both, or that of the difference alone. Without
+    deviations, any gap above 0 is a clear lead.
+    """
+    spread = 0.0 if deviations is None else math.hypot(*deviations)
+    if spread == 0.0:
+        return "level" if gap <= 0.0 else "clear"
+    chance = NormalDist().cdf(gap / spread)
+    return "level" if chance < LEVEL_CHANCE else "probable" if chance < CLEAR_CHANCE else "clear"
+
+
+def best_chance(ratings: Sequence[float], deviations: Sequence[float]) -> float:
+    """The chance that the first of these players is better than all others, for independent normal beliefs."""
+    mean, deviation, normal = ratings[0], deviations[0], NormalDist()
+    rivals = [
+        (x, max(y, 1e-9))
+        for x, y in zip(ratings[1:], deviations[1:], strict=True)
+        if mean - x < FAR_DEVIATIONS * math.hypot(deviation, y)
+    ]
+    total = 0.0
+    for k in range(NUM_QUANTILES):
+        strength = mean + deviation * normal.inv_cdf((k + 0.5) / NUM_QUANTILES)
+        total += math.prod(normal.cdf((strength - x) / y) for x, y in rivals)
+    return total / NUM_QUANTILES
+
+
+def classify_first_place(ratings: Sequence[float], deviations: Sequence[float] | None) -> FirstPlace:
+    """What is known of the first of a list with the highest ratings first: better than the second, or than all.
+
+    Without deviations, any lead is one over all.
+    """
+    lead = classify_lead(ratings[0] - ratings[1], None if deviations is None else deviations[:2])
+    if lead == "level":
+        return "level"
+    if deviations is None or not any(deviations[:2]):
+        return "best"
+    chance = best_chance(ratings, deviations)
+    if chance >= CLEAR_CHANCE:
+        return "best"
+    return "probably best" if chance >= LEVEL_CHANCE else "ahead" if lead == "clear" else "probably ahead"
+
+
+class PeakRatings(NamedTuple):
+    """The greatest first. `print` shows a table; `jr.data.to_frame` makes a data frame of the columns."""
+
+    rank: HostArray  # [top] from 1
+    player: HostArray  # [top] names, or ids if there are none
+    rating: HostArray  # [top] after the match at which they stood highest
+    deviation: HostArray | None  # [top] of the rating then; None if the system has none
+    above_median: HostArray | None  # [top] the lead over the median of the active then; None where that does not drift
+    match: HostArray  # [top] the match, or row of the predictions, of that rating
+    time: HostArray | None  # [top] when, as dates or numbers; None if there are no times
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def __str__(self) -> str:
+        return format_table(*self.heads_and_cells())
+
+    def _repr_html_(self) -> str:
+        return format_html_table(*self.heads_and_cells())
+
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The heads, and the cells of the first `top` rows, as text for people."""
+        digits = rating_decimals(self.rating)
+        cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:,.{digits}f}" for x in self.rating]}
+        if self.deviation is not None:
+            cells["95% interval"] = format_credible_intervals(self.rating, self.deviation)
+        if self.above_median is not None:
+            cells["above median"] = [format_decimals(x, digits, signed=True) for x in self.above_median]
+        if self.time is not None:
+            cells["time"] = format_times(self.time)
+        return [*cells], [*zip(*cells.values(), strict=True)][:top]
+
+
+def rows_of_peaks(rated: History, rows: Participations) -> tuple[HostArray | None, HostArray]:
+    """The level of ratings, and the rows of peaks, among the participations of a history, one for each event.
+
+    The level [R] is the median of the active, above which peaks are measured; None where it does not drift. The rows
+    [num_players] are those of the peaks of leaderboards, -1 of players who have none.
+    """
+    trajectories = trajectories_of_rows(rated, rows)
+    lead, level = lead_over_level(trajectories, trajectories.mean, rated.clock)
+    peak = trajectories.peak_points(lead, trajectories.points_at())
+    peak = np.where(peak < 0, -1, peak - np.arange(len(peak)) - 1)
+    return None if level is None else level[trajectories.row >= 0], peak
+
+
+@enforce_argument_annotations
+def peak_ratings(rated: History, *, top: int = 20, cautious: float = 0.0, min_games: int | None = None) -> PeakRatings:
+    """The players who stood highest, each at the best moment of their career.
+
+        print(jr.history.peak_ratings(rated, top=10))
+        print(jr.history.peak_ratings(jr.smooth(system, data), top=10))  # given the whole history
+
+    The interval is that of the rating then: of a rated history as it was before the player's next event. The highest of
+    many
+    uncertain ratings is likely to be one that looks too high: `cautious` ranks, and chooses the moment, by what a
+    player was at least. Where the median of the active drifts, by more than the active differ, both go by the lead over
+    it, as ratings of different times cannot be compared.
+
+    Args:
+      rated: the history, as from `rate` or `smooth`.
+      top: the number of players in the list.
+      cautious: rank by the mean less so many deviations (>= 0); shown is the mean.
+      min_games: only moments after so many matches or contests, and those who have had them. None: 10 of a rated
+        history, whose first ratings jump; 1 with hindsight.
+
+    Raises:
+      ValueError: if `top` is below 1, if `cautious` is negative or not finite, or if the system has no deviations to be
+        cautious about.
+    """
+    if top < 1:
+        raise ValueError(f"top must be at least 1, got {top}")
+    if not (np.isfinite(cautious) and cautious >= 0):
+        raise ValueError(f"cautious must be from 0, got {cautious}")
+    min_events = (PEAK_MIN_EVENTS if rated.hindsight is None else 1) if min_games is None else max(min_games, 1)
+    trajectories = build_trajectories(rated)
+    score = trajectories.mean
+    if cautious:
+        if trajectories.deviation is None:
+            raise ValueError(f"{rated.system.name} has no deviations to be cautious about")
+        score = score - cautious * trajectories.deviation
+    score, level = lead_over_level(trajectories, score, rated.clock)
+    highest = trajectories.peak_points(score, trajectories.points_at(), min_events)
+    player_ids = np.flatnonzero(highest >= 0)
+    player_ids = player_ids[np.argsort(-score[highest[player_ids]], kind="stable")[:top]]
+    peak_points = highest[player_ids]
+    time = None if rated.clock is None else rated.display_times(trajectories.time[peak_points])
+    return PeakRatings(
+        np.arange(1, len(player_ids) + 1),
+        rated.players[player_ids],
+        trajectories.mean[peak_points],
+        None if trajectories.deviation is None else trajectories.deviation[peak_points],
+        None if level is None else (trajectories.mean - level)[peak_points],
+        trajectories.row[peak_points],
+        time,
+    )

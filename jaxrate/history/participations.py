@@ -8,8 +8,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Rating
 from jaxrate.events import period_end
-from jaxrate.history.event_columns import EventColumns
-from jaxrate.history.prediction_columns import mirrored_column
+from jaxrate.history.event_columns import EventColumns, mirrored_column
 
 # what a column says of player 1, from what it says of player 0
 OF_SECOND_PLAYER: dict[str, Any] = {"score": lambda x: 1.0 - x, "prediction": lambda x: 1.0 - x, "side": np.negative}

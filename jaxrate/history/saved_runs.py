@@ -36,7 +36,7 @@ from jaxrate.history.out_of_core.rate_files_runs_as_histories import (
     rated_history_from_rated_files,
     read_rate_files_run,
 )
-from jaxrate.history.player_careers_and_ratings import rating_table
+from jaxrate.history.player_records import rating_table
 from jaxrate.history.run_metadata import make_run_metadata
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.storage.atomic_folder import (

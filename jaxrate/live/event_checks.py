@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import MAX_ABS_TIME, Matches, as_event_time, check_clock
 from jaxrate.history.history import format_time
-from jaxrate.history.query_time import date_format_of_history_file, parse_written_date
+from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_written_date
 from jaxrate.live.events_from_arguments import EVENT_NAMES, check_player_name_storable
 from jaxrate.live.live_state import LiveState
 from jaxrate.replay.contest_checks import depends_on_time

@@ -24,13 +24,15 @@ from jaxrate.core.rules import Rating, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Rounds, is_date
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.contest_performances import (
+from jaxrate.history.dataset_rating import (
+    RecordedRun,
+    build_history,
+    do_leads_fade,
     mask_performances_of_contests_without_effect,
     performance_recording_function,
+    record_prediction_and_ratings,
 )
-from jaxrate.history.dataset_rating import build_history
 from jaxrate.history.history import History
-from jaxrate.history.ratings_before_and_after_events import RecordedRun, do_leads_fade, record_prediction_and_ratings
 from jaxrate.live import compiled_event_programs
 from jaxrate.live.event_record_layout import (
     PackedEvent,

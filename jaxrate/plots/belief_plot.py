@@ -10,8 +10,8 @@ from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, slice_events
 from jaxrate.history.blat_mmr_beliefs import belief_grid
+from jaxrate.history.dataset_rating import rating_history as record
 from jaxrate.history.history import find_player_id
-from jaxrate.history.ratings_before_and_after_events import rating_history as record
 from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.name_labels import player_label
 from jaxrate.plots.plotted_data_and_checks import (

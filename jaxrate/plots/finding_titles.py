@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.history.close_leads import EVEN_PERCENT, classify_first_place, classify_lead
+from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, classify_lead
 from jaxrate.plots.name_labels import list_names
 from jaxrate.plots.rating_line_data import RatingLine, format_peak_time, times_to_numbers
 

@@ -10,7 +10,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.evaluation.comparison_table import Comparison, system_result_label
 from jaxrate.events import fail_where
 from jaxrate.fitting.losses import cross_entropy
-from jaxrate.history.ratings_before_and_after_events import RecordedRun
+from jaxrate.history.dataset_rating import RecordedRun
 from jaxrate.metrics import prediction_metrics
 from jaxrate.plots.finding_titles import (
     LossBins,

@@ -9,7 +9,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History, format_time
-from jaxrate.history.ranks_over_time import ranks_over_time as ranks_of
+from jaxrate.history.leaderboards import ranks_over_time as ranks_of
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS, Trajectories, build_trajectories
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import ChartLine, line_chart, rank_panels_chart

@@ -9,8 +9,8 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
+from jaxrate.history.dataset_rating import RecordedRun
 from jaxrate.history.history import History
-from jaxrate.history.ratings_before_and_after_events import RecordedRun
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.altair_charts import ChartText
 from jaxrate.plots.altair_line_charts import ChartLine, line_chart

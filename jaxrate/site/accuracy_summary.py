@@ -9,8 +9,8 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count
 from jaxrate.evaluation.comparison_table import INTERVAL_ERRORS
 from jaxrate.evaluation.scored_predictions import MIN_MATCHES_FOR_CONSTANT, WAYS_OUT, constant_log_loss
+from jaxrate.history.dataset_rating import describe_calibration
 from jaxrate.history.history import History
-from jaxrate.history.online_calibration import describe_calibration
 from jaxrate.metrics.prediction_metrics import calibration, match_metrics
 from jaxrate.site.calibration_summary import (
     CHANCE_WORDS,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.core.text_format import format_decimals, use_minus_sign
-from jaxrate.history.close_leads import classify_first_place
+from jaxrate.history.leaderboards import classify_first_place
 from jaxrate.site.category_strengths import CategoryStrengths
 from jaxrate.site.drawings import interval_bar, make_axis
 from jaxrate.site.headline import describe_lead, format_points, stale_clause

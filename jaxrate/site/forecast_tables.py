@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxrate.core.text_format import format_decimals, format_percentage, format_percentages, join_names
 from jaxrate.forecasts.season_simulation import SeasonForecast
-from jaxrate.history.close_leads import EVEN_PERCENT
 from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.leaderboards import EVEN_PERCENT
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
 
 EVENT_HEADINGS = {  # headings of columns; other columns are not shown

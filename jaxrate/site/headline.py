@@ -6,11 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.history.close_leads import FirstPlace, classify_first_place
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import find_player_id
-from jaxrate.history.lead_start import lead_start
-from jaxrate.history.leaderboards import leaderboard
+from jaxrate.history.leaderboards import FirstPlace, classify_first_place, lead_start, leaderboard
 from jaxrate.site.site_data import SiteData
 from jaxrate.site.wording import format_times
 

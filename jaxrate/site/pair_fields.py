@@ -9,7 +9,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.forecasts.matchup_tables import MatchupTables, encode_matchup_tables
 from jaxrate.forecasts.matchups_with_partners import Partners, typical_team_size
 from jaxrate.history.history import History
-from jaxrate.history.player_careers_and_ratings import rating_table
+from jaxrate.history.player_records import rating_table
 from jaxrate.site.wording import SURFACES, UNKNOWN, category_noun, format_category
 
 

@@ -14,7 +14,7 @@ from jaxrate.core.text_format import contest_metrics_notes, format_percentage, m
 from jaxrate.evaluation.comparison_table import LOSS_DIFFERENCE_HEAD, Comparison, format_loss_difference
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
 from jaxrate.history.history import History, describe_event_counts, find_player_id
-from jaxrate.history.player_careers_and_ratings import rating_table
+from jaxrate.history.player_records import rating_table
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.calibration_summary import FIELD_WORDS
 from jaxrate.site.career_charts import (

@@ -8,12 +8,16 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import coarse_rating_decimals, format_count, format_decimals, use_minus_sign
+from jaxrate.history.dataset_rating import do_leads_fade
 from jaxrate.history.history import History
-from jaxrate.history.leaderboard_table import Leaderboard, describe_groups
-from jaxrate.history.leaderboards import leaderboard, make_history_leaderboards
+from jaxrate.history.leaderboards import (
+    Leaderboard,
+    describe_groups,
+    leaderboard,
+    make_history_leaderboards,
+    rows_of_peaks,
+)
 from jaxrate.history.participations import Participations
-from jaxrate.history.rating_peaks import rows_of_peaks
-from jaxrate.history.ratings_before_and_after_events import do_leads_fade
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
 from jaxrate.site.hindsight_level import align_hindsight, smoothed_event_ratings

@@ -8,7 +8,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_number, join_names, replace_dates, use_minus_sign
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History
-from jaxrate.history.leaderboard_table import Leaderboard
+from jaxrate.history.leaderboards import Leaderboard
 from jaxrate.site.contest_sides import has_two_sides
 
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}

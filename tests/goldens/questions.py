@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.history.lead_start import lead_start
-from jaxrate.history.ranks_over_time import ranks_over_time
+from jaxrate.history.leaderboards import lead_start, ranks_over_time
 from tests.goldens.histories import FULL, Case, read_history
 
 SAMPLES = 2_000

@@ -16,17 +16,23 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.events import Ragged, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.contest_performances import (
+from jaxrate.history.dataset_rating import (
+    RecordedRun,
+    calibrate_events,
+    do_leads_fade,
     mask_performances_of_contests_without_effect,
     performance_recording_function,
+    record_prediction_and_ratings,
+    recorded_columns,
 )
-from jaxrate.history.dataset_rating import recorded_columns
-from jaxrate.history.event_columns import days_to_datetime64, make_event_columns, to_table_columns
-from jaxrate.history.online_calibration import calibrate_events
+from jaxrate.history.event_columns import (
+    days_to_datetime64,
+    event_prediction_columns,
+    make_event_columns,
+    to_table_columns,
+)
 from jaxrate.history.out_of_core.background_threads import prefetch, write_behind
 from jaxrate.history.out_of_core.event_chunks import OpenedTable, map_row_errors_to_file, read_event_chunks
-from jaxrate.history.prediction_columns import event_prediction_columns
-from jaxrate.history.ratings_before_and_after_events import RecordedRun, do_leads_fade, record_prediction_and_ratings
 from jaxrate.metrics.online_slope import OnlineSlope
 from jaxrate.metrics.prediction_metrics import count_ranked_contests
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, add_contest_metrics, add_match_metrics

@@ -22,9 +22,9 @@ from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, Rounds, period_number
+from jaxrate.history.dataset_rating import calibrated_by_end, initial_slope
 from jaxrate.history.event_columns import no_events
 from jaxrate.history.history import History, describe_event_counts
-from jaxrate.history.online_calibration import calibrated_by_end, initial_slope
 from jaxrate.history.out_of_core.checkpoints import read_checkpoint, write_checkpoint
 from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, ChunkedRunSpec, RunProgress, rate_chunks
 from jaxrate.history.out_of_core.event_chunks import open_table_sorted_if_needed, resolve_event_roles
@@ -41,7 +41,7 @@ from jaxrate.history.out_of_core.run_resumption import (
     settings_that_must_match,
 )
 from jaxrate.history.out_of_core.stop_signals import catch_stop_signals
-from jaxrate.history.player_careers_and_ratings import rating_table
+from jaxrate.history.player_records import rating_table
 from jaxrate.history.run_metadata import make_run_metadata
 from jaxrate.metrics.online_slope import OnlineSlope
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, metrics_from_sums

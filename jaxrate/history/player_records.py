@@ -1,0 +1,364 @@
+"""Records of players: careers, ratings at a time, heads to heads, upsets, best wins, form, attack and defence."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import Rating
+from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.event_columns import outcome_columns
+from jaxrate.history.history import History, find_player_id
+from jaxrate.history.leaderboards import leaderboard
+from jaxrate.history.participations import Participations
+from jaxrate.history.ratings_at_times import (
+    advance_state_to_time,
+    has_modifiers,
+    modifiers,
+    parse_query_time,
+    parse_time_after_last_events,
+    ratings,
+)
+from jaxrate.history.trajectories import build_trajectories
+from jaxrate.replay.padded_states_and_columns import leaves_by_name
+from jaxrate.systems.prediction_wrapping import unwrap_predictions
+from jaxrate.systems.skills.rules import find_smoothing_model
+
+RESULT_COLUMNS = "contest", "participants", "teams", "rank", "score"  # as far as a history has them
+
+
+@enforce_argument_annotations
+def career(rated: History, player: Any) -> dict[str, HostArray]:
+    """The career of a player, one row per match or contest.
+
+        jr.career(rated, "Green Bay Packers")
+        jr.career(jr.smooth(system, data), "Green Bay Packers")  # as it is known now
+
+    A row of a match has time, opponent, the player's score, the points of both (if the history has them), the expected
+    score (`probability`), the rating before, its deviation (if the system has one), and the change by the match. A row
+    of a contest has time, contest, participants, the player's rank, the expected rank, the rating before, its
+    deviation, and the change; and the number of teams, if there are any. The player's last match of a rating period has
+    the whole change of the period. A player in several teams of a contest has the whole change in the last of their
+    rows. A change does not contain what a lead loses by a new season, or by the time between two matches: the rating
+    before the second match has lost it already. Systems that infer performances add the performance and the rank needed
+    (see `performance_ratings`); NaN where there is none.
+
+    With hindsight a row of a match has time, opponent, score, the score expected from all other matches, and the rating
+    after the match, with its deviation, given the whole history. A row of a contest has time, contest, participants,
+    teams, rank, the rank expected from all other contests, and the same rating and deviation.
+
+    Args:
+      rated: a rated history, or one with hindsight, as from `smooth`.
+      player: the name, as in `rated.players` or as text; or the id, unless names are numbers.
+
+    Raises:
+      ValueError: if there is no such player.
+    """
+    rated.check_has_events()
+    names = rated.players
+    rows = rated.rows.of_player(find_player_id(names, player))
+    columns = {"time": rated.display_times(rows.column("time"))}
+    if rows.opponent is not None:
+        columns["opponent"] = names[rows.opponent]
+    columns |= {name: rows.column(name) for name in RESULT_COLUMNS if name in rows.events}
+    if "points" in rows.events:
+        columns |= {"points": rows.column("points"), "opponents_points": rows.column("points", of_opponent=True)}
+    expected, outcomes = rows.column("prediction"), {x: rows.column(x) for x in outcome_columns(rows.events)}
+    if rows.opponent is None:
+        teams = columns.get("teams", columns["participants"])
+        columns |= outcomes | {"expected_rank": 1.0 + (1.0 - expected.astype(float)) * (teams - 1)}
+    else:
+        columns |= {"probability": expected} | outcomes
+    shown = rows.after if rows.before.mean is None else rows.before
+    columns |= {name: x for name, x in zip(("rating", "deviation"), shown, strict=True) if x is not None}
+    if rows.before.mean is not None:
+        columns["change"] = rows.after.mean - rows.before.mean
+    if "performance" in rows.events:
+        needed = rows.column("rank_needed")
+        columns |= {"performance": rows.column("performance"), "rank_needed": np.where(needed > 0, needed, np.nan)}
+    return columns
+
+
+@enforce_argument_annotations
+def rating_at(rated: History, player: Any, date: Any) -> Rating:
+    """The rating and deviation that a player had at a time of a rated history, from its predictions.
+
+        jr.history.rating_at(rated, "Ada", "2024-06-30").mean
+
+    It is the rating after the last of their events by then, an event at that very time included; a rating period
+    counts once it has ended. Before their first event a player has the rating of a newcomer. Between two events it is
+    the one before the next event, for which all the time between has passed, but not before a season that begins
+    between; after the last one, time has passed until the moment, as in `ratings`.
+
+    Args:
+      rated: a rated history with times.
+      player: the player, as in `career`.
+      date: a moment, as `time` of `ratings`. A date is its midnight in UTC, as in the data; `"2026-05-31T18:30"` is the
+        moment itself.
+
+    Raises:
+      ValueError: if there is no such player, if the history has no times, or if the date is no moment.
+    """
+    if rated.clock is None:
+        raise ValueError("the history has no times; name the column of time when it is read")
+    query_time, player_id = parse_query_time(rated, date), find_player_id(rated.players, player)
+    if query_time is None:
+        raise ValueError("date must be a number or a date, got None")
+    trajectories = build_trajectories(rated)
+    if np.isnan(trajectories.time[trajectories.start[player_id] + 1 : trajectories.start[player_id + 1]]).any():
+        raise ValueError(f"some events of {player!r} have no time, so that no rating can be as of one")
+    points, system = trajectories.points_at(query_time), rated.system
+    if points[player_id] < trajectories.start[player_id + 1] - 1:
+        mean, deviation = trajectories.ratings_at(points, query_time, system.settings.get("seasons") or ())
+        return Rating(float(mean[player_id]), None if deviation is None else float(deviation[player_id]))
+    row = jax.tree.map(lambda x: x[player_id : player_id + 1], rated.state)
+    mean, deviation = system.summary(system.params, advance_state_to_time(system, row, query_time, system.params))
+    return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
+
+
+@enforce_argument_annotations
+def rating_table(rated: History, time: Any = None) -> dict[str, HostArray]:
+    """Columns of the ratings, best first: the mean, the deviation if any, games, and further leaves of the state.
+
+        jr.data.write(jr.history.rating_table(rated), "ratings.parquet")
+
+    `time` is as in `ratings`.
+    """
+    query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
+    state = advance_state_to_time(rated.system, rated.state, query_time, rated.system.params)
+    rating = ratings(rated.system, state)
+    columns = {"id": np.arange(len(rated.players)), "player": rated.players, "rating": np.asarray(rating.mean)}
+    if rating.deviation is not None:
+        columns["deviation"] = np.asarray(rating.deviation)
+    columns["games"] = rated.games
+    excluded = {"variance", "time", *columns}
+    state_columns = {name: np.asarray(x) for name, x in leaves_by_name(state).items()}
+    columns |= {
+        name: x for name, x in state_columns.items() if x.ndim == 1 and name not in excluded and "." not in name
+    }
+    if rated.categories is not None and has_modifiers(rated.system, state):
+        mean, deviation = map(np.asarray, modifiers(rated.system, state))
+        for i, name in enumerate(rated.categories):
+            columns[f"modifier {name}"] = mean[:, i]
+            columns[f"deviation {name}"] = deviation[:, i]
+    order = np.argsort(-columns["rating"], kind="stable")
+    return {name: values[order] for name, values in columns.items()}
+
+
+PRINTED_MATCHES = 20  # matches of a head to head, the latest, that are printed
+RESULT_LETTERS = {1.0: "W", 0.5: "D", 0.0: "L"}
+
+
+class HeadToHead(NamedTuple):
+    """Two players against each other. `print` says how it stands, and lists the latest matches, the last first."""
+
+    player: Any
+    opponent: Any
+    won: int
+    drawn: int
+    lost: int
+    expected: float  # score of the player, of so many matches
+    matches: ColumnTable  # time, the player's score, its expectation, both ratings before
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def columns(self) -> ColumnTable:
+        """The matches, the last first."""
+        return self.matches
+
+    @property
+    def summary(self) -> str:
+        """How it stands between the two, in a line."""
+        n = len(self.matches["score"])
+        if not n:
+            return f"{self.player} and {self.opponent} have not met"
+        drawn = f"{self.drawn:,} drawn, " if self.drawn else ""
+        record = f"{self.won:,} won, {drawn}{self.lost:,} lost; expected {self.expected:.1f} of {n:,}"
+        return f"{self.player} against {self.opponent}: {record}"
+
+    def __str__(self) -> str:
+        n = len(self.matches["score"])
+        shown = f"\n\n{self.matches.to_text(PRINTED_MATCHES)}" if n else ""
+        rest = f"\nand {n - PRINTED_MATCHES:,} before" if n > PRINTED_MATCHES else ""
+        return f"{self.summary}{shown}{rest}"
+
+
+@enforce_argument_annotations
+def head_to_head(rated: History, player: Any, opponent: Any) -> HeadToHead:
+    """All matches of two players, from the predictions of a rated history.
+
+        print(jr.history.head_to_head(rated, "Green Bay Packers", "Chicago Bears"))
+
+    What is neither a win nor a loss counts as drawn.
+
+    Raises:
+      ValueError: if there is no such player, if both are the same, or for contests.
+    """
+    one, other = (find_player_id(rated.players, x) for x in (player, opponent))
+    if one == other:
+        raise ValueError("head to head takes two different players")
+    rows = _participations_in_matches(rated, one)
+    met = np.flatnonzero(rows.opponent == other)[::-1]
+    columns = {} if rated.clock is None else {"time": rated.display_times(rows.column("time")[met])}
+    score, probability = (rows.column(name)[met] for name in ("score", "prediction"))
+    ratings = {"rating": rows.before.mean[met], "opponents_rating": rows.column("rating", of_opponent=True)[met]}
+    matches = ColumnTable(columns | {"score": score, "probability": probability} | ratings)
+    won, lost = int((score == 1).sum()), int((score == 0).sum())
+    names, drawn = rated.players, len(score) - won - lost
+    return HeadToHead(names[one], names[other], won, drawn, lost, float(probability.sum()), matches)
+
+
+@enforce_argument_annotations
+def upsets(rated: History, *, player: Any = None, top: int = 20) -> ColumnTable:
+    """The least expected wins: time, winner, loser, the probability of the win, both ratings.
+
+        print(jr.history.upsets(rated, top=5))
+        print(jr.history.upsets(rated, player="Green Bay Packers"))  # of theirs
+
+    Raises:
+      ValueError: if there is no such player, `top` is below 1, or for contests.
+    """
+    wins = _wins(rated, player, top)
+    return _tabulate_wins(rated, wins, np.lexsort((wins.row, wins.column("prediction")))[:top])
+
+
+@enforce_argument_annotations
+def best_wins(rated: History, player: Any, *, top: int = 20) -> ColumnTable:
+    """A player's wins against the highest rated opponents, in columns like those of `upsets`.
+
+        print(jr.history.best_wins(rated, "Ada", top=5))
+
+    Raises:
+      ValueError: as `upsets`.
+    """
+    wins = _wins(rated, player, top)
+    return _tabulate_wins(rated, wins, np.lexsort((wins.row, -wins.column("rating", of_opponent=True)))[:top])
+
+
+def _wins(rated: History, player: Any, top: int) -> Participations:
+    """The participations of winners in matches that were won outright, or of this player."""
+    if top < 1:
+        raise ValueError(f"top must be at least 1, got {top}")
+    rows = _participations_in_matches(rated, None if player is None else find_player_id(rated.players, player))
+    return rows.select(np.flatnonzero(rows.column("score") == 1))
+
+
+def _tabulate_wins(rated: History, wins: Participations, order: HostArray) -> ColumnTable:
+    columns = {} if rated.clock is None else {"time": rated.display_times(wins.column("time")[order])}
+    sides = {"winner": wins.player, "loser": wins.opponent}
+    columns |= {name: rated.players[np.asarray(ids)[order]] for name, ids in sides.items()}
+    ratings = wins.before.mean, wins.column("rating", of_opponent=True), wins.column("prediction")
+    names = "winners_rating", "losers_rating", "probability"
+    return ColumnTable(columns | {name: x[order] for name, x in zip(names, ratings, strict=True)})
+
+
+@enforce_argument_annotations
+def recent_form(rated: History, players: Iterable[Any] | None = None, *, last: int = 10) -> ColumnTable:
+    """How players did in their last matches: results from the latest to the earliest, score, expected score, change.
+
+        print(jr.history.recent_form(rated, ["Green Bay Packers", "Chicago Bears"], last=5))
+
+    A result is W, D or L, or of other scores a number. `change` is of the rating, over these matches.
+
+    Args:
+      rated: as from `rate` or `load`, of matches.
+      players: names or ids. None: the first 20 of the leaderboard.
+      last: the number of matches of each player.
+
+    Raises:
+      ValueError: if there is no such player, `last` is below 1, or for contests.
+    """
+    rows = _participations_in_matches(rated)
+    if last < 1:
+        raise ValueError(f"last must be at least 1, got {last}")
+    chosen = leaderboard(rated).player if players is None else [players] if isinstance(players, str) else players
+    form = []
+    for player in (find_player_id(rated.players, x) for x in chosen):
+        begin, end = rows.start[player : player + 2]
+        recent = rows.select(np.arange(max(begin, end - last), end))
+        score, change = recent.column("score")[::-1], recent.after.mean - recent.before.mean
+        letters = [RESULT_LETTERS.get(float(x), f"{x:g}") for x in score]
+        results = ("" if all(len(x) == 1 for x in letters) else " ").join(letters)
+        form.append(
+            (rated.players[player], len(score), results, score.sum(), recent.column("prediction").sum(), change.sum())
+        )
+    heads = "player", "games", "result", "score", "expected_score", "change"
+    return ColumnTable({head: np.array(x) for head, x in zip(heads, zip(*form, strict=True), strict=True)})
+
+
+def _participations_in_matches(rated: History, player: int | None = None) -> Participations:
+    """The participations of all or of one; ValueError unless they are of matches of two."""
+    rated.check_has_events()
+    if rated.rows.opponent is None:
+        raise ValueError("this is of matches of two, and the history is of contests")
+    return rated.rows if player is None else rated.rows.of_player(player)
+
+
+POINTS_FOR_TENFOLD = 400.0  # of an attack above a defence, for ten times as many goals
+
+
+@enforce_argument_annotations
+def attack_and_defence(rated: History, *, active: Any = None, min_games: int | None = None) -> ColumnTable:
+    """A table of teams by rating: their attack and defence, and the goals or points for and against in the mean.
+
+        print(jr.history.attack_and_defence(rated))
+
+    Attack and defence are in points: half of strength plus pace, and half of strength less pace, above those of a
+    newcomer. 400 points of an attack above the other's defence are ten times as many goals; of points of the
+    score they are 400 / `margin_scale` more. Experience and form count
+    half in both, sides and categories do not. `scored` and `conceded` are the mean of goals against a team that has the
+    mean attack and defence of all listed, on neutral ground.
+
+    Args:
+      rated: as from `rate`, of `jr.skills("goals", ...)` or `jr.skills("points", ...)`.
+      active, min_games: who is listed, as in `jr.leaderboard`.
+
+    Raises:
+      ValueError: for a system that does not learn from goals or points, or as `jr.leaderboard`.
+    """
+    system = unwrap_predictions(rated.system)
+    model = find_smoothing_model(system)
+    if model is None or not model.pace:
+        raise ValueError(f"{system.name} knows no attack and no defence; take jr.skills('goals', margin=...)")
+    listed = leaderboard(rated, top=len(rated.players), active=active, min_games=min_games)
+    number = {name: i for i, name in enumerate(rated.players.tolist())}
+    ids = np.array([number[name] for name in listed.player.tolist()], int)
+    params: Any = system.params
+    state: Any = advance_state_to_time(system, rated.state, None, params)
+    rating = system.summary(params, state)
+    strength, spread = (np.asarray(x, np.float64)[ids] for x in (rating.mean, rating.deviation))
+    strength = strength - params.initial_rating
+    pace = np.asarray(state.mean, np.float64)[ids, model.pace_index]
+    covariance = np.asarray(state.covariance, np.float64)[ids]
+    pace_variance, common = covariance[:, model.pace_index, model.pace_index], covariance[:, 0, model.pace_index]
+    if model.form:
+        common = common + covariance[:, -1, model.pace_index]
+    attack, defence = 0.5 * (strength + pace), 0.5 * (strength - pace)
+    attack_deviation, defence_deviation = (
+        0.5 * np.sqrt(np.maximum(spread**2 + pace_variance + sign * 2.0 * common, 0.0)) for sign in (1.0, -1.0)
+    )
+    leads = attack - defence.mean(), attack.mean() - defence
+    if model.outcome == "points":
+        scored, conceded = (params.point_rate + lead / params.margin_scale for lead in leads)
+    else:
+        scored, conceded = (params.goal_rate * 10.0 ** (lead / POINTS_FOR_TENFOLD) for lead in leads)
+    return ColumnTable(
+        {
+            "player": listed.player,
+            "attack": np.round(attack, 1),
+            "attack_deviation": np.round(attack_deviation, 1),
+            "defence": np.round(defence, 1),
+            "defence_deviation": np.round(defence_deviation, 1),
+            "scored": np.round(scored, 3),
+            "conceded": np.round(conceded, 3),
+        }
+    )
