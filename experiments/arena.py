@@ -16,7 +16,7 @@ from arena_peers import arena_rank, peers
 from common import add_only, declare, find, forget_peak, keep, look_for, parse, resident
 
 import jaxrate as jr
-from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH
+from jaxrate.arena.strength_fit import POINTS_PER_LOG_STRENGTH
 
 TIES = "davidson", "rao_kupper", "half", "none"
 

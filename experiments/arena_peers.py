@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH
+from jaxrate.arena.strength_fit import POINTS_PER_LOG_STRENGTH
 
 
 def peers(a, b, won, n):

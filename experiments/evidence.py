@@ -35,8 +35,7 @@ from fit_peers import cross_entropy
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.systems.system_adaptation import DataFacts
-from jaxrate.systems.system_construction_by_name import fill_margin_size_and_statistic_noise, make_system
+from jaxrate.systems.system_construction_by_name import DataFacts, fill_margin_size_and_statistic_noise, make_system
 
 FIRST_YEAR, LAST_YEAR = np.datetime64("1991-01-01"), np.datetime64("2017-12-31")
 KDD_FIT, KDD_CUT = np.datetime64("2000-01-01"), np.datetime64("2011-08-28")

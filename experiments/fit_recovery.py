@@ -26,7 +26,7 @@ from jaxrate.core.rules import RandomUpdate, Rating
 from jaxrate.events import Rounds
 from jaxrate.replay.scan_programs import draw_random_numbers_for_events
 from jaxrate.systems.elo_mmr.system import drift_and_noise
-from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.rounds import cdf_sums
 
 REPLICATIONS = 100

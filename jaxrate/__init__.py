@@ -44,7 +44,7 @@ _NAMES = {
     "history.ratings_at_times": ["ratings"],
     "history.leaderboards": ["leaderboard"],
     "history.player_records": ["career"],
-    "evaluation.system_comparison": ["compare"],
+    "evaluation.comparison": ["compare"],
     "replay.checked_replay": ["run", "scan"],
     "replay.event_prediction": ["predict"],
     "fitting.hyperparameter_fit": ["fit"],

@@ -12,7 +12,7 @@ from jaxrate import site as site
 from jaxrate import testing as testing
 from jaxrate import urns as urns
 from jaxrate.data.dataset_from_table import read as read
-from jaxrate.evaluation.system_comparison import compare as compare
+from jaxrate.evaluation.comparison import compare as compare
 from jaxrate.events import Matches as Matches
 from jaxrate.events import Periods as Periods
 from jaxrate.events import Rounds as Rounds

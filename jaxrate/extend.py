@@ -36,7 +36,7 @@ from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.blat_mmr import kernels, luck
-from jaxrate.systems.rounds import densities
+from jaxrate.systems.rounds import hazard_tables as densities
 
 __all__ = [
     "ANY",

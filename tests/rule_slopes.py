@@ -12,16 +12,24 @@ from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.blocks import Block, arrange_blocks, gather_events
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays, gather_rows
 from jaxrate.replay.scan_programs import make_replay_rules, prepare_replay, rate_event
-from jaxrate.testing.batch_chunk_and_slope_properties import (
+from jaxrate.testing.cases import (
+    PADDED_PERIOD,
+    PERIOD_LENGTH,
+    SLOTS,
+    TIME_AFTER_EVENTS,
+    as_float_arrays,
+    jit_quickly,
+    split_seasons,
+    stack_trees,
+    strict_precision,
+)
+from jaxrate.testing.properties import (
     DIFFERENCE_STEP,
     float_column_indices,
     perturbable_parameters,
     perturbation_scale,
+    replay_first_season,
 )
-from jaxrate.testing.case_and_assertions import as_float_arrays, jit_quickly, strict_precision
-from jaxrate.testing.history_chunks import PADDED_PERIOD, stack_trees
-from jaxrate.testing.replay_properties import replay_first_season
-from jaxrate.testing.synthetic_histories import PERIOD_LENGTH, SLOTS, TIME_AFTER_EVENTS, split_seasons
 
 SCORE_SHIFT = 0.015  # away from the scores at which rules may switch formulas
 NUMBERS = {"stream": [0, 20, 50, 119], "levels": [0, 20, 50, 119], "periods": [0, 4, 8], "rounds": [0, 6]}

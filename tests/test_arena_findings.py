@@ -8,8 +8,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 import jaxrate as jr
-from jaxrate.site.arena_findings import certain_findings, lead_finding
-from jaxrate.site.arena_page import keep_dates_whole, wrap_dates_in_time_elements
+from jaxrate.site.arena_page import certain_findings, keep_dates_whole, lead_finding, wrap_dates_in_time_elements
 from tests.test_arena_page import fitted, places
 
 

@@ -13,7 +13,7 @@ pytest.importorskip("jinja2")
 
 import jaxrate as jr
 from jaxrate.site.arena_page import build_heat_map, expected_percentages
-from jaxrate.site.percent_heat_map import LIGHT_COLOURS, heat_map_png
+from jaxrate.site.forecast_tables import LIGHT_COLOURS, heat_map_png
 from tests.browser import downloaded, findings, narrowed, texts, violations, wait_for
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.evaluation.external_forecasts import past_frequencies, resolve_external_forecasts
+from jaxrate.evaluation.ceilings import past_frequencies, resolve_external_forecasts
 from tests.conftest import refused
 
 NAMES = ["elo", "glicko"]

@@ -6,7 +6,7 @@ import numpy as np
 import jaxrate as jr
 from jaxrate.systems.blat_mmr import algorithm_preferences
 from jaxrate.systems.blat_mmr.algorithm_preferences import AlgorithmPreferences, device_preferences
-from jaxrate.testing.case_and_assertions import assert_close_leaves
+from jaxrate.testing.cases import assert_close_leaves
 
 WAYS = {
     "band": AlgorithmPreferences(("low_rank", "fft", "naive"), 100, "fft"),

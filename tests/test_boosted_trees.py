@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.evaluation import boosted_trees
-from jaxrate.evaluation.boosted_trees import PLAYED, MatchFeatures, boosted_forecast, match_features, player_histories
-from jaxrate.metrics.outcome_metrics import losses_by_match
+from jaxrate.evaluation import ceilings as boosted_trees
+from jaxrate.evaluation.ceilings import PLAYED, MatchFeatures, boosted_forecast, match_features, player_histories
+from jaxrate.metrics.prediction_metrics import losses_by_match
 from tests.conftest import refused
 from tests.test_benchmark import KEEP, make_league, row_of
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.category_glicko.posterior import (
+from jaxrate.systems.category_glicko.system import (
     OUTCOME_DISTRIBUTIONS,
     PeriodGames,
+    State,
     maximize_posterior,
     strengths_to_rating_and_modifiers,
 )
-from jaxrate.systems.category_glicko.state_and_strengths import State
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import category_glicko_twin as twin
 

@@ -15,7 +15,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import cli
-from jaxrate.cli import progress
+from jaxrate.cli import terminal_tables as progress
 from jaxrate.cli.terminal_tables import to_text_table
 from tests.conftest import mark_full
 

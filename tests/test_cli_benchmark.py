@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli.forecast_columns import parse_named_columns
+from jaxrate.cli.predict import parse_named_columns
 from jaxrate.data.forecast_column_recognition import recognise_forecast_columns
 from jaxrate.site.benchmark_page import benchmark_page_html
 from tests.browser import findings

@@ -9,7 +9,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.text_format import metric_heading
 from jaxrate.evaluation.scored_predictions import format_metric
-from jaxrate.site.calibration_summary import bin_predictions
+from jaxrate.site.accuracy_summary import bin_predictions
 from jaxrate.systems.system_titles import system_title
 from tests.test_report import data_of
 

@@ -8,7 +8,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.cli import arena, rate
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.player_output import career_sides, strengths_by_category
+from jaxrate.cli.rate_output import career_sides, strengths_by_category
 from jaxrate.cli.season_and_tournament import _print_forecast
 from jaxrate.history.column_table import ColumnTable
 

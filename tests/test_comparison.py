@@ -12,8 +12,7 @@ from jaxrate.data import simulate
 from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss, describe_constant_forecast, format_metric
 from jaxrate.events import slice_events
 from jaxrate.fitting import time_limited_fit
-from jaxrate.systems.system_adaptation import DataFacts
-from jaxrate.systems.system_construction_by_name import make_system
+from jaxrate.systems.system_construction_by_name import DataFacts, make_system
 from tests.conftest import refused
 
 

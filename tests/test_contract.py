@@ -11,15 +11,13 @@ import jaxrate as jr
 from jaxrate import testing
 from jaxrate.core.system import random_draw_rule
 from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
-from jaxrate.testing import (
-    batch_chunk_and_slope_properties,
-    compilation_properties,
-    gradient_properties,
-    match_properties,
-    replay_properties,
-    round_properties,
-)
-from jaxrate.testing.case_and_assertions import FORMS, SystemFormPrecision, assert_equal_leaves, make_key
+from jaxrate.testing import properties as batch_chunk_and_slope_properties
+from jaxrate.testing import properties as compilation_properties
+from jaxrate.testing import properties as gradient_properties
+from jaxrate.testing import properties as match_properties
+from jaxrate.testing import properties as replay_properties
+from jaxrate.testing import properties as round_properties
+from jaxrate.testing.cases import FORMS, SystemFormPrecision, assert_equal_leaves, make_key
 from tests.conftest import mark_full
 from tests.rule_slopes import slopes_of_one_step_are_finite, slopes_of_one_step_equal_finite_differences
 

@@ -14,9 +14,14 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.docs import site_build
-from jaxrate.docs.docstring_markup import class_docstring, strip_annotated_metadata, to_restructured
 from jaxrate.docs.page_sources import PICTURE_MARK, guides_that_call, link_public_names, write_sources
-from jaxrate.docs.public_names import list_pages, list_sections
+from jaxrate.docs.public_names import (
+    class_docstring,
+    list_pages,
+    list_sections,
+    strip_annotated_metadata,
+    to_restructured,
+)
 from tests.browser import narrowed, texts, violations, wait_for
 from tests.test_readme import PAGES
 

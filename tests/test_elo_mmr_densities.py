@@ -15,8 +15,9 @@ from jaxrate.events import Rounds
 from jaxrate.systems.elo_mmr.belief import PerformanceHistory, add_performance, posterior_mode
 from jaxrate.systems.elo_mmr.density_dispatch import influence_on_belief
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
-from jaxrate.systems.rounds.densities import DENSITIES, Density
 from jaxrate.systems.rounds.hazard_tables import (
+    DENSITIES,
+    Density,
     log_density_slope,
     make_expected_wins_integration_method,
     make_noise_density,

@@ -6,7 +6,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.forecasts.draw_probabilities import fit_draw_odds
-from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities
+from jaxrate.systems.prediction_wrapping import davidson_outcome_probabilities
 from tests.conftest import refused
 
 pytest.importorskip("pyarrow")

@@ -20,8 +20,8 @@ from jaxrate.data.simulate import contests
 from jaxrate.fitting import history_loss_derivatives
 from jaxrate.replay import block_programs, compiler_options, execution, scan_programs
 from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
-from jaxrate.systems.trueskill import propagation
-from jaxrate.testing.case_and_assertions import assert_close_leaves
+from jaxrate.systems.trueskill import system as propagation
+from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 from tests.reference import performance_twin as twin
 from tests.test_far_performances import some_players

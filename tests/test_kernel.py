@@ -17,8 +17,7 @@ from scipy import special
 import jaxrate as jr
 from jaxrate.replay import checked_replay
 from jaxrate.replay.kernel import levels_kernel, scalar_jaxpr_evaluation
-from jaxrate.testing.case_and_assertions import SystemFormPrecision, assert_close_leaves
-from jaxrate.testing.synthetic_histories import PLAYERS, split_seasons
+from jaxrate.testing.cases import PLAYERS, SystemFormPrecision, assert_close_leaves, split_seasons
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.test_contract import EVERY
 

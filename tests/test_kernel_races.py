@@ -18,7 +18,7 @@ from jax.experimental.pallas import mosaic_gpu
 
 import jaxrate as jr
 from jaxrate.replay.kernel import levels_kernel
-from jaxrate.testing.case_and_assertions import assert_close_leaves
+from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import mark_full
 
 simulator = pytest.importorskip("jax._src.pallas.mosaic_gpu.interpret.interpret_pallas_call")

@@ -10,9 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.system import random_draw_rule
 from jaxrate.events import Matches
-from jaxrate.live.event_record_layout import PackedEvent
-from jaxrate.live.events_from_arguments import MATCH_FORMS
-from jaxrate.live.match_checking_and_packing import required_match_columns
+from jaxrate.live.event_packing import MATCH_FORMS, PackedEvent, required_match_columns
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.evaluation.margin_scale_selection import MARGIN_POINTS_GRID, loss_minimising_mean_margin_points
+from jaxrate.evaluation.comparison import MARGIN_POINTS_GRID, loss_minimising_mean_margin_points
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from tests.conftest import mark_full
 

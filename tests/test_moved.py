@@ -5,7 +5,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.arena import strength_drift as module
-from jaxrate.arena.fluctuation_tests import brownian_bridge_exceedance_probability
+from jaxrate.arena.strength_drift import brownian_bridge_exceedance_probability
 from tests.reference import static_twin as twin
 
 POINTS = 400.0 / np.log(10.0)

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxrate.numerics.linear_systems import solve_definite_systems
 from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax, decreasing_root
 from jaxrate.numerics.special_functions import normal_hazards_on_both_sides, normal_tail, truncated_normal_moments
+from jaxrate.numerics.sums_and_recurrences import solve_definite_systems
 from tests.conftest import MOSTLY_DOUBLE, mark_full
 from tests.reference.performance_twin import hazard
 from tests.reference.trueskill_twin import moments

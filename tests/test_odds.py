@@ -8,8 +8,8 @@ import pytest
 import jaxrate as jr
 from jaxrate.cli.benchmark import benchmark
 from jaxrate.metrics.bookmaker_odds import ODDS_METHODS, probabilities_from_odds
-from jaxrate.metrics.outcome_metrics import losses_by_match
-from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
+from jaxrate.metrics.prediction_metrics import losses_by_match
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from tests.conftest import refused
 
 # Odds

@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.history.dataset_rating import OPTION
-from jaxrate.metrics.online_slope import MEMORY, PRIOR_INFORMATION, OnlineSlope, calibrate_online
+from jaxrate.metrics.calibration_slopes import MEMORY, PRIOR_INFORMATION, OnlineSlope, calibrate_online
 from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 
 pytest.importorskip("pyarrow")

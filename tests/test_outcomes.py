@@ -11,8 +11,11 @@ import jaxrate as jr
 from jaxrate.core.rules import RatedEvent
 from jaxrate.core.system import replace_params
 from jaxrate.fitting.losses import LOSSES, make_replay_record_for_loss
-from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities, scores_or_score_probabilities
-from jaxrate.systems.prediction_wrapping import wrapper_names
+from jaxrate.systems.prediction_wrapping import (
+    davidson_outcome_probabilities,
+    scores_or_score_probabilities,
+    wrapper_names,
+)
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 from tests.reference import outcomes_twin as twin
 from tests.reference.skills_twin import Skills, game

@@ -16,9 +16,9 @@ import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events import slice_events
 from jaxrate.events.dataset import Dataset
-from jaxrate.plots import altair_charts, leaderboard_and_matchup_plots
-from jaxrate.plots.altair_charts import ChartText
-from jaxrate.plots.altair_line_charts import ChartBand, ChartLine, line_chart
+from jaxrate.plots import altair_charts
+from jaxrate.plots import leaderboard_plots as leaderboard_and_matchup_plots
+from jaxrate.plots.altair_charts import ChartBand, ChartLine, ChartText, line_chart
 from jaxrate.plots.plotted_data_and_checks import describe_source
 from tests.conftest import mark_full, refused
 from tests.test_plots import rate_and_smooth_games

@@ -14,7 +14,7 @@ from matplotlib.text import Text
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events.dataset import Dataset
-from jaxrate.plots.altair_line_charts import ChartLine
+from jaxrate.plots.altair_charts import ChartLine
 from jaxrate.plots.rank_plots import _draw_panels, _set_rank_axis
 from jaxrate.plots.unnamed_players import UnnamedPlayers
 from tests.conftest import refused

@@ -12,10 +12,10 @@ from matplotlib.colors import to_rgb
 
 import jaxrate as jr
 from jaxrate import plots
-from jaxrate.arena.first_place import first_place_finding
+from jaxrate.arena.strength_fit import first_place_finding
 from jaxrate.plots.name_labels import pad_numbers, text_width
 from jaxrate.plots.scoreboard_style import DIVERGING_COLOURS, SEQUENTIAL_COLOURS, cell_text_colour, mix_colours
-from jaxrate.site import arena_findings
+from jaxrate.site import arena_page as arena_findings
 from tests.conftest import refused
 
 

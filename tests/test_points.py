@@ -10,7 +10,7 @@ from jaxrate.fitting.losses import LOSSES
 from jaxrate.forecasts.points import make_point_system
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.system_construction_by_name import make_system_for_data
-from jaxrate.testing.case_and_assertions import assert_close_leaves
+from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import mark_full, refused
 from tests.reference.points_twin import Points
 

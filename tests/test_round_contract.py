@@ -11,13 +11,14 @@ from scipy.special import expit, ndtr, ndtri
 import jaxrate as jr
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.rounds import cdf_sums
-from jaxrate.testing import replay_properties
-from jaxrate.testing.case_and_assertions import SystemFormPrecision, assert_close_leaves
-from jaxrate.testing.synthetic_histories import (
+from jaxrate.testing import properties as replay_properties
+from jaxrate.testing.cases import (
     ALL_TIE,
     SIZES,
     SLOTS,
     TIME_AFTER_EVENTS,
+    SystemFormPrecision,
+    assert_close_leaves,
     make_contests,
     schedule_for_form,
     split_seasons,

@@ -10,7 +10,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.replay.padded_sizes import padded_event_size, padded_size
-from jaxrate.testing.case_and_assertions import assert_close_leaves, assert_equal_leaves, record_compilations
+from jaxrate.testing.cases import assert_close_leaves, assert_equal_leaves, record_compilations
 from tests.conftest import mark_full, refused
 
 PLAYERS, N = 12, 60

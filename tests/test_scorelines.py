@@ -10,7 +10,7 @@ from scipy.stats import poisson
 
 import jaxrate as jr
 from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE
-from jaxrate.forecasts.goal_simulation import GoalSimulationMatches, poisson_quantile, simulate_match_goals
+from jaxrate.forecasts.season_simulation import GoalSimulationMatches, poisson_quantile, simulate_match_goals
 from jaxrate.systems.skills.goal_beliefs import HALF_Q, GoalRateFactors, LogRateBelief
 from jaxrate.systems.skills.goal_probabilities import scoreline_probabilities
 from jaxrate.systems.system_construction_by_name import make_system_for_data

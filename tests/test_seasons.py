@@ -12,10 +12,10 @@ import jaxrate as jr
 from jaxrate.core.text_format import format_percentage
 from jaxrate.forecasts.season_simulation import (
     SimulationMatches,
+    rank_by_points,
     rating_points_per_logit,
     simulate_season_scores,
 )
-from jaxrate.forecasts.season_standings import rank_by_points
 from jaxrate.forecasts.series_and_knockout_brackets import bracket_probabilities, matchup_matrix
 from tests.conftest import mark_full, quick, refused
 

@@ -12,7 +12,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.events import count_games, slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
-from jaxrate.testing.case_and_assertions import assert_close_leaves
+from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import mark_full, quick
 from tests.reference import performance_twin, trueskill_twin
 

@@ -10,8 +10,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.replay.execution import min_mean_width_for_levels
-from jaxrate.systems.category_glicko import state_and_strengths as strengths
-from jaxrate.systems.category_glicko.posterior import (
+from jaxrate.systems.category_glicko import system as strengths
+from jaxrate.systems.category_glicko.system import (
     OUTCOME_DISTRIBUTIONS,
     PeriodGames,
     log_likelihood_derivatives,

@@ -9,10 +9,15 @@ pytest.importorskip("pyarrow")
 
 
 import jaxrate as jr
-from jaxrate.evaluation.comparison_table import BlendWeightsAndMetrics, Comparison, PublishedForecast, SystemResult
+from jaxrate.evaluation.comparison import BlendWeightsAndMetrics, Comparison, PublishedForecast, SystemResult
 from jaxrate.metrics.prediction_metrics import LogLossDifference
-from jaxrate.site.accuracy_summary import _summarise_two_sided, summarise_accuracy
-from jaxrate.site.calibration_summary import SCORE_WORDS, AccuracySummary, CalibrationBin
+from jaxrate.site.accuracy_summary import (
+    SCORE_WORDS,
+    AccuracySummary,
+    CalibrationBin,
+    _summarise_two_sided,
+    summarise_accuracy,
+)
 from jaxrate.site.system_bars import (
     advise_best_system,
     describe_comparison,

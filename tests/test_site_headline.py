@@ -14,8 +14,8 @@ import jaxrate as jr
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.site.headline import write_headline
 from jaxrate.site.json_columns import returned_players
-from jaxrate.site.ranking_rows import build_career_lines
 from jaxrate.site.site_data import build_site_data
+from jaxrate.site.table_rows import build_career_lines
 from jaxrate.site.wording import format_time_span
 
 

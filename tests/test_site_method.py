@@ -10,7 +10,7 @@ pytest.importorskip("jinja2")
 
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import FittedParams, fitted_share
-from jaxrate.site.home_sides import HOME
+from jaxrate.site.line_ups import HOME
 from jaxrate.site.method_texts import (
     RatingScale,
     describe_dates,

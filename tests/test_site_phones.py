@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.metrics.checked_match_metrics import wilson_interval
-from jaxrate.site.calibration_summary import CalibrationBin
+from jaxrate.metrics.prediction_metrics import wilson_interval
+from jaxrate.site.accuracy_summary import CalibrationBin
 from jaxrate.site.page_templates import STYLE_FILES, concatenate_page_files, join_figures, mark_figures
 from jaxrate.site.reliability_plot import reliability_dot_plot
 from tests.browser import narrowed, texts, wait_for

@@ -8,7 +8,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")
 
-from jaxrate.site.preview_image import (
+from jaxrate.site.drawings import (
     HEADLINE_HEIGHTS,
     HEADLINE_LINES,
     HEIGHT,

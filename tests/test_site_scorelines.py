@@ -7,14 +7,14 @@ from scipy.stats import poisson
 
 from jaxrate.forecasts.scorelines import Scorelines, summarise_scorelines
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.site.forecast_tables import build_forecast_tables
-from jaxrate.site.page_templates import make_template_environment
-from jaxrate.site.scoreline_cards import (
+from jaxrate.site.forecast_tables import (
     add_scoreline_columns,
+    build_forecast_tables,
     build_scoreline_cards,
     render_next_matches,
     scoreline_drawing,
 )
+from jaxrate.site.page_templates import make_template_environment
 from tests.conftest import refused
 
 NUMBER = np.arange(16)

@@ -17,15 +17,15 @@ from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.leaderboards import classify_first_place
 from jaxrate.site import headline
 from jaxrate.site.accuracy_summary import summarise_accuracy
-from jaxrate.site.event_rows import iterate_upset_win_positions_by_player
-from jaxrate.site.explanation_tables import build_explanation_tables
 from jaxrate.site.forecast_tables import (
+    build_explanation_tables,
     build_forecast_tables,
     closest_match_sentence,
     format_odds,
     write_matrix_finding,
 )
 from jaxrate.site.sitemap_and_feed import MAX_FEED_ENTRIES, add_feed_entry
+from jaxrate.site.table_rows import iterate_upset_win_positions_by_player
 from jaxrate.site.wording import spell_dates
 
 

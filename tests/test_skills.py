@@ -12,7 +12,7 @@ from scipy.special import ndtr
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.systems.skills.posterior import condition_covariance_on_message
-from jaxrate.testing.case_and_assertions import assert_close_leaves
+from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference.skills_twin import Skills, game
 

@@ -7,7 +7,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.data.measurement_noise_estimation import estimate_measurement_noise
 from jaxrate.systems.system_construction_by_name import make_system_for_data
-from jaxrate.testing.case_and_assertions import assert_close_leaves
+from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE
 from tests.test_skills import STATISTICS, league
 

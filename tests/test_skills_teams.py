@@ -12,7 +12,7 @@ import jaxrate as jr
 from jaxrate.events import build_rounds, slice_events
 from jaxrate.fitting.prediction_task import make_prediction_task, replay_task
 from jaxrate.systems.system_construction_by_name import make_system_for_data
-from jaxrate.testing.case_and_assertions import assert_close_leaves
+from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
 from tests.reference.teams_twin import TeamSkills, participant
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.testing.case_and_assertions import assert_close_leaves
+from jaxrate.testing.cases import assert_close_leaves
 from tests.test_skills_teams import MODIFIERS, MORE, PARTS, SEASONS, history
 from tests.test_trueskill import GOLDEN, flat, one_history
 

@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli.escaped_terminal_output import print_message
 from jaxrate.cli.fit import hyperparameter_table
-from jaxrate.cli.player_output import career_sections
-from jaxrate.cli.prediction_output import prediction_table
-from jaxrate.cli.progress import _remaining_seconds, describe_remaining_time
-from jaxrate.cli.terminal_tables import TextTable, choose_column_widths_and_hidden_columns, print_sections
+from jaxrate.cli.predict import prediction_table
+from jaxrate.cli.rate_output import career_sections
+from jaxrate.cli.terminal_tables import (
+    TextTable,
+    _remaining_seconds,
+    choose_column_widths_and_hidden_columns,
+    describe_remaining_time,
+    print_message,
+    print_sections,
+)
 from jaxrate.core.text_format import display_width
 from jaxrate.history.column_table import ColumnTable
 from tests.conftest import mark_full

@@ -8,15 +8,13 @@ import jaxrate as jr
 from jaxrate import testing
 from jaxrate.core.rules import RandomUpdate
 from jaxrate.systems.elo import State
-from jaxrate.testing import (
-    batch_chunk_and_slope_properties,
-    compilation_properties,
-    gradient_properties,
-    match_properties,
-    replay_properties,
-)
-from jaxrate.testing.case_and_assertions import SystemFormPrecision
-from jaxrate.testing.synthetic_histories import (
+from jaxrate.testing import properties as batch_chunk_and_slope_properties
+from jaxrate.testing import properties as compilation_properties
+from jaxrate.testing import properties as gradient_properties
+from jaxrate.testing import properties as match_properties
+from jaxrate.testing import properties as replay_properties
+from jaxrate.testing.cases import (
+    SystemFormPrecision,
     column_names_read_by_rules,
     column_names_read_only_to_update,
     two_season_events,

@@ -11,9 +11,9 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.replay.blocks import Block, arrange_blocks
-from jaxrate.replay.contest_checks import depends_on_time
-from jaxrate.systems.trueskill import propagation
-from jaxrate.systems.trueskill.state_and_prediction import State
+from jaxrate.replay.checked_replay import depends_on_time
+from jaxrate.systems.trueskill import system as propagation
+from jaxrate.systems.trueskill.system import State
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 from tests.reference import trueskill_twin as twin
 from tests.reference.twins import Fading

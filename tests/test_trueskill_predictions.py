@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.trueskill.state_and_prediction import State
+from jaxrate.systems.trueskill.system import State
 from tests.conftest import MOSTLY_DOUBLE
 from tests.reference import trueskill_twin as twin
 from tests.test_trueskill import one_history, random_round

@@ -16,8 +16,7 @@ import scipy
 import jaxrate as jr
 from jaxrate.events import Rounds
 from jaxrate.replay.blocks import Block, arrange_blocks, cut_into_blocks
-from jaxrate.replay.checked_replay import run
-from jaxrate.replay.contest_checks import depends_on_time
+from jaxrate.replay.checked_replay import depends_on_time, run
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import weng_lin_twin as twin
 

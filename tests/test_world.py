@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.urns import matchmakers, urn_simulation_and_replay
-from jaxrate.urns.batched_games import UrnGameRules
+from jaxrate.urns.urn_simulation_and_replay import UrnGameRules
 from tests.conftest import mark_full
 from tests.reference import urnings_twin as twin
 from tests.test_urnings import chi_square

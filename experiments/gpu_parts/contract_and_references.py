@@ -15,9 +15,10 @@ from gpu_parts.histories import keep_history
 from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.testing import match_properties, replay_properties, round_properties
-from jaxrate.testing.case_and_assertions import FORMS, SystemFormPrecision, strict_precision
-from jaxrate.testing.synthetic_histories import split_seasons
+from jaxrate.testing import properties as match_properties
+from jaxrate.testing import properties as replay_properties
+from jaxrate.testing import properties as round_properties
+from jaxrate.testing.cases import FORMS, SystemFormPrecision, split_seasons, strict_precision
 
 GOLDEN = Path(__file__).parents[2] / "tests" / "reference"
 DETERMINISTIC = (

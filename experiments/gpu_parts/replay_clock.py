@@ -12,7 +12,7 @@ from jaxrate.events import Matches, Ragged
 from jaxrate.replay.execution import execute_plan
 from jaxrate.replay.padded_states_and_columns import state_shapes
 from jaxrate.replay.scan_programs import make_replay_rules
-from jaxrate.testing.case_and_assertions import make_key
+from jaxrate.testing.cases import make_key
 
 
 def system_of(case):

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.arena.paired_comparison_likelihood import MODELS
-from jaxrate.arena.strength_estimates import MEAN_RATING, Strengths
+from jaxrate.arena.strength_fit import MEAN_RATING, Strengths
 from jaxrate.core.argument_checks import to_floats
 from jaxrate.core.array_types import Array
 from jaxrate.core.factory_hyperparameters import collect_params

@@ -1,29 +1,17 @@
-"""Tests whether strengths changed: of all players by predictions, of each by the scatter of their results.
+"""Whether strengths moved: tests of fluctuations, and players who drifted."""
 
-Predictions. Glicko with growth c > 0 lets strengths drift; with c = 0 it is a filter of constant strengths, whose
-deviations only shrink. Both predict each vote from the votes before it. Initial deviations, and growths, are not chosen
-but mixed: each has the weight that its predictions of earlier votes earned (a Bayesian mixture; Dawid 1984, "The
-prequential approach"). Nothing is fitted to the predicted votes, and the summed difference of log loss is a log Bayes
-factor.
-
-Each player is tested as in fluctuation_tests.py. A player who moved also affects the tests of their opponents. So the
-player with the least p is said to have moved if p times the number of players is at most the level (Holm 1979), their
-votes are removed, and the others are tested again, until nobody else has moved.
-"""
-
+import math
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from jaxrate.arena.fluctuation_tests import strength_change_tests_by_player
+from jaxrate.arena.paired_comparison_likelihood import log_likelihood_and_derivatives
 from jaxrate.arena.rank_inference import check_in_open_unit_interval
-from jaxrate.arena.strength_estimates import MEAN_RATING, Strengths
-from jaxrate.arena.strength_fit import fit_strengths
-from jaxrate.arena.vote_sources import read_votes_if_source
-from jaxrate.arena.votes import Votes, votes_from_data
+from jaxrate.arena.strength_fit import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, fit_strengths
+from jaxrate.arena.votes import Votes, read_votes_if_source, votes_from_data
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import format_html_table, format_number, format_table
@@ -33,6 +21,134 @@ from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pa
 from jaxrate.replay.checked_replay import scan
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.systems.glicko import glicko
+
+GRID_TIMES = 32  # times at which walks of clusters are compared
+NORMAL_SAMPLES = 10_000  # normal vectors
+MIN_EXCEEDANCES = 20  # fewer samples as far away do not give a p value
+
+
+def strength_change_tests_by_player(
+    strengths: Strengths, votes: Votes, mask: HostArray, cluster: HostArray | None, time: HostArray
+) -> tuple[HostArray, HostArray, HostArray]:
+    """[N] change in points, its error, and p of each player, from votes under the mask; NaN without such votes."""
+    n, (first, second) = len(strengths.players), votes.player.T
+    rating = np.where(np.isfinite(strengths.rating), strengths.rating, np.nan)
+    coefficient = np.array([*strengths.coefficient.values()])
+    eta = (rating[first] - rating[second] + votes.covariates @ coefficient) / POINTS_PER_LOG_STRENGTH
+    mask = mask & np.isfinite(eta)
+    if not mask.any():
+        return (np.full(n, np.nan),) * 3
+    with jax.enable_x64(True):
+        vote_terms = log_likelihood_and_derivatives(
+            strengths.model, np.stack(votes.outcome), np.where(mask, eta, 0.0), np.float64(strengths.kappa)
+        )
+    score, weight = np.asarray(vote_terms.eta)[mask], np.asarray(vote_terms.eta_eta)[mask]
+    player, time = np.concatenate([first[mask], second[mask]]), np.tile(time[mask], 2)
+    score, weight = np.concatenate([score, -score]), np.tile(weight, 2)
+    order = np.lexsort([time, player])
+    player, time, score, weight = (x[order] for x in (player, time, score, weight))
+    result, player_ids = np.full((3, n), np.nan), np.unique(player)
+    if cluster is None:
+        result[:, player_ids] = _strength_change_tests_independent(player, time, score, weight)
+    else:
+        result[:, player_ids] = _strength_change_tests_clustered(
+            player, time, score, weight, np.tile(cluster[mask], 2)[order]
+        )
+    return result[0], result[1], result[2]
+
+
+def _strength_change_tests_independent(
+    player: HostArray, time: HostArray, score: HostArray, weight: HostArray
+) -> tuple[HostArray, HostArray, HostArray]:
+    """Change, error and p of the players who have votes, from scores and information in order of player and time."""
+    start = np.flatnonzero(np.append(True, player[1:] != player[:-1]))
+    player_index = np.repeat(np.arange(len(start)), np.diff(np.append(start, len(player))))
+
+    def sums_within_player(values: HostArray) -> HostArray:
+        total = np.cumsum(values)
+        return total - (total - values)[start][player_index]
+
+    same_time_as_next = np.append((time[1:] == time[:-1]) & (player_index[1:] == player_index[:-1]), False)
+    walk, square, information = (
+        sums_within_player(score),
+        np.add.reduceat(score**2, start),
+        np.add.reduceat(weight, start),
+    )
+    furthest = np.maximum.reduceat(np.where(same_time_as_next, 0.0, np.abs(walk)), start)
+    late = sums_within_player(weight) - weight >= 0.5 * information[player_index]
+    change = variance = np.zeros(len(start))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for half, sign in ((~late, -1.0), (late, 1.0)):
+            s, v, h = (np.add.reduceat(np.where(half, x, 0.0), start) for x in (score, score**2, weight))
+            change, variance = change + sign * s / h, variance + v / h**2
+        return (
+            POINTS_PER_LOG_STRENGTH * change,
+            POINTS_PER_LOG_STRENGTH * np.sqrt(variance),
+            brownian_bridge_exceedance_probability(furthest / np.sqrt(square)),
+        )
+
+
+def _strength_change_tests_clustered(
+    player: HostArray, time: HostArray, score: HostArray, weight: HostArray, cluster: HostArray
+) -> tuple[HostArray, HostArray, HostArray]:
+    """The same with clusters of votes."""
+    start = np.flatnonzero(np.append(True, player[1:] != player[:-1]))
+    player_tests = []
+    for low, high in zip(start, np.append(start[1:], len(player)), strict=True):
+        rows = slice(low, high)
+        total = np.cumsum(weight[rows])
+        ends = np.quantile(time[rows], np.linspace(0.0, 1.0, GRID_TIMES + 1), method="inverted_cdf")
+        middle = time[rows][np.searchsorted(total, 0.5 * total[-1])]
+        ends = np.unique(np.append(ends, middle))
+        time_bin = np.searchsorted(ends, time[rows])
+        cluster_index = np.unique(cluster[rows], return_inverse=True)[1]
+        shape = int(cluster_index.max()) + 1, len(ends)
+        steps = np.bincount(cluster_index * len(ends) + time_bin, score[rows], shape[0] * shape[1]).reshape(shape)
+        walks, information = np.cumsum(steps, axis=1), np.cumsum(np.bincount(time_bin, weight[rows], len(ends)))
+        walks -= walks[:, -1:] * (information / information[-1])
+        count = shape[0] / max(shape[0] - 1, 1)
+        half = int(np.searchsorted(ends, middle))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = POINTS_PER_LOG_STRENGTH * (1.0 / information[half] + 1.0 / (information[-1] - information[half]))
+            change = -steps[:, : half + 1].sum() * scale
+            error = np.sqrt(count * (walks[:, half] ** 2).sum()) * scale
+        largest_walk = float(np.abs(steps.sum(axis=0).cumsum()).max())
+        player_tests.append(
+            (change, error, _normal_maximum_exceedance_probability(largest_walk, count * walks.T @ walks))
+        )
+    change, error, p = np.array(player_tests).T
+    return change, error, p
+
+
+def _normal_maximum_exceedance_probability(distance: float, covariance: HostArray) -> float:
+    """The probability that a normal vector of this covariance [n, n] is anywhere as far from 0."""
+    value, vector = np.linalg.eigh(covariance)
+    is_positive = value > 1e-12 * value[-1]
+    if not value[-1] > 0:
+        return np.nan
+    samples = (vector[:, is_positive] * np.sqrt(value[is_positive])).astype(np.float32) @ _normal_samples()[
+        : int(is_positive.sum())
+    ]
+    count = int((np.abs(samples).max(axis=0) >= distance).sum())
+    if count >= MIN_EXCEEDANCES:
+        return count / samples.shape[1]
+    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    tails = sum(math.erfc(distance / (math.sqrt(2.0) * x)) for x in deviation.tolist() if x > 0)
+    return min(tails, MIN_EXCEEDANCES / samples.shape[1])
+
+
+@cache
+def _normal_samples() -> HostArray:
+    """[GRID_TIMES + 2, NORMAL_SAMPLES] normal numbers, the same for all players."""
+    return np.random.default_rng(0).standard_normal((GRID_TIMES + 2, NORMAL_SAMPLES), np.float32)
+
+
+def brownian_bridge_exceedance_probability(x: HostArray) -> HostArray:
+    """The probability that a Brownian bridge is ever as far as x from 0 (Kolmogorov 1933)."""
+    k = np.arange(1, 101)
+    terms = np.where(k % 2 == 1, 2.0, -2.0) * np.exp(-2.0 * (k * np.maximum(x, 0.1)[..., None]) ** 2)
+    return np.clip(terms.sum(axis=-1), 0.0, 1.0)
+
 
 INITIAL_DEVIATIONS = 75.0, 150.0, 300.0  # points, before the first vote
 GROWTH_RATES = 25.0, 50.0, 100.0, 200.0, 400.0  # points from the first vote to the last

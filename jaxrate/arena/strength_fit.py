@@ -1,36 +1,673 @@
-"""`fit_strengths`: maximum likelihood strengths from matches, counts or rounds."""
+"""fit_strengths: strengths of players who do not change."""
 
+import html
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
+from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
 from jaxrate.arena.comparison_graph import Comparability, find_comparable_players
 from jaxrate.arena.newton import (
     DIVERGENCE_DISTANCE,
     SearchState,
     StrengthProblem,
+    maximise_by_newton,
     maximise_log_posterior,
+    residual_covariate_information,
 )
-from jaxrate.arena.paired_comparison_likelihood import initial_kappa
-from jaxrate.arena.plackett_luce_fit import fit_plackett_luce, rankings_and_comparability
-from jaxrate.arena.standard_errors import CONVERGED_STEP, FittedModel, StrengthUncertainty, estimate_uncertainty
-from jaxrate.arena.strength_estimates import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, drop_standard_errors
-from jaxrate.arena.strength_options import (
-    check_covariates_identifiable,
-    check_kappa_bounded,
-    check_options,
-    choose_tie_model,
-    resolve_anchors,
+from jaxrate.arena.paired_comparison_likelihood import initial_kappa, outcome_probabilities
+from jaxrate.arena.standard_errors import (
+    CONVERGED_STEP,
+    FittedModel,
+    StrengthUncertainty,
+    draw_prior_centers,
+    estimate_uncertainty,
+    standard_deviations,
+    symmetric_inverse,
 )
-from jaxrate.arena.vote_sources import read_votes_if_source
-from jaxrate.arena.votes import VoteCells, count_votes_in_cells, votes_from_data
-from jaxrate.core.argument_checks import check_concrete, enforce_argument_annotations
-from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_unquoted_name
-from jaxrate.events import Ragged, Rounds
+from jaxrate.arena.votes import VoteCells, count_votes_in_cells, read_votes_if_source, votes_from_data
+from jaxrate.core.argument_checks import MAX_SAMPLES, check_concrete, check_count, enforce_argument_annotations
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.text_format import (
+    did_you_mean_suffix,
+    format_decimals,
+    format_html_table,
+    format_number,
+    format_table,
+    format_unquoted_name,
+    join_names,
+)
+from jaxrate.events import Ragged, Rounds, has_teammates
 from jaxrate.events.dataset import Dataset
+from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.history import find_player_id
+
+TIE_MODELS = "davidson", "rao_kupper", "half", "none"
+ERROR_SOURCES = "curvature", "sandwich", "bootstrap"
+COLLINEAR_SHARE = 1e-9  # residual share of a covariate that follows from others
+
+
+MAX_KAPPA_GROWTH = 5.0  # of kappa: ties about a hundred times as likely
+
+
+def check_options(ties: str | None, prior: float | None, errors: str | None, samples: int) -> None:
+    """ValueError for an unknown choice."""
+    for name, value, allowed in (("ties", ties, (None, *TIE_MODELS)), ("errors", errors, (None, *ERROR_SOURCES))):
+        if value not in allowed:
+            choices = ", ".join(repr(x) for x in allowed)
+            raise ValueError(
+                f"{name} must be one of {choices}, got {value!r}{did_you_mean_suffix(value, [x for x in allowed if x])}"
+            )
+    if prior is not None and not (isinstance(prior, (int, float, np.number)) and 0 < prior < np.inf):
+        raise ValueError(f"prior must be a deviation in points, above 0, or None, got {prior!r}")
+    check_count("samples", samples, 2, MAX_SAMPLES)
+
+
+def resolve_anchors(
+    anchors: Mapping[Any, float] | None, players: HostArray, has_played: HostArray
+) -> tuple[HostArray, HostArray]:
+    """[N] which players are anchors, and their log strengths."""
+    is_anchor, strength = np.zeros(len(players), bool), np.zeros(len(players))
+    for player, rating in (anchors or {}).items():
+        player_id = find_player_id(players, player)
+        if not isinstance(rating, (int, float, np.number)) or not np.isfinite(rating):
+            raise ValueError(f"anchor {format_unquoted_name(player)} must have a finite rating, got {rating!r}")
+        if not has_played[player_id]:
+            raise ValueError(f"anchor {format_unquoted_name(player)} plays in no match; leave it out")
+        is_anchor[player_id], strength[player_id] = True, (float(rating) - MEAN_RATING) / POINTS_PER_LOG_STRENGTH
+    return is_anchor, strength
+
+
+def choose_tie_model(ties: str, cells: VoteCells) -> str:
+    """The model for these ties. ValueError if there is no vote, or only ties."""
+    total, tie_count = float(cells.counts.sum()), float(cells.counts[1].sum())
+    if not total:
+        raise ValueError("there is no vote" + (" that is not a tie; ties='half' counts ties" * (ties == "none")))
+    if ties in ("half", "none") or not tie_count:
+        return "bradley_terry"
+    if tie_count == total:
+        raise ValueError(
+            f"all {format_number(total)} comparable votes are ties, which ties={ties!r} cannot fit; take ties='half'"
+        )
+    return ties
+
+
+def check_kappa_bounded(ties: str, kappa_growth: float) -> None:
+    """ValueError if kappa has grown without bound."""
+    if kappa_growth > MAX_KAPPA_GROWTH:
+        raise ValueError(
+            f"with ties={ties!r} the likelihood has no maximum here: it grows with more ties and greater differences; "
+            "give a prior, as prior=350, or take ties='half'"
+        )
+
+
+def check_covariates_identifiable(names: tuple[str, ...], problem: StrengthProblem, counts: HostArray) -> None:
+    """ValueError if a covariate follows from players and other covariates."""
+    if not names:
+        return
+    total = counts.sum(axis=0)
+    for name, square in zip(names, total @ problem.covariates**2, strict=True):
+        if not square:
+            raise ValueError(f"covariate {name!r} is 0 in every vote; leave it out")
+    value, vector = np.linalg.eigh(np.asarray(residual_covariate_information(problem, total)) / total.sum())
+    if value[0] < COLLINEAR_SHARE:
+        name = names[int(np.argmax(np.abs(vector[:, 0])))]
+        raise ValueError(f"covariate {name!r} follows from players and other covariates; leave it out")
+
+
+POINTS_PER_LOG_STRENGTH = 400.0 / np.log(10.0)  # rating points of a unit of log strength
+MEAN_RATING = 1500.0  # mean of the ratings without anchors; mean of the prior
+PRINTED_PLAYERS = 12  # players that are printed
+
+
+class Strengths(NamedTuple):
+    """Ratings of players whose strength does not change, on Elo's scale, with their uncertainty."""
+
+    players: HostArray  # [N] names, or ids if there are none
+    rating: HostArray  # [N] points; inf: never lost to those compared, -inf: never won, NaN: never met them
+    standard_error: HostArray  # [N] points: of the rating less the mean, or of the rating if there are anchors
+    covariance: HostArray | None  # [N, N] points^2, NaN without a finite rating; None for too many players
+    errors: str  # their source: "curvature" | "sandwich" | "bootstrap" | "curvature, others held"
+    games: HostArray  # [N] votes on each
+    score: HostArray  # [N] share of wins, with a tie as half a win
+    component: HostArray  # [N] groups that never met, from 0, the largest first; -1: never played
+    is_anchor: HostArray  # [N] whether they are anchors
+    model: str  # "bradley_terry" | "davidson" | "rao_kupper" | "plackett_luce"
+    tie: float | None  # nu of Davidson or theta of Rao and Kupper: 0 or 1 without ties
+    tie_error: float | None
+    coefficient: dict[str, float]  # points for a unit of each covariate in favour of player 0
+    coefficient_error: dict[str, float]
+    log_likelihood: float  # at the maximum, without the prior; the limit where ratings are infinite
+    votes: float  # number of results
+    converged: bool
+    reason: str  # "maximum" | "steps" | "no further gain" | "no maximum"
+    steps: int
+    notes: tuple[str, ...]  # warnings: which players cannot be compared, and what to do about it
+    samples: HostArray | None  # [B, N] ratings of bootstrap replicates
+    met: HostArray | None = None  # [P, 2] ids of the pairs with votes; None of contests
+    degrees_of_freedom: float = np.inf  # of the errors: those of clusters are less than their number by one
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    def columns(self) -> ColumnTable:
+        """The table as columns, the best first."""
+        columns = {
+            "player": self.players,
+            "rating": self.rating,
+            "standard_error": self.standard_error,
+            "low": self.rating - self.half_width,
+            "high": self.rating + self.half_width,
+            "games": self.games,
+            "score": self.score,
+        }
+        return ColumnTable({name: np.asarray(values)[self.order] for name, values in columns.items()})
+
+    @property
+    def order(self) -> HostArray:
+        """[N] ids, the best first; those without a rating last."""
+        return np.argsort(-np.where(np.isnan(self.rating), -np.inf, self.rating), kind="stable")
+
+    @property
+    def half_width(self) -> HostArray:
+        """[N] half the width (points) of the 95% intervals, which are Student's with the degrees of freedom."""
+        return self.errors_to_either_side * self.standard_error
+
+    @property
+    def errors_to_either_side(self) -> float:
+        """Standard errors to either side of an estimate in a 95% interval."""
+        return float(stdtrit(self.degrees_of_freedom, 0.975))
+
+    @property
+    def kappa(self) -> float:
+        """The logarithm of nu or theta; 0 for models without ties."""
+        return 0.0 if self.tie is None else float(np.log(self.tie))
+
+    def check_converged(self) -> None:
+        """ValueError if the search did not reach a maximum: the ratings then have no errors."""
+        if not self.converged:
+            raise ValueError(f"these strengths did not converge ({self.reason}); a prior, as prior=350, helps")
+
+    def difference(self, a: Any, b: Any) -> tuple[float, float]:
+        """The rating of a less that of b, in points, and its standard error.
+
+        Raises:
+          ValueError: for an unknown player or one without a finite rating, if there is no covariance, or if the search
+            did not converge.
+        """
+        self.check_converged()
+        first, second = (find_player_id(self.players, player) for player in (a, b))
+        if self.covariance is None:
+            raise ValueError("this needs a covariance, which strengths of so many players do not have")
+        for i in (first, second):
+            if not np.isfinite(self.rating[i]):
+                raise ValueError(f"{self.players[i]} has no finite rating: {'; '.join(self.notes)}")
+        v = self.covariance
+        square = v[first, first] + v[second, second] - 2.0 * v[first, second]
+        return float(self.rating[first] - self.rating[second]), float(np.sqrt(max(square, 0.0)))
+
+    def probability_better(self, a: Any, b: Any) -> float:
+        """The probability that a is stronger than b: that a normal difference with this standard error is above 0.
+
+        Raises:
+          ValueError: as for `difference`.
+        """
+        points, error = self.difference(a, b)
+        return float(stdtr(self.degrees_of_freedom, points / error)) if error else 0.5 + 0.5 * float(np.sign(points))
+
+    def probability(self, a: Any, b: Any, **covariates: float) -> tuple[float, float, float]:
+        """The probabilities that a beats b, that they tie, and that b beats a.
+
+            strengths.probability("Ada", "Bo", side=1)
+
+        Args:
+          a, b: players, by name or by id.
+          covariates: values in favour of a; by default 0.
+
+        Raises:
+          ValueError: for an unknown player or covariate, or two players who cannot be compared.
+        """
+        first, second = (find_player_id(self.players, player) for player in (a, b))
+        for name in covariates:
+            if name not in self.coefficient:
+                raise ValueError(f"there is no covariate {name!r} (there are {', '.join(self.coefficient) or 'none'})")
+        with np.errstate(invalid="ignore"):
+            eta = (self.rating[first] - self.rating[second]) / POINTS_PER_LOG_STRENGTH
+        eta += sum(self.coefficient[name] * value for name, value in covariates.items()) / POINTS_PER_LOG_STRENGTH
+        if np.isnan(eta):
+            raise ValueError(f"{a} and {b} cannot be compared: {'; '.join(self.notes)}")
+        win, tie, loss = outcome_probabilities(
+            "bradley_terry" if self.model == "plackett_luce" else self.model, eta, self.kappa
+        )
+        return float(win), float(tie), float(loss)
+
+    @enforce_argument_annotations
+    def table(self, top: int | None = None) -> str:
+        """The table as text, the best first, with 95% intervals, games and scores."""
+        return format_table(*self._table_rows(top))
+
+    def __repr__(self) -> str:
+        return "\n".join([*self._summary_lines(), self.table(PRINTED_PLAYERS)])
+
+    def _repr_html_(self) -> str:
+        summary = "<br>".join(html.escape(line) for line in self._summary_lines())
+        return f"<p>{summary}</p>{format_html_table(*self._table_rows(PRINTED_PLAYERS))}"
+
+    def _summary_lines(self) -> list[str]:
+        model_name = self.model.replace("_", "-").title()
+        lines = [f"{model_name}: {len(self.players):,} players, {self.votes:,.15g} votes; errors by {self.errors}"]
+        if self.votes:
+            lines[0] += f"; log likelihood {self.log_likelihood / self.votes:.4f} a vote"
+        if not self.converged:
+            lines.append(f"not converged: {self.reason} after {self.steps} steps")
+        if self.tie is not None:
+            name = "nu" if self.model == "davidson" else "theta"
+            lines.append(f"ties: {name} {format_value_and_error(self.tie, self.tie_error, 4)}")
+        for name, value in self.coefficient.items():
+            lines.append(f"{name}: {format_value_and_error(value, self.coefficient_error[name], 2)} points")
+        return [*lines, *self.notes]
+
+    def _table_rows(self, top: int | None) -> tuple[list[str], list[Any]]:
+        head = ["rank", "player", "rating", "95% interval", "games", "score"]
+        rows: list[Sequence[Any]] = []
+        half_width = self.half_width
+        for rank, i in enumerate(self.order[:top], 1):
+            rating, error = self.rating[i], half_width[i]
+            low, high = rating - error, rating + error
+            interval = f"{format_decimals(low, 0)} to {format_decimals(high, 0)}" if np.isfinite(low + high) else ""
+            rating_text = format_decimals(rating, 1) if not np.isnan(rating) else ""
+            score = f"{self.score[i]:.3f}" if self.games[i] else ""
+            rank_text = "" if np.isnan(rating) else rank
+            rows.append((rank_text, self.players[i], rating_text, interval, format_number(self.games[i]), score))
+        return head, rows
+
+
+def drop_standard_errors(strengths: Strengths) -> Strengths:
+    """Strengths without errors, for a search that did not converge: errors are defined at a maximum only."""
+    covariance = None if strengths.covariance is None else np.full_like(strengths.covariance, np.nan)
+    return strengths._replace(
+        standard_error=np.full_like(strengths.standard_error, np.nan),
+        covariance=covariance,
+        tie_error=None if strengths.tie is None else float("nan"),
+        coefficient_error=dict.fromkeys(strengths.coefficient, float("nan")),
+        samples=None,
+    )
+
+
+def format_value_and_error(value: float, error: float | None, digits: int) -> str:
+    text = f"{value:.{digits}f}"
+    return text if error is None or not np.isfinite(error) else f"{text} ± {error:.{digits}f}"
+
+
+class PaddedRankings(NamedTuple):
+    """Rankings, padded, the best first: leaves [R, P]."""
+
+    player: Array
+    mask: Array  # bool: False for padding
+    is_choice: Array  # bool: whether their place is informative, and not a shared last place
+    begin: Array  # start of the players who tie with them
+    end: Array  # end of these
+    weight: Array  # [R]
+    is_fixed: Array  # [N] bool
+    ground: Array  # [N] as in `StrengthProblem`
+    precision: Array  # []
+    center: Array  # [N] as in `StrengthProblem`
+
+
+class RankingRows(NamedTuple):
+    """Rankings, a row for each participant: leaves [n], the best of each ranking first."""
+
+    ranking: HostArray  # from 0, without gaps
+    player: HostArray
+    rank: HostArray
+    has_place: HostArray  # bool: False in a last place whose order is unknown
+    weight: HostArray  # [R]
+
+
+def rounds_to_rankings(rounds: Ragged, last_place_unranked: bool) -> RankingRows:
+    """The rankings of rounds. ValueError for teams, weights that differ within a contest, ceilings or noise."""
+    flat: Any = rounds.events
+    if not isinstance(flat, Rounds):
+        raise ValueError("strengths are fitted to matches, counts, rounds or a Dataset of them, and not to periods")
+    if has_teammates(rounds):
+        raise ValueError("strengths are fitted to single players, and not to teams")
+    if flat.ceiling is not None or flat.noise is not None:
+        raise ValueError("strengths are fitted without ceilings and noise of contests; leave them out")
+    start = np.asarray(rounds.player_start)
+    contest = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    weight, rank = np.asarray(flat.weight, np.float64), np.asarray(flat.rank)
+    first = weight[start[:-1]]
+    if (weight != first[contest]).any():
+        raise ValueError("weights differ within a contest; give all its participants one weight")
+    order = np.lexsort((rank, contest))
+    best, worst = (ufunc.reduceat(rank, start[:-1]) if len(first) else rank for ufunc in (np.minimum, np.maximum))
+    has_place = (rank < worst[contest]) | (best == worst)[contest] | (not last_place_unranked)
+    return RankingRows(contest, np.asarray(flat.player)[order], rank[order], has_place[order], first)
+
+
+def select_ranked_players(rows: RankingRows, mask: HostArray) -> RankingRows:
+    """The rows of players under the mask, with new numbers, in rankings with two of them or more."""
+    is_selected = mask[rows.player]
+    is_selected &= np.bincount(rows.ranking, is_selected, len(rows.weight))[rows.ranking] > 1
+    kept_rankings, ranking = np.unique(rows.ranking[is_selected], return_inverse=True)
+    player = (np.cumsum(mask) - 1)[rows.player[is_selected]]
+    return RankingRows(ranking, player, rows.rank[is_selected], rows.has_place[is_selected], rows.weight[kept_rankings])
+
+
+def pad_rankings(rows: RankingRows, is_fixed: HostArray, ground: HostArray, precision: float) -> PaddedRankings:
+    """Rankings as padded arrays."""
+    ranking = rows.ranking
+    size = np.bincount(ranking, minlength=len(rows.weight))
+    shape = len(size), int(size.max(initial=1))
+    player, begin, end = np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.ones(shape, np.int32)
+    mask, is_choice = np.zeros((2, *shape), bool)
+    place = np.arange(len(ranking)) - (np.cumsum(size) - size)[ranking]
+    position = ranking, place
+    starts_tie = np.append(True, (ranking[1:] != ranking[:-1]) | (rows.rank[1:] != rows.rank[:-1]))[: len(ranking)]
+    heads, tie = np.flatnonzero(starts_tie), np.cumsum(starts_tie) - 1
+    player[position], mask[position], is_choice[position] = rows.player, True, rows.has_place
+    begin[position] = place[heads][tie]
+    end[position] = begin[position] + np.diff(np.append(heads, len(ranking)))[tie]
+    center = np.zeros(len(is_fixed))
+    return PaddedRankings(
+        player, mask, is_choice, begin, end, rows.weight, is_fixed, ground, np.float64(precision), center
+    )
+
+
+def comparability_pairs_of_rankings(rows: RankingRows) -> tuple[HostArray, HostArray, HostArray, HostArray]:
+    """Pairs who met, and whether the first did not lose, and did not win: enough pairs for `find_comparable_players`.
+
+    Each player is paired with the last one before them whose place counts.
+    """
+    row = np.arange(len(rows.player))
+    before = np.append(-1, np.maximum.accumulate(np.where(rows.has_place, row, -1)))[:-1]
+    second = row[(before >= 0) & (rows.ranking[before] == rows.ranking)]
+    first = before[second]
+    ties = (rows.rank[first] == rows.rank[second]) & rows.has_place[second]
+    return rows.player[first], rows.player[second], np.ones(len(first), bool), ties
+
+
+def _plackett_luce_denominators(
+    strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
+) -> tuple[Array, ...]:
+    """For one ranking [P]: e^strength relative to the strongest, the divisors, and their shares of ties."""
+    strengths = jnp.where(mask, strength[player], -jnp.inf)
+    top = strengths.max()
+    e = jnp.where(mask, jnp.exp(strengths - top), 0.0)
+    after = jnp.concatenate([jnp.cumsum(e[::-1])[::-1], jnp.zeros(1, e.dtype)])
+    place = jnp.arange(player.shape[0], dtype=begin.dtype)
+    tie_share = (place - begin).astype(e.dtype) / (end - begin).astype(e.dtype)
+    divisor = after[begin] - tie_share * (after[begin] - after[end])
+    return e, jnp.where(choice, divisor, 1.0), jnp.where(choice, tie_share, 0.0), top
+
+
+def ranking_log_likelihood(
+    strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
+) -> Array:
+    """The log likelihood [] of one ranking."""
+    _, divisor, _, top = _plackett_luce_denominators(strength, player, mask, choice, begin, end)
+    return jnp.where(choice, strength[player] - top - jnp.log(divisor), 0.0).sum()
+
+
+def ranking_derivatives(
+    strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
+) -> tuple[Any, Any]:
+    """First derivatives [P] of one ranking's log likelihood by its players' strengths, and minus the second [P, P]."""
+    e, divisor, tie_share, _ = _plackett_luce_denominators(strength, player, mask, choice, begin, end)
+    place = jnp.arange(player.shape[0], dtype=begin.dtype)
+    chosen = jnp.where(choice, 1.0, 0.0)
+
+    def cumulative_sums(x: Array) -> Array:
+        return jnp.concatenate([jnp.zeros(1, x.dtype), jnp.cumsum(x)])
+
+    def sum_up_to_tie(before: Array, within: Array) -> Array:
+        """[P] the sum of one term over places before each one's tie, and of another over the tie."""
+        return cumulative_sums(before)[begin] + cumulative_sums(within)[end] - cumulative_sums(within)[begin]
+
+    inverse, inverse_square = chosen / divisor, chosen / divisor**2
+    first = sum_up_to_tie(inverse, (1.0 - tie_share) * inverse)
+    slope = chosen - e * first
+    tied_sum = sum_up_to_tie(inverse_square, (1.0 - tie_share) ** 2 * inverse_square)  # two tied players, or one twice
+    later = sum_up_to_tie(inverse_square, (1.0 - tie_share) * inverse_square)  # a player and one after them
+    is_tied = begin[:, None] == begin[None, :]
+    earlier = place[:, None] < place[None, :]
+    joint = jnp.where(is_tied, tied_sum[:, None], jnp.where(earlier, later[:, None], later[None, :]))
+    return slope, jnp.diag(e * first) - e[:, None] * e[None, :] * joint
+
+
+def _unpack_ranking_arrays(rankings: PaddedRankings) -> tuple[Array, ...]:
+    return rankings.player, rankings.mask, rankings.is_choice, rankings.begin, rankings.end
+
+
+def rankings_log_posterior(rankings: PaddedRankings, strength: Array) -> Array:
+    """The log likelihood [] and the prior's part of it."""
+    log_likelihood = jax.vmap(partial(ranking_log_likelihood, strength))(*_unpack_ranking_arrays(rankings))
+    prior = jnp.where(rankings.is_fixed, 0.0, strength - rankings.center)
+    return rankings.weight @ log_likelihood - 0.5 * rankings.precision * (prior**2).sum()
+
+
+def rankings_derivatives(rankings: PaddedRankings, strength: Array) -> tuple[Array, Array, Array]:
+    """The gradient [N], minus the Hessian [N, N], grounded, with ones for fixed strengths; the grounding's scale."""
+    n = strength.shape[0]
+
+    def add_ranking(total: tuple[Array, Array], ranking: tuple[Any, Array]) -> tuple[tuple[Array, Array], None]:
+        ranking_arrays, weight = ranking
+        slope, curve = ranking_derivatives(strength, *ranking_arrays)
+        player = ranking_arrays[0]
+        square = total[1].at[player[:, None], player[None, :]].add(weight * curve)
+        return (total[0].at[player].add(weight * slope), square), None
+
+    zero = jnp.zeros(n, strength.dtype), jnp.zeros((n, n), strength.dtype)
+    (slope, matrix), _ = lax.scan(add_ranking, zero, (_unpack_ranking_arrays(rankings), rankings.weight))
+    scale = jnp.trace(matrix) / n
+    free = ~rankings.is_fixed
+    matrix = jnp.where(free[:, None] & free[None, :], matrix, 0.0)
+    matrix = matrix + scale * rankings.ground[:, None] * rankings.ground[None, :]
+    matrix = matrix + jnp.diag(jnp.where(free, rankings.precision, 1.0))
+    return jnp.where(free, slope - rankings.precision * (strength - rankings.center), 0.0), matrix, scale
+
+
+@jax.jit
+def maximise_rankings(rankings: PaddedRankings, strength: Array) -> SearchState:
+    """Search for the maximum from these strengths [N]."""
+
+    def gradient_and_step(x: Array, size: Array) -> tuple[Array, Array]:
+        del size
+        slope, matrix, _ = rankings_derivatives(rankings, x)
+        return slope, jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(matrix), True), slope)
+
+    return maximise_by_newton(partial(rankings_log_posterior, rankings), gradient_and_step, strength, strength.shape[0])
+
+
+@jax.jit
+def maximise_reweighted_ranking_replicates(
+    rankings: PaddedRankings, strength: Array, weight: Array, center: Array
+) -> SearchState:
+    """Search for the maximum from these strengths with weights [B, R] of the rankings and means [B, N] of the prior."""
+    return lax.map(
+        lambda drawn: maximise_rankings(rankings._replace(weight=drawn[0], center=drawn[1]), strength), (weight, center)
+    )
+
+
+@jax.jit
+def rankings_hessian_and_score_squares(rankings: PaddedRankings, strength: Array) -> tuple[Array, Array, Array]:
+    """[N, N] minus the Hessian, the scale of its grounding, and [N, N] the squared scores, summed over rankings."""
+    _, matrix, scale = rankings_derivatives(rankings, strength)
+    n = strength.shape[0]
+
+    def add_ranking(total: Array, ranking: tuple[Any, Array]) -> tuple[Array, None]:
+        ranking_arrays, weight = ranking
+        slope, _ = ranking_derivatives(strength, *ranking_arrays)
+        player, score = ranking_arrays[0], weight * slope
+        return total.at[player[:, None], player[None, :]].add(score[:, None] * score[None, :]), None
+
+    squares, _ = lax.scan(
+        add_ranking, jnp.zeros((n, n), strength.dtype), (_unpack_ranking_arrays(rankings), rankings.weight)
+    )
+    return matrix, scale, squares
+
+
+MAX_RIVALS = 2  # names of others in the sentence; of more, their number
+
+
+def first_place_finding(leaders: Sequence[str], level: float, noun: str = "") -> str:
+    """Who is the best and how surely, from the names of all who may have rank 1, the best first.
+
+    The verb is that of the place, not of a name, which may be of one player or of a team. `level` is the probability
+    that all sets of ranks hold, `noun` what one of them is called.
+    """
+    first, *others = leaders
+    if not others:
+        return f"The best {noun}".rstrip() + f" is {first}, with {100 * level:g}% confidence"
+    leader = f"leading {noun}" if noun else "leader"
+    if len(others) > MAX_RIVALS:
+        return f"The {leader} is {first}, but any of {len(others):,} others may be the best"
+    return f"The {leader} is {first}, but {join_names(others, 'or')} may be better"
+
+
+MAX_PLAYERS = 3000  # the Hessian is dense
+
+
+def rankings_and_comparability(
+    rounds: Ragged, last_place_unranked: bool, num_players: int, is_anchor: HostArray
+) -> tuple[RankingRows, Comparability]:
+    """The rankings of rounds, and which players can be compared."""
+    rows = rounds_to_rankings(rounds, last_place_unranked)
+    if not len(rows.weight):
+        raise ValueError("there is no contest")
+    return rows, find_comparable_players(*comparability_pairs_of_rankings(rows), num_players, np.flatnonzero(is_anchor))
+
+
+def fit_plackett_luce(
+    rankings: RankingRows,
+    comparability: Comparability,
+    is_anchor: HostArray,
+    strength: HostArray,
+    prior: float | None,
+    errors: str | None,
+    samples: int,
+    seed: int,
+    names: HostArray,
+    notes: tuple[str, ...],
+) -> Strengths:
+    """Maximum likelihood strengths; arguments as for `fit_strengths`."""
+    main = comparability.is_main if prior is None else np.ones(len(is_anchor), bool)
+    count = int(main.sum())
+    inner_rankings = select_ranked_players(rankings, main)
+    if not len(inner_rankings.weight):
+        raise ValueError("no two players beat each other, directly or through others; give a prior, as prior=350")
+    if count > MAX_PLAYERS:
+        raise ValueError(f"rankings of {count:,} players are too many; {MAX_PLAYERS:,} can be compared")
+    free = prior is None and not is_anchor.any()
+    ground = np.full(count, count**-0.5 if free else 0.0)
+    precision = 0.0 if prior is None else (POINTS_PER_LOG_STRENGTH / prior) ** 2
+    with jax.enable_x64(True):
+        padded_rankings = pad_rankings(inner_rankings, is_anchor[main], ground, precision)
+        maximum = jax.tree.map(np.asarray, maximise_rankings(padded_rankings, strength[main]))
+        uncertainty = _estimate_uncertainty(padded_rankings, maximum, errors or "curvature", samples, seed)
+
+    def expand_to_all_players(values: HostArray) -> HostArray:
+        expanded = np.full((*values.shape[:-1], len(is_anchor)), np.nan)
+        expanded[..., main] = values
+        return expanded
+
+    unbounded_rating = np.where(comparability.only_won, np.inf, np.where(comparability.only_lost, -np.inf, np.nan))
+    covariance = np.full((len(is_anchor),) * 2, np.nan)
+    assert uncertainty.covariance is not None
+    covariance[np.ix_(main, main)] = uncertainty.covariance * POINTS_PER_LOG_STRENGTH**2
+    games, score = _contest_counts_and_beaten_shares(rankings, len(is_anchor))
+    diverged = bool(np.abs(maximum.x - strength[main]).max() > DIVERGENCE_DISTANCE)
+    converged = bool(maximum.size <= CONVERGED_STEP) and not diverged
+    reason = "no maximum" if diverged else "maximum" if converged else "no further gain" if maximum.stuck else "steps"
+    prior_penalty = 0.5 * precision * (np.where(is_anchor[main], 0.0, maximum.x) ** 2).sum()
+    result = Strengths(
+        names,
+        np.where(main, MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(maximum.x), unbounded_rating),
+        expand_to_all_players(uncertainty.error) * POINTS_PER_LOG_STRENGTH,
+        covariance,
+        uncertainty.source,
+        games,
+        score,
+        comparability.component,
+        is_anchor,
+        "plackett_luce",
+        None,
+        None,
+        {},
+        {},
+        float(maximum.value + prior_penalty),
+        float(inner_rankings.weight.sum()),
+        converged,
+        reason,
+        int(maximum.steps),
+        (*notes, *uncertainty.notes),
+        None
+        if uncertainty.samples is None
+        else MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(uncertainty.samples),
+        degrees_of_freedom=uncertainty.degrees_of_freedom,
+    )
+    return result if converged else drop_standard_errors(result)
+
+
+def _estimate_uncertainty(
+    rankings: PaddedRankings, maximum: SearchState, error_method: str, samples: int, seed: int
+) -> StrengthUncertainty:
+    """The uncertainty of the maximum: by its curvature, by contests as clusters, or by weighted replicates of these."""
+    if error_method == "bootstrap":
+        random = np.random.default_rng(seed)
+        weight = rankings.weight * random.standard_exponential((samples, len(rankings.weight)))
+        centers = draw_prior_centers(random, float(rankings.precision), (samples, len(maximum.x)))
+        replicates = jax.tree.map(
+            np.asarray, maximise_reweighted_ranking_replicates(rankings, maximum.x, weight, centers)
+        )
+        converged = replicates.size <= CONVERGED_STEP
+        note = f"{int((~converged).sum())} of {samples} replicates have no maximum and are left out"
+        x = replicates.x[converged]
+        covariance = np.cov(x.T) if len(x) > 1 else np.full((len(maximum.x),) * 2, np.nan)
+        return StrengthUncertainty(
+            error_method, standard_deviations(covariance), covariance, x, () if converged.all() else (note,)
+        )
+    matrix, scale, squares = (np.asarray(x) for x in rankings_hessian_and_score_squares(rankings, maximum.x))
+    covariance = symmetric_inverse(matrix)
+    if np.asarray(rankings.ground).any():
+        covariance -= np.outer(rankings.ground, rankings.ground) / scale
+    covariance[rankings.is_fixed] = 0.0
+    covariance[:, rankings.is_fixed] = 0.0
+    degrees_of_freedom = np.inf
+    if error_method == "sandwich":
+        n = len(rankings.weight)
+        if n < 2:
+            raise ValueError("the sandwich needs at least two contests; take errors='curvature'")
+        meat = squares * n / (n - 1) + float(rankings.precision) * np.eye(len(squares))
+        covariance = covariance @ meat @ covariance
+        degrees_of_freedom = n - 1.0
+    error = standard_deviations(covariance)
+    return StrengthUncertainty(error_method, error, covariance, degrees_of_freedom=degrees_of_freedom)
+
+
+def _contest_counts_and_beaten_shares(rows: RankingRows, num_players: int) -> tuple[HostArray, HostArray]:
+    """[N] number of contests, and share of the opponents there whom they beat, with a tie as half."""
+    size = np.bincount(rows.ranking, minlength=len(rows.weight))[rows.ranking]
+    key = rows.ranking * (int(rows.rank.max(initial=0)) + 1) + rows.rank
+    tie_groups = np.unique(key, return_inverse=True, return_counts=True)
+    num_tied = tie_groups[2][tie_groups[1]] - 1
+    beaten = size - 1 - rows.rank - 0.5 * num_tied
+    weight = rows.weight[rows.ranking]
+    games, opponents, won = (
+        np.bincount(rows.player, weight * column, num_players) for column in (np.ones(len(size)), size - 1.0, beaten)
+    )
+    return games, np.divide(won, opponents, out=np.full(num_players, np.nan), where=opponents > 0)
+
 
 MAX_DENSE_PLAYERS = 3000  # number of players up to which the Hessian is dense
 PADDING_MULTIPLE = 8  # players are padded to multiples of this, so that data of similar size share programs

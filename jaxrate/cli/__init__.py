@@ -1,14 +1,13 @@
 """The `jaxrate` command. A command is imported when it is called, and JAX by the commands that rate.
 
-accuracy_output.py             the accuracy of predictions as text: metrics of a run, columns of a comparison
-arena.py                       `jaxrate arena`
-arena_input.py                 the input of `jaxrate arena`: votes, counts of them, or contests
+rate_output.py                 what `jaxrate rate` writes: players, careers, accuracy, hindsight
+arena.py                       jaxrate arena
 as_of_and_since.py             the options --as-of and --since: the time that they name, and the events up to it
 benchmark.py                   `jaxrate benchmark`
 chunked_rating.py              `jaxrate rate` of a folder of Parquet files, or by chunks
 compare.py                     `jaxrate compare`
 compilation_cache.py           compiled programs in the user's cache folder
-demo.py                        `jaxrate demo`
+demo.py                        jaxrate demo
 fit.py                         `jaxrate fit`
 hyperparameters.py             hyperparameters as users write them: the values of --param, and the files of --params
 input_options.py               the options that say how to read a file, and the events that are read
@@ -18,27 +17,19 @@ option_names.py                options of the command line in messages of the li
 output_path_checks.py          checks of output paths, before the work begins
 path_type.py                   paths on the command line
 plan.py                        `jaxrate plan`
-predict.py                     `jaxrate predict`
-prediction_output.py           the output of `jaxrate predict`: chances, odds and explanations
-progress.py                    progress, notes and timings of a command
+predict.py                     jaxrate predict
+terminal_tables.py             what a terminal shows: escaped text, progress and tables
 rate.py                        `jaxrate rate`
 report.py                      `jaxrate report`
-forecast_columns.py               the options that name forecasts of others, odds, and columns for boosted trees
 saved_run_input_and_output.py  the saved run that `jaxrate rate --state` continues, and the one that --out writes
 season_and_tournament.py       `jaxrate season` and `jaxrate tournament`
 shared_options.py              the options that several commands have, and the request that they make
 simulate.py                    `jaxrate simulate`
-simulated_demo.py              `jaxrate demo --simulated`: a league of known strengths, rated by every system
 site.py                        `jaxrate site`
-smoothed_output.py             the output of `jaxrate rate --smooth`
-system_selection.py            choice of the system that rates a file: checks and hints before the work begins
+system_selection.py            which system is meant, and what the data say for it
 systems.py                     `jaxrate systems`
-escaped_terminal_output.py     output to the terminal, all of it with control characters escaped
-player_output.py               the output of `jaxrate rate` about players
-default_evidence.py            what `rate`, `compare` and `report` learn from if no system is named
 help_pages.py                  the pages of --help: options in groups, and examples
 lazy_numpy.py                  NumPy, loaded at its first use: help and completion do without
-terminal_tables.py             tables on the terminal: as wide as it is, and in colour where it has colour
 """
 
 import io
@@ -54,8 +45,8 @@ from contextlib import contextmanager
 import click
 
 from jaxrate.cli.compilation_cache import CACHE_VARIABLE, enable_compilation_cache
-from jaxrate.cli.escaped_terminal_output import print_escaped, print_message
 from jaxrate.cli.help_pages import HELP_STYLE, LazyGroup
+from jaxrate.cli.terminal_tables import print_escaped, print_message
 
 SUMMARIES = {
     "rate": "Rate players from a file of results.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.progress import ProgressReport
+from jaxrate.cli.terminal_tables import ProgressReport
 
 
 def parse_time_option(option: str, text: str | None, clock: str | None, date_format: str | None) -> float | None:

@@ -10,9 +10,6 @@ import click
 from click.core import ParameterSource
 
 import jaxrate as jr
-from jaxrate.cli.default_evidence import plain_option, read_events_with_evidence
-from jaxrate.cli.escaped_terminal_output import print_escaped
-from jaxrate.cli.forecast_columns import load_match_columns, parse_named_columns, recognise_forecast_columns_of_file
 from jaxrate.cli.input_options import (
     SHIPPED_COLUMNS,
     VariadicColumnOptionsCommand,
@@ -22,13 +19,13 @@ from jaxrate.cli.input_options import (
 )
 from jaxrate.cli.output_path_checks import check_output_folder, title_from_file
 from jaxrate.cli.path_type import NonEmptyPath
-from jaxrate.cli.progress import ProgressReport, report_options
+from jaxrate.cli.predict import load_match_columns, parse_named_columns, recognise_forecast_columns_of_file
 from jaxrate.cli.shared_options import RatingRequest, share_option, system_option
-from jaxrate.cli.system_selection import prefix_errors_with_file
-from jaxrate.cli.terminal_tables import TextTable, print_sections
+from jaxrate.cli.system_selection import plain_option, prefix_errors_with_file, read_events_with_evidence
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections, report_options
 
 if TYPE_CHECKING:
-    from jaxrate.evaluation.benchmark_table import Benchmark
+    from jaxrate.evaluation.benchmark import Benchmark
 
 SHIPPED_SINCE = "1990-03-01"  # of the league that ships: the seasons that are scored
 PAGE_FILE, JSON_FILE = "index.html", "benchmark.json"
@@ -139,7 +136,7 @@ def benchmark(
         print_escaped(json.dumps(record, indent=2))
         return
     for title, result in results.items():
-        from jaxrate.evaluation.benchmark_table import LEFT_ALIGNED
+        from jaxrate.evaluation.benchmark import LEFT_ALIGNED
 
         print_sections(
             *[title] * (len(results) > 1),

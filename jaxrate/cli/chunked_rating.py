@@ -10,14 +10,19 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.accuracy_output import calibration_lines, metric_lines
-from jaxrate.cli.default_evidence import recognise_evidence_columns_of_file
-from jaxrate.cli.escaped_terminal_output import print_escaped, print_message
 from jaxrate.cli.output_path_checks import check_output_folder
-from jaxrate.cli.progress import ProgressReport, warnings_as_notes
+from jaxrate.cli.rate_output import calibration_lines, metric_lines
 from jaxrate.cli.shared_options import RatingRequest, parse_whole_number
-from jaxrate.cli.system_selection import check_system_request, choose_system
-from jaxrate.cli.terminal_tables import TextTable, print_sections, to_text_table
+from jaxrate.cli.system_selection import check_system_request, choose_system, recognise_evidence_columns_of_file
+from jaxrate.cli.terminal_tables import (
+    ProgressReport,
+    TextTable,
+    print_escaped,
+    print_message,
+    print_sections,
+    to_text_table,
+    warnings_as_notes,
+)
 from jaxrate.data.column_role_definitions import roles_taken_by
 
 SAMPLE_ROWS = 100_000  # that show what the system needs to know of the data, and how large margins are

@@ -11,15 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.default_evidence import (
-    SKILLS,
-    add_fitted_evidence,
-    note_evidence,
-    plain_option,
-    read_events_with_evidence,
-    remove_side_advantages,
-)
-from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import (
     FittedParams,
     hint_scored_on_fitted_data,
@@ -36,23 +27,28 @@ from jaxrate.cli.input_options import (
     reading_options,
 )
 from jaxrate.cli.path_type import NonEmptyPath
-from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import RatingRequest, period_option, share_option, system_option
 from jaxrate.cli.system_selection import (
+    SKILLS,
+    add_fitted_evidence,
     check_period,
     drop_fitted_seasons_from_changes,
     facts_from_options,
     hint_side_advantage_without_sides,
+    note_evidence,
+    plain_option,
     prefix_errors_with_file,
+    read_events_with_evidence,
+    remove_side_advantages,
     warn_worse_than_even,
 )
-from jaxrate.cli.terminal_tables import TextTable, print_sections
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections, report_options
 from jaxrate.core.text_format import contest_metrics_notes, did_you_mean_suffix, format_number, metric_heading
 
 if TYPE_CHECKING:
-    from jaxrate.evaluation.comparison_table import Comparison
+    from jaxrate.evaluation.comparison import Comparison
     from jaxrate.metrics.prediction_metrics import LogLossDifference
-    from jaxrate.systems.system_adaptation import DataFacts
+    from jaxrate.systems.system_construction_by_name import DataFacts
 
 
 @click.command(
@@ -233,7 +229,7 @@ def compare_with_notes(
     published: dict[str, Any] | None = None,
 ) -> Comparison:
     """`jr.compare` by systems with these changes, and notes about the systems that are left out."""
-    from jaxrate.evaluation.comparison_candidates import select_candidates
+    from jaxrate.evaluation.comparison import select_candidates
 
     with prefix_errors_with_file(file):
         fitting, left_out = select_candidates(data, changes, is_named=is_named)

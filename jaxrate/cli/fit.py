@@ -13,22 +13,21 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.default_evidence import (
-    complete_goals_or_points_request,
-    plain_option,
-    read_events_with_evidence,
-    remove_side_advantages,
-)
-from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import write_fitted
 from jaxrate.cli.input_options import VariadicColumnOptionsCommand, first_rows_option, is_about_teams, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.output_path_checks import check_output_file
 from jaxrate.cli.path_type import NonEmptyPath
-from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
-from jaxrate.cli.system_selection import check_system_request, choose_system
-from jaxrate.cli.terminal_tables import TextTable, print_sections
+from jaxrate.cli.system_selection import (
+    check_system_request,
+    choose_system,
+    complete_goals_or_points_request,
+    plain_option,
+    read_events_with_evidence,
+    remove_side_advantages,
+)
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections, report_options
 from jaxrate.core.text_format import join_names
 
 MOVED = "pushed"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jaxrate as jr
-from jaxrate.cli.progress import ProgressReport
+from jaxrate.cli.terminal_tables import ProgressReport
 from jaxrate.core.text_format import join_names
 
 

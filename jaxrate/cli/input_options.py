@@ -14,7 +14,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.help_pages import HelpCommand
-from jaxrate.cli.progress import ProgressReport, warnings_as_notes
+from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.input_options import (
     VariadicColumnOptionsCommand,
     is_about_teams,
@@ -19,10 +18,9 @@ from jaxrate.cli.input_options import (
 )
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.path_type import NonEmptyPath
-from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.shared_options import period_option, system_option
 from jaxrate.cli.system_selection import check_contest_file_time_order, check_period
-from jaxrate.cli.terminal_tables import TextTable, print_sections
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections, report_options
 from jaxrate.core.memory_checks import device_memory_bytes, format_bytes
 from jaxrate.core.text_format import format_number
 

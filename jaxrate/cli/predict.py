@@ -1,28 +1,361 @@
-"""`jaxrate predict`."""
+"""jaxrate predict."""
 
 from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import jaxrate as jr
-from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.input_options import (
     FIXTURE_OPTIONS,
     VariadicColumnOptionsCommand,
+    is_parquet_folder_or_pattern,
+    is_pgn_file,
+    is_shipped_dataset,
     newcomers_option,
     reading_options,
 )
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.output_path_checks import check_output_file
 from jaxrate.cli.path_type import NonEmptyPath
-from jaxrate.cli.prediction_output import prediction_table, print_explanations, print_scorelines
-from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
-from jaxrate.cli.terminal_tables import print_sections
-from jaxrate.core.text_format import format_unquoted_name
+from jaxrate.cli.terminal_tables import (
+    ODDS_HEADINGS,
+    ProgressReport,
+    TextTable,
+    print_escaped,
+    print_sections,
+    report_options,
+    to_text_table,
+    warnings_as_notes,
+)
+from jaxrate.core.text_format import (
+    did_you_mean_suffix,
+    display_width,
+    format_decimals,
+    format_number,
+    format_percentage,
+    format_percentages,
+    format_unquoted_name,
+    rating_decimals,
+)
+
+
+def parse_named_columns(option: str, texts: Iterable[str]) -> dict[str, list[str]]:
+    """The columns of each row, by its name, from NAME=COLUMN,COLUMN or COLUMN; ValueError for what is neither."""
+    result: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, columns = text.rpartition("=")
+        listed = [x.strip() for x in columns.split(",")]
+        name = name.strip() if equals else columns.strip()
+        if not name or not all(listed):
+            raise ValueError(f"--{option} {text}: write as in NAME=COLUMN,COLUMN")
+        if name in result:
+            raise ValueError(f"--{option} names {name} twice")
+        result[name] = listed
+    return result
+
+
+def recognise_forecast_columns_of_file(
+    file: str, options: dict[str, Any]
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The columns of published forecasts and of odds in a file, as far as their names tell."""
+    from jaxrate.data.forecast_column_recognition import recognise_forecast_columns
+
+    if is_pgn_file(file) or is_parquet_folder_or_pattern(file) or {"a", "b", "winner", "loser"} & options.keys():
+        return {}, {}
+    try:
+        return recognise_forecast_columns(_open_source(file).names)
+    except (ValueError, OSError):  # reading the file says what is wrong
+        return {}, {}
+
+
+def load_match_columns(
+    file: str, data: jr.data.Dataset, columns_by_name: dict[str, list[str]], option: str
+) -> dict[str, Any]:
+    """[n], or [n, K] of several columns, numbers of the matches by name, NaN where the file has none.
+
+    Args:
+      file: what was read.
+      data: its matches.
+      columns_by_name: which columns belong together.
+      option: by which they are named, for errors.
+
+    Raises:
+      ValueError: for a column that the file does not have, or that holds no numbers.
+    """
+    from jaxrate.data.column_conversion import to_column, to_numbers
+    from jaxrate.data.table_sources import add_location_to_data_errors
+
+    wanted = list(dict.fromkeys(name for columns in columns_by_name.values() for name in columns))
+    if not wanted:
+        return {}
+    source = _open_source(file)
+    for name in wanted:
+        if name not in source.names:
+            raise ValueError(f"--{option}: {file} has no column {name!r}{did_you_mean_suffix(name, source.names)}")
+    first_rows = np.asarray(data.rows)
+    if not data.of_matches:
+        first_rows = first_rows[np.asarray(data.rounds.player_start)[:-1]]
+    with add_location_to_data_errors(source.title, source.where):
+        loaded = source.load(wanted, (), wanted)
+        numbers = {
+            name: to_numbers(name, _strip_percent_signs(to_column(name, loaded[name])), np.nan) for name in wanted
+        }
+    if len(first_rows) and first_rows.max() >= len(numbers[wanted[0]]):
+        raise ValueError(f"--{option}: {file} is read from several tables, whose columns cannot be told apart")
+    values = {
+        label: np.stack([numbers[name][first_rows] for name in columns], axis=1)
+        for label, columns in columns_by_name.items()
+    }
+    return {label: x[:, 0] if x.shape[1] == 1 else x for label, x in values.items()}
+
+
+def _strip_percent_signs(column: Any) -> Any:
+    """A column of text as "34.6%" without the signs; others stay as they are."""
+    from jaxrate.data.table_sources import import_pyarrow
+
+    arrow = import_pyarrow()
+    if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
+        return column
+    return arrow.compute.utf8_rtrim(column, characters=" %")
+
+
+def _open_source(file: str) -> Any:
+    from jaxrate.data.source_opening import open_table_source
+
+    return open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
+
+
+if TYPE_CHECKING:
+    from jaxrate.history.column_table import ColumnTable
+
+MAX_ROWS_SHOWN = 30  # rows that are printed
+MAX_EXPLANATIONS_SHOWN = 10
+HIDDEN_COLUMNS = "row", "quality"
+RESULT_COLUMNS = "win", "draw", "loss"
+CHANCE_COLUMNS = *RESULT_COLUMNS, "over", "both_score"
+WORD_COLUMNS = "side", "player", "category"  # of explanations
+MAX_HEADING_WIDTH = 20  # cells of the terminal, of a name above a column
+PART_NAMES = {"modifier": "in this category", "own_side": "own side", "points": "in this match"}
+RATING_PARTS = "skill", "current_form", "experience"  # whose sum is the rating of `jr.skills`
+SCALE_NOTE = "Ratings are those of the leaderboard at the time; other points add to them."
+TEAM_NOTE = "Points are above a newcomer's rating; the numbers of larger teams are worth points, too."
+
+
+def prediction_table(predictions: ColumnTable, rated: jr.History) -> TextTable:
+    """The first predictions, and how many more there are."""
+    return _first_rows(arrange_prediction_columns(predictions, rated), "--out writes them all")
+
+
+def _first_rows(columns: ColumnTable, how_to_get_all: str) -> TextTable:
+    total = len(next(iter(dict(columns).values())))
+    rest = f"... and {total - MAX_ROWS_SHOWN:,} more; {how_to_get_all}" if total > MAX_ROWS_SHOWN else ""
+    table = to_text_table(columns, rest, MAX_ROWS_SHOWN)
+    return table._replace(left_aligned=(*table.left_aligned, "home", "away", "date"))
+
+
+def print_scorelines(
+    forecast: jr.forecasts.Scorelines, predictions: ColumnTable, rated: jr.History, as_json: bool
+) -> None:
+    """Print goals of matches, whose sides stand in `predictions`; as JSON with the chances of all scorelines."""
+    summary = jr.forecasts.summarise_scorelines(forecast)
+    if as_json:
+        records = [
+            row | {"scorelines": table.tolist()}
+            for row, table in zip(summary.to_records(), forecast.probability, strict=True)
+        ]
+        print_escaped(json.dumps(records, indent=1))
+        return
+    from jaxrate.history.column_table import ColumnTable
+
+    sides = {"side": predictions["side"]} if "side" in predictions else {}
+    columns = dict(arrange_prediction_columns(ColumnTable(dict(summary) | sides), rated))
+    columns |= {name: np.array([f"{x:.2f}" for x in summary[name].tolist()]) for name in ("goals_a", "goals_b")}
+    names = {"over": "over 2.5"} | ({"goals_a": "home goals", "goals_b": "away goals"} if "home" in columns else {})
+    shown = ColumnTable({names.get(name, name): x for name, x in columns.items()})
+    print_sections(_first_rows(shown, "--json prints them all"))
+
+
+def arrange_prediction_columns(predictions: ColumnTable, rated: jr.History) -> ColumnTable:
+    """The columns to print: chances of matches in percent, and their odds in one column; of teams, home and away."""
+    from jaxrate.history.column_table import ODDS_COLUMNS, ColumnTable
+
+    columns = dict(predictions.drop_columns(*HIDDEN_COLUMNS))
+    if "connected" in columns:
+        columns["connected"] = np.where(columns["connected"], "yes", "no")
+    if "odds_win" in columns and "player" in columns:
+        columns = _merge_teams(columns)
+    if rated.clock == "dates":
+        columns = {"date" if name == "time" else name: values for name, values in columns.items()}
+    if "a" not in columns:
+        shares = [format_percentage(x) for x in columns.pop("share").tolist()]
+        return ColumnTable(columns | {"opponents beaten": np.array(shares)})
+    if rated.options.get("teams") and "side" in columns and not (columns["side"] == columns["b"]).any():
+        columns = _name_home_and_away(columns)
+    results = [name for name in RESULT_COLUMNS if name in columns]
+    texts = (
+        [format_percentages(x) for x in np.stack([columns[name] for name in results], axis=1).tolist()]
+        if results
+        else []
+    )
+    chances = dict(zip(results, np.array(texts).T, strict=True))
+    chances |= {
+        name: np.array([format_percentage(x) for x in columns[name].tolist()])
+        for name in ("over", "both_score")
+        if name in columns
+    }
+    odds = [[f"{x:.2f}" for x in columns[name].tolist()] for name in ODDS_COLUMNS if name in columns]
+    widths = [max(map(len, texts)) for texts in odds]
+    rows = ["  ".join(f"{x:>{width}}" for x, width in zip(row, widths, strict=True)) for row in zip(*odds, strict=True)]
+    shown = {name: values for name, values in columns.items() if name not in ("expected", *ODDS_COLUMNS)}
+    return ColumnTable(shown | chances | ({ODDS_HEADINGS[len(odds) > 2]: np.array(rows)} if odds else {}))
+
+
+def _merge_teams(columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns of contests of two teams with a row for each contest: both line-ups, and the chances of the first."""
+    from jaxrate.history.column_table import ODDS_COLUMNS
+
+    _, first, contest = np.unique(columns["contest"].astype(str), return_index=True, return_inverse=True)
+    is_first_team = columns["team"] == columns["team"][first][contest]
+    first = np.sort(first)
+    sides = [
+        [", ".join(map(str, columns["player"][(contest == contest[i]) & side])) for i in first]
+        for side in (is_first_team, ~is_first_team)
+    ]
+    shown = {name: columns[name][first] for name in ("time", "date", "contest") if name in columns}
+    chances = {name: columns[name][first] for name in (*CHANCE_COLUMNS, *ODDS_COLUMNS, "connected") if name in columns}
+    return shown | dict(zip("ab", map(np.array, sides), strict=True)) | chances
+
+
+def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns with home and away for a and b; the side stays only if some matches are on neutral ground."""
+    is_neutral = columns["side"] == ""
+    names = {"a": "home", "b": "away"}
+    shown = {names.get(name, name): values for name, values in columns.items() if name != "side" or is_neutral.any()}
+    return shown | ({"side": np.where(is_neutral, "neutral", "home")} if "side" in shown else {})
+
+
+def print_explanations(explanations: list[jr.forecasts.Explanation], rated: jr.History, as_json: bool) -> None:
+    """Print explanations as JSON, all of them, or as tables, as many as people read."""
+    if as_json:
+        records = [
+            {"event": x.event, "parts": x.parts.to_records(), "sides": x.sides.to_records()} for x in explanations
+        ]
+        print_escaped(json.dumps(records, indent=1))
+        return
+    shown = explanations[:MAX_EXPLANATIONS_SHOWN]
+    sections: list[str | TextTable] = []
+    for one in shown:
+        sections += [one.event, *explanation_tables(one, rated)]
+    notes = {TEAM_NOTE if "numbers" in one.parts else SCALE_NOTE: None for one in shown}
+    rest = len(explanations) - len(shown)
+    print_sections(*sections, *notes, f"... and {rest:,} more; --json prints them all" if rest else "")
+
+
+def explanation_tables(one: jr.forecasts.Explanation, rated: jr.History) -> list[TextTable]:
+    """What each player contributes, in points of the leaderboard; those of teams of several sizes above a newcomer's.
+
+    A match of two has a column for each of them, a contest a row for each player, and one for each team.
+    """
+    sides = one.sides["side"].tolist()
+    newcomer = _newcomer_rating(rated)
+    digits = rating_decimals([*one.parts["points"].tolist(), newcomer])
+    parts = _points_of_leaderboard(one, newcomer)
+    expected = format_percentages(one.sides["expected"].tolist())
+    columns = _format_parts(parts, digits, are_teams=bool(rated.options.get("teams")))
+    if len(one.parts["player"]) > len(sides):
+        points: Any = parts.get("points", parts.get("rating"))
+        points = one.sides["points"] if "numbers" in parts else [points[parts["side"] == side].sum() for side in sides]
+        sums = [_format_points(x, digits, is_rating="numbers" not in parts) for x in points]
+        return [
+            _table_of_columns(columns),
+            TextTable(
+                ["side", "players", "in this match", "expected"],
+                [*zip(sides, one.sides["player"].tolist(), sums, expected, strict=True)],
+                ("side", "players"),
+            ),
+        ]
+    del columns["side"]
+    if len(sides) != 2:
+        return [_table_of_columns(columns | {"expected": expected})]
+    names = [_shorten_name(name) for name in columns.pop("player")]
+    differences = {
+        _part_name(name, are_teams=bool(rated.options.get("teams"))): _format_points(
+            round(float(x[0]), digits) - round(float(x[1]), digits), digits
+        )
+        for name, x in parts.items()
+        if name not in (*WORD_COLUMNS, "weight")
+    }
+    rows = [(name, *texts, differences.get(name, "")) for name, texts in (columns | {"expected": expected}).items()]
+    return [TextTable(["", *names, "difference"], rows, ("",))]
+
+
+def _points_of_leaderboard(one: jr.forecasts.Explanation, newcomer: float) -> dict[str, Any]:
+    """The parts of an explanation, those of the rating first and then their sum, on the scale of the leaderboard."""
+    parts: dict[str, Any] = dict(one.parts)
+    if "numbers" in parts:
+        return parts
+    base = next(name for name in ("skill", "rating") if name in parts)
+    parts[base] = parts[base] + newcomer * np.asarray(parts.get("weight", 1.0))
+    parts["points"] = parts["points"] + newcomer * np.asarray(parts.get("weight", 1.0))
+    words = {name: parts[name] for name in (*WORD_COLUMNS, "weight") if name in parts}
+    of_rating = {name: parts[name] for name in (*RATING_PARTS, "rating") if name in parts}
+    if len(of_rating) > 1:
+        of_rating["rating"] = np.sum([*of_rating.values()], axis=0)
+    others = {name: x for name, x in parts.items() if name not in words | of_rating}
+    if len(others) == 1:  # the sum, which is the rating
+        others = {}
+    return words | of_rating | others
+
+
+def _format_parts(parts: dict[str, Any], digits: int, are_teams: bool) -> dict[str, list[str]]:
+    """The columns of a table with a row for each player."""
+    columns = {}
+    for name, values in parts.items():
+        if name in WORD_COLUMNS:
+            columns[name] = [*map(str, values.tolist())]
+        elif name == "weight":
+            columns[name] = [format_number(round(float(x), 3)) for x in values]
+        else:
+            is_rating = name in ("skill", "rating", "points") and "numbers" not in parts
+            columns[_part_name(name, are_teams)] = [_format_points(x, digits, is_rating) for x in values.tolist()]
+    return columns
+
+
+def _table_of_columns(columns: dict[str, list[str]]) -> TextTable:
+    return TextTable([*columns], [*zip(*columns.values(), strict=True)], WORD_COLUMNS)
+
+
+def _format_points(points: float, digits: int, is_rating: bool = False) -> str:
+    """A rating, or points with their sign; nothing for none."""
+    text = format_decimals(points, digits, signed=not is_rating)
+    return text if is_rating or text.strip("+-0.") else ""
+
+
+def _part_name(name: str, are_teams: bool) -> str:
+    """A part in words."""
+    if name == "side_advantage" and are_teams:
+        return "home advantage"
+    return PART_NAMES.get(name, name.replace("_", " "))
+
+
+def _newcomer_rating(rated: jr.History) -> float:
+    """The rating with which players begin, on the scale of the leaderboard."""
+    from jaxrate.systems.prediction_wrapping import unwrap_predictions
+
+    return float(unwrap_predictions(rated.system).params.initial_rating)
+
+
+def _shorten_name(name: str) -> str:
+    """A name that fits above a column."""
+    while display_width(name) > MAX_HEADING_WIDTH:
+        name = f"{name.rstrip('…')[:-1]}…"
+    return name
 
 
 @click.command(

@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.accuracy_output import calibration_lines, metric_lines
 from jaxrate.cli.as_of_and_since import (
     career_up_to,
     events_up_to,
@@ -21,8 +20,6 @@ from jaxrate.cli.as_of_and_since import (
     time_of_shown_ratings,
 )
 from jaxrate.cli.chunked_rating import chunk_options, rate_by_chunks
-from jaxrate.cli.default_evidence import no_calibrate_option, plain_option, read_events_with_evidence
-from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import fitted_share, hint_scored_on_fitted_data
 from jaxrate.cli.input_options import (
     VariadicColumnOptionsCommand,
@@ -37,16 +34,22 @@ from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import leaderboard_options, leaderboard_table
 from jaxrate.cli.output_path_checks import check_output_folder, title_from_file
 from jaxrate.cli.path_type import NonEmptyPath
-from jaxrate.cli.player_output import (
+from jaxrate.cli.rate_output import (
     SHOWN_EVENTS,
+    calibration_lines,
     career_sections,
     career_sides,
+    check_smooth_has_whole_history,
     find_category,
     head_to_head_sections,
+    metric_lines,
+    peak_rating_sections,
+    smooth_task,
+    smoothed_career_columns,
+    smoothed_event_columns,
     strengths_by_category,
     to_match_table,
 )
-from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.rating_by_league import rate_leagues
 from jaxrate.cli.saved_run_input_and_output import (
     complete_request_from_saved_run,
@@ -55,23 +58,28 @@ from jaxrate.cli.saved_run_input_and_output import (
     save_run,
 )
 from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
-from jaxrate.cli.smoothed_output import (
-    check_smooth_has_whole_history,
-    peak_rating_sections,
-    smooth_task,
-    smoothed_career_columns,
-    smoothed_event_columns,
-)
 from jaxrate.cli.system_selection import (
     RatingTask,
     check_system_and_hint,
     check_system_request,
     choose_system,
     columns_of_saved_run,
+    no_calibrate_option,
+    plain_option,
     prefix_errors_with_file,
+    read_events_with_evidence,
     warn_worse_than_even,
 )
-from jaxrate.cli.terminal_tables import TextTable, name_teams, print_sections, to_text_table
+from jaxrate.cli.terminal_tables import (
+    ProgressReport,
+    TextTable,
+    name_teams,
+    print_escaped,
+    print_sections,
+    report_options,
+    to_text_table,
+    warnings_as_notes,
+)
 from jaxrate.core.text_format import format_count
 
 

@@ -10,16 +10,18 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.default_evidence import read_events_with_evidence
-from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.input_options import is_about_teams, is_parquet_folder_or_pattern, is_shipped_dataset
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import leaderboard_table
 from jaxrate.cli.output_path_checks import check_output_folder
-from jaxrate.cli.progress import ProgressReport, warnings_as_notes
 from jaxrate.cli.shared_options import RatingRequest
-from jaxrate.cli.system_selection import check_system_request, choose_system, prefix_errors_with_file
-from jaxrate.cli.terminal_tables import TextTable, print_sections
+from jaxrate.cli.system_selection import (
+    check_system_request,
+    choose_system,
+    prefix_errors_with_file,
+    read_events_with_evidence,
+)
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections, warnings_as_notes
 from jaxrate.core.text_format import did_you_mean_suffix, format_count
 
 MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder

@@ -10,13 +10,6 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.compare import compare_with_notes
-from jaxrate.cli.default_evidence import (
-    no_calibrate_option,
-    plain_option,
-    read_events_with_evidence,
-    recognise_evidence_columns_of_file,
-)
-from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
 from jaxrate.cli.input_options import (
     VariadicColumnOptionsCommand,
@@ -30,12 +23,19 @@ from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.option_names import format_reading_options
 from jaxrate.cli.output_path_checks import check_html_output_file, title_from_file
 from jaxrate.cli.path_type import NonEmptyPath
-from jaxrate.cli.progress import ProgressReport, report_options
 from jaxrate.cli.rate import rate_and_evaluate_task
+from jaxrate.cli.rate_output import smooth_task
 from jaxrate.cli.shared_options import RatingRequest, complete_systems, request_options, share_option
 from jaxrate.cli.site import load_display_names, names_option, noun_option
-from jaxrate.cli.smoothed_output import smooth_task
-from jaxrate.cli.system_selection import check_system_request, choose_system
+from jaxrate.cli.system_selection import (
+    check_system_request,
+    choose_system,
+    no_calibrate_option,
+    plain_option,
+    read_events_with_evidence,
+    recognise_evidence_columns_of_file,
+)
+from jaxrate.cli.terminal_tables import ProgressReport, print_escaped, report_options
 from jaxrate.core.text_format import metric_heading, to_one_line
 
 OTHERS_HELP = "Another system to compare with; may be repeated.  [default: those that jaxrate systems names]"
@@ -92,7 +92,7 @@ def report(
     accuracy of the predictions, and a comparison of systems.
     """
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.evaluation.comparison_candidates import BASELINES, TEAM_BASELINES
+    from jaxrate.evaluation.comparison import BASELINES, TEAM_BASELINES
     from jaxrate.evaluation.scored_predictions import format_metric
     from jaxrate.history.history import find_player_id
     from jaxrate.site.accuracy_summary import LOSING_ADVICE, summarise_accuracy

@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.input_options import (
     FIXTURE_OPTIONS,
@@ -20,9 +19,16 @@ from jaxrate.cli.input_options import (
 )
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.path_type import NonEmptyPath
-from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
 from jaxrate.cli.shared_options import parse_whole_number
-from jaxrate.cli.terminal_tables import name_teams, print_sections, to_text_table
+from jaxrate.cli.terminal_tables import (
+    ProgressReport,
+    name_teams,
+    print_escaped,
+    print_sections,
+    report_options,
+    to_text_table,
+    warnings_as_notes,
+)
 from jaxrate.core.text_format import format_percentage
 
 GROUPS = {

@@ -12,14 +12,13 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.option_names import format_reading_options
 from jaxrate.cli.output_path_checks import check_output_folder
 from jaxrate.cli.path_type import NonEmptyPath
-from jaxrate.cli.progress import ProgressReport, report_options, warnings_as_notes
+from jaxrate.cli.terminal_tables import ProgressReport, print_escaped, report_options, warnings_as_notes
 from jaxrate.core.text_format import format_value_for_error
 
 SAMPLE_ROWS = 100  # of --file, to check that they were rated

@@ -11,11 +11,10 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.default_evidence import SKILLS
-from jaxrate.cli.escaped_terminal_output import print_escaped
 from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.shared_options import complete_systems
-from jaxrate.cli.terminal_tables import TextTable, print_sections
+from jaxrate.cli.system_selection import SKILLS
+from jaxrate.cli.terminal_tables import TextTable, print_escaped, print_sections
 
 
 @click.command(cls=HelpCommand, examples=("jaxrate systems", "jaxrate systems glicko2", "jaxrate systems --json"))
@@ -26,7 +25,7 @@ def systems(name: str | None, as_json: bool) -> None:
 
     Other commands set hyperparameters with --param NAME=VALUE.
     """
-    from jaxrate.evaluation.comparison_candidates import BASELINES, TEAM_BASELINES
+    from jaxrate.evaluation.comparison import BASELINES, TEAM_BASELINES
     from jaxrate.systems import DEFAULT_SYSTEMS
     from jaxrate.systems.system_construction_by_name import make_system
 

@@ -43,7 +43,7 @@ class EventCheck(NamedTuple):
     """The check of events: what they may have beyond plain ones, and what else is wrong with them.
 
     Features are "teams" (teams of a round share their result), "seats" (a player may be in several teams of a round, in
-    one row each: `systems/rounds/players_in_several_teams.py`), "noise" (contests may be noisier than others) and
+    one row each: `systems/rounds/round_teams.py`), "noise" (contests may be noisier than others) and
     "categories" (those of players matter). `run` refuses rounds with the first three for a system that does not name
     them. The `system`, which the factory fills in, has the name of the system and the kinds of events that it
     rates: others are refused before `check` sees them.

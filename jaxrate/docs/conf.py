@@ -10,10 +10,16 @@ from typing import Any
 from pygments.lexers.special import TextLexer  # type: ignore[import-untyped]
 
 import jaxrate
-from jaxrate.docs.docstring_markup import class_docstring, strip_annotated_metadata, to_restructured
 from jaxrate.docs.example_outputs import example_outputs, functions_with_examples
 from jaxrate.docs.page_sources import guides_that_call
-from jaxrate.docs.public_names import list_pages, list_sections, system_modules_and_state_fields
+from jaxrate.docs.public_names import (
+    class_docstring,
+    list_pages,
+    list_sections,
+    strip_annotated_metadata,
+    system_modules_and_state_fields,
+    to_restructured,
+)
 
 # Examples and scripts of the gallery run once, so quick compilation saves time.
 os.environ["JAXRATE_COMPILE"] = "quick"

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
-from jaxrate.docs.docstring_markup import to_restructured
 from jaxrate.docs.notebook_pages import write_notebooks
-from jaxrate.docs.public_names import PURPOSES, Namespace, Section, list_pages, list_sections
+from jaxrate.docs.public_names import PURPOSES, Namespace, Section, list_pages, list_sections, to_restructured
 
 PACKAGE = Path(__file__).parents[1]
 GUIDES = PACKAGE / "guides"

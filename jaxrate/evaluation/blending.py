@@ -37,7 +37,7 @@ from jaxrate.metrics.prediction_metrics import match_metrics
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.schedule import get_or_make_levels_plan
-from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
+from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 
 Systems = ArgumentRequirement("systems, as [jr.elo(), jr.glicko()], or a mapping of them", is_iterable)
 GROWTH = 1.05  # of the history, after which weights are fitted again

@@ -44,7 +44,7 @@ from jaxrate.core.rules import PredictRuleProtocol, RatedEvent, Record, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
-from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities, scores_or_score_probabilities
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities, scores_or_score_probabilities
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.skills import rules as skills
 

@@ -27,7 +27,7 @@ from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.padded_states_and_columns import check_ids_not_sparse, count_players
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import Plan, schedule_by_level
-from jaxrate.systems.outcome_prediction_forms import scores_or_score_probabilities
+from jaxrate.systems.prediction_wrapping import scores_or_score_probabilities
 
 
 class PredictionTask(NamedTuple):

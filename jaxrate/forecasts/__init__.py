@@ -1,14 +1,11 @@
 """Forecasts of matches, contests, seasons, tournaments and knockout brackets; balanced teams and fair pairings.
 
-upcoming_event_reading.py        what is to come: read, checked, and given times
-upcoming_events.py               predict_fixtures: matches and contests to come
+upcoming_events.py               events to come: read, checked against the history, and predicted
 draw_probabilities.py            chances of draws, with odds that are fitted to results
 prediction_explanations.py       explain_fixtures: what players, sides and covariates contribute to a prediction
-season_simulation.py             simulate_season: the rest of a season, played many times
+season_simulation.py             seasons that are simulated: goals, standings and places
 scorelines.py                    predict_scorelines: goals of both sides, totals, handicaps
 points.py                        predict_points: points of both sides, totals, leads
-goal_simulation.py               goals of matches that are played many times
-season_standings.py              points and tie-breaks
 tournament_simulation.py         simulate_tournament: groups and a knockout
 series_and_knockout_brackets.py  series, brackets and the matrix of all matchups
 pairwise_probabilities.py        predict_pairs: all pairs of players in few numbers
@@ -45,7 +42,7 @@ from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.smoothing.forecasts_from_smoothed_past import forecast_by_smoothing
 from jaxrate.systems.calibration import calibrate
 from jaxrate.systems.draw_probability_wrapper import add_outcomes
-from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 
 __all__ = [
     "Explanation",

@@ -13,7 +13,7 @@ from jaxrate.events import matches
 from jaxrate.history.history import History, resolve_system_state_and_players
 from jaxrate.history.ratings_at_times import category_number, parse_time_after_last_events, ratings
 from jaxrate.replay.event_prediction import predict
-from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
+from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 from jaxrate.systems.skills.settings_and_event_checks import contest_result_columns, match_result_columns
 
 TOLERANCE = 2.5e-4  # of a probability

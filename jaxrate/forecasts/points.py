@@ -9,8 +9,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.hashable_functions_and_arrays import look_up_replacement_function
 from jaxrate.core.system import RatingSystem
-from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
-from jaxrate.forecasts.upcoming_events import time_column
+from jaxrate.forecasts.upcoming_events import read_upcoming_events, time_column
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
 from jaxrate.replay.event_prediction import predict

@@ -11,7 +11,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_decimals, format_html_table, format_number, format_table
 from jaxrate.events.dataset import Dataset
-from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
+from jaxrate.forecasts.upcoming_events import read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.event_columns import expected_outcomes
 from jaxrate.history.history import History, format_time

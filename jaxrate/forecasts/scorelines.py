@@ -10,8 +10,7 @@ from jaxrate.core.hashable_functions_and_arrays import bind, look_up_replacement
 from jaxrate.core.hyperparameter_definitions import check_whole_number
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
-from jaxrate.forecasts.upcoming_events import time_column
+from jaxrate.forecasts.upcoming_events import read_upcoming_events, time_column
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
 from jaxrate.replay.event_prediction import predict

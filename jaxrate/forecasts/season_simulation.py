@@ -1,18 +1,6 @@
-"""Season simulation: the remaining matches played many times, with strengths drawn once each time.
+"""Seasons that are simulated: goals, standings and places."""
 
-A system predicts the score p of a match over all strengths that its players may have. In one season they have one
-strength each. Let d be the difference of both from their means, in points, of variance s^2 = deviation_a^2 +
-deviation_b^2, and c the points that make the odds e times as great. A match is then won with the chance
-sigma(m + d / c), and
-
-    sigma(kappa m) = p,    kappa = (1 + pi s^2 / (8 c^2))^(-1/2)
-
-chooses m so that the mean over d is p (MacKay 1992, "The evidence framework applied to classification networks",
-equation 10). The same equation, read of matches between the players, tells c. Draws divide it by Davidson's model, with
-the odds of each match's own prediction, see `add_outcomes`. Of skills that learn from goals, the goals themselves are
-drawn, see goal_simulation.py.
-"""
-
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -21,38 +9,206 @@ import numpy as np
 
 from jaxrate.core.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import State
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import join_names
 from jaxrate.data.source_opening import open_table_source
 from jaxrate.events import matches
-from jaxrate.forecasts.goal_simulation import (
-    GoalSimulationMatches,
-    build_goal_simulation_matches,
-    predicts_goals,
-    simulate_match_goals,
-)
+from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
-from jaxrate.forecasts.season_standings import (
-    GOAL_TIE_BREAKS,
-    TIE_BREAKS,
-    PlayedTables,
-    check_tie_breaks,
-    name_indices,
-    rank_by_points,
-    tabulate_results,
-)
-from jaxrate.forecasts.upcoming_event_reading import (
+from jaxrate.forecasts.scorelines import replace_goal_prediction
+from jaxrate.forecasts.upcoming_events import (
+    PlayedResults,
     is_table,
+    predict_fixtures,
     read_played_results,
     read_results_beside_fixtures,
     read_upcoming_events,
 )
-from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.history.event_columns import times_to_event_clock
 from jaxrate.history.history import History
 from jaxrate.history.ratings_at_times import advance_state_to_time, ratings
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.execution import jit_for_short_runs
-from jaxrate.systems.outcome_prediction_forms import davidson_outcome_probabilities, expected_score_from_prediction
+from jaxrate.systems.prediction_wrapping import (
+    davidson_outcome_probabilities,
+    expected_score_from_prediction,
+    wrapper_names,
+)
+from jaxrate.systems.skills.goal_beliefs import HALF_Q, GoalRateFactors
+from jaxrate.systems.skills.goal_likelihoods import low_score_factor, rates_of_sides
+from jaxrate.systems.skills.rules import predict_goal_rate_factors
+
+MANY_GOALS = 60.0  # a rate from which on quantiles are those of an expansion
+NEGLIGIBLE = 1e-9  # a chance below which no more goals are counted
+
+
+class GoalSimulationMatches(NamedTuple):
+    """Matches to be played in a simulation, between N teams with D numbers each."""
+
+    player: Array  # [F, 2]
+    factors: GoalRateFactors  # leaves [F], [F, 2, D]
+    dispersion: Array | None  # deviation of the log of each rate that is the match's own; None: 0
+    dependence: Array | None  # Dixon and Coles' rho; None: 0
+
+
+def predicts_goals(system: RatingSystem) -> bool:
+    """Whether predictions are those of goals: calibrated ones are no longer."""
+    is_of_goals = replace_goal_prediction(system, predict_goal_rate_factors) is not None
+    return is_of_goals and "calibrated" not in wrapper_names(system)
+
+
+def build_goal_simulation_matches(
+    system: RatingSystem, state: State, data: Dataset, player: HostArray
+) -> GoalSimulationMatches:
+    """The matches to simulate, at their times, between players who have the numbers [F, 2]."""
+    inner: Any = replace_goal_prediction(system, predict_goal_rate_factors)
+    factors: Any = predict(inner, state, data.matches, num_players=len(data.players))
+    params, dtype = inner.params, factors.gap.dtype
+    dispersion = None if params.goal_dispersion is None else jnp.asarray(2.0 * HALF_Q * params.goal_dispersion, dtype)
+    dependence = None if params.low_score_dependence is None else jnp.asarray(params.low_score_dependence, dtype)
+    return GoalSimulationMatches(jnp.asarray(np.asarray(player, np.int32)), factors, dispersion, dependence)
+
+
+def choose_goal_matches(games: GoalSimulationMatches, index: Array) -> GoalSimulationMatches:
+    """The matches with these numbers, each as often as it is listed."""
+    return games._replace(player=games.player[index], factors=jax.tree.map(lambda x: x[index], games.factors))
+
+
+def simulate_match_goals(key: Array, games: GoalSimulationMatches, num_players: int) -> Array:
+    """[F, 2] goals of both sides in each match, between strengths and paces that are drawn once."""
+    drawing, playing = jax.random.split(key)
+    return simulate_goals(playing, games, sample_team_numbers(drawing, games, num_players))
+
+
+def sample_team_numbers(key: Array, games: GoalSimulationMatches, num_players: int) -> Array:
+    """[N, D] how far strengths and paces are from what is believed, in deviations."""
+    return jax.random.normal(key, (num_players, games.factors.gap_weights.shape[-1]), games.factors.gap.dtype)
+
+
+def simulate_goals(key: Array, games: GoalSimulationMatches, team_numbers: Array) -> Array:
+    """[F, 2] goals of both sides in each match, between teams with these numbers [N, D].
+
+    Poisson's goals become Dixon and Coles' where a scoreline is likelier than it should be: as often as the difference
+    asks, the first side then has one goal in place of none, or none in place of one.
+    """
+    scattering, scoring, lowering = jax.random.split(key, 3)
+    factors, normal = games.factors, team_numbers[games.player]
+    gap, level = (
+        mean + jnp.sum(weights * normal, axis=(-2, -1))
+        for mean, weights in ((factors.gap, factors.gap_weights), (factors.level, factors.level_weights))
+    )
+    if games.dispersion is not None:
+        first, second = games.dispersion * jax.random.normal(scattering, (2, *gap.shape), gap.dtype)
+        gap, level = gap + 0.5 * (first - second), level + 0.5 * (first + second)
+    rates = jnp.stack(rates_of_sides(gap, level))
+    goals = poisson_quantile(jax.random.uniform(scoring, rates.shape, rates.dtype), rates)
+    if games.dependence is not None:
+        factor = low_score_factor(games.dependence, (goals[0], goals[1]), (rates[0], rates[1]))
+        is_changed = jax.random.uniform(lowering, factor.shape, factor.dtype) < 1.0 - factor
+        goals = goals.at[0].set(jnp.where(is_changed, 1.0 - goals[0], goals[0]))
+    return goals.T
+
+
+def poisson_quantile(probability: Array, rate: Array) -> Array:
+    """[...] the least count with so high a cumulative probability (0 to 1), of Poisson's law of these rates.
+
+    Chances are added up from 0 on, for all at once: `jax.random.poisson` takes several times as long. Of high rates it
+    is Cornish and Fisher's expansion (1938), whose chances are right to about 0.001.
+    """
+
+    def is_below(carry: tuple[Array, Array, Array]) -> Array:
+        count, chance, below = carry
+        return (below < probability) & ((chance > NEGLIGIBLE) | (count < rate)) & (rate < MANY_GOALS)
+
+    def count_one_more(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        going, (count, chance, below) = is_below(carry), carry
+        next_chance = chance * rate / (count + 1.0)
+        return (
+            jnp.where(going, count + 1.0, count),
+            jnp.where(going, next_chance, chance),
+            jnp.where(going, below + next_chance, below),
+        )
+
+    none = jnp.exp(-rate)
+    few = jax.lax.while_loop(lambda x: jnp.any(is_below(x)), count_one_more, (jnp.zeros_like(rate), none, none))[0]
+    z = jax.scipy.special.ndtri(jnp.clip(probability, 1e-7, 1.0 - 1e-7))
+    many = jnp.maximum(jnp.floor(rate + jnp.sqrt(rate) * z + (z * z - 1.0) / 6.0 + 0.5), 0.0)
+    return jnp.where(rate < MANY_GOALS, few, many)
+
+
+TIE_BREAKS = "wins", "head_to_head"
+GOAL_TIE_BREAKS = "goal_difference", "goals", "head_to_head"
+
+
+def check_tie_breaks(ties: tuple[str, ...], has_goals: bool) -> None:
+    """ValueError for a tie-break that there is not, or that needs goals."""
+    tie_breaks = (*TIE_BREAKS, *(x for x in GOAL_TIE_BREAKS if x not in TIE_BREAKS))
+    for name in ties:
+        if name not in tie_breaks:
+            raise ValueError(f"no tie-break {name!r}; there are {join_names(tie_breaks)}")
+        if name not in TIE_BREAKS and not has_goals:
+            raise ValueError(f"the tie-break {name!r} needs goals: rate with jr.skills('goals', margin=...)")
+
+
+class PlayedTables(NamedTuple):
+    """What N players have won, drawn and scored so far."""
+
+    won: Any  # [N, N] against each other player
+    drawn: Any  # [N, N]
+    goals: Any  # [N, 2] scored and conceded; 0 where goals are not known
+
+
+def tabulate_results(past: PlayedResults | None, index_of_name: Mapping[Any, int]) -> PlayedTables:
+    """The tables of these matches; empty ones without any."""
+    n = len(index_of_name)
+    won, drawn, goals = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, 2))
+    if past is not None:
+        a, b = name_indices(index_of_name, past.names).T
+        np.add.at(won, (a, b), past.score == 1.0)
+        np.add.at(won, (b, a), past.score == 0.0)
+        np.add.at(drawn, (a, b), past.score == 0.5)
+        np.add.at(drawn, (b, a), past.score == 0.5)
+        if past.goals is not None:
+            np.add.at(goals, a, past.goals)
+            np.add.at(goals, b, past.goals[:, ::-1])
+    return PlayedTables(won, drawn, goals)
+
+
+def name_indices(index_of_name: Mapping[Any, int], names: HostArray) -> HostArray:
+    """[n, 2] the numbers of names [n, 2]."""
+    return np.array([[index_of_name[x] for x in pair] for pair in names.tolist()], np.int32).reshape(-1, 2)
+
+
+def rank_by_points(
+    key: Array,
+    won: Array,
+    drawn: Array,
+    points: tuple[float, ...],
+    ties: tuple[str, ...],
+    group: Array | None = None,
+    goals: Array | None = None,
+) -> tuple[Array, Array]:
+    """The order [N], best first, and the points [N], from wins and draws [N, N] against each other player.
+
+    With groups [N], players of the first group come first, and so on. Goals are those scored and conceded, [N, 2].
+    """
+    win, draw, loss = points
+    points_by_pair = win * won + draw * drawn + loss * won.T
+    total = points_by_pair.sum(axis=1)
+    lots = jax.random.uniform(key, total.shape, total.dtype)
+    keys = [total] if group is None else [-group.astype(total.dtype), total]
+    for tie in ties:
+        if tie == "wins":
+            keys.append(won.sum(axis=1))
+        elif tie == "head_to_head":
+            is_tied = jnp.all(jnp.stack([x[:, None] == x[None, :] for x in keys]), axis=0)
+            keys.append(jnp.where(is_tied, points_by_pair, 0.0).sum(axis=1))
+        elif goals is not None:
+            keys.append(goals[:, 0] - goals[:, 1] if tie == "goal_difference" else goals[:, 0])
+    return jnp.lexsort([-lots, *(-x for x in reversed(keys))]), total
+
 
 PROBE_PAIRS = 2_000  # pairs of players from which the worth of a point is estimated
 CHUNK_NUMBERS = 1 << 22  # numbers, about, of the seasons simulated together

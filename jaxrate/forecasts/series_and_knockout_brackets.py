@@ -21,7 +21,7 @@ from jaxrate.history.history import History, find_player_id, resolve_system_stat
 from jaxrate.history.ratings_at_times import parse_time_after_last_events
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.padded_states_and_columns import count_players
-from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
+from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 
 CHUNK_NUMBERS = 1 << 22  # numbers, about, of the tournaments simulated together
 

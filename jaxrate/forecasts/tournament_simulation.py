@@ -16,24 +16,24 @@ import numpy as np
 
 from jaxrate.core.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
-from jaxrate.forecasts.goal_simulation import (
-    GoalSimulationMatches,
-    build_goal_simulation_matches,
-    choose_goal_matches,
-    predicts_goals,
-    sample_team_numbers,
-    simulate_goals,
-)
 from jaxrate.forecasts.season_simulation import (
     CHUNK_NUMBERS,
+    GOAL_TIE_BREAKS,
+    TIE_BREAKS,
+    GoalSimulationMatches,
     SimulationMatches,
+    build_goal_simulation_matches,
     build_simulation_matches,
+    check_tie_breaks,
+    choose_goal_matches,
+    predicts_goals,
+    rank_by_points,
     sample_strength_errors,
+    sample_team_numbers,
+    simulate_goals,
     simulate_match_scores,
 )
-from jaxrate.forecasts.season_standings import GOAL_TIE_BREAKS, TIE_BREAKS, check_tie_breaks, rank_by_points
-from jaxrate.forecasts.upcoming_event_reading import read_upcoming_events
-from jaxrate.forecasts.upcoming_events import predict_fixtures
+from jaxrate.forecasts.upcoming_events import predict_fixtures, read_upcoming_events
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.history.history import History
 from jaxrate.replay.execution import jit_for_short_runs

@@ -1,20 +1,433 @@
-"""Forecasts of upcoming matches and contests: probabilities and fair odds."""
+"""Events to come: read, checked against the history, and predicted."""
 
-from typing import Any
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from os import PathLike
+from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
-from jaxrate.events import count_teams
+from jaxrate.core.text_format import (
+    did_you_mean_suffix,
+    format_count,
+    format_unquoted_name,
+    format_value_for_error,
+    join_names,
+)
+from jaxrate.data.column_conversion import to_column
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning, player_columns
+from jaxrate.data.column_role_definitions import COLUMN_ROLES, PLAYER_PAIR, WINNER_LOSER, as_column_list
+from jaxrate.data.column_spellings import normalise_column_name
+from jaxrate.data.dataset_from_table import read
+from jaxrate.data.derived_covariates import upcoming_rest_and_form
+from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
+from jaxrate.data.formats import FORMATS
+from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
+from jaxrate.data.source_opening import open_table_source
+from jaxrate.data.table_sources import find_column_ignoring_case
+from jaxrate.events import Context, Matches, check_clock, count_teams, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
-from jaxrate.forecasts.upcoming_event_reading import connected_rows, is_list_of_name_tuples, read_upcoming_events
+from jaxrate.forecasts.pairwise_probabilities import fill_result_columns, neutral_match_arguments
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.event_columns import contest_prediction_columns, days_to_dates, match_prediction_columns
-from jaxrate.history.history import History
+from jaxrate.history.history import History, format_time, player_groups, system_with_extended_seasons
+from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_time_after_last_events
 from jaxrate.replay.event_prediction import predict
+from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay
+from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
+from jaxrate.systems.system_construction_by_name import split_unsupported_teams
+
+HISTORY_ROLES = "rest", "form"  # covariates that are computed from the rated history
+PLAYER_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "contest", "participant", "team"
+NEEDED_ROLES = "side", "category", "covariates", "age"  # without which a system would predict something else
+AFTER_MATCH_ROLES = "winner", "loser", "rank", "last_rank", "statistics", "shares", "expected_goals"
+RESULT_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "score", "margin", "drop"  # of played matches
+PREFERENCES = "na_values", "dates", "skip_incomplete", "normalise_names"  # arguments that name no column
+MAX_SEASON_DAYS = 400.0  # from the first result to the last match to come
+
+
+def reading_options_of_run(
+    rated: History,
+    names: Sequence[str],
+    columns: Mapping[str, Any],
+    roles: Collection[str],
+    needed: Collection[str] = (),
+) -> dict[str, Any]:
+    """The arguments by which `read` takes a file as it took that of the history, and as `columns` say.
+
+    A column of the history counts where the file has it, in whatever case, or one that is usually called so. Other
+    columns are recognised. The `needed` ones are named all the same, so that an error says that one is missing.
+    """
+    saved: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
+    saved |= {"dates": date_format_of_history_file(rated)} | rated.options.get("columns", {})
+    if "winner" not in roles:  # of matches to come
+        saved |= {side: saved.pop(role) for side, role in zip(PLAYER_PAIR, WINNER_LOSER, strict=True) if role in saved}
+    if not columns.keys().isdisjoint(PLAYER_ROLES):
+        saved = {role: x for role, x in saved.items() if role not in PLAYER_ROLES}
+    options = {role: x for role, x in saved.items() if role in roles and role not in COLUMN_ROLES}
+    present = {
+        role: spelt
+        for role, x in saved.items()
+        if role in roles and role in COLUMN_ROLES and (spelt := _spelt_as_in_table(role, x, names)) is not None
+    }
+    if any(role in saved and role not in present for role in PLAYER_ROLES):
+        present = {role: x for role, x in present.items() if role not in PLAYER_ROLES}
+    usual = recognise_evidence_columns(names, {**options, **present, **columns})
+    usual = {role: x for role, x in usual.items() if role in saved and role in roles}
+    return {role: saved[role] for role in needed if role in saved} | options | usual | present | dict(columns)
+
+
+def _spelt_as_in_table(role: str, value: Any, names: Sequence[str]) -> Any:
+    """The columns of a role as a table of these columns spells them; None if it lacks one."""
+    if value is False or (role == "side" and value in PLAYER_PAIR):
+        return value
+    spelt = {str(name).lower(): name for name in reversed(names)} | {name: name for name in names}
+    found = [spelt.get(name, spelt.get(str(name).lower())) for name in as_column_list(value)]
+    return None if None in found else found if isinstance(value, (list, tuple)) else found[0]
+
+
+def read_upcoming_events(
+    rated: History, source: Any, newcomers: bool, time: Any, columns: dict[str, Any]
+) -> tuple[RatingSystem, Dataset]:
+    """What is to come, with its times, and the system that predicts it; arguments as of `predict_fixtures`.
+
+    Raises:
+      ValueError: as `predict_fixtures`.
+    """
+    windows = {name: (rated.options.get("columns", {}) | columns).get(name) for name in HISTORY_ROLES}
+    if isinstance(time, str) and is_table(source):
+        source = open_table_source(source)
+        if time in source.names:
+            time, columns = None, columns | {"time": time}
+        elif not any(map(str.isdigit, time)):  # as dates have
+            suggestion = did_you_mean_suffix(time, source.names)
+            raise ValueError(f"no column {time!r} of times{suggestion}")
+    data = _read_source(rated, source, {name: x for name, x in columns.items() if name not in windows})
+    if data.clock not in (None, rated.clock):
+        raise ValueError(f"the times must be {rated.clock or 'left out'}, as in the run")
+    unknown_names = data.players[len(rated.players) :]
+    if len(unknown_names) and not newcomers:
+        raise ValueError(_unknown_players_message(unknown_names.tolist(), rated.players))
+    data = split_unsupported_teams(rated.system, data)
+    if rated.seasons and not data.seasons and is_table(source):
+        latest = max(rated.seasons.items(), key=lambda season: season[1])[0]
+        text = f"took the last season of the history, {latest}, for that of all matches, as no column says theirs"
+        warnings.warn(f"{text}; season='season' names one", ColumnsRecognisedWarning, stacklevel=4)
+    if data.clock is None:
+        if time is not None and rated.clock == "dates":
+            check_clock(rated.clock, time)
+        if time is None and rated.clock == "dates" and rated.last is not None and not is_list_of_name_tuples(source):
+            end = f"took the end of the history, {format_time(rated.last, rated.clock)}, for the time of all matches"
+            text = f"{end}, as they have none of their own; time='2026-05-31' sets another"
+            warnings.warn(text, ColumnsRecognisedWarning, stacklevel=4)
+        query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
+        data = _set_all_times(data, (rated.last or 0.0) if query_time is None else query_time)
+    elif time is not None:
+        raise ValueError("the fixtures have times, so that none can be given for them all")
+    else:
+        _check_after_history(rated, data)
+    if any(windows.values()) and rated.contests is None:
+        data = _add_rest_and_form(rated, data, windows)
+    if is_list_of_name_tuples(source):
+        data = _fill_neutral_side_and_covariates(rated.system, data)
+    data = data._replace(events=fill_result_columns(rated.system, data.events), clock=rated.clock)
+    _warn_unconnected(rated, data)
+    return system_with_extended_seasons(rated, (data.seasons or {}).values()), data
+
+
+def connected_rows(rated: History, data: Dataset) -> HostArray:
+    """[n] whether a chain of events of the history joins the players of each match, or of each participant's contest.
+
+    Newcomers, whom it cannot join to anybody, are left aside.
+    """
+    player, event = seats(data.events)
+    has_played = np.flatnonzero(np.append(rated.games > 0, np.zeros(len(data.players), bool))[player])
+    group, event_played = player_groups(rated)[player[has_played]], event[has_played]
+    lowest, highest = np.full(len(event) + 1, len(rated.players)), np.zeros(len(event) + 1, int)
+    np.minimum.at(lowest, event_played, group)
+    np.maximum.at(highest, event_played, group)
+    return (lowest >= highest)[: len(data.rows)] if data.of_matches else (lowest >= highest)[event]
+
+
+def _warn_unconnected(rated: History, data: Dataset) -> None:
+    """Warn of events whose players no chain of events of the history joins."""
+    player, event = seats(data.events)
+    unconnected = np.unique(event[np.repeat(~connected_rows(rated, data), 1 + data.of_matches)])
+    if not len(unconnected):
+        return
+    noun = "match" if data.of_matches else "contest"
+    names = map(format_unquoted_name, data.players[player[event == unconnected[0]]].tolist())
+    text = (
+        f"{format_count(len(unconnected), noun)} of players whom no chain of earlier ones joins ({join_names(names)})"
+    )
+    warnings.warn(f"{text}: their ratings cannot be compared, so that chances are those of strangers", stacklevel=5)
+
+
+def _check_after_history(rated: History, data: Dataset) -> None:
+    """ValueError if an event is before the end of the history, whose ratings know later results."""
+    time = np.repeat(np.asarray(data.events.flat.time), np.diff(data.events.start))
+    last = -np.inf if rated.last is None else rated.last
+    early_rows = np.flatnonzero(time < last)
+    if len(early_rows):
+        row, time_text, end_text = (
+            data.rows[early_rows[0]],
+            *(format_time(x, rated.clock) for x in (time[early_rows[0]], last)),
+        )
+        others_text = f" and {len(early_rows) - 1:,} more" if len(early_rows) > 1 else ""
+        raise ValueError(
+            f"row {row} (counting from 0){others_text}: time {time_text} is before the end of the run, {end_text}, "
+            "whose ratings know more than was known then; leave it out, or look at the predictions of the run"
+        )
+
+
+def _add_rest_and_form(rated: History, data: Dataset, windows: dict[str, float | None]) -> Dataset:
+    """Upcoming matches with rest and form from the rated history, where they have none."""
+    context = data.matches.context
+    history_columns = upcoming_rest_and_form(
+        rated.predictions, windows["rest"], windows["form"], data.players, data.matches
+    )
+    columns: Any = history_columns | (context.columns or {})
+    return data._replace(events=data.matches._replace(context=context._replace(columns=columns)))
+
+
+def _fill_neutral_side_and_covariates(system: RatingSystem, data: Dataset) -> Dataset:
+    """Upcoming events with what the system needs and lists of names do not tell: no side, covariates of 0."""
+    if not data.of_matches:
+        flat: Any = data.rounds.events
+        zeros = dict.fromkeys(contest_prior_columns(system.settings), np.zeros(len(flat.player)))
+        flat = flat._replace(columns={**zeros, **(flat.columns or {})} or None)
+        return data._replace(events=data.rounds._replace(events=flat))
+    context, neutral = data.matches.context, neutral_match_arguments(system, len(data.matches.score))
+    columns: Any = {**neutral.get("columns", {}), **(context.columns or {})}
+    side = neutral.get("side") if context.side is None else context.side
+    return data._replace(events=data.matches._replace(context=context._replace(side=side, columns=columns or None)))
+
+
+def is_table(source: Any) -> bool:
+    """Whether it is a table, or the path of one, and no `Dataset` and no list of names."""
+    return not (source is None or isinstance(source, Dataset) or is_list_of_name_tuples(source))
+
+
+def is_list_of_name_tuples(source: Any) -> bool:
+    """Whether it is a list of pairs of names, or of line-ups, and not one of dicts."""
+    is_list = isinstance(source, (list, tuple)) and not hasattr(source, "_fields")
+    return is_list and not (source and isinstance(source[0], Mapping))
+
+
+def _pair_table(pairs: Any, category: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Pairs of names as a table of matches, and the columns of it that `read` must be told of."""
+    if not all(isinstance(x, (tuple, list)) and len(x) == 2 for x in pairs):
+        example = f"; of one match it is [{tuple(pairs)!r}]" if len(pairs) == 2 else ""
+        raise ValueError(f"fixtures must be pairs of names, as [('Ada', 'Bo')], or a table{example}")
+    if any(isinstance(name, list) for pair in pairs for name in pair):
+        raise ValueError("the run is of matches, and not of contests of teams: fixtures must be pairs of names")
+    table = {name: to_object_array([x[i] for x in pairs]) for i, name in enumerate("ab")}
+    return _add_category(table, {}, category)
+
+
+def _line_up_table(contests: Any, category: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Line-ups as a table of contests, and the columns of it that `read` must be told of."""
+    rows: list[tuple[int, int, Any]] = []
+    for number, teams in enumerate(contests):
+        if not isinstance(teams, (tuple, list)) or not len(teams):
+            raise ValueError(
+                f"fixtures of contests must be line-ups, as [(['Ada', 'Bo'], ['Cy', 'Di'])], got {teams!r}"
+            )
+        for i, team in enumerate(teams):
+            members = list(team) if isinstance(team, (tuple, list)) else [team]
+            if not members:
+                raise ValueError(f"contest {number} (counting from 0): team {i} has no players")
+            rows += [(number, i, name) for name in members]
+    contest, team_number, player = zip(*rows, strict=True) if rows else ((), (), ())
+    table = {"contest": np.array(contest), "team": np.array(team_number), "player": to_object_array(player)}
+    return _add_category(table, {"contest": "contest", "participant": "player", "team": "team"}, category)
+
+
+def _add_category(
+    table: dict[str, Any], columns: dict[str, Any], category: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A table and the names of its columns, with the category that everybody meets; None: none."""
+    if category is None:
+        return table, columns
+    count = len(next(iter(table.values())))
+    return table | {"category": to_object_array([category] * count)}, columns | {"category": "category"}
+
+
+def to_object_array(values: Any) -> HostArray:
+    """[n] of objects, also of tuples."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Dataset:
+    of_matches = rated.contests is None
+    if source is None:
+        raise ValueError("nothing is to come: the data have no fixtures, which are rows without a result")
+    if isinstance(source, Dataset):
+        data = source
+        if not np.array_equal(data.players[: len(rated.players)], rated.players):
+            raise ValueError(
+                "the players have other ids than in the run; read what is to come with players=rated.players"
+            )
+    else:
+        pairs = is_list_of_name_tuples(source)
+        if pairs:
+            make_table = _pair_table if of_matches else _line_up_table
+            table, named = make_table(source, columns.get("category"))
+            columns = columns | named
+            source = open_table_source(table)._replace(noted=False)  # similar names were noted with the history
+        source = open_table_source(source)
+        roles = {*COLUMN_ROLES, "mixtures", *PREFERENCES}.difference(AFTER_MATCH_ROLES, HISTORY_ROLES)
+        needed = [*NEEDED_ROLES]
+        if of_matches and not pairs and _requires_noncovariate_columns_to_predict(rated):
+            needed.append("columns")
+        read_options = (
+            reading_options_of_run(rated, [], columns, ["side", "dates"])
+            if pairs
+            else reading_options_of_run(rated, source.names, columns, roles, needed)
+        )
+        if not of_matches and not pairs and read_options.keys().isdisjoint(PLAYER_ROLES):
+            read_options |= _team_columns(source.names)
+        category_options: dict[str, Any] = {} if rated.categories is None else {"categories": rated.categories}
+        if rated.seasons is not None and read_options.get("season") is not None:
+            category_options["seasons"] = rated.seasons
+        data = read(source, **read_options, **category_options, players=rated.players, upcoming=True)
+    if data.of_matches != of_matches:
+        kinds = ("matches", "contests") if of_matches else ("contests", "matches")
+        hint = (
+            "" if of_matches else "; if sides are of several players, name their columns, as a=['team1'], b=['team2']"
+        )
+        raise ValueError("the run is of {}, these are {}".format(*kinds) + hint)
+    return data
+
+
+def _team_columns(names: Sequence[str]) -> dict[str, list[str]]:
+    """The columns of both sides, each as those of a team, as `read` takes them; none where contests have columns."""
+    if find_column_ignoring_case(names, "contest") is not None:
+        return {}
+    own = [find_column_ignoring_case(names, side) for side in PLAYER_PAIR]
+    sides = None if all(own) else player_columns({normalise_column_name(name): name for name in reversed(names)})
+    pair = own if all(own) else () if sides is None else sides[1]
+    return {side: [str(name)] for side, name in zip(PLAYER_PAIR, pair, strict=False)}
+
+
+def _requires_noncovariate_columns_to_predict(rated: History) -> bool:
+    """Whether the rules need columns other than covariates to predict."""
+    params, zero = rated.system.params, jnp.zeros(())
+    rules = make_replay_rules(rated.system.rules, params)
+    covariates = dict.fromkeys(rated.system.settings.get("covariates", ()), zero)
+    context = Context(side=zero, category=jnp.zeros(2, jnp.int32), columns=covariates)
+    match = Matches(jnp.zeros(2, jnp.int32), zero, zero, context)
+
+    def predict_rows(state: State) -> Any:
+        rows = jax.tree.map(lambda x: jnp.stack([x[0], x[0]]), state)
+        return advance_and_predict_event(rules, prepare_replay(rules, params), rows, match)
+
+    try:
+        jax.eval_shape(predict_rows, rated.state)
+    except KeyError:
+        return True
+    return False
+
+
+class PlayedResults(NamedTuple):
+    """Matches that were played."""
+
+    names: HostArray  # [n, 2]
+    score: HostArray  # [n] of the first player
+    goals: HostArray | None  # [n, 2] of both sides; None: they are not needed
+
+
+def read_results_beside_fixtures(
+    rated: History, source: Any, coming: Dataset, newcomers: bool, columns: dict[str, Any], needs_goals: bool
+) -> PlayedResults | None:
+    """The results in the table of what is to come, of the same season; None if it has none.
+
+    Raises:
+      ValueError: if they are of more than one season, and no column says which.
+    """
+    if not coming.played:
+        return None
+    with warnings.catch_warnings(action="ignore"):  # which were given when the table was read for what is to come
+        data = _read_results(rated, source, columns)
+    season = reading_options_of_run(rated, source.names, columns, ["season", "league_season"])
+    name = season.get("season") or season.get("league_season")
+    if name is None and data.clock == "dates":
+        first = data.matches.time.min()
+        if coming.matches.time.max() - first > MAX_SEASON_DAYS:
+            raise ValueError(
+                f"{source.title}the results since {format_time(first, 'dates')} are of more than a season; "
+                "results='results.csv' names those of this season alone; season='season' tells seasons apart"
+            )
+    past = _to_played_results(rated, data, newcomers, needs_goals)
+    if name is not None:
+        seasons = np.asarray(to_column(name, source.load([name], [name], [])[name])).astype(str)
+        is_of_season = np.isin(seasons[data.rows], seasons[coming.rows])
+        goals = None if past.goals is None else past.goals[is_of_season]
+        past = PlayedResults(past.names[is_of_season], past.score[is_of_season], goals)
+    text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
+    warnings.warn(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning, stacklevel=4)
+    return past
+
+
+def read_played_results(
+    rated: History, source: Any, newcomers: bool, columns: dict[str, Any], needs_goals: bool
+) -> PlayedResults:
+    """Played matches between players of the history; ValueError if goals are needed and unknown."""
+    data = source if isinstance(source, Dataset) else _read_results(rated, source, columns)
+    return _to_played_results(rated, data, newcomers, needs_goals)
+
+
+def _read_results(rated: History, source: Any, columns: dict[str, Any]) -> Dataset:
+    """Played matches of a table, or of a file in the format of the history."""
+    read_format = FORMATS.get(rated.options.get("columns", {}).get("format"))
+    if read_format is not None and isinstance(source, (str, PathLike)):
+        with suppress(ValueError):  # of other tables, which are read below
+            return read_format(source, players=rated.players)
+    table = open_table_source(source)
+    roles = *RESULT_ROLES, *PREFERENCES
+    options = reading_options_of_run(rated, table.names, {x: y for x, y in columns.items() if x in roles}, roles)
+    return read(table, **options, players=rated.players)
+
+
+def _to_played_results(rated: History, data: Dataset, newcomers: bool, needs_goals: bool) -> PlayedResults:
+    unknown_names = data.players[len(rated.players) :]
+    if len(unknown_names) and not newcomers:
+        raise ValueError(_unknown_players_message(unknown_names.tolist(), rated.players))
+    score = np.asarray(data.matches.score)
+    if not np.isin(score, (0.0, 0.5, 1.0)).all():
+        raise ValueError("the results of a season must be wins, draws and losses")
+    goals = None
+    if needs_goals:
+        if len(data.margin) != 2:
+            raise ValueError("the results need the goals of both sides, for the goal difference; name them as margin")
+        further: Any = data.matches.context.columns
+        goals = np.stack([np.asarray(further[name]) for name in data.margin], axis=1)
+    return PlayedResults(data.players[data.matches.player], score, goals)
+
+
+def _unknown_players_message(names: list[Any], players: HostArray) -> str:
+    quoted_names = [
+        f"{format_value_for_error(name)}{similar_names_hint(name, players)}" for name in names[:MAX_SUGGESTIONS]
+    ]
+    others_text = f" and {len(names) - MAX_SUGGESTIONS:,} more" if len(names) > MAX_SUGGESTIONS else ""
+    noun = "players" if len(names) > 1 else "player"
+    return f"no {noun} {', '.join(quoted_names)}{others_text}; newcomers=True takes them as new players"
+
+
+def _set_all_times(data: Dataset, time: float) -> Dataset:
+    """The dataset with all events at this time."""
+    flat: Any = data.events.flat
+    return data._replace(events=data.events.with_flat(flat._replace(time=np.full_like(flat.time, time))))
 
 
 @enforce_argument_annotations

@@ -35,15 +35,13 @@ from jaxrate.events import (
 from jaxrate.events.dataset import Dataset, check_dataset, resolve_events_and_num_players
 from jaxrate.history.event_columns import are_plain_names, concatenate_event_columns, make_event_columns
 from jaxrate.history.history import History, format_time, system_with_extended_seasons
-from jaxrate.metrics.online_slope import OnlineSlope, calibrate_online
+from jaxrate.metrics.calibration_slopes import OnlineSlope, calibrate_online
 from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
-from jaxrate.replay.checked_replay import run
-from jaxrate.replay.contest_checks import check_contest_order_if_time_matters, depends_on_time
+from jaxrate.replay.checked_replay import check_contest_order_if_time_matters, depends_on_time, run
 from jaxrate.replay.row_gather_and_scatter import describe_shapes
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.calibration import calibrate
-from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
-from jaxrate.systems.prediction_wrapping import unwrap_predictions, wrapper_names
+from jaxrate.systems.prediction_wrapping import expected_score_from_prediction, unwrap_predictions, wrapper_names
 from jaxrate.systems.rounds.performances_and_break_even_ranks import PERFORMANCE_COLUMNS, Performances
 from jaxrate.systems.system_construction_by_name import extend_system_seasons, has_sides, uses_side
 

@@ -26,7 +26,7 @@ from jaxrate.data.lookalike_names import unstorable_reason, unstorable_reasons_b
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import Ragged, count_teams, event_numbers, team_ranks
 from jaxrate.events.dataset import Dataset
-from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities, expected_score_from_prediction
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities, expected_score_from_prediction
 
 PROBABILITY_PREFIX = "probability_"  # and the score, of more than three
 

@@ -8,10 +8,10 @@ import numpy as np
 from jaxrate.core.system import RatingSystem
 from jaxrate.history.history import History
 from jaxrate.storage.atomic_folder import FORMAT_VERSION
-from jaxrate.storage.run_validation import COUNT_KEYS
+from jaxrate.storage.npz_tables import COUNT_KEYS
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.prediction_wrapping import wrapper_names
-from jaxrate.systems.rounds.densities import Density
+from jaxrate.systems.rounds.hazard_tables import Density
 from jaxrate.systems.system_construction_by_name import make_wrapped_system
 
 

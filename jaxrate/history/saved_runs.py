@@ -7,7 +7,7 @@ state.npz             the state, exactly
 
 Without pyarrow the tables are ratings.npz and predictions.npz; see `storage/npz_tables.py`.
 
-`storage/atomic_folder.py` replaces all files at once, and `storage/run_validation.py` checks what they hold.
+`storage/atomic_folder.py` replaces all files at once, and `storage/npz_tables.py` checks what they hold.
 """
 
 import logging
@@ -47,12 +47,14 @@ from jaxrate.storage.atomic_folder import (
     read_run_metadata,
     replace_run,
 )
-from jaxrate.storage.npz_tables import columns_to_npz, read_npz_names_and_games, read_npz_predictions
-from jaxrate.storage.run_validation import (
+from jaxrate.storage.npz_tables import (
     COUNT_KEYS,
     check_metadata,
+    columns_to_npz,
     name_file_in_errors,
     read_npz_arrays,
+    read_npz_names_and_games,
+    read_npz_predictions,
     read_parquet_names_and_games,
     read_parquet_predictions,
     restore_state,

@@ -13,14 +13,14 @@ from jaxrate.events import Matches, Rounds
 from jaxrate.history.history import History, resolve_system_state_and_players
 from jaxrate.history.out_of_core.parquet_rating import RatedFiles
 from jaxrate.history.out_of_core.rate_files_runs_as_histories import rated_history_from_rated_files
-from jaxrate.live.events_from_arguments import (
+from jaxrate.live.event_packing import (
     check_player_names,
 )
 from jaxrate.live.live_history import LiveHistory
 from jaxrate.live.live_ratings import Live
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.replay.scan_programs import is_random_numbers
-from jaxrate.storage.run_validation import restore_state
+from jaxrate.storage.npz_tables import restore_state
 
 
 @enforce_argument_annotations

@@ -34,15 +34,15 @@ from jaxrate.history.dataset_rating import (
 )
 from jaxrate.history.history import History
 from jaxrate.live import compiled_event_programs
-from jaxrate.live.event_record_layout import (
+from jaxrate.live.event_packing import (
     PackedEvent,
     RecordLayout,
     num_players_after_record,
     record_layout_number,
+    to_host_prediction,
     unpack_contests,
     unpack_matches,
 )
-from jaxrate.live.events_from_arguments import to_host_prediction
 from jaxrate.live.live_state import Checkpoint, CheckpointsAndTabulatedEvents, ConcurrentHistoryChangeError, LiveState
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay

@@ -12,27 +12,26 @@ from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.events import Matches, Rounds
 from jaxrate.history.history import History, format_time
 from jaxrate.live.compiled_event_programs import pack_event, pad_round_to_power_of_two
-from jaxrate.live.event_checks import (
-    check_and_convert_event_time,
-    check_event_kind,
-    convert_event_time,
-    find_or_assign_player_ids,
-    resolve_prediction_time,
-)
-from jaxrate.live.event_record_layout import PackedEvent
-from jaxrate.live.events_from_arguments import (
+from jaxrate.live.event_packing import (
+    PackedEvent,
     build_contest,
+    check_and_convert_event_time,
+    check_and_pack_match,
+    check_event_kind,
     check_number,
     contest_team_ranks,
     contest_to_build_contest_arguments,
+    convert_event_time,
+    find_or_assign_player_ids,
     match_context_to_arguments,
+    required_match_columns,
+    resolve_prediction_time,
     to_teams,
     warn_newcomers_like_players,
     warn_similar_newcomers,
 )
 from jaxrate.live.live_history import LiveHistory
 from jaxrate.live.live_state import LiveState
-from jaxrate.live.match_checking_and_packing import check_and_pack_match, required_match_columns
 from jaxrate.replay.checked_replay import check_system_takes_events
 
 

@@ -21,21 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations, to_floats
+from jaxrate.core.argument_checks import check_not_traced, enforce_argument_annotations, to_floats
 from jaxrate.core.array_types import HostArray
-from jaxrate.events import Matches, Ragged, Rounds, count_teams, repeat_seat_mask
+from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where, repeat_seat_mask
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.metrics.checked_match_metrics import (
-    Calibration,
-    accuracy_of_samples,
-    brier_score_of_samples,
-    check_and_select_samples,
-    log_losses_of_samples,
-    probability_clip_margin,
-    weighted_calibration_bins,
-    weighted_log_loss,
-)
-from jaxrate.metrics.scored_ranking import (
+from jaxrate.metrics.ranking_metrics import (
     build_scored_ranking,
     count_opponents,
     flatten_rounds,
@@ -44,7 +34,184 @@ from jaxrate.metrics.scored_ranking import (
     mean_share_of_pairs_in_order,
     wrong_pair_shares,
 )
-from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities, expected_score_from_prediction
+
+
+class Calibration(NamedTuple):
+    """Predictions in equal-width bins of [0, 1], and how far they were off."""
+
+    predicted: HostArray  # [bins] mean prediction, NaN where empty
+    observed: HostArray  # [bins] mean score, NaN where empty
+    weight: HostArray  # [bins] number of matches, or their weight
+    error: float  # expected calibration error: mean of |observed - predicted| by weight
+
+
+def wilson_interval(share: Any, count: Any) -> tuple[Any, Any]:
+    """Wilson's 95% intervals of probabilities, from the shares of events in which they came true."""
+    spread = 1.96**2 / count
+    middle = (share + 0.5 * spread) / (1.0 + spread)
+    half_width = np.sqrt(spread * share * (1.0 - share) + 0.25 * spread**2) / (1.0 + spread)
+    return np.minimum(middle - half_width, share), np.maximum(middle + half_width, share)
+
+
+def probability_clip_margin(prediction: Any) -> float:
+    """The distance from 0 and 1 at which predictions of this precision are clipped."""
+    return 1e-15 if np.asarray(expected_score_from_prediction(prediction)).dtype == np.float64 else 2.0**-24
+
+
+def weighted_log_loss(prediction_score_weight: tuple[HostArray, HostArray, HostArray], clip_margin: float) -> float:
+    p, s, w = prediction_score_weight
+    return float(np.average(log_losses_of_samples(p, s, clip_margin), weights=w))
+
+
+def log_losses_of_samples(p: HostArray, s: HostArray, clip_margin: float) -> HostArray:
+    p = np.clip(p, clip_margin, 1.0 - clip_margin)
+    return -s * np.log(p) - (1.0 - s) * np.log1p(-p)
+
+
+def brier_score_of_samples(samples: tuple[HostArray, HostArray, HostArray]) -> float:
+    p, s, w = samples
+    return float(np.average((p - s) ** 2, weights=w))
+
+
+def accuracy_of_samples(samples: tuple[HostArray, HostArray, HostArray]) -> float:
+    p, s, w = samples
+    return float(np.average(np.where(p > 0.5, s, np.where(p < 0.5, 1.0 - s, 0.5)), weights=w))
+
+
+def weighted_calibration_bins(
+    prediction_score_weight: tuple[HostArray, HostArray, HostArray], bins: int
+) -> Calibration:
+    p, s, w = prediction_score_weight
+    bin_index = np.minimum((p * bins).astype(np.int64), bins - 1)
+    total, predicted, observed = (np.bincount(bin_index, x, bins) for x in (w, w * p, w * s))
+    error = float(np.abs(observed - predicted).sum() / w.sum())
+    with np.errstate(invalid="ignore"):
+        return Calibration(predicted / total, observed / total, total, error)
+
+
+def check_and_select_samples(
+    prediction: Any, score: Any, weight: Any, mask: Any
+) -> tuple[HostArray, HostArray, HostArray]:
+    """The predictions, scores and weights under the mask, checked."""
+    if hasattr(prediction, "predictions"):
+        raise ValueError(
+            "prediction must be [n] probabilities, not a rated history: give rated.predictions['prediction'] and "
+            "rated.predictions['score']"
+        )
+    if isinstance(score, Dataset):
+        raise ValueError("score must be [n] numbers, not a Dataset: give data.matches.score")
+    for name, x in (
+        ("prediction", expected_score_from_prediction(prediction)),
+        ("score", score),
+        ("weight", weight),
+        ("mask", mask),
+    ):
+        check_not_traced(name, x, "a loss of what is traced is written with jax.numpy")
+    p, s = to_floats("prediction", expected_score_from_prediction(prediction)), to_floats("score", score)
+    w = np.ones(p.shape) if weight is None else to_floats("weight", weight)
+    keep = np.ones(p.shape, bool) if mask is None else np.asarray(mask)
+    if p.ndim != 1 or not p.shape == s.shape == w.shape == keep.shape:
+        shapes = f"{p.shape}, {s.shape}, {w.shape} and {keep.shape}"
+        raise ValueError(f"prediction, score, weight and mask must be [n] alike, got {shapes}")
+    if keep.dtype != bool:
+        raise ValueError(f"mask must be boolean, got {keep.dtype}")
+    p, s, w = (p, s, w) if mask is None else (p[keep], s[keep], w[keep])
+    for name, x, top in (("prediction", p, 1.0), ("score", s, 1.0), ("weight", w, np.inf)):
+        bad = np.flatnonzero(~((x >= 0.0) & (x <= top) & (x < np.inf)))
+        if bad.size:
+            raise RowError(int(np.flatnonzero(keep)[bad[0]]), f"{name} is {x[bad[0]]}")
+    if not w.sum() > 0:
+        raise ValueError("no matches to score: the mask or the weights leave none")
+    return p, s, w
+
+
+SUM_TOLERANCE = 1e-3  # by which the probabilities of a match may miss 1
+
+
+class LossesByMatch(NamedTuple):
+    """What each match adds to the metrics; in each but the accuracy less is better."""
+
+    log_loss: HostArray  # [n] nats
+    brier_score: HostArray  # [n]
+    accuracy: HostArray  # [n] whether the likeliest result came true; in equal parts where several are likeliest
+    rps: HostArray | None  # [n] ranked probability score; None of expected scores
+
+
+def score_probabilities(prediction: Any) -> HostArray:
+    """[n, K] probabilities of each score of player 0, from predictions in full."""
+    if isinstance(prediction, OutcomeProbabilities):
+        parts = prediction.win[:, 1], prediction.draw[:, 0], prediction.win[:, 0]
+        return np.stack([np.asarray(x, np.float64) for x in parts], axis=1)
+    return to_floats("prediction", prediction)
+
+
+def losses_by_match(prediction: Any, score: Any) -> LossesByMatch:
+    """The losses of each match, of expected scores [n] or of predictions in full.
+
+    Args:
+      prediction: [n] expected scores of player 0; `OutcomeProbabilities`; or [n, K] probabilities of each score.
+      score: [n] of player 0, from 0 to 1.
+
+    Raises:
+      ValueError: for shapes that do not fit, and for the first row whose prediction or score is none.
+    """
+    is_expected = not isinstance(prediction, OutcomeProbabilities) and np.ndim(prediction) == 1
+    if is_expected:
+        p, s, _ = check_and_select_samples(prediction, score, None, None)
+        right = np.where(p > 0.5, s, np.where(p < 0.5, 1.0 - s, 0.5))
+        return LossesByMatch(
+            log_losses_of_samples(p, s, probability_clip_margin(prediction)), (p - s) ** 2, right, None
+        )
+    probability, s = score_probabilities(prediction), to_floats("score", score)
+    if probability.ndim != 2 or probability.shape[1] < 2 or s.shape != probability.shape[:1]:
+        raise ValueError(f"prediction must be [n, K] for scores [n], got {probability.shape} and {s.shape}")
+    num_scores = probability.shape[1]
+    is_in_range = ((probability >= 0.0) & (probability <= 1.0 + SUM_TOLERANCE)).all(axis=1)
+    total = probability.sum(axis=1)
+    fail_where(
+        ~(is_in_range & (np.abs(total - 1.0) <= SUM_TOLERANCE)),
+        lambda row: f"the probabilities {probability[row].round(6).tolist()} are not from 0 to 1 with the sum 1",
+    )
+    level = np.rint(np.where(np.isfinite(s), s, -1.0) * (num_scores - 1)).astype(int)
+    is_level = (level >= 0) & (level < num_scores) & (np.abs(s * (num_scores - 1) - level) < 1e-4)
+    fail_where(~is_level, lambda row: f"score is {s[row]}, which is none of the {num_scores} that are predicted")
+    fact = level[:, None] == np.arange(num_scores)
+    margin = probability_clip_margin(prediction)
+    of_result = np.clip(probability[np.arange(len(s)), level], margin, 1.0)
+    is_likeliest = probability == probability.max(axis=1, keepdims=True)
+    errors = probability - fact
+    rps = np.sum(np.cumsum(errors, axis=1)[:, :-1] ** 2, axis=1) / (num_scores - 1)
+    accuracy = np.sum(is_likeliest & fact, axis=1) / is_likeliest.sum(axis=1)
+    return LossesByMatch(-np.log(of_result), np.sum(errors**2, axis=1), accuracy, rps)
+
+
+def ranked_probability_score(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
+    """Mean ranked probability score (Epstein 1969) of predictions in full; less is better.
+
+        outcomes = jr.run(jr.forecasts.add_outcomes(jr.glicko()), matches).prediction
+        jr.metrics.ranked_probability_score(outcomes, matches.score)
+
+    Args:
+      prediction: `OutcomeProbabilities`, or [n, K] probabilities of the scores 0, 1 / (K - 1), ..., 1 of player 0.
+      score: [n] of player 0.
+      weight: [n] of the matches. None: they count alike.
+      mask: [n] boolean, of the matches to score. None: all.
+
+    Raises:
+      ValueError: for expected scores [n], for shapes that do not fit, and for the first row whose prediction or score
+        is none.
+    """
+    if not isinstance(prediction, OutcomeProbabilities) and np.ndim(prediction) != 2:
+        raise ValueError("prediction must be [n, K] probabilities of each score, as of jr.forecasts.add_outcomes")
+    probability, s = score_probabilities(prediction), to_floats("score", score)
+    expected = probability @ np.linspace(0.0, 1.0, probability.shape[1])
+    check_and_select_samples(np.clip(expected, 0.0, 1.0), s, weight, mask)  # shapes, weights and scores
+    keep = np.ones(len(s), bool) if mask is None else np.asarray(mask)
+    rows = np.flatnonzero(keep)
+    losses = losses_by_match(probability[rows], s[rows])
+    assert losses.rps is not None
+    return float(np.average(losses.rps, weights=None if weight is None else np.asarray(weight)[rows]))
 
 
 def log_loss(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:

@@ -6,19 +6,17 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.events import Ragged, has_teammates
-from jaxrate.metrics.checked_match_metrics import (
+from jaxrate.metrics.prediction_metrics import (
+    RankingSums,
     accuracy_of_samples,
     brier_score_of_samples,
     check_and_select_samples,
-    probability_clip_margin,
-    weighted_calibration_bins,
-    weighted_log_loss,
-)
-from jaxrate.metrics.prediction_metrics import (
-    RankingSums,
     contests_as_matches,
+    probability_clip_margin,
     ranking_metrics_from_sums,
     ranking_sums,
+    weighted_calibration_bins,
+    weighted_log_loss,
 )
 
 CALIBRATION_BINS = 10

@@ -1,9 +1,7 @@
 """Numerical building blocks: special functions, sums, transforms and roots.
 
-sums_and_recurrences.py        sums along an axis: exclusive sums, linear recurrences, and sums scaled by exponentials
+sums_and_recurrences.py        sums, recurrences, linear systems and Gaussian factors whose slopes are finite
 fourier_convolution.py         convolutions on a grid of equally spaced points, by Fourier transforms with padding
-gaussian_factors.py            Gaussian factors, their integrals and what is left without one
-linear_systems.py              small systems of linear equations
 newton_roots_and_maxima.py     roots and maxima by Newton's method, with implicit derivatives
 selective_evaluation.py        functions that are evaluated only where they are needed
 special_functions.py           primitives that are exact where naive formulas fail

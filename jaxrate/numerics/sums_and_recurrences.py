@@ -1,5 +1,6 @@
-"""Sums along an axis: exclusive sums, linear recurrences, and sums scaled by exponentials."""
+"""Sums, recurrences, linear systems and Gaussian factors whose slopes are finite."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -9,6 +10,40 @@ from jax import lax
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
+
+
+def log_factor_integral(mean: Array, variance: Array, precision: Array, pull: Array) -> Array:
+    """The logarithm of the integral of the factor over z = N(mean, variance)."""
+    ratio = 1.0 + variance * precision
+    surprise = pull - precision * mean
+    peak = mean * (pull - 0.5 * precision * mean)
+    return peak + 0.5 * (surprise * surprise * variance / ratio - jnp.log(ratio))
+
+
+def remove_factor(mean: Array, variance: Array, precision: Array, pull: Array) -> tuple[Array, Array]:
+    """The mean and variance of a Gaussian without a factor of it."""
+    kept = jnp.maximum(1.0 - variance * precision, float(np.finfo(variance.dtype).eps))
+    return (mean - variance * pull) / kept, variance / kept
+
+
+def solve_definite_systems(matrix: Array, y: Array) -> Array:
+    """x [n, k] of matrix x = y, for few unknowns and symmetric matrices [n, k, k], positive or negative definite.
+
+    By elimination, which needs no pivots there: two of LAPACK's batched solvers at a time, as in second derivatives,
+    can wait for each other's threads forever on a CPU of two cores (jaxlib 0.10).
+    """
+
+    def eliminate(_: Callable[[Array], Array], y: Array) -> Array:
+        rows = jnp.concatenate([matrix, y[..., None]], axis=2)
+        for i in range(y.shape[1]):
+            pivot = rows[:, i] / rows[:, i, i, None]
+            rows = (rows - rows[:, :, i, None] * pivot[:, None]).at[:, i].set(pivot)
+        return rows[..., -1]
+
+    def product(x: Array) -> Array:
+        return jnp.sum(matrix * x[:, None], axis=2)
+
+    return lax.custom_linear_solve(product, y, eliminate, symmetric=True)
 
 
 def exclusive_prefix_or_suffix_sums(x: Array, from_end: bool = False) -> Array:

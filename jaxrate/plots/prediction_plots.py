@@ -1,4 +1,4 @@
-"""Plots of predictions against results: by rating difference, by player, and by system."""
+"""Predictions against results: calibration, scorelines, losses by the difference of ratings."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,20 +7,29 @@ import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations, format_value_or_type, to_floats
 from jaxrate.core.array_types import HostArray
-from jaxrate.evaluation.comparison_table import Comparison, system_result_label
-from jaxrate.events import fail_where
+from jaxrate.core.hyperparameter_definitions import check_whole_number
+from jaxrate.core.text_format import format_number, format_percentage, format_percentages, format_short_count
+from jaxrate.evaluation.comparison import Comparison, system_result_label
+from jaxrate.events import Matches, Ragged, Rounds, fail_where
+from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.losses import cross_entropy
+from jaxrate.forecasts.scorelines import Scorelines, check_scorelines, goal_difference_probabilities
 from jaxrate.history.dataset_rating import RecordedRun
 from jaxrate.metrics import prediction_metrics
+from jaxrate.metrics import prediction_metrics as checked_match_metrics
+from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
+from jaxrate.plots.altair_charts import ChartText, calibration_chart
 from jaxrate.plots.finding_titles import (
     LossBins,
+    calibration_title,
     comparison_limit,
     comparison_title,
     loss_title,
     surprise_limit,
     surprise_title,
 )
-from jaxrate.plots.name_labels import describe_name_step, format_plot_name, player_label
+from jaxrate.plots.leaderboard_plots import CELL_SIDE, draw_percent_cells
+from jaxrate.plots.name_labels import describe_name_step, format_plot_name, player_label, set_name_ticks
 from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, row_name_step
 from jaxrate.plots.plotted_data_and_checks import (
     Z_95,
@@ -28,6 +37,7 @@ from jaxrate.plots.plotted_data_and_checks import (
     count_lines,
     describe_counted_data,
     describe_source,
+    is_altair_backend,
     recent_player_mask,
     unpack_events_names_and_clock,
     unpack_matches_and_names,
@@ -36,13 +46,247 @@ from jaxrate.plots.plotted_data_and_checks import (
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
+    INK,
     MARKERS,
+    SMALL_FONT,
     add_legend,
     line_style,
     make_axes,
+    points_per_pixel,
+    style_axes,
 )
-from jaxrate.systems.outcome_prediction_forms import expected_score_from_prediction
+from jaxrate.plots.time_steps import spell_date
+from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 from jaxrate.systems.system_titles import system_title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COUNT_AXES_BOX = 0.0, 1.03, 1.0, 0.15  # position of the counts, in shares of the axes: left, bottom, width, height
+
+
+@enforce_argument_annotations
+def calibration(
+    prediction: Any,
+    score: Any,
+    *,
+    bins: int = 10,
+    weight: Any = None,
+    mask: Any = None,
+    ax: "Axes | None" = None,
+    backend: str = "matplotlib",
+) -> Any:
+    """Plot mean scores against mean predictions, in percent and in bins of equal width; the diagonal is perfect.
+
+        jr.plots.calibration({"Glicko": jr.run(jr.glicko(), data).prediction}, data)
+
+    Above are the numbers of predictions in each bin. The 95% intervals are Wilson's for a binomial share (draws,
+    and shares of many opponents, vary less). The legend has the calibration error. If the first player won every match,
+    as in tables of winners and losers, each match counts half from either side.
+
+    Args:
+      prediction: [n] predictions for player 0, or those of several systems by name; for rounds, [sum P] of each
+        participant.
+      score: [n] scores of player 0; or the `Dataset`, its matches or its rounds. The score in a round is the share of
+        the others whom the participant beat.
+      bins, weight, mask: as for `jr.metrics.calibration`.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
+
+    Raises:
+      ValueError: as for `jr.metrics.calibration`.
+    """
+    is_interactive = is_altair_backend(backend, ax)
+    source = describe_source(score)
+    score, mask, is_share = _unpack_scores_and_mask(score, mask)
+    predictions = values_by_system(prediction)
+    calibrations = {
+        name: _calibration_mirrored_if_winner_first(p, score, bins, weight, mask) for name, p in predictions.items()
+    }
+    intervals = {
+        f"{format_plot_name(name)}{', ' if name else ''}{100.0 * one.error:.1f}": _bin_intervals(one)
+        for name, one in calibrations.items()
+    }
+    axis_quantity = "share of the others beaten (%)" if is_share else "score (%)"
+    text = ChartText(calibration_title({format_plot_name(name): one for name, one in calibrations.items()}),
+                     "Bars are 95% intervals, and right predictions lie on the diagonal",
+                     f"predicted {axis_quantity}", f"observed {axis_quantity}", source)  # fmt: skip
+    if is_interactive:
+        return calibration_chart(intervals, text)
+    ax = make_axes(ax, (5.6, 6.6), text.title, text.subtitle, source=source, grid="both")
+    if not count_lines(ax, "calibration"):
+        ax.plot([0, 100], [0, 100], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+    for (label, bin_values), one in zip(intervals.items(), calibrations.values(), strict=True):
+        predicted, observed, low, high, _ = bin_values
+        number = count_lines(ax, "calibration")
+        line = ax.errorbar(
+            predicted, observed, [observed - low, high - observed], marker=MARKERS[number % len(MARKERS)],
+            markersize=5, markeredgecolor="white", markeredgewidth=0.6, elinewidth=1.0, linewidth=1.4,
+            **line_style(number), label=label,
+        )  # fmt: skip
+        line[0].set_gid("calibration")
+        _draw_bin_counts(ax, one.weight, line_style(number))
+    ax.set(xlabel=text.x, ylabel=text.y, aspect="equal")
+    add_legend(ax, "calibration error (%)", above=COUNT_AXES_BOX[1] + COUNT_AXES_BOX[3])
+    return ax
+
+
+def _bin_intervals(one: checked_match_metrics.Calibration) -> tuple[HostArray, ...]:
+    """Mean prediction and mean score of each bin that is not empty, Wilson's interval, all in percent; its count."""
+    filled = one.weight > 0
+    predicted, observed, count = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
+    low, high = checked_match_metrics.wilson_interval(observed, count)
+    return 100.0 * predicted, 100.0 * observed, 100.0 * low, 100.0 * high, count
+
+
+def _unpack_scores_and_mask(score: Any, mask: Any) -> tuple[Any, Any, bool]:
+    """Scores [n], from events if these are given; the mask; and whether scores are shares of several others."""
+    if not isinstance(score, (Dataset, Matches, Ragged)):
+        return score, mask, False
+    events = unpack_events_names_and_clock(score)[0]
+    if isinstance(events, Matches):
+        return np.asarray(events.score), mask, False
+    if not isinstance(events.events, Rounds):
+        raise ValueError("for rating periods, give the matches")
+    share = observed_share_of_sides_beaten(events)
+    has_share = ~np.isnan(share)
+    return np.where(has_share, share, 0.5), has_share if mask is None else has_share & np.asarray(mask), True
+
+
+def _calibration_mirrored_if_winner_first(
+    prediction: Any, score: Any, bins: int, weight: Any, mask: Any
+) -> checked_match_metrics.Calibration:
+    """The calibration, from either side if the first player won every match that counts."""
+    one_sided = prediction_metrics.calibration(prediction, score, bins=bins, weight=weight, mask=mask)
+    keep = slice(None) if mask is None else np.asarray(mask)
+    p, s = np.asarray(expected_score_from_prediction(prediction), float)[keep], np.asarray(score, float)[keep]
+    if not (s == 1).all():
+        return one_sided
+    p, s, w = prediction_metrics.mirror_winner_first(p, s, None if weight is None else np.asarray(weight, float)[keep])
+    return prediction_metrics.calibration(p, s, bins=bins, weight=0.5 * w)
+
+
+def _draw_bin_counts(ax: "Axes", count: HostArray, bin_line_style: dict[str, Any]) -> None:
+    """Draw the number of predictions in each bin above the axes; for one system also as text, if there is room."""
+    count_axes: Any = next((x for x in ax.child_axes if x.get_label() == "counts"), None)
+    if is_first := count_axes is None:
+        count_axes = ax.inset_axes(COUNT_AXES_BOX, label="counts")
+        style_axes(count_axes, "none")
+        count_axes.set(xlim=ax.get_xlim(), xticks=[], ylabel="number")
+    count_axes.stairs(
+        count,
+        np.linspace(0.0, 100.0, len(count) + 1),
+        color=bin_line_style["color"],
+        linestyle=bin_line_style["linestyle"],
+    )
+    top = max(count_axes.get_ylim()[1] if not is_first else 0.0, 1.4 * count.max())
+    count_axes.set(ylim=(0.0, top), yticks=[0.0, top / 1.4], yticklabels=["0", format_short_count(top / 1.4)])
+    count_axes.tick_params(labelsize="x-small")
+    for text in list(count_axes.texts):
+        text.remove()
+    if is_first and ax.bbox.width * points_per_pixel(ax) / len(count) > 3.0 * SMALL_FONT:
+        for middle, number in zip(100.0 * (np.arange(len(count)) + 0.5) / len(count), count, strict=True):
+            count_axes.text(
+                middle,
+                number,
+                format_short_count(number),
+                ha="center",
+                va="bottom",
+                color=GREY,
+                fontsize=SMALL_FONT - 2.0,
+            )
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MIN_SHOWN_GOALS, MAX_SHOWN_GOALS = 4, 20
+FRAME_INSET = 0.03  # of a cell, by which the frame of a draw stays within it
+LEFT_OUT = 0.01  # of all scorelines, at most, by default
+
+
+@enforce_argument_annotations
+def scorelines(
+    forecast: Scorelines, match: int = 0, *, most_goals: int | None = None, ax: "Axes | None" = None
+) -> "Axes":
+    """Plot how likely each scoreline of a match to come is, in percent; draws have a frame.
+
+        forecast = jr.forecasts.predict_scorelines(rated, [("Ada", "Bo")])
+        jr.plots.scorelines(forecast)
+
+    Rows are goals of the first side, columns those of the second. The line below the title has the chances of the
+    results, and what is left out.
+
+    Args:
+      forecast: as from `jr.forecasts.predict_scorelines`.
+      match: which of its matches, from 0.
+      most_goals: of a side, from 1 to 20. None: so many that 1% is left out at most, from 4 on.
+
+    Raises:
+      ValueError: if there is no such match, if the forecast has fewer goals, or for chances that are none.
+    """
+    count = len(forecast.a)
+    if not 0 <= match < count:
+        raise ValueError(f"match must be from 0 to {count - 1}, got {match}")
+    probability = check_scorelines(forecast.probability)[match]
+    lead = goal_difference_probabilities(probability, 0.0)
+    largest = min(len(probability) - 1, MAX_SHOWN_GOALS)
+    if most_goals is None:
+        most_goals = _goals_to_show(probability, largest)
+    elif check_whole_number("scorelines", "most_goals", most_goals, 1, MAX_SHOWN_GOALS) > largest:
+        raise ValueError(
+            f"the forecast has up to {largest} goals of a side; predict_scorelines(most_goals=...) has more"
+        )
+    shown = probability[: most_goals + 1, : most_goals + 1]
+    first, second = (format_plot_name(names[match]) for names in (forecast.a, forecast.b))
+    goals = np.unravel_index(int(np.argmax(probability)), probability.shape)
+    percent = [
+        format_percentage(probability.max()),
+        *format_percentages([*map(float, lead)]),
+        format_percentage(1.0 - shown.sum()),
+    ]
+    title = f"{goals[0]}:{goals[1]} is likeliest, with {percent[0]}"
+    subtitle = f"{first} {percent[1]}, draw {percent[2]}, {second} {percent[3]}"
+    subtitle += f"; more goals {percent[4]}" if 1.0 - shown.sum() >= 5e-4 else ""
+    subtitle += ". Framed: draws"
+    side = 1.8 + 1.3 * CELL_SIDE * len(shown)
+    ax = make_axes(ax, (side + 0.6, side), title, subtitle, source=_describe_forecast(forecast, match), grid="none")
+    draw_percent_cells(ax, 100.0 * shown, "probability (%)", is_diverging=False)
+    _frame_draws(ax, len(shown))
+    labels = [str(number) for number in range(len(shown))]
+    set_name_ticks(ax, "x", labels, color=INK)
+    set_name_ticks(ax, "y", labels, color=INK)
+    ax.set(xlabel=f"goals of {second}", ylabel=f"goals of {first}")
+    return ax
+
+
+def _describe_forecast(forecast: Scorelines, match: int) -> str:
+    """The line below the picture: what its numbers are a forecast of, and for when."""
+    goals = f"Forecast of scorelines up to {forecast.probability.shape[-1] - 1} goals of a side"
+    if forecast.time is None:
+        return goals
+    at = np.asarray(forecast.time)[match]
+    is_dated = isinstance(at, np.datetime64)
+    when = spell_date(float(at.astype("datetime64[D]").astype(float))) if is_dated else format_number(float(at))
+    return f"{goals}, for {when if is_dated else f'time {when}'}"
+
+
+def _goals_to_show(probability: HostArray, largest: int) -> int:
+    """The goals of a side up to which all scorelines but a few are."""
+    inside = np.array([probability[: i + 1, : i + 1].sum() for i in range(largest + 1)])
+    enough = int(np.argmax(inside >= (1.0 - LEFT_OUT) * probability.sum())) if len(inside) else largest
+    enough = enough if inside[enough] >= (1.0 - LEFT_OUT) * probability.sum() else largest
+    return max(enough, min(MIN_SHOWN_GOALS, largest))
+
+
+def _frame_draws(ax: "Axes", count: int) -> None:
+    from matplotlib.patches import Rectangle
+
+    for i in range(count):
+        corner = i - 0.5 + FRAME_INSET
+        size = 1.0 - 2.0 * FRAME_INSET
+        frame = Rectangle((corner, corner), size, size, fill=False, edgecolor=INK, linewidth=0.8, zorder=3, gid="draw")
+        ax.add_patch(frame)
+
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,7 @@ from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History, format_time
 from jaxrate.history.leaderboards import ranks_over_time as ranks_of
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS, Trajectories, build_trajectories
-from jaxrate.plots.altair_charts import ChartText
-from jaxrate.plots.altair_line_charts import ChartLine, line_chart, rank_panels_chart
+from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart, rank_panels_chart
 from jaxrate.plots.finding_titles import ranks_title
 from jaxrate.plots.line_end_labels import label_line_ends
 from jaxrate.plots.name_labels import fit_names, player_labels_by_id, text_width

@@ -4,17 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.arena.first_place import first_place_finding
 from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.arena.rank_inference import MAX_RANKED, RankSets
 from jaxrate.arena.rank_inference import rank_sets as find_rank_sets
-from jaxrate.arena.strength_estimates import POINTS_PER_LOG_STRENGTH, Strengths
+from jaxrate.arena.strength_fit import POINTS_PER_LOG_STRENGTH, Strengths, first_place_finding
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval_chart, matrix_chart
 from jaxrate.plots.finding_titles import favourite_title, leader_title
+from jaxrate.plots.leaderboard_plots import MAX_MATRIX_PLAYERS, describe_rows, draw_percent_matrix, matrix_name_step
 from jaxrate.plots.name_labels import describe_name_step, player_label, player_labels_by_id
-from jaxrate.plots.percent_matrix import MAX_MATRIX_PLAYERS, describe_rows, draw_percent_matrix, matrix_name_step
 from jaxrate.plots.player_rows import (
     MAX_ROWS,
     MAX_VALUE_TICKS,

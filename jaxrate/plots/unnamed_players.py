@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.plots.altair_line_charts import ChartBand, ChartLine
+from jaxrate.plots.altair_charts import ChartBand, ChartLine
 from jaxrate.plots.rating_line_data import RatingLine, last_ratings_of_steps, times_to_numbers
 from jaxrate.plots.scoreboard_style import GREY, PALE
 from jaxrate.plots.time_steps import TimeSteps

@@ -14,8 +14,8 @@ from jaxrate.events import Matches, Ragged, Rounds, has_teammates
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.replay.block_programs import predict_block
 from jaxrate.replay.blocks import BlockPlan, arrange_blocks
+from jaxrate.replay.checked_replay import check_contest_features_supported
 from jaxrate.replay.compiler_options import ProgramTraits
-from jaxrate.replay.contest_checks import check_contest_features_supported
 from jaxrate.replay.execution import compile_policy_from_environment, compile_replay, zero_predictions_of_blocks
 from jaxrate.replay.padded_states_and_columns import (
     count_players,

@@ -24,12 +24,13 @@ from jaxrate.replay.block_programs import is_rated_in_tiles, replay_block
 from jaxrate.replay.blocks import Block, BlockPlan, gather_events
 from jaxrate.replay.compiler_options import (
     ProgramTraits,
+    any_event_has_loops,
     compiler_options,
     cpu_compile_options,
+    match_program_features,
     quick_compile_options,
 )
 from jaxrate.replay.padded_states_and_columns import state_shapes
-from jaxrate.replay.program_operations import any_event_has_loops, match_program_features
 from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.replay.scan_programs import (
     MatchProgramShape,

@@ -1,30 +1,310 @@
-"""The accuracy of predictions in words, for people who do not know metrics."""
+"""The accuracy of predictions, in words and pictures for people who do not know metrics."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_count
-from jaxrate.evaluation.comparison_table import INTERVAL_ERRORS
+from jaxrate.core.text_format import format_count, join_names
+from jaxrate.evaluation.comparison import INTERVAL_ERRORS
 from jaxrate.evaluation.scored_predictions import MIN_MATCHES_FOR_CONSTANT, WAYS_OUT, constant_log_loss
+from jaxrate.events import rounds
 from jaxrate.history.dataset_rating import describe_calibration
+from jaxrate.history.event_columns import EventColumns
 from jaxrate.history.history import History
-from jaxrate.metrics.prediction_metrics import calibration, match_metrics
-from jaxrate.site.calibration_summary import (
-    CHANCE_WORDS,
-    MIN_BIAS,
-    SCORE_WORDS,
-    AccuracySummary,
-    bin_predictions,
-    find_miscalibration,
+from jaxrate.metrics.prediction_metrics import (
+    calibration,
+    experience_mask,
+    match_metrics,
+    observed_share_of_sides_beaten,
+    ranking_metrics,
+    right_pair_shares,
+    wilson_interval,
 )
-from jaxrate.site.contest_accuracy import NO_DATA_TEXT, summarise_fields
-from jaxrate.site.contest_sides import count_sides, side_score_by_participant
-from jaxrate.site.home_sides import HOME, SideWords, home_sides, side_words
-from jaxrate.site.maker_advice import Advice
+from jaxrate.metrics.ranking_metrics import ratio_error
+from jaxrate.metrics.running_metrics import numbers_that_predict_order
+from jaxrate.site.line_ups import HOME, SideWords, count_sides, home_sides, side_score_by_participant, side_words
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
+
+
+class Advice(NamedTuple):
+    """What a maker may do; the commands that write pages print it, and pages, whose readers cannot, do not show it."""
+
+    purpose: str  # what the commands are for, in a clause
+    commands: tuple[str, ...]  # in which FILE stands for the rated file, and RUN for a folder
+
+    def to_text(self, file: str | None = None, run: str = "RUN", options: str = "") -> str:
+        """The advice in a line; `file` with the `options` that read it, and `run`, are as a shell takes them."""
+        source = "FILE" if file is None else f"{file} {options}".rstrip()
+        commands = (x.replace("FILE", source).replace("RUN", run) for x in self.commands)
+        return f"{self.purpose}: {'; '.join(commands)}"
+
+
+MIN_BIN_EVENTS = 30  # in a bin; fewer say little
+CLEAR_LEAN = 0.05  # from even chances, from which on bins tell whether chances are too bold
+MAX_MISSED_SHARE = 0.2  # of the bins, up to which predictions are said to be right
+MIN_BIAS = 1.0  # percentage points by which results differ from predictions on one side, to be said
+MAX_NAMED_MISSES = 3  # bins off the line, which are named
+
+
+class CalibrationWords(NamedTuple):
+    """What the diagram and its table say of predictions and of what came true."""
+
+    rule: str  # what should be, of 70%
+    caption: str
+    label: str  # of the diagram
+    across: str  # its axes
+    up: str
+    across_text: str
+    up_text: str
+    expected: str  # heads of columns
+    observed: str
+    events: str
+    findings: tuple[str, str, str]  # where chances were right, too timid, and too bold
+
+
+CHANCE_WORDS = CalibrationWords(
+    "Of all favourites who were given 70%, seven in ten should win",
+    "Predicted chances of favourites and how many won",
+    "Share of wins of favourites by their predicted chance",
+    "predicted chance",
+    "share won",
+    "the favourite\N{RIGHT SINGLE QUOTATION MARK}s predicted chance",
+    "the share of these favourites who won",
+    "predicted",
+    "won",
+    "matches",
+    (
+        "Favourites won about as often as predicted",
+        "Favourites won more often than predicted",
+        "Favourites won less often than predicted",
+    ),
+)
+SCORE_WORDS = CalibrationWords(
+    "Favourites with an expected score of 70% should score 70%, where a draw counts as half",
+    "Expected scores of favourites and their mean scores",
+    "Mean score of favourites by their expected score",
+    "expected score",
+    "mean score",
+    "the favourite\N{RIGHT SINGLE QUOTATION MARK}s expected score",
+    "the mean score of these favourites, where a draw counts as half a win",
+    "expected",
+    "score",
+    "matches",
+    (
+        "Favourites scored about as expected",
+        "Favourites scored more than expected",
+        "Favourites scored less than expected",
+    ),
+)
+FIELD_WORDS = CalibrationWords(
+    "Those expected to finish ahead of 70% of the others should finish ahead of 70% of them",
+    "Shares of the field that were expected to be behind, and that were behind",
+    "Share of the field that was behind by the share that was expected to be",
+    "expected share",
+    "share behind",
+    "the share of the others who were expected to finish behind",
+    "the share who did, where a tie counts as half",
+    "expected",
+    "behind",
+    "results",
+    (
+        "Favourites finished about where expected",
+        "Favourites finished higher than expected",
+        "Favourites finished lower than expected",
+    ),
+)
+
+
+class CalibrationBin(NamedTuple):
+    """Predictions of about the same value, and what came true."""
+
+    predicted: float  # mean prediction
+    observed: float  # mean score
+    events: float
+    low: float  # ends of the 95% interval of `observed`
+    high: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the interval has the mean prediction in it."""
+        return self.low <= self.predicted <= self.high
+
+
+class AccuracySummary(NamedTuple):
+    title: str  # the finding; empty without events
+    texts: list[str]  # sentences
+    bins: list[CalibrationBin]
+    words: CalibrationWords = CHANCE_WORDS
+    advice: tuple[Advice, ...] = ()
+    lean: int = 0  # -1 if predictions were too bold, 1 if too timid, as `find_miscalibration` says
+
+    @property
+    def caveat(self) -> str:
+        """What to say beside chances of the same kind, if they have been too bold or too timid."""
+        if not self.lean:
+            return ""
+        bold, worse = ("bold", "worse") if self.lean < 0 else ("timid", "better")
+        return f"Chances have been too {bold} so far: favourites did {worse} than predicted."
+
+    @property
+    def calibration_title(self) -> str:
+        """Whether favourites did as predicted, as a finding; the subject alone where some did better, others worse."""
+        missed = sum(not x.agrees for x in self.bins)
+        if self.lean or missed <= MAX_MISSED_SHARE * len(self.bins):
+            return self.words.findings[self.lean]
+        return "Calibration"
+
+    @property
+    def verdict(self) -> str:
+        """How many of the bins are where they should be, as a sentence."""
+        return describe_agreement(self.bins)
+
+
+def merge_small_bins(count: HostArray) -> HostArray:
+    """[B] the numbers of larger bins, from 0, of which each has enough of the events [B] in it, or all are one.
+
+    A bin with fewer joins the smaller one of its neighbours.
+    """
+    totals, sizes = np.asarray(count, float).tolist(), [1] * len(count)
+    while len(totals) > 1:
+        i = min(range(len(totals)), key=lambda k: totals[k])
+        if totals[i] >= MIN_BIN_EVENTS:
+            break
+        k = min((k for k in (i - 1, i + 1) if 0 <= k < len(totals)), key=lambda k: totals[k])
+        for values in (totals, sizes):
+            values[min(i, k) : max(i, k) + 1] = [values[i] + values[k]]
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def bin_predictions(
+    predicted: HostArray, observed: HostArray, num_bins: int, contest: HostArray | None = None
+) -> list[CalibrationBin]:
+    """Bins of equal width in [0, 1], where small ones are merged, from predictions [n] and what came true [n].
+
+    Intervals are Wilson's; with the `contest` [n] of each, whose results depend on each other, they are those of
+    contests that are drawn independently.
+    """
+    number = np.minimum((predicted * num_bins).astype(int), num_bins - 1)
+    number = merge_small_bins(np.bincount(number, minlength=num_bins))[number]
+    bins = []
+    for k in range(int(number.max(initial=-1)) + 1):
+        is_in = number == k
+        count, mean, share = int(is_in.sum()), float(predicted[is_in].mean()), float(observed[is_in].mean())
+        if contest is None:
+            low, high = (float(x) for x in wilson_interval(share, count))
+        else:
+            error = ratio_error(np.bincount(contest[is_in], observed[is_in]), np.bincount(contest[is_in]))
+            half = 1.0 if error is None else INTERVAL_ERRORS * error
+            low, high = max(share - half, 0.0), min(share + half, 1.0)
+        bins.append(CalibrationBin(mean, share, count, low, high))
+    return bins
+
+
+def find_miscalibration(
+    bins: list[CalibrationBin], predicted: HostArray, observed: HostArray, contest: HostArray | None = None
+) -> int:
+    """Whether chances [n] are too bold, -1, or too timid, 1, beyond chance and in all that miss; 0 if neither.
+
+    The test is that of the slope: the misses, weighted by how far the predictions are from one half, add up to nothing
+    if the predictions are right. Events, or the `contest` [n] of each, count as drawn independently.
+    """
+    terms = (predicted - 0.5) * (observed - predicted)
+    terms = terms if contest is None else np.bincount(contest, terms)
+    total, error = float(terms.sum()), math.sqrt(float((terms**2).sum()))
+    clear = [x for x in bins if abs(x.predicted - 0.5) >= CLEAR_LEAN]
+    if abs(total) <= INTERVAL_ERRORS * error or not clear:
+        return 0
+    direction = 1 if total > 0 else -1
+    misses = [direction * math.copysign(1.0, x.predicted - 0.5) * (x.observed - x.predicted) for x in clear]
+    if any(miss < 0 and not x.agrees for miss, x in zip(misses, clear, strict=True)):
+        return 0
+    bias = 100 * float(np.average(misses, weights=[x.events for x in clear]))
+    return direction if bias >= MIN_BIAS else 0
+
+
+def describe_agreement(bins: list[CalibrationBin]) -> str:
+    """How many of the bins have their predictions in their intervals, and which do not."""
+    missed = [f"{x.predicted:.1%}" for x in bins if not x.agrees]
+    if len(bins) < 2:
+        return "It does not." if missed else "It does."
+    if not missed:
+        return f"All {len(bins)} do."
+    held = len(bins) - len(missed)
+    did = f"{held} of {len(bins)} {'does' if held == 1 else 'do'}" if held else f"None of the {len(bins)} does"
+    if not held or len(missed) > MAX_NAMED_MISSES:
+        return f"{did}."
+    those = f"that at {missed[0]} does" if len(missed) == 1 else f"those at {join_names(missed)} do"
+    return f"{did}; {those} not."
+
+
+FIELD_BINS = 10  # of all shares of a field
+MIN_CONTESTS = 10  # from which on intervals, which are by contest, mean something
+EXPERIENCED = 5  # contests before
+NO_DATA_TEXT = "No predictions can be judged yet."
+
+
+def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySummary:
+    """Summarise contests, of which some have more than two sides: who was ahead of whom, and how far ahead.
+
+    Shares of pairs are those of `ranking_metrics`, as in all tables. In bins a team counts as one participant, by its
+    prediction.
+
+    Args:
+      table: the columns of the events.
+      noun: what those who are rated are called.
+    """
+    contest, rank, share = table["event"], table["rank"], table["prediction"].astype(float)
+    team = table["team"] if "teams" in table else None
+    _, player = np.unique(table["player"][:, 0], return_inverse=True)
+    contests = rounds(contest, player, rank, team=team, time=np.zeros(len(rank)))
+    order = numbers_that_predict_order(contests, share, table["rating"][:, 0].astype(float))
+    metrics = ranking_metrics(contests, order)
+    in_order, off = metrics["pair inversion"], metrics["rank deviation"]
+    if in_order is None or off is None:
+        return AccuracySummary("", [NO_DATA_TEXT], [])
+    orders = np.arange(len(rank)), -np.arange(len(rank))  # of each pair that does not tie, one of them is right
+    chance = np.mean([ranking_metrics(contests, x.astype(float))["pair inversion"] or 0.0 for x in orders])
+    text = f"Of the pairs of {noun.many} who had been in a contest before, {_format_pairs(contests, order)} were in the"
+    texts = [f"{text} predicted order, each contest counted by its size; ties are in order: chance gives {chance:.1%}."]
+    if metrics["pair inversion, 5plus"] is not None:
+        texts.append(f"Of those with at least five contests before, {_format_pairs(contests, order, EXPERIENCED)}.")
+    texts[-1] += f" Places were off by {off:.1%} of the field, on average."
+    title = f"{in_order:.0%} of pairs were in the predicted order"
+    if team is not None:
+        first = np.sort(np.unique(np.stack([contest, team]), axis=1, return_index=True)[1])
+        rank, share, player, contest = (x[first] for x in (rank, share, player, contest))
+        contests = rounds(contest, player, rank, time=np.zeros(len(rank)))
+    _, number = np.unique(contest, return_inverse=True)
+    if number[-1] + 1 < MIN_CONTESTS:
+        return AccuracySummary(title, texts, [], FIELD_WORDS)
+    behind = observed_share_of_sides_beaten(contests)
+    bins = bin_predictions(share, behind, FIELD_BINS, number)
+    lean = find_miscalibration(bins, share, behind, number)
+    texts.append(_describe_bins(bins, lean))
+    return AccuracySummary(title, texts, bins, FIELD_WORDS, lean=lean)
+
+
+def _format_pairs(contests: Any, order: Any, least: int = 1) -> str:
+    """The share of pairs in order of those with so many contests before, as in tables, with its 95% interval."""
+    right, count = right_pair_shares(contests, order, mask=experience_mask(contests, least))
+    share, error = right.sum() / count.sum(), ratio_error(right, count)
+    if error is None:
+        return f"{share:.1%}"
+    low, high = np.clip([share - INTERVAL_ERRORS * error, share + INTERVAL_ERRORS * error], 0.0, 1.0)
+    return f"{share:.1%} (95% interval {low:.1%} to {high:.1%})"
+
+
+def _describe_bins(bins: list[CalibrationBin], direction: int) -> str:
+    """How far expected shares of the field were off, and to which side."""
+    off = 100 * float(np.average([abs(x.observed - x.predicted) for x in bins], weights=[x.events for x in bins]))
+    text = f"Expected shares of the field were off by {off:.1f} percentage points, on average"
+    if not direction:
+        return f"{text}."
+    nearer, bold = ("nearer to", "bold") if direction < 0 else ("farther from", "timid")
+    return f"{text}, and results were {nearer} the middle of the field than expected: the expectations are too {bold}."
+
 
 FIRST_LISTED_ERRORS = 3.0  # standard errors by which those listed first must do otherwise than predicted to be told
 NEAR_CHANCES = 0.65, 0.75  # of favourites whose results are told as an example; edges of bins

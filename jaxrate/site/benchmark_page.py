@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
-from jaxrate.evaluation.benchmark_table import Benchmark, BenchmarkRow
-from jaxrate.evaluation.comparison_table import LOSS_DIFFERENCE_HEAD
+from jaxrate.evaluation.benchmark import Benchmark, BenchmarkRow
+from jaxrate.evaluation.comparison import LOSS_DIFFERENCE_HEAD
 from jaxrate.site.drawings import Axis, interval_bar, make_axis, site_icon, site_mark
 from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
 from jaxrate.site.system_bars import (

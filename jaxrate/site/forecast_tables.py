@@ -1,16 +1,276 @@
-"""Tables of forecasts: future events with their predictions, and the end of a season."""
+"""Tables of forecasts: chances, scorelines, and what they are made of."""
 
 import math
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.core.text_format import format_decimals, format_percentage, format_percentages, join_names
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import (
+    format_decimals,
+    format_percentage,
+    format_percentages,
+    format_whole_percent,
+    join_names,
+    round_to_sum,
+    use_minus_sign,
+)
+from jaxrate.forecasts.prediction_explanations import TEXT_COLUMNS, Explanation, heads_and_cells
+from jaxrate.forecasts.scorelines import Scorelines, summarise_scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.leaderboards import EVEN_PERCENT
+from jaxrate.site.drawings import encode_palette_png
+from jaxrate.site.line_ups import HOME, SideWords
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
+
+
+class MatchForecast(NamedTuple):
+    """A match to come: its day and time, the two as they are named in the history, the chances, and odds as text."""
+
+    day: str
+    clock: str  # the time of the day, where the file has one
+    first: str
+    second: str
+    has_home: bool  # whether the first is at home; else the ground is neutral, or the forecasts know no home
+    chances: list[tuple[str, float, str]]  # of the first, of a draw where there are draws, of the second
+    odds: str
+
+
+MAX_EXPLANATIONS = 50  # on the page
+PART_NAMES = {
+    "skill": "strength",
+    "modifier": "in this category",
+    "own_side": "own side",
+}
+
+
+class ExplanationTable(NamedTuple):
+    """What each side, or each player of teams, contributes to a forecast, as text."""
+
+    title: str
+    heads: list[str]  # players by their name in the history
+    rows: list[list[str]]
+    words: list[bool]  # which columns hold words
+    names: int | None  # the column that holds names of players; None: the heads are those
+    num_totals: int  # rows at the end that are sums
+
+
+def build_explanation_tables(
+    explanations: Sequence[Explanation],
+    matches: Sequence[MatchForecast],
+    names: Mapping[str, str],
+    digits: int,
+    expected: str,
+    words: SideWords = HOME,
+) -> tuple[list[ExplanationTable], int]:
+    """The first explanations as tables, titled by display names of the sides; and how many more there are.
+
+    Args:
+      explanations: of each forecast.
+      matches: the same forecasts, which say who is at home; none of contests.
+      names: display names, by those in the history.
+      digits: decimals of points.
+      expected: what the expectation of a match is called.
+      words: what sides are called.
+    """
+    tables = []
+    for number, one in enumerate(explanations[:MAX_EXPLANATIONS]):
+        side, player = one.parts["side"], one.parts["player"]
+        sides = [" & ".join(names.get(str(x), str(x)) for x in player[side == k]) for k in one.sides["side"]]
+        if len(side) == len(sides) == 2 and "weight" not in one.parts:
+            match = matches[number] if len(matches) == len(explanations) else None
+            tables.append(_tabulate_match(one, match, names, digits, expected, words))
+        else:
+            tables.append(_tabulate_teams(" \u2013 ".join(sides), one))
+    return tables, max(len(explanations) - MAX_EXPLANATIONS, 0)
+
+
+def _tabulate_match(
+    one: Explanation,
+    match: MatchForecast | None,
+    names: Mapping[str, str],
+    digits: int,
+    expected: str,
+    words: SideWords,
+) -> ExplanationTable:
+    """A row for each part: that of both, and the difference; the last rows are the sums and what is expected."""
+    players = [str(x) for x in one.parts["player"]]
+    order = [1, 0] if match is not None and players[0] != match.first else [0, 1]
+    at_home = match is not None and match.has_home
+    heads = ["", *(players[i] for i in order), "difference"]
+    parts = {name: x[order] for name, x in one.parts.items() if name not in (*TEXT_COLUMNS, "points")}
+    shown = np.stack([round_to_sum([float(x[i]) for x in parts.values()], digits) for i in (0, 1)], axis=1)
+    shown = np.concatenate([shown, shown[:, :1] - shown[:, 1:]], axis=1)
+    rows = [
+        [_name_part(name, words if at_home else None), *(_format_points(x, digits) for x in row)]
+        for name, row in zip(parts, shown.tolist(), strict=True)
+        if any(row)
+    ]
+    if "category" in one.parts:
+        rows.append(["category", *(str(one.parts["category"][i]) for i in order), ""])
+    rows.append(["sum", *(_format_points(x, digits) for x in shown.sum(axis=0).tolist())])
+    chances = [float(one.sides["expected"][i]) for i in order]
+    rows.append([expected, *format_percentages(chances), ""])
+    title = " \u2013 ".join(names.get(players[i], players[i]) for i in order)
+    return ExplanationTable(title, heads, rows, [True, False, False, False], None, 2)
+
+
+def _format_points(points: float, digits: int) -> str:
+    text = use_minus_sign(format_decimals(points, digits, signed=True))
+    return text if text.strip("0.") else "0"
+
+
+def _name_part(name: str, words: SideWords | None) -> str:
+    """A part in words; `words` are those of sides, if somebody has one."""
+    if words is not None and name == "own_side":
+        return f"own form {words.with_and_without}"
+    if words is not None and name == "side_advantage":
+        return f"{words.names[1]} advantage of all"
+    return PART_NAMES.get(name, name.replace("_", " "))
+
+
+def _tabulate_teams(title: str, one: Explanation) -> ExplanationTable:
+    """A row for each player, and one for the sum of each side."""
+    heads, cells = heads_and_cells(one.parts)
+    rows = [[use_minus_sign(x) for x in row] for row in cells]
+    is_word = [x in TEXT_COLUMNS for x in heads]
+    for side, points in zip(one.sides["side"].tolist(), one.sides["points"].tolist(), strict=True):
+        total = {"side": str(side), "player": "all"}
+        total["points"] = use_minus_sign(format_decimals(points, 1, signed=True))
+        rows.append([total.get(head, "") for head in heads])
+    named = [PART_NAMES.get(x.replace(" ", "_"), "name" if x == "player" else x) for x in heads]
+    return ExplanationTable(title, named, rows, is_word, heads.index("player"), len(one.sides["side"]))
+
+
+LIGHT_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from low through parity to high
+DARK_COLOURS = "#f0a36b", "#9c5a2e", "#10182a", "#3d6f9f", "#7cb7f5"
+NO_VALUE_COLOURS: dict[tuple[str, ...], str] = {LIGHT_COLOURS: "#e4e1d8", DARK_COLOURS: "#2f3a50"}
+NO_VALUE = 101  # in place of a percentage
+
+
+def whole_percentages(percent: HostArray) -> HostArray:
+    """[n, m] percentages as bytes; 101 for NaN."""
+    return np.where(np.isnan(percent), NO_VALUE, np.round(percent)).astype(np.uint8)
+
+
+def heat_map_png(percent: HostArray, colours: tuple[str, ...]) -> str:
+    """The address, with the data in it, of a PNG with a pixel for each of the percentages [n, m]; NaN is grey.
+
+    The first colour is that of 0, the last one that of 100.
+    """
+    anchors = np.array([_rgb(colour) for colour in colours], float)
+    positions = np.linspace(0.0, 100.0, len(colours))
+    palette = np.stack([np.interp(np.arange(101), positions, channel) for channel in anchors.T], axis=1).round()
+    palette = np.append(palette, [_rgb(NO_VALUE_COLOURS[colours])], axis=0).astype(np.uint8)
+    image = encode_palette_png(whole_percentages(percent), palette.tobytes())
+    return f"data:image/png;base64,{b64encode(image).decode()}"
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    """Red, green and blue of a colour such as #0b5cad."""
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+MAX_CARDS = 50  # on the page
+SHOWN_GOALS = 5  # of a side, in a heat map; the last row and column of cells also hold more
+LIKELIEST = 3  # scorelines that are told
+CELL = 10  # units of a drawing
+FRAME_INSET = 0.4  # of a draw, so that its frame stays within its cell
+STRONGEST_SHADE = 0.6  # of the line colour, on which text can still be read
+
+
+class ScorelineCard(NamedTuple):
+    """What is told of the goals of a match, as text, and its heat map as SVG."""
+
+    first: str  # as they are named in the history
+    second: str
+    likeliest: list[tuple[str, str]]  # scorelines, and their chances
+    goals: tuple[str, str]  # in the mean
+    over: str  # the chance of more than 2.5 goals
+    both_score: str
+    drawing: str
+
+
+def add_scoreline_columns(forecasts: ColumnTable | None, scorelines: Scorelines | None) -> ColumnTable | None:
+    """The forecasts of matches, with goals and the likeliest scoreline of each; ValueError if they are of others."""
+    if forecasts is None or scorelines is None:
+        return forecasts
+    sides = ((forecasts[name].tolist() if name in forecasts else []) for name in ("a", "b"))
+    if list(sides) != [scorelines.a.tolist(), scorelines.b.tolist()]:
+        raise ValueError("scorelines must be of the matches of coming, in the same order")
+    summary = summarise_scorelines(scorelines)
+    names = "goals_a", "goals_b", "likeliest", "over", "both_score"
+    return ColumnTable(dict(forecasts) | {name: summary[name] for name in names})
+
+
+def build_scoreline_cards(scorelines: Scorelines | None, matches: Sequence[MatchForecast]) -> list[ScorelineCard]:
+    """The first matches as cards; the side that a page names first is first."""
+    if scorelines is None:
+        return []
+    cards = []
+    rows = summarise_scorelines(scorelines).to_records()
+    for row, table, match in list(zip(rows, scorelines.probability, matches, strict=True))[:MAX_CARDS]:
+        is_turned = match.first != str(row["a"])
+        chances = table.T if is_turned else table
+        goals = row["goals_a"], row["goals_b"]
+        order = np.argsort(-chances, axis=None, kind="stable")[:LIKELIEST]
+        cells = [divmod(int(i), len(chances)) for i in order]
+        likeliest = [(f"{x}:{y}", format_percentage(float(chances[x, y]))) for x, y in cells]
+        first, second = (f"{x:.1f}" for x in (goals[::-1] if is_turned else goals))
+        over, both = format_percentage(row["over"]), format_percentage(row["both_score"])
+        drawing = scoreline_drawing(chances)
+        cards.append(ScorelineCard(match.first, match.second, likeliest, (first, second), over, both, drawing))
+    return cards
+
+
+def render_next_matches(
+    cards: Sequence[ScorelineCard], places: Mapping[str, tuple[str, str]], environment: Any
+) -> dict[str, str]:
+    """HTML of the first card of each player, by the name of their page.
+
+    `places` has the name of the page and the display name of each player of the history, by their name there.
+    """
+    render = environment.get_template("scorelines.html").module.next_match
+    first: dict[str, str] = {}
+    for card in cards:
+        slugs = {places[name][0] for name in (card.first, card.second) if name in places}
+        if new := slugs - first.keys():
+            first |= dict.fromkeys(new, str(render(card, places)))
+    return first
+
+
+def scoreline_drawing(probability: HostArray) -> str:
+    """The chances [K, K] of scorelines as SVG: goals of the first by row, of the second by column, percent in cells.
+
+    The strongest shade is that of the likeliest scoreline, and draws have a frame.
+    """
+    size = min(SHOWN_GOALS, len(probability) - 1) + 1
+    starts = np.arange(size)
+    shown = np.add.reduceat(np.add.reduceat(np.asarray(probability, float), starts, axis=0), starts, axis=1)
+    most = max(float(shown.max()), 1e-9)
+    parts = []
+    for i in range(size):
+        more = "+" * (i == size - 1)
+        middle = CELL * i + 1.5 * CELL
+        parts.append(f'<text x="{0.5 * CELL:g}" y="{middle:g}">{i}{more}</text>')
+        parts.append(f'<text x="{middle:g}" y="{0.5 * CELL:g}">{i}{more}</text>')
+        for k in range(size):
+            x, y, chance = CELL * (k + 1), CELL * (i + 1), float(shown[i, k])
+            is_draw = i == k < size - 1
+            inset = FRAME_INSET if is_draw else 0.0
+            place = f'x="{x + inset:g}" y="{y + inset:g}" width="{CELL - 2 * inset:g}" height="{CELL - 2 * inset:g}"'
+            kind, shade = ' class="draw"' * is_draw, STRONGEST_SHADE * chance / most
+            parts.append(f'<rect{kind} {place} fill-opacity="{shade:.2f}"/>')
+            if chance >= 0.005:
+                parts.append(f'<text x="{x + CELL // 2}" y="{middle:g}">{format_whole_percent(100.0 * chance)}</text>')
+    length = CELL * (size + 1)
+    best = np.unravel_index(int(np.argmax(shown)), shown.shape)
+    label = f"Chances of scorelines in percent; {best[0]}:{best[1]} is likeliest"
+    return f'<svg class="goals" viewBox="0 0 {length} {length}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+
 
 EVENT_HEADINGS = {  # headings of columns; other columns are not shown
     "time": "date",
@@ -45,18 +305,6 @@ SEASON_HEADINGS = {
 MAX_TIES = 2  # matches with equal chances up to which all are told
 CLEAR_FAVOURITE_CHANCE = 0.55  # of a player, from which on they are a clear favourite; a draw counts as half
 PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
-
-
-class MatchForecast(NamedTuple):
-    """A match to come: its day and time, the two as they are named in the history, the chances, and odds as text."""
-
-    day: str
-    clock: str  # the time of the day, where the file has one
-    first: str
-    second: str
-    has_home: bool  # whether the first is at home; else the ground is neutral, or the forecasts know no home
-    chances: list[tuple[str, float, str]]  # of the first, of a draw where there are draws, of the second
-    odds: str
 
 
 class ForecastTable(NamedTuple):

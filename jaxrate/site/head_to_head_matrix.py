@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.site.category_strengths import CategoryStrengths
+from jaxrate.site.category_rankings import CategoryStrengths
 from jaxrate.site.forecast_tables import write_matrix_finding
 from jaxrate.site.site_data import SiteData, groups_by_id
 from jaxrate.site.wording import category_noun, category_phrase, format_category

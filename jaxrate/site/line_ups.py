@@ -1,4 +1,4 @@
-"""Who played with whom and against whom in the events of all careers, and how those of two sides ended."""
+"""Sides: who had one, who played with whom and against whom, and who of two won."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -6,9 +6,100 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.history.event_columns import EventColumns
 from jaxrate.history.history import History
 from jaxrate.history.participations import Participations
-from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
+
+
+def count_sides(table: EventColumns) -> HostArray:
+    """[n] how many sides the contest of each participant has; who plays alone is one."""
+    return np.asarray(table.get("teams", table["participants"]))
+
+
+def has_two_sides(rated: History) -> bool:
+    """Whether all events are between two: matches, or contests of two sides each, of which the members are known."""
+    table = rated.events
+    if rated.contests is None:
+        return True
+    is_known = "team" not in table or bool((table["team"] > 0).all())
+    return len(table["row"]) > 0 and is_known and bool((count_sides(table) == 2).all())
+
+
+def has_teammates(rated: History) -> bool:
+    """Whether some play in teams, as the contests of the history have them."""
+    table = rated.events
+    if rated.contests is None or "team" not in table:
+        return False
+    return bool((table["teams"] < table["participants"]).any())
+
+
+def side_score_by_participant(table: EventColumns) -> HostArray:
+    """[n] the score of each participant's side in contests of two sides: 1, 0, or one half if they tie."""
+    rank, first = table["rank"], np.flatnonzero(np.diff(table["event"], prepend=-1))
+    size = np.diff(np.append(first, len(rank)))
+    best, worst = (np.repeat(choose.reduceat(rank, first), size) for choose in (np.minimum, np.maximum))
+    return np.where(best == worst, 0.5, np.where(rank == best, 1.0, 0.0))
+
+
+class SideWords(NamedTuple):
+    """What the side that somebody has in a match is called."""
+
+    head: str  # of a column
+    names: tuple[str, str, str]  # of a player's side 0, 1 and -1
+    holder: str  # who has it
+    known: str  # of matches in which somebody has it
+    label: str  # of a choice
+    nobody: str  # in this choice
+    absence: str  # of matches in which nobody has it
+    having: str  # it
+    with_and_without: str  # it
+
+
+HOME = SideWords(
+    "ground",
+    ("neutral", "home", "away"),
+    "the home side",
+    "that were not on neutral ground",
+    "Home",
+    "neutral ground",
+    "on neutral ground",
+    "be at home",
+    "at home and away",
+)
+COLOURS = SideWords(
+    "colour",
+    ("none", "White", "Black"),
+    "White",
+    "in which colours are known",
+    "White",
+    "no colours",
+    "without colours",
+    "have White",
+    "with White and with Black",
+)
+
+
+def side_words(rated: History) -> SideWords:
+    """Those of chess where `jaxrate rate` found colours in the file, else those of home and away."""
+    return COLOURS if rated.options.get("colours") else HOME
+
+
+def home_sides(rated: History) -> HostArray | None:
+    """[n] 1 where the first player of a match was at home, -1 where the second was, 0 on neutral ground.
+
+    None if the predictions do not say it, or if nobody ever was at home.
+    """
+    if rated.contests is not None or "side" not in rated.events:
+        return None
+    side = np.sign(np.nan_to_num(rated.events["side"])).astype(int)
+    return side if side.any() else None
+
+
+def grounds_of_careers(rated: History, careers: Participations) -> HostArray | None:
+    """[M] of each event of a career the side of its player, as an index of `SideWords.names`; None if it is unknown."""
+    side = home_sides(rated)
+    return None if side is None else np.stack([side, -side], axis=1)[careers.row, careers.side] % 3
+
 
 TEAM_SHARE = "% of team"  # heading
 EVEN_SHARE_PERCENT = 5  # from one half; shares of pairs that are nearer say nothing

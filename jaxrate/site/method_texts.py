@@ -11,8 +11,7 @@ from jaxrate.core.text_format import format_number, join_names
 from jaxrate.forecasts.matchup_tables import MatchupTables
 from jaxrate.history.history import History
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
-from jaxrate.site.contest_sides import has_teammates
-from jaxrate.site.home_sides import SideWords
+from jaxrate.site.line_ups import SideWords, has_teammates
 from jaxrate.site.site_data import SiteData
 from jaxrate.site.wording import (
     PlayerOrTeamNoun,

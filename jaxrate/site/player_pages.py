@@ -13,15 +13,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, use_minus_sign
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
-from jaxrate.site.category_strengths import CategoryStrengths, draw_player_tables
-from jaxrate.site.event_rows import (
-    EventTableCells,
-    build_event_table_cells,
-    heading_row,
-    iterate_upset_win_positions_by_player,
-    most_frequent_player_rows_and_counts,
-)
-from jaxrate.site.home_sides import grounds_of_careers
+from jaxrate.site.category_rankings import CategoryStrengths, draw_player_tables
 from jaxrate.site.json_columns import (
     chances_for_json,
     half_widths_for_json,
@@ -30,9 +22,16 @@ from jaxrate.site.json_columns import (
     round_for_json,
     times_for_json,
 )
-from jaxrate.site.line_ups import LineUps
+from jaxrate.site.line_ups import LineUps, grounds_of_careers
 from jaxrate.site.page_templates import mark_figures
 from jaxrate.site.site_data import EXTRA_DIGITS, SiteData, format_peak, groups_by_id, last_event_heading
+from jaxrate.site.table_rows import (
+    EventTableCells,
+    build_event_table_cells,
+    heading_row,
+    iterate_upset_win_positions_by_player,
+    most_frequent_player_rows_and_counts,
+)
 from jaxrate.site.wording import spell_dates
 
 LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own

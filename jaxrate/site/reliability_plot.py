@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from jaxrate.site.calibration_summary import CalibrationBin
+from jaxrate.site.accuracy_summary import CalibrationBin
 
 PICTURE_SIZE = 1000  # width and height of the diagram in its own units
 BAR_ROOM = 2  # percentage points by which a bar may reach below the beginning of its axis

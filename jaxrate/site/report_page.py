@@ -11,12 +11,11 @@ import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.text_format import contest_metrics_notes, format_percentage, metric_heading, use_minus_sign
-from jaxrate.evaluation.comparison_table import LOSS_DIFFERENCE_HEAD, Comparison, format_loss_difference
+from jaxrate.evaluation.comparison import LOSS_DIFFERENCE_HEAD, Comparison, format_loss_difference
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
 from jaxrate.history.history import History, describe_event_counts, find_player_id
 from jaxrate.history.player_records import rating_table
-from jaxrate.site.accuracy_summary import summarise_accuracy
-from jaxrate.site.calibration_summary import FIELD_WORDS
+from jaxrate.site.accuracy_summary import FIELD_WORDS, summarise_accuracy
 from jaxrate.site.career_charts import (
     describe_thinning,
     draw_career_charts,
@@ -24,14 +23,12 @@ from jaxrate.site.career_charts import (
     write_chart_notes,
 )
 from jaxrate.site.drawings import site_icon, site_mark
-from jaxrate.site.event_rows import build_event_table_cells, heading_row
 from jaxrate.site.headline import write_headline
 from jaxrate.site.json_columns import leaderboard_columns, ratings_for_json
 from jaxrate.site.method_texts import describe_settings, describe_source, describe_teams, rating_scale
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
 from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categories
 from jaxrate.site.player_pages import career_columns, number_players, player_career, summarise_players
-from jaxrate.site.ranking_rows import build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.site_data import SiteData, build_site_data, event_nouns, page_template_context, script_settings
 from jaxrate.site.system_bars import (
@@ -41,6 +38,14 @@ from jaxrate.site.system_bars import (
     is_comparison,
     name_systems_in_print,
     write_comparison_title,
+)
+from jaxrate.site.table_rows import (
+    build_career_lines,
+    build_event_table_cells,
+    heading_row,
+    ranking_axis,
+    ranking_heads,
+    ranking_rows,
 )
 from jaxrate.site.wording import choose_title, describe_period, spell_dates
 from jaxrate.systems.system_titles import describe_system, system_title

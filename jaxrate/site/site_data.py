@@ -19,10 +19,16 @@ from jaxrate.history.leaderboards import (
 )
 from jaxrate.history.participations import Participations
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS
-from jaxrate.site.contest_sides import has_teammates, has_two_sides, side_score_by_participant
 from jaxrate.site.hindsight_level import align_hindsight, smoothed_event_ratings
-from jaxrate.site.home_sides import side_words
-from jaxrate.site.line_ups import TEAM_SHARE, LineUps, build_line_ups
+from jaxrate.site.line_ups import (
+    TEAM_SHARE,
+    LineUps,
+    build_line_ups,
+    has_teammates,
+    has_two_sides,
+    side_score_by_participant,
+    side_words,
+)
 from jaxrate.site.pair_fields import equal_partners
 from jaxrate.site.permalinks import assign_slugs
 from jaxrate.site.wording import (

@@ -6,13 +6,18 @@ from typing import NamedTuple
 
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_decimals, format_number, join_names, use_minus_sign
-from jaxrate.evaluation.comparison_notes import format_side_advantage
-from jaxrate.evaluation.comparison_table import INTERVAL_ERRORS, Comparison, SystemResult, system_result_label
+from jaxrate.evaluation.comparison import (
+    INTERVAL_ERRORS,
+    Comparison,
+    SystemResult,
+    format_side_advantage,
+    system_result_label,
+)
 from jaxrate.evaluation.scored_predictions import format_metric
-from jaxrate.metrics.pair_order import PairOrderDifference
 from jaxrate.metrics.prediction_metrics import LogLossDifference
+from jaxrate.metrics.ranking_metrics import PairOrderDifference
+from jaxrate.site.accuracy_summary import Advice
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
-from jaxrate.site.maker_advice import Advice
 from jaxrate.systems.system_titles import system_title
 
 BLEND_TITLE = "All blended"

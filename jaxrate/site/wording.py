@@ -9,7 +9,7 @@ from jaxrate.core.text_format import format_number, join_names, replace_dates, u
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import Leaderboard
-from jaxrate.site.contest_sides import has_two_sides
+from jaxrate.site.line_ups import has_two_sides
 
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
 

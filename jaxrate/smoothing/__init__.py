@@ -11,8 +11,7 @@ goal_rows.py                     matches of goals as two rows, one of the goals 
 goal_sites.py                    what the goals of a team say, and predictions
 contest_sites.py                 the same of contests of teams, and predictions
 event_sites.py                   the same of events of either kind
-expectation_propagation.py       sweeps: passes and sites by turns, until nothing changes
+expectation_propagation.py       sweeps of expectation propagation, mixed by Anderson's method
 evidence_adjoints.py             what the log evidence owes to the sites, for its slopes
-anderson_mixing.py               the sites of the next sweep from those of the last ones
 smoothed_ratings.py              ratings, predictions, state and evidence that follow from sites
 """

@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
-from jaxrate.numerics.gaussian_factors import remove_factor
+from jaxrate.numerics.sums_and_recurrences import remove_factor
 from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.smoothing.participations import ContestGroups, block_length
 from jaxrate.systems.rounds.round_teams import Teams, teams_by_standing, teams_with_result_hidden

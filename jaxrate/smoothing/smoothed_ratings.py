@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.rules import Rating
-from jaxrate.numerics.gaussian_factors import log_factor_integral
+from jaxrate.numerics.sums_and_recurrences import log_factor_integral
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.smoothing.event_sites import event_log_likelihood, event_predictions, event_sums
 from jaxrate.smoothing.expectation_propagation import (

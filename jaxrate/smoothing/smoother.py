@@ -25,8 +25,7 @@ from jaxrate.replay.padded_states_and_columns import (
     resolve_row_count,
     truncate_leaves,
 )
-from jaxrate.smoothing.anderson_mixing import ANDERSON_DEPTH
-from jaxrate.smoothing.expectation_propagation import run_sweeps
+from jaxrate.smoothing.expectation_propagation import ANDERSON_DEPTH, run_sweeps
 from jaxrate.smoothing.participations import Participations, gather_participants, list_first_participations
 from jaxrate.smoothing.smoothed_ratings import smoothed_quantities
 from jaxrate.smoothing.smoothing_result import Smoothed

@@ -6,11 +6,9 @@ elo.py                       Elo (1978), per match and per rating period
 glicko.py                    Glicko (Glickman 1999)
 glicko2.py                   Glicko-2 (Glickman 2012)
 mean_reversion.py            mean reversion: leads over newcomers fade, by the clock and from season to season
-outcome_prediction_forms.py  predictions in full: who wins, whether nobody does, the ranks, match quality; every score
-draw_probability_wrapper.py  draws of systems: their own, or those of Davidson's model
 prediction_wrapping.py       predictions remade
-system_adaptation.py         how systems are adapted to data
-system_construction_by_name.py  systems by name, adapted to data
+draw_probability_wrapper.py  draws of systems: their own, or those of Davidson's model
+system_construction_by_name.py systems by name, adapted to data
 system_titles.py             the systems by their names in print
 topcoder.py                  TopCoder, in the form of Ebtekar and Liu 2021 (section 6) and their program
 weng_lin.py                  Weng and Lin (2011, "A Bayesian approximation method for online ranking")

@@ -28,11 +28,11 @@ from jaxrate.numerics import padding_skipping_row_tiles, selective_evaluation
 from jaxrate.systems.rounds import (
     cdf_sums,
     expected_wins,
-    matches_as_contests,
     performance_distributions,
     performances_and_break_even_ranks,
     rating_roots,
 )
+from jaxrate.systems.rounds import round_teams as matches_as_contests
 from jaxrate.systems.rounds.cdf_sums import Participants
 
 TABLE_POINTS = 72  # of the tables, in float32: ratings lie the further apart the larger beta is

@@ -2,7 +2,7 @@
 
 A system that has draws of its own tells what it believes of them. Any other system of matches predicts an expected
 score p, and Davidson's model (1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison
-experiments") divides it, by `davidson_outcome_probabilities` of `outcome_prediction_forms.py`. nu is `draw_odds`. Where
+experiments") divides it, by `davidson_outcome_probabilities` of `prediction_wrapping.py`. nu is `draw_odds`. Where
 draws depend on strength (Glickman 2025), log nu grows by `draw_strength` for each point that the mean rating of both
 players lies above
 a newcomer's.
@@ -19,20 +19,21 @@ from jaxrate.core.hyperparameter_definitions import MAYBE_ANY, POSITIVE, Paramet
 from jaxrate.core.rules import PredictRuleProtocol, State
 from jaxrate.core.system import RatingSystem, check_param_names, split_sides
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities, davidson_outcome_probabilities
 from jaxrate.systems.prediction_wrapping import (
     InnerSystem,
+    OutcomeProbabilities,
     OwnDrawPredictRule,
     WrappedConstants,
     check_not_wrapped,
+    davidson_outcome_probabilities,
     make_wrapped_factory_call,
     wrap_predictions,
     wrapper_names,
 )
 from jaxrate.systems.skills import rules as skills
-from jaxrate.systems.trueskill import state_and_prediction as trueskill
-from jaxrate.systems.trueskill import win_draw_probabilities
-from jaxrate.systems.urnings import state_and_prediction as urnings
+from jaxrate.systems.trueskill import system as trueskill
+from jaxrate.systems.trueskill import system as win_draw_probabilities
+from jaxrate.systems.urnings import system as urnings
 from jaxrate.systems.weng_lin import predict as predict_weng_lin
 from jaxrate.systems.weng_lin import predict_round_outcomes
 

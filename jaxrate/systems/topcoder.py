@@ -27,7 +27,8 @@ from jaxrate.core.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics import padding_skipping_row_tiles
-from jaxrate.systems.rounds import cdf_sums, expected_wins, matches_as_contests, performances_and_break_even_ranks
+from jaxrate.systems.rounds import cdf_sums, expected_wins, performances_and_break_even_ranks
+from jaxrate.systems.rounds import round_teams as matches_as_contests
 
 TABLE_POINTS = 160  # of the tables, in float32: volatilities differ much
 MIN_VARIANCE = 1e-24  # squared volatility, where the weights would leave none

@@ -61,7 +61,7 @@ from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.special_functions import truncated_normal_moments
 from jaxrate.numerics.sums_and_recurrences import exclusive_prefix_or_suffix_sums
-from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.round_teams import (
     Teams,
@@ -70,7 +70,7 @@ from jaxrate.systems.rounds.round_teams import (
     teams_by_standing,
     teams_with_result_hidden,
 )
-from jaxrate.systems.trueskill.win_draw_probabilities import (
+from jaxrate.systems.trueskill.system import (
     match_quality,
     round_outcome_probabilities,
     win_probabilities,

@@ -1,16 +1,7 @@
 """The contract of rating systems: properties that every system must have, to test your own.
 
-batch_chunk_and_slope_properties.py  properties of a replay as a pure function of hyperparameters and events
-compilation_properties.py            properties of compiled replays
-event_transforms.py                  transforms of histories under which results change in a known way
-gradient_properties.py               properties of slopes in hyperparameters, beyond those of batches and chunks
-match_properties.py                  properties of replays of matches, and of matches in rating periods
-case_and_assertions.py               test cases, the conditions under which they run, and comparisons of results
-replay_properties.py                 properties of replays in every form
-round_properties.py                  properties of replays of rounds
-history_chunks.py                    histories in chunks of equal shape, for `jr.scan`
-synthetic_histories.py               synthetic histories for tests of systems
-system_properties.py                 properties of systems themselves, without a replay
+properties.py                        what every system must satisfy, claim by claim
+cases.py                             systems in all forms and precisions, and the histories that they rate
 
     from jaxrate import testing
     testing.check(my_system())
@@ -21,16 +12,14 @@ from typing import Any, NamedTuple
 
 from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.events import Matches
-from jaxrate.testing import (
-    batch_chunk_and_slope_properties,
-    compilation_properties,
-    gradient_properties,
-    match_properties,
-    replay_properties,
-    round_properties,
-    system_properties,
-)
-from jaxrate.testing.case_and_assertions import FORMS, SystemFormPrecision
+from jaxrate.testing import properties as batch_chunk_and_slope_properties
+from jaxrate.testing import properties as compilation_properties
+from jaxrate.testing import properties as gradient_properties
+from jaxrate.testing import properties as match_properties
+from jaxrate.testing import properties as replay_properties
+from jaxrate.testing import properties as round_properties
+from jaxrate.testing import properties as system_properties
+from jaxrate.testing.cases import FORMS, SystemFormPrecision
 
 __all__ = ["check"]
 

@@ -1,9 +1,8 @@
 """Urns of Urnings: simulated worlds, the exact law of urns, tests of skills, matchmakers.
 
-batched_games.py              games of urns, proposed in batches: the same games as one by one
+urn_simulation_and_replay.py  urnings with matchmaking by the urns
 exact_urn_law.py              the exact law of urns (Theorems 4 and 5 of Bolsinova and others 2022)
 matchmakers.py                matchmakers for Urnings: how pairs are picked, and with which probability
-urn_simulation_and_replay.py  Urnings with matchmaking by the urns
 skill_inference.py            inference about skills from urns
 """
 

@@ -21,9 +21,7 @@ from jaxrate.events import slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
-from jaxrate.testing.case_and_assertions import jit_quickly, strict_precision
-from jaxrate.testing.event_transforms import shuffle_participants, swap_sides
-from jaxrate.testing.synthetic_histories import opposite_side_columns
+from jaxrate.testing.cases import jit_quickly, opposite_side_columns, shuffle_participants, strict_precision, swap_sides
 from tests.fuzz import draws
 from tests.fuzz.driver import by_hand
 from tests.fuzz.rounding import (

@@ -13,7 +13,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.data.table_sources import atomic_replacement
 from jaxrate.storage.atomic_folder import flush_to_disk
-from jaxrate.storage.run_validation import name_file_in_errors, read_npz_arrays
+from jaxrate.storage.npz_tables import name_file_in_errors, read_npz_arrays
 
 CHECKPOINT_FILE = "checkpoint"
 FILE_HEADER = b"jaxrate checkpoint 2\n"

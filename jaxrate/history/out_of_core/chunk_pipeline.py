@@ -33,7 +33,7 @@ from jaxrate.history.event_columns import (
 )
 from jaxrate.history.out_of_core.background_threads import prefetch, write_behind
 from jaxrate.history.out_of_core.event_chunks import OpenedTable, map_row_errors_to_file, read_event_chunks
-from jaxrate.metrics.online_slope import OnlineSlope
+from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.prediction_metrics import count_ranked_contests
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, add_contest_metrics, add_match_metrics
 from jaxrate.replay.blocks import NO_PADDED_SHAPES, BlockPlan, arrange_blocks

@@ -43,7 +43,7 @@ from jaxrate.history.out_of_core.run_resumption import (
 from jaxrate.history.out_of_core.stop_signals import catch_stop_signals
 from jaxrate.history.player_records import rating_table
 from jaxrate.history.run_metadata import make_run_metadata
-from jaxrate.metrics.online_slope import OnlineSlope
+from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, metrics_from_sums
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.storage.atomic_folder import lock_folder

@@ -14,7 +14,7 @@ from jaxrate.history.out_of_core.checkpoints import read_checkpoint
 from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER
 from jaxrate.history.out_of_core.parquet_rating import RatedFiles
 from jaxrate.history.out_of_core.run_resumption import GAMES_KEY, NAMES_KEY, RANKED_KEY
-from jaxrate.storage.run_validation import name_file_in_errors, read_parquet_names_and_games
+from jaxrate.storage.npz_tables import name_file_in_errors, read_parquet_names_and_games
 
 
 def rated_history_from_rated_files(rated_files: RatedFiles) -> History:

@@ -17,9 +17,9 @@ from jaxrate.data.parquet_table import ParquetTable
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.history.out_of_core.checkpoints import CHECKPOINT_FILE, read_checkpoint
 from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, RunProgress, part_file_name
-from jaxrate.metrics.online_slope import OnlineSlope
+from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.running_metrics import restore_contest_metric_sums, restore_metric_sums
-from jaxrate.storage.run_validation import restore_state
+from jaxrate.storage.npz_tables import restore_state
 
 LEFTOVER_PATTERN = re.compile(  # of files that a process that was killed left
     r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp"

@@ -13,8 +13,8 @@ from jaxrate.systems.rounds import (
     performances_and_break_even_ranks,
     standing_sums,
 )
-from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.hazard_tables import (
+    Density,
     HazardTable,
     log_density_slope,
     make_expected_wins_integration_method,

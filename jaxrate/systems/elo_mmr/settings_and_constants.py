@@ -6,8 +6,7 @@ import numpy as np
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.hyperparameter_definitions import MAYBE_NOT_NEGATIVE, MAYBE_POSITIVE, Parameter
-from jaxrate.systems.rounds.densities import Density
-from jaxrate.systems.rounds.hazard_tables import HazardTable
+from jaxrate.systems.rounds.hazard_tables import Density, HazardTable
 from jaxrate.systems.rounds.performance_inference import TieSplit
 
 WEIGHT = Parameter(MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2")

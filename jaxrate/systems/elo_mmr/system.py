@@ -70,14 +70,10 @@ from jaxrate.systems.elo_mmr.settings_and_constants import (
     ModelSettings,
     check_split_ties,
 )
-from jaxrate.systems.rounds import (
-    cdf_sums,
-    expected_wins,
-    matches_as_contests,
-    performances_and_break_even_ranks,
-    players_in_several_teams,
-)
-from jaxrate.systems.rounds.densities import DENSITIES, Density, parse_density
+from jaxrate.systems.rounds import cdf_sums, expected_wins, performances_and_break_even_ranks
+from jaxrate.systems.rounds import round_teams as matches_as_contests
+from jaxrate.systems.rounds import round_teams as players_in_several_teams
+from jaxrate.systems.rounds.hazard_tables import DENSITIES, Density, parse_density
 
 DEFAULT_HISTORY = 32
 

@@ -18,7 +18,7 @@ performed better, and little about how well (K = 0.34 where they were alike). In
 team-mates K is 1, as in Elo-MMX of players. A ceiling lowers p, and leaves K as it is.
 
 A player in several teams learns from each of them as if the others were those of somebody like them, and what the teams
-say is multiplied (`rounds/players_in_several_teams.py`). The skill drifts once, by the largest of their weights.
+say is multiplied (`rounds/round_teams.py`). The skill drifts once, by the largest of their weights.
 """
 
 from typing import NamedTuple

@@ -15,11 +15,68 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.systems.rounds import cdf_sums, performance_distributions
-from jaxrate.systems.rounds.densities import Density
 from jaxrate.systems.rounds.expected_wins import ExpectedWinsIntegrationMethod
 from jaxrate.systems.rounds.performance_distributions import PerformanceDistribution
 from jaxrate.systems.rounds.standing_sums import NoiseDensityFunctions
+
+
+class Density(NamedTuple):
+    """A log-concave density. A value: two of the same name and function are equal."""
+
+    name: str
+    log: Callable[[Array], Array]  # the log of the density, elementwise, in JAX; mean, scale and factor may be any
+
+    def __repr__(self) -> str:
+        return f"Density({self.name!r})"
+
+
+def _logistic_log_density(x: Array) -> Array:
+    return -jnp.abs(x) - 2.0 * jnp.log1p(jnp.exp(-jnp.abs(x)))
+
+
+def _normal_log_density(x: Array) -> Array:
+    return -0.5 * x**2
+
+
+def _gumbel_log_density(x: Array) -> Array:
+    return -x - jnp.exp(-x)
+
+
+def _smooth_laplace_log_density(x: Array) -> Array:
+    return -jnp.sqrt(0.25 + x**2)
+
+
+DENSITIES = {
+    "logistic": Density("logistic", _logistic_log_density),
+    "normal": Density("normal", _normal_log_density),
+    "gumbel": Density("gumbel", _gumbel_log_density),  # of the best of many tries: its upper tail is the heavy one
+    "laplace": Density(
+        "laplace", _smooth_laplace_log_density
+    ),  # exp(-sqrt(1/4 + x^2)): a Laplace density without its corner
+}
+
+
+def parse_density(density: Density | str) -> Density:
+    """The density of this name, or the one that is given; ValueError if it is none."""
+    if isinstance(density, str):
+        if density not in DENSITIES:
+            known = f"there are {', '.join(DENSITIES)}; one of your own is a jr.extend.densities.Density"
+            raise ValueError(
+                f"unknown density {density!r}{did_you_mean_suffix(density, DENSITIES)} ({known}, and a saved "
+                "run with it is "
+                'loaded by jr.load(folder, make=lambda **given: jr.elo_mmr(**given | {"density": own})))'
+            )
+        return DENSITIES[density]
+    if not isinstance(density, Density) or not callable(density.log) or not isinstance(density.name, str):
+        raise ValueError(
+            f"a density is a name or a jr.extend.densities.Density of a name and a function, got {density!r}"
+        )
+    if density.name in DENSITIES and density != DENSITIES[density.name]:
+        raise ValueError(f"the density {density.name!r} is another one; give your own a name of its own")
+    return density
+
 
 TABLE_RANGE, CELLS_PER_DEVIATION, MAX_SLOPE = (
     64,

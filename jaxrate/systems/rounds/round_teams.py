@@ -3,11 +3,58 @@
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxrate.core.array_types import Array
-from jaxrate.events import LAST_ID, Rounds
+from jaxrate.events import LAST_ID, Matches, Rounds
+from jaxrate.events.column_checks import fail_where
 from jaxrate.systems.rounds.cdf_sums import max_pairwise_participants, max_simultaneous_pairs, participant_mask
+
+
+def merge_multi_team_evidence(event: Rounds, mean_change: Array, variance_share_kept: Array) -> tuple[Array, Array]:
+    """What all seats of a player say, in each of their rows: the change of the mean and the share of the variance kept.
+
+    Args:
+      event: the contest.
+      mean_change: [P] d, of the seat alone.
+      variance_share_kept: [P] k, above 0.
+    """
+    if event.seat is None:
+        return mean_change, variance_share_kept
+    none = jnp.zeros_like(variance_share_kept)
+    information = none.at[event.seat].add(1.0 / variance_share_kept - 1.0)[event.seat]
+    pull = none.at[event.seat].add(mean_change / variance_share_kept)[event.seat]
+    return pull / (1.0 + information), 1.0 / (1.0 + information)
+
+
+def max_over_player_team_entries(event: Rounds, values: Array) -> Array:
+    """[P] the largest of values [P], which are not negative, among all seats of a player."""
+    if event.seat is None:
+        return values
+    return jnp.zeros_like(values).at[event.seat].max(values)[event.seat]
+
+
+def match_as_contest(event: Matches | Rounds) -> Rounds:
+    """The contest of two that a match is; a contest as it is."""
+    if isinstance(event, Rounds):
+        return event
+    rank = jnp.stack([event.score < 0.5, event.score > 0.5]).astype(jnp.int32)
+    one = jnp.ones_like(event.score) if event.context.weight is None else event.context.weight
+    return Rounds(event.player, rank, jnp.arange(2, dtype=jnp.int32), jnp.stack([one, one]), event.time, solo=one)
+
+
+def check_match_results(system: str, events: Any) -> None:
+    """ValueError for matches that are no win, draw or loss, which alone are ranks; names the row."""
+    if isinstance(events, Matches):
+        score = np.asarray(events.score)
+
+        def say(row: int) -> str:
+            return (
+                f"{system} ranks the two players of a match, and score {score[row]} is no win, draw or loss: 1, 0.5, 0"
+            )
+
+        fail_where((score != 0.0) & (score != 0.5) & (score != 1.0), say)
 
 
 class Teams(NamedTuple):

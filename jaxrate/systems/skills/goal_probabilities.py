@@ -8,7 +8,7 @@ from jax import lax
 from jax.scipy.special import gammaln
 
 from jaxrate.core.array_types import Array
-from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.goal_beliefs import LogRateBelief
 from jaxrate.systems.skills.goal_likelihoods import (
     allowed_dependence,

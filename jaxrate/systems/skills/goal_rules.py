@@ -19,7 +19,7 @@ import numpy as np
 from jaxrate.core.array_types import Array
 from jaxrate.core.system import split_sides
 from jaxrate.events import Matches, Periods
-from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.goal_beliefs import HALF_Q, TeamGoalBelief, goal_scatter, make_goal_belief
 from jaxrate.systems.skills.goal_likelihoods import GoalObservation, infer_from_goals
 from jaxrate.systems.skills.goal_probabilities import expected_goal_score, goal_outcome_probabilities

@@ -12,7 +12,7 @@ from jax.scipy.special import erfc
 from jaxrate.core.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.numerics.special_functions import log_normal_within, normal_tail, truncated_normal_moments
-from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.match_statistics import combine_statistics_with_result, condition_match_on_statistics
 from jaxrate.systems.skills.match_strengths import MatchStrengths, extra_match_columns
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings

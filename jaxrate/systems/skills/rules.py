@@ -10,7 +10,7 @@ from jaxrate.core.rules import RatedEvent, Rules
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems.mean_reversion import seasons_applied_until
-from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, assign_kinds_and_age_for_games
 from jaxrate.systems.skills.goal_beliefs import GoalRateFactors, goal_rate_factors, make_goal_belief
 from jaxrate.systems.skills.goal_probabilities import scoreline_probabilities

@@ -16,8 +16,8 @@ from jax.scipy.special import log_ndtr
 
 from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
-from jaxrate.numerics.gaussian_factors import log_factor_integral
 from jaxrate.numerics.special_functions import log_normal_within
+from jaxrate.numerics.sums_and_recurrences import log_factor_integral
 from jaxrate.systems.rounds.round_teams import Teams
 from jaxrate.systems.skills.outcome_likelihoods import margin_to_rating_points
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings

@@ -23,7 +23,7 @@ from jaxrate.systems.rounds.round_teams import Teams, gather_team_values_to_memb
 from jaxrate.systems.skills.outcome_likelihoods import Message, margin_to_rating_points
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
 from jaxrate.systems.skills.team_performances import MemberPerformances, TeamPerformances, further_columns
-from jaxrate.systems.trueskill.propagation import (
+from jaxrate.systems.trueskill.system import (
     LinkMoments,
     PropagatedStanding,
     link_moments_with_draw_margin,

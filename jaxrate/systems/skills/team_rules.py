@@ -23,7 +23,7 @@ import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
-from jaxrate.systems.outcome_prediction_forms import OutcomeProbabilities
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.rounds.round_teams import (
     Teams,
     scale_performance_noise,
@@ -42,8 +42,8 @@ from jaxrate.systems.skills.team_performances import (
     make_team_performances,
     member_performances,
 )
-from jaxrate.systems.trueskill.state_and_prediction import expected_share_of_teams_beaten
-from jaxrate.systems.trueskill.win_draw_probabilities import (
+from jaxrate.systems.trueskill.system import (
+    expected_share_of_teams_beaten,
     match_quality,
     round_outcome_probabilities,
     win_probabilities,

@@ -27,17 +27,22 @@ ties, partial play and wide margins within 1e-4; two sides need one. (Making mes
 again, as is usual, takes half as many sweeps, but cannot be done for all at once.)
 
 A player in several teams of a round, as a constructor with two cars, learns from each as if the others were those of
-somebody like them, and what the teams say is multiplied (`rounds/players_in_several_teams.py`). The skill drifts once.
+somebody like them, and what the teams say is multiplied (`rounds/round_teams.py`). The skill drifts once.
 
 With `reversion` or seasons leads fade, as `systems/mean_reversion.py` says.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
+import jax
 import jax.numpy as jnp
+from jax import lax
+from jax.scipy.special import erfc, erfinv, log_ndtr, ndtr
 
 from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import has_launch_overhead, stack_pair
 from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
@@ -51,30 +56,376 @@ from jaxrate.core.hyperparameter_definitions import (
     Parameter,
     check_whole_number,
 )
-from jaxrate.core.rules import Rules
-from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, system_factory
+from jaxrate.core.rules import Params, Rating, Rules
+from jaxrate.core.system import (
+    EventCheck,
+    FactoryCall,
+    RatingSystem,
+    elapsed_time,
+    full_leaf,
+    signed_side_advantage,
+    system_factory,
+)
 from jaxrate.events import Matches, Rounds
-from jaxrate.numerics.special_functions import truncated_normal_moments
+from jaxrate.numerics.special_functions import normal_moments_above_margin, truncated_normal_moments
 from jaxrate.systems import mean_reversion as fading
-from jaxrate.systems.rounds import players_in_several_teams
-from jaxrate.systems.rounds.round_teams import Teams, gather_team_values_to_members, teams_by_standing
-from jaxrate.systems.trueskill.propagation import (
-    link_moments_with_draw_margin,
-    propagate_standing,
-    standing_to_team_messages,
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
+from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_distributions
+from jaxrate.systems.rounds import round_teams as players_in_several_teams
+from jaxrate.systems.rounds.round_teams import (
+    Teams,
+    gather_team_values_to_members,
+    scale_performance_noise,
+    sum_by_team,
+    teams_by_standing,
+    teams_with_result_hidden,
 )
-from jaxrate.systems.trueskill.state_and_prediction import (
-    Constants,
-    State,
-    advance,
-    init,
-    match_lead_deviation_and_margin,
-    predict,
-    prepare,
-    scale_noise_and_margin,
-    summary,
-    team_performance_moments,
-)
+
+TABLE_POINTS = 128  # of the tables that predictions of large rounds are read from, in float32
+
+
+class Constants(NamedTuple):
+    params: Params
+    noise: float | Array  # beta^2
+    growth: float | Array  # tau^2
+    margin: float | Array  # of two teams with one player between them
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players] points
+    variance: Array  # [num_players] sigma^2
+    time: Array | None  # [num_players] of the last event; inf before the first. None: time does not count
+
+
+def init(params: Params, num_players: int) -> State:
+    rating, variance = (
+        full_leaf(num_players, params.initial_rating),
+        full_leaf(num_players, params.initial_deviation**2),
+    )
+    return State(rating, variance, full_leaf(num_players, jnp.inf) if depends_on_elapsed_time(params) else None)
+
+
+def prepare(params: Params) -> Constants:
+    deviate = 2.0**0.5 * erfinv(jnp.asarray(params.draw_probability, float))  # Phi^-1((p + 1) / 2)
+    return Constants(params, params.beta**2, params.tau**2, deviate * params.beta)
+
+
+def advance(seasons: Sequence[float], constants: Constants, rows: State, time: Array) -> State:
+    """The drift by elapsed time, and leads fade."""
+    params, last, aged = constants.params, rows.time, rows
+    if last is None:
+        return rows
+    keep, span = fading.lead_retention_and_growth_time(params.reversion, elapsed_time(time, last))
+    if params.drift is not None:
+        aged = fading.revert_ratings_and_grow_variances(params, rows, keep, params.drift * span, None)
+    elif keep is not None:
+        aged = fading.revert_ratings_and_grow_variances(params, rows, keep, jnp.zeros_like(span), None)
+    return fading.apply_seasons(seasons, params, aged, last, time, None)
+
+
+def match_lead_deviation_and_margin(constants: Constants, rows: State, event: Matches) -> tuple[Array, Array, Array]:
+    """By how much player 0 should perform better, the deviation c of that, and the margin."""
+    spread = jnp.sqrt(jnp.sum(rows.variance) + 2.0 * (constants.growth + constants.noise))
+    ahead = rows.rating[0] - rows.rating[1] + signed_side_advantage(event, constants.params.side_advantage)
+    return ahead, spread, 2.0**0.5 * jnp.asarray(constants.margin, spread.dtype)
+
+
+def scale_noise_and_margin(constants: Constants, event: Matches | Rounds) -> Constants:
+    """The constants of an event: in a noisy contest equals draw as often as in others, so that its margin grows."""
+    factor = getattr(event, "noise", None)
+    scaled = scale_performance_noise(constants, event)
+    return scaled if factor is None else scaled._replace(margin=constants.margin * factor)
+
+
+def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array:
+    """Expected score of player 0; of a round the share [P] of the other teams that one's own should beat.
+
+    A draw is half a win. In rounds of more than `max_pairwise_participants` the margin is that of equal teams.
+    """
+    if isinstance(event, Matches):
+        return expected_score(*match_lead_deviation_and_margin(constants, rows, event))
+    constants, teams = scale_noise_and_margin(constants, event), teams_with_result_hidden(event)
+    mean, variance = team_performance_moments(constants, rows, event, teams)
+    return expected_share_of_teams_beaten(teams, mean, variance, constants.margin, teams.size.astype(mean.dtype))
+
+
+def expected_share_of_teams_beaten(
+    teams: Teams, mean: Array, variance: Array, unit_margin: float | Array | None, margin_square: Array
+) -> Array:
+    """[P] for each participant the share of the other teams that one's own should beat.
+
+    Args:
+      teams: of the round.
+      mean, variance: [T] of the teams' performances.
+      unit_margin: the draw margin of two teams is this times sqrt(margin_square_1 + margin_square_2). None: no draws.
+      margin_square: [T].
+    """
+    mask, deviation = teams.size > 0, jnp.sqrt(variance)
+    if len(teams.of) <= cdf_sums.DIRECT_LIMIT:
+        pair_square = margin_square[:, None] + margin_square[None, :]
+        margin = None if unit_margin is None else unit_margin * jnp.sqrt(pair_square)
+        spread = jnp.sqrt(variance[:, None] + variance[None, :])
+        lead = mean[:, None] - mean[None, :]
+        # XLA on a CPU makes code up to four times as fast of arrays [1, teams, teams].
+        p = expected_score(lead[None], spread[None], None if margin is None else margin[None])[0]
+        others = mask[None, :] & ~jnp.eye(len(mask), dtype=bool)
+        count = jnp.sum(mask.astype(mean.dtype)) - 1.0
+        share = jnp.sum(jnp.where(others, p, 0.0), axis=1) / jnp.maximum(count, 1.0)
+        return gather_team_values_to_members(teams, jnp.where(count > 0, share, 0.5))
+    margin = (0.0 if unit_margin is None else unit_margin) * jnp.sqrt(2.0 * margin_square)
+    below, _ = expected_wins.expected_normal_wins_and_losses(mean, deviation, mask, TABLE_POINTS, margin)
+    return gather_team_values_to_members(teams, expected_wins.expected_win_share(below, mask))
+
+
+def expected_score(mean_lead: Array, deviation: Array, draw_margin: Array | None) -> Array:
+    """Expected score, a draw half a win, of who should perform better by so much. Without a margin nobody draws."""
+    if draw_margin is None:
+        return 0.5 * erfc((-(0.5**0.5)) * mean_lead / deviation)
+    low, high = (0.5 * erfc((0.5**0.5) * (x - mean_lead) / deviation) for x in (draw_margin, -draw_margin))
+    return 0.5 * (low + high)
+
+
+def team_performance_moments(constants: Constants, rows: State, event: Rounds, teams: Teams) -> tuple[Array, Array]:
+    """M and V [T] of the teams, after the drift; 0 and 1 for padding."""
+    square = event.weight**2 * (rows.variance + (constants.growth + constants.noise))
+    return sum_by_team(teams, event.weight * rows.rating), jnp.where(teams.size > 0, sum_by_team(teams, square), 1.0)
+
+
+def summary(params: Params, rows: State) -> Rating:
+    del params
+    return Rating(rows.rating, jnp.sqrt(rows.variance))
+
+
+def depends_on_elapsed_time(params: Params) -> bool:
+    """Whether elapsed time counts."""
+    return any(x is not None for x in (params.drift, params.reversion, params.season_keep))
+
+
+def predict_outcome_probabilities(constants: Constants, rows: State, event: Matches | Rounds) -> OutcomeProbabilities:
+    if isinstance(event, Matches):
+        ahead, spread, margin = match_lead_deviation_and_margin(constants, rows, event)
+        win = ndtr((jnp.stack([ahead, -ahead]) - margin) / spread)
+        behind = -jnp.abs(ahead)  # where the tails keep their digits
+        draw = jnp.maximum(ndtr((behind + margin) / spread) - ndtr((behind - margin) / spread), 0.0)
+        draw = jnp.broadcast_to(draw, (2,))
+        mean, ones = 0.5 * jnp.stack([ahead, -ahead]), jnp.ones_like(rows.rating)
+        quality = match_quality(constants.noise * ones, mean, rows.variance + constants.noise, ones > 0)
+        return OutcomeProbabilities(win, draw, 2.0 - win - 0.5 * draw, jnp.broadcast_to(quality, (2,)))
+    share, constants = predict(constants, rows, event), scale_noise_and_margin(constants, event)
+    teams = teams_with_result_hidden(event)
+    mean, variance = team_performance_moments(constants, rows, event, teams)
+    square, size = sum_by_team(teams, event.weight**2), teams.size.astype(mean.dtype)
+    now = sum_by_team(teams, event.weight**2 * (rows.variance + constants.noise))
+    quality = match_quality(constants.noise * square, mean, jnp.where(teams.size > 0, now, 1.0), teams.size > 0)
+    win = win_probabilities(teams, mean, variance, constants.margin, size)
+    return round_outcome_probabilities(teams, win, share, quality)
+
+
+def round_outcome_probabilities(teams: Teams, win: Array, share: Array, quality: Array) -> OutcomeProbabilities:
+    """[P] of participants, from what their teams [T] expect to win, the shares [P] that they beat, and the quality."""
+    mask = teams.size > 0
+    draw = jnp.maximum(1.0 - jnp.sum(jnp.where(mask, win, 0.0)), 0.0)
+    others, every = jnp.sum(mask.astype(win.dtype)) - 1.0, jnp.ones_like(share)
+    return OutcomeProbabilities(win[teams.of], draw * every, 1.0 + (1.0 - share) * others, quality * every)
+
+
+def win_probabilities(
+    teams: Teams, mean: Array, variance: Array, unit_margin: float | Array, margin_square: Array
+) -> Array:
+    """[T] the probability that a team performs better than every other one by more than their margin.
+
+    The margin is as in `expected_share_of_teams_beaten`.
+    """
+    deviation, mask = jnp.sqrt(variance), teams.size > 0
+    nodes, weights = (
+        jnp.asarray(x, mean.dtype)
+        for x in (performance_distributions.NORMAL_FINE.nodes, performance_distributions.NORMAL_FINE.weights)
+    )
+    number = jnp.arange(len(mean), dtype=jnp.int32)
+
+    def one(k: Array) -> Array:
+        at = mean[k] + deviation[k] * nodes
+        margin = unit_margin * jnp.sqrt(margin_square + margin_square[k])
+        behind = log_ndtr((at[:, None] - (mean + margin)[None, :]) / deviation[None, :])
+        behind = jnp.where((mask & (number != k))[None, :], behind, 0.0)
+        return jnp.matmul(jnp.exp(jnp.sum(behind, axis=1)), weights, precision=lax.Precision.HIGHEST)
+
+    return lax.map(one, number)
+
+
+def match_quality(noise: Array, mean: Array, variance: Array, mask: Array) -> Array:
+    """Match quality, of the noise of the teams' performances, their M, and V without tau.
+
+    It is sqrt(det N / det C) exp(-g' C^-1 g / 2), where the differences of neighbours have covariances C (N if skills
+    are known) and means g. Here det C = prod V sum 1 / V, and g' C^-1 g = sum (M - m)^2 / V about the mean m of M
+    weighted by 1 / V, so that the order of the teams does not matter.
+    """
+
+    def log_det(x: Array) -> Array:
+        x = jnp.where(mask, x, 1.0)
+        return jnp.sum(jnp.log(x)) + jnp.log(jnp.sum(jnp.where(mask, 1.0 / x, 0.0)))
+
+    precision = jnp.where(mask, 1.0 / variance, 0.0)
+    centre = jnp.sum(precision * mean) / jnp.where(jnp.any(mask), jnp.sum(precision), 1.0)
+    gap = jnp.sum(precision * (mean - centre) ** 2)
+    return jnp.exp(0.5 * (log_det(noise) - log_det(variance) - gap))
+
+
+EXTRA_SWEEPS = 8  # sweeps beyond the logarithm of the number of teams
+STEPS_PER_PRODUCT = 16  # steps of a chain that are multiplied in one turn
+IDENTITY_STEP = 0.5, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0  # of no step
+UNINFORMATIVE_VARIANCE = 1e15  # variance of a message that says nothing, of a link whose teams have variance 1
+
+
+class NeighbourDifferenceMessage(NamedTuple):
+    """The message about a difference [T - 1] of neighbours."""
+
+    mean: Array  # d
+    variance: Array  # r
+
+
+class PropagatedStanding(NamedTuple):
+    """The messages of all links, and what comes to each team from the others."""
+
+    link: NeighbourDifferenceMessage
+    variance_from_above: Array  # [T] of each team's performance by itself and the links above it
+    mean_from_above: Array  # [T] by how much the mean of that is ahead of M
+    variance_from_below: Array  # [T]
+    mean_from_below: Array  # [T]
+
+
+LinkMoments: TypeAlias = Callable[[Array, Array, Array], tuple[Array, Array, Array, Array]]
+
+
+def link_moments_with_draw_margin(event: Rounds) -> LinkMoments:
+    """The moments of a difference beyond the margin, or within it where teams tie, as `truncated_normal_moments`."""
+    if event.strict is None:
+        return truncated_normal_moments
+    return lambda lead, margin, tied: normal_moments_above_margin(lead, margin)
+
+
+def propagate_standing(
+    sweeps: int | None, link_moments: LinkMoments, mean: Array, variance: Array, margin: Array, teams: Teams
+) -> PropagatedStanding:
+    """Expectation propagation along a standing.
+
+    Args:
+      sweeps: of expectation propagation; None: as many as it takes.
+      link_moments: of a difference N(lead, 1), of the lead, the margin and whether the two tie: what
+        `truncated_normal_moments` returns.
+      mean, variance: [T] M and V of the teams; 0 and 1 for padding.
+      margin: [T - 1] of neighbours.
+      teams: in the order of the standing.
+    """
+    tied, mask = teams.rank[:-1] == teams.rank[1:], teams.size[1:] > 0
+    gap, free = mean[:-1] - mean[1:], UNINFORMATIVE_VARIANCE * (variance[:-1] + variance[1:])
+    pass_chain = chain_marginals_parallel if has_launch_overhead() else chain_marginals
+
+    def message(s: Array, m: Array) -> NeighbourDifferenceMessage:
+        """From the variance of each team and the distance of its mean from M, without the link's own message."""
+        square = s[0, :-1] + s[1, -2::-1]
+        spread, ahead = jnp.sqrt(square), gap + (m[0, :-1] - m[1, -2::-1])
+        _, w, left, centre = link_moments(ahead / spread, margin / spread, tied)
+        w = jnp.maximum(w, 1.0 / UNINFORMATIVE_VARIANCE)
+        return NeighbourDifferenceMessage(
+            jnp.where(mask, spread * centre / w, 0.0), jnp.where(mask, square * left / w, free)
+        )
+
+    def passed(link: NeighbourDifferenceMessage) -> tuple[Array, Array]:
+        """[2, T] s and m - M: what comes to each team from those above it; and, from the last team on, from below."""
+        ways = stack_pair(link.variance, link.variance[::-1]), stack_pair(gap - link.mean, (link.mean - gap)[::-1])
+        return pass_chain(both, *ways)
+
+    enough = sweeps or count_sweeps_for_teams(jnp.sum(teams.size > 0))  # whatever the padding
+
+    def sweep(carry: tuple[Any, ...], number: Array) -> tuple[tuple[Any, ...], None]:
+        link = message(*carry[1:])
+        return jax.tree.map(partial(jnp.where, number < enough), (link, *passed(link)), carry), None
+
+    both = stack_pair(variance, variance[::-1])
+    most = sweeps or (1 if len(mean) <= 2 else EXTRA_SWEEPS + (len(mean) - 1).bit_length())
+    begin = NeighbourDifferenceMessage(gap, gap), both, jnp.zeros_like(both)
+    (link, s, m), _ = lax.scan(sweep, begin, jnp.arange(most, dtype=jnp.int32))
+    return PropagatedStanding(link, s[0], m[0], s[1, ::-1], m[1, ::-1])
+
+
+def standing_to_team_messages(standing: PropagatedStanding, mean: Array) -> tuple[Array, Array]:
+    """What a standing says of each team's performance: the precision [T], and that times the distance of the mean M."""
+    link, s, m, t, n = standing
+    gap, zero = mean[:-1] - mean[1:], jnp.zeros(1, mean.dtype)
+    from_above = jnp.append(zero, 1.0 / (s[:-1] + link.variance)), jnp.append(zero, m[:-1] + gap - link.mean)
+    from_below = jnp.append(1.0 / (t[1:] + link.variance), zero), jnp.append(n[1:] - gap + link.mean, zero)
+    precision = from_above[0] + from_below[0]
+    return precision, from_above[0] * from_above[1] + from_below[0] * from_below[1]
+
+
+def count_sweeps_for_teams(count: Array) -> Array:
+    """[] how many sweeps a round of so many teams takes: more by one for each doubling."""
+    return EXTRA_SWEEPS + 32 - lax.clz(count.astype(jnp.int32) - 1)
+
+
+def chain_marginals(variance: Array, message_variance: Array, step: Array) -> tuple[Array, Array]:
+    """s and m - M [..., T] of the module's docstring for every team of a chain, one after the other.
+
+    Args:
+      variance: [..., T] V.
+      message_variance: [..., T - 1] r.
+      step: [..., T - 1] d and the difference of M, from each team to the next one.
+    """
+
+    def one(carry: tuple[Array, Array], entry: tuple[Array, ...]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        (s, m), (v, r, d) = carry, entry
+        s = s + r
+        share = v / (v + s)
+        carry = s * share, share * (m + d)
+        return carry, carry
+
+    v, r, d = (jnp.moveaxis(x, -1, 0) for x in (variance, message_variance, step))
+    # Of few teams there are many rounds at once, and more is done in a step than it takes to start it.
+    _, (s, m) = lax.scan(one, (v[0], jnp.zeros_like(v[0])), (v[1:], r, d), unroll=len(r) < 16)
+    s, m = jnp.concatenate([v[:1], s]), jnp.concatenate([jnp.zeros_like(v[:1]), m])
+    return jnp.moveaxis(s, 0, -1), jnp.moveaxis(m, 0, -1)
+
+
+def chain_marginals_parallel(variance: Array, message_variance: Array, step: Array) -> tuple[Array, Array]:
+    """The same in a logarithmic number of operations.
+
+    With s = A / B and m - M = N / B a step is linear: A' = V (A + r B), B' = A + (V + r) B, N' = V (N + d B). Steps in
+    a row are products of such matrices, scaled so that the sum of those of A and B is 1. Each turn multiplies
+    `STEPS_PER_PRODUCT` of them, in one kernel: those of so many teams in a row, then products of these. The first
+    team's step forgets.
+    """
+    number = jnp.arange(variance.shape[-1], dtype=jnp.int32)
+    r, d = (jnp.pad(x, [*[(0, 0)] * (x.ndim - 1), (1, 0)]) for x in (message_variance, step))
+    size, one, none = variance + (variance + r + variance * r + 1.0), jnp.ones_like(variance), jnp.zeros_like(variance)
+    steps = variance, variance * r, one, variance + r, none, variance * d, variance
+    first = none, variance, none, one, none, none, none
+    size = jnp.where(number == 0, variance + 1.0, size)
+    product = tuple(jnp.where(number == 0, x, y) / size for x, y in zip(first, steps, strict=True))
+    stride = 1
+    while stride < len(number):
+        before = product
+        for i in range(1, STEPS_PER_PRODUCT):
+            product = _compose_chain_steps(
+                [_shift_right(x, i * stride, unit) for x, unit in zip(before, IDENTITY_STEP, strict=True)], product
+            )
+        stride *= STEPS_PER_PRODUCT
+    _, s, _, below, _, m, _ = product
+    return s / below, m / below
+
+
+def _compose_chain_steps(earlier: Sequence[Array], later: Sequence[Array]) -> tuple[Array, ...]:
+    """The steps `later` after the steps `earlier`."""
+    (a, b, c, d, e, f, g), (h, i, j, k, p, q, u) = earlier, later
+    product = h * a + i * c, h * b + i * d, j * a + k * c, j * b + k * d
+    size = sum(product)
+    return tuple(x / size for x in (*product, p * a + q * c + u * e, p * b + q * d + u * f, u * g))
+
+
+def _shift_right(x: Array, places: int, fill: float) -> Array:
+    """What stood so many places before [..., T]."""
+    kept = x[..., : max(x.shape[-1] - places, 0)]
+    return jnp.pad(kept, [*[(0, 0)] * (x.ndim - 1), (x.shape[-1] - kept.shape[-1], 0)], constant_values=fill)
 
 
 def update(sweeps: int | None, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:

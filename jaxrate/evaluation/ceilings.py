@@ -1,0 +1,465 @@
+"""Ceilings: forecasts of others, and gradient boosting on all that is known before."""
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.core.argument_checks import format_value_or_type, to_floats
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import did_you_mean_suffix, format_count
+from jaxrate.data.faulty_rows import map_row_errors
+from jaxrate.events import Matches, RowError, fail_where
+from jaxrate.events.dataset import Dataset
+from jaxrate.metrics.bookmaker_odds import check_decimal_odds, probabilities_from_odds
+from jaxrate.metrics.prediction_metrics import losses_by_match
+
+MIN_PERCENT = 10.0  # the median probability of a win from which all are in percent
+MIN_BOOKSUM = 0.9  # of the median match; less is no margin: the odds of an outcome are missing
+MAX_SUM_ERROR = 0.02  # by which published probabilities may miss 1, as rounded ones do
+
+
+class ExternalForecast(NamedTuple):
+    """Probabilities of the results of matches that somebody else has published."""
+
+    name: str
+    kind: str  # "forecast" or "odds"
+    probabilities: HostArray  # [n, 2] of loss and win, or [n, 3] of loss, draw and win; NaN where there are none
+    is_percent: bool = False  # whether they came in percent
+    num_infinite: int = 0  # matches with infinite odds, which are missing
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether draws have probabilities of their own."""
+        return self.probabilities.shape[1] == 3
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on values that were left out."""
+        count = format_count(self.num_infinite, "match")
+        return [f"{self.name}: the odds of {count} are infinite and left out."] if self.num_infinite else []
+
+
+def resolve_external_forecasts(
+    data: Dataset, forecasts: Mapping[str, Any], odds: Mapping[str, Any], odds_method: str
+) -> list[ExternalForecast]:
+    """The forecasts of others by their arguments in `benchmark_systems`; ValueError for what is none."""
+    external = []
+    for name, source in forecasts.items():
+        with _prefix_errors(f"forecast {name!r}"), map_row_errors(_source_rows(data)):
+            external.append(_published_forecast(name, source, data))
+    for name, source in odds.items():
+        if name in forecasts:
+            raise ValueError(f"a forecast and odds are both called {name!r}; give each its own name")
+        with _prefix_errors(f"odds {name!r}"), map_row_errors(_source_rows(data)):
+            external.append(_odds_forecast(name, source, data, odds_method))
+    return external
+
+
+@contextmanager
+def _prefix_errors(subject: str) -> Iterator[None]:
+    """Errors begin with what they are about."""
+    try:
+        yield
+    except RowError as error:
+        raise error.map_rows(lambda row, message: (row, f"{subject}: {message}")) from None
+    except ValueError as error:
+        raise ValueError(f"{subject}: {error}") from None
+
+
+def _source_rows(data: Dataset) -> HostArray:
+    """[n] where each match stands in the source; of contests their numbers."""
+    return data.rows if isinstance(data.events, Matches) else np.arange(match_count(data))
+
+
+def _published_forecast(name: str, source: Any, data: Dataset) -> ExternalForecast:
+    values = numbers_of_matches(source, data)
+    is_percent = is_in_percent(values)
+    values = values / 100.0 if is_percent else values
+    if values.ndim == 1:
+        bad_win = ~((values >= 0.0) & (values <= 1.0)) & ~np.isnan(values)
+        fail_where(bad_win, lambda row: f"the probability is {values[row]:g}, which is not from 0 to 1")
+        values = np.stack([values, 1.0 - values], axis=1)
+    if values.shape[1] not in (2, 3):
+        raise ValueError(
+            "give the probability of the first player's win, or those of win and loss, or of win, draw and loss; "
+            f"got {values.shape[1]} columns"
+        )
+    is_missing = np.isnan(values).any(axis=1)
+    bad = ~((values >= 0.0) & (values <= 1.0)).all(axis=1) & ~is_missing
+    fail_where(bad, lambda row: f"probabilities are {values[row].tolist()}, which are not from 0 to 1")
+    total = values.sum(axis=1)
+    fail_where(
+        (np.abs(total - 1.0) > MAX_SUM_ERROR) & ~is_missing,
+        lambda row: f"probabilities sum to {total[row]:.4f}; if these are odds, say so by `odds`",
+    )
+    return ExternalForecast(name, "forecast", (values / total[:, None])[:, ::-1], is_percent)
+
+
+def is_in_percent(values: HostArray) -> bool:
+    """Whether probabilities [n] or [n, K], NaN where there are none, are in percent.
+
+    Those of all results sum to 100; those of a win alone are mostly above 10.
+    """
+    total = values if values.ndim == 1 else values.sum(axis=1)
+    if np.isnan(total).all():
+        return False
+    middle = float(np.nanmedian(total))
+    return middle > MIN_PERCENT if values.ndim == 1 else abs(middle - 100.0) <= 100.0 * MAX_SUM_ERROR
+
+
+def _odds_forecast(name: str, source: Any, data: Dataset, method: str) -> ExternalForecast:
+    values = numbers_of_matches(source, data)
+    if values.ndim == 1 or values.shape[1] not in (2, 3):
+        count = 1 if values.ndim == 1 else values.shape[1]
+        raise ValueError(f"give the odds of win and loss, or of win, draw and loss; got {count} of them")
+    is_infinite = np.isposinf(values)
+    values = np.where(is_infinite, np.nan, values)
+    check_decimal_odds(values)
+    booksum = np.sum(1.0 / values, axis=1)
+    middle = float(np.median(booksum[~np.isnan(booksum)])) if np.isfinite(booksum).any() else 1.0
+    if middle < MIN_BOOKSUM:
+        hint = "name those of the draw, too" if values.shape[1] == 2 else "are these odds of one market?"
+        raise ValueError(f"the inverse odds of most matches sum to about {middle:.2f}, far below 1; {hint}")
+    probabilities = probabilities_from_odds(values, method=method)[:, ::-1]
+    return ExternalForecast(name, "odds", probabilities, num_infinite=int(is_infinite.any(axis=1).sum()))
+
+
+def numbers_of_matches(source: Any, data: Dataset) -> HostArray:
+    """[n] or [n, K] numbers of the matches: an array of them, or columns of the dataset by name.
+
+    Raises:
+      ValueError: for a column that there is not, and for another number of matches.
+    """
+    if isinstance(source, str):
+        return _named_column(source, data)
+    if isinstance(source, (list, tuple)) and source and all(isinstance(name, str) for name in source):
+        return np.stack([_named_column(name, data) for name in source], axis=1)
+    values = to_floats("values", source)
+    count = match_count(data)
+    if values.ndim not in (1, 2) or len(values) != count:
+        raise ValueError(
+            f"give {count:,} values, one for each match, or names of columns; got the shape {values.shape}"
+        )
+    return values
+
+
+def _named_column(name: str, data: Dataset) -> HostArray:
+    columns = (data.matches.context.columns or {}) if isinstance(data.events, Matches) else {}
+    if name not in columns:
+        raise ValueError(
+            f"the data have no column {format_value_or_type(name)}{did_you_mean_suffix(name, columns)}; read it as "
+            "one of `columns`, or give an array"
+        )
+    return np.asarray(columns[name], np.float64)
+
+
+def match_count(data: Dataset) -> int:
+    """How many matches, or contests, there are."""
+    return len(data.rows) if isinstance(data.events, Matches) else len(data.rounds.player_start) - 1
+
+
+def describe_impossible_results(name: str, probability: HostArray, score: HostArray) -> list[str]:
+    """A sentence if results came true that a forecast gave no chance, which cost it a lot of log loss.
+
+    Args:
+      name: of the forecast.
+      probability: [n, K] of each result, NaN where there is none.
+      score: [n] of the first players.
+    """
+    level = score * (probability.shape[1] - 1)
+    is_result = level == np.rint(level)
+    of_result = probability[np.arange(len(score)), np.rint(level).astype(int)]
+    count = int(np.sum(is_result & (of_result == 0.0)))
+    return [f"{name} gave no chance to {format_count(count, 'result')} that came true."] if count else []
+
+
+def past_frequencies(score: HostArray, side: HostArray | None, num_past: int, num_outcomes: int) -> HostArray:
+    """[n, 2 or 3] probabilities of loss, (draw) and win as often as they were in the first matches, by the side.
+
+    Args:
+      score: [n] of the first players.
+      side: [n], 1 where the first player has the side, -1 where the second; None: nobody has.
+      num_past: matches that count.
+      num_outcomes: 2 or 3.
+    """
+    sides = np.zeros(len(score)) if side is None else np.asarray(side, np.float64)
+    past_score, past_side = score[:num_past], sides[:num_past]
+    own_score = np.where(past_side < 0, 1.0 - past_score, past_score)  # of who has the side
+    is_sided = np.abs(past_side) > 0.5
+
+    def frequencies(scores: HostArray) -> HostArray:
+        """Of each result, with one of each added, so that nothing is impossible."""
+        if num_outcomes == 3:
+            counts = np.bincount(np.rint(2.0 * scores).astype(int), minlength=3) + 1.0
+        else:
+            counts = np.array([np.sum(1.0 - scores), np.sum(scores)]) + 1.0
+        return counts / counts.sum()
+
+    even = frequencies(np.concatenate([past_score, 1.0 - past_score]))
+    sided = frequencies(own_score[is_sided]) if is_sided.any() else even
+    choices = np.stack([sided[::-1], even, sided])
+    return choices[np.rint(np.clip(sides, -1.0, 1.0)).astype(int) + 1]
+
+
+MAX_REST = 60.0  # days
+PLAYED = "matches played"  # in the season, or so far
+FORM_DAYS = 45.0  # in which form fades to 1 / e
+TRAINED_SHARE = 0.8  # of the past, its last part: before it everybody is new
+VALIDATED_SHARE = 0.2  # of what is trained on, its last part: by which the number of trees is chosen
+MIN_TRAINED = 200  # matches
+MAX_TREES = 200
+TREE_OPTIONS: dict[str, Any] = {
+    "learning_rate": 0.06,
+    "max_leaf_nodes": 5,
+    "min_samples_leaf": 100,
+    "l2_regularization": 5.0,
+    "early_stopping": False,
+    "random_state": 0,
+}
+
+
+class MatchFeatures(NamedTuple):
+    """What trees see of each match, by group. `mirror` has the same as the second player would see it."""
+
+    groups: dict[str, HostArray]  # [n, number of features of the group]
+    mirror: dict[str, HostArray]
+
+
+class BoostedForecast(NamedTuple):
+    """What trees predict of the scored matches."""
+
+    probabilities: HostArray  # [m, K] of each result
+    by_ratings: HostArray  # the same by the ratings alone
+    without: dict[str, HostArray]  # the same without each group
+    num_trees: int  # with all groups
+    num_trained: int  # matches
+
+
+def check_trees_can_be_grown(data: Dataset, num_past: int) -> None:
+    """ImportError without scikit-learn; ValueError for contests, and for too few matches before the scored ones."""
+    import_ensembles()
+    if not isinstance(data.events, Matches):
+        raise ValueError("boosted trees are of matches of two players")
+    if num_past - first_trained_match(num_past) < MIN_TRAINED:
+        raise ValueError(
+            f"boosted trees need {math.ceil(MIN_TRAINED / TRAINED_SHARE)} matches before the scored ones, "
+            f"got {num_past}"
+        )
+
+
+def first_trained_match(num_past: int) -> int:
+    """The first match that trees are trained on, of so many before the scored ones."""
+    return round(num_past * (1.0 - TRAINED_SHARE))
+
+
+def import_ensembles() -> Any:
+    """Scikit-learn's ensembles; ImportError if it is not installed."""
+    try:
+        return import_module("sklearn.ensemble")
+    except ImportError as error:
+        raise ImportError("boosted trees need scikit-learn: pip install scikit-learn") from error
+
+
+def resolve_stack_columns(stack: Any, data: Dataset) -> dict[str, HostArray]:
+    """Further columns by name, [n], or [n, 2] of each player, from the argument of `benchmark_systems`."""
+    if isinstance(stack, bool):
+        return {}
+    is_listed = isinstance(stack, (str, Mapping, list, tuple)) and all(isinstance(name, str) for name in stack)
+    if not is_listed:
+        value = format_value_or_type(stack)
+        raise ValueError(f"stack must be True, or names of columns, or a mapping of them, got {value}")
+    names = [stack] if isinstance(stack, str) else stack
+    named = dict(stack) if isinstance(stack, Mapping) else {name: name for name in names}
+    columns = {}
+    for name, source in named.items():
+        if name in (*data.margin, *data.statistics):
+            raise ValueError(f"stack: {name!r} is known only after the match; trees see what is known before")
+        try:
+            values = numbers_of_matches(source, data)
+        except ValueError as error:
+            raise ValueError(f"stack: {error}") from None
+        if values.ndim == 2 and values.shape[1] != 2:
+            raise ValueError(f"stack: {name!r} must be one column, or two of each player, got {values.shape[1]}")
+        columns[name] = values
+    return columns
+
+
+def match_features(
+    data: Dataset,
+    score: HostArray,
+    predictions: Mapping[str, HostArray],
+    columns: Mapping[str, HostArray],
+    num_past: int,
+) -> MatchFeatures:
+    """What trees see of each match, from what is known before it.
+
+    Args:
+      data: of matches.
+      score: [n] of the first players, which counts for later matches only.
+      predictions: [n, K] probabilities of each result by the systems, one step ahead.
+      columns: further ones by name, [n], or [n, 2] of each player.
+      num_past: the first matches, by which the system is chosen whose expectations form is measured by.
+    """
+    matches = data.matches
+    groups, mirror = dict[str, HostArray](), dict[str, HostArray]()
+    groups["ratings"] = np.concatenate([_outcome_log_odds(p) for p in predictions.values()], axis=1)
+    mirror["ratings"] = np.concatenate([_outcome_log_odds(p[:, ::-1]) for p in predictions.values()], axis=1)
+    best = min(predictions.values(), key=lambda p: _mean_log_loss(p[:num_past], score[:num_past]))
+    expected = best @ np.linspace(0.0, 1.0, best.shape[1])
+    starts = np.array([*(data.seasons or {}).values()])
+    histories = player_histories(matches, score, expected, starts)
+    for name, values in histories.items():
+        if name == PLAYED or data.clock is not None:
+            groups[name], mirror[name] = _view_from_each_side(values)
+    if matches.context.side is not None and np.ptp(np.asarray(matches.context.side)) > 0:
+        side = np.asarray(matches.context.side, np.float64)[:, None]
+        groups["side"], mirror["side"] = side, -side
+    for name in data.covariates:
+        lead = np.asarray((matches.context.columns or {})[name], np.float64)[:, None]
+        groups[name], mirror[name] = lead, -lead
+    for name, values in columns.items():
+        if name in groups:
+            raise ValueError(f"stack: trees see {name!r} anyway; give the column another name")
+        groups[name], mirror[name] = (values[:, None],) * 2 if values.ndim == 1 else _view_from_each_side(values)
+    return MatchFeatures(groups, mirror)
+
+
+def _view_from_each_side(values: HostArray) -> tuple[HostArray, HostArray]:
+    """Values [n, 2] of both players with their difference, as the first and as the second player sees them."""
+    first, second = values.T
+    return np.stack([first, second, first - second], axis=1), np.stack([second, first, second - first], axis=1)
+
+
+def _mean_log_loss(probability: HostArray, score: HostArray) -> float:
+    """Mean log loss of probabilities [n, K] of each result; less is better."""
+    return float(losses_by_match(probability if probability.shape[1] > 2 else probability[:, 1], score).log_loss.mean())
+
+
+def _outcome_log_odds(probability: HostArray) -> HostArray:
+    """[n, K - 1] the log-odds of a win to a loss, and of a draw if it is predicted."""
+    p = np.clip(probability, 1e-7, 1.0)
+    columns = [np.log(p[:, -1] / p[:, 0])]
+    if p.shape[1] == 3:
+        columns.append(np.log(p[:, 1] / (p[:, 0] + p[:, 2])))
+    return np.stack(columns, axis=1)
+
+
+def player_histories(
+    matches: Matches, score: HostArray, expected: HostArray, season_starts: HostArray
+) -> dict[str, HostArray]:
+    """[n, 2] of both players before each match: rest in days, form, and the matches played in the season.
+
+    Args:
+      matches: in order of time.
+      score: [n] of the first players.
+      expected: [n] what was expected of them.
+      season_starts: [S] the times at which seasons begin, increasing; without any the matches of all time are counted.
+    """
+    time = np.asarray(matches.time, np.float64)
+    season = np.searchsorted(season_starts, time, side="right")
+    last: dict[int, float] = {}
+    form: dict[int, float] = {}
+    games: dict[int, tuple[int, int]] = {}  # the season of the last match, and the number of matches in it
+    result = {name: np.empty((len(time), 2)) for name in ("rest", "form", PLAYED)}
+    rest_of, form_of, played_of = result.values()
+    surprise = (score - expected).tolist()
+    rows = zip(np.asarray(matches.player).tolist(), time.tolist(), season.tolist(), surprise, strict=True)
+    for i, (pair, now, this_season, lead) in enumerate(rows):
+        for k, player in enumerate(pair):
+            days = now - last.get(player, -math.inf)
+            rest_of[i, k] = min(days, MAX_REST)
+            form_of[i, k] = form[player] = form.get(player, 0.0) * math.exp(-days / FORM_DAYS)
+            season_so_far, count = games.get(player, (this_season, 0))
+            count = count if season_so_far == this_season else 0
+            played_of[i, k] = count
+            games[player], last[player] = (this_season, count + 1), now
+        form[pair[0]] += lead
+        form[pair[1]] -= lead
+    return result
+
+
+def boosted_forecast(features: MatchFeatures, score: HostArray, num_past: int, num_outcomes: int) -> BoostedForecast:
+    """Predictions of the scored matches, by trees that were trained on the matches before.
+
+    Args:
+      features: of all matches.
+      score: [n] of the first players; of them the first `num_past` are looked at.
+      num_past: matches before those that are scored.
+      num_outcomes: 2, with scores from 0 to 1, or 3.
+
+    Raises:
+      ValueError: if a result is never seen in the past.
+    """
+    thread_limits = import_module("threadpoolctl").threadpool_limits  # which scikit-learn depends on
+    first = first_trained_match(num_past)
+    validated = num_past - round((num_past - first) * VALIDATED_SHARE)
+    groups = [*features.groups]
+    is_mirrored = bool((score[:num_past] >= 0.5).all())  # winners come first: the order would be all that trees learn
+    past = _select_rows(features, score, slice(first, num_past), is_mirrored)
+    is_early = np.tile(np.arange(first, num_past) < validated, 1 + is_mirrored)
+    ahead = _select_rows(features, score, slice(num_past, None), is_mirrored)
+
+    def predict_with(names: list[str], num_trees: int | None = None) -> HostArray:
+        num_trees = num_trees or _best_number_of_trees(past, names, is_early, num_outcomes)
+        model = _fit_trees(_stack_groups(past.groups, names), _outcome_weights(past.score, num_outcomes), num_trees)
+        p = np.asarray(model.predict_proba(_stack_groups(ahead.groups, names)))
+        if not is_mirrored:
+            return p
+        p, seen_from_other_side = np.split(p, 2)
+        return np.asarray(0.5 * (p + seen_from_other_side[:, ::-1]))
+
+    with thread_limits(1, user_api="openmp"):  # small trees: on a busy machine threads wait for each other
+        num_trees = _best_number_of_trees(past, groups, is_early, num_outcomes)
+        without = {name: predict_with([x for x in groups if x != name]) for name in groups if name != "ratings"}
+        probabilities, by_ratings = predict_with(groups, num_trees), predict_with(["ratings"])
+        return BoostedForecast(probabilities, by_ratings, without, num_trees, num_past - first)
+
+
+class _SelectedMatches(NamedTuple):
+    groups: dict[str, HostArray]  # [m, number of features]
+    score: HostArray  # [m]
+
+
+def _select_rows(features: MatchFeatures, score: HostArray, rows: slice, is_mirrored: bool) -> _SelectedMatches:
+    """The features and scores of these rows, and below them those from the second player's side if `is_mirrored`."""
+    groups = {name: values[rows] for name, values in features.groups.items()}
+    if not is_mirrored:
+        return _SelectedMatches(groups, score[rows])
+    both = {name: np.concatenate([values, features.mirror[name][rows]]) for name, values in groups.items()}
+    return _SelectedMatches(both, np.concatenate([score[rows], 1.0 - score[rows]]))
+
+
+def _stack_groups(groups: Mapping[str, HostArray], names: list[str]) -> HostArray:
+    return np.concatenate([groups[name] for name in names], axis=1)
+
+
+def _outcome_weights(score: HostArray, num_outcomes: int) -> HostArray:
+    """[m, K] how much each result counts: one of three, or of two in parts."""
+    if num_outcomes == 2:
+        return np.stack([1.0 - score, score], axis=1)
+    return (np.rint(2.0 * score)[:, None] == np.arange(3)).astype(np.float64)
+
+
+def _fit_trees(x: HostArray, outcome_shares: HostArray, num_trees: int) -> Any:
+    """Boosted trees of features [m, F]; a match with several results counts once for each, in parts."""
+    row, outcome = np.nonzero(outcome_shares)
+    missing = np.setdiff1d(np.arange(outcome_shares.shape[1]), outcome)
+    if missing.size:
+        raise ValueError("boosted trees need matches of every result before the scored ones")
+    model = import_ensembles().HistGradientBoostingClassifier(max_iter=num_trees, **TREE_OPTIONS)
+    weight = outcome_shares[row, outcome]
+    return model.fit(x[row], outcome, sample_weight=None if (weight == 1).all() else weight)  # they take time
+
+
+def _best_number_of_trees(past: _SelectedMatches, names: list[str], is_early: HostArray, num_outcomes: int) -> int:
+    """With how many trees on these groups the later rows are predicted best, by trees of the earlier ones."""
+    x, shares = _stack_groups(past.groups, names), _outcome_weights(past.score, num_outcomes)
+    model = _fit_trees(x[is_early], shares[is_early], MAX_TREES)
+    losses = [
+        -np.sum(shares[~is_early] * np.log(np.clip(p, 1e-9, 1.0))) for p in model.staged_predict_proba(x[~is_early])
+    ]
+    return int(np.argmin(losses)) + 1

@@ -1,0 +1,165 @@
+"""By what the log-odds of predictions should have been multiplied."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.core.array_types import HostArray
+from jaxrate.metrics.prediction_metrics import check_and_select_samples, mirror_winner_first, probability_clip_margin
+from jaxrate.numerics.newton_roots_and_maxima import center_log_odds
+
+MAX_NEWTON_STEPS = 50  # some six are usual
+MAX_ABS_SLOPE = 1e3  # beyond it predictions separate wins from losses, and there is no slope
+
+
+class CalibrationSlope(NamedTuple):
+    """The slope of a logistic regression of scores on the log-odds of predictions; 1 is best."""
+
+    slope: float | None  # None where all predictions are equal, or separate wins from losses
+    error: float | None  # standard error; None without a slope
+
+
+NO_SLOPE = CalibrationSlope(None, None)
+
+
+def calibration_slope(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> CalibrationSlope:
+    """How bold predictions are: 1 is right, below 1 is too bold, above 1 too timid.
+
+        jr.metrics.calibration_slope(jr.run(jr.elo(), matches).prediction, matches.score)
+
+    If the first player won every match, each counts from both sides.
+
+    Args:
+      prediction: [n] expected scores of player 0, or predictions in full.
+      score: [n] of player 0, in [0, 1].
+      weight: [n] of the matches. None: they count alike.
+      mask: [n] boolean, of the matches to score. None: all.
+
+    Raises:
+      ValueError: as other metrics do.
+    """
+    samples = check_and_select_samples(prediction, score, weight, mask)
+    is_mirrored = bool((samples[1] == 1).all())
+    p, s, w = mirror_winner_first(*samples)
+    margin = probability_clip_margin(prediction)
+    p = np.clip(p, margin, 1.0 - margin)
+    log_odds = np.log(p) - np.log1p(-p)
+    design = np.stack([np.ones(len(p)), log_odds], axis=1)
+    coefficients = np.array([0.0, 1.0])
+    if np.ptp(log_odds[w > 0]) == 0.0:
+        return NO_SLOPE
+    for _ in range(MAX_NEWTON_STEPS):
+        slope, curvature = _slope_and_curvature(design, s, w, coefficients)
+        if not np.linalg.cond(curvature) < 1e12:
+            return NO_SLOPE
+        step = np.linalg.solve(curvature, slope)
+        size = min(1.0, 4.0 / max(float(np.abs(step).max()), 1e-300))  # far from the root steps would be too long
+        coefficients = coefficients + size * step
+        if np.abs(coefficients[1]) > MAX_ABS_SLOPE:
+            return NO_SLOPE
+        if np.abs(step).max() < 1e-10:
+            break
+    slope, curvature = _slope_and_curvature(design, s, w, coefficients)
+    residual = w * (s - _sigmoid(design @ coefficients))
+    scores = design * residual[:, None]
+    if is_mirrored:  # both sides of a match are one
+        scores = scores[: len(p) // 2] + scores[len(p) // 2 :]
+    inverse = np.linalg.inv(curvature)
+    covariance = inverse @ (scores.T @ scores) @ inverse
+    return CalibrationSlope(float(coefficients[1]), float(np.sqrt(covariance[1, 1])))
+
+
+def _slope_and_curvature(
+    design: HostArray, score: HostArray, weight: HostArray, coefficients: HostArray
+) -> tuple[HostArray, HostArray]:
+    """The slope [2] of the log-likelihood, and minus its curvature [2, 2]."""
+    p = _sigmoid(design @ coefficients)
+    return design.T @ (weight * (score - p)), (design * (weight * p * (1.0 - p))[:, None]).T @ design
+
+
+def _sigmoid(x: HostArray) -> HostArray:
+    return 1.0 / (1.0 + np.exp(-np.clip(x, -700.0, 700.0)))
+
+
+MEMORY = 8000.0  # matches, M
+PRIOR_INFORMATION = 10.0  # I before the first match: slopes of defaults are about 1, give or take 0.3
+STEPS_PER_MEMORY = 64.0
+MIN_SLOPE, MAX_SLOPE = 0.02, 20.0
+
+
+class OnlineSlope(NamedTuple):
+    """What is known of a slope, and of the matches from which the next step will learn."""
+
+    slope: float = 1.0  # b
+    information: float = PRIOR_INFORMATION  # I
+    matches: float = 0.0  # learnt from
+    new_matches: float = 0.0  # n
+    gradient: float = 0.0  # sum g
+    curvature: float = 0.0  # sum h
+
+    def learn(self) -> "OnlineSlope":
+        """The slope after its next step."""
+        information = np.exp(-self.new_matches / MEMORY) * self.information + self.curvature
+        slope = np.clip(self.slope + self.gradient / information, MIN_SLOPE, MAX_SLOPE)
+        return OnlineSlope(float(slope), float(information), self.matches + self.new_matches)
+
+
+def calibrate_online(
+    prediction: HostArray,
+    score: HostArray,
+    weight: Any,
+    begins_time: HostArray,
+    state: OnlineSlope,
+    contest_start: HostArray | None = None,
+) -> tuple[HostArray, OnlineSlope]:
+    """The calibrated predictions [n], each of the matches before its time, and what is known after them.
+
+    Args:
+      prediction, score: [n] expected scores of player 0, and what they scored; or shares of contests' participants.
+      weight: [n] of the matches. None: 1. In contests half a match, divided by the size of the team; 0 without others.
+      begins_time: [n] whether a match, or a contest, whose first row this is, is later than the one before it.
+      state: what was known before.
+      contest_start: [E + 1] where the rows of each contest begin. None: these are matches.
+    """
+    p = np.asarray(prediction, np.float64)
+    least = 0.5 * float(np.finfo(prediction.dtype).eps)
+    p = np.clip(p, least, 1.0 - least)
+    log_odds, score = np.log(p) - np.log1p(-p), np.asarray(score, np.float64)
+    weight = np.ones(len(p)) if weight is None else np.asarray(weight, np.float64)
+    starts = np.append(np.flatnonzero(begins_time), len(p))
+    count = np.ones(len(p))
+    if contest_start is not None and len(p):  # in halves, which sum without rounding
+        first = contest_start[:-1]
+        count = np.zeros(len(p))
+        count[first] = 0.5 * np.rint(2.0 * np.add.reduceat(weight, first))
+    matches_before = np.append(0.0, np.cumsum(count))
+    calibrated, begin = np.empty(len(p)), 0
+    while begin < len(p):
+        needed = max(min(state.matches, MEMORY) / STEPS_PER_MEMORY, 1.0) - state.new_matches
+        if needed <= 0.0 and begins_time[begin]:
+            state = state.learn()
+            needed = max(min(state.matches, MEMORY) / STEPS_PER_MEMORY, 1.0)
+        enough = max(np.searchsorted(matches_before, matches_before[begin] + max(needed, 1.0)), begin + 1)
+        end = int(starts[np.searchsorted(starts, min(enough, len(p)))])
+        block = slice(begin, end)
+        x, w = log_odds[block], weight[block]
+        odds = state.slope * x
+        if contest_start is not None:
+            odds = _center_contests(
+                odds, w, contest_start[slice(*np.searchsorted(contest_start, (begin, end)))] - begin
+            )
+        q = 1.0 / (1.0 + np.exp(-odds))
+        calibrated[block], begin = q, end
+        state = state._replace(
+            new_matches=state.new_matches + float(matches_before[end] - matches_before[block.start]),
+            gradient=state.gradient + float(np.sum(w * (score[block] - q) * x)),
+            curvature=state.curvature + float(np.sum(w * q * (1.0 - q) * x * x)),
+        )
+    return calibrated.astype(prediction.dtype), state
+
+
+def _center_contests(log_odds: HostArray, weight: HostArray, start: HostArray) -> HostArray:
+    """The log-odds [P] of contests that begin in these rows, with which the shares of each sum to half its teams."""
+    size = np.diff(np.append(start, len(log_odds)))
+    centered: HostArray = center_log_odds(log_odds, weight, lambda x: np.repeat(np.add.reduceat(x, start), size), np)
+    return centered

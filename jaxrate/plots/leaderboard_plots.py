@@ -1,0 +1,415 @@
+"""Leaderboards, matrices of chances, distributions and odds."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import State
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_percentage, format_whole_percent
+from jaxrate.forecasts.season_simulation import SeasonForecast
+from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix as win_probabilities
+from jaxrate.forecasts.tournament_simulation import TournamentForecast
+from jaxrate.history.history import History, player_groups, resolve_system_state_and_players
+from jaxrate.history.leaderboards import leaderboard as best
+from jaxrate.history.ratings_at_times import ratings
+from jaxrate.plots.altair_charts import (
+    MAX_COLUMN_NAME_LENGTH,
+    MAX_NAMED_COLUMNS,
+    MAX_WRITTEN_COLUMNS,
+    ChartText,
+    interval_chart,
+    matrix_chart,
+)
+from jaxrate.plots.finding_titles import favourite_title, format_amount, leader_title
+from jaxrate.plots.name_labels import (
+    describe_name_step,
+    format_plot_name,
+    name_step,
+    player_label,
+    player_labels_by_id,
+    set_name_ticks,
+    text_width,
+)
+from jaxrate.plots.player_rows import (
+    MAX_ROWS,
+    draw_intervals,
+    draw_player_rows,
+    figure_size_for_rows,
+    format_ratings,
+    row_name_step,
+)
+from jaxrate.plots.plotted_data_and_checks import (
+    MAX_NAMED_LINES,
+    Z_95,
+    check_drawable_count,
+    check_ratings_finite,
+    describe_source,
+    is_altair_backend,
+    rating_axis_label,
+    rating_unit,
+)
+from jaxrate.plots.scoreboard_style import (
+    CHARACTER_WIDTH,
+    COLOURS,
+    GREY,
+    INK,
+    LINE_SPACING,
+    RULE,
+    SMALL_FONT,
+    TEXT_COLOURS,
+    add_colour_bar,
+    axes_height,
+    cell_text_colour,
+    diverging_map,
+    group_thousands,
+    make_axes,
+    points_per_pixel,
+    sequential_map,
+)
+from jaxrate.plots.time_steps import abbreviate_dates
+from jaxrate.replay.padded_states_and_columns import count_players
+from jaxrate.replay.padded_states_and_columns import count_players as count_of
+from jaxrate.systems.system_titles import system_title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_MATRIX_PLAYERS = 200
+MAX_GAPPED_COLUMNS = 40  # number of columns up to which there are gaps between cells, and all have numbers
+CELL_SIDE = 0.42  # inches
+LARGE_SIDE = 8.5  # inches of a matrix of more columns
+
+
+def describe_rows(drawn: int, count: int) -> str:
+    """Who is drawn in the rows of a matrix, for a subtitle."""
+    return "each" if drawn == count else f"the first {drawn:,} of {count:,}"
+
+
+def matrix_name_step(labels: Sequence[str], ax: "Axes | None" = None) -> int:
+    """The step from one named row to the next, in these axes or a new figure."""
+    points = 72.0 * min(CELL_SIDE * len(labels), LARGE_SIDE) if ax is None else axes_height(ax)
+    return name_step(len(labels), points)
+
+
+def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText, step: int) -> "Axes":
+    """Draw percentages [n, n] of each player in rows against each other; NaN is grey. Few are written as numbers.
+
+    Where columns have no names, rows and columns are numbered. `step` is that from one named row to the next.
+    """
+    numbers = range(1, len(labels) + 1)
+    longest = max(map(len, labels))
+    has_column_names = len(labels) <= MAX_NAMED_COLUMNS and longest <= MAX_COLUMN_NAME_LENGTH
+    side = min(1.6 + CELL_SIDE * len(labels), LARGE_SIDE + 1.6)
+    room = CHARACTER_WIDTH * 10.0 / 72.0 * longest  # for names
+    size = side + room + 0.6, side + (room if has_column_names else 0.4)
+    ax = make_axes(ax, size, text.title, text.subtitle, source=text.source, grid="none")
+    draw_percent_cells(ax, percent, text.y, is_diverging=True)
+    if has_column_names:
+        set_name_ticks(ax, "x", labels, rotation=90, color=INK)
+        set_name_ticks(ax, "y", labels, color=INK)
+        ax.set_xlabel(text.x)
+        return ax
+    set_name_ticks(ax, "y", labels, numbers, step=step, is_left_aligned=True, color=INK)
+    column_step = 1 if len(labels) <= MAX_GAPPED_COLUMNS else 2 * step
+    ax.set_xticks(range(0, len(labels), column_step), [f"{number:,}" for number in numbers[::column_step]])
+    ax.tick_params(axis="x", length=0.0)
+    ax.set_xlabel(f"{text.x}, in the order of the rows")
+    return ax
+
+
+def _greatest_of_scale(percent: HostArray) -> float:
+    """The end of a scale from 0, a multiple of 10."""
+    return float(np.clip(10.0 * np.ceil(np.nanmax(percent) / 10.0), 10.0, 100.0))
+
+
+def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_diverging: bool) -> None:
+    """Draw percentages [n, m] as colours, with numbers if these fit into the cells, otherwise with a colour bar."""
+    ax.set_facecolor(RULE)  # colour of the diagonal
+    colour_map = diverging_map() if is_diverging else sequential_map()
+    least, greatest = 0.0, 100.0 if is_diverging else _greatest_of_scale(percent)
+    image = ax.imshow(percent, cmap=colour_map, vmin=least, vmax=greatest, interpolation="nearest", aspect="auto")
+    rows, columns = percent.shape
+    ax.spines[:].set_visible(False)
+    if columns <= MAX_GAPPED_COLUMNS and rows <= MAX_GAPPED_COLUMNS:
+        for draw, count in ((ax.axvline, columns), (ax.axhline, rows)):
+            for edge in range(1, count):
+                draw(edge - 0.5, color="white", linewidth=1.0)
+    high, wide = (points_per_pixel(ax) * x for x in (ax.bbox.height / rows, ax.bbox.width / columns))
+    size = min(SMALL_FONT, 0.7 * high, 0.5 * wide)  # fits three digits
+    if size < 5.0 or columns > MAX_WRITTEN_COLUMNS:
+        add_colour_bar(ax, image, quantity)
+        return
+    for i, j in np.argwhere(~np.isnan(percent)):
+        colour = cell_text_colour(*image.to_rgba(percent[i, j])[:3])
+        ax.text(j, i, format_whole_percent(percent[i, j]), ha="center", va="center", color=colour, fontsize=size)
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@enforce_argument_annotations
+def leaderboard(
+    system: RatingSystem | History,
+    state: State = None,
+    players: Any = None,
+    *,
+    ax: "Axes | None" = None,
+    backend: str = "matplotlib",
+    **options: Any,
+) -> Any:
+    """Plot the best players by rank and rating with 95% intervals; the line below the title tells who is listed.
+
+        jr.plots.leaderboard(rated, top=10, min_games=20)
+
+    Where names of all players do not fit, some are left out, and no numbers are written. Of groups that no chain of
+    events joins, the first is drawn.
+
+    Args:
+      system, state, players, options: as for `jr.leaderboard`; at most 10,000 are drawn.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
+
+    Raises:
+      ValueError: as for `jr.leaderboard`, for more than 10,000 players, or for ratings that are not finite.
+    """
+    is_interactive = is_altair_backend(backend, ax)
+    board = best(system, state, players, **options)
+    apart = "; players whom no chain of events joins to these are left out" if board.group is not None else ""
+    board = board.first_group()
+    source = describe_source(system)
+    system, state, players = resolve_system_state_and_players(system, state, players)
+    check_drawable_count("players", len(board.player), 1, MAX_ROWS)
+    labels = [player_label(player, None) if players is None else format_plot_name(player) for player in board.player]
+    for name, *shown in zip(labels, board.rating, strict=True):
+        check_ratings_finite(name, *shown)
+    half_width = None if board.deviation is None else Z_95 * board.deviation
+    interval = "" if half_width is None else ", with 95% intervals"
+    cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
+    subtitle = f"Ratings{cut} by {system_title(system.name)}{interval}{_describe_listed_players(board.scope)}{apart}"
+    step = row_name_step(labels, ax)
+    subtitle += describe_name_step(step)
+    title = leader_title(labels, board.rating, board.deviation, rating_unit(system))
+    text = ChartText(title, subtitle, rating_axis_label(system), "", source)
+    if is_interactive:
+        values = format_ratings(board.rating, half_width)
+        return interval_chart(labels, board.rating, half_width, text, values, board.rank.tolist(), step=step)
+    ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=source, grid="x")
+    draw_intervals(ax, board.rating, half_width, COLOURS[0])
+    values = format_ratings(board.rating, half_width)
+    draw_player_rows(ax, labels, values, board.rank.tolist(), step=step)
+    ax.set_xlabel(text.x)
+    group_thousands(ax, "x")
+    return ax
+
+
+def _describe_listed_players(scope: str) -> str:
+    """The end of a subtitle: who is on a leaderboard of this scope, if not everybody is."""
+    listed = scope.partition("\n")[0].partition(" (")[0].replace(" players, who ", " who ")
+    return f"; {abbreviate_dates(listed)}" if " who " in listed else ""
+
+
+@enforce_argument_annotations
+def matchups(
+    system: RatingSystem | History,
+    state: State = None,
+    players: Any = None,
+    names: Any = None,
+    *,
+    active: Any = None,
+    min_games: int | None = None,
+    ax: "Axes | None" = None,
+    backend: str = "matplotlib",
+    **options: Any,
+) -> Any:
+    """Plot the expected score of each player, in rows, against each other one, in percent (a draw is half a win).
+
+        jr.plots.matchups(rated, players=["Ada", "Bo", "Cy"])
+
+    A score of one half has no colour, and colours reach from 0 to 100. Nobody has a side advantage. Rows are in the
+    order of the ratings. Pairs whom no chain of events joins are grey.
+
+    Args:
+      system, state, options: as for `forecasts.matchup_matrix`.
+      players: 2 to 200 players. For up to 20, numbers are written into the cells if they fit. None: the first 20 of
+        `jr.leaderboard`.
+      names: [num_players] names of all players, as in `Dataset`. None: those of the rated history, if there is one.
+      active, min_games: as for `jr.leaderboard`, if no players are given.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
+
+    Raises:
+      ValueError: as for `forecasts.matchup_matrix` and `jr.leaderboard`, for unknown players, or for `active` or
+        `min_games` with players.
+    """
+    is_interactive, source = is_altair_backend(backend, ax), describe_source(system)
+    scope, count, groups = "", 0, player_groups(system) if isinstance(system, History) else None
+    if players is None:
+        num_players = count_of(resolve_system_state_and_players(system, state, names)[1])
+        listing: dict[str, Any] = {"active": active, "min_games": min_games, "params": options.get("params")}
+        board = best(system, state, names, top=num_players, **listing).first_group()
+        players, scope = board.player[:MAX_WRITTEN_COLUMNS], _describe_listed_players(board.scope)
+        count = len(board.player)
+    elif active is not None or min_games is not None:
+        raise ValueError("active and min_games choose players, and these are given")
+    system, state, names = resolve_system_state_and_players(system, state, names)
+    ids = player_labels_by_id(players, names, count_of(state))
+    check_drawable_count("players", len(ids), 2, MAX_MATRIX_PLAYERS)
+    number, count = np.array([*ids]), count or len(ids)
+    mean = np.asarray(ratings(system, state, params=options.get("params")).mean)[number]
+    order = np.argsort(-mean, kind="stable")
+    category = options.get("category")
+    if category is not None and np.shape(category)[:1] == order.shape:
+        options["category"] = np.asarray(category)[order]
+    number = number[order]
+    percent = 100.0 * np.asarray(win_probabilities(system, state, number, **options), np.float64)
+    np.fill_diagonal(percent, np.nan)
+    if groups is not None:
+        percent[groups[number][:, None] != groups[number]] = np.nan
+    labels = [ids[int(i)] for i in number]
+    rows = describe_rows(len(ids), count)
+    has_side = bool(np.any(getattr(options.get("params") or system.params, "side_advantage", 0.0)))
+    neutral = ", on neutral ground" if has_side else ""
+    subtitle = f"Expected score in percent of {rows}, in rows, by {system_title(system.name)}{neutral}"
+    subtitle += f"; blue: favoured, orange: not{scope}"
+    step = matrix_name_step(labels, ax)
+    subtitle += describe_name_step(step)
+    title = favourite_title(labels, percent, len(ids) < count)
+    text = ChartText(title, subtitle, "against", "expected score (%)", source)
+    if is_interactive:
+        return matrix_chart(labels, percent, text, step)
+    return draw_percent_matrix(ax, labels, percent, text, step)
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DEFAULT_BINS = 60
+TEXT_ROOM = 1.25  # width of a name above a distribution and the room about it, as axes become narrower by the layout
+
+
+@enforce_argument_annotations
+def distribution(
+    system: RatingSystem | History,
+    state: State = None,
+    names: Any = None,
+    *,
+    players: Any = (),
+    bins: int | None = None,
+    ax: "Axes | None" = None,
+    **options: Any,
+) -> "Axes":
+    """Plot the distribution of all players' ratings, with the median; chosen players are lines with their names.
+
+        jr.plots.distribution(rated, players=["Ada", "Bo"], min_games=10)
+
+    Args:
+      system, state, options: as for `jr.leaderboard`; players who are listed there are counted.
+      names: [num_players] names of all players. None: those of the rated history, if there is one.
+      players: up to eight players, by name or by id.
+      bins: number of bins of equal width. None: the finer of the rules of Sturges and of Freedman and Diaconis, numpy's
+        "auto", and at most 60.
+
+    Raises:
+      ValueError: as for `jr.leaderboard`, for players who are unknown or not listed, if nobody is listed, or if `bins`
+        is below 1.
+    """
+    if bins is not None and bins < 1:
+        raise ValueError(f"bins must be at least 1, got {bins}")
+    rated_system, states, player_names = resolve_system_state_and_players(system, state, names)
+    board = best(system, state, names, **options, top=count_players(states))
+    check_drawable_count("players who are listed", len(board.rating), 1, count_players(states))
+    labels = player_labels_by_id(players, player_names, count_players(states)) if np.size(players) else {}
+    check_drawable_count("players with names", len(labels), 0, MAX_NAMED_LINES)
+    rating_of = dict(zip(board.player.tolist(), board.rating.tolist(), strict=True))
+    marked_ratings = {}
+    for number, name in labels.items():
+        key = number if player_names is None else player_names[number]
+        if key not in rating_of:
+            raise ValueError(f"{name} is not among the {len(rating_of):,} who are listed; see active and min_games")
+        marked_ratings[name] = rating_of[key]
+    unit, (low, high) = rating_unit(rated_system), np.quantile(board.rating, (0.25, 0.75)).tolist()
+    title = f"Half of {len(rating_of):,} ratings between {format_amount(low, '')} and {format_amount(high, unit)}"
+    subtitle = f"Bars: how many have a rating in each step, by {system_title(rated_system.name)}"
+    ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(system))
+    if bins is None:
+        bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
+    ax.hist(board.rating, bins, color=COLOURS[4], alpha=0.6, edgecolor="white", linewidth=0.8)
+    ax.locator_params(axis="y", integer=True)
+    ax.set(xlabel=rating_axis_label(rated_system), ylabel="number listed")
+    group_thousands(ax, "x", "y")
+    _mark_ratings(ax, marked_ratings, float(np.median(board.rating)))
+    return ax
+
+
+def _mark_ratings(ax: "Axes", rating_by_name: dict[str, float], median: float) -> None:
+    """Draw a line for each player's rating and the median, with its name at the right of its end above the axes."""
+    marks = [(median, "median", GREY, ":")]
+    for (name, rating), colour in zip(rating_by_name.items(), (*COLOURS, INK), strict=False):
+        marks.append((rating, name, colour, "-"))
+    low, high = ax.get_xlim()
+    points_per_unit = ax.bbox.width * points_per_pixel(ax) / (high - low)
+    line_of: dict[int, int] = {}  # of text, from 0: a name lies higher than those whose lines it would cross
+    for i in sorted(range(len(marks)), key=lambda i: -marks[i][0]):
+        end = marks[i][0] + TEXT_ROOM * text_width([marks[i][1]], SMALL_FONT) / points_per_unit
+        line_of[i] = max((line for j, line in line_of.items() if marks[j][0] <= end), default=-1) + 1
+    for i, (value, name, colour, line_style) in enumerate(marks):
+        is_median = i == 0
+        ax.axvline(value, color=colour, linewidth=1.2, linestyle=line_style, gid="median" if is_median else "player")
+        ax.annotate(
+            name, (value, 1.0), (0.0, 3.0 + LINE_SPACING * SMALL_FONT * line_of[i]), ha="left", va="bottom",
+            xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=SMALL_FONT,
+            color=TEXT_COLOURS.get(colour, colour),
+            gid="median" if is_median else "name",
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 1.0, "shrinkA": 0, "shrinkB": 0,
+                        "relpos": (0.0, 1.0)},
+        )  # fmt: skip
+    ax.set_xlim(low, high)
+
+
+@enforce_argument_annotations
+def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: "Axes | None" = None) -> "Axes":
+    """Plot how far each player may come in a tournament, or where each may end a season, in percent; the best first.
+
+        jr.plots.odds(jr.forecasts.simulate_tournament(rated, {"knockout": ["Ada", "Bo", "Cy", "Di"]}))
+
+    Args:
+      simulation: a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`.
+      top: number of players, at most 10,000.
+
+    Raises:
+      ValueError: for another kind of result, or more than 10,000 players.
+    """
+    if isinstance(simulation, TournamentForecast):
+        chances: dict[str, Any] = simulation.columns().drop_columns("player", "group")
+        groups: Iterable[str] = (
+            [""] * len(simulation.player) if simulation.group is None else [f" ({x})" for x in simulation.group]
+        )
+        quantity, last = "probability (%)", simulation.reach[:, -1]
+        subtitle = "Percent of simulated tournaments in which each reaches the round"
+    elif isinstance(simulation, SeasonForecast):
+        chances, groups = {str(i + 1): x for i, x in enumerate(simulation.place.T)}, [""] * len(simulation.player)
+        quantity, last = "probability of the place (%)", simulation.place[:, 0]
+        subtitle = "Percent of simulated seasons in which each ends at the place"
+    else:
+        raise ValueError(
+            "expected a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`, "
+            f"got {type(simulation).__name__}"
+        )
+    labels = [f"{format_plot_name(name)}{group}" for name, group in zip(simulation.player, groups, strict=True)][:top]
+    check_drawable_count("players", len(labels), 1, MAX_ROWS)
+    percent = 100.0 * np.stack([*chances.values()], axis=1)[:top]
+    size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), figure_size_for_rows(labels)[1]
+    first = int(np.argmax(last))
+    leader = format_plot_name(simulation.player[first])
+    is_decided = isinstance(simulation, SeasonForecast) and simulation.champion is not None
+    share = f"{leader} first in {format_percentage(last[first])} of simulations"
+    title = f"{leader} first, whatever is still to come" if is_decided else share
+    ax = make_axes(ax, size, title, subtitle, source=f"{simulation.samples:,} simulations", grid="none")
+    draw_percent_cells(ax, percent, quantity, is_diverging=False)
+    set_name_ticks(ax, "y", labels, color=INK)
+    set_name_ticks(ax, "x", [name.replace("_", "\n") for name in chances], color=INK)
+    ax.xaxis.tick_top()
+    return ax
