@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.storage.atomic_folder import MAX_RUN_FILE_BYTES, RUN_FILE, RUN_FILES, encode_run_json
+from jaxrate.storage.atomic_folder import RUN_FILE, RUN_FILES
 from tests.fuzz.driver import drawn
-from tests.fuzz.saved import REFERENCE, about_of, fuzz, refused, reseal
+from tests.fuzz.saved import REFERENCE, about_of, fuzz, refused, write_about
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")
@@ -20,12 +20,7 @@ pytest.importorskip("pyarrow.parquet")
 
 @pytest.fixture
 def run(tmp_path):
-    return shutil.copytree(REFERENCE / "glicko2.4", tmp_path / "run")
-
-
-@pytest.fixture
-def old(tmp_path):
-    return shutil.copytree(REFERENCE / "glicko2.3", tmp_path / "old")
+    return shutil.copytree(REFERENCE / "glicko2", tmp_path / "run")
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -35,18 +30,17 @@ def test_whatever_is_changed(part):
 
 
 @pytest.mark.parametrize("name", [RUN_FILE, *RUN_FILES])
-def test_what_is_no_plain_file_is_not_waited_for(run, old, name):
-    for folder in (run, old):
-        (folder / name).unlink()
-        os.mkfifo(folder / name)
-        with pytest.raises(ValueError, match=f"{name} is no regular file"):
-            jr.load(folder)
-        (folder / name).unlink()
-        for target in ("/dev/zero", folder.parent, folder / name):
-            (folder / name).symlink_to(target)
-            with pytest.raises(ValueError, match=f"{name} (is no regular file|cannot be read)"):
-                jr.load(folder)
-            (folder / name).unlink()
+def test_what_is_no_plain_file_is_not_waited_for(run, name):
+    (run / name).unlink()
+    os.mkfifo(run / name)
+    with pytest.raises(ValueError, match=f"{name} is no regular file"):
+        jr.load(run)
+    (run / name).unlink()
+    for target in ("/dev/zero", run.parent, run / name):
+        (run / name).symlink_to(target)
+        with pytest.raises(ValueError, match=f"{name} (is no regular file|cannot be read)"):
+            jr.load(run)
+        (run / name).unlink()
 
 
 def test_large_files_are_not_read(run):
@@ -54,18 +48,17 @@ def test_large_files_are_not_read(run):
         with (run / name).open("ab") as file:
             size = file.tell()
             file.truncate(1 << 40)  # takes no room
-        with pytest.raises(ValueError, match=f"{name} (was changed|is too large)"):
+        with pytest.raises(ValueError, match=f"{name} would take"):
             jr.load(run)
         os.truncate(run / name, size)
-    assert not refused(run) and MAX_RUN_FILE_BYTES < 1 << 30
+    assert not refused(run)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 10_000, '"\\ud800', "null", "", "\xff"])
-def test_json_of_any_kind(run, old, text):
-    for folder in (run, old):
-        (folder / RUN_FILE).write_text(text, encoding="latin-1")
-        with pytest.raises(ValueError, match="run.json is (damaged|missing)"):
-            jr.load(folder)
+def test_json_of_any_kind(run, text):
+    (run / RUN_FILE).write_text(text, encoding="latin-1")
+    with pytest.raises(ValueError, match="run.json is (damaged|missing)"):
+        jr.load(run)
 
 
 WRONG = {
@@ -81,7 +74,6 @@ WRONG = {
     "clock": ["days", 1, [], {}],
     "options": [None, [], 1],
     "categories": [[], [1, "x"], "x", {}, [[1]], ["x"], [10**400]],
-    "files": [None, [], {}, {"state.npz": 1}, {"state.npz": {}}],
 }
 
 
@@ -94,18 +86,13 @@ def test_each_key_of_another_type_or_gone(run, key):
         about[key] = value
         if value == "gone":
             del about[key]
-        (run / RUN_FILE).write_bytes(encode_run_json(about))
+        write_about(run, about)
         if value != "gone" or key != "matches":
             with pytest.raises(ValueError, match="run: (run.json|state.npz|ratings.parquet|predictions.parquet)"):
                 jr.load(run)
 
 
-# What has checksums that fit
-
-
-def forge(folder, name, raw):
-    (folder / name).write_bytes(raw)
-    reseal(folder, about_of(folder))
+# Contents that cannot be
 
 
 def packed(**leaves):
@@ -137,22 +124,21 @@ def leaves_of(folder):
         (lambda x: {"more": x["rating"]}, "it is not a state of"),
     ],
 )
-def test_leaves_of_another_kind(run, old, change, message):
-    for folder in (run, old):
-        leaves = leaves_of(folder)
-        forge(folder, "state.npz", packed(**(leaves | change(leaves))))
-        with pytest.raises(ValueError, match=f"state.npz is damaged .*{message}"):
-            jr.load(folder)
+def test_leaves_of_another_kind(run, change, message):
+    leaves = leaves_of(run)
+    (run / "state.npz").write_bytes(packed(**(leaves | change(leaves))))
+    with pytest.raises(ValueError, match=f"state.npz is damaged .*{message}"):
+        jr.load(run)
 
 
 def test_players_who_have_not_played_have_no_time_and_either_precision_loads(run):
     leaves = leaves_of(run)
     leaves = {key: x.astype(float) for key, x in leaves.items()} | {"time": np.array([np.inf] * 4)}
-    forge(run, "state.npz", packed(**leaves))
+    (run / "state.npz").write_bytes(packed(**leaves))
     assert jr.load(run).state.time.dtype == float
 
 
-def test_archives_that_claim_much(run, old):
+def test_archives_that_claim_much(run):
     def header(shape):
         file = io.BytesIO()
         np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
@@ -176,11 +162,10 @@ def test_archives_that_claim_much(run, old):
         b"PK\5\6" + bytes(18),
         bytes(1000),
     ]
-    for folder in (run, old):
-        for raw in bombs:
-            forge(folder, "state.npz", raw)
-            with pytest.raises(ValueError, match=r"state.npz is damaged"):
-                jr.load(folder)
+    for raw in bombs:
+        (run / "state.npz").write_bytes(raw)
+        with pytest.raises(ValueError, match=r"state.npz is damaged"):
+            jr.load(run)
 
 
 def table_of(folder, name):
@@ -214,30 +199,26 @@ def with_column(table, name, values):
         ("predictions.parquet", lambda t: with_column(t, "score", [1.0, None, 1.0, 1.0, 1.0]), "no value in some row"),
     ],
 )
-def test_tables_of_another_kind(run, old, name, change, message):
-    for folder in (run, old):
-        pa.parquet.write_table(change(table_of(folder, name)), folder / name)
-        reseal(folder, about_of(folder))
-        with pytest.raises(ValueError, match=rf"(ratings|predictions).parquet is damaged \(.*{message}"):
-            jr.load(folder)
+def test_tables_of_another_kind(run, name, change, message):
+    pa.parquet.write_table(change(table_of(run, name)), run / name)
+    with pytest.raises(ValueError, match=rf"(ratings|predictions).parquet is damaged \(.*{message}"):
+        jr.load(run)
 
 
 def test_tables_that_claim_much(run):
     """Two million equal rows take a few thousand bytes."""
     table = table_of(run, "predictions.parquet").slice(0, 1).take(pa.array(np.zeros(2 * 10**6, int)))
     pa.parquet.write_table(table, run / "predictions.parquet")
-    about = about_of(run) | {"matches": 2 * 10**6}
-    reseal(run, about)
+    write_about(run, about_of(run) | {"matches": 2 * 10**6})
     assert (run / "predictions.parquet").stat().st_size < 10**5
     with pytest.raises(ValueError, match="predictions.parquet is damaged .it claims more than it holds"):
         jr.load(run)
 
 
 def test_contests_without_participants(tmp_path):
-    run = shutil.copytree(REFERENCE / "weng_lin.4", tmp_path / "run")
+    run = shutil.copytree(REFERENCE / "weng_lin", tmp_path / "run")
     table = table_of(run, "predictions.parquet")
     pa.parquet.write_table(with_column(table, "participants", [0] * 6), run / "predictions.parquet")
-    reseal(run, about_of(run))
     with pytest.raises(ValueError, match="predictions.parquet is damaged .*less than one participant"):
         jr.load(run)
 
@@ -245,16 +226,7 @@ def test_contests_without_participants(tmp_path):
 def test_matches_that_are_said_to_be_contests(run):
     about = about_of(run)
     about["participations"] = about.pop("matches")
-    reseal(run, about)
+    write_about(run, about)
     with pytest.raises(ValueError, match="predictions.parquet is damaged .*columns"):
         jr.load(run)
     assert json.loads((run / RUN_FILE).read_bytes())["participations"] == 5
-
-
-def test_a_period_of_an_old_run_that_ends_after_all_times(old):
-    about = about_of(old) | {"system": "glicko", "params": {**jr.glicko().params._asdict(), "period": 3e38}}
-    reseal(old, about)
-    leaves = {name: x for name, x in leaves_of(old).items() if name != "volatility"}
-    forge(old, "state.npz", packed(**leaves | {"time": np.full(4, 3e38, np.float32)}))
-    with pytest.raises(ValueError, match="run.json is damaged .its period ends after all times"):
-        jr.load(old)

@@ -163,8 +163,8 @@ def test_wrong_rows_and_files_are_named_and_the_run_goes_on_once_they_are_mended
     with pytest.raises(ValueError, match=r"is of other data \(0.parquet has changed\)"):
         rate()
     raw = (out / "checkpoint").read_bytes()
-    (out / "checkpoint").write_bytes(raw[:-9] + bytes(9))
-    with pytest.raises(ValueError, match="checkpoint is damaged .it is not as it was written"):
+    (out / "checkpoint").write_bytes(raw[:-9])
+    with pytest.raises(ValueError, match="checkpoint is damaged"):
         rate()
 
 

@@ -271,7 +271,6 @@ def timeless():
             "hindsight knows no kinds; make skills without them",
         ),
         (lambda: smooth_events(jr.glicko(), league()), r"glicko has no hindsight; take jr.skills\(\"logistic\"\)"),
-        (lambda: smooth_events("skills", league()), "name the system first"),
         (
             lambda: smooth_events(jr.skills(), jr.periods(league(), 7.0)),
             "takes matches or contests, each at its own time, and",

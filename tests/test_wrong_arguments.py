@@ -289,9 +289,3 @@ def test_help_shows_types_alone():
     """It showed functions with their addresses."""
     shown = " ".join(str(signature(x)) for x in FUNCTIONS.values())
     assert "ArgumentRequirement(" not in shown and "the function checks it" not in shown
-
-
-def test_a_live_history_is_led_to_a_rated_one():
-    live = jr.live.start_history(jr.elo())
-    with pytest.raises(ValueError, match=r"got one of type Live; live\.to_rated\(\) is the rated history"):
-        jr.leaderboard(live)

@@ -55,7 +55,7 @@ SUMMARIES = {
     "fit": "Fit the hyperparameters of a system to a file.",
     "arena": "Rank fixed-strength players, with confidence.",
     "systems": "List the rating systems, or describe one.",
-    "plan": "Estimate the time and memory that rating a file takes.",
+    "plan": "Tell the memory that rating a file takes, and the rate of this machine.",
     "predict": "Predict upcoming matches from a saved run.",
     "season": "Simulate the rest of a season from a saved run.",
     "tournament": "Simulate a tournament from a saved run.",

@@ -56,7 +56,7 @@ TYPE_DESCRIPTIONS = {bool: "True or False", int: "a whole number", float: "a num
 def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function raise ValueError for an argument that does not fit its annotation (a decorator).
 
-        @check_arguments
+        @enforce_argument_annotations
         def leaderboard(system: RatingSystem | History, *, top: int = 20) -> Leaderboard: ...
 
     A number is a real number of any library, traced or not, and is not NaN; an integer is below 2^63; a path is not
@@ -126,24 +126,9 @@ def check_argument(function_name: str, name: str, annotation: Any, value: Any) -
     if not matches_annotation(annotation, value) or (
         annotation in (float, float | None) and isinstance(value, Real) and math.isnan(value)
     ):
-        expected = describe_annotation(annotation)
-        hint = _conversion_hint(expected, value)
-        if getattr(annotation, "__name__", "") == "RatingSystem":
-            kind = type(value).__name__
-            raise ValueError(f"{function_name}: name the system first, as jr.glicko(), and not {kind}{hint}")
-        raise ValueError(f"{function_name}: {name} must be {expected}, got {format_value_or_type(value)}{hint}")
-
-
-def _conversion_hint(expected: str, value: Any) -> str:
-    """The end of an error message: how to come from a value to what is expected, or nothing."""
-    kind = type(value).__name__
-    if "RatingSystem" in expected and isinstance(value, str) and value.isidentifier():
-        return f"; the system of this name is jr.{value}()"
-    if expected.startswith("a RatingSystem") and kind == "History":
-        return "; rated.system is that of a rated history, and jr.forecasts.predict_fixtures predicts from one"
-    if expected.startswith("a state") and isinstance(value, int):
-        return f"; a rated history has its own: name what else is given, as top={value} of jr.leaderboard"
-    return "; live.to_rated() is the rated history of a live one" if "a History" in expected and kind == "Live" else ""
+        raise ValueError(
+            f"{function_name}: {name} must be {describe_annotation(annotation)}, got {format_value_or_type(value)}"
+        )
 
 
 def matches_annotation(annotation: Any, value: Any) -> bool:

@@ -14,7 +14,6 @@ from jaxrate.core.argument_checks import (
     check_argument,
     check_count,
     check_not_traced,
-    is_number,
     is_traced,
     signature_of_types,
 )
@@ -146,12 +145,6 @@ class RatingSystem(NamedTuple):
         return _format_factory_call(self.name, self.factory, self.settings | self.params._asdict())
 
 
-def check_system(system: Any) -> None:
-    """ValueError unless it is a system."""
-    if not isinstance(system, RatingSystem):
-        raise ValueError(f"name the system first, as jr.glicko(), and not {type(system).__name__}")
-
-
 def _format_factory_call(name: str, factory: Any, values: dict[str, Any]) -> str:
     """The call of a factory by this name, and around it those of wrappers."""
     if isinstance(factory, WrappedSystemFactory):
@@ -200,10 +193,6 @@ def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[Factor
             about = parameters.get(name)
             if about is None or about.annotation in numbers or value is about.default:
                 continue
-            if name == "seasons" and is_number(value):
-                first = next(x.name for x in parameters.values() if x.kind is x.KEYWORD_ONLY)
-                hint = f"hyperparameters go by name, as {first}={value!r}"
-                raise ValueError(f"{make.__name__}: seasons are their first times, as [0.0, 365.0]; {hint}")
             check_argument(make.__name__, name, about.annotation, value)
         system = make(*args, **options)
         check = system.check if isinstance(system.check, EventCheck) else EventCheck(check=system.check)

@@ -16,7 +16,7 @@ from jaxrate.core.backend_dependent_operations import check_accelerator_predicti
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.rules import InferringUpdate, Params, RatedEvent, Rating, Record, State
-from jaxrate.core.system import RatingSystem, check_system, random_draw_rule, set_default_period, split_sides
+from jaxrate.core.system import RatingSystem, random_draw_rule, set_default_period, split_sides
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.data_inputs import as_dataset
 from jaxrate.data.faulty_rows import describe_example_rows
@@ -90,7 +90,6 @@ def rating_history_and_performances(
     **options: Any,
 ) -> tuple[RecordedRun, Any]:
     """The history, and what `performance_function` says of each event; None without it."""
-    check_system(system)
     record = bind(record_prediction_and_ratings, system.summary, performance_function, after)
     state, (prediction, before, left, inferred) = run(system, events, record=record, **options)
     check_accelerator_predictions_finite(prediction)
@@ -175,7 +174,6 @@ def performance_ratings(
             _check_infers_performances(system.system)
             raise ValueError("this history was rated without performances; rate the contests again")
         return Performances(performance.astype(float), rank)
-    check_system(system)
     _check_infers_performances(system)
     _, inferred = rating_history_with_performances(system, contests, **options)
     if inferred is None:
@@ -468,7 +466,6 @@ def rate(
       UserWarning: if new matches do not say who has the side, and the system counts it; if matches at the end of `onto`
         are as others that it has at that time.
     """
-    check_system(system)
     if period is not None:  # histories of earlier versions may have another than their system
         system = set_default_period(system, period if onto is None else getattr(onto.system.params, "period", None))
     data = as_dataset("rate", data, **reading_options_of_history(onto))

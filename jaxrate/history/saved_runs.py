@@ -66,10 +66,6 @@ LOG = logging.getLogger(__name__)
 RATING_COLUMNS = "id", "player", "rating", "deviation", "games"  # columns of the ratings without pyarrow
 COUNT_NOUNS = "match", "participation"  # what COUNT_KEYS count
 MAX_ERROR_LENGTH = 500  # characters of an error message
-PERIOD_START_SYSTEMS = (
-    "glicko",
-    "category_glicko",
-)  # format 3 dated what a rating period left by its beginning, now by its end
 
 
 @enforce_argument_annotations
@@ -176,7 +172,7 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
         the factory in `SYSTEMS`.
 
     Raises:
-      ValueError: if there is no run, if a file is damaged or belongs to another run (names the file), if another
+      ValueError: if there is no run, if a file is damaged (names the file), if another
         version of jaxrate wrote it in a format that this one cannot carry on, or if the factory makes another system.
     """
     try:
@@ -208,17 +204,6 @@ def _restore_rated(
         raise ValueError(f"run.json is damaged ({len(category_names)} categories are not those of the system)")
     with name_file_in_errors("state.npz"):
         state = restore_state(system, players, stored)
-    if (
-        metadata["format"] == 3
-        and metadata["period"] is not None
-        and system.name in PERIOD_START_SYSTEMS
-        and make is None
-    ):
-        with np.errstate(over="ignore"):
-            time = np.asarray(state.time) + system.params.period
-        if not np.isfinite(time).all():
-            raise ValueError("run.json is damaged (its period ends after all times)")
-        state = state._replace(time=time)
     kind, (ratings, predictions) = (
         next(key for key in COUNT_KEYS if key in metadata),
         [x for x in files if x != "state.npz"],

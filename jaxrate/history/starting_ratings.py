@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.hyperparameter_definitions import check_params
 from jaxrate.core.rules import State
-from jaxrate.core.system import RatingSystem, check_system
+from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.history import find_player_id
@@ -56,7 +56,6 @@ def initial_state(
         deviation of a system that has none (of Urnings it follows from the size of the urns), and of BlatMMR, which
         begins with beliefs.
     """
-    check_system(system)
     names = players.players if isinstance(players, Dataset) else players
     names, count = (None, names) if np.ndim(names) == 0 else (names, len(names))
     if isinstance(count, (bool, str)) or not isinstance(count, (int, np.integer)) or count < 0:

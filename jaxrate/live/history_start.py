@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import Key, check_concrete, enforce_argument_annotations
 from jaxrate.core.rules import State
-from jaxrate.core.system import RatingSystem, check_system, random_draw_rule
+from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.events import Matches, Rounds
 from jaxrate.history.history import History, resolve_system_state_and_players
 from jaxrate.history.out_of_core.parquet_rating import RatedFiles
@@ -67,7 +67,6 @@ def start_history(
     system, state, players = resolve_system_state_and_players(
         rated if base is None else base, state, players, needs_state=False
     )
-    check_system(system)
     check_concrete("live ratings are kept", (state, key), "; jr.scan goes on from a traced state")
     if not {Matches, Rounds} & {*system.events} or (base is not None and base.period is not None):
         raise ValueError(

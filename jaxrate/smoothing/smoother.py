@@ -14,7 +14,7 @@ from jaxrate.core.argument_checks import (
 )
 from jaxrate.core.memory_checks import check_memory_fits, device_memory_bytes
 from jaxrate.core.rules import Params, Rating
-from jaxrate.core.system import RatingSystem, check_system
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged, Rounds, check_contest_time_order, fail_where
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
@@ -99,7 +99,6 @@ def prepare_smoothing(
     caller: str, system: RatingSystem, events: Matches | Ragged | Dataset, params: Params, num_players: int | None
 ) -> SmoothingProblem:
     """The checked problem; ValueError as in `smooth`. `caller` names the function in errors."""
-    check_system(system)
     model = resolve_smoothing_model(system)
     history: Any
     history, num_players = resolve_events_and_num_players(events, num_players)

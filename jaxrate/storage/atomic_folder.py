@@ -1,16 +1,15 @@
-"""Folders of files that belong together: all files are replaced at once, and changed files are refused.
+"""Folders of files that belong together: all files are replaced at once.
 
-`run.json` has the size and the SHA-256 of every file, and in its last line the SHA-256 of all lines above. The run.json
-in the folder defines the run. Its files are beside it or, during a save, in the hidden folder `.run-` with the first
-digits of the SHA-256 of this run.json. A save
+The `run.json` in the folder defines the run, and every save writes another one. Its files are beside it or, during a
+save, in a hidden folder whose name comes of the bytes of this run.json. A save
 
 1. writes all files of the new run into a hidden folder, and flushes them to the disk,
 2. moves the files of the old run into another hidden folder, where readers still find them,
 3. replaces the old run.json by the new one, by one rename: this is the switch,
 4. moves the files of the new run to their places, and removes those of the old one.
 
-So a file at its own path is never older or newer than the run: it is absent from before the switch until after it. The
-next save first cleans up after an interrupted one.
+So a file at its own path is never older or newer than the run: it is absent from before the switch until after it. What
+was read is of one run if the run.json is the same afterwards. The next save first cleans up after an interrupted one.
 
 Why a regular file is replaced: this is one atomic step on every common file system, and such a folder can be copied,
 packed and synchronised. A symbolic link to the current run needs special rights on Windows, and tools that follow links
@@ -30,11 +29,13 @@ import shutil
 import stat
 import sys
 import time
-import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
+
+from jaxrate.core.memory_checks import check_memory_fits
 
 if sys.platform != "win32":
     import fcntl
@@ -42,21 +43,11 @@ if sys.platform != "win32":
 RUN_FILE = "run.json"
 RUN_FILES = ("ratings.parquet", "predictions.parquet", "state.npz")  # in every run
 NPZ_NAMES = {"ratings.parquet": "ratings.npz", "predictions.parquet": "predictions.npz"}  # names without pyarrow
-OPTIONAL_TABLES = "upcoming", "hindsight"  # in some runs; `upcoming` in those of earlier versions
-OPTIONAL_FILES = (
-    "ratings.csv",
-    "predictions.csv",
-    *(f"{name}.{kind}" for name in OPTIONAL_TABLES for kind in ("csv", "parquet")),
-)
-FORMAT_VERSION = 4  # of the folder, its tables and states: increased when older ones cannot be carried on
-READABLE_FORMATS = (3, FORMAT_VERSION)  # 3: without sizes, with CRC-32, and run.json itself unchecked
+OPTIONAL_FILES = "ratings.csv", "predictions.csv", "hindsight.csv", "hindsight.parquet"  # in some runs
+FORMAT_VERSION = 5  # of the folder, its tables and states; 4, of jaxrate 0.2, had digests beside the names of files
+OLDEST_FORMAT = 4
 LOCK_TIMEOUT = 10.0  # seconds to wait for another process
-MAX_RUN_FILE_BYTES = 1 << 26  # bytes of run.json
-LEFTOVER_PATTERN = re.compile(
-    r"\.(saving[a-z0-9_]{0,8}|run-[0-9a-f]{16})"
-)  # folders that interrupted saves leave, those of format 3 too
-CHANGED_MESSAGE = "{} was changed or belongs to another run; rate the matches again"
-CHECKSUM_PREFIX = ',\n  "checksum": "'
+LEFTOVER_PATTERN = re.compile(r"\.(saving|run-[0-9a-f]{16})")  # folders that interrupted saves leave
 
 
 @contextmanager
@@ -110,7 +101,7 @@ def replace_run(
         finish_interrupted_save(folder)
         new.mkdir()
         write_files(new)
-        metadata = metadata | {"files": {file.name: _file_digest(file) for file in sorted(new.iterdir())}}
+        metadata = metadata | {"files": sorted(file.name for file in new.iterdir()), "save": token_hex(8)}
         (new / RUN_FILE).write_bytes(raw := encode_run_json(metadata))
         for path in (*new.iterdir(), new):
             flush_to_disk(path)
@@ -158,22 +149,34 @@ def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The contents of run.json and the bytes of its files: of one run, even while others are saved there.
 
     Raises:
-      ValueError: if there is no run, if a file was changed or cannot be read, or if the format is unknown.
+      ValueError: if there is no run, if a file is missing or cannot be read, or if the format is unknown.
     """
-    before = None
-    while True:
-        if not (raw := _read_run_json_bytes(folder)):
-            hint = "`jaxrate rate FILE --out FOLDER` and `jr.save` make one"
-            raise ValueError(f"no saved run there: {RUN_FILE} is missing; {hint}")
+    while raw := _read_run_json_bytes(folder):
         try:
             metadata = decode_run_json(raw)
-            optional_files = _list_optional_files(raw)
-            names = (NPZ_NAMES[name] if NPZ_NAMES.get(name) in optional_files else name for name in RUN_FILES)
-            return metadata, {name: _read_member_file(folder, raw, name, metadata) for name in names}
-        except ValueError:
-            if raw == before:
-                raise
-            before = raw  # perhaps somebody has just saved
+            files, error = _read_member_files(folder, raw), None
+        except ValueError as problem:
+            error = problem
+        if raw == _read_run_json_bytes(folder):  # nobody has saved meanwhile
+            if error is not None:
+                raise error
+            return metadata, files
+    hint = "`jaxrate rate FILE --out FOLDER` and `jr.save` make one"
+    raise ValueError(f"no saved run there: {RUN_FILE} is missing; {hint}")
+
+
+def _read_member_files(folder: Path, run_json_bytes: bytes) -> dict[str, bytes]:
+    """The bytes of the files of the run by name, from their places or from the hidden folder."""
+    home, optional_files, files = _hidden_folder(folder, run_json_bytes), _list_optional_files(run_json_bytes), {}
+    for name in RUN_FILES:
+        name = NPZ_NAMES[name] if NPZ_NAMES.get(name) in optional_files else name
+        for place in (home, folder, home):  # a save may move it between two attempts
+            with suppress(FileNotFoundError, NotADirectoryError):
+                files[name] = _read_regular_file(place / name)
+                break
+        else:
+            raise ValueError(f"no saved run there: {name} is missing")
+    return files
 
 
 def read_run_metadata(folder: Path) -> dict[str, Any]:
@@ -182,18 +185,15 @@ def read_run_metadata(folder: Path) -> dict[str, Any]:
 
 
 def encode_run_json(metadata: dict[str, Any]) -> bytes:
-    """The bytes of run.json, with their checksum."""
+    """The bytes of run.json."""
     try:
-        body = json.dumps(metadata, indent=2).removesuffix("\n}")
+        return f"{json.dumps(metadata, indent=2)}\n".encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"the options have values that JSON cannot hold ({error})") from None
-    if len(body) > MAX_RUN_FILE_BYTES - 100:
-        raise ValueError(f"run.json would take {len(body):,} bytes; {MAX_RUN_FILE_BYTES:,} are allowed")
-    return f'{body}{CHECKSUM_PREFIX}{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'.encode()
 
 
 def decode_run_json(raw: bytes) -> dict[str, Any]:
-    """The contents of run.json from its bytes; ValueError if they were changed or have an unknown format."""
+    """The contents of run.json from its bytes; ValueError if they are damaged or have an unknown format."""
     try:
         metadata = json.loads(raw)
         writer, version = metadata["jaxrate"], metadata["format"]
@@ -208,58 +208,20 @@ def decode_run_json(raw: bytes) -> dict[str, Any]:
             f"{RUN_FILE}: jaxrate {writer:.20} wrote it in format {version}, this one reads up to {FORMAT_VERSION}; "
             "install that version"
         )
-    if version not in READABLE_FORMATS:
-        raise ValueError(f"{RUN_FILE}: jaxrate {writer:.20} wrote it in an older format; rate the matches again")
-    body, mark, _ = raw.rpartition(CHECKSUM_PREFIX.encode())
-    if version == FORMAT_VERSION and not (
-        mark and raw == body + mark + hashlib.sha256(body).hexdigest().encode() + b'"\n}\n'
-    ):
-        raise ValueError(f"{RUN_FILE} was changed; rate the matches again")
+    if version < OLDEST_FORMAT:
+        raise ValueError(f"{RUN_FILE}: written by jaxrate 0.1; rate the games again")
     return metadata
 
 
-def _read_member_file(folder: Path, run_json_bytes: bytes, name: str, metadata: dict[str, Any]) -> bytes:
-    """The bytes of a file of the run, in its place or in the hidden folder."""
-    home = _hidden_folder(folder, run_json_bytes)
-    problem = ValueError(f"no saved run there: {name} is missing")
-    for place in (home, folder, home):  # a save may move it between two attempts
-        with suppress(FileNotFoundError, NotADirectoryError):
-            try:
-                return _read_verified_file(place / name, metadata)
-            except ValueError as error:
-                problem = error
-    raise problem
-
-
-def _read_verified_file(file: Path, metadata: dict[str, Any]) -> bytes:
-    try:
-        if metadata["format"] == FORMAT_VERSION:
-            entry = metadata["files"][file.name]
-            raw = _read_regular_file(file, entry["bytes"])
-            same = entry["sha256"] == hashlib.sha256(raw).hexdigest()
-        else:
-            entry = metadata["checksums"][file.name]
-            raw = _read_regular_file(file)
-            same = entry == zlib.crc32(raw)
-    except (KeyError, TypeError):
-        raise ValueError(f"{RUN_FILE} is damaged (no checksum of {file.name} in it)") from None
-    if not same:
-        raise ValueError(CHANGED_MESSAGE.format(file.name))
-    return raw
-
-
-def _read_regular_file(file: Path, size: int | None = None) -> bytes:
-    """The bytes of a regular file of this size; ValueError at once for devices, pipes and files of other sizes."""
+def _read_regular_file(file: Path) -> bytes:
+    """The bytes of a regular file; ValueError at once for devices, pipes and what memory does not hold."""
     flags = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
     try:
         with open(os.open(file, os.O_RDONLY | sum(flags)), "rb") as opened:
             status = os.fstat(opened.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise ValueError(f"{file.name} is no regular file")
-            if size is not None and status.st_size != size:
-                raise ValueError(CHANGED_MESSAGE.format(file.name))
-            if file.name == RUN_FILE and status.st_size > MAX_RUN_FILE_BYTES:
-                raise ValueError(f"{file.name} is too large")
+            check_memory_fits(file.name, status.st_size)
             return opened.read()
     except (FileNotFoundError, NotADirectoryError):
         raise
@@ -285,11 +247,6 @@ def _list_optional_files(run_json_bytes: bytes) -> set[str]:
 
 def _hidden_folder(folder: Path, run_json_bytes: bytes) -> Path:
     return folder / f".run-{hashlib.sha256(run_json_bytes).hexdigest()[:16]}"
-
-
-def _file_digest(file: Path) -> dict[str, Any]:
-    with file.open("rb") as opened:
-        return {"bytes": file.stat().st_size, "sha256": hashlib.file_digest(opened, "sha256").hexdigest()}
 
 
 def flush_to_disk(path: Path) -> None:

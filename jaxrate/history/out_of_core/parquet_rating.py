@@ -16,7 +16,7 @@ import numpy as np
 from jaxrate.core.argument_checks import Key, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import State
-from jaxrate.core.system import RatingSystem, check_event_kind, check_system, random_draw_rule, set_default_period
+from jaxrate.core.system import RatingSystem, check_event_kind, random_draw_rule, set_default_period
 from jaxrate.data.column_role_definitions import document_roles, roles_taken_by, select_role_arguments
 from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
 from jaxrate.data.role_resolution import ColumnRoles
@@ -140,7 +140,6 @@ def rate_files(
       ImportError: if pyarrow is not installed, or DuckDB where it is needed.
     """
     arguments = select_role_arguments(locals())
-    check_system(system)
     system = set_default_period(system, period)
     if not (isinstance(chunk, int) and chunk >= 1):
         raise ValueError(f"chunk must be a whole number from 1, got {chunk!r}")
