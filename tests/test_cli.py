@@ -9,15 +9,26 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import jaxrate as jr
 from jaxrate import cli
+from jaxrate.cli import arena, rate
 from jaxrate.cli import terminal_tables as progress
+from jaxrate.cli.option_names import name_options
+from jaxrate.cli.rate_output import career_sides, strengths_by_category
+from jaxrate.cli.season_and_tournament import _print_forecast
 from jaxrate.cli.terminal_tables import to_text_table
+from jaxrate.core.text_format import metric_heading
+from jaxrate.evaluation.scored_predictions import format_metric
+from jaxrate.history.column_table import ColumnTable
+from jaxrate.site.accuracy_summary import bin_predictions
+from jaxrate.systems.system_titles import system_title
 from tests.conftest import mark_full
+from tests.test_report import data_of
 
 pa = pytest.importorskip("pyarrow")
 BashComplete = pytest.importorskip("click.shell_completion").BashComplete
@@ -346,3 +357,251 @@ def test_a_terminal_sees_progress_if_it_takes_long(monkeypatch, total, patience)
     with progress.ProgressReport(quiet=True, verbose=False).stage("silent"):
         time.sleep(0.05)
     assert "silent" not in screen.getvalue()
+
+
+# What commands print, by their functions: nouns, names of columns and what is left out.
+
+
+def fake_run(**options):
+    return SimpleNamespace(options=options)
+
+
+@pytest.mark.parametrize(("options", "noun"), [({"teams": True}, "team"), ({}, "player")])
+def test_forecasts_call_players_as_the_run_does(capsys, options, noun):
+    columns = ColumnTable({"player": np.array(["Bears"]), "win": np.array([0.5])})
+    _print_forecast(SimpleNamespace(columns=lambda: columns, samples=10), "seasons", fake_run(**options), False)
+    assert capsys.readouterr().out.split()[:4] == [noun, "win", "Bears", "50%"]
+
+
+def test_strengths_by_category_leave_out_what_has_no_evidence(monkeypatch):
+    """Defect: a column named "?" and one of a surface that nobody had played on repeated the rating."""
+    points = {
+        "rating": [2137.1, 2073.5],
+        "modifier Hard": [58.5, 20.9],
+        "modifier ?": [3.0, 0.0],
+        "modifier Ice": [0, 0.01],
+    }
+    table = {"player": np.array(["Ada", "Bo"]), **{name: np.array(x) for name, x in points.items()}}
+    monkeypatch.setattr(jr.history, "rating_table", lambda rated: table)
+    rated = SimpleNamespace(categories=np.array(["Hard", "?", "Ice"], object), system=jr.skills())
+    (told,) = strengths_by_category(rated, SimpleNamespace(player=np.array(["Bo", "Ada"])))
+    assert [*told.headings] == ["strength by category", "Hard", "unknown"]
+    assert told.rows == [("Bo", "2,094.4", "2,073.5"), ("Ada", "2,195.6", "2,140.1")]
+
+
+def test_a_saved_run_as_the_file_is_told(jaxrate, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").touch()
+    code, _, errors = jaxrate("rate", tmp_path / "run")
+    assert code == 2 and errors == f"jaxrate: {tmp_path}/run is a saved run; name it with --state {tmp_path}/run\n"
+
+
+def test_an_arena_shows_twenty_and_says_what_ties_mean():
+    """Defect: the headline scrolled away above 129 rows, and ties were "nu 0.5"."""
+    votes = jr.arena.count_votes([0, 1], [1, 2], [30, 20], [10, 30], [20, 25])
+    strengths = jr.arena.fit_strengths(votes)
+    share = strengths.tie / (2 + strengths.tie)
+    assert arena._fit_details(strengths, with_model=False) == [f"ties: {100 * share:.0f}% of votes between equals"]
+    told = arena._fit_details(strengths, with_model=True)
+    assert told[1].startswith("Davidson: log likelihood -") and told[2].startswith("nu of ties: ")
+    assert next(x for x in arena.arena.params if x.name == "top").default == 20
+
+
+def test_ranks_that_are_text_are_one_line_for_each_text():
+    """Defect: ten lines of the same text, and no count."""
+    with pytest.raises(ValueError) as told:
+        rank = [str(i) if i < 5 else "DNF" for i in range(15)] * 2
+        jr.read({"contest": [1] * 15 + [2] * 15, "player": [*range(30)], "rank": rank})
+    assert str(told.value).startswith(
+        "row 5 (counting from 0): column 'rank' is 'DNF' in 20 rows, not a number (contest"
+    )
+    assert name_options(str(told.value), rate.rate).count("--unfinished DNF") == 1 and "\n" not in str(told.value)
+
+
+def test_semicolons_in_names_are_told_with_options(tmp_path):
+    (tmp_path / "games.csv").write_text("team_a,team_b,score\nA;B,C;D,1\nA;C,B;D,0\n")
+    with pytest.warns(UserWarning) as told:
+        jr.read(tmp_path / "games.csv")
+    assert "(if semicolons divide players, say --a team_a, --b team_b,)" in name_options(
+        str(told[0].message), rate.rate
+    )
+
+
+def test_repeats_have_the_lines_of_the_file(tmp_path):
+    (tmp_path / "games.csv").write_text("a,b,score,date\nx,y,1,2024-01-01\nx,y,1,2024-01-01\n")
+    with pytest.warns(UserWarning, match="line 3 repeats line 2; they count again"):
+        jr.read(tmp_path / "games.csv")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"), [({}, ["home", "away", ""]), ({"colours": True}, ["white", "black", ""])]
+)
+def test_a_career_has_the_side(options, words):
+    games = {"a": ["Ada", "Bo", "Cy", "Bo"], "b": ["Bo", "Ada", "Bo", "Ada"], "score": [1, 0, 1, 0]}
+    rated = jr.rate(jr.elo(), games)
+    assert career_sides(rated, "Ada") == {}
+    rated = rated._replace(events=rated.events | {"side": np.array([1, 1, 1, 0])}, options=options)
+    assert career_sides(rated, "Ada")["side"].tolist() == words
+
+
+def test_an_arena_takes_those_who_did_not_finish():
+    assert "--unfinished" in {option for x in arena.arena.params for option in x.opts}
+
+
+# `jaxrate report`: its page is that of Python, and what it refuses.
+
+for package in ("pyarrow", "jinja2"):
+    pytest.importorskip(package)
+
+
+def test_the_command(jaxrate, games, tmp_path):
+    out = tmp_path / "page.html"
+    named = "--side", "home", "--system", "glicko", "--param", "c=20", "--param", "side_advantage=30"
+    code, text, errors = jaxrate("report", games, *named, "--out", out, "--top", 3, "--compare", "elo", "-q")
+    page = out.read_text(encoding="utf-8")
+    assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players, 0.") and "MB" in text
+    footer = page.partition("<footer>")[2].partition("</footer>")[0]
+    made = r"<p>Made <time>.*</time> with jaxrate .* from the file <bdi>games.csv</bdi>, 600 matches\.</p>"
+    assert re.fullmatch(made, footer)
+    assert "<title>Games</title>" in page and "<li>side advantage: 30 points" in page
+    shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    code, text, _ = jaxrate("rate", games, *named, "-q")
+    told = {label: re.search(rf"{label} +(\S+)", text)[1] for label in shown}
+    assert shown == told and len(shown) == 4
+    assert f"won {shown['accuracy']} of" in page or f"favourites scored {shown['accuracy']}." in page
+    params = "--param", "glicko.c=20", "--param", "glicko.side_advantage=30"
+    wanted = jaxrate("compare", games, "--side", "home", *params, "--system", "elo", "--system", "glicko",
+                     "--last", 0.2, "--json", "-q")[1]  # fmt: skip
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', page)
+    assert "last 120 of 600 matches" in page and [name for name, _ in rows] != []
+    for result in json.loads(wanted)["results"]:
+        if result["period"] is None:
+            cells = re.findall(r">([^<>]+)</td>", dict(rows)[system_title(result["system"])])
+            names = "log loss", "Brier score", "accuracy", "calibration error"
+            assert cells[:4] == [format_metric(name, result[name]) for name in names]
+    data = jr.read(games, side="home")
+    guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
+    favoured, score = np.asarray(guess) >= 0.5, np.asarray(data.matches.score)
+    guess, score = (np.where(favoured, x, 1 - x) for x in (np.asarray(guess, float), score))
+    wanted = [x[:2] for x in bin_predictions(guess, score, 20)]
+    cells = re.findall(r'data-name="expected">(.*?)%</td><td class="figure" data-name="score">(.*?)%</td>', page)
+    found = np.array(cells, float).T
+    np.testing.assert_allclose(found, 100 * np.array(wanted).T, atol=0.06)
+    assert "neutral ground" in page and data_of(page)["pairs"][0]["home"]["players"] == 40
+
+
+def test_results_have_the_points_of_the_file_even_if_nobody_learns_from_them(jaxrate, tmp_path):
+    """They stood there without, by --plain or with a system that knows results alone."""
+    table = "date,home,away,home_goals,away_goals\n2024-01-01,Ada,Bo,3,1\n2024-01-08,Bo,Ada,2,2\n"
+    (tmp_path / "games.csv").write_text(table, encoding="utf-8")
+    out = tmp_path / "page.html"
+    assert jaxrate("report", tmp_path / "games.csv", "--plain", "--compare", "elo", "--out", out, "-q")[0] == 0
+    page = out.read_text(encoding="utf-8")
+    assert re.search(r">won 3\u20131|>lost 1\u20133", page) and ">drew 2\u20132" in page
+
+
+def test_points_that_cannot_be_read_are_said_to_be_missing(jaxrate, tmp_path):
+    """Their column was left out without a word."""
+    table = "a,b,score,home_goals,away_goals\nAda,Bo,1,3,1\nBo,Ada,0.5,2,two\n"
+    (tmp_path / "games.csv").write_text(table, encoding="utf-8")
+    out = tmp_path / "page.html"
+    code, _, errors = jaxrate("report", tmp_path / "games.csv", "--plain", "--compare", "elo", "--out", out)
+    assert code == 0 and "points are not shown: " in errors and "'two'" in errors
+
+
+def test_the_command_for_contests(jaxrate, tmp_path):
+    out, path = tmp_path / "page.html", tmp_path / "contests.parquet"
+    jaxrate("simulate", path, "--players", 30, "--rounds", 40, "--size", 8)
+    code, _, errors = jaxrate("report", path, "--out", out, "--compare", "codeforces", "-q")
+    page = out.read_text(encoding="utf-8")
+    assert (code, errors) == (0, "") and "last 8 of 40 contests" in page and "ahead of the other in a contest" in page
+    text = jaxrate("rate", path, "-q")[1]
+    for label, value in re.findall(r"<dt>(.*?)</dt><dd>([\d.]+)%</dd>", page):
+        assert re.search(rf"{metric_heading(label)} +{value}", text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--player", "player 7"), "no player 'player 7'; did you mean 'player"),
+        (("--out", "."), "--out . is a folder; name a file, as report.html"),
+        (("--out", "nowhere/report.html"), "--out nowhere/report.html: there is no folder nowhere"),
+        (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
+        (("--compare", "elos"), "unknown system 'elos'; did you mean 'elo'?"),
+        (("--param", "c=x", "--system", "glicko"), "glicko: c must be"),
+    ],
+)
+def test_the_command_refuses(jaxrate, games, arguments, message):
+    code, text, errors = jaxrate("report", games, *arguments)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+
+
+def test_an_empty_file_is_refused(jaxrate, tmp_path):
+    (tmp_path / "none.csv").write_text("winner,loser\n")
+    code, _, errors = jaxrate("report", tmp_path / "none.csv", "--out", tmp_path / "page.html")
+    assert code == 2 and "no rows" in errors and not (tmp_path / "page.html").exists()
+
+
+# Goals on the command line: rated by the columns that are recognised, predicted as scorelines, played as a season.
+
+pytest.importorskip("pyarrow")
+CLUBS = np.array(["Ayr", "Bo", "Cork", "Ely"])
+
+
+@pytest.fixture
+def season(folder):
+    """The folder of a season of four clubs, whose expected goals are partly missing, and of two matches to come."""
+    random = np.random.default_rng(3)
+    lines = ["date,home,away,home_goals,away_goals,xg_home,xg_away"]
+    for day in range(60):
+        first, second = random.choice(4, 2, replace=False)
+        goals = random.poisson(np.exp(0.3 + 0.2 * np.array([second - first, first - second])))
+        expected = ["", ""] if day % 5 == 0 else np.round(0.7 * goals + 0.4, 2)
+        row = [np.datetime64("2024-01-01") + day, CLUBS[first], CLUBS[second], *goals, *expected]
+        lines.append(",".join(map(str, row)))
+    coming = "date,home,away\n2024-06-01,Ayr,Bo\n2024-06-02,Ely,Cork\n"
+    return folder(games__csv="\n".join(lines) + "\n", june__csv=coming)
+
+
+def test_goals_from_a_file_to_scorelines_and_a_season(jaxrate, season):
+    games, run, june = season / "games.csv", season / "run", season / "june.csv"
+    goals = "--param", "outcome=goals", "--expected-goals", "xg_home", "xg_away"
+    code, text, _ = jaxrate("rate", games, *goals, "--out", run)
+    assert code == 0 and text.startswith("skills: 60 matches of 4 teams")
+    rated = jr.load(run)
+    assert rated.system.settings["margin"] == ("home_goals", "away_goals")
+    assert rated.system.settings["expected_goals"] == ("xg_home", "xg_away")
+
+    code, text, _ = jaxrate("predict", run, june, "--scorelines", "-q")
+    head, first, second = text.splitlines()
+    assert code == 0 and head.split()[:3] == ["date", "home", "away"] and "over 2.5  both score" in head
+    assert first.split()[:3] == ["2024-06-01", "Ayr", "Bo"] and second.split()[:3] == ["2024-06-02", "Ely", "Cork"]
+    code, text, _ = jaxrate("predict", run, june, "--scorelines", "--json", "-q")
+    lines = jr.forecasts.predict_scorelines(rated, [("Ayr", "Bo")], side="a", time="2024-06-01")
+    np.testing.assert_allclose(json.loads(text)[0]["scorelines"], lines.probability[0])
+
+    coming = season / "coming.csv"  # no fixtures of the past, which pages do not announce
+    coming.write_text(june.read_text(encoding="utf-8").replace("2024-", "2124-"), encoding="utf-8")
+    code, _, _ = jaxrate("site", run, "--coming", coming, "--out", season / "site", "-q")
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (season / "site" / "players").glob("*.html")}
+    assert code == 0 and len(pages) == 4
+    for name, match in (("ayr", ("Ayr", "Bo")), ("bo", ("Ayr", "Bo")), ("cork", ("Ely", "Cork"))):
+        section = pages[name].partition("<h2>Next match</h2>")[2].partition("All fixtures")[0]
+        assert "<summary><bdi>{}</bdi> \u2013 <bdi>{}</bdi>: likeliest".format(*match) in section
+        assert section.count("<svg") == 1 and 'href="../players/' in section and '"../coming.html"' in section
+
+    code, text, _ = jaxrate("season", run, june, "--results", games, "--samples", 50, "-q")
+    assert code == 0 and "goal difference" in text
+    code, _, errors = jaxrate("season", run, june, "--ties", "corners", "--samples", 50)
+    assert code != 0 and "goal_difference" in errors
+
+
+def test_expected_goals_without_goals_are_told(jaxrate, season):
+    options = "--expected-goals", "xg_home", "xg_away"
+    _, _, notes = jaxrate("rate", season / "games.csv", *options)
+    assert "skills use --expected-goals where they learn from goals: --param outcome=goals" in notes
+    _, _, notes = jaxrate("rate", season / "games.csv", "--system", "elo", *options)
+    assert "elo does not use --expected-goals; skills does" in notes
+    jaxrate("rate", season / "games.csv", "--system", "elo", "--out", season / "run")
+    code, _, errors = jaxrate("predict", season / "run", season / "june.csv", "--scorelines")
+    assert code != 0 and "this elo says nothing of scorelines; take jr.skills('goals', margin=...)" in errors

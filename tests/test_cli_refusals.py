@@ -2,20 +2,31 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
 import jaxrate as jr
 from jaxrate.cli import cli
 from jaxrate.cli.option_names import name_options
+from jaxrate.cli.predict import parse_named_columns
 from jaxrate.core import memory_checks
+from jaxrate.core.text_format import display_width
 from jaxrate.data import simulate
+from jaxrate.data.forecast_column_recognition import recognise_forecast_columns
 from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss
+from jaxrate.site.benchmark_page import benchmark_page_html
+from tests.browser import findings
+from tests.conftest import refused
+from tests.test_benchmark import KEEP, make_league, row_of
+from tests.test_site import inside, page_of
 
 pa = pytest.importorskip("pyarrow")
 
@@ -229,3 +240,403 @@ def test_small_mistakes_are_told_in_words(jaxrate, tmp_path):
     assert code == 0 and "differ from others" not in errors  # which the rating of the file has said
     code, text, _ = jaxrate("season", run, tmp_path / "next.csv", "--samples", 100)
     assert code == 0 and "win\n" in text and text.count("%") == 2
+
+
+# `jaxrate site`: its pages are those of Python, and what it refuses.
+
+for package in ("pyarrow", "jinja2"):
+    pytest.importorskip(package)
+
+
+def test_the_command(jaxrate, games, tmp_path):
+    run, out = tmp_path / "run", tmp_path / "public"
+    assert jaxrate("rate", games, "--system", "glicko", "--out", run, "-q")[0] == 0
+    (tmp_path / "names.csv").write_text("id,name\nplayer 03,Ada\n")
+    options = "--names", tmp_path / "names.csv", "--file", games, "--show", "walkover", "-q"
+    code, text, errors = jaxrate("site", run, "--out", out, "--title", "League", *options)
+    assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players\nOpen ")
+    told = inside(page_of(out, "Ada"), "career")
+    mine = [row for row in jr.load(run).predictions.to_pylist() if "player 03" in (row["a"], row["b"])]
+    assert told["columns"]["walkover"] == [str(row["row"] % 100 == 0) for row in mine]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--show", "venue"), "--show and --points need --file FILE"),
+        (("--file", "games.csv", "--show", "walkovers"), "games.csv: no column 'walkovers'; did you mean 'walkover'?"),
+        (
+            ("--file", "games.csv", "--points", "a", "b"),
+            "--points: column 'a' of games.csv holds no numbers, but 'play",
+        ),
+        (("--file", "other.csv", "--show", "venue"), "--file: other.csv is not what was rated: its row 0 should be of"),
+        (("--names", "games.csv"), "--names: games.csv: no column 'id'"),
+        (("--season",), "--season needs --coming FILE"),
+        (("--results", "games.csv"), "--results and --relegated need --season"),
+        (("--out", "."), "--out . holds other files; name a new folder, or the one of an earlier site"),
+    ],
+)
+def test_the_command_refuses(jaxrate, games, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    jaxrate("rate", games, "--system", "elo", "--out", "run", "-q")
+    rows = (f"Dunedin,{i % 7},{i % 5}\n" for i in range(600))
+    (tmp_path / "other.csv").write_text("venue,a,b\n" + "".join(rows), encoding="utf-8")
+    code, text, errors = jaxrate("site", "run", "--out", "public", *arguments)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+
+
+def test_hints_can_be_pasted(jaxrate, tmp_path, monkeypatch):
+    """Names with blanks and quotes, and the columns that the run was told of."""
+    monkeypatch.chdir(tmp_path)
+    file, run, options = (
+        "our games.csv",
+        "Ada's run",
+        ("--a", "p one", "--b", "p two", "--score", "res", "--time", "day"),
+    )
+    names = [f"player {i}" for i in range(20)]
+    rows = [f"{2020 + i // 100}-01-{1 + i // 8 % 28:02},{names[i % 20]},{names[(7 * i + 3) % 20]},{i % 4 > 0:d}"
+            for i in range(400) if i % 20 != (7 * i + 3) % 20]  # fmt: skip
+    Path(file).write_text("\n".join(["day,p one,p two,res", *rows]) + "\n")
+    assert jaxrate("rate", file, *options, "--system", "elo", "--no-calibrate", "--sort", "--out", run)[0] == 0
+    code, _, errors = jaxrate("site", run, "--out", "site", "--file", file)
+    told = (
+        jaxrate("rate", file, *options, "--system", "elo", "--no-calibrate", "--sort", "--out", run)[2]
+        + jaxrate("rate", run)[2]
+    )
+    hints = re.findall(r"jaxrate ([a-z]+ [^;\n]+)", errors)
+    assert code == 0 and len(hints) > 1 and "--state 'Ada'\"'\"'s run'" in told
+    for hint in hints:
+        name, *words = shlex.split(hint)
+        context = cli.load_command(name).make_context(name, words)
+        assert context.params["file"] == file and (context.params["a"], context.params["sort"]) == ("p one", True)
+        assert context.params.get("out") in (None, Path(run))
+
+
+# The pages of --help: every option in a group, every command with examples, plain words.
+
+COMMANDS = {name: cli.load_command(name) for name in cli.commands}
+DIALECT = r"\b(so many|so often|are told|is told|sooner|how good|whoever|known now|stands? (for|apart)|a row per)\b"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_in_a_group_of_its_own(name):
+    """57 options stood in one list."""
+    command = COMMANDS[name]
+    grouped = [option for panel in command.panels for option in panel.options]
+    options = {f"--{flag[2:]}" for x in command.params for flag in x.opts if flag.startswith("--")} | {"--help"}
+    assert sorted(grouped) == sorted(options)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_examples_that_it_would_take(name):
+    examples = COMMANDS[name].examples
+    assert examples and all(len(line) <= 76 for line in examples)
+    for line in examples:
+        words = shlex.split(line)
+        if words[:1] == ["jaxrate"]:
+            command = COMMANDS[words[1]]
+            command.make_parser(command.make_context("x", [], resilient_parsing=True)).parse_args(words[2:])
+    assert any(line.startswith(f"jaxrate {name}") for line in examples)
+
+
+@pytest.mark.parametrize("name", [None, *COMMANDS])
+def test_help_is_plain_text_of_80_columns_in_a_pipe(jaxrate, monkeypatch, name):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    code, text, errors = jaxrate(*filter(None, [name]), "--help")
+    assert code == 0 and errors == "" and text.startswith("Usage: jaxrate") and "\x1b" not in text
+    text, _, guide = text.partition("\nGuides: ")
+    assert Path(guide.strip()).is_file() == (name is None)
+    assert max(map(display_width, text.splitlines())) <= 80 and "\nExamples:\n  jaxrate " in text
+    words = " ".join(text.split())
+    assert not re.findall(DIALECT, words, re.IGNORECASE)
+    options = [x for x in getattr(COMMANDS.get(name), "params", []) if isinstance(x, click.Option)]
+    assert all(x.help and x.help[0].isupper() and "." in x.help for x in options)
+
+
+# The command that compares systems.
+
+# compare
+
+
+def test_compare_scores_every_form(jaxrate, games):
+    systems = [x for name in ("elo", "glicko", "blat_mmr") for x in ("--system", name)]
+    arguments = ("--period", 50, "--param", "k=30", "--param", "glicko.c=30", *systems)
+    code, text, errors = jaxrate("compare", games, *arguments)
+    assert code == 0 and errors == ""
+    head, *lines = text.split("\n\n")[1].splitlines()
+    assert head.split("  ")[0] == "system" and "matches/s" in head
+    data = jr.read(games)
+    runs = {
+        ("elo", "by match"): (jr.elo(k=30), data.matches),
+        ("elo", "periods of 50"): (jr.elo(k=30), jr.periods(data.matches, 50.0)),
+        ("glicko", "by match"): (jr.glicko(c=30), data.matches),
+        ("glicko", "periods of 50"): (jr.glicko(c=30, period=50), jr.periods(data.matches, 50.0)),
+        ("blat_mmr", "by match"): (jr.blat_mmr(), data.matches),
+    }
+    table = {tuple(re.split(r"\s\s+", line)[:2]): re.split(r"\s\s+", line)[2:] for line in lines}
+    assert list(table)[-1][0] == "(blend)" and float(list(table)[-1][1]) < 0.69
+    del table[[*table][-1]]
+    assert table.keys() == runs.keys()
+    for key, (system, events) in runs.items():
+        p, s = jr.run(system, events).prediction, data.matches.score
+        error = jr.metrics.calibration(p, s).error
+        quality = (jr.metrics.log_loss(p, s), jr.metrics.brier_score(p, s), jr.metrics.accuracy(p, s), error)
+        assert table[key][:4] == [*(f"{x:.4f}" for x in quality[:2]), f"{100 * quality[2]:.1f}%", f"{error:.4f}"]
+    losses = [float(values[0]) for values in table.values()]
+    assert losses == sorted(losses)
+
+
+def test_compare_in_json_of_the_last_matches(jaxrate, games):
+    code, text, errors = jaxrate("compare", games, "--system", "elo", "--last", 0.25, "--json")
+    assert code == 0 and errors == ""
+    about = json.loads(text)
+    assert (about["matches"], about["players"], about["scored"]) == (600, 40, 150)
+    assert [(x["system"], x["period"]) for x in about["results"]] in (
+        [("elo", None), ("elo", 7)],
+        [("elo", 7), ("elo", None)],
+    )
+    data = jr.read(games)
+    loss = jr.metrics.log_loss(jr.run(jr.elo(), data.matches).prediction[450:], data.matches.score[450:])
+    by_match = next(x for x in about["results"] if x["period"] is None)
+    assert by_match["log loss"] == pytest.approx(loss, abs=1e-9) and by_match["params"]["k"] == 32
+    assert by_match["matches/s"] > 0
+    assert list(about["blend"]["weights"]) == ["elo", "elo, periods of 7"]
+    assert about["blend"]["quality"].keys() == {"log loss", "Brier score", "accuracy", "calibration error"}
+    assert about["blend"]["behind_error"] > 0
+
+
+def test_published_forecasts_of_the_shipped_league_are_compared(jaxrate):
+    """The report compared them, and this command did not."""
+    code, text, errors = jaxrate("compare", "nfl", "--system", "elo", "--last", 0.01, "--json")
+    (told,) = json.loads(text)["published"]
+    assert code == 0 and told["name"] == "FiveThirtyEight" and told["behind_error"] > 0, errors
+    assert 0.5 < told["quality"]["log loss"] < 0.7
+
+
+def test_compare_without_times_has_no_periods(jaxrate, tmp_path, few_systems):
+    path = tmp_path / "games.csv"
+    path.write_text("winner,loser\nx,y\ny,z\nx,z\n")
+    code, text, errors = jaxrate("compare", path)
+    assert code == 0 and "no rating periods" in errors and "periods of" not in text
+    rows = [re.split(r"\s\s+", line) for line in text.split("\n\n")[1].splitlines()[1:]]
+    assert all(
+        0.0 < float(row[4]) < 1.0 for row in rows
+    )  # a winner's column makes calibration neither perfect nor worst
+    assert jaxrate("compare", path, "-q")[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--system", "gliko"), "unknown system 'gliko'; did you mean 'glicko'?"),
+        (
+            ("--system", "elo", "--system", "glicko", "--param", "kk=3"),
+            "elo and glicko: no parameter 'kk'; did you mean 'k'?",
+        ),
+        (("--param", "elo.c=3"), "elo: no parameter 'c'"),
+        (("--param", "eloo.k=3"), "--param eloo.k: no system 'eloo' here; did you mean 'elo'?"),
+        (("--param", ".k=3"), "--param .k: no system '' here"),
+        (("--system", "elo", "--param", "tau=3"), "elo: no parameter 'tau'"),
+        (("--param", "tau=x"), "glicko2: tau must be a number, got 'x'"),
+        (("--period", "-1"), "--period must be above 0, got -1"),
+        (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
+        (("--last", "nan"), "--last must be above 0 and at most 1, got nan"),
+        (("--last", "20"), "--last must be above 0 and at most 1, got 20"),
+    ],
+)
+def test_compare_refuses(jaxrate, games, arguments, message):
+    code, text, errors = jaxrate("compare", games, *arguments)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+
+
+def test_compare_learns_from_what_rate_learns_from(jaxrate, tmp_path, monkeypatch):
+    """Skills had a log loss of 0.623 in `compare`, and of 0.614 in `rate` of the same file."""
+
+    def catch(report, file, data, changes, **options):
+        raise ValueError(f"margin {data.margin}, side {data.matches.context.side is not None}")
+
+    monkeypatch.setattr("jaxrate.cli.compare.compare_with_notes", catch)
+    path = tmp_path / "games.csv"
+    path.write_text("date,home_team,away_team,home_score,away_score\n2024-01-01,x,y,3,1\n2024-01-02,y,x,0,2\n")
+    assert "margin ('home_score', 'away_score'), side True" in jaxrate("compare", path)[2]
+    for options, said in (("--plain",), "margin (), side False"), (("--system", "elo"), "margin (), side True"):
+        assert said in jaxrate("compare", path, *options)[2]
+
+
+def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, share):
+    path = tmp_path / "c.parquet"
+    assert jaxrate("simulate", path, "--players", 30, "--rounds", 40, "--size", 8, "-q") == (0, "", "")
+    code, text, _ = jaxrate("rate", path, "--top", 3)
+    assert code == 0 and text.startswith("elo_mmr: 40 contests, 320 participations of 30 players")
+    code, compared, _ = jaxrate("compare", path, "--system", "share", "--system", "elo_mmr")
+    lines = [re.split("  +", line) for line in compared.split("\n\n")[1].splitlines()[1:]]
+    assert code == 0 and {line[0] for line in lines} == {"elo_mmr", "share"}
+    inversion = [float(line[1].removesuffix("%")) for line in lines]
+    assert inversion == sorted(inversion, reverse=True) and min(inversion) > 70
+    assert re.findall(r"(\S+\.\d+%)", text) == next(line[1:5] for line in lines if line[0] == "elo_mmr")
+    text = jaxrate("plan", path, "--system", "share", "--system", "elo")[1]
+    assert "320 participations of 30 players, 0 to 1000\n40 rounds in 40 steps" in text
+    assert re.search(r"\nshare +\S+ MB", text) and "\nelo: does not rate rounds" in text
+
+
+# `jaxrate benchmark` and its page: what they print, write, recognise and refuse.
+
+pytest.importorskip("jinja2")
+QUICK = "--system", "elo", "--fit-seconds", 0
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A file in another order than that of time, with forecasts and odds, some of them missing."""
+    data, truth = make_league(n=300)
+    names, player = data.players, np.asarray(data.matches.player)
+    day = np.floor(np.asarray(data.matches.time)).astype(int)
+    lines = ["date,home,away,score,mine,percent,PSCH,PSCA,PSH,PSA,derby"]
+    for i in np.random.default_rng(0).permutation(300).tolist():
+        p, q = truth[i, 2] ** 0.9, truth[i, 0] ** 0.9
+        mine = "" if i % 4 == 0 else f"{truth[i, 2]:.6f}"
+        percent = mine and f"{100 * truth[i, 2]:.4f} %"
+        date = np.datetime64("2020-01-01") + day[i]
+        odds = f"{1 / p:.6f},{1 / q:.6f}"
+        result = f"{names[player[i, 0]]},{names[player[i, 1]]},{data.matches.score[i]:g}"
+        lines.append(f"{date},{result},{mine},{percent},{odds},{odds},{i % 2}")
+    path = tmp_path / "our_league.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_file_beside_forecasts_and_odds(jaxrate, file, tmp_path):
+    out = tmp_path / "public"
+    arguments = "--sort", "--forecast", "me=mine", "--forecast", "percent", "--odds", "book=PSCH,PSCA", "--out", out
+    code, text, errors = jaxrate("benchmark", file, *QUICK, *arguments)
+    assert code == 0 and f"wrote {out / 'index.html'} and {out / 'benchmark.json'}" in errors
+    assert re.search(r"^elo +rating ", text, re.MULTILINE) and re.search(r"^book +odds ", text, re.MULTILINE)
+    assert "The best rating is elo" in text and "Scored on the last 60 of 300 matches." in text
+    record = json.loads((out / "benchmark.json").read_text())["Our league"]
+    rows = {row["name"]: row for row in record["rows"]}
+    data = jr.read(file, a="home", b="away", sort=True, side="a")
+    forecast, score = np.asarray(csv_column(file, "mine"))[data.rows], data.matches.score
+    mask = (np.arange(300) >= 240) & ~np.isnan(forecast)
+    wanted = jr.metrics.log_loss(np.nan_to_num(forecast), score, mask=mask)
+    assert rows["me"]["log_loss"] == pytest.approx(wanted) and rows["me"]["scored"] == mask.sum()
+    assert rows["percent"]["log_loss"] == pytest.approx(wanted, rel=1e-5) and "Read as percent: percent." in text
+    odds = np.stack([csv_column(file, name) for name in ("PSCH", "PSCA")], axis=1)[data.rows]
+    p = jr.metrics.probabilities_from_odds(odds)[:, 0]
+    assert rows["book"]["log_loss"] == pytest.approx(jr.metrics.log_loss(p[240:], score[240:]))
+    page = (out / "index.html").read_text()
+    assert "<h2" in page and "Our league" in page and "book" in page and "src=" not in page
+
+
+def csv_column(file, name):
+    import pyarrow.csv
+
+    return pyarrow.csv.read_csv(file)[name].to_numpy().astype(float)
+
+
+def test_odds_are_found_by_the_names_of_their_columns(jaxrate, file):
+    code, text, errors = jaxrate("benchmark", file, *QUICK, "--sort", "--json", "--since", "2022-01-01")
+    assert code == 0 and "our_league.csv: odds found: Pinnacle (closing) (PSCH, PSCA)" in errors
+    record = json.loads(text)["Our league"]
+    kinds = {row["name"]: row["kind"] for row in record["rows"]}
+    assert kinds["Pinnacle (closing)"] == "odds" and 30 < record["scored"] < 90
+    assert jaxrate("benchmark", file, *QUICK, "--sort", "-q")[2] == ""
+
+
+def test_public_files_are_recognised():
+    names = ["HomeTeam", "AwayTeam", "PSCH", "PSCD", "PSCA", "B365H", "B365D", "B365A", "AvgCH"]
+    assert recognise_forecast_columns(names) == ({}, {"Pinnacle (closing)": ["PSCH", "PSCD", "PSCA"]})
+    names = ["Winner", "Loser", "B365W", "B365L", "PSW", "PSL", "MaxW", "MaxL"]
+    assert recognise_forecast_columns(names)[1] == {"Pinnacle": ["PSW", "PSL"], "bet365": ["B365W", "B365L"]}
+    names = ["team1", "team2", "prob1", "prob2", "probtie", "elo_prob1", "elo_prob2"]
+    assert recognise_forecast_columns(names) == ({"FiveThirtyEight": ["prob1", "probtie", "prob2"]}, {})
+    assert (
+        recognise_forecast_columns(["team1", "team2", "elo_prob1", "elo_prob2"])[0]["FiveThirtyEight"][1] == "elo_prob2"
+    )
+    assert recognise_forecast_columns([]) == ({}, {})
+
+
+def test_the_league_that_ships_has_its_protocol(jaxrate, monkeypatch):
+    seen = {}
+
+    def catch(data, **options):
+        seen.update(options)
+        raise ValueError("seen")
+
+    monkeypatch.setattr(jr.evaluation, "benchmark_systems", catch)
+    assert "nfl: seen" in jaxrate("benchmark", *QUICK)[2]
+    assert seen["since"] == "1990-03-01" and len(seen["forecasts"]["FiveThirtyEight"]) == 16_810
+    jaxrate("benchmark", "nfl", *QUICK, "--last", 0.5, "--stack-column", "playoff")
+    assert seen["since"] is None and seen["last"] == 0.5 and seen["stack"]["playoff"].shape == (16_810,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--forecast", "=mine"), "--forecast =mine: write as in NAME=COLUMN,COLUMN"),
+        (("--odds", "x=PSH,"), "--odds x=PSH,: write as in NAME=COLUMN,COLUMN"),
+        (("--odds", "x=PSH,PSA", "--odds", "x=PSCH,PSCA"), "--odds names x twice"),
+        (("--forecast", "x=mime"), "has no column 'mime'; did you mean 'mine'?"),
+        (("--forecast", "x=home"), "forecast 'x': the probability is "),
+        (("--forecast", "x=date"), "column 'date'"),
+        (("--odds", "x=PSH"), "odds 'x': give the odds of win and loss"),
+        (("--odds", "x=mine,mine"), "odds 'x': odds are 0."),
+        (("--stack-column", "derbi"), "has no column 'derbi'; did you mean 'derby'?"),
+        (("--since", "soon"), "soon"),
+        (("--since", "2099-01-01"), "no match is played since 2099-01-01"),
+        (("--since", "2022-01-01", "--last", "0.1"), "--since and --last both say what is scored; name one"),
+        (("--outcomes", "4"), "--outcomes"),
+        (("--odds-method", "best"), "--odds-method"),
+        (("--fit-seconds", "-1"), "fit_seconds must be 0 or more, got -1"),
+        (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
+        (("--system", "gliko"), "unknown system 'gliko'"),
+        (("--out", "FILE"), "is a file; name a folder"),
+    ],
+)
+def test_what_benchmark_refuses(jaxrate, file, arguments, message):
+    arguments = [str(file) if x == "FILE" else x for x in arguments]
+    options = QUICK if "--system" not in arguments else QUICK[2:]
+    options = options if "--fit-seconds" not in arguments else options[:2]
+    code, text, errors = jaxrate("benchmark", file, *options, "--sort", "-q", *arguments)
+    assert code == 2 and text == "" and message in errors
+
+
+def test_two_files_of_one_title(jaxrate, file, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / file.name
+    other.write_text(file.read_text())
+    assert "two files are called Our league; rename one" in jaxrate("benchmark", file, other, *QUICK, "--sort")[2]
+    code, text, _ = jaxrate("benchmark", file, other.rename(other.with_name("b.csv")), *QUICK, "--sort")
+    assert code == 0 and text.count("The best rating is elo") == 2 and "Our league\n" in text
+
+
+def test_names_of_columns():
+    named = parse_named_columns("odds", ["a = b=c, d", "e"])
+    assert named == {"a = b": ["c", "d"], "e": ["e"]}
+
+
+def test_the_page_has_every_row_and_the_table_of_histories():
+    data, truth = make_league(n=300)
+    some = np.where(np.arange(300) % 2, truth[:, 2], np.nan)
+    forecasts = {"<b>truth</b>": truth[:, 2], "some": some, "none": np.full(300, np.nan)}
+    result = jr.evaluation.benchmark_systems(data, ["elo", "glicko"], forecasts=forecasts, **KEEP)
+    page = benchmark_page_html({"League": result})
+    assert "&lt;b&gt;truth&lt;/b&gt;" in page and "<b>truth" not in page
+    for name in ("Elo", "Glicko", "some", "All blended"):
+        assert f'data-name="name">{name}</td>' in page
+    assert f">{row_of(result, 'blend').quality['log loss']:.4f}</td>" in page and ">nan" not in page
+    several = benchmark_page_html({"One": result, "Two": result}, title="All")
+    assert several.count("<section") == 3 and "best ceiling" in several and "<title>All</title>" in several
+    with refused("benchmarks is empty"):
+        benchmark_page_html({})
+    with refused("benchmark_page_html: benchmarks must be"):
+        benchmark_page_html({"x": 3})
+
+
+def test_a_browser_finds_nothing_wrong_with_the_page(chromium, tmp_path):
+    data, truth = make_league(n=300)
+    result = jr.evaluation.benchmark_systems(data, ["elo", "glicko"], forecasts={"truth": truth[:, 2]}, **KEEP)
+    path = tmp_path / "page.html"
+    path.write_text(benchmark_page_html({"One league": result, "Another league": result}), encoding="utf-8")
+    chromium.get(path.as_uri())
+    assert findings(chromium) == {}

@@ -1,7 +1,13 @@
 """What a dataset says of itself."""
 
 import datetime
+import fnmatch
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -65,3 +71,68 @@ def test_the_repr_is_short():
     lines = repr(jr.data.datasets.nfl()).splitlines()
     assert lines[0] == "Dataset of 16,810 matches" and lines[-2] == "  time       1920-09-26 to 2021-02-07"
     assert len(lines) <= 7 and max(map(len, lines)) < 120
+
+
+# The data sets that ship with the package.
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_nfl():
+    data = jr.data.datasets.nfl()
+    events = data.matches
+    assert len(events.score) == len(data.rows) == 16_810 and len(set(data.players)) == 123
+    assert data.clock == "dates" and data.contests is None
+    dates = events.time[[0, -1]].astype("datetime64[D]").astype(str).tolist()
+    assert dates == ["1920-09-26", "2021-02-07"]
+    assert set(events.score) == {0.0, 0.5, 1.0} and set(events.context.side) == {0.0, 1.0}
+    assert events.player[0].tolist() == [0, 1] and events.player.max() == 122
+    assert data.players[:2].tolist() == ["Rock Island Independents", "St. Paul Ideals"]
+    playing = {data.players[i] for i in np.unique(events.player[events.time > 18_500])}
+    assert len(playing) == 32 and {"Arizona Cardinals", "Chicago Bears", "Las Vegas Raiders"} <= playing
+    assert all("(" not in name for name in playing)
+
+
+def test_nfl_as_a_table():
+    """What is read of it is the dataset."""
+    data, table = jr.data.datasets.nfl(), jr.data.datasets.nfl_columns()
+    roles = {"a": "home", "b": "away", "side": "a", "neutral": "neutral", "season": "season"}
+    read = jr.read(table, **roles, margin=data.margin, columns=["season", "playoff"])
+    assert read.seasons == data.seasons and len(data.seasons) == 101 and data.margin == read.margin
+    assert read.players.tolist() == data.players.tolist() and read.clock == data.clock
+    for got, wanted in zip(jax.tree.leaves(read.matches), jax.tree.leaves(data.matches), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    del table["score"]  # which the points say as well
+    np.testing.assert_array_equal(jr.read(table, **roles, margin=data.margin).matches.score, data.matches.score)
+
+
+def test_the_last_super_bowl():
+    data = jr.data.datasets.nfl()
+    names = data.players[data.matches.player[-1]].tolist()
+    assert names == ["Tampa Bay Buccaneers", "Kansas City Chiefs"]
+    assert data.matches.score[-1] == 1.0 and data.matches.context.side[-1] == 0.0
+    assert jr.data.datasets.nfl_forecast()[-1] == 0.4458
+    last = {name: x[-1] for name, x in data.matches.context.columns.items()}
+    assert last == {"season": 2020.0, "playoff": 1.0, "home_points": 31.0, "away_points": 9.0}
+
+
+def test_the_forecast_is_of_these_matches():
+    score, forecast = jr.data.datasets.nfl().matches.score, jr.data.datasets.nfl_forecast()
+    loss = -np.mean(score * np.log(forecast) + (1 - score) * np.log(1 - forecast))
+    assert abs(loss - 0.61401) < 1e-5
+    moved = np.roll(forecast, 1)
+    assert -np.mean(score * np.log(moved) + (1 - score) * np.log(1 - moved)) > 0.66
+
+
+def test_without_pyarrow():
+    code = "import sys; sys.modules['pyarrow'] = None; import jaxrate as jr; jr.data.datasets.nfl()"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_every_file_is_installed():
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["jaxrate"]
+    files = [path.relative_to(ROOT / "jaxrate") for path in (ROOT / "jaxrate").rglob("*") if path.is_file()]
+    others = [str(path) for path in files if path.suffix not in (".py", ".pyc")]
+    assert "data/datasets/nfl.csv.gz" in others
+    for file in others:
+        assert any(file.count("/") == p.count("/") and fnmatch.fnmatch(file, p) for p in patterns), file

@@ -3,6 +3,7 @@
 import math
 from functools import lru_cache, partial
 from itertools import product
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -11,13 +12,16 @@ import pytest
 from scipy.special import expit, ndtr
 
 import jaxrate as jr
-from jaxrate.events import LAST_ID, Rounds
+from jaxrate.events import LAST_ID, Rounds, build_rounds
 from jaxrate.history.dataset_rating import rating_history_with_performances
 from jaxrate.numerics import sums_and_recurrences
+from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.systems.elo_mmr import density_dispatch
+from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference, standing_sums
-from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick, refused
 from tests.reference import elo_mmr_twin as twin
+from tests.reference import performance_twin
 from tests.reference import performance_twin as exact
 
 LOGISTIC = math.pi / math.sqrt(3.0)
@@ -326,3 +330,261 @@ def test_the_favourite_who_wins_a_large_round_has_a_slope_in_codeforces():
     slope, other = quick(both_ways)(jnp.asarray(300.0))
     assert np.isfinite(slope) and np.isfinite(other)
     np.testing.assert_allclose(slope, other, rtol=1e-3, atol=1e-6)
+
+
+# Contests in which all tie: rated as the Elo-MMR paper says (Algorithms 1 to 3, Theorem 3.3), or skipped.
+
+SYSTEMS = [jr.elo_mmr, jr.elo_mmx, jr.codeforces, jr.topcoder]
+# Histories of other tests have contests in which all tie, and which are not skipped.
+CASES = mark_full([*product(SYSTEMS, (False, True))], (jr.elo_mmr, True), (jr.codeforces, True))
+CONTESTS = [
+    twin.Round([0, 1, 2], [0, 1, 1], time=1.0),
+    twin.Round([0, 1, 2], [0, 0, 0], time=2.0),
+    twin.Round([1], [0], time=3.0),
+    twin.Round([0, 1, 2, 3], [0, 3, 1, 2], time=4.0),
+]
+
+
+def as_events(contests):
+    size = [len(c.players) for c in contests]
+    columns = [np.concatenate([c[i] for c in contests]) for i in (0, 1)]
+    number, time = (np.repeat(x, size) for x in (np.arange(len(size)), [c.time for c in contests]))
+    return build_rounds(number, *columns, time=time)
+
+
+def ratings(system, events, state=None):
+    return jax.tree.map(np.asarray, jr.ratings(system, jr.run(system, events, state=state).state))
+
+
+@MOSTLY_SINGLE
+def test_two_of_2000_and_1000_who_tie(x64):
+    """Nothing moved; these are the paper's numbers, of beta 200 and gamma 80."""
+    system = jr.elo_mmr(history=2, beta=200.0, gamma=80.0)
+    state = system.init(system.params, 2)
+    rating = jnp.asarray([2000.0, 1000.0], float)
+    state = state._replace(rating=rating, past=state.past._replace(mean=rating + 0.0))
+    got = ratings(system, jr.rounds([0, 0], [0, 1], [1, 1]), state)
+    np.testing.assert_allclose(got.mean, [1582.41, 1417.59], atol=0.005)
+    np.testing.assert_allclose(got.deviation, 174.72, atol=0.005)
+
+
+@pytest.mark.full  # the twin has such histories
+@MOSTLY_DOUBLE
+def test_a_draw_after_a_win_brings_two_together(x64):
+    """The draw changed nothing: 1629.4 and 1370.6."""
+    system = jr.elo_mmr(history=2)
+    history = jr.rounds([0, 0, 1, 1, 2, 2], [0, 1, 2, 3, 2, 3], [0, 1, 0, 1, 0, 0])  # two win, and one of them draws
+    np.testing.assert_allclose(ratings(system, history).mean, [1629.4, 1370.6, 1567.6, 1432.4], atol=0.05)
+
+
+@pytest.mark.parametrize(("factory", "skip_ties"), CASES)
+def test_contests_in_which_all_tie_equal_the_twin(factory, skip_ties, double):
+    """They count as games too, and so for the factors of newcomers; a contest of one never does."""
+    settings = {"drift": 30.0, "newcomer": (0.5, 0.7)} if factory in (jr.elo_mmr, jr.elo_mmx) else {}
+    short = {"history": 4} if factory is jr.elo_mmr else {}
+    wanted = getattr(twin, factory.__name__)(CONTESTS, 4, skip_ties=skip_ties, **settings)
+    system, events = factory(skip_ties=skip_ties, **settings, **short), as_events(CONTESTS)
+    history, performed = rating_history_with_performances(system, events)
+    got = jax.tree.map(np.asarray, jr.ratings(system, history.state))
+    np.testing.assert_allclose(got.mean, wanted.rating, rtol=1e-9)
+    if got.deviation is not None:
+        np.testing.assert_allclose(got.deviation, wanted.deviation, rtol=1e-9)
+    lead, expected = (np.subtract.outer(*2 * [np.asarray(x)[-4:]]) for x in (history.before.mean, history.prediction))
+    assert (np.sign(expected) == np.sign(lead)).all()  # of the last contest
+    np.testing.assert_allclose(performed.performance, np.concatenate(wanted.performance), rtol=1e-9)
+    assert np.isnan(performed.performance[3:6]).all() == skip_ties and np.isnan(performed.performance[6])
+    assert ((performed.rank_needed > 0) == np.isfinite(performed.performance)).all()
+
+
+@pytest.mark.parametrize("skip_ties", mark_full([False, True], False))
+def test_two_teams_that_tie_and_a_team_alone(skip_ties, double):
+    """Teams of unequal strength come together; a team alone, whose members tie, changes nothing."""
+    four, won, drawn = np.arange(4), [0, 0, 1, 1], [0, 0, 0, 0]  # four such pairs of teams in one history
+    contests = [(four + 4 * i, won) for i in range(4)] + [(four, won), (four + 4, drawn), (four[:2] + 8, drawn[:2])]
+    player, rank = (np.concatenate(x) for x in zip(*contests, strict=True))
+    number = np.repeat(np.arange(7), [len(x) for x, _ in contests])
+    history = jr.rounds(number, player, rank, team=player % 4 // 2)
+    rating = jr.run(jr.elo_mmx(skip_ties=skip_ties), history).state.rating
+    again, after, idle, before = np.reshape(rating, (4, 4))
+    assert (after[:2] < before[:2]).all() != skip_ties and (again[:2] > before[:2]).all()
+    assert (after[2:] > before[2:]).all() != skip_ties
+    np.testing.assert_array_equal(idle, before)
+
+
+# Performances where sums say too little: far from everybody, and from tables with points too far apart.
+
+
+def some_players(count, second):
+    """One is 4,000 points ahead of all others, and comes in first or second."""
+    random = np.random.default_rng(count)
+    centre = np.round(random.normal(0.0, 200.0, count))
+    score = (centre + random.normal(0.0, 200.0, count)) // 50
+    centre[0], score[:2] = 4000.0, (1e3, 2e3 if second else -1e3)
+    return centre, (score[None] > score[:, None]).sum(axis=1)
+
+
+@MOSTLY_SINGLE
+@pytest.mark.parametrize(
+    ("count", "deviation", "gaussian", "split_ties"),
+    mark_full(
+        [*product((12, 70), (300.0,), (False, True), (False,)), *product((70,), (20.0,), (False, True), (False, True))],
+        *product((12,), (300.0,), (False, True), (False,)),
+        (70, 20.0, False, False),
+    ),
+)
+def test_performances_are_right_far_from_everybody(count, deviation, gaussian, split_ties, x64):
+    """In float32 those of the first two were off by some points; among many of small deviations all were."""
+    centre, rank = some_players(count, second=deviation > 100.0)
+    spread = np.full(count, deviation)
+    look = look_normal if gaussian else performance_inference.make_logistic_cdf_sums
+    event = SimpleNamespace(rank=jnp.asarray(rank, jnp.int32), weight=jnp.ones(count), present=None)
+
+    def infer(centre, spread):
+        sums = look(centre, spread, event, cdf_sums.scale_table_points_to_precision(72))
+        return density_dispatch.infer_performances(sums, event, split_ties)
+
+    got = quick(infer)(*(jnp.asarray(x, float) for x in (centre, spread)))
+    wanted = performance_twin.performances(centre, spread, rank, split_ties, gaussian)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-6 if x64 else 0.05)
+
+
+def ratings_after(system, count, contests, state=None):
+    """Of each of `count` players who always come in the order of their numbers."""
+    number, order = np.repeat(np.arange(contests), count), np.tile(np.arange(count), contests)
+    return np.asarray(jr.run(system, jr.rounds(number, order, order), state=state).state.rating)
+
+
+FACTORIES = [partial(jr.elo_mmr, history=4), jr.elo_mmx, jr.codeforces]
+
+
+@MOSTLY_SINGLE
+@pytest.mark.parametrize("factory", mark_full(FACTORIES, FACTORIES[0]), ids=["elo_mmr", "elo_mmx", "codeforces"])
+def test_newcomers_may_have_any_rating(factory, x64):
+    """Of 9000 the winner gained nothing, and everybody lost: performances were looked for between -6000 and 9000."""
+    near, far = (ratings_after(factory(initial_rating=x), 10, 20) - x for x in (1500.0, 9000.0))
+    assert near[0] > 500.0
+    np.testing.assert_allclose(far, near, atol=1e-8 if x64 else 0.1)
+
+
+@pytest.mark.full  # the same defect as above
+@MOSTLY_SINGLE
+def test_who_wins_twenty_contests_of_ten(x64):
+    """They gained 0 from a rating of 9000, and came to 8963 with the large deviations."""
+    gain = ratings_after(jr.elo_mmr(history=20, initial_rating=9000.0), 10, 20)[0] - 9000.0
+    np.testing.assert_allclose(gain, 674.8, atol=0.05)
+    wide = jr.elo_mmr(history=20, initial_deviation=5000.0, limit_deviation=3000.0)
+    np.testing.assert_allclose(ratings_after(wide, 10, 20)[0], 21183.0, atol=0.5)
+
+
+@MOSTLY_SINGLE
+def test_players_may_have_come_to_any_rating(x64):
+    """Who was rated 12000 and won lost 1,169 points."""
+    system, gain = jr.elo_mmr(history=4), []
+    for rating in (1500.0, 12000.0):
+        ratings = jnp.full(2, rating)
+        state = system.init(system.params, 2)
+        state = state._replace(rating=ratings, past=state.past._replace(mean=ratings + 0.0))
+        gain.append(ratings_after(system, 2, 1, state) - rating)
+    assert gain[0][0] > 100.0
+    np.testing.assert_allclose(gain[1], gain[0], atol=1e-8 if x64 else 0.01)
+
+
+# Elo-MMR, Elo-MMX, Codeforces and TopCoder against their twin on hostile rounds: far apart, tied, of two, of teams.
+
+HOSTILE_PLAYERS = 100
+
+
+def standing(score):
+    return (score < score[:, None]).sum(axis=1)
+
+
+@lru_cache
+def rounds(teams):
+    """Contests of the twin: of 2, of 6 and of 40 players, who win and lose by far, or of 2 to 6 teams; many all tie."""
+    random, contests = np.random.default_rng(12), []
+    for k in range(18):
+        size = (2, 6, 6, 40)[k % 4] if k < 8 else (2, 6)[k % 2]
+        who = random.permutation(HOSTILE_PLAYERS if size > 6 else 12)[:size]
+        score = [who, random.integers(0, 3, size), np.zeros(size), random.permutation(size)][(k // 2) % 4]
+        team = None
+        if teams:
+            team = np.minimum(np.arange(size), (1, 3)[k % 2]) if size < 40 else np.arange(size) // 2
+            score = score[team]
+        contests.append(twin.Round(who, standing(score), time=2.0 * k, team=team))
+    return contests
+
+
+WIDE = {"initial_deviation": 3000.0, "initial_rating": 11000.0}  # thousands of points apart after the first contest
+HOSTILE_CASES = [
+    pytest.param("elo_mmr", False, WIDE | {"split_ties": 0.3}, marks=pytest.mark.full),
+    ("elo_mmr", False, WIDE | {"drift": 30.0, "rho": 0.3, "newcomer": (0.5,), "split_ties": (0.9, 0.3)}),
+    pytest.param("elo_mmx", False, WIDE, marks=pytest.mark.full),
+    pytest.param("elo_mmx", False, WIDE | {"split_ties": (0.2, 0.8)}, marks=pytest.mark.full),
+    pytest.param("elo_mmx", True, WIDE | {"split_ties": (0.7, 0.2)}, marks=pytest.mark.full),
+    pytest.param("elo_mmx", True, WIDE | {"team_performance": "mean"}, marks=pytest.mark.full),
+    ("codeforces", False, {"initial_rating": -9000.0, "beta": 20.0}),
+    pytest.param("topcoder", False, WIDE, marks=pytest.mark.full),
+]
+
+
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize(("name", "teams", "settings"), HOSTILE_CASES)
+def test_hostile_rounds_equal_the_twin(name, teams, settings, x64):
+    contests = rounds(teams)
+    wanted = getattr(twin, name)(contests, HOSTILE_PLAYERS, **settings)
+    assert np.ptp(wanted.rating) > 1000.0 or name == "codeforces"
+    team = {"team": np.concatenate([c.team for c in contests])} if teams else {}
+    system = getattr(jr, name)(**settings, **({"history": 8} if name == "elo_mmr" else {}))
+    if name == "elo_mmr":
+        wanted = getattr(twin, name)(contests, HOSTILE_PLAYERS, **settings, history=8)
+    result, performed = rating_history_with_performances(
+        system, as_rounds(contests, **team), num_players=HOSTILE_PLAYERS
+    )
+    got = jax.tree.map(np.asarray, jr.ratings(system, result.state))
+    exact = {"rtol": 1e-8} if x64 else {"rtol": 1e-4, "atol": 0.5}
+    np.testing.assert_allclose(performed.performance, np.concatenate(wanted.performance), **exact)
+    np.testing.assert_allclose(got.mean, wanted.rating, **exact)
+    if got.deviation is not None:
+        np.testing.assert_allclose(got.deviation, wanted.deviation, rtol=1e-8 if x64 else 1e-3)
+
+
+@pytest.mark.parametrize("share", [0.0, 1, -0.5, 2.5, np.nan, None, "half", (0.0, 0.5), (1.1, 1.0), (1.0,)])
+def test_what_is_no_share_of_a_tie_is_refused(share):
+    """All of them silently were True or False."""
+    for factory in (jr.elo_mmr, jr.elo_mmx):
+        with refused("split_ties must be True"):
+            factory(split_ties=share)
+
+
+def test_a_share_of_a_tie_is_kept():
+    assert [jr.elo_mmr(split_ties=x).settings["split_ties"] for x in (True, 0.3, [0.3, 1])] == [True, 0.3, (0.3, 1.0)]
+
+
+@pytest.mark.full  # twins have both
+def test_half_a_win_and_half_a_loss_are_what_true_says(double):
+    contests = as_rounds(rounds(False)[:3])
+    one, other = (jr.run(jr.elo_mmr(1, split_ties=x), contests).state for x in (True, 0.5))
+    np.testing.assert_array_equal(one.rating, other.rating)
+    assert jr.elo_mmr(split_ties=0.3).settings["split_ties"] == 0.3
+
+
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize("factory", mark_full([jr.elo_mmr, jr.elo_mmx], jr.elo_mmx))
+def test_skills_that_stay(factory, x64):
+    """gamma = 0 was refused. It is the limit of a small one, and each contest adds 1 / beta^2 to the precision."""
+    contests = as_rounds(rounds(False)[:8])
+    schedule = arrange_blocks(contests, [Block(np.arange(8, dtype=np.int32)[:, None], (40, 40))])  # of one size
+    short = {"history": 8} if factory is jr.elo_mmr else {}
+    still = factory(beta=200.0, gamma=0.0, **short)
+
+    def after(gamma):
+        params = still.params._replace(gamma=gamma)
+        state = jr.run(still, contests, params=params, num_players=HOSTILE_PLAYERS, schedule=schedule).state
+        return state.rating, state.variance
+
+    values_and_slopes = quick(lambda gamma: jax.jvp(after, (gamma,), (1.0,)))  # one program for both
+    ((rating, variance), slopes), ((almost, _), _) = (values_and_slopes(gamma) for gamma in (0.0, 1e-3))
+    np.testing.assert_allclose(rating, almost, atol=1e-4 if x64 else 0.05)
+    played = np.bincount(contests.events.player, minlength=HOSTILE_PLAYERS)
+    np.testing.assert_allclose(variance, 1.0 / (350.0**-2 + played / 200.0**2), rtol=1e-12 if x64 else 1e-5)
+    assert float(contest_variances(still.params).limit) == 0.0 and np.isfinite(slopes).all()

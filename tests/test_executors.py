@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import pickle
+import socket
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -17,6 +18,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.core.parallel_map import map_items
+from tests.conftest import mark_full
 
 ENGINES = {
     "distributed": "distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None).get_executor()",
@@ -127,3 +129,117 @@ def test_engines_that_exist(engine, tmp_path):
     path = {"PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=os.environ | path)
     assert done.returncode == 0, done.stderr
+
+
+# States and settings spread over eight devices, and over two processes, are rated as on one.
+
+BEGIN = """
+import re, sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxrate as jr
+
+def spread_over(devices):
+    return jax.NamedSharding(jax.make_mesh((devices,), ("players",)), jax.P("players"))
+
+def fresh(system, players, sharding):
+    return jax.jit(partial(system.init, system.params, players), out_shardings=sharding)()
+"""
+SETTINGS = """
+matches = jr.data.simulate.league(43, 600, seed=1).matches
+system = jr.elo()
+k = np.linspace(2.0, 40.0, 16)
+folder = Path(sys.argv[1])
+
+def sweep(k):
+    return jr.fitting.sweep_parameters(system, matches, system.params._replace(k=k))
+
+swept = sweep(jax.device_put(jnp.asarray(k), spread_over(8)))
+found = jr.fit(system, matches, free=("k",), starts=3, steps=4, errors="products", key=jax.random.key(0))
+text = {path.name: path.read_text() for path in folder.glob("*after_optimizations.txt")}
+spread = {name: x for name, x in text.items() if "num_partitions=8" in x}
+assert any("levels" in x or "stream" in x for x in spread) and any("sums" in x for x in spread), [*text]
+assert not [name for name, x in spread.items() if re.search("all-|collective-|reduce-scatter", x)]
+with jax.default_device(jax.devices()[0]):
+    np.testing.assert_array_equal(swept, sweep(k))
+    np.testing.assert_allclose(found.loss, sweep(np.array([found.params.k]))[0], rtol=1e-6)
+cases = int(sys.argv[2])
+fewer = jax.device_put(jnp.asarray(k[:8]), spread_over(4))
+for other in (k[:5], fewer)[:cases]:  # not as many on each, and fewer devices
+    np.testing.assert_allclose(sweep(other), swept[: len(other)], rtol=1e-6)
+"""
+PLAYERS = """
+matches = jr.data.simulate.league(43, 600, seed=1).matches
+blat = jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6)
+for system, events, rounding in (
+    (jr.glicko(), matches, 0.0), (blat, matches, 1e-6), (jr.glicko(), jr.periods(matches, 50.0), 0.0)
+)[:cases]:
+    state = fresh(system, 40, spread_over(8))
+    done = jr.run(system, events, state=state, num_players=43)  # 3 newcomers, and 5 more for 6 rows on each device
+    again = jr.run(system, events, state=done.state)
+    alone = jr.run(system, events, num_players=48, schedule="levels")
+    for one, other in ((done, alone), (again, jr.run(system, events, state=alone.state, schedule="levels"))):
+        for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+            np.testing.assert_allclose(x, y, rtol=0, atol=rounding)
+    for x in jax.tree.leaves(done.state):
+        assert len(x.sharding.device_set) == 8 and x.addressable_shards[0].data.shape[0] == 6
+    assert done.prediction.sharding.is_fully_replicated and len(state[0]) == 40  # and is left as it is
+    guess, wanted = (jr.predict(system, x.state, matches) for x in (done, alone))
+    np.testing.assert_allclose(guess, wanted, rtol=0, atol=rounding)
+"""
+PROCESS = """
+jax.config.update("jax_cpu_collectives_implementation", "gloo")
+jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
+matches = jr.data.simulate.league(43, 600, seed=1).matches
+system = jr.glicko()
+done = jr.run(system, matches, state=fresh(system, 40, spread_over(4)), num_players=43)
+alone = jr.run(system, matches, num_players=44, schedule="levels")
+np.testing.assert_array_equal(done.prediction, alone.prediction)
+for x in done.state.rating.addressable_shards:
+    np.testing.assert_array_equal(x.data, alone.state.rating[x.index])
+assert len(done.state.rating.addressable_shards) == 2 and len(done.state.rating) == 44
+try:
+    spread = jax.jit(lambda: jnp.ones(4), out_shardings=spread_over(4))()
+    jr.fitting.sweep_parameters(system, matches, system.params._replace(c=spread))
+except ValueError as error:
+    assert "devices of other processes" in str(error)
+else:
+    raise AssertionError
+"""
+
+
+def started(code, devices, *arguments, flags=""):
+    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count={devices} {flags}"
+    environment = {"XLA_FLAGS": flags, "PYTHONPATH": str(Path(__file__).parents[1])}
+    command = [sys.executable, "-c", BEGIN + code, *map(str, arguments)]
+    return subprocess.Popen(command, env=os.environ | environment, stderr=subprocess.PIPE, text=True)
+
+
+def well(*processes):
+    """Whether all end without an error."""
+    errors = [process.communicate(timeout=300)[1] for process in processes]
+    for process, error in zip(processes, errors, strict=True):
+        assert process.returncode == 0, error
+    return True
+
+
+@pytest.mark.parametrize("cases", mark_full([1, 3], 1))
+def test_settings_and_players_on_eight_devices(tmp_path, cases):
+    """In one process, for JAX takes seconds to begin."""
+    dump = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text --xla_dump_hlo_module_re=.*(levels|stream|sums|products).*"
+    assert well(started(SETTINGS + PLAYERS, 8, tmp_path, cases, flags=dump))
+
+
+@pytest.mark.full
+def test_players_of_two_processes():
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        address = f"localhost:{free.getsockname()[1]}"
+    assert well(*(started(PROCESS, 2, address, number) for number in range(2)))

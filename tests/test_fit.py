@@ -1,5 +1,6 @@
 """Fitting: losses against `jr.metrics`, slopes against differences, optima against SciPy, errors against formulas."""
 
+import math
 from functools import lru_cache, partial
 from importlib import import_module
 from itertools import combinations
@@ -12,9 +13,10 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import POSITIVE, Parameter
-from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.core.rules import Rules
+from jaxrate.events import Matches, Periods, Rounds, slice_events
 from jaxrate.replay.execution import CompilePolicy
-from tests.conftest import MOSTLY_SINGLE, mark_full
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, refused
 from tests.test_rounds import SYSTEM
 
 FIT, FREE, LOST, PROBLEM, REACH, SEARCH, SLOPE, TASK = (
@@ -298,3 +300,217 @@ def test_a_run_in_the_outermost_jit_is_the_same(default_policy):
 def fitted(**options):
     with jax.enable_x64(True):
         return jr.fit(jr.elo(), league(), **options)
+
+
+# What a fit refuses.
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"free": "k,side_advantage"}, "name several as free="),
+        ({"free": ("sideadvantage",)}, "elo has no parameter 'sideadvantage'; did you mean 'side_advantage'"),
+        ({"free": ("scale",)}, "scale is fixed .*try values of it with `sweep_parameters`"),
+        ({"free": ("k_new",)}, "k_new is switched off"),
+        ({"free": ("k", "k")}, "names a parameter twice"),
+        ({"free": ()}, "no parameter to fit"),
+        ({"loss": "accuracy"}, "loss must be one of"),
+        ({"loss": "pairwise"}, "of rounds"),
+        ({"warm_up": 1000}, "warm_up=1000 games of every player leave no matches"),
+        ({"warm_up": 0.5, "weight": np.arange(600) < 300}, "warm_up=0.5 of the events leave no matches"),
+        *(({"warm_up": x}, "warm_up is a whole number .* or a share") for x in (-1, 1.5, math.nan, math.inf)),
+        ({"weight": np.ones(3)}, r"weight must be \[600\]"),
+        ({"weight": np.r_[np.ones(7), -1.0, np.ones(592)]}, "row 7 .*weight is -1"),
+        ({"weight": np.zeros(600)}, "the weights leave no matches"),
+        ({"weight": np.arange(600) >= 300, "validation": 0.5}, "held out"),
+        ({"weight": np.arange(600) < 300, "validation": 0.5}, "nothing to validate"),
+        ({"validation": 1.0}, "validation is a share"),
+        ({"starts": 2}, "random starts need a key"),
+        ({"starts": 0}, "starts must be"),
+        ({"steps": -1}, "steps must be at least 0, got -1"),
+        ({"errors": "bootstrap"}, "errors must be"),
+        ({"mode": "backward"}, "mode must be"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        jr.fit(jr.elo(), league(), **options)
+
+
+def test_files_of_winners_and_losers_are_fitted_as_any_others():
+    """They were refused, though systems learn the same from them."""
+    matches = league()._replace(score=np.round(np.random.default_rng(2).uniform(size=600)))
+    first = np.where(matches.score == 1, 0, 1)
+    player = np.stack([matches.player[np.arange(600), first], matches.player[np.arange(600), 1 - first]], axis=1)
+    sideless = matches._replace(context=jr.extend.Context())
+    winners = sideless._replace(player=player, score=np.ones(600))
+    found, wanted = (jr.fit(jr.elo(), x, data_share=0.8) for x in (winners, sideless))
+    assert found.params.k == pytest.approx(wanted.params.k, rel=1e-3) and found.free == wanted.free
+    assert found.loss == pytest.approx(wanted.loss, rel=1e-5) and found.held_out.constant == pytest.approx(math.log(2))
+
+
+def test_bad_histories():
+    matches, elo = league(), jr.elo()
+    with pytest.raises(ValueError, match=r"every score is 0.5: such scores hold no information"):
+        jr.fit(elo, matches._replace(score=np.full(600, 0.5)))
+    with pytest.raises(ValueError, match="there are no events"):
+        jr.fit(elo, slice_events(matches, 0, 0))
+    with pytest.raises(ValueError, match="side_advantage changes no prediction"):
+        jr.fit(elo, matches._replace(context=matches.context._replace(side=None)), free=("side_advantage",))
+    with pytest.raises(ValueError, match="k starts at 0, the border"):
+        jr.fit(jr.elo(k=0), matches, free=("k",))
+    with pytest.raises(ValueError, match="deviation_max starts at initial_deviation"):
+        jr.fit(jr.glicko(), matches, free=("deviation_max",))
+    with pytest.raises(ValueError, match="rates Periods, not Matches"):
+        jr.fit(jr.category_glicko(), matches)
+    teams = jr.rounds([0] * 3, [0, 1, 2], [1, 1, 2], team=[0, 0, 1])
+    with pytest.raises(ValueError, match="there are teams"):
+        jr.fit(jr.trueskill(), teams, loss="pairwise")
+    tie = jr.rounds([0] * 3, [0, 1, 2], [1, 1, 1])
+    with pytest.raises(ValueError, match="no contest ranks anybody"):
+        jr.fit(jr.codeforces(), tie)
+
+
+def test_a_start_without_a_finite_loss_is_refused():
+    elo = jr.elo()
+    rules = Rules(*elo.rules[:2], lambda constants, rows, event: rows.rating[0] * math.nan, elo.rules.update)
+    with pytest.raises(ValueError, match="the loss at the start is nan"):
+        jr.fit(elo._replace(rules=rules), league())
+
+
+# Intervals by the likelihood profile, of what is known, known on one side, or open, and of contests.
+
+
+@MOSTLY_DOUBLE
+def test_an_interval_is_where_the_likelihood_ratio_says(x64):
+    """One parameter: the ends are where twice the summed log loss has risen by 3.84."""
+    matches = league()
+    fit = jr.fit(jr.elo(), matches, free=("k",))
+    found = jr.fitting.likelihood_interval(fit, matches, "k")
+    ends = np.array([found.low, found.high])
+    loss = jr.fitting.sweep_parameters(fit, matches, fit.params._replace(k=ends))
+    np.testing.assert_allclose(2 * 600 * (loss - fit.loss), 3.8415, rtol=0.02 if x64 else 0.1)
+    assert ends[0] < fit.params.k < ends[1] and not fit.open
+    width = 1.96 * fit.standard_error["k"] / fit.params.k
+    np.testing.assert_allclose(np.log(ends / fit.params.k), [-width, width], rtol=0.4)
+    assert repr(found) == f"k: {found.low:.4g} to {found.high:.4g} points with 95% confidence"
+    narrow = jr.fitting.likelihood_interval(fit, matches, "k", level=0.5)
+    assert ends[0] < narrow.low < fit.params.k < narrow.high < ends[1]
+
+
+def test_others_are_fitted_anew_for_as_many_values_at_a_time(monkeypatch):
+    """Each number of values was compiled anew: three or four programs for one interval."""
+    sizes, profile_loss = set(), jr.fitting.profile_loss
+
+    def note_size(fit, events, name, values):
+        sizes.add(len(values))
+        return profile_loss(fit, events, name, values)
+
+    monkeypatch.setattr("jaxrate.fitting.profile_intervals.profile_loss", note_size)
+    matches = league()
+    fit = jr.fit(jr.elo(k=20), matches, free=("k", "side_advantage"))
+    found = jr.fitting.likelihood_interval(fit, matches, "side_advantage")
+    error = fit.standard_error["side_advantage"]
+    np.testing.assert_allclose(
+        [found.low, found.high], fit.params.side_advantage + 1.96 * error * np.array([-1, 1]), rtol=0.1
+    )
+    assert np.ptp(found.profile.params.k) > 0 and len(sizes) == 1
+    assert (np.diff(found.profile.value) > 0).all() and found.profile.loss.shape == found.profile.value.shape
+
+
+def test_what_is_bounded_from_above_alone_says_so():
+    """Who won loses next: it is best to learn nothing, and ever smaller factors are as good, but large ones are worse.
+
+    A fit is flat and leaves k open.
+    """
+    n = 600
+    player = np.array([0, 1]) + 2 * (np.arange(n)[:, None] // 2 % 15)
+    matches = jr.matches(player, np.arange(n) % 2)
+    fit = jr.fit(jr.elo(), matches, free=("k",))
+    assert fit.open == ("k",) and "likelihood_interval says how far" in repr(fit)
+    assert (fit.converged, fit.reason) == (False, "flat") and fit.standard_error["k"] == np.inf
+    assert 0 < fit.params.k < 0.1 and abs(fit.loss - np.log(2)) < 1e-5
+    found = jr.fitting.likelihood_interval(fit, matches, "k")
+    assert found.low == -np.inf and 0.1 < found.high < 30
+    assert repr(found).startswith(f"k: at most {found.high:.4g} points with 95% confidence; no value down to")
+    loss = jr.fitting.sweep_parameters(fit, matches, fit.params._replace(k=found.high))
+    np.testing.assert_allclose(2 * n * (loss - fit.loss), 3.84, rtol=0.25)
+
+
+@pytest.mark.full
+def test_intervals_of_contests_are_by_their_variance():
+    """About as wide as the standard errors of the sandwich, and wider or narrower than those of a likelihood."""
+    rounds = jr.data.simulate.contests(30, 60, size=8, spread=200, noise=200, seed=3)[0]
+    fit = jr.fit(jr.elo_mmx(), rounds, free=("limit_deviation",))
+    found = jr.fitting.likelihood_interval(fit, rounds, "limit_deviation")
+    assert not found.profile.likelihood
+    width = 1.96 * fit.standard_error["limit_deviation"] / fit.params.limit_deviation
+    np.testing.assert_allclose(np.log([found.high / found.low]), 2 * width, rtol=0.5)
+
+
+def test_bad_intervals_are_refused():
+    fit = jr.fit(jr.elo(), league(), free=("k",), steps=1)
+    with pytest.raises(ValueError, match=r"'scale' was not fitted \(those were k\)"):
+        jr.fitting.likelihood_interval(fit, league(), "scale")
+    with pytest.raises(ValueError, match="level must be above 0 and below 1, got 95"):
+        jr.fitting.likelihood_interval(fit, league(), "k", level=95)
+
+
+# States in which some begin with ratings of their own.
+
+NAMES = ["Ada", "Bo", "Cy"]
+
+
+@pytest.mark.parametrize("name", jr.extend.SYSTEMS)
+def test_some_begin_with_their_own(name):
+    system = jr.extend.SYSTEMS[name]()
+    usual = system.summary(system.params, system.init(system.params, 3))
+    mean = 0.6 if name == "urnings" else float(usual.mean[0]) * 1.2
+    if name == "blat_mmr":
+        with refused("blat_mmr begins with a belief, not with a rating"):
+            jr.history.initial_state(system, NAMES, rating={"Bo": mean})
+        return
+    state = jr.history.initial_state(system, NAMES, rating={"Bo": mean})
+    found = system.summary(system.params, state)
+    np.testing.assert_allclose(found.mean, [usual.mean[0], mean, usual.mean[0]], rtol=1e-6)
+    field = "initial_proportion" if name == "urnings" else "initial_rating"
+    want = system.init(system.params._replace(**{field: mean}), 3)
+    for x, y in zip(jax.tree.leaves(state), jax.tree.leaves(want), strict=True):
+        np.testing.assert_array_equal(x[1], y[1])
+    if usual.deviation is None or name == "urnings":
+        with refused(f"{name} has no deviation to begin with"):
+            jr.history.initial_state(system, 3, deviation={0: 10.0})
+        return
+    half = float(usual.deviation[0]) / 2
+    found = system.summary(system.params, jr.history.initial_state(system, 3, rating={1: mean}, deviation={2: half}))
+    np.testing.assert_allclose(found.mean, [usual.mean[0], mean, usual.mean[0]], rtol=1e-6)
+    np.testing.assert_allclose(found.deviation, [2 * half, 2 * half, half], rtol=1e-6)
+
+
+def test_what_start_refuses():
+    system = jr.glicko()
+    for given, message in (
+        ({"rating": {"Di": 1.0}}, "no player 'Di'"),
+        ({"rating": {"Ada": np.nan}}, "initial_rating must be any number, got nan"),
+        ({"deviation": {"Ada": np.inf}}, "initial_deviation must be > 0, got inf"),
+        ({"deviation": {"Ada": 0.0}}, "initial_deviation must be > 0"),
+        ({"deviation": {"Ada": 400.0}}, "must not decrease"),
+        ({"rating": {"Ada": "high"}}, "initial_rating must be a number, got 'high'"),
+        ({"rating": [1.0, 2.0, 3.0]}, "initial_state: rating must be a mapping of numbers"),
+        ({"rating": {"Ada": 1.0, NAMES.index("Ada"): 2.0}}, "twice, by name and by id"),
+    ):
+        with refused(message):
+            jr.history.initial_state(system, NAMES, **given)
+    with refused("no player 3"):
+        jr.history.initial_state(system, NAMES, rating={3: 1.0})
+    with refused("players must be a number of players"):
+        jr.history.initial_state(system, "Ada")
+
+
+def test_a_run_goes_on_from_it():
+    system, matches = jr.elo(), jr.matches([[0, 1]], [1.0])
+    state = jr.history.initial_state(system, NAMES, rating={"Ada": 1900})
+    assert jr.run(system, matches, state=state).prediction[0] > 0.9
+    assert jr.live.start_history(system, NAMES, state).predict("Ada", "Bo") > 0.9

@@ -12,11 +12,14 @@ import pytest
 from scipy.stats import poisson
 
 import jaxrate as jr
+from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE
 from jaxrate.forecasts.scorelines import make_scoreline_system
+from jaxrate.forecasts.season_simulation import GoalSimulationMatches, poisson_quantile, simulate_match_goals
 from jaxrate.replay import execution
-from jaxrate.systems.skills.goal_beliefs import LogRateBelief
+from jaxrate.systems.skills.goal_beliefs import HALF_Q, GoalRateFactors, LogRateBelief
 from jaxrate.systems.skills.goal_likelihoods import GoalObservation, infer_from_goals
 from jaxrate.systems.skills.goal_probabilities import result_probabilities, scoreline_probabilities
+from jaxrate.systems.system_construction_by_name import make_system_for_data
 from tests.conftest import mark_full, quick, refused
 from tests.reference.goals_twin import Goals, Q
 
@@ -277,3 +280,263 @@ def test_what_follows_a_match_infers_nothing_anew():
     program = jax.make_jaxpr(partial(infer_from_goals, observation=observation))(LogRateBelief(*np.ones((5, 2))))
     *_, last = program.jaxpr.eqns
     assert last.primitive.name == "optimization_barrier" and last.outvars == program.jaxpr.outvars
+
+
+# Scorelines of matches to come: totals, leads, both score, and what is refused.
+
+PAIRS = [("Ada", "Cy"), ("Bo", "Di")]
+
+
+def season(n=120):
+    random = np.random.default_rng(3)
+    names = np.array(["Ada", "Bo", "Cy", "Di"])
+    first = random.integers(0, 4, n)
+    second = (first + random.integers(1, 4, n)) % 4
+    strength = np.array([0.4, 0.2, -0.1, -0.5])
+    goals = random.poisson(np.exp(0.3 + np.stack([1.0, -1.0])[:, None] * (strength[first] - strength[second])))
+    table = {"home": names[first], "away": names[second], "home_goals": goals[0], "away_goals": goals[1]}
+    columns = {"a": "home", "b": "away", "margin": ["home_goals", "away_goals"], "side": "a"}
+    return jr.read(table | {"time": np.arange(n)}, **columns)
+
+
+@pytest.fixture(scope="module")
+def rated():
+    data = season()
+    return jr.rate(jr.skills("goals", margin=data.margin, low_score_dependence=-0.05, side_advantage=30.0), data)
+
+
+def test_scorelines_agree_with_the_results(rated):
+    lines = jr.forecasts.predict_scorelines(rated, PAIRS, side="a", most_goals=30)
+    assert lines.a.tolist() == ["Ada", "Bo"] and lines.b.tolist() == ["Cy", "Di"]
+    assert lines.probability.shape == (2, 31, 31)
+    np.testing.assert_allclose(lines.probability.sum(axis=(1, 2)), 1.0, atol=2e-6)
+    known = jr.forecasts.predict_fixtures(rated, PAIRS, side="a")
+    lead = jr.forecasts.goal_difference_probabilities(lines.probability, 0.0)
+    for name, found in (("win", lead.over), ("draw", lead.level), ("loss", lead.under)):
+        np.testing.assert_allclose(found, known[name], atol=2e-6)
+    wrapped = rated._replace(system=jr.forecasts.add_outcomes(rated.system))
+    others = jr.forecasts.predict_scorelines(wrapped, PAIRS, side="a", most_goals=30)
+    np.testing.assert_array_equal(others.probability, lines.probability)
+
+
+def test_a_table_of_scorelines_prints(rated):
+    lines = jr.forecasts.predict_scorelines(rated, PAIRS, side="a")
+    table = jr.forecasts.summarise_scorelines(lines, total=2.5)
+    assert str(lines) == str(table) and "likeliest" in str(table)
+    number = np.arange(16)
+    np.testing.assert_allclose(table["goals_a"], (lines.probability.sum(axis=2) * number).sum(axis=1))
+    np.testing.assert_allclose(table["over"], lines.probability[:, number[:, None] + number > 2].sum(axis=1))
+    np.testing.assert_allclose(table["both_score"], lines.probability[:, 1:, 1:].sum(axis=(1, 2)))
+
+
+def test_lines_at_halves_quarters_and_whole_goals():
+    table = np.array([[0.1, 0.2, 0.0], [0.3, 0.1, 0.05], [0.15, 0.0, 0.1]])
+    total, lead = jr.forecasts.total_goals_probabilities, jr.forecasts.goal_difference_probabilities
+    np.testing.assert_allclose(total(table, 1.5), (0.4, 0.0, 0.6))
+    np.testing.assert_allclose(total(table, 2), (0.15, 0.25, 0.6))
+    np.testing.assert_allclose(total(table, 1.75), (0.275, 0.125, 0.6))
+    np.testing.assert_allclose(lead(table, -1.0), (0.75, 0.25, 0.0))
+    np.testing.assert_allclose(lead(table, 0.5), (0.45, 0.0, 0.55))
+    np.testing.assert_allclose(jr.forecasts.both_score_probability(table), 0.25)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda rated: jr.forecasts.total_goals_probabilities([[0.5, 0.5]], 1.5),
+            "[..., K, K] of scorelines, got shape",
+        ),
+        (lambda rated: jr.forecasts.both_score_probability([[0.9, 0.9], [0.0, 0.0]]), "which sum to at most 1"),
+        (lambda rated: jr.forecasts.both_score_probability([[np.nan, 0.9], [0.0, 0.0]]), "must hold chances, from 0"),
+        (lambda rated: jr.forecasts.both_score_probability("x"), "[..., K, K] of scorelines, got shape ()"),
+        (
+            lambda rated: jr.forecasts.goal_difference_probabilities(np.eye(2) / 2, 0.3),
+            "quarters of a goal, as 2.5, got 0.3",
+        ),
+        (
+            lambda rated: jr.forecasts.goal_difference_probabilities(np.eye(2) / 2, "1"),
+            "line must be a number, got '1'",
+        ),
+        (
+            lambda rated: jr.forecasts.predict_scorelines(rated, PAIRS, most_goals=0),
+            "most_goals must be a whole number",
+        ),
+        (lambda rated: jr.forecasts.predict_scorelines(rated, [("Ada", "Eve")]), "no player 'Eve'"),
+        (lambda rated: jr.forecasts.predict_scorelines(5, PAIRS), "rated must be a History"),
+        (
+            lambda rated: jr.forecasts.predict_scorelines(jr.rate(jr.glicko(), season()), PAIRS),
+            "this glicko says nothing of scorelines; take jr.skills('goals', margin=...)",
+        ),
+        (
+            lambda rated: jr.forecasts.predict_scorelines(rated._replace(system=jr.skills()), PAIRS),
+            "this skills says nothing of scorelines",
+        ),
+    ],
+)
+def test_what_has_no_scorelines_is_refused(rated, call, said):
+    with refused(said):
+        call(rated)
+
+
+def test_goals_are_learnt_by_name_and_saved(rated, tmp_path):
+    """`compare` and `load` make the system again from its settings."""
+    jr.save(tmp_path / "run", rated)
+    assert jr.load(tmp_path / "run").system == rated.system
+    (row,) = jr.compare(season(), {"skills": {"outcome": "goals"}}, last=0.2).results
+    assert row.system.settings["outcome"] == "goals" and row.system.settings["margin"] == ("home_goals", "away_goals")
+
+
+def expected_goals():
+    """A table, and what its columns are."""
+    table = {
+        "home": ["Ada", "Bo", "Cy"], "away": ["Bo", "Cy", "Ada"], "date": ["2024-01-01", "2024-01-02", "2024-01-03"],
+        "home_goals": [2, 1, 0], "away_goals": [1, 1, 3], "xh": [1.5, None, 0.4], "xa": [0.5, None, 2.2],
+    }  # fmt: skip
+    columns = {"a": "home", "b": "away", "side": "a", "margin": ["home_goals", "away_goals"]}
+    return table, columns | {"expected_goals": ["xh", "xa"]}
+
+
+@pytest.mark.full  # `test_goals.py` has its twin, and another run of goals is saved above
+def test_a_saved_run_with_expected_goals_predicts_on(tmp_path):
+    table, columns = expected_goals()
+    data = jr.read(table, **columns)
+    rated = jr.rate(make_system_for_data("skills", {"outcome": "goals"}, None, data), data)
+    jr.save(tmp_path / "run", rated)
+    one, two = (jr.forecasts.predict_fixtures(x, [("Ada", "Bo")], side="a") for x in (rated, jr.load(tmp_path / "run")))
+    np.testing.assert_array_equal(two["win"], one["win"])
+
+
+def test_expected_goals_are_read_and_may_be_missing():
+    """By name they are learnt from where goals are."""
+    table, columns = expected_goals()
+    data = jr.read(table, **columns)
+    assert data.expected_goals == ("xh", "xa") and "xG" in repr(data)
+    np.testing.assert_array_equal(data.matches.context.columns["xh"], [1.5, np.nan, 0.4])
+    system = make_system_for_data("skills", {"outcome": "goals"}, None, data)
+    assert system.settings["expected_goals"] == ("xh", "xa")
+    with refused("expected_goals must be two columns, those of a and of b, got xh, xh"):
+        jr.read(table, **columns | {"expected_goals": ["xh", "xh"]})
+    with refused("expected_goals must be the columns of a's and of b's expected goals, got xh"):
+        jr.read(table, **columns | {"expected_goals": ["xh"]})
+    with refused("column 'xh' holds expected goals, so that it cannot be something else as well"):
+        jr.read(table, **columns | {"covariates": "xh"})
+    with refused("row 1 (counting from 0): column 'xa' is inf, not a finite number"):
+        jr.read(table | {"xa": [0.5, np.inf, 2.2]}, **columns)
+
+
+def test_pairs_need_no_goals(rated):
+    """Nor do other systems that learn from margins."""
+    matrix = np.asarray(jr.forecasts.matchup_matrix(rated, players=["Ada", "Bo", "Cy"]))
+    even = jr.forecasts.predict_pairs(rated, players=[rated.players.tolist().index(x) for x in ("Ada", "Bo", "Cy")])
+    np.testing.assert_allclose(matrix[0, 1:], even.probability([0, 0], [1, 2]), atol=5e-4)
+
+
+def test_a_side_is_worth_what_it_scores():
+    """By default those who have the side score what they score in most games."""
+    data = season()
+    system = make_system_for_data("skills", {"outcome": "goals"}, None, data)
+    alike = jr.matches([[0, 1]], [0.5], side=[1.0], columns={name: [0.0] for name in data.margin})
+    system = system.make(**dict(system.settings) | system.params._asdict() | {"initial_deviation": 1e-3})
+    score = jr.predict(system, system.init(system.params, 2), alike)
+    np.testing.assert_allclose(score, DEFAULT_SIDE_SCORE, atol=0.005)
+
+
+def test_seasons_of_goals_have_the_chances_of_scorelines(rated):
+    """One match: its chances, mean goals and the table after it; with results so far their goals count."""
+    lines = jr.forecasts.predict_scorelines(rated, [("Ada", "Di")], side="a", most_goals=30)
+    (summary,) = jr.forecasts.summarise_scorelines(lines).to_records()
+    forecast = jr.forecasts.simulate_season(rated, [("Ada", "Di")], side="a", samples=40_000)
+    assert forecast.player.tolist() == ["Ada", "Di"]
+    wanted = 3 * summary["win"] + summary["draw"], 3 * summary["loss"] + summary["draw"]
+    np.testing.assert_allclose(forecast.expected, wanted, atol=0.03)
+    lead = summary["goals_a"] - summary["goals_b"]
+    np.testing.assert_allclose(forecast.goal_difference, (lead, -lead), atol=0.04)
+    assert "goal difference" in str(forecast)
+
+
+def test_goal_difference_decides_between_equals(rated):
+    """Ada has scored more, Bo has won their own match; the match to come cannot make up for it."""
+    games = [("Bo", "Ada", 1, 0), ("Ada", "Cy", 60, 0), ("Ada", "Cy", 2, 0), ("Bo", "Di", 1, 0)]
+    results = dict(zip(("a", "b", "home_goals", "away_goals"), map(list, zip(*games, strict=True)), strict=True))
+    columns = {"margin": ["home_goals", "away_goals"], "side": "a"}
+    play = partial(jr.forecasts.simulate_season, rated, {"a": ["Di"], "b": ["Cy"]}, samples=200, **columns)
+    for ties, best in ((None, "Ada"), (("head_to_head",), "Bo")):
+        forecast = play(results=results, ties=ties)
+        assert forecast.place[forecast.player == best, 0] == 1.0
+    with refused("no tie-break 'goal'; there are wins, head_to_head, goal_difference and goals"):
+        play(ties=("goal",))
+    with refused("the results need the goals of both sides, for the goal difference; name them as margin"):
+        play(results=jr.read({"a": ["Ada"], "b": ["Bo"], "score": [1.0]}))
+    with refused("the tie-break 'goals' needs goals: rate with jr.skills('goals', margin=...)"):
+        jr.forecasts.simulate_season(jr.rate(jr.glicko(), season()), PAIRS, ties=("goals",), samples=10)
+
+
+def test_tournaments_of_goals_have_the_chances_of_scorelines(rated):
+    """A group of two and a final between its two, the first of whom is named second."""
+    plan = {"groups": {"A": ["Di", "Ada"]}, "knockout": ["A2", "A1"]}
+    lines = jr.forecasts.predict_scorelines(rated, [("Ada", "Di")], side=None, most_goals=30)
+    (summary,) = jr.forecasts.summarise_scorelines(lines).to_records()
+    cup = jr.forecasts.simulate_tournament(rated, plan, samples=20_000)
+    assert cup.player.tolist() == ["Ada", "Di"]
+    fair = summary["win"] + 0.5 * summary["draw"]
+    np.testing.assert_allclose(cup.place[:, 0], [fair, 1.0 - fair], atol=0.015)
+    np.testing.assert_allclose(cup.reach, [[1.0, fair], [1.0, 1.0 - fair]], atol=0.015)
+
+
+@pytest.mark.parametrize("dependence", mark_full([None, -0.15, 0.2, 5.0], -0.15))
+def test_goals_are_drawn_as_scorelines_are(dependence, double):
+    """Of teams of which little is known, with scatter and with low scores."""
+    belief = LogRateBelief(*map(jnp.asarray, (0.1, 0.2, 0.05, 0.0, 0.03)))
+    scatter = 40.0
+    weights = np.sqrt([0.05, 0.03])
+    factors = GoalRateFactors(
+        jnp.full(1, 0.1), jnp.full(1, 0.2),
+        jnp.array([[[weights[0], 0.0], [0.0, 0.0]]]), jnp.array([[[0.0, weights[1]], [0.0, 0.0]]]),
+    )  # fmt: skip
+    deviation = jnp.asarray(2.0 * HALF_Q * scatter)
+    games = GoalSimulationMatches(
+        jnp.array([[0, 1]]), factors, deviation, None if dependence is None else jnp.asarray(dependence)
+    )
+    keys = jax.random.split(jax.random.key(0), 100_000)
+    goals = np.asarray(jax.jit(jax.vmap(lambda key: simulate_match_goals(key, games, 2)))(keys))[:, 0].astype(int)
+    more = 0.5 * deviation**2
+    belief = belief._replace(gap_variance=0.05 + more, level_variance=0.03 + more)
+    wanted = np.asarray(quick(lambda: scoreline_probabilities(belief, dependence, 30))())
+    counts = np.zeros((31, 31))
+    np.add.at(counts, tuple(goals.T), 1.0)
+    np.testing.assert_allclose(counts[:4, :4] / len(goals), wanted[:4, :4], atol=6e-3)
+    means = [wanted.sum(axis=1 - i) @ np.arange(31) for i in (0, 1)]
+    np.testing.assert_allclose(goals.mean(axis=0), means, atol=0.03)
+
+
+def test_attack_and_defence_make_the_goals_of_a_match(rated):
+    """On neutral ground, between the strengths that are believed in the mean."""
+    table = jr.history.attack_and_defence(rated)
+    assert table["player"].tolist() == jr.leaderboard(rated).player.tolist()
+    attack, defence = (
+        dict(zip(table["player"].tolist(), table[x].tolist(), strict=True)) for x in ("attack", "defence")
+    )
+    system = rated.system._replace(params=rated.system.params._replace(low_score_dependence=0.0))
+    sure = rated._replace(system=system, state=rated.state._replace(covariance=1e-6 * rated.state.covariance))
+    (summary,) = jr.forecasts.summarise_scorelines(
+        jr.forecasts.predict_scorelines(sure, [("Ada", "Bo")], side=None, most_goals=30)
+    ).to_records()
+    for name, own, other in (("goals_a", "Ada", "Bo"), ("goals_b", "Bo", "Ada")):
+        rate = rated.system.params.goal_rate * 10.0 ** ((attack[own] - defence[other]) / 400.0)
+        np.testing.assert_allclose(summary[name], rate, rtol=2e-3)
+    np.testing.assert_allclose(np.log(table["scored"] / table["conceded"]).mean(), 0.0, atol=1e-3)
+    with refused("glicko knows no attack and no defence; take jr.skills('goals', margin=...)"):
+        jr.history.attack_and_defence(jr.rate(jr.glicko(), season()))
+
+
+def test_quantiles_of_counts_are_those_of_the_law(x64):
+    """Counts from 0 to hundreds; the expansion of many is right to about 0.001."""
+    rate, probability = np.meshgrid([0.01, 0.7, 1.6, 12.0, 59.0], np.linspace(0.0005, 0.9995, 400))
+    quantile = quick(poisson_quantile)
+    count = np.asarray(quantile(probability, rate))
+    assert (count != poisson.ppf(probability, rate)).mean() < (1e-9 if x64 else 1e-3)
+    for high in (60.0, 115.0, 3_000.0):
+        count = np.asarray(quantile(probability[:, 0], np.full(400, high)))
+        below, above = poisson.cdf(count - 1.0, high), poisson.cdf(count, high)
+        assert (below < probability[:, 0] + 2e-3).all() and (above > probability[:, 0] - 2e-3).all()

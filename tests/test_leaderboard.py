@@ -1,5 +1,8 @@
 """Leaderboards of those who play, and of any date: against one player after the other, by `rating_at`."""
 
+import math
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -7,9 +10,10 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import number_connected_groups
-from jaxrate.history.leaderboards import ranks_over_time
+from jaxrate.history import lead_start as lead_start_module
+from jaxrate.history.leaderboards import lead_start, ranks_over_time
 from jaxrate.history.trajectories import build_trajectories
-from tests.conftest import refused
+from tests.conftest import mark_full, refused
 
 pytest.importorskip("pyarrow")
 NAMES = np.array([f"player {i:02}" for i in range(41)], object)
@@ -291,3 +295,220 @@ def test_a_leaderboard_makes_a_frame(data, tmp_path):
         with refused(instead):
             jr.data.to_frame(no_table)
     assert (tmp_path / "peaks.csv").read_text().startswith('"rank","player","rating","deviation","match","time"')
+
+
+# Rounds from nested lists.
+
+TWO = [[["Ada", "Bo"], ["Cy"]], [["Bo"], ["Cy"], ["Ada", "Di"]]]
+
+
+def same(data, contest, player, rank, **columns):
+    events = jr.rounds(contest, player, rank, **columns)
+    for x, y in zip(data.rounds.events, events.events, strict=True):
+        np.testing.assert_array_equal(x, y)
+    np.testing.assert_array_equal(data.rounds.player_start, events.player_start)
+
+
+def test_lists_are_rounds():
+    data = jr.data.from_teams(TWO)
+    contest, player, team = [0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 1, 2, 0, 3], [0, 0, 1, 0, 1, 2, 2]
+    same(data, contest, player, team, team=team)
+    assert data.players.tolist() == ["Ada", "Bo", "Cy", "Di"] and data.rows.tolist() == list(range(7))
+    assert data.clock is None and data.contests.tolist() == [0, 1]
+    weights = [[[1, 0.5], [1]], [[1], [2], [0.5, 1]]]
+    data = jr.data.from_teams(
+        TWO, [[2, 1], [0, 0, -1]], weights=weights, time=np.array([3, 5]), players=np.array(["Di", "Bo", "Eve"])
+    )
+    player = [3, 1, 4, 1, 4, 3, 0]
+    flat = [1, 0.5, 1, 1, 2, 0.5, 1]
+    same(data, contest, player, [2, 2, 1, 0, 0, -1, -1], team=team, weight=flat, time=[3, 3, 3, 5, 5, 5, 5])
+    assert data.players.tolist() == ["Di", "Bo", "Eve", "Ada", "Cy"] and data.clock == "numbers"
+
+
+def test_names_are_anything_hashable():
+    data = jr.data.from_teams([[[(1, 2)], [7, "x"]]], players=[(3, 4), 7])
+    assert data.players.tolist() == [(3, 4), 7, (1, 2), "x"] and data.rounds.events.player.tolist() == [2, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rounds": []}, "no rounds"),
+        ({"rounds": "Ada"}, "rounds must be a list, got 'Ada'"),
+        ({"rounds": [*TWO, []]}, "round 2 (counting from 0): no teams"),
+        ({"rounds": [["Ada", "Bo"]]}, "round 0, team 0 (counting from 0): players must be a list, got 'Ada'"),
+        ({"rounds": [[["Ada"], []]]}, "round 0, team 1 (counting from 0): no players"),
+        ({"rounds": [[["Cy"], ["Ada", "Ada"]]]}, "round 0, team 1 (counting from 0): player 'Ada' is in team 1 alrea"),
+        ({"rounds": [[["Ada"], [None]]]}, "round 0, team 1 (counting from 0): None cannot be the name of a player"),
+        ({"rounds": [[["Ada"], [{}]]]}, "round 0, team 1 (counting from 0): {} cannot be the name of a player"),
+        ({"ranks": [[1, 2]]}, "ranks of 1 rounds, but there are 2"),
+        ({"ranks": [[1, 2], None]}, "round 1 (counting from 0): ranks must be a list, got None"),
+        ({"ranks": [[1, 2], [1, 2]]}, "round 1 (counting from 0): ranks of 2 teams, but there are 3"),
+        ({"ranks": [[1, 2], [1, 2, math.nan]]}, "round 1, team 2 (counting from 0): rank is nan, not a finite number"),
+        ({"ranks": [["1", 2], [1, 2, 3]]}, "round 0, team 0 (counting from 0): rank is '1', not a finite number"),
+        ({"weights": [[[1, 1], [1]]]}, "weights of 1 rounds, but there are 2"),
+        ({"weights": [[1, 1], []]}, "round 0, team 0 (counting from 0): weights must be a list, got 1"),
+        ({"weights": [[[1], [1]], []]}, "round 0, team 0 (counting from 0): weights of 1 players, but there are 2"),
+        ({"weights": [[[1, 0], [1]], []]}, "round 0, team 0 (counting from 0): weight 0.0 of player 'Bo' is not abo"),
+        ({"weights": [[[0, 0], [0]], []]}, "round 0, team 0 (counting from 0): weight 0.0 of player 'Ada' is not ab"),
+        ({"time": [1]}, "time of 1 rounds, but there are 2"),
+        ({"time": [1, None]}, "round 1 (counting from 0): time is None, not a finite number"),
+        ({"players": ["Ada", "Ada"]}, "players names somebody twice"),
+    ],
+)
+def test_bad_lists_are_refused(arguments, message):
+    with pytest.raises(ValueError) as refused:
+        jr.data.from_teams(**{"rounds": TWO, **arguments})
+    assert str(refused.value).startswith(message)
+
+
+def test_lists_need_no_pyarrow():
+    code = "import sys, jaxrate as jr; jr.data.from_teams([[['a'], ['b']]]); "
+    code += "assert not {'pyarrow', 'jax'} & set(sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+# Since when the leader has led: the exact event, as lists of all days show it.
+
+
+DAYS = np.datetime64("2019-01-01") + np.arange(400)
+
+
+def rated_duels(seed, **options):
+    """A match of three players on every day, each about as good as the others."""
+    random = np.random.default_rng(seed)
+    a = random.integers(0, 3, len(DAYS))
+    names = np.array(["Ada", "Bo", "Cy"])
+    columns = {"a": names[a], "b": names[(a + random.integers(1, 3, len(DAYS))) % 3]}
+    columns |= {"score": random.integers(0, 2, len(DAYS)).astype(float), "date": DAYS}
+    return jr.rate(jr.elo(k=20), jr.read(columns), **options)
+
+
+@pytest.mark.parametrize("seed", mark_full(range(3), 0))
+def test_the_lead_begins_on_the_day_from_which_on_the_leader_is_first_on_all_lists(seed, monkeypatch):
+    monkeypatch.setattr(lead_start_module, "BLOCK", 7)
+    rated = rated_duels(seed)
+    first = [jr.leaderboard(rated, as_of=str(day), top=1).player[0] for day in DAYS]
+    leader = jr.leaderboard(rated, top=1).player[0]
+    number = max((i for i, name in enumerate(first) if name != leader), default=-1) + 1
+    assert 0 < number < len(DAYS)  # else these cases show nothing
+    assert np.datetime64(int(lead_start(rated)), "D") == DAYS[number]
+
+
+@pytest.mark.parametrize("seed", mark_full(range(3), 0))
+def test_a_list_leaves_out_who_has_not_played_of_late_and_counts_the_last_match_of_a_day(seed, monkeypatch):
+    """Against lists of every day: of players who come and go, with three matches a day at times of their own."""
+    monkeypatch.setattr(lead_start_module, "BLOCK", 5)
+    random, number = np.random.default_rng(seed), np.arange(1200)
+    names = np.array([f"player {i}" for i in range(12)])
+    a = (number // 100 + random.integers(0, 4, 1200)) % 12
+    b = (a + random.integers(1, 4, 1200)) % 12
+    time = DAYS[number // 3] + (number % 3 * 60 + 600) * np.timedelta64(1, "m")
+    columns = {"a": names[a], "b": names[b], "score": random.integers(0, 2, 1200).astype(float), "date": time}
+    rated = jr.rate(jr.elo(k=20), jr.read(columns))
+    ends = [f"{day}T23:59" for day in DAYS]
+    first = [jr.leaderboard(rated, as_of=end, top=1, active=50, min_games=5).player for end in ends]
+    leader = jr.leaderboard(rated, top=1, active=50, min_games=5).player[0]
+    number = max((i for i, one in enumerate(first) if one.tolist() != [leader]), default=-1) + 1
+    assert np.datetime64(int(lead_start(rated, active=50, min_games=5)), "D") == DAYS[number]
+
+
+def test_newcomers_who_are_not_on_the_list_take_no_lead():
+    """Of many who have played ten times or more, those with fewer matches are not listed, whatever their rating."""
+    random, settled = np.random.default_rng(0), [f"player {i:02}" for i in range(24)]
+    rows = [(settled[i], settled[(i + k) % 24], random.integers(2) * 1.0) for k in range(1, 12) for i in range(24)]
+    rows += [("Meteor", settled[i], 1.0) for i in range(9)]
+    a, b, score = zip(*rows, strict=True)
+    day = DAYS[0] + np.arange(len(rows)) // 9
+    rated = jr.rate(jr.elo(k=40), jr.read({"a": list(a), "b": list(b), "score": list(score), "date": day}))
+    assert jr.leaderboard(rated, min_games=1, top=1).player[0] == "Meteor" != jr.leaderboard(rated, top=1).player[0]
+    assert lead_start(rated) == lead_start(rated, min_games=10) < lead_start(rated, min_games=1)
+
+
+def test_a_lead_in_rating_periods_begins_at_the_end_of_one():
+    rated = rated_duels(0, period=30)
+    start = lead_start(rated)
+    leader = jr.leaderboard(rated, top=1).player[0]
+    assert (start - (start // 30) * 30) == 0
+    assert jr.leaderboard(rated, as_of=str(np.datetime64(int(start), "D")), top=1).player[0] == leader
+
+
+def test_who_leads_from_the_first_match_on_has_led_since_then():
+    columns = {"a": ["Ada"] * 5, "b": ["Bo"] * 5, "score": np.ones(5), "date": DAYS[:5]}
+    assert np.datetime64(int(lead_start(jr.rate(jr.elo(), jr.read(columns)))), "D") == DAYS[0]
+    assert lead_start(jr.rate(jr.elo(), jr.read({"a": ["Ada"], "b": ["Bo"], "score": [1.0]}))) is None
+
+
+# Head to head, upsets and form: against one row of the predictions after the other.
+
+
+@pytest.fixture(scope="module")
+def rated():
+    league = jr.data.simulate.league(40, 600, seed=4, draws=0.2).matches
+    return jr.rate(jr.elo(), jr.data.Dataset(league, NAMES, np.arange(600), clock="dates"))
+
+
+def test_two_players_against_each_other(rated):
+    rows = rated.predictions.to_pylist()
+    pairs = [frozenset((x["a"], x["b"])) for x in rows]
+    one, two = sorted(max(set(pairs), key=pairs.count))
+    mine = [x for x in rows if {x["a"], x["b"]} == {one, two}]
+    score = [x["score"] if x["a"] == one else 1 - x["score"] for x in mine]
+    found = jr.history.head_to_head(rated, one, two)
+    assert (found.won, found.drawn, found.lost) == tuple(score.count(x) for x in (1.0, 0.5, 0.0)) and len(score) > 2
+    assert found.matches["score"].tolist() == score[::-1]
+    expected = sum(x["prediction"] if x["a"] == one else 1 - x["prediction"] for x in mine)
+    assert found.expected == pytest.approx(expected, rel=1e-5)
+    assert found.matches["rating"][-1] == mine[0]["rating_a" if mine[0]["a"] == one else "rating_b"]
+    table = jr.data.to_frame(found, "pyarrow")
+    assert table.column_names == [*found.matches] and table["score"].to_pylist() == score[::-1]
+    other = jr.history.head_to_head(rated, two, one)
+    assert (other.won, other.lost) == (found.lost, found.won) and str(other).startswith(f"{two} against {one}: ")
+    assert str(jr.history.head_to_head(rated, one, "player 40")) == f"{one} and player 40 have not met"
+    with refused("head to head takes two different players"):
+        jr.history.head_to_head(rated, one, one)
+
+
+def test_upsets_and_best_wins(rated):
+    rows = [x for x in rated.predictions.to_pylist() if x["score"] != 0.5]
+    chance = np.array([x["prediction"] if x["score"] == 1 else 1 - x["prediction"] for x in rows])
+    found = jr.history.upsets(rated, top=600)
+    np.testing.assert_allclose(found["probability"], np.sort(chance), rtol=1e-6)
+    least = rows[int(chance.argmin())]
+    assert {found["winner"][0], found["loser"][0]} == {least["a"], least["b"]}
+    assert found["winner"][0] == least["a" if least["score"] == 1 else "b"]
+    name = "player 03"
+    mine = jr.history.upsets(rated, player=name, top=3)
+    assert set(mine["winner"]) == {name} and len(mine["time"]) == 3
+    best = jr.history.best_wins(rated, name, top=600)
+    career = jr.career(rated, name)
+    assert len(best["loser"]) == (career["score"] == 1).sum() and (np.diff(best["losers_rating"]) <= 0).all()
+    with refused("top must be at least 1, got 0"):
+        jr.history.upsets(rated, top=0)
+
+
+def test_form(rated):
+    found = jr.history.recent_form(rated, ["player 03", "player 07", "player 40"], last=5)
+    career = jr.career(rated, "player 03")
+    letters = "".join({1.0: "W", 0.5: "D", 0.0: "L"}[x] for x in career["score"][-5:][::-1])
+    assert found["result"][0] == letters and found["games"].tolist() == [5, 5, 0]
+    assert found["change"][0] == pytest.approx(career["change"][-5:].sum(), abs=1e-3)
+    assert found["expected_score"][0] == pytest.approx(career["probability"][-5:].sum(), rel=1e-5)
+    assert jr.history.recent_form(rated)["player"].tolist() == jr.leaderboard(rated).player.tolist()
+    assert "expected score" in str(found)
+    contests = jr.rate(jr.weng_lin(), jr.data.from_teams([[["Ada"], ["Bo"]]]))
+    for call in (
+        lambda: jr.history.recent_form(contests),
+        lambda: jr.history.upsets(contests),
+        lambda: jr.history.head_to_head(contests, "Ada", "Bo"),
+    ):
+        with refused("this is of matches of two"):
+            call()
+
+
+def test_one_name_is_one_player(rated):
+    """A name alone was taken letter by letter."""
+    name = str(rated.players[0])
+    assert jr.history.recent_form(rated, name)["player"].tolist() == [name]
+    with refused("elo has no parameter 'kk'; did you mean 'k'?"):
+        jr.fit(jr.elo(), jr.matches([[0, 1]] * 9, [1.0, 0.0, 0.5] * 3), free="kk")

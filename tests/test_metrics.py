@@ -2,13 +2,17 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import jaxrate as jr
+from jaxrate.cli.benchmark import benchmark
+from jaxrate.metrics.bookmaker_odds import ODDS_METHODS, probabilities_from_odds
 from jaxrate.metrics.prediction_metrics import (
     accuracy,
     brier_score,
@@ -16,8 +20,11 @@ from jaxrate.metrics.prediction_metrics import (
     compare_log_loss,
     experience_mask,
     log_loss,
+    losses_by_match,
 )
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from tests.conftest import refused
+from tests.reference import urnings_twin as twin
 
 PREDICTION, SCORE = [0.8, 0.4, 0.5], [1.0, 1.0, 0.5]
 METRICS = [log_loss, brier_score, accuracy, calibration]
@@ -200,3 +207,358 @@ def test_where_the_first_player_always_wins_the_calibration_is_of_both():
     assert jr.metrics.match_metrics([0.75, 0.25], [1, 1])["calibration error"] == pytest.approx(0.25)
     assert calibration([0.75, 0.25], [1, 1]).error == pytest.approx(0.5)
     assert [x.tolist() for x in jr.metrics.mirror_winner_first([0.8], [0.5])] == [[0.8], [0.5], [1.0]]
+
+
+# Bands, urns per side and the test of one skill against laws worked out otherwise.
+
+
+def test_the_band_is_where_the_urn_is_within_z_errors_of_the_proportion():
+    state = jr.urns.make_urns([10, 10, 10, 100, 7], [0.0, 0.3, 1.0, 0.62, 3 / 7])
+    green, size = (np.asarray(x, float) for x in state)
+    pi = np.linspace(0, 1, 100_001)[:, None]
+    within = np.abs(green / size - pi) <= 1.959964 * np.sqrt(pi * (1 - pi) / size)
+    low, high = jr.urns.confidence_band(state)
+    np.testing.assert_allclose(low, [pi[x, 0].min() for x in within.T], atol=2e-5)
+    np.testing.assert_allclose(high, [pi[x, 0].max() for x in within.T], atol=2e-5)
+    narrow = jr.urns.confidence_band(state, 0.5)
+    assert (narrow[0][1:] > low[1:]).all() and (narrow[1][[0, 1, 3, 4]] < high[[0, 1, 3, 4]]).all()
+    with pytest.raises(ValueError, match="level must be above 0 and below 1, got 1"):
+        jr.urns.confidence_band(state, 1)
+
+
+def test_each_side_has_players_of_its_own():
+    played = jr.matches([[0, 2], [2, 1]], [1, 0.5], [3, 4], side=[1, 0], weight=[1, 2])
+    got = jr.urns.split_by_side(played)
+    np.testing.assert_array_equal(got.player, [[0, 5], [4, 3]])
+    assert got.context.side is None
+    np.testing.assert_array_equal(got.context.weight, [1, 2])
+    result = jr.run(jr.elo(), got)
+    assert len(result.state.rating) == 6 and float(result.state.rating[1]) == jr.elo().params.initial_rating
+
+
+def urns_of(proportion, n, seed):
+    random = np.random.default_rng(seed)
+    return jr.urns.make_urns(np.full(len(proportion), n), random.binomial(n, proportion) / n)
+
+
+def test_one_skill_is_shared_out_as_the_hypergeometric_law_says():
+    """Every way to share the balls of three players, beside the frequencies of 20,000 samples."""
+    one, two = jr.urns.make_urns([2, 3, 4], [0.5, 2 / 3, 0.25]), jr.urns.make_urns([3, 2, 4], [1 / 3, 1.0, 0.5])
+    got = jr.urns.compare_skill(one, two, samples=20_000, seed=1)
+    ways = [(1.0, 0.0)]
+    for r1, n1, r2, n2 in zip(*map(np.asarray, (*one, *two)), strict=True):
+        law = stats.hypergeom(n1 + n2, r1 + r2, n1)
+        gaps = [(law.pmf(k), (k / n1 - (r1 + r2 - k) / n2) / 3) for k in range(n1 + 1) if law.pmf(k) > 0]
+        ways = [(p * q, d + gap) for p, d in ways for q, gap in gaps]
+    share = [np.asarray(x.green) / np.asarray(x.size) for x in (one, two)]
+    observed = float(np.mean(share[0] - share[1]))
+    exact = sum(p for p, d in ways if abs(d) >= abs(observed) - 1e-9)
+    assert got.difference == pytest.approx(observed, abs=1e-6)
+    assert got.difference_p == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20_000))
+    assert np.mean(got.differences) == pytest.approx(sum(p * d for p, d in ways), abs=0.01)
+    assert got.correlation == pytest.approx(np.corrcoef(*share)[0, 1], abs=1e-6)
+
+
+def test_p_values_are_uniform_for_one_skill_and_small_for_two():
+    random = np.random.default_rng(0)
+    skill = random.uniform(0.2, 0.8, 60)
+    same = [
+        jr.urns.compare_skill(urns_of(skill, 30, 2 * k), urns_of(skill, 30, 2 * k + 1), samples=99) for k in range(200)
+    ]
+    for p in ([x.correlation_p for x in same], [x.difference_p for x in same]):
+        assert stats.kstest(p, "uniform").pvalue > 0.01 and min(p) >= 0.01
+    shifted = jr.urns.compare_skill(urns_of(skill, 30, 1), urns_of(skill + 0.1, 30, 2))
+    assert shifted.difference_p < 0.01 and shifted.difference < -0.05
+    other = jr.urns.compare_skill(urns_of(skill, 30, 1), urns_of(random.permutation(skill), 30, 2))
+    assert other.correlation_p < 0.01 and other.difference_p > 0.01
+
+
+def test_bad_urns_of_two_sides_are_refused():
+    urns = jr.urns.make_urns([4, 4, 4], [0.25, 0.5, 0.75])
+    for two, says in (
+        (jr.urns.make_urns([4, 4], 0.5), r"at least 3 players, got \(3,\) and \(2,\)"),
+        (jr.urns.make_urns([4, 2, 4], 0.5), "all urns have the same share of green balls"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            jr.urns.compare_skill(urns, two)
+    with pytest.raises(ValueError, match="samples must be at least 1, got 0"):
+        jr.urns.compare_skill(urns, urns, samples=0)
+
+
+def test_p_values_of_a_change_are_those_of_the_exact_test():
+    """Every pair of urns of 4 and 6 balls, large urns beside SciPy, and the rejected beside the twin's."""
+    some = [(a, b) for a in range(5) for b in range(7)]
+    early, late = (jr.urns.make_urns(np.full(35, n), x / n) for n, x in zip((4, 6), np.transpose(some), strict=True))
+    got = jr.urns.find_changed_skills(early, late, false_discovery_rate=0.3)
+    p = [twin.two_sided((a, 4), (b, 6)) for a, b in some]
+    np.testing.assert_allclose(got.p, [float(x) for x in p], rtol=1e-12)
+    np.testing.assert_allclose(got.difference, [b / 6 - a / 4 for a, b in some], atol=1e-15)
+    assert got.changed.tolist() == twin.step_up(p, 0.3) and 0 < got.changed.sum() < 35
+    rates = np.linspace(0.01, 0.99, 50)
+    each = [jr.urns.find_changed_skills(early, late, false_discovery_rate=rate).changed for rate in rates]
+    np.testing.assert_array_equal(each, got.adjusted <= rates[:, None])
+    random, n = np.random.default_rng(2), np.array([200, 3000, 1_000_000])
+    one, two = random.binomial(n, 0.3), random.binomial(n, [0.4, 0.32, 0.301])
+    wanted = [stats.fisher_exact([[a, k - a], [b, k - b]]).pvalue for a, b, k in zip(one, two, n, strict=True)]
+    got = jr.urns.find_changed_skills(jr.urns.make_urns(n, one / n), jr.urns.make_urns(n, two / n))
+    np.testing.assert_allclose(got.p, wanted, rtol=1e-6)
+
+
+def test_level_and_power_of_changes_are_those_of_independent_binomial_urns():
+    """200 players, looked at 3 games per ball apart; then a fifth of them change, as many up as down."""
+    n, apart, pi = 20, 200 * 3 * 20 // 2, np.repeat([0.2, 0.35, 0.65, 0.8], 50)
+    changes = np.arange(200) % 5 == 0
+    new = np.where(changes, 1 - pi, pi)
+    system, state = jr.urnings(n), jr.urns.make_urns(np.full(200, n), pi)
+    first, then = (
+        jr.urns.simulate_world(system, x, 12 * apart, jax.random.key(k), record_every=apart, state=state).green
+        for k, x in enumerate((pi, new))
+    )
+
+    def p_values(*times):
+        both = ([state._replace(green=green) for green in pair] for pair in zip(*times, strict=True))
+        return np.array([jr.urns.find_changed_skills(*pair).p for pair in both])
+
+    still = p_values(first[1:-1:2], first[2::2])
+    level = np.mean([twin.rejected(n, x, x, 0.1) for x in (0.2, 0.35)])
+    assert abs((still <= 0.1).mean() - level) < 4 * np.sqrt(level / still.size) and 0.03 < level < 0.1
+    moved = p_values(first[1:], then[1:])
+    power = np.mean([twin.rejected(n, x, 1 - x, 0.1) for x in (0.2, 0.35)])
+    assert abs((moved[:, changes] <= 0.1).mean() - power) < 4 * np.sqrt(power / (11 * 40)) and power > 0.5
+    assert abs((moved[:, ~changes] <= 0.1).mean() - level) < 4 * np.sqrt(level / (11 * 160))
+
+
+def test_bad_urns_of_two_times_are_refused():
+    urns = jr.urns.make_urns([4, 4, 4], [0.25, 0.5, 0.75])
+    for two, rate, says in (
+        (jr.urns.make_urns([4, 4], 0.5), 0.05, r"two urns of each player, got \(3,\) and \(2,\)"),
+        (urns, 1.0, "false_discovery_rate must be above 0 and below 1, got 1.0"),
+        (urns._replace(green=urns.green.at[1].set(5)), 0.05, "row 1 .*an urn of 4 balls cannot hold 5 green ones"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            jr.urns.find_changed_skills(urns, two, false_discovery_rate=rate)
+
+
+# Probabilities from odds, RPS and the calibration slope: against slow twins, worked examples, and bad input.
+
+# Odds
+
+
+def root(function, low, high):
+    """Where a falling function is 0, by halving."""
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if function(middle) > 0 else (low, middle)
+    return low
+
+
+def slow_probabilities(odds, method):
+    """One match, straight from the equations."""
+    implied = [1.0 / x for x in odds]
+    booksum = sum(implied)
+    if method == "proportional":
+        return [x / booksum for x in implied]
+    if method == "power":
+        power = root(lambda k: sum(x**k for x in implied) - 1.0, 0.0, 1e4)
+        return [x**power for x in implied]
+
+    def shin(z, x):
+        return (math.sqrt(z * z + 4.0 * (1.0 - z) * x * x / booksum) - z) / (2.0 * (1.0 - z))
+
+    insiders = root(lambda z: sum(shin(z, x) for x in implied) - 1.0, 0.0, 1.0 - 1e-9)
+    return [shin(insiders, x) for x in implied]
+
+
+@pytest.mark.parametrize("num_outcomes", [2, 3, 7])
+@pytest.mark.parametrize("method", ODDS_METHODS)
+def test_probabilities_from_odds_are_those_of_a_slow_twin(method, num_outcomes):
+    rng = np.random.default_rng(num_outcomes)
+    fair = rng.dirichlet(np.full(num_outcomes, 0.7), 200).clip(1e-3)
+    odds = np.maximum(1.0 / (fair * rng.uniform(1.0, 1.15, (200, 1))), 1.0005)
+    odds = odds[(1.0 / odds).sum(axis=1) > 1.0]
+    found = probabilities_from_odds(odds, method=method)
+    np.testing.assert_allclose(found, [slow_probabilities(row, method) for row in odds], rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_odds_without_a_margin_are_inverted():
+    p = np.array([[0.5, 0.3, 0.2], [0.9, 0.06, 0.04]])
+    for method in ODDS_METHODS:
+        np.testing.assert_allclose(probabilities_from_odds(1.0 / p, method=method), p, rtol=1e-7)
+
+
+def test_two_outcomes_by_shin_share_the_margin_equally():
+    """Jullien and Salanie 1994: with two outcomes Shin's probabilities are the inverse odds less half the margin."""
+    odds = np.array([[1.3, 3.4], [1.9, 1.9], [1.02, 12.0]])
+    implied = 1.0 / odds
+    wanted = implied - 0.5 * (implied.sum(axis=1, keepdims=True) - 1.0)
+    np.testing.assert_allclose(probabilities_from_odds(odds, method="shin"), wanted, rtol=1e-9)
+
+
+def test_outsiders_bear_more_of_the_margin():
+    odds = [[1.4, 4.5, 8.0]]
+    plain, power, shin = (probabilities_from_odds(odds, method=x)[0] for x in ("proportional", "power", "shin"))
+    assert power[0] > plain[0] and shin[0] > plain[0] and power[2] < plain[2] and shin[2] < plain[2]
+
+
+def test_matches_without_odds_have_no_probabilities():
+    found = probabilities_from_odds([[2.0, 2.0], [np.nan, 3.0], [4.0, 4 / 3]])
+    np.testing.assert_allclose(found, [[0.5, 0.5], [np.nan, np.nan], [0.25, 0.75]], rtol=1e-12)
+    assert probabilities_from_odds(np.empty((0, 3))).shape == (0, 3)
+    below = probabilities_from_odds([[2.2, 2.2], [5.0, 1.4]])  # of the best of several bookmakers
+    np.testing.assert_allclose(below.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("odds", "options", "message"),
+    [
+        ([[1.9, 1.0]], {}, "row 0 (counting from 0): odds are 1; decimal odds are above 1"),
+        ([[1.9, 1.9], [-150, 130]], {}, "row 1 (counting from 0): odds are -150; decimal odds are above 1"),
+        ([[1.9, math.inf]], {}, "odds are inf"),
+        ([1.9, 1.9], {}, "odds must be [n, K], of two outcomes or more, got the shape (2,)"),
+        ([[1.9]], {}, "got the shape (1, 1)"),
+        ([["x", "y"]], {}, "odds"),
+        ([[1.9, 1.9]], {"method": "powr"}, "unknown method of odds 'powr'; did you mean 'power'?"),
+        ([[1.9, 1.9]], {"method": 3}, "method must be text, got 3"),
+        ([[1.9, 1.9], [2.1, 2.1]], {"method": "shin"}, "row 1 (counting from 0): the inverse odds sum to 0.9524"),
+    ],
+)
+def test_what_odds_refuse(odds, options, message):
+    with refused(message):
+        probabilities_from_odds(odds, **options)
+
+
+# Three outcomes
+
+
+def slow_rps(probabilities, score):
+    """One match: the sum over thresholds of the squared error of the chance to be at or below them."""
+    scores = [k / (len(probabilities) - 1) for k in range(len(probabilities))]
+    total = 0.0
+    for threshold in scores[:-1]:
+        predicted = sum(p for p, s in zip(probabilities, scores, strict=True) if s <= threshold)
+        total += (predicted - (score <= threshold)) ** 2
+    return total / (len(probabilities) - 1)
+
+
+@pytest.mark.parametrize("num_scores", [2, 3, 6])
+def test_rps_is_that_of_a_slow_twin(num_scores):
+    rng = np.random.default_rng(1)
+    p, score = rng.dirichlet(np.ones(num_scores), 100), rng.integers(0, num_scores, 100) / (num_scores - 1)
+    slow = np.array([slow_rps(*match) for match in zip(p, score, strict=True)])
+    weight, mask = rng.uniform(0.5, 2.0, 100), np.arange(100) > 30
+    assert jr.metrics.ranked_probability_score(p, score) == pytest.approx(slow.mean(), rel=1e-12)
+    wanted = np.average(slow[mask], weights=weight[mask])
+    found = jr.metrics.ranked_probability_score(p, score, weight=weight, mask=mask)
+    assert found == pytest.approx(wanted, rel=1e-12)
+
+
+def test_rps_of_a_worked_example():
+    """Constantinou and Fenton 2012, table 1: home wins, predicted with 1, .9 and .8, and so on."""
+    forecasts = {(1, 0, 0): 0.0, (0.9, 0.1, 0): 0.005, (0.8, 0.1, 0.1): 0.025, (0.5, 0.25, 0.25): 0.15625}
+    for (win, draw, loss), wanted in forecasts.items():
+        found = jr.metrics.ranked_probability_score([[loss, draw, win]], [1.0])
+        assert found == pytest.approx(wanted, abs=1e-12)
+
+
+def test_losses_of_outcomes_and_of_expected_scores_agree():
+    """With two results the metrics are those of `match_metrics`; with three they are of all probabilities."""
+    rng = np.random.default_rng(2)
+    p, score = rng.uniform(0.05, 0.95, 50), rng.integers(0, 2, 50).astype(float)
+    one, two = losses_by_match(p, score), losses_by_match(np.stack([1 - p, p], axis=1), score)
+    metrics = jr.metrics.match_metrics(p, score)
+    assert one.log_loss.mean() == pytest.approx(metrics["log loss"]) == two.log_loss.mean()
+    assert one.brier_score.mean() == pytest.approx(metrics["Brier score"])
+    np.testing.assert_allclose(two.brier_score, 2.0 * one.brier_score)
+    assert one.accuracy.mean() == metrics["accuracy"] == two.accuracy.mean() and one.rps is None
+    np.testing.assert_allclose(two.rps, one.brier_score)
+
+    three = losses_by_match([[0.2, 0.3, 0.5], [0.4, 0.2, 0.4]], [0.5, 0.0])
+    np.testing.assert_allclose(three.log_loss, -np.log([0.3, 0.4]))
+    np.testing.assert_allclose(three.brier_score, [0.04 + 0.49 + 0.25, 0.36 + 0.04 + 0.16])
+    np.testing.assert_allclose(three.accuracy, [0.0, 0.5])
+    outlook = OutcomeProbabilities(
+        np.array([[0.5, 0.2], [0.4, 0.4]]), np.array([[0.3, 0.3], [0.2, 0.2]]), np.ones((2, 2)), np.ones((2, 2))
+    )
+    for found, wanted in zip(losses_by_match(outlook, [0.5, 0.0]), three, strict=True):
+        np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "score", "message"),
+    [
+        ([[0.5, 0.5], [0.6, 0.5]], [0, 1], "row 1 (counting from 0): the probabilities [0.6, 0.5] are not from 0 to 1"),
+        ([[0.2, 0.3, 0.5]], [0.7], "score is 0.7, which is none of the 3 that are predicted"),
+        ([[0.2, 0.3, 0.5]], [2.0], "score is 2"),
+        ([[0.2, np.nan, 0.5]], [1.0], "prediction is nan"),
+        ([[0.2, 0.3, 0.5]], [1.0, 0.0], "must be [n] alike"),
+        ([0.5], [1.0], "prediction must be [n, K] probabilities of each score"),
+    ],
+)
+def test_what_rps_refuses(prediction, score, message):
+    with refused(message):
+        jr.metrics.ranked_probability_score(prediction, score)
+
+
+# Calibration slope
+
+
+def slow_slope(p, score, weight):
+    """The regression by a search that knows no derivatives."""
+    from scipy.optimize import minimize
+
+    x = np.log(p / (1.0 - p))
+
+    def loss(coefficients):
+        z = coefficients[0] + coefficients[1] * x
+        return float(np.sum(weight * (np.logaddexp(0.0, z) - score * z)))
+
+    options = {"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000}
+    return minimize(loss, [0.0, 1.0], method="Nelder-Mead", options=options).x[1]
+
+
+def test_the_calibration_slope_is_that_of_a_slow_twin():
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.02, 0.98, 400)
+    score = np.where(rng.random(400) < 0.2, 0.5, rng.random(400) < p**1.5)
+    weight = rng.uniform(0.5, 2.0, 400)
+    found = jr.metrics.calibration_slope(p, score, weight=weight)
+    assert found.slope == pytest.approx(slow_slope(p, score, weight), abs=1e-6)
+
+
+def test_bold_predictions_have_a_slope_below_1():
+    rng = np.random.default_rng(4)
+    log_odds = rng.normal(0.0, 1.0, 40_000)
+    score = (rng.random(40_000) < 1.0 / (1.0 + np.exp(-log_odds))).astype(float)
+    for boldness in (0.5, 1.0, 2.0):
+        found = jr.metrics.calibration_slope(1.0 / (1.0 + np.exp(-boldness * log_odds)), score)
+        assert abs(found.slope - 1.0 / boldness) < 4.0 * found.error and found.error < 0.04 / boldness
+    errors = [
+        jr.metrics.calibration_slope(1.0 / (1.0 + np.exp(-x)), s)
+        for x, s in zip(log_odds.reshape(200, 200), score.reshape(200, 200), strict=True)
+    ]
+    slopes, stated = np.array(errors).T
+    assert np.std(slopes) == pytest.approx(np.mean(stated), rel=0.2)
+
+
+def test_the_slope_of_tables_of_winners_and_losers():
+    """Each match counts from both sides, and once in the error."""
+    rng = np.random.default_rng(5)
+    p = rng.uniform(0.1, 0.9, 2000)
+    score = (rng.random(2000) < p).astype(float)
+    either = jr.metrics.calibration_slope(np.concatenate([p, 1 - p]), np.concatenate([score, 1 - score]))
+    winner_first = jr.metrics.calibration_slope(np.where(score == 1, p, 1 - p), np.ones(2000))
+    assert winner_first.slope == pytest.approx(either.slope, abs=1e-9)
+    assert winner_first.error == pytest.approx(np.sqrt(2.0) * either.error, rel=1e-6)
+
+
+def test_predictions_that_say_nothing_have_no_slope():
+    assert jr.metrics.calibration_slope([0.5] * 6, [1, 0, 1, 1, 0, 0]) == (None, None)
+    assert jr.metrics.calibration_slope([0.2, 0.3, 0.7, 0.8], [0, 0, 1, 1]) == (None, None)
+    with refused("prediction is 1.5"):
+        jr.metrics.calibration_slope([1.5, 0.5], [1, 0])
+
+
+def test_the_command_offers_all_methods():
+    (option,) = (x for x in benchmark.params if x.name == "odds_method")
+    assert tuple(option.type.choices) == ODDS_METHODS and option.default == ODDS_METHODS[0]

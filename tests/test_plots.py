@@ -1,23 +1,30 @@
 """Pictures by their data: lines, intervals, bars and labels against what was computed."""
 
+import re
 import sys
 from functools import lru_cache
 
 import numpy as np
 import pytest
-
-pytest.importorskip("matplotlib")
-pytest.importorskip("pyarrow")
 from matplotlib import pyplot
-from matplotlib.figure import Figure
+from scipy.stats import chi2
 
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events import slice_events
+from tests.conftest import refused
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("pyarrow")
+from matplotlib.figure import Figure
+from scipy.stats import poisson
+
 from jaxrate.events.dataset import Dataset
+from jaxrate.forecasts import Scorelines
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
+from jaxrate.plots.line_end_labels import LineEnd, _runs_along, place_line_end_labels
 from jaxrate.plots.name_labels import fit_names, format_plot_name
-from tests.conftest import mark_full, refused
+from tests.conftest import mark_full
 
 ODD = ["$x$ and $y$", "_hidden", "two\nlines", "a very long name of more than thirty letters"]
 SHOWN = [r"\$x\$ and \$y\$", "\u200b_hidden", "two lines", "a very long name of mor…"]  # in a narrow figure
@@ -315,3 +322,310 @@ def test_matplotlib_and_altair_are_named_where_they_are_missing(monkeypatch):
         jr.plots.calibration([0.5], [1])
     with pytest.raises(ImportError, match=r"pip install 'jaxrate\[interactive\]'"):
         jr.plots.intervals(votes, backend="altair")
+
+
+# Pictures of beliefs.
+
+
+@pytest.mark.parametrize("chunk", [64, 1000])
+def test_belief_is_the_state_on_the_way(ax, monkeypatch, chunk):
+    """After each match of a day the player's belief is that of a run which ends there."""
+    monkeypatch.setattr(sys.modules["jaxrate.plots.belief_plot"], "MATCHES_PER_CHUNK", chunk)
+    system = jr.blat_mmr(size=101, kernel_width=0.3)
+    assert plots.belief(system, games(), "P7", ax=ax) is ax
+    (mesh,) = [x for x in ax.collections if x.get_array() is not None and x.get_array().ndim == 2]
+    assert mesh.get_rasterized()
+    matches = games().matches
+    day = np.unique(matches.time[(matches.player == 7).any(axis=1)])
+    edges = mesh.get_coordinates()[0, :, 0]
+    np.testing.assert_allclose(edges, [*day, matches.time[-1]])
+    grid = jr.history.blat_mmr_beliefs.belief_grid(system)
+    until = np.searchsorted(matches.time, day[3], side="right")
+    state = jr.run(system, slice_events(matches, 0, until), num_players=20).state
+    belief = np.asarray(state.belief)[7]
+    rating = mesh.get_coordinates()[:-1, 0, 1] + 0.5 * (grid[1] - grid[0])
+    drawn = np.interp(rating, grid, 100 * belief / (grid[1] - grid[0]))
+    np.testing.assert_allclose(np.asarray(mesh.get_array())[:, 3], drawn, rtol=0.02, atol=1e-3)
+    mean = next(line for line in ax.lines if line.get_label() == "mean").get_ydata()
+    np.testing.assert_allclose(mean[-2:], ratings(system, jr.run(system, matches))[0][7], rtol=1e-4)
+
+
+def test_belief_refuses(ax):
+    with refused("glicko has no beliefs on a grid"):
+        plots.belief(jr.glicko(), games(), "P7", ax=ax)
+    with refused("on a support of their own"):
+        plots.belief(jr.blat_mmr(support=[-1.0, 0.0, 1.0], kernel="none"), games(), "P7", ax=ax)
+    with refused("not of rounds or periods"):
+        plots.belief(jr.blat_mmr(), jr.data.simulate.contests(12, 30, size=5, seed=1).rounds, 0, ax=ax)
+    with refused("no match before the end"):
+        plots.belief(jr.blat_mmr(), jr.matches([[0, 1], [2, 3]], [1, 0], [0.0, 1.0]), 3, ax=ax)
+    assert not ax.collections
+
+
+# Lines through time: where their labels stand, and what the lines about them say of gaps, last ratings and dates.
+
+
+def test_labels_of_lines_hide_no_line_and_no_other_label():
+    """Who goes on to the end has a label beside the axes; who stops before has one at the end of their line."""
+    x = np.linspace(0.0, 100.0, 101)
+    flat, short = (x, np.full(101, 50.0)), (x[:41], np.linspace(0.0, 40.0, 41))
+    ends = [LineEnd(float(a[-1]), float(b[-1]), 30.0, 10.0) for a, b in (flat, flat, short)]
+    one, two, end = place_line_end_labels(ends, [flat, short], (100.0, 100.0))
+    assert one.x is None and two.x is None and abs(one.y - two.y) >= 10.0 and one.leader == (0.0, 0.5)
+    assert end.x is not None and end.x >= 40.0 and end.y + 5.0 < 50.0  # the label stands below the other line
+    walls = [(x, np.full(101, height)) for height in np.arange(0.0, 100.0, 8.0)]
+    (crowded,) = place_line_end_labels(ends[2:], walls, (100.0, 100.0))
+    assert crowded.x is not None and abs(crowded.y - 40.0) <= 12.0  # where there is no room it is near its line
+
+
+def test_the_label_of_a_line_that_ended_stands_at_its_peak():
+    """A label that tells of a peak stands there, not beside a comeback; without room above it a line leads to it."""
+    x = np.linspace(0.0, 300.0, 301)
+    hill = x[:101], np.append(np.linspace(0.0, 50.0, 51), np.linspace(49.0, 0.0, 50))
+    end = LineEnd(100.0, 0.0, 30.0, 10.0, (50.0, 50.0))
+    (place,) = place_line_end_labels([end], [hill], (300.0, 100.0))
+    assert place.is_at_peak and place.leader is None and place.x == 35.0 and place.y == 61.0
+    ceiling = x, np.full(301, 60.0)
+    (place,) = place_line_end_labels([end._replace(height=20.0)], [hill, ceiling], (300.0, 100.0))
+    assert place.x is not None and place.y + 10.0 < 60.0  # no way to it crosses the other line
+
+
+def test_leaders_do_not_look_like_a_piece_of_their_line_and_cross_no_label():
+    """A leader beside the last steep piece of a line made a V of it, and another went through a label."""
+    stub = np.array([100.0, 104.0]), np.array([90.0, 40.0])
+    assert _runs_along((104.0, 40.0), (106.0, 80.0), stub) and not _runs_along((104.0, 40.0), (106.0, 10.0), stub)
+    x = np.linspace(0.0, 300.0, 301)
+    ceiling = x, np.full(301, 62.0)
+    ends = [LineEnd(100.0, 50.0, 60.0, 10.0), LineEnd(100.0, 46.0, 60.0, 10.0)]
+    places = place_line_end_labels(ends, [ceiling], (300.0, 100.0))
+    for one, end in zip(places, ends, strict=True):
+        for other in places:
+            if one is not other and one.leader is not None and one.x is not None and other.x is not None:
+                tip = one.x + one.leader[0] * 60.0, one.y + (one.leader[1] - 0.5) * 10.0
+                way = np.linspace((end.x, end.y), tip, 50)
+                inside = (way[:, 0] > other.x) & (way[:, 0] < other.x + 60.0) & (abs(way[:, 1] - other.y) < 5.0)
+                assert not inside.any()
+
+
+@pytest.mark.parametrize("draw", [plots.careers, plots.trajectory])
+def test_breaks_of_lines_are_explained(draw):
+    """Lines had gaps, and nothing said why; without a gap nothing is said."""
+    said = []
+    for pause in (1.0, 300.0):
+        time = np.arange(400.0) + (np.arange(400) >= 350) * pause
+        table = {"a": ["x"] * 400, "b": ["y"] * 400, "score": np.arange(400) % 2, "time": time}
+        figure = draw(jr.rate(jr.elo(), jr.read(table)), players=["x"]).figure
+        said.append(
+            "Lines break where somebody did not play for long" in " ".join(figure.artists[0].get_text().split())
+        )
+        pyplot.close(figure)
+    assert said == [False, True]
+
+
+def test_names_beside_the_axes_have_the_last_rating_of_who_has_stopped():
+    """In front of a long history a name stood beside the axes without the rating at which the leader ends."""
+    time = np.arange(1000.0)
+    a = np.where((time >= 940) & (time < 970), "x", "z").astype(object)
+    table = {"a": a, "b": ["y"] * len(a), "score": np.arange(len(a)) % 2, "time": time}
+    for others in (["y"], []):
+        figure = plots.careers(jr.rate(jr.elo(), jr.read(table)), ["x"], others=others, step=10.0).figure
+        (label,) = [text.get_text() for text in figure.axes[0].texts if text.get_gid() == "name"]
+        assert re.fullmatch(r"x\nlast 1,[0-9]+, (the )?peak.*", label)
+        pyplot.close(figure)
+
+
+def test_years_of_a_trajectory_end_on_the_day_that_the_source_tells():
+    """The subtitle had the last match of the players who are drawn, and the line below that of everybody."""
+    date = np.arange(np.datetime64("2000-01-24"), np.datetime64("2021-01-25"), 18)
+    date = np.append(date, np.datetime64("2021-02-07"))
+    a, b = (np.array([name] * (len(date) - 1) + [last], object) for name, last in (("x", "z"), ("y", "w")))
+    rated = jr.rate(jr.elo(), jr.read({"a": a, "b": b, "score": np.arange(len(a)) % 2, "date": date}))
+    figure = plots.trajectory(rated, players=["x"]).figure
+    subtitle = " ".join(figure.artists[0].get_text().split())
+    assert "at the end of each year and on Feb 7, 2021" in subtitle
+    assert figure.get_supxlabel() == f"Data: {len(a)} matches to Feb 7, 2021"
+    pyplot.close(figure)
+
+
+# The picture of scorelines by its data.
+
+
+def forecast(first=1.6, second=0.9, most_goals=15):
+    chances = [poisson.pmf(np.arange(most_goals + 1), rate) for rate in (first, second)]
+    return Scorelines(np.array(["Ada", "Cy"]), np.array(["Bo", "Di"]), np.stack([np.outer(*chances)] * 2))
+
+
+def test_scorelines_are_drawn_as_they_are_predicted(ax):
+    table = forecast()
+    assert plots.scorelines(table, 1, most_goals=3, ax=ax) is ax
+    (image,) = ax.images
+    np.testing.assert_allclose(image.get_array(), 100.0 * table.probability[1, :4, :4])
+    figure = plots.scorelines(table).figure
+    subtitle = " ".join(figure.artists[0].get_text().split())
+    assert subtitle == "Ada 54%, draw 25%, Bo 21%; more goals 0.6%. Framed: draws"
+    assert figure.get_supxlabel() == "Forecast of scorelines up to 15 goals of a side"
+    pyplot.close(figure)
+    dated = plots.scorelines(table._replace(time=np.array(["2021-02-07", "2021-02-08"], "datetime64[us]")), 1).figure
+    assert dated.get_supxlabel().endswith("goals of a side, for Feb 8, 2021")
+    pyplot.close(dated)
+    assert ax.get_xlabel() == "goals of Di" and ax.get_ylabel() == "goals of Cy"
+    assert sum(patch.get_gid() == "draw" for patch in ax.patches) == 4
+
+
+@pytest.mark.parametrize(("rates", "goals"), [((1.6, 0.9), 5), ((0.1, 0.1), 4), ((9.0, 9.0), 18)])
+def test_few_goals_are_left_out(rates, goals):
+    """Up to one in a hundred."""
+    figure = plots.scorelines(forecast(*rates, most_goals=25)).figure
+    (image,) = figure.axes[0].images
+    assert image.get_array().shape == (goals + 1, goals + 1)
+    assert figure.artists[0].get_text().startswith("Ada ")
+    pyplot.close(figure)
+
+
+def test_what_is_no_forecast_is_refused():
+    table = forecast()
+    for call, message in (
+        (lambda: plots.scorelines(table, 2), "match must be from 0 to 1, got 2"),
+        (
+            lambda: plots.scorelines(table, most_goals=16),
+            "the forecast has up to 15 goals of a side; predict_scorelines",
+        ),
+        (lambda: plots.scorelines(table, most_goals=0), "most_goals must be a whole number from 1 to 20, got 0"),
+        (lambda: plots.scorelines(5), "forecast must be a Scorelines"),
+    ):
+        with refused(message):
+            call()
+
+
+# Pictures of fits.
+
+
+# Fits
+
+
+@lru_cache
+def fitted():
+    matches = jr.data.simulate.league(30, 1500, seed=3, side_advantage=60).matches
+    return jr.fit(jr.elo(side_advantage=30), matches), matches
+
+
+def test_loss_surface(ax):
+    fit, matches = fitted()
+    assert plots.loss_surface(fit, matches, points=7, ax=ax) is ax
+    assert ax.get_xscale() == "log" and ax.get_yscale() == "linear"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("k (points)", "side advantage (points)")
+    ellipse, optimum = ax.lines
+    np.testing.assert_allclose(optimum.get_xydata()[0], [fit.params.k, fit.params.side_advantage])
+    centre = np.array([np.log(fit.params.k), fit.params.side_advantage])
+    scale = np.array([fit.params.k, 1.0])
+    covariance = fit.covariance / scale / scale[:, None]
+    off = np.stack([np.log(ellipse.get_xdata()), ellipse.get_ydata()], axis=-1) - centre
+    distance = np.einsum("ni,ij,nj->n", off, np.linalg.inv(covariance), off)
+    np.testing.assert_allclose(distance, chi2.ppf(0.95, 2), rtol=0.01)
+    (contour,) = ax.collections
+    assert list(contour.levels[:3]) == [1, 3, 6]
+    three = contour.get_paths()[1].vertices[::5]
+    k, side = np.clip(three.T, 1e-3, None)
+    loss = jr.fitting.sweep_parameters(fit.system, matches, fit.params._replace(k=k, side_advantage=side))
+    least = jr.fitting.sweep_parameters(fit.system, matches, fit.params)
+    np.testing.assert_allclose(1500 * (loss - least), 3.0, atol=0.35)  # straight between the points of the grid
+
+
+def test_loss_surface_is_of_what_was_fitted(ax):
+    """The loss, the weights, the warm-up and the events that the fit remembers."""
+    matches = fitted()[1]
+    options = {"loss": "brier", "warm_up": 20, "weight": 1.0 + np.arange(1500) % 2}
+    fit = jr.fit(jr.elo(side_advantage=30), matches, data_share=0.8, **options)
+    plots.loss_surface(fit, matches, points=7, ax=ax)
+    (contour,) = ax.collections
+    k, side = contour.get_paths()[1].vertices[::5].T
+    weight = jr.metrics.experience_mask(matches, 20) * options["weight"] * (np.arange(1500) < 1200)
+    swept = jr.fitting.sweep_parameters(
+        fit.system, matches, fit.params._replace(k=k, side_advantage=side), loss="brier", weight=weight
+    )
+    np.testing.assert_allclose(weight.sum() * (swept - fit.loss), contour.levels[1], rtol=0.15)
+    assert ax.get_legend().get_title().get_text() == "summed brier above the fit's"
+
+
+def test_loss_surface_of_any_pair_and_refusals(ax):
+    fit, matches = fitted()
+    with refused("'scale' was not fitted (those were k, side_advantage)"):
+        plots.loss_surface(fit, matches, "scale", ax=ax)
+    with refused("points must be at least 3"):
+        plots.loss_surface(fit, matches, points=2, ax=ax)
+    with refused("a surface needs two parameters"):
+        plots.loss_surface(fit._replace(free=("k",)), matches, ax=ax)
+    flat = fit._replace(covariance=np.full((2, 2), np.inf))
+    plots.loss_surface(flat, matches, "side_advantage", points=3, ax=ax)
+    assert ax.get_ylabel() == "k (points)" and len(ax.lines) == 1
+    k = fit.params.k
+    np.testing.assert_allclose(ax.get_ylim(), [k * np.exp(-2), k * np.exp(2)], rtol=1e-5)
+    half, side = fit._replace(covariance=np.array([[np.inf, np.inf], [np.inf, 4.0]])), fit.params.side_advantage
+    plots.loss_surface(half, matches, "side_advantage", points=3, ax=ax)
+    np.testing.assert_allclose(ax.get_xlim(), [side - 6.0, side + 6.0], rtol=1e-5)
+
+
+def test_bounds_move_on_a_surface(ax):
+    """Glicko's largest deviation is the initial one, and goes with it."""
+    matches = fitted()[1]
+    system = jr.glicko(c=5.0)
+    fit = fitted()[0]._replace(
+        system=system, params=system.params, free=("c", "initial_deviation"), covariance=np.diag([1.0, 400.0])
+    )
+    plots.loss_surface(fit, matches, points=3, ax=ax)
+    assert ax.get_ylim()[1] > system.params.deviation_max
+
+
+def test_profile(ax):
+    """Of losses that are a parabola in the logarithm, the interval is exact."""
+    value = np.geomspace(8.0, 100.0, 9)
+    loss = 0.6 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
+    profile = jr.fitting.LossProfile(value, loss, None, jr.glicko(), "c", 1000)
+    assert plots.profile(profile, ax=ax) is ax
+    low, high = 25.0 * np.exp(-1.96 * 0.2), 25.0 * np.exp(1.96 * 0.2)
+    assert texts(ax) == [f"95%: {low:.4g} to {high:.4g}"]
+    x, width = ax.patches[0].get_x(), ax.patches[0].get_width()
+    np.testing.assert_allclose([x, x + width], [low, high])
+    np.testing.assert_allclose(ax.lines[-1].get_ydata(), 1000 * (loss - 0.6), atol=1e-9)
+    assert ax.get_xscale() == "log" and ax.get_xlabel() == "c (points per sqrt(period))"
+    ax.figure.canvas.draw()
+    shown = [x.get_text() for x in ax.get_xticklabels() if 8.0 <= x.get_position()[0] <= 100.0]
+    assert shown == ["10", "20", "50", "100"]
+
+
+@pytest.mark.parametrize(
+    ("name", "title"), [("initial_deviation", "Initial deviation fits best at 2"), ("c", "Best fit at c 2")]
+)
+def test_titles_of_profiles_begin_with_a_capital(name, title):
+    value = np.array([1.0, 2.0, 4.0])
+    loss = 0.6 + np.log(value / 2.0) ** 2
+    figure = plots.profile(jr.fitting.LossProfile(value, loss, None, jr.glicko(), name, 1000)).figure
+    assert figure.get_suptitle().strip() == title and figure.get_supxlabel() == "Data: 1,000 predictions"
+    pyplot.close(figure)
+
+
+def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):
+    value = np.geomspace(8.0, 100.0, 9)
+    loss = 0.2 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
+    profile = jr.fitting.LossProfile(value, loss, None, jr.glicko(), "c", 1000, "brier", False)
+    plots.profile(profile, ax=ax)
+    assert ax.get_ylabel() == "summed excess brier" and not ax.patches and ax.get_legend() is None
+    np.testing.assert_allclose(ax.lines[-1].get_ydata(), 1000 * (loss - 0.2), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"), [((24, 60), "below 37"), ((8, 26), "above 16.89"), ((22, 28), "all of these")]
+)
+def test_a_profile_may_be_open(ax, ends, said):
+    value = np.geomspace(*ends, 5)
+    loss = 0.6 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
+    plots.profile(jr.fitting.LossProfile(value, loss, None, jr.glicko(), "c", 1000), ax=ax)
+    assert texts(ax) == [f"95%: {said}"]
+
+
+def test_profile_refuses(ax):
+    profile = jr.fitting.LossProfile(
+        np.array([1.0, 2.0, 3.0]), np.array([0.6, np.nan, 0.7]), None, jr.glicko(), "c", 10
+    )
+    with refused("three values with finite losses, got 2"):
+        plots.profile(profile, ax=ax)

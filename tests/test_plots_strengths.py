@@ -1,22 +1,27 @@
 """Pictures of strengths at rest by their data: intervals, bars and numbers against what was found."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy
-
-pytest.importorskip("matplotlib")
 from matplotlib import pyplot
-from matplotlib.colors import to_rgb
 
 import jaxrate as jr
 from jaxrate import plots
+from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
+from jaxrate.plots.name_labels import fit_names, format_plot_name
+from tests.conftest import refused
+from tests.test_plots import games, interval_ends, past, texts
+
+pytest.importorskip("matplotlib")
+from matplotlib.colors import to_rgb
+
 from jaxrate.arena.strength_fit import first_place_finding
 from jaxrate.plots.name_labels import pad_numbers, text_width
 from jaxrate.plots.scoreboard_style import DIVERGING_COLOURS, SEQUENTIAL_COLOURS, cell_text_colour, mix_colours
 from jaxrate.site import arena_page as arena_findings
-from tests.conftest import refused
 
 
 @pytest.fixture(scope="module")
@@ -183,3 +188,199 @@ def test_numbers_stand_out_from_every_colour_of_cells(palette):
     for share in np.linspace(0.0, 1.0, 101):
         behind = mix_colours(palette, share)
         assert contrast(to_rgb(cell_text_colour(*behind)), behind) >= 4.5
+
+
+# Pictures of predictions.
+
+pytest.importorskip("pyarrow")
+
+
+# Predictions
+
+
+def test_calibration_is_that_of_the_metrics(ax):
+    score = games().matches.score
+    several = {name: np.asarray(past(name)[1].prediction) for name in ("elo", "glicko")}
+    assert plots.calibration(several, score, bins=8, ax=ax) is ax
+    for container, (name, p), said in zip(ax.containers, several.items(), texts(ax), strict=True):
+        found = jr.metrics.calibration(p, score, bins=8)
+        filled = found.weight > 0
+        np.testing.assert_array_equal(
+            container[0].get_xydata().T, [100.0 * found.predicted[filled], 100.0 * found.observed[filled]]
+        )
+        assert said == f"{name}, {100 * found.error:.1f}"
+        ends = interval_ends(container)[:, :, 1] / 100.0
+        for (low, high), share, count in zip(ends, found.observed[filled], found.weight[filled], strict=True):
+            for end in (low, high):  # Wilson: where the share is 1.96 standard errors of a binomial off
+                assert np.isclose((share - end) ** 2, 1.96**2 * end * (1 - end) / count, atol=1e-6)
+    assert len({c[0].get_marker() for c in ax.containers}) == 2
+    (above,) = ax.child_axes
+    count = jr.metrics.calibration(several["elo"], score, bins=8).weight
+    np.testing.assert_array_equal(above.patches[0].get_data().values, count)
+
+
+def test_calibration_of_winners_is_from_either_side(ax):
+    p = np.array([0.9, 0.8, 0.6, 0.3])
+    plots.calibration(p, np.ones(4), bins=5, ax=ax)
+    found = jr.metrics.calibration(np.append(p, 1 - p), [1] * 4 + [0] * 4, bins=5)
+    np.testing.assert_allclose(ax.containers[0][0].get_ydata(), 100.0 * found.observed[found.weight > 0])
+    np.testing.assert_allclose(ax.child_axes[0].patches[0].get_data().values, 0.5 * found.weight)
+
+
+def test_calibration_of_rounds_is_of_shares_left_behind(ax):
+    """Teams, a tie, a contest of one, and one of two, against counting."""
+    contest, team = [0, 0, 0, 0, 1, 2, 2, 2, 3, 3], [0, 0, 1, 2, 0, 0, 1, 2, 0, 1]
+    place = [1, 1, 2, 2, 1, 2, 2, 1, 1, 2]
+    with pytest.warns(UserWarning, match="contest 1 has one participant"):
+        rounds = jr.rounds(contest, np.arange(10), place, team=team)
+    share = []
+    for i in range(10):
+        others = {team[j]: place[j] for j in range(10) if contest[j] == contest[i] and team[j] != team[i]}
+        share.append(np.mean([(x > place[i]) + 0.5 * (x == place[i]) for x in others.values()]) if others else np.nan)
+    np.testing.assert_allclose(observed_share_of_sides_beaten(rounds), share)
+    prediction, share = np.linspace(0.05, 0.95, 10), np.array(share)
+    plots.calibration(prediction, rounds, bins=10, ax=ax)
+    there = ~np.isnan(share)
+    np.testing.assert_allclose(ax.containers[0][0].get_xydata().T, [100.0 * prediction[there], 100.0 * share[there]])
+    assert ax.get_ylabel() == "observed share of the others beaten (%)"
+    with refused("for rating periods, give the matches"):
+        plots.calibration([0.5], jr.periods(games().matches, 50.0), ax=ax)
+
+
+def test_calibration_refuses(ax):
+    with refused("row 1 (counting from 0): prediction is nan"):
+        plots.calibration([0.5, np.nan], [1, 0], ax=ax)
+    with refused("1 to 28 systems, not 0"):
+        plots.calibration({}, [1, 0], ax=ax)
+    assert not ax.lines
+
+
+def test_loss_by_difference(ax):
+    (_, elo), (_, glicko) = past("elo"), past("glicko")
+    score = np.asarray(games().matches.score, float)
+    assert plots.loss_by_difference({"Elo": elo, "Glicko": glicko}, score, bins=6, ax=ax) is ax
+    means = [float(jr.metrics.log_loss(history.prediction, score)) for history in (elo, glicko)]
+    assert texts(ax) == ["if predictions were right", f"Elo, {means[0]:.3f}", f"Glicko, {means[1]:.3f}"]
+    assert ax.get_legend().get_title().get_text() == "mean over all matches"
+    expected = [line for line in ax.lines if line.get_gid() == "right predictions"]
+    assert [line.get_color() for line in expected] == [one[0].get_color() for one in ax.containers]
+    for container, grey, history in zip(ax.containers, expected, (elo, glicko), strict=True):
+        p = np.asarray(history.prediction, float)
+        difference = np.abs(np.diff(np.asarray(history.before.mean, float), axis=1))[:, 0]
+        edges = np.sort(difference)[[0, 99, 199, 299, 399, 499, 599]]
+        x, y = container[0].get_xydata().T
+        for i, (low, high) in enumerate(pairwise(edges)):
+            inside = (difference >= low) & ((difference < high) | (i == 5))
+            assert np.isclose(x[i], difference[inside].mean())
+            assert np.isclose(y[i], jr.metrics.log_loss(p, score, mask=inside), rtol=1e-5)
+            assert np.isclose(grey.get_ydata()[i], jr.metrics.log_loss(p, p, mask=inside), rtol=1e-5)
+            each = -score * np.log(p) - (1 - score) * np.log1p(-p)
+            error = each[inside].std(ddof=1) / inside.sum() ** 0.5
+            ends = y[i] - 1.96 * error, y[i] + 1.96 * error
+            np.testing.assert_allclose(interval_ends(container)[i, :, 1], ends, rtol=1e-4)
+
+
+def test_loss_of_equal_ratings_is_one_bin(ax):
+    history = jr.history.rating_history(jr.elo(), jr.matches([[0, 1]], [1.0]))
+    plots.loss_by_difference(history, [1.0], ax=ax)
+    np.testing.assert_allclose(ax.containers[0][0].get_xydata(), [[0.0, np.log(2)]], rtol=1e-6)
+    few = jr.matches([[0, 1], [0, 1], [0, 2], [1, 2]], [1.0, 1.0, 0.0, 0.5])
+    plots.loss_by_difference(jr.history.rating_history(jr.elo(), few), few.score, ax=ax)
+    assert 1 < len(ax.containers[1][0].get_xydata()) < 4
+    with refused("score is nan"):
+        plots.loss_by_difference(history, [np.nan], ax=ax)
+    with refused("bins must be at least 1"):
+        plots.loss_by_difference(history, [1.0], bins=0, ax=ax)
+    broken = history._replace(before=history.before._replace(mean=np.full((1, 2), np.nan)))
+    with refused("row 0 (counting from 0): ratings are not finite"):
+        plots.loss_by_difference(broken, [1.0], ax=ax)
+
+
+def test_residuals(ax):
+    prediction = np.asarray(past("elo")[1].prediction, float)
+    assert plots.residuals(prediction, games(), top=5, ax=ax) is ax
+    score, player = games().matches.score, games().matches.player
+    rows = []
+    for i, name in enumerate(games().players):
+        first, second = player[:, 0] == i, player[:, 1] == i
+        off = np.concatenate([(score - prediction)[first], (prediction - score)[second]])
+        p = prediction[first | second]
+        error = np.sqrt((p * (1 - p)).sum())
+        rows.append((off.sum() / error, off.mean(), error / len(off), name))
+    most = sorted(sorted(rows, key=lambda row: -abs(row[0]))[:5], reverse=True)
+    (container,) = ax.containers
+    np.testing.assert_allclose(container[0].get_xdata(), [row[1] for row in most])
+    ends = [[x - 1.96 * e, x + 1.96 * e] for _, x, e, _ in most]  # as far to either side, also at the largest score
+    np.testing.assert_allclose(interval_ends(container)[:, :, 0], ends)
+    games_of = [np.sum(player == list(games().players).index(row[3])) for row in most]
+    assert [label.get_text() for label in ax.get_yticklabels()] == fit_names([format_plot_name(x[3]) for x in most], ax)
+    values = [f"{x[0]:+.1f} ({n})".replace("-", "\N{MINUS SIGN}") for x, n in zip(most, games_of, strict=True)]
+    assert [text.get_text() for text in ax.texts] == [*values, "z (matches)"]
+
+
+def test_residuals_are_of_who_still_plays(ax):
+    """Gone has played more than a year before the end, and surprised most."""
+    a, b = ["Gone"] * 12 + ["Ada"] * 12, ["Bo"] * 24
+    days = np.datetime64("2020-01-01") + np.append(np.arange(12), 500 + np.arange(12))
+    data = jr.read({"a": a, "b": b, "score": [1] * 12 + [1, 0] * 6, "date": days})
+    plots.residuals(np.full(24, 0.5), data, ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["Ada", "Bo"]
+    ax.clear()
+    plots.residuals(np.full(24, 0.5), data, active="all", ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["Gone", "Ada", "Bo"]
+    with refused('active must be a number above 0, or "all", got 0'):
+        plots.residuals(np.full(24, 0.5), data, active=0, ax=ax)
+    figure = plots.residuals(np.full(24, 0.5), data, top=1).figure
+    said = " ".join(figure.artists[0].get_text().split())
+    assert "of the 1 most surprising of 2 who played in the last 365 days" in said
+    assert "beyond ±2.2 it is more than chance" in said
+    pyplot.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("wins", "title"),
+    [(32, "None of 4 stands out alone, but together they scored more than expected"), (24, "None of 4 stands out")],
+)
+def test_a_lean_of_surprises_is_tested(wins, title):
+    """Four won so many of 40 matches against four who stopped; 24 may be chance."""
+    days = np.datetime64("2022-01-01") + np.append(np.arange(40), [2000, 2000])
+    a, b = ([f"{side}{i % 4}" for i in range(40)] for side in "SW")
+    score = [1.0 if i < wins else 0.0 for i in range(40)]
+    data = jr.read({"a": [*a, "S0", "S2"], "b": [*b, "S1", "S3"], "score": [*score, 0.5, 0.5], "date": days})
+    figure = plots.residuals(np.full(42, 0.5), data).figure
+    assert " ".join(figure.get_suptitle().split()) == title
+    pyplot.close(figure)
+
+
+def test_residuals_of_many_and_refusals(ax):
+    random = np.random.default_rng(0)
+    matches = jr.matches(np.arange(100_000).reshape(-1, 2), random.integers(0, 2, 50_000))
+    plots.residuals(np.full(50_000, 0.5), matches, ax=ax)
+    assert len(ax.get_yticklabels()) == 20
+    assert np.abs(interval_ends(ax.containers[0])[:, :, 0]).max() == pytest.approx(0.5 + 1.96 * 0.5)  # of one match
+    often = jr.matches([[0, 1], [0, 2], [0, 3]], [1, 1, 1])
+    ax.clear()
+    plots.residuals([0.5, 0.6, 0.7], often, min_games=2, ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["player 0"] and ax.texts[0].get_text().endswith(
+        " (3)"
+    )
+    with refused("prediction is nan"):
+        plots.residuals(np.full(50_000, np.nan), matches, ax=ax)
+    with refused("1 to 10000 players, not 0"):
+        plots.residuals(np.full(50_000, 0.5), matches, top=0, ax=ax)
+
+
+def test_a_comparison_is_of_differences(ax):
+    found = jr.compare(games(), {"a_b": jr.elo(k=8), "elo": {}})
+    assert plots.comparison(found, ax=ax) is ax
+    behind = np.array([result.log_loss_difference for result in found.results])
+    (container,) = ax.containers
+    np.testing.assert_allclose(container[0].get_xdata(), behind[:, 0])
+    ends = behind[:, :1] + 1.96 * np.array([-1.0, 1.0]) * behind[:, 1:]
+    np.testing.assert_allclose(interval_ends(container)[:, :, 0], ends)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == ["Elo" if result.name == "elo" else result.name for result in found.results] and behind[
+        0
+    ].tolist() == [0.0, 0.0]
+    with refused("contests of many have no log loss"):
+        plots.comparison(found._replace(results=[found.results[0]._replace(log_loss_difference=None)]))

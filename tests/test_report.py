@@ -13,7 +13,7 @@ import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.site.report_page import DIFFERENCE_COLUMNS
 from tests.browser import downloaded, findings, pointed, texts, wait_for
-from tests.test_pairs import predicted
+from tests.test_round_metrics import predicted
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)

@@ -12,7 +12,11 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.rules import Rating, Rules
 from jaxrate.core.system import EventCheck, RatingSystem, elapsed_time, full_leaf
-from tests.conftest import MOSTLY_DOUBLE, quick
+from jaxrate.data.simulate import contests
+from jaxrate.events import LAST_ID, Rounds
+from jaxrate.numerics import padding_skipping_row_tiles
+from jaxrate.replay.blocks import arrange_blocks
+from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 
 PLAYERS = 200
 
@@ -334,3 +338,149 @@ def test_keys_of_rounds_may_be_vmapped():
     together = jax.vmap(lambda key: jr.run(SHAKEN, SMALL, key=key, num_players=14).state.rating)(keys)
     for key, rating in zip(keys, together, strict=True):
         np.testing.assert_allclose(rating, by_hand(SMALL, key, 14), rtol=1e-5, atol=1e-6)
+
+
+# What devices other than a CPU may compute differently: infinities in padding, products of floats in few bits.
+
+SIZE, PRESENT = 96, 70  # of a round: more than are always compared in pairs, and some padding
+SYSTEMS = [name for name, make in jr.extend.SYSTEMS.items() if jr.Rounds in make().events]
+
+
+@pytest.fixture(params=["cpu", "gpu"])
+def backend(request, monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: request.param)
+    return request.param
+
+
+ON_GPU = pytest.mark.parametrize("backend", mark_full(["cpu", "gpu"], "gpu"), indirect=True)  # where it matters most
+
+
+def prediction_of_padded_round(system):
+    """The rule, and what it is given: a round of players who differ, and of padding."""
+    rows = jax.tree.map(jnp.asarray, system.init(system.params, SIZE))
+    spread = jnp.asarray(0.1 * np.random.default_rng(0).normal(size=SIZE), jnp.float32)
+    name = "rating" if hasattr(rows, "rating") else "mean"
+    mean = getattr(rows, name)
+    rows = rows._replace(**{name: mean * (1.0 + spread.reshape(-1, *(1,) * (mean.ndim - 1)))})
+    number = jnp.arange(SIZE, dtype=jnp.int32)
+    mask = number < PRESENT
+    event = Rounds(number, jnp.where(mask, number, LAST_ID), number, mask.astype(jnp.float32), jnp.float32(0.0))
+    return system.rules.predict, (system.rules.prepare(system.params), rows, event)
+
+
+@ON_GPU
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_no_number_on_the_way_to_a_prediction_is_infinite(name, backend):
+    predict, given = prediction_of_padded_round(jr.extend.SYSTEMS[name]())
+    with jax.disable_jit(), jax.debug_infs(True), jax.debug_nans(True):  # each operation by itself is looked at
+        assert np.isfinite(predict(*given)[:PRESENT]).all()
+
+
+def products_of(jaxpr):
+    """All products of matrices and vectors in a program, and in those within."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general":
+            yield equation
+        for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")):
+            if hasattr(inner, "eqns") or hasattr(inner, "jaxpr"):
+                yield from products_of(getattr(inner, "jaxpr", inner))
+
+
+@ON_GPU
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_products_of_floats_are_asked_for_in_full_precision(name, backend):
+    """By default a GPU takes 10 bits of each factor."""
+    system = jr.extend.SYSTEMS[name]()
+    predict, (constants, rows, event) = prediction_of_padded_round(system)
+    for rule in (lambda: predict(constants, rows, event), lambda: system.rules.update(constants, rows, event, None)):
+        for product in products_of(jax.make_jaxpr(rule)().jaxpr):
+            exact = (jax.lax.Precision.HIGHEST,) * 2
+            assert product.params["precision"] == exact, product.source_info.traceback
+
+
+def test_a_gpu_whose_predictions_are_not_finite_is_an_error(share, backend):
+    system = share()
+    predict = system.rules.predict
+    rules = system.rules._replace(predict=lambda *given: jnp.nan * predict(*given))
+    system, rounds = system._replace(rules=rules), jr.rounds([0, 0, 1, 1], [0, 1, 1, 2], [1, 2, 1, 2])
+    if backend == "cpu":
+        assert np.isnan(jr.run(system, rounds).prediction).all()
+    else:
+        with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
+            jr.run(system, rounds)
+        with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
+            jr.history.rating_history(system, rounds)
+        data = jr.read({"contest": [0, 0, 1, 1], "player": ["a", "b", "b", "c"], "rank": [1, 2, 1, 2]})
+        with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
+            jr.history.rating_history(system, data)
+
+
+# Rounds of all sizes by one program, which calculates for some participants at a time, and not for the padding.
+
+TILES_SYSTEMS = {
+    "elo_mmr": lambda: jr.elo_mmr(history=3),
+    "ties split": lambda: jr.elo_mmr(history=3, split_ties=True),
+    "elo_mmx": jr.elo_mmx,
+    "codeforces": jr.codeforces,
+    "topcoder": jr.topcoder,
+}
+
+
+@pytest.mark.parametrize("name", mark_full(TILES_SYSTEMS, "codeforces"))
+def test_rounds_in_tiles_are_those_of_exact_sizes(name):
+    system = TILES_SYSTEMS[name]()
+    with jax.enable_x64(True):
+        rounds = contests(1500, 5, size=(20, 1000), seed=3, grid=60).rounds
+        tiled = arrange_blocks(rounds, tiled=True)
+        ((size, _),) = {block.size for block in tiled.blocks}
+        assert size % padding_skipping_row_tiles.TILE_ROWS == 0
+        found, exact = (jr.run(system, rounds, schedule=x) for x in (tiled, arrange_blocks(rounds)))
+        jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-9), found, exact)
+
+
+def test_rounds_in_tiles_may_have_vectors_predicted():
+    """A replay of one block made no room for them."""
+    system, rounds = jr.codeforces(), contests(400, 2, size=300, seed=3, grid=60).rounds
+
+    def predict(*inputs):
+        return jnp.stack([system.rules.predict(*inputs)] * 2, axis=-1)
+
+    pairs, tiled = system._replace(rules=system.rules._replace(predict=predict)), arrange_blocks(rounds, tiled=True)
+    assert len(tiled.blocks) == 1
+    one, two = (jr.run(x, rounds, schedule=tiled).prediction for x in (system, pairs))
+    np.testing.assert_array_equal(two, np.stack([one] * 2, axis=-1))
+
+
+def test_a_tiled_map_calculates_nothing_behind_the_rows_asked_for():
+    x = np.arange(4.0 * padding_skipping_row_tiles.TILE_ROWS)
+    found = jax.jit(lambda x, count: padding_skipping_row_tiles.map_row_tiles(lambda y: y + 1.0, count, x))(
+        x, padding_skipping_row_tiles.TILE_ROWS + 1
+    )
+    behind = 2 * padding_skipping_row_tiles.TILE_ROWS
+    assert np.all(found[:behind] == x[:behind] + 1.0) and np.all(found[behind:] == 0.0)
+
+
+def test_replaced_rows_keep_what_stands_behind_them():
+    size = padding_skipping_row_tiles.TILE_ROWS
+    x = np.arange(3.0 * size)
+    replace = jax.jit(lambda x, count: padding_skipping_row_tiles.replace_row_tiles(lambda y: -y, count, x))
+    for count in (1, size):
+        found = replace(x, count)
+        assert np.all(found[:size] == -x[:size]) and np.all(found[size:] == x[size:])
+
+
+def test_sums_over_tiles_count_each_row_once():
+    size = padding_skipping_row_tiles.TILE_ROWS
+
+    @jax.jit
+    def add(x, count):
+        return padding_skipping_row_tiles.add_row_tiles(lambda total, y: total + y.sum(), count, 0.0, x)
+
+    assert [int(add(np.ones(2 * size), count)) for count in (0, 1, size, size + 1, 2 * size)] == [
+        *(0, size, size, 2 * size, 2 * size)
+    ]
+
+
+def test_sizes_of_tiled_rounds_are_few():
+    rounds = contests(6000, 60, size=(20, 6000), seed=0).rounds
+    assert len({block.size for block in arrange_blocks(rounds, tiled=True).blocks}) == 1

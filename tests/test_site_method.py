@@ -10,6 +10,15 @@ pytest.importorskip("jinja2")
 
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import FittedParams, fitted_share
+from jaxrate.evaluation.comparison import BlendWeightsAndMetrics, Comparison, PublishedForecast, SystemResult
+from jaxrate.metrics.prediction_metrics import LogLossDifference
+from jaxrate.site.accuracy_summary import (
+    SCORE_WORDS,
+    AccuracySummary,
+    CalibrationBin,
+    _summarise_two_sided,
+    summarise_accuracy,
+)
 from jaxrate.site.line_ups import HOME
 from jaxrate.site.method_texts import (
     RatingScale,
@@ -19,7 +28,13 @@ from jaxrate.site.method_texts import (
     describe_settings,
     rating_scale,
 )
-from jaxrate.site.wording import PlayerOrTeamNoun
+from jaxrate.site.system_bars import (
+    advise_best_system,
+    describe_comparison,
+    name_systems_in_print,
+    write_comparison_title,
+)
+from jaxrate.site.wording import MODELS, PlayerOrTeamNoun
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.system_titles import describe_system
 from tests.browser import texts
@@ -164,3 +179,210 @@ def test_the_method_says_what_the_model_estimates():
         "category, what it is worth to them to be at home and how sure all this is."
     )
     assert describe_model(SimpleNamespace(system=jr.elo()), PlayerOrTeamNoun("team", "teams"), HOME) == ""
+
+
+# The accuracy of predictions in words: draws, home sides, and favourites near 70%, against counts by hand.
+
+pytest.importorskip("pyarrow")
+
+
+def test_chances_that_err_to_one_side_are_said_to():
+    """Favourites at 60% win 80 of 100; and of two bins one errs either way."""
+    one_sided = _summarise_two_sided(np.repeat([0.6, 0.4], 50), np.tile([1, 1, 1, 1, 0], 20) ^ np.arange(100) // 50)
+    assert one_sided.texts[2].endswith("and favourites won more often than predicted: the chances are too timid.")
+    even = _summarise_two_sided(np.repeat([0.6, 0.8], 50), np.repeat([1, 0, 1, 0], [40, 10, 30, 20]))
+    assert even.texts[2].endswith("points, on average.")
+
+
+def test_favourites_near_70_percent_are_told_by_their_own_results():
+    """By the mean miss, of all chances, 66 to 74 of 100 had won: those near 70% won 90."""
+    chances = np.repeat([0.55, 0.7, 0.9], [100, 10, 90])
+    score = np.repeat([1, 0, 1, 0, 1, 0], [55, 45, 9, 1, 81, 9])
+    told = "points, on average: of the 10 favourites with 65% to 75%, 70.0% on average, 90.0% won."
+    assert _summarise_two_sided(chances, score).texts[2].endswith(told)
+    told = ": the 11 favourites with 65% to 75%, 70.0% on average, scored 86.4%, with a draw as half a win."
+    drawn = _summarise_two_sided(np.append(chances, 0.3), np.append(score, 0.5)).texts
+    assert drawn[2].startswith("Favourites' expected scores were off by") and drawn[2].endswith(told)
+
+
+def test_chances_of_actual_results_are_those_of_three_outcomes_where_matches_are_drawn():
+    """The exponential of the log loss of expected scores, 56%, was told as the chance of what happened."""
+    score, win, draw = np.array([1.0, 0.5, 0.0]), np.array([0.5, 0.5, 0.5]), np.array([0.2, 0.2, 0.2])
+    outcomes = np.stack([1.0 - win - draw, draw, win])
+    found = _summarise_two_sided(win + draw / 2, score, outcomes=outcomes).texts[1]
+    assert "had a predicted chance of 31.1%, on average; even chances of the three give 33.3%" in found
+    found = _summarise_two_sided(win + draw / 2, score).texts[1]
+    assert "chance" not in found and "an expected score of 50% for everybody has 0.6931" in found
+    found = _summarise_two_sided(win, np.array([1.0, 1.0, 0.0])).texts[1]
+    assert "had a predicted chance of 50.0%, on average; even chances give 50%" in found
+
+
+def summary_of(table, **system):
+    rated = SimpleNamespace(events=table, contests=None, options={}, system=SimpleNamespace(**{"params": (), **system}))
+    found = summarise_accuracy(rated)
+    told = " ".join(found.texts)
+    assert "jaxrate" not in told and "--" not in told  # readers cannot run commands, which stood in sentences
+    return told, [command for advice in found.advice for command in advice.commands]
+
+
+def test_chances_of_draws_are_compared_with_draws():
+    """Nobody was told that draws had 40%, of which there were 20%."""
+    n = 1000
+    table = {"score": np.repeat([1.0, 0.5, 0.0], [400, 200, 400]), "prediction": np.full(n, 0.5)}
+    chances = {"win": np.full(n, 0.3), "draw": np.full(n, 0.4), "loss": np.full(n, 0.3)}
+    told, commands = summary_of(table | chances, params=SimpleNamespace(draw_margin=1.0))
+    found = "Draws had a chance of 40.0%, on average, and 20.0% of the matches were drawn"
+    assert f"{found}: the chances of draws are too high" in told and "--outlook --free draw_margin" in commands[0]
+    chances = {"win": np.full(n, 0.395), "draw": np.full(n, 0.21), "loss": np.full(n, 0.395)}
+    told, commands = summary_of(table | chances, params=())
+    assert commands == [] and "Draws had a chance of 21.0%, on average, and 20.0% of the matches were drawn." in told
+
+
+def test_a_home_side_that_nobody_named_is_noticed():
+    """Those listed first won 60%, and even chances were predicted; but winners may be listed first."""
+    prediction, score = np.full(1000, 0.5), np.repeat([1.0, 0.0], [600, 400])
+    told = "Those listed first won 60.0%, where 50.0% was predicted: the ratings know no home side."
+    found, commands = summary_of({"prediction": prediction, "score": score})
+    assert told in found and commands == ["jaxrate rate FILE --side a"]
+    assert "listed first" not in summary_of({"prediction": prediction, "score": np.ones(1000)})[0]
+    assert "listed first" not in summary_of({"prediction": prediction, "score": score, "side": np.ones(1000)})[0]
+    assert "listed first" not in summary_of({"prediction": prediction, "score": np.repeat([1.0, 0.0], 500)})[0]
+
+
+def compared_systems():
+    """Skills, which learns from margins, is ahead of Elo beyond chance, level with Cy, and behind the blend."""
+    kinds = ("skills", jr.skills("margin", margin="gap"), 0.60, None, 0.62), ("elo", jr.elo(), 0.65, (0.05, 0.01), 0.61)
+    gaps = [None if gap is None else LogLossDifference(*gap) for *_, gap, _ in kinds]
+    results = [
+        SystemResult(
+            name, None, system, {"log loss": loss, "accuracy": right}, None, gap or LogLossDifference(0.0, 0.0)
+        )
+        for (name, system, loss, _, right), gap in zip(kinds, gaps, strict=True)
+    ]
+    blend = BlendWeightsAndMetrics({}, {"log loss": 0.59}, LogLossDifference(-0.01, 0.001))
+    published = (PublishedForecast("Cy", {"log loss": 0.6}, LogLossDifference(0.001, 0.001)),)
+    notes = ["The side advantage is 50 points for elo, skills, by default."]
+    return Comparison(results, {"matches": 9}, 3, 9, "Nine.", notes, {}, blend, published)
+
+
+def test_the_title_of_a_comparison_is_qualified():
+    """It said that one system is best, but neither that it alone knows points nor that others are as good or better."""
+    compared = compared_systems()
+    title = write_comparison_title(compared, "skills")
+    assert title == "Skills called 620 of 1,000 matches right, and Elo, the other system, 610"
+    title = write_comparison_title(compared, "elo")
+    assert title == "Elo called 610 of 1,000 matches right, and Skills, the best of 2 systems, 620"
+    first, second = describe_comparison(compared, jr.elo(side_advantage=54.0))
+    standing = "By log loss Elo predicted worse than Skills, by 0.0500 ± 0.0196."
+    assert first == (
+        f"{standing} The ratings on this page are those of Elo. Skills called 10 more of 1,000 matches right. "
+        "Here the side advantage is 54 points; in the comparison it is 0, from earlier matches."
+    )
+    assert second == (
+        "Of these systems only Skills learns from points. The model of Cy is about equal to Skills, within the 95% "
+        "interval. The blend of all systems predicts better than Skills, by 0.0100 of log loss."
+    )
+    assert describe_comparison(compared, jr.skills())[0] == standing
+    told = name_systems_in_print(compared.notes[0], [x.name for x in compared.results])
+    assert told == "The side advantage is 50 points for Elo, Skills, by default."
+    fit, best = advise_best_system(compared, "elo")
+    assert fit.to_text("x.csv").startswith(
+        "elo was number 2 of 2 systems by its predictions; to fit it to earlier results: jaxrate fit x.csv --data-share"
+    )
+    assert best == ("to rate by skills, which predicted best", ("jaxrate report FILE --system skills",))
+    (best,) = advise_best_system(compared, "elo", is_fitted=True)
+    assert best.purpose.endswith("by its predictions; to rate by skills, which predicted best")
+    assert advise_best_system(compared, "skills") == ()
+
+
+def test_a_system_whose_interval_reaches_zero_is_equal_and_no_worse():
+    """Of four that were level, the title named two, and a sentence said that three predicted better than the fourth."""
+    compared = compared_systems()
+    best, elo = compared.results
+    near = [
+        elo._replace(
+            name=name, quality={"log loss": 0.6, "accuracy": right}, log_loss_difference=LogLossDifference(*gap)
+        )
+        for name, right, gap in (("glicko", 0.64, (0.005, 0.003)), ("trueskill", 0.617, (0.006, 0.01)))
+    ]
+    several = compared._replace(results=[best, *near, elo])
+    for name in ("skills", "trueskill"):
+        title = write_comparison_title(several, name)
+        assert title == "Skills, Glicko and TrueSkill predicted about equally well"
+        told = describe_comparison(several, jr.elo()._replace(name=name))[0]
+        assert told == (
+            "By log loss Skills, Glicko and TrueSkill are about equal: the 95% interval of the difference from the "
+            "best reaches zero. They called 617 to 640 of 1,000 matches right. Elo predicted worse."
+        )
+        assert advise_best_system(several, name) == ()
+    title = write_comparison_title(several, "elo")
+    assert title == "Elo called 610 of 1,000 matches right, and Skills, one of the best of 4 systems, 620"
+    right = elo._replace(quality=elo.quality | {"accuracy": 0.63})  # of more matches, with worse chances
+    told = describe_comparison(compared._replace(results=[best, right]), jr.elo())[0]
+    assert told.endswith("Skills called 10 fewer of 1,000 matches right, and its chances were better.")
+    title = write_comparison_title(compared._replace(results=[best, right]), "skills")
+    assert title == "Skills predicted best of 2 systems"
+    level = compared._replace(results=[best, *(x._replace(name=f"system {i}") for i, x in enumerate(near * 2))])
+    assert write_comparison_title(level, "skills") == "All 5 systems predicted about equally well"
+
+
+def test_chances_that_are_too_bold_are_said_to_be_where_toss_ups_are_right():
+    """A tenth of the matches, at 52%, erred by 0.5 points to the other side, and the direction was withheld."""
+    chances, wins = np.repeat([0.52, 0.7, 0.9], [200, 900, 900]), [105, 95, 560, 340, 720, 180]
+    score = np.repeat([1, 0] * 3, wins)
+    found = _summarise_two_sided(chances, score)
+    assert ", and favourites won less often than predicted: the chances are too bold. Of the 900 " in found.texts[2]
+    assert found.verdict == "1 of 3 does; those at 70.0% and 90.0% do not."
+    assert found.caveat == "Chances have been too bold so far: favourites did worse than predicted."
+    turned = _summarise_two_sided(1.0 - chances, 1 - score)  # those listed second are the favourites
+    assert turned.texts[2] == found.texts[2]
+
+
+def test_fixtures_say_that_chances_were_too_timid(tmp_path):
+    """The page of accuracy and the one of pairs said so, and not the one on which chances are read most."""
+    names, generator = np.array([f"p{i}" for i in range(20)]), np.random.default_rng(2)
+    a, b = generator.permuted(np.tile(range(20), (2000, 1)), axis=1)[:, :2].T
+    rated = jr.rate(jr.elo(k=4.0), jr.read({"a": names[a], "b": names[b], "score": (a > b).astype(float)}))
+    jr.site.write_site(rated, tmp_path, coming=jr.forecasts.predict_fixtures(rated, [("p1", "p9")]))
+    caveat = "Chances have been too timid so far: favourites did better than predicted."
+    assert all(caveat in (tmp_path / f"{x}.html").read_text(encoding="utf-8") for x in ("coming", "pairs"))
+
+
+def test_a_miss_of_chance_alone_has_no_direction():
+    """Seven points of 60 matches are less than two standard errors."""
+    found = _summarise_two_sided(np.full(60, 0.75), np.repeat([1, 0], [41, 19]))
+    assert "than predicted" not in found.texts[2] and found.verdict == "It does." and found.caveat == ""
+
+
+def test_contests_of_many_have_a_finding_and_bins():
+    """The heading was the word "Accuracy", over an empty page."""
+    random, contests, size = np.random.default_rng(5), 60, 8
+    player = np.array([random.permutation(12)[:size] for _ in range(contests)])
+    order = np.argsort(-(0.6 * player + random.normal(size=player.shape) * 2), axis=1).argsort(axis=1)
+    share = 0.2 + 0.6 * player.argsort(axis=1).argsort(axis=1) / (size - 1)
+    table = {
+        "participants": np.full(contests * size, size),
+        "player": player.reshape(-1, 1),
+        "event": np.arange(contests).repeat(size),
+        "rank": order.ravel() + 1,
+        "prediction": share.ravel(),
+        "rating": player.reshape(-1, 1).astype(float),
+    }
+    rated = SimpleNamespace(events=table, contests=contests, system=jr.elo_mmx(), options={})
+    said = summarise_accuracy(rated, MODELS)
+    assert said.title.endswith("% of pairs were in the predicted order") and "chance gives 50.0%" in said.texts[0]
+    assert said.texts[0].startswith("Of the pairs of models who had been in a contest before, ")
+    assert "Of those with at least five contests before, " in said.texts[1] and "of the field" in said.texts[1]
+    assert sum(x.events for x in said.bins) == contests * size and all(x.low < x.observed < x.high for x in said.bins)
+    assert said.words.up == "share behind" and f" of {len(said.bins)} " in said.verdict
+
+
+def test_the_title_of_a_calibration_is_a_finding():
+    """It was "Calibration" over dots that all lay on one side of the line."""
+    near = CalibrationBin(0.7, 0.71, 900, 0.68, 0.74)
+    right = AccuracySummary("", [], [near] * 5)
+    assert right.calibration_title == "Favourites won about as often as predicted"
+    assert right._replace(lean=1).calibration_title == "Favourites won more often than predicted"
+    assert right._replace(lean=-1, words=SCORE_WORDS).calibration_title == "Favourites scored less than expected"
+    off = near._replace(low=0.705)  # some better, others worse
+    assert right._replace(bins=[near, near, near, off, off]).calibration_title == "Calibration"

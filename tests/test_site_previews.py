@@ -13,7 +13,7 @@ from jaxrate.site.drawings import (
     HEADLINE_LINES,
     HEIGHT,
     MARGIN,
-    PLAYERS,
+    PREVIEW_PLAYERS,
     SANS,
     SERIF,
     WIDTH,
@@ -62,7 +62,11 @@ def test_letters_come_from_fonts_that_have_them():
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     "rows",
-    [[], [PreviewRow("A" * 200, "1,700", 1700.0, None)] * (PLAYERS - 1) + [PreviewRow("$アダ$", "-3", -3.0, 1.0)]],
+    [
+        [],
+        [PreviewRow("A" * 200, "1,700", 1700.0, None)] * (PREVIEW_PLAYERS - 1)
+        + [PreviewRow("$アダ$", "-3", -3.0, 1.0)],
+    ],
 )
 def test_previews_of_nobody_and_of_long_names(rows):
     assert draw_preview("T" * 200, "long words " * 90, rows)[:8] == b"\x89PNG\r\n\x1a\n"

@@ -1,6 +1,8 @@
 """What pages say, without building any: entries of the feed, matches to come, and for how long somebody leads."""
 
 import re
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +14,7 @@ pytest.importorskip("pyarrow")
 
 import jaxrate as jr
 from jaxrate.core.text_format import format_percentages
+from jaxrate.evaluation.scored_predictions import evaluate_predictions
 from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.leaderboards import classify_first_place
@@ -24,9 +27,13 @@ from jaxrate.site.forecast_tables import (
     format_odds,
     write_matrix_finding,
 )
+from jaxrate.site.headline import write_headline
+from jaxrate.site.json_columns import returned_players
+from jaxrate.site.player_pages import summarise_players
+from jaxrate.site.site_data import build_site_data, page_template_context
 from jaxrate.site.sitemap_and_feed import MAX_FEED_ENTRIES, add_feed_entry
-from jaxrate.site.table_rows import iterate_upset_win_positions_by_player
-from jaxrate.site.wording import spell_dates
+from jaxrate.site.table_rows import build_career_lines, iterate_upset_win_positions_by_player
+from jaxrate.site.wording import format_time_span, spell_dates
 
 
 def test_an_entry_of_the_feed_is_new_where_its_words_are():
@@ -263,3 +270,172 @@ def test_tables_of_matches_say_who_was_at_home():
     page = jr.site.report_html(rated._replace(options=rated.options | {"colours": True}), active="all")
     assert ">colour</th>" in page and "<td class=h>Black" in page and ">neutral" not in page
     assert "<label>White <select" in page
+
+
+# The headline of pages: who is told to lead whom where the one who led has lost the lead to others.
+
+
+def site_data(winner, loser, date, active, drawn=()):
+    """Of a history in which those `drawn`, in this order, drew long before: that joins equals without a change."""
+    pairs = [*pairwise(drawn), *zip(winner, loser, strict=True)]
+    a, b = zip(*pairs, strict=True)
+    draws = len(pairs) - len(winner)
+    score, date = [0.5] * draws + [1.0] * len(winner), ["2019-01-01"] * draws + date
+    rated = jr.rate(jr.elo(), jr.read({"a": a, "b": b, "score": score, "date": date}))
+    day_after = datetime.combine(np.datetime64(date[-1]).item() + timedelta(1), datetime.min.time(), UTC)
+    return build_site_data(rated, {}, {}, None, None, {"active": active})._replace(made=day_after)
+
+
+def test_headlines_say_as_of_when_they_speak_where_the_last_result_is_old():
+    """A site of results until 2024 said in 2026 that a player is the best, and called a match of the past the next."""
+    data = site_data(["Ada", "Ada", "Ada"], ["Bo", "Bo", "Bo"], ["2020-01-01", "2020-03-01", "2020-06-01"], "all")
+    coming = ColumnTable(
+        {"a": np.array(["Bo", "Bo"]), "b": np.array(["Ada", "Cy"]), "time": np.array(["2020-06-20", "2020-06-25"])}
+    )
+    for day, start, end in ((21, "Ada ", "; next, Bo meets Cy on 2020-06-25."), (26, "Ada ", ", by 13.")):
+        sentence = write_headline(data._replace(made=datetime(2020, 6, day, tzinfo=UTC)), coming).sentence
+        assert sentence.startswith(start) and sentence.endswith(end)
+    old = write_headline(data._replace(made=datetime(2020, 7, 2, tzinfo=UTC)), coming).sentence
+    assert old.startswith("As of 2020-06-01: Ada ") and " now " not in old
+
+
+def test_who_is_level_with_the_leader_is_named_and_not_who_fell_back():
+    """Ada and Di won as often and have not played since; Bo led and lost twice, on the last day.
+
+    The headline named Bo beside Ada, and told the last day as that since which she has led.
+    """
+    winner = ["Ada"] * 3 + ["Di"] * 3 + ["Bo"] * 4 + ["C7", "C8"]
+    loser = [f"C{i}" for i in (0, 1, 2, 0, 1, 2, 3, 4, 5, 6)] + ["Bo", "Bo"]
+    date = ["2020-01-01"] * 6 + ["2020-01-06"] * 4 + ["2020-01-08"] * 2
+    data = site_data(winner, loser, date, "all", ["Ada", "Bo", *(f"C{i}" for i in range(9)), "Di"])
+    data.current["deviation"] = np.full(len(data.current.rating), 100.0)
+    found = write_headline(data)
+    assert found.title == "Ada and Di are almost level at the top"
+    assert re.match(r"Ada leads Di by .* after Bo fell back on 2020-01-08[;,.]", found.sentence)
+
+
+def test_who_is_no_longer_current_has_not_fallen_back():
+    """Bo led, and has not played for more than ten days; the days of others go on."""
+    winner, loser = ["Bo"] * 4 + ["Ada"] * 3 + ["C7"], [*(f"C{i}" for i in range(7)), "C8"]
+    date = ["2020-01-01"] * 4 + ["2020-01-06"] * 3 + ["2020-01-15"]
+    found = write_headline(site_data(winner, loser, date, 10, ["Ada", "Bo", *(f"C{i}" for i in range(9))]))
+    assert found.title == "Ada is on top as Bo leaves the list"
+    assert "after Bo left the list of current players" in found.sentence and "2020" not in found.sentence
+
+
+def test_who_rose_most_is_told_of_the_ranks_that_are_compared(monkeypatch):
+    """Cy, who is last, rose more than Ada."""
+    monkeypatch.setattr("jaxrate.site.headline.TOP_RISERS", 2)
+    data = site_data(["Ada", "Ada", "Bo"], ["Bo", "Cy", "Cy"], ["2019-01-01", "2019-01-01", "2020-06-01"], "all")
+    data.current["change"], data.current["rank_then"] = np.array([5.0, -1.0, 7.0]), np.array([2, 1, 3])
+    assert ", and rose most of the top 2 since " in write_headline(data).sentence
+    data.current["change"] = np.array([8.0, -1.0, 7.0])
+    sentence = write_headline(data).sentence  # not "Ada rose most" behind a clause about Ada
+    assert re.match(r"Ada .*, and rose most since 20\d\d-\d\d-\d\d, by 8\.", sentence)
+
+
+def test_numbers_of_times_are_grouped():
+    """They read as -35460 to 20653."""
+    table = {"a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "score": [1.0, 0.0], "time": [-35460, 20653.5]}
+    assert format_time_span(jr.rate(jr.elo(), jr.read(table))) == "\u221235,460 to 20,653.5"
+
+
+def test_who_comes_back_is_not_new():
+    """Bo played in 2015 and again in 2020, and Cy in 2020 alone: both were new."""
+    day = ["2015-01-01", "2019-05-01", "2020-06-01", "2020-06-02"]
+    table = {"a": ["Bo", "Ada", "Bo", "Cy"], "b": ["Di", "Ed", "Ada", "Ada"], "score": [1.0] * 4, "date": day}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    found = build_site_data(rated, {}, {}, None, None, {})
+    told = dict(zip([found.names[i] for i in found.listed], returned_players(found).tolist(), strict=True))
+    assert told["Bo"] and not told["Cy"] and not told["Ada"]
+    page = jr.site.report_html(rated)
+    assert page.count("<span>back</span>") == 1 and page.count('<span class="up">new</span>') == 1
+
+
+def test_who_comes_back_was_listed_before():
+    """Of those with ten games Cy had them before the comparison, and Bo, who was told to be back, five."""
+    crowd = [f"C{i}" for i in range(20)]
+    meetings = [(crowd[i], crowd[(i + k) % 20], "2020-01-10") for k in range(1, 6) for i in range(20)]
+    meetings += [("Cy", x, "2016-03-01") for x in crowd[:10]]
+    meetings += [("Bo", x, "2020-01-11") for x in crowd[:5]] + [("Bo", x, "2021-12-30") for x in crowd[:5]]
+    meetings += [(x, "Cy" if x == "C0" else "Di", "2021-12-31") for x in [*crowd, "Ed"]]
+    a, b, date = zip(*sorted(meetings, key=lambda x: x[2]), strict=True)
+    rated = jr.rate(jr.elo(), jr.read({"a": a, "b": b, "score": [1.0] * len(a), "date": date}))
+    found = build_site_data(rated, {}, {}, None, None, {})
+    told = dict(zip([found.names[i] for i in found.listed], returned_players(found).tolist(), strict=True))
+    assert "Bo" in told and "Ed" not in told and [x for x in told if told[x]] == ["Cy"]
+    assert re.search(r">New: first time|among current \w+; new: first time", jr.site.report_html(rated))
+
+
+def test_ten_years_are_not_nine():
+    """Of results from 2015-01-04 to 2024-12-18 the lines of careers were those of 9 years."""
+    data = site_data(["Ada", "Bo"], ["Bo", "Ada"], ["2015-01-04", "2024-12-18"], "all")
+    assert build_career_lines(data).heading == "10 years"
+
+
+def test_drivers_take_part():
+    """Those who race were said to have played."""
+    table = {"contest": [1, 1, 1, 2, 2, 2], "player": ["Ada", "Bo", "Di", "Ada", "Cy", "Di"], "rank": [1, 2, 3] * 2}
+    table["date"] = ["2019-01-01"] * 3 + ["2021-01-01"] * 3
+    page = jr.site.report_html(jr.rate(jr.weng_lin(), jr.read(table)), active=365, min_games=2)
+    assert "Current: those who took part in the 365 days to <time>2021-01-01</time> and had taken part 2 times" in page
+    assert ">last contest</th>" in page and "played" not in re.sub("<script.*?</script>", "", page, flags=re.DOTALL)
+
+
+# What a site says of contests, in words: against the measures of the same predictions.
+
+
+def test_words_about_contests_of_teams():
+    """Of two sides they are those of matches, of more a team is one participant."""
+    random, n = np.random.default_rng(1), 80
+    for teams in (2, 3):
+        rank = np.array([random.permutation(teams) + 1 for _ in range(n)])
+        each = {"team": np.tile(np.repeat(np.arange(teams), 2), n), "rank": np.repeat(rank.ravel(), 2)}
+        player = np.array([random.permutation(12)[: 2 * teams] for _ in range(n)]).ravel()
+        table = each | {"contest": np.repeat(np.arange(n), 2 * teams), "player": player}
+        data = jr.read(table, team="team")
+        rated = jr.rate(jr.weng_lin(), data)
+        said = summarise_accuracy(rated)
+        if teams == 2:
+            found = evaluate_predictions(rated, data)
+            assert f"The favourite won {100 * found['accuracy']:.1f}% of {n} matches." in said.texts[0]
+            assert f"log loss, {found['log loss']:.4f}" in said.texts[1] and len(said.bins) == 2
+        else:
+            right = evaluate_predictions(rated, data)["pair inversion"]  # which is that of tables
+            assert said.title == f"{right:.0%} of pairs were in the predicted order"
+            assert f"before, {right:.1%} (95% interval " in said.texts[0] and "chance gives 50.0%" in said.texts[0]
+            assert said.verdict.endswith(("do.", "does.", "not."))
+
+
+def test_pairs_that_tie_are_in_order_and_the_page_says_what_chance_gives():
+    """It said that one of two was not behind in 66.7%, which is what chance gives, since two of three tied."""
+    table = {"contest": [1, 1, 1, 2, 2, 2, 3, 3, 3], "player": [*"xyzxyzyzx"], "rank": [1, 1, 3] * 3}
+    said = summarise_accuracy(jr.rate(jr.weng_lin(), jr.read(table)))
+    assert "ties are in order: chance gives 66.7%" in said.texts[0]
+
+
+def test_one_is_not_said_as_many():
+    columns = {"a": ["Ada"], "b": ["Bo"], "score": [1.0], "date": np.array(["2026-07-19"], "datetime64[D]")}
+    rated = jr.rate(jr.elo(), jr.read(columns))
+    assert " of 1 match. " in summarise_accuracy(rated).texts[0]
+    told = build_site_data(rated, {}, {}, None, None, {})
+    assert page_template_context(told, "")["summary"] == "1 match of 2 players, 2026-07-19."
+    with pytest.warns(UserWarning, match="one participant"):
+        alone = jr.read({"contest": [1, 2], "player": ["Ada"] * 2, "rank": [1, 1]})
+    told = build_site_data(jr.rate(jr.weng_lin(), alone), {}, {}, None, None, {})
+    about = page_template_context(told, "")
+    assert about["summary"] == "2 contests of 1 player."
+    assert summarise_players(told, about)[0].startswith("Number 1 of 1 player, rating 25")
+
+
+def test_results_add_up_where_no_score_is_a_half():
+    rated = jr.rate(jr.elo(), jr.read({"a": [*"xyx"], "b": [*"yzz"], "score": [0.3, 0.7, 1.0]}))
+    told = build_site_data(rated, {}, {}, None, None, {})
+    assert ". 2 matches: 1 won, 1 drawn, 0 lost" in summarise_players(told, page_template_context(told, ""))[0]
+
+
+def test_favourites_that_always_lose_won_less_often_than_predicted():
+    """Whoever won the last match is thought much the better one, and loses the next."""
+    table = {"a": [*"xy"] * 10, "b": [*"yx"] * 10, "score": [1.0] * 20}
+    said = summarise_accuracy(jr.rate(jr.elo(k=600), jr.read(table)))
+    assert said.texts[2].endswith("favourites won less often than predicted: the chances are too bold.")

@@ -1,6 +1,7 @@
 """Skills against the slow twin, Glicko, TrueSkill and a dense Kalman filter."""
 
 import pickle
+import re
 from functools import partial
 
 import jax
@@ -10,8 +11,10 @@ import pytest
 from scipy.special import ndtr
 
 import jaxrate as jr
+from jaxrate.data.measurement_noise_estimation import estimate_measurement_noise
 from jaxrate.events import slice_events
 from jaxrate.systems.skills.posterior import condition_covariance_on_message
+from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference.skills_twin import Skills, game
@@ -347,3 +350,286 @@ def test_a_run_with_surfaces_is_saved(tmp_path):
     assert [*jr.history.rating_table(rated)] == ["id", "player", "rating", "deviation", "games", *modifiers]
     jr.save(tmp_path / "run", rated)
     assert jr.load(tmp_path / "run").categories.tolist() == ["clay", "grass"]
+
+
+# Skills that learn from statistics, margins and all evidence that data have.
+
+
+def test_statistics_alone_say_what_several_of_the_same_noise_say_together(double):
+    """Two of one noise are as their mean with half of the variance; and results of no weight in them say less."""
+    events, n = league(n=60), 60
+    random = np.random.default_rng(5)
+    x, y = random.normal(size=(2, n))
+    events = events._replace(context=jr.extend.Context(columns={"x": x, "y": y, "mean": 0.5 * (x + y)}))
+    both = jr.skills(statistics=("x", "y"), x_scale=100, y_scale=100, x_noise=200, y_noise=200)
+    one = jr.skills(statistics="mean", mean_scale=100, mean_noise=200 / 2**0.5)
+    assert_close_leaves(
+        "the run", tuple(jax.tree.leaves(jr.run(both, events))), tuple(jax.tree.leaves(jr.run(one, events))), 1e-11
+    )
+
+
+@MOSTLY_DOUBLE
+def test_missing_statistics_say_nothing(x64):
+    events = league(n=60)
+    gone = {name: np.full(60, np.nan) for name in ("games", "aces")}
+    events = events._replace(context=events.context._replace(columns=gone))
+    names = {"statistics": ("games", "aces"), **STATISTICS}
+    found, wanted = (jr.run(jr.skills(noise=280, **more), events) for more in (names, {}))
+    digits = 1e-11 if x64 else 1e-5
+    assert_close_leaves("the run", tuple(jax.tree.leaves(found)), tuple(jax.tree.leaves(wanted)), digits)
+
+
+@pytest.mark.parametrize(("spread", "worst"), [(0.0, 0.05), (4.0, 0.1), (10.0, 0.15)])
+def test_the_noise_of_measurements_is_found_again(spread, worst):
+    random, n, players = np.random.default_rng(0), 6000, 60
+    strength = spread * random.normal(size=players)
+    player = np.stack([random.permutation(players)[:2] for _ in range(n)])
+    side = random.integers(-1, 2, n)
+    value = strength[player[:, 0]] - strength[player[:, 1]] + 3.0 * side + 7.0 * random.normal(size=n)
+    value[::10] = np.nan
+    assert estimate_measurement_noise(value, player, side) == pytest.approx(7.0, rel=worst)
+    turned = np.where(value < 0, -1, 1)[:, None]  # winners first
+    order = np.where(turned > 0, player, player[:, ::-1])
+    assert estimate_measurement_noise(np.abs(value), order, side * turned[:, 0]) == pytest.approx(7.0, rel=worst)
+    assert (
+        estimate_measurement_noise(value[:0], player[:0]) == estimate_measurement_noise(value[1:2], player[1:2]) == 0.0
+    )
+
+
+def test_adapted_to_data_skills_take_all_evidence():
+    data = jr.data.datasets.nfl()
+    home, away = (np.asarray(data.matches.context.columns[name][:3362], float) for name in data.margin)  # a fifth
+    size = float(np.mean(np.abs(home - away)))
+    system = make_system_for_data("skills", {}, None, data)
+    assert system == jr.skills(
+        "margin",
+        own_side=True,
+        seasons=data.seasons,
+        margin=data.margin,
+        experience=20,
+        side_advantage=54,
+        margin_scale=600 / size,
+        compression=size,
+    )
+    early = float(np.mean(np.abs(np.asarray(home, float)[:840] - away[:840])))  # a twentieth, where the rest is scored
+    assert (
+        make_system_for_data("skills", {}, None, data, past_share=0.05).params.compression
+        == pytest.approx(early)
+        != size
+    )
+    assert make_system_for_data("skills", {"outcome": "win"}, None, data).params.compression is None
+    given = make_system_for_data("skills", {"compression": None, "experience": None, "own_side": False}, None, data)
+    assert given.params.compression is given.params.experience is given.params.own_side_growth is None
+    wide = data._replace(statistics=("home_points",))  # for want of another
+    noise = estimate_measurement_noise(home, data.matches.player[:3362], data.matches.context.side[:3362])
+    params = make_system_for_data("skills", {}, None, wide).params
+    assert params.home_points_scale == pytest.approx(300 / noise) and params.home_points_noise == 300
+    bare = data._replace(events=data.matches._replace(context=jr.extend.Context()), margin=(), seasons=None)
+    clocked = make_system_for_data("skills", {}, 14.0, bare)
+    assert clocked == jr.skills(experience=20, reversion=3000, period=14)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: jr.skills("score"), "outcome must be 'win', 'logistic', 'margin', 'points' or 'goals'"),
+        (lambda: jr.skills(komi=3), "skills has no parameter 'komi'"),
+        (lambda: jr.skills(covariates="noise"), "rename 'noise'"),
+        (lambda: jr.skills(covariates=("x", "x")), "names a column twice"),
+        (lambda: jr.skills(seasons=(3, 2)), "seasons must increase"),
+        (lambda: jr.skills(modifier_growth=3), "modifier_growth needs categories"),
+        (lambda: jr.skills(season_keep=0.5), "season_keep needs seasons"),
+        (lambda: jr.skills("logistic", draw_margin=3), "draw_margin does not go with"),
+        (lambda: jr.skills(compression=3), "compression needs outcome='margin'"),
+        (lambda: jr.skills("logistic", statistics="xg"), "statistics does not go with outcome='logistic'"),
+        (lambda: jr.skills(statistics=("xg", "xg")), "names a column twice"),
+        (lambda: jr.skills(statistics="margin"), "a statistic must be one plain word .*; rename 'margin_scale'"),
+        (lambda: jr.skills(statistics="x", covariates="x_noise"), "rename 'x_noise'"),
+        (lambda: jr.skills(xg_scale=3), "skills has no parameter 'xg_scale'"),
+        (lambda: jr.skills(statistics="xg", xg_noise=0), "xg_noise must be > 0"),
+        (lambda: jr.skills(form_reversion=30), "form_reversion needs form_deviation"),
+        (lambda: jr.run(jr.skills(statistics="xg"), league()), "column 'xg' of the matches"),
+        (
+            lambda: jr.run(jr.skills(covariates="games"), league()),
+            "column 'games' has no number, which only statistics",
+        ),
+        (lambda: jr.skills(own_side=1), "own_side must be True or False"),
+        (lambda: jr.skills(deviation_max=100), "must not decrease"),
+        (lambda: jr.skills("margin", margin=("a", "b", "c")), "one column, or two"),
+        (
+            lambda: jr.run(jr.skills("margin"), league()),
+            "column 'margin' of the matches",
+        ),
+        (lambda: jr.run(jr.skills(categories=2), league()), "category 2, counting from 0"),
+        (lambda: jr.run(jr.skills(categories=2), jr.matches([[0, 1]], [1])), "needs those of the matches"),
+        (lambda: jr.run(jr.skills(own_side=True), jr.matches([[0, 1]], [1])), "needs the sides"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_pairs_meet_on_even_terms():
+    columns = {"margin": np.array([7.0, 3.0, 10.0]), "rest": np.array([1.0, 0.0, -2.0])}
+    events = jr.matches([[0, 1], [1, 2], [0, 2]], [1, 1, 1], [0.0, 1.0, 2.0], side=[1, -1, 1], columns=columns)
+    system = jr.skills("margin", covariates="rest", own_side=True, rest=20, side_advantage=50)
+    state = jr.run(system, events).state
+    none = {name: [0.0] for name in columns}
+    wanted = jr.predict(system, state, jr.matches([[0, 2]], [0.5], [2.0], side=[0], columns=none))
+    found = float(jr.forecasts.predict_pairs(system, state, np.arange(3), time=2.0).probability(0, 2))
+    assert found == pytest.approx(float(wanted[0]), abs=3e-4) and found > 0.55
+
+
+# Skills of players of two kinds, in seasons of several leagues, and with a side advantage that drifts.
+
+LEARNERS, EXERCISES, EXERCISE_COUNT, KINDS_LENGTH = 5, 7, 120, 7.0
+KINDS = {
+    "second_kind_growth": 3.0, "second_kind_initial_deviation": 260.0, "second_kind_match_growth": 1.0,
+    "second_kind_experience": -4.0,
+}  # fmt: skip
+KINDS_PARTS = {
+    "growth": 14.0,
+    "initial_deviation": 120.0,
+    "match_growth": 9.0,
+    "experience": 25.0,
+    "side_advantage": 30.0,
+}
+KINDS_SEASONS = {"season_keep": 0.7, "season_growth": 40.0}
+KINDS_CASES = {  # settings, and hyperparameters
+    "sides": ({"kinds": "sides"}, KINDS_PARTS | KINDS | {"deviation_max": 300.0}),
+    "columns": ({"kinds": ("kind_a", "kind_b"), "categories": 2}, KINDS_PARTS | KINDS | MODIFIERS),
+    "leagues": ({"league_season": "season"}, KINDS_PARTS | KINDS_SEASONS),
+    "drift": ({"side_since": 50.0}, KINDS_PARTS | {"side_trend": -40.0}),
+}
+
+
+def answers(seed=0):
+    """Learners answer exercises, some in leagues whose seasons overlap."""
+    random, n = np.random.default_rng(seed), EXERCISE_COUNT
+    player = np.stack([random.integers(0, LEARNERS, n), LEARNERS + random.integers(0, EXERCISES, n)], axis=1)
+    time = np.sort(random.uniform(0, 200, n))
+    columns = {"kind_a": np.zeros(n), "kind_b": np.ones(n), "season": 2019 + (time + 30 * (player[:, 0] % 2)) // 60}
+    context = {"side": random.integers(-1, 2, n), "weight": random.choice([0.5, 1.0], n)}
+    return jr.matches(player, random.integers(0, 2, n), time, columns=columns, category=player % 2, **context)
+
+
+def kinds_by_twin(case, events, periods):
+    settings, params = KINDS_CASES[case]
+    given = {"categories": settings.get("categories", 1)} | {x: y for x, y in settings.items() if x == "side_since"}
+    twin = Skills(
+        "win", **params, **given, noise=300.0, initial_rating=1500.0, duration=KINDS_LENGTH if periods else 0.0
+    )
+    of, n = events.context, len(events.score)
+    known = {"kinds": (0, 1) if "kinds" in settings else (0, 0)}
+    games = [
+        game(
+            *map(int, events.player[i]), events.score[i], of.side[i], of.weight[i], of.category[i], **known,
+            season=of.columns["season"][i] if case == "leagues" else None,
+        )
+        for i in range(n)
+    ]  # fmt: skip
+    time = np.floor(events.time / KINDS_LENGTH) * KINDS_LENGTH if periods else events.time
+    together = np.split(np.arange(n), np.flatnonzero(np.diff(time)) + 1)
+    return twin, np.concatenate([twin.play(time[rows[0]], [games[i] for i in rows]) for rows in together])
+
+
+def kinds_system_of(case):
+    settings, params = KINDS_CASES[case]
+    return jr.skills(**settings, **params)
+
+
+@pytest.mark.parametrize(
+    ("case", "form"),
+    mark_full(
+        [(case, form) for case in KINDS_CASES for form in ("matches", "periods")],
+        *(
+            ("sides", "periods"),
+            ("columns", "periods"),
+            ("leagues", "matches"),
+            ("leagues", "periods"),
+            ("drift", "matches"),
+        ),
+    ),
+)
+def test_against_the_twin_of_kinds(double, case, form):
+    events, system = answers(), kinds_system_of(case)
+    result = jr.run(system, jr.periods(events, KINDS_LENGTH) if form == "periods" else events)
+    twin, guess = kinds_by_twin(case, events, form == "periods")
+    rows = [twin.players[i] for i in range(LEARNERS + EXERCISES)]
+    np.testing.assert_allclose(result.prediction, guess, atol=1e-10)
+    shape, square = np.shape(result.state.mean), np.shape(result.state.covariance)
+    np.testing.assert_allclose(result.state.mean, np.array([x.m for x in rows]).reshape(shape), atol=1e-7)
+    np.testing.assert_allclose(result.state.covariance, np.array([x.P for x in rows]).reshape(square), atol=1e-5)
+    shown = [x.m[0] + x.kind.experience * np.log1p(x.games) for x in rows]
+    np.testing.assert_allclose(jr.ratings(system, result.state).mean, shown, rtol=1e-10)
+
+
+@pytest.mark.parametrize("case", mark_full(KINDS_CASES, "columns", "leagues"))
+def test_the_schedule_changes_nothing(double, case):
+    events, system = answers(), kinds_system_of(case)
+    one, other = jr.run(system, events), jr.run(system, events, schedule=jr.extend.schedule_by_level(events))
+    for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12)
+
+
+def test_two_kinds_alike_are_one():
+    events = answers()
+    one = jr.run(jr.skills(**KINDS_PARTS), events)
+    two = jr.run(jr.skills(kinds="sides", **KINDS_PARTS), events)
+    np.testing.assert_allclose(two.prediction, one.prediction, rtol=2e-5)
+
+
+def test_a_season_of_one_league_changes_nothing_in_another():
+    """Players 0 and 1 play on in their season while 2 and 3 begin another; 2, who then joins 0, stays in theirs."""
+    player, season = [[0, 1], [2, 3], [2, 3], [0, 1], [0, 2]], [2020, 2020, 2021, 2020, 2020]
+    system = jr.skills(league_season="season", season_keep=0.5, season_growth=60.0, growth=0.0)
+    own = jr.run(system, jr.matches(player, [1] * 5, columns={"season": season}))
+    none = jr.run(system, jr.matches(player, [1] * 5, columns={"season": [2020] * 5}))
+    assert own.prediction[3] == none.prediction[3] and own.prediction[2] < none.prediction[2]
+    np.testing.assert_array_equal(own.state.season, [2020, 2020, 2021, 2021])
+
+
+def test_a_side_advantage_follows_its_line():
+    ours = jr.skills(side_advantage=50.0, side_since=0.0, side_trend=-20.0)
+    events = jr.matches([[0, 1], [2, 3]], [1, 1], [0.0, 730.5], side=[1, 1])
+    lower = jr.run(jr.skills(side_advantage=10.0), events).prediction[1]
+    np.testing.assert_allclose(jr.run(ours, events).prediction[1], lower, rtol=1e-6)
+
+
+@pytest.mark.full  # slopes are below
+def test_a_fit_reaches_what_a_kind_has_of_its_own(double, no_errors):
+    events = answers()
+    fitted = jr.fit(jr.skills(kinds="sides", **KINDS_PARTS), events, steps=1)
+    for name in KINDS:
+        assert name in fitted.free and getattr(fitted.params, name) != KINDS_PARTS[name.removeprefix("second_kind_")]
+
+
+def test_slopes_reach_what_a_kind_has_of_its_own(double):
+    events, system = answers(), kinds_system_of("sides")
+    none = jax.tree.map(lambda _: 0.0, system.params)
+    directions = jax.tree.map(lambda *x: np.array(x), *(none._replace(**{name: 1.0}) for name in KINDS))
+
+    def slope(direction):
+        return jax.jvp(lambda x: jr.run(system, events, params=x).prediction, (system.params,), (direction,))[1]
+
+    found = np.asarray(quick(jax.vmap(slope))(directions))
+    assert np.isfinite(found).all() and (np.abs(found).max(axis=1) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "columns", "why"),
+    [
+        (lambda: jr.skills(kinds="kind_a"), {}, "kinds must be 'sides', or the columns of a's and of b's kind"),
+        (lambda: jr.skills(second_kind_growth=3.0), {}, "second_kind_growth needs kinds=\"sides\""),
+        (lambda: jr.skills(kinds="sides", second_kind_experience=3.0), {}, "second_kind_experience needs experience"),
+        (lambda: jr.skills(side_trend=3.0), {}, "side_trend needs side_since=..., a time"),
+        (lambda: jr.skills(seasons=[1.0], league_season="season"), {}, "and not both"),
+        (lambda: jr.skills(league_season="year"), {}, "skills needs the column 'year' of the matches"),
+        (lambda: jr.skills(kinds="sides"), {"player": [[0, 1], [1, 2]]}, "player 1 is of both kinds"),
+        (lambda: jr.skills(kinds=("a", "b")), {"columns": {"a": [0, 0], "b": [1, 2]}}, "column 'b' is 2; it must"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(make, columns, why):
+    with pytest.raises(ValueError, match=re.escape(why)):
+        jr.run(make(), jr.matches(**{"player": [[0, 1], [0, 2]], "score": [1, 0]} | columns))

@@ -1,5 +1,6 @@
 """Static strengths against their definitions, in both precisions, and the arena of language models."""
 
+import json
 from pathlib import Path
 
 import jax
@@ -11,7 +12,7 @@ from jaxrate.arena import standard_errors
 from jaxrate.arena import strength_fit as door
 from jaxrate.arena.comparison_graph import find_comparable_players
 from jaxrate.arena.newton import maximise_log_posterior, maximise_replicates
-from tests.conftest import MOSTLY_DOUBLE, mark_full
+from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.reference import static_twin as twin
 
 ARENA = Path(__file__).parents[2] / "shared" / "data" / "arena.parquet"
@@ -379,3 +380,320 @@ def test_the_arena():
     wins, (a, b) = np.zeros((129, 129)), votes.player.T
     wins[a, b], wins[b, a] = votes.wins + votes.ties / 2, votes.losses + votes.ties / 2
     np.testing.assert_allclose((found["half"].rating - 1500) / POINTS, twin.bradley_terry(wins), atol=1e-8)
+
+
+# One history of modes: singles and doubles of the same players, from the table to forecasts.
+
+pytest.importorskip("pyarrow")
+MODES_PLAYERS = [f"player {i:02}" for i in range(12)]
+COLUMNS = {"team": "team", "category": "mode", "statistics": "kills", "covariates": "party"}
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Matches of one and of two, whose players have a skill, and another in doubles, with draws and a statistic."""
+    random, rows = np.random.default_rng(3), []
+    skill = {"solo": random.normal(0, 1.5, 12)}
+    skill["duo"] = skill["solo"] + random.normal(0, 0.7, 12)
+    for contest in range(160):
+        mode, size = [("solo", 1), ("duo", 2)][contest % 2]
+        who = random.permutation(12)[: 2 * size].reshape(2, size)
+        lead = skill[mode][who].sum(axis=1) @ (1, -1) + random.normal(0, 1)
+        rank = (1, 1) if abs(lead) < 0.3 else (1, 2) if lead > 0 else (2, 1)
+        for team, members in enumerate(who):
+            for i in members:
+                kills, party = skill[mode][i] + random.normal(), float(random.normal())
+                rows.append((contest, MODES_PLAYERS[i], team, rank[team], mode, kills, party, 2.0 * contest))
+    names = "contest", "player", "team", "rank", "mode", "kills", "party", "t"
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+@pytest.fixture(scope="module")
+def rated(table):
+    data = jr.read(table, **COLUMNS)
+    system = jr.skills(
+        categories=2,
+        statistics="kills",
+        covariates="party",
+        party=4.0,
+        experience=10.0,
+        draw_margin=60.0,
+        team_noise=90.0,
+    )
+    return jr.rate(system, data)
+
+
+def test_ratings_by_mode(rated):
+    solo, duo = (jr.history.category_ratings(rated, name) for name in ("solo", "duo"))
+    own, rating = jr.history.modifiers(rated), jr.ratings(rated)
+    assert rated.categories.tolist() == ["solo", "duo"]
+    np.testing.assert_allclose(solo.mean, rating.mean + own.mean[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(duo.mean - solo.mean, own.mean[:, 1] - own.mean[:, 0], atol=1e-3)
+    covariance = np.asarray(rated.state.covariance)
+    np.testing.assert_allclose(own.deviation[:, 1] ** 2, covariance[:, 2, 2], rtol=1e-5)
+    variance = covariance[:, 0, 0] + 2 * covariance[:, 0, 2] + covariance[:, 2, 2]
+    np.testing.assert_allclose(duo.deviation**2, variance, rtol=1e-5)
+    table = jr.history.rating_table(rated)
+    order = table["id"]
+    np.testing.assert_allclose(table["modifier duo"], own.mean[order, 1])
+    np.testing.assert_allclose(table["deviation solo"], own.deviation[order, 0])
+    with refused("no category 'trio' (there are solo, duo)"):
+        jr.history.category_ratings(rated, "trio")
+    with refused("elo has no modifiers; take category_glicko, or skills with categories"):
+        jr.history.modifiers(jr.elo(), jr.elo().init(jr.elo().params, 2))
+
+
+def test_careers_leaderboards_and_forecasts(rated, table):
+    board, career = jr.leaderboard(rated, top=3), jr.career(rated, MODES_PLAYERS[0])
+    assert len(board.player) == 3 and {*career["teams"]} == {2} and {*career["participants"]} == {2, 4}
+    line_ups = [(MODES_PLAYERS[:2], MODES_PLAYERS[2:4]), (MODES_PLAYERS[4], MODES_PLAYERS[5])]
+    found = jr.forecasts.predict_fixtures(rated, line_ups, category="duo")
+    assert found["share"][[0, 2]].sum() == pytest.approx(1.0, abs=1e-5) and len(found["share"]) == 6
+    drawn = rated._replace(system=jr.forecasts.add_outcomes(rated.system))
+    outlook = jr.forecasts.predict_fixtures(drawn, line_ups, category="duo")
+    np.testing.assert_allclose(outlook["win"][[0, 2]].sum() + outlook["draw"][0], 1.0, atol=1e-5)
+    np.testing.assert_allclose(outlook["share"], found["share"], atol=1e-5)
+    assert (outlook["draw"] > 0.02).all()
+    (one, _) = jr.forecasts.explain_fixtures(drawn, line_ups, category="duo")
+    assert one.sides["expected"][0] == pytest.approx(found["share"][0], abs=1e-5)
+
+
+def test_leaderboards_of_a_mode(rated):
+    board, duo = jr.leaderboard(rated, category="duo", top=5), jr.history.category_ratings(rated, "duo")
+    order = np.argsort(-np.asarray(duo.mean))[:5]
+    assert board.player.tolist() == rated.players[order].tolist() and [*board] == [
+        "rank", "player", "rating", "deviation", "games", "last"
+    ]  # fmt: skip
+    assert board.scope == "rating: where they meet duo" and board.num_listed == len(rated.players)
+    np.testing.assert_allclose(board.deviation, np.asarray(duo.deviation)[order], rtol=1e-6)
+    later = jr.leaderboard(rated, category="duo", as_of=400.0, cautious=2.0, among=rated.players[:4])
+    one = jr.history.category_ratings(rated, "duo", time=400.0)
+    np.testing.assert_allclose(later.rating, np.sort((one.mean - 2 * one.deviation)[:4])[::-1], rtol=1e-5)
+    of_state = jr.leaderboard(rated.system, rated.state, rated.players, category=1, top=5)
+    np.testing.assert_allclose(of_state.rating, board.rating, rtol=1e-6)
+    assert of_state.num_listed == len(rated.players)
+    for options, message in (
+        ({"category": "trio"}, "no category 'trio' (there are solo, duo)"),
+        ({"category": "duo", "since": 10.0}, "the history keeps ratings by category at its end only: leave out since"),
+        ({"category": "duo", "as_of": 10.0}, "the history keeps ratings by category at its end only: leave out since"),
+    ):
+        with refused(message):
+            jr.leaderboard(rated, **options)
+
+
+def test_pairs_of_a_mode(rated):
+    found = jr.forecasts.predict_pairs(rated, players=np.arange(12), category="duo")
+    line_up = [tuple(rated.players[:2])]
+    share = jr.forecasts.predict_fixtures(rated, line_up, category="duo", time=rated.last)["share"]
+    assert found.probability(0, 1) == pytest.approx(share[0], abs=3e-4)
+    solo, (a, b) = jr.forecasts.predict_pairs(rated, players=np.arange(12), category="solo"), np.triu_indices(12, 1)
+    assert np.abs(solo.probability(a, b) - found.probability(a, b)).max() > 0.02
+    with refused("no category 'trio' (there are solo, duo)"):
+        jr.forecasts.predict_pairs(rated, category="trio")
+
+
+def test_balanced_teams_of_a_mode(rated):
+    found = jr.forecasts.balance_teams(rated, MODES_PLAYERS[:6], category="duo", time_limit=20)
+    mean = dict(zip(rated.players, np.asarray(jr.history.category_ratings(rated, "duo").mean, float), strict=True))
+    np.testing.assert_allclose(found.strength, [sum(mean[x] for x in team) for team in found.teams], rtol=1e-6)
+    line_up = [tuple(found.teams)]
+    share = jr.forecasts.predict_fixtures(rated, line_up, category="duo")["share"]
+    np.testing.assert_allclose(found.share, share[[0, 3]], atol=1e-5)
+    plain = jr.forecasts.balance_teams(rated, MODES_PLAYERS[:6], time_limit=20)
+    assert plain.share is None and len(plain.teams) == 2
+    with refused("no category 'trio'"):
+        jr.forecasts.balance_teams(rated, MODES_PLAYERS[:6], category="trio")
+
+
+def test_saved_runs_go_on(rated, table, tmp_path):
+    """The first half, saved, loaded and carried on, is the whole."""
+    half = {name: x[:240] for name, x in table.items()}
+    rest = {name: x[240:] for name, x in table.items()}
+    first = jr.rate(rated.system, jr.read(half, **COLUMNS))
+    jr.save(tmp_path / "run", first)
+    loaded = jr.load(tmp_path / "run")
+    whole = jr.rate(
+        loaded.system, jr.read(rest, **COLUMNS, players=loaded.players, categories=loaded.categories), onto=loaded
+    )
+    np.testing.assert_allclose(whole.state.mean, rated.state.mean, atol=0.05)
+    expected = rated.predictions["prediction"].to_numpy()
+    np.testing.assert_allclose(whole.predictions["prediction"].to_numpy(), expected, atol=1e-4)
+
+
+# Plackett-Luce against its definition, and strengths as a system that learns nothing.
+
+CONTESTANTS, CONTESTS = 6, 25
+GIVEN = [{}, {"last_place_unranked": False}, {"anchors": {2: 1550.0}}, {"prior": 150.0}]
+
+
+@pytest.fixture
+def contests():
+    """Rounds of two to five players with ties and weights, and the same as lists of groups."""
+    random, table, lists = np.random.default_rng(5), [], []
+    for contest in range(CONTESTS):
+        who = random.permutation(CONTESTANTS)[: random.integers(2, 6)]
+        performance = np.rint(-0.7 * who + 1.5 * random.gumbel(size=len(who)))
+        weight = 1.0 + contest % 3
+        table += [(contest, i, -x, weight) for i, x in zip(who, performance, strict=True)]
+        lists.append(
+            [[i for i, y in zip(who, performance, strict=True) if y == x] for x in sorted({*performance})[::-1]]
+        )
+    contest, player, rank, weight = np.array(table).T
+    return jr.rounds(contest.astype(int), player.astype(int), rank, weight=weight), lists
+
+
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize("given", mark_full(GIVEN, *GIVEN[:3]), ids=str)
+def test_rankings_are_those_of_the_twin(contests, given, x64):
+    rounds, lists = contests
+    weights = 1.0 + np.arange(CONTESTS) % 3
+    in_part = [given.get("last_place_unranked", True) and len(groups) > 1 for groups in lists]
+    held = {i: (r - 1500) / POINTS for i, r in given.get("anchors", {}).items()}
+    precision = (POINTS / given["prior"]) ** 2 if "prior" in given else 0.0
+
+    def scores(x):
+        return twin.ranking_scores(x, lists, weights, in_part)
+
+    x, inverse = twin.maximum(scores, CONTESTANTS, 0, "plackett_luce", held, precision)
+    found, robust = jr.arena.fit_strengths(rounds, **given), jr.arena.fit_strengths(rounds, errors="sandwich", **given)
+    assert found.converged and not found.notes and found.votes == weights.sum()
+    np.testing.assert_allclose(found.rating - 1500, x * POINTS, atol=1e-7)
+    np.testing.assert_allclose(found.covariance, inverse * POINTS**2, atol=1e-3)
+    squares = inverse @ scores(x).T @ scores(x) @ inverse * CONTESTS / (CONTESTS - 1)
+    np.testing.assert_allclose(robust.covariance, squares * POINTS**2, atol=1e-3)
+    value = sum(w * twin.ranking_value(x, *one) for *one, w in zip(lists, in_part, weights, strict=True))
+    assert found.log_likelihood == pytest.approx(value, rel=1e-12)
+
+
+def test_the_best_of_n_is_a_choice_against_all_others():
+    """The choices of four of five are those of a multinomial logit, whoever is listed first."""
+    random, x = np.random.default_rng(2), np.array([1.0, 0.5, 0.0, -0.5, -1.5])
+    sets = [np.sort(random.permutation(5)[:4]) for _ in range(150)]
+    best = np.array([s[np.argmax(x[s] + random.gumbel(size=4))] for s in sets])
+    rank = 1 + (np.stack(sets) != best[:, None])
+    rounds = jr.rounds(np.repeat(np.arange(150), 4), np.concatenate(sets), rank.ravel())
+    found = jr.arena.fit_strengths(rounds)
+    chance = np.zeros((150, 5))
+    for row, s in zip(chance, sets, strict=True):
+        row[s] = np.exp((found.rating[s] - 1500) / POINTS)
+    chance /= chance.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(chance.sum(axis=0), np.bincount(best, minlength=5), atol=1e-5)
+    assert not found.notes and np.isfinite(found.rating).all()
+
+
+def test_rankings_of_two_are_matches():
+    random = np.random.default_rng(1)
+    player = np.array([random.permutation(4)[:2] for _ in range(60)])
+    score = (random.random(60) < 0.6).astype(float)
+    rounds = jr.rounds(np.repeat(np.arange(60), 2), player.ravel(), np.stack([1 - score, score], axis=1).ravel())
+    one, two = jr.arena.fit_strengths(rounds), jr.arena.fit_strengths(jr.matches(player, score))
+    np.testing.assert_allclose(one.rating, two.rating, atol=1e-7)
+    np.testing.assert_allclose(one.covariance, two.covariance, atol=1e-4)
+    np.testing.assert_array_equal(one.games, two.games)
+    np.testing.assert_allclose(one.score, two.score)
+    drawn = jr.arena.fit_strengths(rounds, errors="bootstrap", samples=300)
+    np.testing.assert_allclose(
+        drawn.standard_error, jr.arena.fit_strengths(rounds, errors="sandwich").standard_error, rtol=0.2
+    )
+
+
+def test_peers_find_the_same():
+    known = json.loads((Path(__file__).parent / "reference" / "static_peers.json").read_text())
+    winners = known["choix_pairwise"]["pairs"]
+    lists = known["choix_rankings"]["rankings"]
+    contest = [i for i, one in enumerate(lists) for _ in one]
+    places = [np.arange(len(one)) for one in lists]
+    found = {
+        "choix_pairwise": jr.arena.fit_strengths(jr.arena.count_votes(*np.transpose(winners), np.ones(6), np.zeros(6))),
+        "choix_rankings": jr.arena.fit_strengths(jr.rounds(contest, np.concatenate(lists), np.concatenate(places))),
+        "evalica": jr.arena.fit_strengths(
+            jr.matches(known["evalica"]["pairs"], known["evalica"]["score"]), ties="half"
+        ),
+    }
+    for peer, one in found.items():
+        np.testing.assert_allclose((one.rating - 1500) / POINTS, known[peer]["strength"], atol=1e-10)
+
+
+def test_contests_in_which_somebody_cannot_be_compared():
+    contest = np.repeat(np.arange(6), 3)
+    player = np.array([3, 0, 1, 3, 1, 0, 0, 1, 4, 1, 0, 4, 0, 1, 4, 5, 6, 7])
+    rounds = jr.rounds(contest, player, np.tile([0, 1, 2], 6))
+    found = jr.arena.fit_strengths(jr.data.Dataset(rounds, np.array(list("abcdefgh")), np.arange(18)))
+    pair = jr.arena.fit_strengths(jr.rounds(contest[:15], player[:15], np.tile([0, 1, 2], 5)), prior=300.0)
+    assert np.isfinite(pair.rating).all()
+    assert np.isfinite(found.rating).tolist() == [True, True, *[False] * 6]
+    assert found.rating[3] == np.inf and found.rating[4] == -np.inf and np.isnan(found.rating[[2, 5, 6, 7]]).all()
+    assert "without a match: c" in found.notes and "2 groups" in found.notes[0]
+
+
+@pytest.mark.full  # votes are as well
+def test_two_who_won_a_contest_each_are_equals():
+    bare = jr.arena.fit_strengths(jr.rounds([0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1]))
+    assert bare.rating == pytest.approx([1500.0, 1500.0])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"ties": "half"}, "one model of ties"),
+        ({"cluster": "voter"}, "one model of ties"),
+        ({"anchors": {9: 1500.0}}, "ids|no player"),
+    ],
+)
+def test_refusals_of_rounds(contests, options, said):
+    with pytest.raises(ValueError, match=said):
+        jr.arena.fit_strengths(contests[0], **options)
+
+
+def test_further_refusals():
+    teams = jr.rounds([0] * 4, range(4), [0, 0, 1, 1], team=[0, 0, 1, 1])
+    with pytest.raises(ValueError, match="and not to teams"):
+        jr.arena.fit_strengths(teams)
+    with pytest.raises(ValueError, match="last_place_unranked is for rounds"):
+        jr.arena.fit_strengths(jr.matches([[0, 1]], [1.0]), last_place_unranked=True)
+    with pytest.raises(ValueError, match="give a prior"):
+        jr.arena.fit_strengths(jr.rounds([0] * 3, range(3), [0, 1, 2]))
+    with pytest.raises(ValueError, match="periods"):
+        jr.arena.fit_strengths(jr.periods(jr.matches([[0, 1]], [1.0]), 1.0))
+
+
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize("ties", mark_full(["davidson", "rao_kupper", "half"], "davidson"))
+def test_frozen_ratings_predict_as_the_model_does(league, ties, x64):
+    found = jr.arena.fit_strengths(league._replace(context=league.context._replace(side=None)), ties=ties, prior=300.0)
+    system = jr.arena.freeze_strengths(found)
+    run = jr.run(system, league, num_players=40)
+    np.testing.assert_array_equal(np.asarray(run.state.rating), found.rating.astype(run.state.rating.dtype))
+    rows = [0, 17, 400]
+    wanted = [found.probability(*league.player[i].tolist()) for i in rows]
+    np.testing.assert_allclose(run.prediction[np.array(rows)], [w + t / 2 for w, t, _ in wanted], atol=2e-6)
+    assert (
+        system == jr.arena.freeze_strengths(found)
+        and system.make is not None
+        and jr.arena.freeze_strengths(found.rating).name == "frozen"
+    )
+    later = jr.predict(system, run.state, league)
+    np.testing.assert_allclose(later, run.prediction, atol=1e-6)
+
+
+@pytest.mark.full  # they are a system as others
+def test_frozen_ratings_are_compared_with_other_systems():
+    data = jr.data.datasets.nfl()
+    past = data.matches
+    found = jr.arena.fit_strengths(jr.matches(past.player[:8000], past.score[:8000]), prior=200.0)
+    ratings = np.append(found.rating, np.full(len(data.players) - len(found.rating), 1500.0))
+    compared = jr.compare(data, {"at rest": jr.arena.freeze_strengths(ratings), "glicko": jr.glicko()}, last=0.2)
+    assert [one.name for one in compared.results] == ["glicko", "at rest"]
+
+
+def test_frozen_refusals():
+    with pytest.raises(ValueError, match="row 1 .*no finite rating"):
+        jr.arena.freeze_strengths([1500.0, np.nan])
+    with pytest.raises(ValueError, match="model must be"):
+        jr.arena.freeze_strengths([1500.0], model="thurstone")
+    with pytest.raises(ValueError, match="shape"):
+        jr.arena.freeze_strengths(1500.0)
+    with pytest.raises(ValueError, match="tie must be >= 1"):
+        jr.arena.freeze_strengths([1500.0], model="rao_kupper", tie=0.5)
+    with pytest.raises(ValueError, match="no parameter"):
+        jr.arena.freeze_strengths([1500.0], k=3)

@@ -1,6 +1,7 @@
 """Urnings against exact enumeration by others, the slow twin, and the theorems of the paper on small systems."""
 
 import json
+import math
 from functools import partial
 from pathlib import Path
 
@@ -328,3 +329,523 @@ def pair_probabilities(kind, lam, states, n):
     q = np.asarray(log_probabilities(matchmaker.log_probability, table, state, np.array(every, np.int32)))
     q = np.exp(q[: len(states)])
     return {tuple(r): dict(zip(every, row, strict=True)) for r, row in zip(states.tolist(), q, strict=True)}
+
+
+# The two estimates of a proportion by which Urnings predicts.
+
+
+def test_the_share_of_green_balls_predicts_as_the_paper_says(x64):
+    """Equations 2 and A30 to A32 of r / n, of empty and full urns too, and of the largest."""
+    weights, most = (1, 2.5, 1), 1 << 23
+    size = np.array([100, 10, 10, 10, 3, most, most])
+    pi = np.array([0.2, 0.3, 0.0, 1.0, 1.0, 1.0 - 1.0 / most, 0.5])
+    state, system = jr.urns.make_urns(size, pi), jr.urnings(weights=weights, estimate="share")
+    player = np.array([(a, b) for a in range(7) for b in range(7) if a != b])
+    met = jr.matches(player, np.zeros(len(player)))
+    equal = [pi[a] == pi[b] and pi[a] in (0, 1) for a, b in player]
+    assert sum(equal) == 2
+    known = np.where(np.array(equal)[:, None], 0.5, pi[player])
+    wanted = [twin.observed(weights, *both) for both in known]
+    levels = jr.predict(jr.forecasts.add_outcomes(system), state, met)
+    np.testing.assert_allclose(levels, wanted, rtol=1e-11 if x64 else 1e-5, atol=0.0 if x64 else 1e-30)
+    got = jr.predict(system, state, met)
+    np.testing.assert_allclose(got, wanted @ np.arange(3) / 2, rtol=1e-11 if x64 else 1e-5, atol=1e-30)
+    empty, full = (player[:, 0] == 2), (player[:, 0] == 3) & (pi[player[:, 1]] < 1)
+    assert (np.asarray(got)[empty] == 0).all() and (np.asarray(got)[full] == 1).all()
+    for one in (system, jr.urnings(weights=weights)):
+        np.testing.assert_allclose(jr.ratings(one, state).mean, pi, rtol=1e-6)
+    if x64:
+
+        def some(weight):
+            return jnp.sum(jr.predict(system, state, met, params=system.params._replace(draw_weight=weight)) ** 2)
+
+        h = 1e-5
+        assert abs(jax.grad(some)(1.5) - (some(1.5 + h) - some(1.5 - h)) / (2 * h)) < 1e-8
+    with pytest.raises(ValueError, match="estimate must be mean or share, got 'median'"):
+        jr.urnings(estimate="median")
+
+
+# Replays with the random numbers given, through the public functions, against the stored traces.
+
+
+@pytest.mark.parametrize("number", range(len(TRACES)))
+def test_a_replay_with_given_numbers_follows_the_stored_trace(number):
+    """All urns before every game, as far as its prediction tells them, and those at the end; in both precisions."""
+    with jax.enable_x64(number % 2 == 0):
+        follows(number, 1e-12 if number % 2 == 0 else 1e-5)
+
+
+def follows(number, tolerance):
+    trace = TRACES[number]
+    with np.load(FOLDER / "urnings.npz") as file:
+        games, uniforms, green = (file[name][number] for name in ("games", "uniforms", "green"))
+    weights, pair = trace["w"], games[:2].T
+    system = jr.urnings(weights=weights, variant=trace["family"])
+    played = jr.matches(pair, games[2] / (len(weights) - 1))
+    options = dict(state=jr.urns.make_urns(trace["n"], green[0] / trace["n"]), key=uniforms.T)
+    if trace["adaptive"]:
+        got = jr.urns.replay_history(
+            system, played, matchmaker=matchmakers.similarity_matchmaker(trace["lam"]), **options
+        )
+    else:
+        got = jr.run(system, played, **options)
+    np.testing.assert_array_equal(got.state.green, green[-1])
+    pi = (np.take_along_axis(green[:-1], pair, axis=1) + 1) / (np.array(trace["n"])[pair] + 2)
+    levels = np.arange(len(weights)) / (len(weights) - 1)
+    wanted = [twin.observed(weights, *both) @ levels for both in pi]
+    np.testing.assert_allclose(got.prediction, wanted, rtol=tolerance)
+
+
+def test_given_numbers_are_those_of_a_key_in_every_order_of_replay():
+    played, key = random_matches(9, 120, 1), jax.random.key(5)
+    numbers = np.stack([jax.random.uniform(jax.random.fold_in(key, i), (2,)) for i in range(120)])
+    wanted = jr.run(jr.urnings(10), played, key=key)
+    for schedule in ("stream", "levels"):
+        got = jr.run(jr.urnings(10), played, key=numbers, schedule=schedule)
+        np.testing.assert_array_equal(got.state.green, wanted.state.green)
+        np.testing.assert_allclose(got.prediction, wanted.prediction, rtol=1e-6)
+    other = jr.run(jr.urnings(10), played, key=numbers[::-1]).state.green
+    assert (np.asarray(other) != np.asarray(wanted.state.green)).any()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "says"),
+    [
+        (np.zeros((3, 2)), r"a PRNG key, or numbers of shape \(2, 2\), got shape \(3, 2\)"),
+        (np.zeros(2), r"got shape \(2,\)"),
+        (np.array([[0.0, 0.5], [0.5, 1.0]]), r"row 1 .*the numbers \[0.5 1. \] are not from 0, below 1"),
+        (jnp.array([[-0.1, 0.5], [0.5, jnp.nan]]), r"row 0 .*are not from 0, below 1"),
+    ],
+)
+def test_bad_numbers_are_refused(numbers, says):
+    played = jr.matches([[0, 1], [1, 0]], [1, 0])
+    with pytest.raises(ValueError, match=says):
+        jr.run(jr.urnings(10), played, key=numbers)
+    with pytest.raises(ValueError, match="elo takes no numbers of yours in place of a key"):
+        jr.run(jr.elo(), played, key=numbers)
+
+
+# The theorems about the law of Urnings.
+
+
+def test_theorem_1_the_unadjusted_update_has_the_law_with_z():
+    n, proportion, total = [5, 5], [0.35, 0.7], 5
+    every = np.array(twin.states(n, total))
+    law = twin.target(n, proportion, total) * [sum(twin.simulated([1, 1], r, n)) for r in every.tolist()]
+    got = twin.stationary(twin.transition("U1", [1, 1], n, proportion, total, accept=False))
+    np.testing.assert_allclose(got, law / law.sum(), atol=1e-12)
+
+
+def balanced(step, law):
+    """Detailed balance, and that any state leads to any other one."""
+    flow = law[:, None] * step
+    np.testing.assert_allclose(flow, flow.T, atol=1e-14)
+    assert (np.linalg.matrix_power((step > 0).astype(float), len(law)) > 0).all()
+
+
+@pytest.mark.parametrize("variant", ["U1", "U2"])
+def test_theorem_2_two_players_have_the_law_of_binomials(variant):
+    n, proportion, total = [5, 5], [0.35, 0.7], 5
+    every = np.array(twin.states(n, total))
+    with jax.enable_x64(True):
+        step = matrix(variant, [1, 1], n, proportion, every, lambda r: {(0, 1): 1.0})
+    balanced(step, twin.target(n, proportion, total))
+
+
+@pytest.mark.parametrize("variant", ["U1", "U2"])
+@pytest.mark.parametrize("kind", ["uniform", "similar", "chooser"])
+def test_theorems_3_and_4_more_players_matched_by_whatever_rule(variant, kind):
+    """Unequal urns and draws, the pairs' probabilities by the library; `uniform` is Theorem 3."""
+    n, proportion, total = [2, 3, 2, 2], [0.2, 0.4, 0.6, 0.7], 4
+    every = np.array(twin.states(n, total))
+    with jax.enable_x64(True):
+        q = pair_probabilities(kind, 0.8, every, n)
+        step = matrix(variant, [1, 2.5, 1], n, proportion, every, lambda r: q[tuple(r)])
+        balanced(step, twin.target(n, proportion, total))
+        if kind != "uniform":
+            without = matrix(variant, [1, 2.5, 1], n, proportion, every, lambda r: q[tuple(r)], corrected=False)
+            with pytest.raises(AssertionError):
+                balanced(without, twin.target(n, proportion, total))
+
+
+@pytest.mark.parametrize("total", [3, 6, 10])
+def test_theorem_5_odds_ratios_are_the_same_for_every_sum(total):
+    """Odds times a constant have the same law, which is that of the library's update."""
+    n, odds = [4, 4, 4], np.array([0.4, 1.2, 4.0])
+    every = np.array(twin.states(n, total))
+    law = twin.target(n, odds / (1 + odds), total)
+    np.testing.assert_allclose(law, twin.target(n, 3 * odds / (1 + 3 * odds), total), atol=1e-12)
+    with jax.enable_x64(True):
+        got = matrix("U2", [1, 1], n, odds / (1 + odds), every, partial(twin.pairs, "uniform", None, n=n))
+    np.testing.assert_allclose(twin.stationary(got), law, atol=1e-10)
+
+
+@pytest.mark.parametrize("variant", ["U1", "U2"])
+def test_theorem_6_every_game_brings_the_law_nearer(variant):
+    n, proportion, total = [4, 4, 4], [0.3, 0.55, 0.8], 6
+    every = np.array(twin.states(n, total))
+    with jax.enable_x64(True):
+        step = matrix(variant, [1, 2, 1], n, proportion, every, partial(twin.pairs, "uniform", None, n=n))
+    law, now, distance = twin.target(n, proportion, total), np.full(len(every), 1 / len(every)), []
+    for _ in range(300):
+        distance.append(np.sum(law * np.log(law / now)))
+        now = now @ step
+    assert (np.diff(distance[:40]) < 0).all() and distance[-1] < 1e-6 < distance[0]
+
+
+def test_predictions_follow_the_model(x64):
+    weights, m = (1, 2.5, 1), 2
+    system = jr.urnings(outcomes=3, weights=weights)
+    state = jr.urns.make_urns([100, 100, 10, 10, 100], [0.2, 0.65, 0.3, 0.0, 1.0])
+    player = np.array([(a, b) for a in range(5) for b in range(5) if a != b])
+    got = jr.predict(system, state, jr.matches(player, np.full(len(player), 0.3)))
+    pi = (np.asarray(state.green) + 1) / (np.asarray(state.size) + 2)
+    wanted = [twin.observed(weights, pi[a], pi[b]) @ np.arange(3) / m for a, b in player]
+    np.testing.assert_allclose(got, wanted, rtol=1e-12 if x64 else 1e-5)
+    paper = jr.urnings(outcomes=3)  # (A24) to (A26), unless it is told otherwise
+    for same, other in (
+        (paper, (1, 2, 1)),
+        (jr.urnings(weights=(1, 1, 1)), (1, 1, 1)),
+        (jr.urnings(outcomes=4), [1] * 4),
+    ):
+        assert same.rules.prepare(same.params).weights == tuple(other)
+    again = jr.urnings(outcomes=3, draw_weight=2.5)
+    np.testing.assert_allclose(jr.predict(again, state, jr.matches(player, np.zeros(len(player)))), got, rtol=1e-6)
+    even = jr.predict(system, jr.urns.make_urns([7, 7, 7, 7, 1], [0, 0, 1, 1, 0]), jr.matches([[0, 1], [2, 3]], [0, 0]))
+    np.testing.assert_allclose(even, 0.5)
+
+    levels = np.asarray(jr.predict(jr.forecasts.add_outcomes(system), state, jr.matches(player, np.zeros(len(player)))))
+    wanted = [twin.observed(weights, pi[a], pi[b]) for a, b in player]
+    np.testing.assert_allclose(levels, wanted, rtol=1e-12 if x64 else 1e-5)
+
+
+@pytest.mark.parametrize("variant", ["U1", "U2"])
+def test_the_largest_urns_are_counted_exactly(variant, x64):
+    most = 1 << 23
+    system = jr.urnings(most, 3, variant=variant)
+    after = jr.run(system, random_matches(4, 200, 2), key=jax.random.key(0))
+    green = np.asarray(after.state.green, np.int64)
+    assert green.sum() == 4 * most // 2 and (np.asarray(after.state.size) == most).all()
+    assert np.unique(green).size > 1 and np.abs(green - most // 2).max() <= 400
+    assert np.isfinite(np.asarray(after.prediction)).all()
+
+
+def test_ratings_have_the_standard_errors_of_binomials():
+    system, state = jr.urnings(), jr.urns.make_urns([100, 10], [0.2, 0.5])
+    mean, deviation = jr.ratings(system, state)
+    np.testing.assert_allclose(mean, [0.2, 0.5], rtol=1e-6)
+    np.testing.assert_allclose(deviation, [0.04, 0.5 / np.sqrt(10)], rtol=1e-6)
+    np.testing.assert_array_equal(system.init(system.params, 3).green, [50, 50, 50])
+    np.testing.assert_array_equal(state.green, [20, 5])
+
+
+# The exact law of a few urns: the stored ones, that of the transition matrices, and that of the library's games.
+
+
+@pytest.mark.parametrize("number", range(0, len(CASES), 7))
+def test_the_law_is_the_stored_one(number):
+    case = CASES[number]
+    green, probability = jr.urns.urn_law(case["n"], case["pi"], case["rplus"])
+    np.testing.assert_array_equal(green, STATES[number])
+    np.testing.assert_allclose(probability, TARGET[number], atol=1e-14)
+
+
+def test_games_keep_the_law_and_no_other():
+    """Unequal urns and draws too: every stored matrix of ours with its law, the others without."""
+    kept = 0
+    for number in np.flatnonzero(OURS):
+        case = CASES[number]
+        law = jr.urns.urn_law(case["n"], case["pi"], case["rplus"]).probability
+        off = np.abs(law @ TRANSITION[number] - law).max()
+        assert off < 1e-14 if case["expect_stationary_equals_target"] else off > 1e-6
+        kept += case["expect_stationary_equals_target"]
+    assert kept > 20
+
+
+def test_odds_count_up_to_a_factor_and_large_urns_are_nearly_independent():
+    odds = np.array([0.4, 1.2, 4.0])
+    one, two = (jr.urns.urn_law([4, 2, 5], x / (1 + x), 6).probability for x in (odds, 3 * odds))
+    np.testing.assert_allclose(one, two, rtol=1e-12)
+    n, pi, total = [300, 300], [0.3, 0.6], 270
+    green, probability = jr.urns.urn_law(n, pi, total)
+    np.testing.assert_array_equal(green, twin.states(n, total))
+    np.testing.assert_allclose(probability, twin.target(n, pi, total), rtol=1e-10)
+    np.testing.assert_allclose(probability @ green / n, pi, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (([4, 0], [0.5, 0.5], 2), r"row 1 .*an urn has at least 1 ball, not 0"),
+        (([4, 4], [0.5, 1.0], 2), r"row 1 .*proportion 1.0 is not above 0 and below 1"),
+        (([4, 4], 0.5, 2), r"with a proportion each, got int64 of shape \(2,\) and proportions of shape \(\)"),
+        (([4, 4], [0.5, 0.5], 9), "total must be a whole number from 0 to the 8 balls of the urns, got 9"),
+        (([4, 4], [0.5, 0.5], 2.5), "total must be a whole number from 0 to the 8 balls of the urns, got 2.5"),
+        (([4, 4], [0.5, 0.5], 10**5000), "from 0 to the 8 balls of the urns, got of type int, too long to show"),
+        (([9] * 10, [0.5] * 10, 45), "more than 1,000,000 states.*urn_marginals"),
+        (([100] * 5000, [0.5] * 5000, 250_000), "more than 1,000,000 states.*urn_marginals"),
+    ],
+)
+def test_bad_laws_are_refused(given, says):
+    with pytest.raises(ValueError, match=says):
+        jr.urns.urn_law(*given)
+    if "states" not in says:
+        with pytest.raises(ValueError, match=says):
+            jr.urns.urn_marginals(*given)
+
+
+@pytest.mark.parametrize(
+    ("n", "pi", "total"),
+    [
+        ([4, 4, 6], [0.3, 0.5, 0.8], 7),
+        ([1, 7, 2, 5], [0.01, 0.999, 0.5, 0.2], 3),
+        ([3, 3, 3], [1e-300, 0.5, 1 - 1e-16], 4),  # odds 1e316 apart
+        ([300, 300], [0.3, 0.6], 270),
+        ([5], [0.2], 3),
+        ([4, 2], [0.3, 0.4], 0),
+        ([4, 2], [0.3, 0.4], 6),
+    ],
+)
+def test_marginals_are_those_of_the_enumerated_law(n, pi, total):
+    green, probability = jr.urns.urn_law(n, pi, total)
+    wanted = np.stack([np.bincount(column, probability, max(n) + 1) for column in green.T])
+    np.testing.assert_allclose(jr.urns.urn_marginals(n, pi, total), wanted, rtol=1e-10, atol=1e-50)
+
+
+def test_marginals_of_thousands_of_urns_are_exact_and_close_to_binomials():
+    """Exact by Newton's identity for equal odds, where the law is hypergeometric; else moments that must agree."""
+    many, n, total = 3000, 40, 50_000
+    got = jr.urns.urn_marginals(np.full(many, n), np.full(many, 0.9), total)
+    r = np.arange(n + 1)
+    logs = [[math.lgamma(a + 1) - math.lgamma(k + 1) - math.lgamma(a - k + 1) for a, k in pairs] for pairs in (
+        [(n, int(k)) for k in r], [(n * (many - 1), total - int(k)) for k in r], [(n * many, total)])]  # fmt: skip
+    np.testing.assert_allclose(got[::999], np.tile(np.exp(np.add(logs[0], logs[1]) - logs[2][0]), (4, 1)), rtol=1e-7)
+    random = np.random.default_rng(0)
+    sizes, pi = random.integers(1, 100, many), random.beta(2.0, 2.0, many)
+    total = round(float(sizes @ pi))
+    law = jr.urns.urn_marginals(sizes, pi, total)
+    assert law.shape == (many, sizes.max() + 1) and (law >= 0).all()
+    np.testing.assert_allclose(law.sum(axis=1), 1.0, rtol=1e-12)
+    mean = law @ np.arange(law.shape[1])
+    np.testing.assert_allclose(mean.sum(), total, rtol=1e-12)
+    np.testing.assert_allclose(mean / sizes, pi, atol=1e-3)
+    variance = law @ np.arange(law.shape[1]) ** 2.0 - mean**2
+    assert (variance <= mean * (1 - mean / sizes) * (1 + 1e-9)).all()  # section 2.2: binomials bound it from above
+
+
+@pytest.mark.parametrize("number", np.flatnonzero([c["family"] == "U1" and not c["replacement"] for c in CASES])[::9])
+def test_two_urns_that_accept_all_have_the_law_of_theorem_1(number):
+    """The binomials times Z, equation (5) for two scores, by the twin's matrix and by the library's games."""
+    case = CASES[number]
+    for n, pi, total in [([5, 5], [0.3, 0.7], 4), ([3, 6], [0.8, 0.4], 5)]:
+        w = case["w"]
+        every = twin.states(n, total)
+        z = np.array([sum(twin.simulated(w, r, n)) for r in every])
+        free = z > 0  # the others neither move nor are reached
+        law = twin.target(n, pi, total) * z
+        law /= law.sum()
+        wanted = twin.transition("U1", w, n, pi, total, accept=False)
+        np.testing.assert_allclose(law @ wanted, law, atol=1e-14)
+        if len(w) == 2:
+            (a, b), (k, m) = np.array(every).T, n
+            np.testing.assert_array_equal(z, a * (m - b) + (k - a) * b)
+        assert np.abs(law - twin.target(n, pi, total))[free].max() > 1e-3
+        with jax.enable_x64(True):
+            got = matrix("accept_all", w, n, pi, np.array(every), partial(twin.pairs, "uniform", None, n=n))
+        np.testing.assert_allclose(got, wanted, atol=1e-12)
+
+
+def test_urnings_take_acceptance_of_all_and_its_name():
+    system = jr.urnings(4, variant="accept_all")
+    assert system.settings["variant"] == "accept_all" and "accept_all" in repr(system)
+    played = jr.matches([[0, 1]] * 300, [1, 0, 1] * 100)
+    runs = [jr.run(one, played, key=jax.random.key(0)) for one in (system, jr.urnings(4, variant="U1"))]
+    assert all(int(run.state.green.sum()) == 4 for run in runs)
+    assert (runs[0].prediction != runs[1].prediction).any()
+    with pytest.raises(ValueError, match="accept_all draws 5 balls at once, and an urn has only 4"):
+        jr.urnings(4, outcomes=6, variant="accept_all")
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda x: jr.urnings(x), "urnings: size must be whole, from 1 to 8388608, got of type int"),
+        (lambda x: jr.urnings(outcomes=x), "urnings: outcomes must be .* from 2 to 101, got of type int"),
+        (lambda x: jr.urnings(weights=[1, x]), "urnings: weights must be a sequence of numbers"),
+        (lambda x: jr.urnings(initial_proportion=x), "initial_proportion must be above 0, below 1, got of type int"),
+        (lambda x: jr.urns.make_urns([2, 2], x), "proportion .* is outside"),
+        (
+            lambda x: jr.urns.simulate_world(jr.urnings(20), [0.3, 0.5], -x, jax.random.key(0)),
+            "games must be a whole number",
+        ),
+        (
+            lambda x: jr.urns.confidence_band(jr.urns.make_urns([4, 4]), x),
+            "confidence_band: level must be a number, got of type int",
+        ),
+        (lambda x: jr.urns.urn_marginals([2, 2], [x, 0.5], 1), "urn_marginals: proportion must be numbers"),
+    ],
+)
+def test_messages_do_not_print_thousands_of_digits(make, says):
+    with pytest.raises(ValueError, match=says) as error:
+        make(10**5000)
+    assert len(str(error.value)) < 200
+
+
+# Urnings with matchmakers, in files, and with hyperparameters found by the likelihood.
+
+MATCHED = [int(k) for k in np.flatnonzero(OURS) if CASES[k]["matchmaking"] != "uniform"]
+
+
+@pytest.mark.parametrize("number", mark_full(MATCHED, *MATCHED[::6]))
+def test_the_stored_matrices_are_those_of_the_matchmakers(number):
+    variant, w, n, proportion, _, kind, lam, corrected = options(CASES[number])
+    with jax.enable_x64(True):
+        q = pair_probabilities(kind, lam, STATES[number], n)
+        got = matrix(variant, w, n, proportion, STATES[number], lambda r: q[tuple(r)], corrected)
+    np.testing.assert_allclose(got, TRANSITION[number], atol=1e-12)
+
+
+@MOSTLY_SINGLE
+@pytest.mark.parametrize("number", [k for k, trace in enumerate(TRACES) if trace["adaptive"]])
+def test_the_stored_trace_of_matched_games(number, x64):
+    trace = TRACES[number]
+    with np.load(FOLDER / "urnings.npz") as file:
+        games, uniforms, green = (file[name][number] for name in ("games", "uniforms", "green"))
+    system = jr.urnings(outcomes=len(trace["w"]), weights=trace["w"], variant=trace["family"])
+    constants, size = system.rules.prepare(system.params), np.array(trace["n"], np.int32)
+    matchmaker = matchmakers.similarity_matchmaker(trace["lam"])
+
+    def game(before, games, uniforms):
+        table = matchmaker.table(State(before, size))
+        state, pair = State(before, size), games[:2]
+        one, two = (State(before[k], jnp.asarray(size)[k]) for k in (pair[0], pair[1]))
+        gain = games[2] - draw_mock_score(
+            unnormalised_simulated_score_probabilities(trace["family"], constants, one, two, games[2]), uniforms[0]
+        )
+        ratio = acceptance_correction(trace["family"], constants, one, two, gain)
+        ratio *= jnp.exp(matchmakers.log_pair_probability_ratio(matchmaker, table, state, pair, gain))
+        gain = jnp.where(uniforms[1] < ratio, gain, 0)
+        return before.at[pair].add(jnp.stack([gain, -gain]))
+
+    columns = green[:-1].astype(np.int32), games.T.astype(np.int32), jnp.asarray(uniforms.T, float)
+    np.testing.assert_array_equal(quick(jax.vmap(game))(*columns), green[1:])
+
+
+def test_the_replay_of_uniform_pairs_is_the_run():
+    system, played, key = jr.urnings(20, 3), random_matches(9, 300, 2, seed=4), jax.random.key(1)
+    got = jr.urns.replay_history(system, played, key, matchmaker=matchmakers.uniform_matchmaker())
+    wanted = jr.run(system, played, key=key)
+    np.testing.assert_array_equal(got.state.green, wanted.state.green)
+    np.testing.assert_allclose(got.prediction, wanted.prediction, rtol=1e-6)
+    matched = jr.urns.replay_history(system, played, key, matchmaker=matchmakers.chooser_matchmaker()).state
+    assert int(matched.green.sum()) == 90 and (np.asarray(matched.green) != np.asarray(wanted.state.green)).any()
+
+
+def strangers(table, state, pair):
+    """Who is 2 balls apart does not meet."""
+    return jnp.where(jnp.abs(state.green[pair[0]] - state.green[pair[1]]) < 2, 0.0, -jnp.inf)
+
+
+def test_a_history_that_the_matchmaker_could_not_have_made_is_refused():
+    system, own = jr.urnings(10), matchmakers.uniform_matchmaker()._replace(log_probability=strangers)
+    played, state = jr.matches([[0, 1], [1, 2], [0, 3]], [1, 0, 1]), jr.urns.make_urns([10] * 4, [0.5, 0.5, 0.6, 0.8])
+    with pytest.raises(ValueError, match="players 0 and 3 never meet"):
+        jr.urns.replay_history(system, played, jax.random.key(0), matchmaker=own, state=state)
+    state = jr.urns.make_urns([10] * 4, [0.5, 0.5, 0.6, 0.7])
+    with pytest.raises(ValueError, match=r"row 2 .*could not have matched players 0 and 3"):
+        jr.urns.replay_history(system, played, jax.random.key(0), matchmaker=own, state=state)
+    with pytest.raises(ValueError, match="only urnings has a matchmaker, not elo"):
+        jr.urns.replay_history(jr.elo(), played, jax.random.key(0), matchmaker=own)
+    with pytest.raises(ValueError, match=r"row 1 .*score 0.5 is none of"):
+        drawn = jr.matches([[0, 1], [1, 2]], [1, 0.5])
+        jr.urns.replay_history(system, drawn, jax.random.key(0), matchmaker=matchmakers.uniform_matchmaker())
+    with pytest.raises(ValueError, match="the events name player 3, but there are only 3 players"):
+        jr.urns.replay_history(system, played, jax.random.key(0), matchmaker=own, state=jr.urns.make_urns([10] * 3))
+
+
+@pytest.mark.parametrize("kind", ["uniform", "similar", "chooser"])
+def test_pairs_are_picked_as_probably_as_is_said(kind):
+    """100,000 pairs among six players, drawn by a fixed key."""
+    n, green = [4, 4, 9, 9, 9, 1], np.array([[0, 2, 9, 5, 5, 1]])
+    q = pair_probabilities(kind, 0.7, green, n)[tuple(green[0])]
+    matchmaker = matchmakers.uniform_matchmaker() if kind == "uniform" else MATCHMAKERS[kind](0.7)
+    state = State(green[0].astype(np.int32), np.array(n, np.int32))
+    uniforms = np.random.default_rng(0).random((100_000, 2), np.float32)
+    pick = quick(jax.vmap(lambda numbers: matchmaker.pick(matchmaker.table(state), state, numbers)))
+    pair = np.asarray(pick(uniforms))
+    if kind != "chooser":
+        pair = np.sort(pair, axis=1)
+    count = np.array([((pair == k).all(axis=1)).sum() for k in q])
+    assert count.sum() == 100_000 and abs(sum(q.values()) - 1) < 1e-5
+    assert abs(chi_square(count, np.array([*q.values()]))) < 4
+    wanted = twin.pairs(kind, 0.7, green[0], n)
+    np.testing.assert_allclose([q[k] for k in wanted], [*wanted.values()], rtol=1e-5)
+
+
+def test_bad_matchmakers_are_refused():
+    with pytest.raises(ValueError, match="strength of a matchmaker must be at least 0, got -1"):
+        matchmakers.similarity_matchmaker(-1)
+    with pytest.raises(ValueError, match="urns of 100 sizes have 5150 values, more than 4096"):
+        matchmakers.chooser_matchmaker().table(jr.urns.make_urns(np.arange(1, 101)))
+
+
+def test_files_are_rated_saved_and_carried_on(tmp_path):
+    pytest.importorskip("pyarrow")
+    played = random_matches(12, 300, 2, seed=9)
+    a, b = (np.array([f"p{k:02}" for k in range(12)])[played.player[:, k]] for k in (0, 1))
+    columns = {"a": a, "b": b, "score": played.score}
+    system = jr.urnings(50, weights=(1, 2.5, 1), variant="U1")
+    first = jr.rate(system, jr.read({k: x[:150] for k, x in columns.items()}), calibrate=False)
+    jr.save(tmp_path / "run", first)
+    loaded = jr.load(tmp_path / "run")
+    assert (loaded.system.params, loaded.system.settings) == (system.params, system.settings)
+    np.testing.assert_array_equal(loaded.state.green, first.state.green)
+    whole = jr.read(columns, players=first.players)
+    again = jr.rate(system, whole, key=jax.random.key(3))
+    assert int(again.state.green.sum()) == 25 * 12 and len(again.predictions) == 300
+    np.testing.assert_array_equal(again.state.green, jr.rate(system, whole, key=jax.random.key(3)).state.green)
+    more = jr.rate(loaded.system, jr.read({k: x[150:] for k, x in columns.items()}, players=first.players), onto=loaded)
+    assert int(more.state.green.sum()) == 25 * 12 and len(more.predictions) == 300
+    assert set(jr.history.rating_table(more)) == {"id", "player", "rating", "deviation", "games", "green", "size"}
+
+
+def draws_of(weight, players=400, games=30_000, seed=0):
+    """Games of players of known proportions, with draws of this weight."""
+    random = np.random.default_rng(seed)
+    proportion = 1 / (1 + np.exp(-random.normal(0, 0.7, players)))
+    first = random.integers(0, players, games)
+    player = np.stack([first, (first + random.integers(1, players, games)) % players], axis=1)
+    odds = proportion / (1 - proportion)
+    lead = odds[player[:, 0]] / odds[player[:, 1]]
+    chance = np.stack([np.ones(games), weight * lead, lead**2], axis=1)
+    chance = (chance / chance.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    return proportion, jr.matches(player, (random.random((games, 1)) > chance[:, :2]).sum(axis=1) / 2)
+
+
+@pytest.mark.full  # its slope is that of the predictions
+def test_the_weight_of_draws_is_fitted_by_the_likelihood():
+    proportion, played = draws_of(4.0)
+    state = jr.urns.make_urns(np.full(400, 200), proportion)  # as good as known: balls move slowly
+    found = jr.fit(
+        jr.forecasts.add_outcomes(jr.urnings(200, 3)), played, free=("draw_weight",), state=state, key=jax.random.key(0)
+    )
+    error = found.standard_error["draw_weight"]
+    assert found.converged and error < 0.1 and abs(found.params.draw_weight - 4.0) < 4 * error
+    assert (
+        np.isclose(found.system.params.draw_weight, found.params.draw_weight) and found.system.settings["outcomes"] == 3
+    )
+
+
+def test_the_proportion_of_newcomers_is_found_by_the_likelihood():
+    """They join players whose urns are known, and are weaker: pi = 0.25."""
+    random, n = np.random.default_rng(1), 4000
+    player = np.stack([200 + random.permutation(n) // 4, random.integers(0, 200, n)], axis=1)
+    won = random.random(n) < 1 / (1 + np.exp(-np.log(0.25 / 0.75)))
+    system, known = jr.urnings(40), jr.urns.make_urns(np.full(200, 40))
+    values = np.arange(0.05, 0.96, 0.05)
+    settings = system.params._replace(initial_proportion=values)
+    loss = jr.fitting.sweep_parameters(system, jr.matches(player, won), settings, state=known, key=jax.random.key(0))
+    assert loss.shape == values.shape and abs(values[np.argmin(loss)] - 0.25) < 0.07
+    for name in ("size", "initial_proportion"):
+        with pytest.raises(ValueError, match=f"urnings: {name} is fixed .* try values of it with `sweep_parameters`"):
+            jr.fit(system, jr.matches(player, won), free=(name,), key=jax.random.key(0))
