@@ -1,6 +1,5 @@
 """The page of an arena: what it says against what was fitted, without a script and in a browser."""
 
-import importlib.resources
 import json
 import re
 import zlib
@@ -16,12 +15,10 @@ from jaxrate.site.arena_page import (
     build_heat_map,
     certain_findings,
     expected_percentages,
-    keep_dates_whole,
     lead_finding,
-    wrap_dates_in_time_elements,
 )
 from jaxrate.site.forecast_tables import LIGHT_COLOURS, heat_map_png
-from tests.browser import downloaded, findings, narrowed, texts, violations, wait_for
+from tests.browser import downloaded, findings, texts, wait_for
 
 
 def fitted(count, wins=30):
@@ -85,22 +82,6 @@ def test_bars_are_where_the_axis_says(twelve):
     assert np.ptp(np.append(rating - 1.96 * error, rating + 1.96 * error)) > 0.85 * 100 * (high - low) / (right - left)
 
 
-def test_many_are_shown_after_the_first(forty):
-    strengths, ranks = forty
-    page = jr.site.arena_page_html(strengths, ranks=ranks).partition("<script")[0]
-    first, later = page.split("<details id=")[0], page.split("<details id=")[1]
-    assert cells(first, "words name") == strengths.players[strengths.order[:25]].tolist()
-    assert cells(later, "words name") == strengths.players[strengths.order[25:]].tolist()
-    assert cells(later, 'figure rank" data-name="rank') == [str(i) for i in range(26, 41)]
-    assert "votes on 40 models." in first and "<summary>Places 26 to 40" in page and "player" not in page
-    many = jr.site.arena_page_html(fitted(129)).partition("<script")[0]
-    lengths = [len(cells(table, "words name")) for table in many.split("<table id=")[1:]]
-    assert lengths == [25, 21, 21, 20, 21, 21] and "<summary>Places 26 to 129" in many
-    assert "Each part has its own axis." in many
-    with pytest.raises(ValueError, match="noun must be two words"):
-        jr.site.arena_page_html(strengths, noun="model")
-
-
 def test_a_line_stands_where_the_order_is_certain(twelve):
     strengths, ranks = twelve
     order = strengths.order
@@ -113,32 +94,6 @@ def test_a_line_stands_where_the_order_is_certain(twelve):
     assert key in page.rpartition('id="ranking"')[2].partition("</table>")[2]
     free = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=np.ones(12, int), greatest=np.full(12, 12)))
     assert "strong rule" not in free
-
-
-def test_intervals_too_short_for_a_bar_are_written(twelve):
-    """129 models on one axis of 700 points: each bar was a dot."""
-    strengths = twelve[0]
-    short = strengths._replace(rating=strengths.rating * 40, standard_error=strengths.standard_error * 0 + 2.0)
-    page = jr.site.arena_page_html(short).partition("<script")[0]
-    best = short.rating[short.order[0]]
-    assert f'<td class="interval">{best - 3.92:,.0f} to {best + 3.92:,.0f}</td>' in page
-    assert "<svg class=" not in page.partition("<tbody>")[2].partition("</tbody>")[0]
-
-
-def test_intervals_stand_out_from_the_page():
-    """Their contrast was 1.5 to 1."""
-
-    def luminance(colour):
-        parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
-        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
-
-    folder = importlib.resources.files("jaxrate.site") / "page"
-    bands = re.findall("--band: (#\\w{6});", (folder / "arena.css").read_text())
-    papers = re.findall("--paper: (#\\w{6});", (folder / "page.css").read_text())
-    for band, paper in zip(bands, papers, strict=True):
-        dark, light = sorted((luminance(band), luminance(paper)))
-        assert (light + 0.05) / (dark + 0.05) > 3
 
 
 def test_the_best_pairs_are_numbers_and_all_are_one_click_away(forty):
@@ -232,39 +187,6 @@ def test_a_browser_finds_sorts_and_reads(opened):
         assert texts(browser, "#cell") == [f"{a} (4) against {b} (10): {100 * (win + tie / 2):.0f} of 100 votes."]
 
 
-def test_a_matrix_that_goes_on_to_the_right_says_so(opened):
-    """On phones the columns beyond the edge had no cue but half a number."""
-    browser, _, _ = opened
-    cue = "return getComputedStyle(document.querySelector('.further')).visibility"
-    is_shown = "return document.querySelector('.further').offsetHeight > 0"
-    try:
-        for width in (1280, 360):
-            narrowed(browser, width, "light")
-            browser.refresh()
-            assert browser.execute_script(is_shown) == (width == 360)
-        assert browser.execute_script(cue) == "visible" and violations(browser) == {}
-        browser.execute_script("document.querySelector('#matrix .box').scrollLeft = 1e4")
-        wait_for(browser, lambda: browser.execute_script(cue) == "hidden")
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-def test_a_phone_says_how_to_sort_and_has_names_to_read(opened):
-    """Headings could be pressed, and nothing said so; names of the matrix had 12 pixels."""
-    browser, _, _ = opened
-    try:
-        narrowed(browser, 360, "light")
-        browser.refresh()
-        head = "getComputedStyle(document.querySelector('#board thead tr'), '::before')"
-        assert browser.execute_script(f"return [{head}.content, {head}.display]") == ['"Sort by"', "block"]
-        sizes = (
-            "return [...document.querySelectorAll('.matrix bdi')].map((x) => parseFloat(getComputedStyle(x).fontSize))"
-        )
-        assert min(browser.execute_script(sizes)) >= 13
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
 def test_downloads_have_all_columns(twelve):
     strengths, ranks = twelve
     page = jr.site.arena_page_html(strengths, ranks=ranks)
@@ -290,23 +212,6 @@ def test_the_matrix_is_of_ratings_and_marks_who_never_met(twelve):
     assert "A lead of 100 points wins 64 of 100 votes" in table
     value = round(100 * (win + tie / 2))
     assert f'style="--share: {round(200 * (win + tie / 2) - 100)}%">{value}</td>' in page  # white at 50, full at 100
-
-
-def test_tables_of_parts_have_the_same_columns(chromium, tmp_path):
-    """Headings stood a few pixels off from part to part."""
-    strengths = fitted(129)
-    names = np.array([f"model {'long ' * (i % 60 == 0)}{i}" for i in range(129)])
-    page = jr.site.arena_page_html(
-        strengths._replace(players=names), ranks=jr.arena.rank_sets(strengths)._replace(players=names)
-    )
-    (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    chromium.get((tmp_path / "page.html").as_uri())
-    chromium.execute_script("document.querySelector('#others').open = true")
-    lefts = chromium.execute_script(
-        "return [...document.querySelectorAll('#ranking thead')].map((x) =>"
-        " [...x.querySelectorAll('th')].map((y) => Math.round(y.getBoundingClientRect().left)))"
-    )
-    assert len(lefts) == 6 and all(one == lefts[0] for one in lefts)
 
 
 # Sentences of the page of an arena: what they say against what was fitted.
@@ -357,29 +262,6 @@ def test_a_lead_is_certain_beyond_its_margin_and_among_all():
     assert joint.sentence not in certain_findings(names, strengths, unsure)
 
 
-def test_dates_in_names_stay_on_one_line():
-    """At 360 pixels a name ended with "2024-04-" and went on with "09"."""
-    assert keep_dates_whole("a<b-2024-04-09") == 'a&lt;b-<span class="whole">2024-04-09</span>'
-    assert keep_dates_whole("1.5-0409 12345-67-89") == "1.5-0409 12345-67-89"
-    names = np.array(["gpt-4-2024-04-09", "b"])
-    strengths = jr.arena.fit_strengths(jr.arena.count_votes(names[[0, 1]], names[[1, 0]], [3, 1], [2, 1]))
-    page = jr.site.arena_page_html(strengths, dates="2024-01-01 to 2024-05-01", source="our friends")
-    table = page.partition("<tbody>")[2].partition("</tbody>")[0]
-    assert '<bdi>gpt-4-<span class="whole">2024-04-09</span></bdi>' in table
-    # the script spells dates in elements `time` as the reader's language does
-    assert "cast from <time>2024-01-01</time> to <time>2024-05-01</time>.</p>" in page
-    assert '<p class="source">Source: our friends.</p>' in page.partition("<tbody>")[2]
-    no_dates = "1234-56, 2023-02-30 to "
-    assert wrap_dates_in_time_elements(f"{no_dates}2024-05") == f"{no_dates}<time>2024-05</time>"
-
-
-def test_names_in_sentences_do_not_break_at_hyphens():
-    names = np.array(["gpt-4", "b-2"])
-    page = jr.site.arena_page_html(jr.arena.fit_strengths(jr.arena.count_votes(names, names[::-1], [3, 1], [2, 1])))
-    assert "gpt\u20114 would win " in page.partition('<p class="lead">')[2].partition("</p>")[0]
-    assert "gpt\u20114 leads b\u20112 by " in page.partition('id="certain"')[2].partition("</section>")[0]
-
-
 def test_the_page_says_what_confidence_assumes(twelve):
     strengths, ranks = twelve
     assert "The model treats all votes as independent, even several by one voter." in jr.site.arena_page_html(
@@ -391,17 +273,3 @@ def test_the_page_says_what_confidence_assumes(twelve):
         in page
     )
     assert "Each interval has 95% confidence on its own." in page
-
-
-def test_sure_ranks_have_their_ordinals(twelve):
-    """It was "surely among the first 3" of ranks 1, 2 and 3, and nameless for the first 50."""
-    strengths, ranks = twelve
-    place = places(strengths)
-    names = strengths.players.tolist()
-    sure = ranks._replace(least=np.where(place <= 3, place, 4), greatest=np.where(place <= 3, place, 12))
-    a, b, c = (names[i] for i in strengths.order[:3])
-    assert f"{a}, {b} and {c} are first, second and third, at 95% confidence." in certain_findings(
-        names, strengths, sure
-    )
-    loose = ranks._replace(least=np.ones(12, int), greatest=np.where(place <= 9, 10, 12))
-    assert not any("among the first" in finding for finding in certain_findings(names, strengths, loose))

@@ -102,13 +102,6 @@ def test_a_state_saved_from_python(jaxrate, halves, tmp_path):
     assert code == 0 and "calibrated" in errors and text.splitlines()[0].split() == PREDICTED
 
 
-def test_a_forgotten_state_is_told(jaxrate, run, tmp_path):
-    (tmp_path / "new.csv").write_text("a,b,score\nplayer 01,player 02,1\n")
-    replaced = f"replaced a run of {len(jr.load(run).predictions)} matches in {run}"
-    code, _, errors = jaxrate("rate", tmp_path / "new.csv", "--out", run, "--quiet")
-    assert code == 0 and f"{replaced}; to go on with a run, name it with --state {run}\n" in errors
-
-
 def test_a_state_that_is_none(jaxrate, games, tmp_path):
     code, _, errors = jaxrate("rate", games, "--state", tmp_path / "nowhere")
     assert code == 2 and "nowhere: no saved run there: run.json is missing" in errors
@@ -295,20 +288,6 @@ def test_columns_that_tell_who_won_are_kept_whatever_the_system(jaxrate, tmp_pat
     assert jaxrate("predict", tmp_path / "run", coming)[0] == 0
     code, text, errors = jaxrate("rate", more, "--state", tmp_path / "run")
     assert code == 0 and "elo: 4 matches of 3 players" in text, errors
-
-
-def test_what_is_doubtful_about_matches_that_follow_is_noted(jaxrate, tmp_path):
-    """The day's file once more, and a file that does not say who was at home."""
-    games = tmp_path / "games.csv"
-    games.write_text("date,home,away,score\n2026-05-01,Zoë,Bo,1\n2026-05-02,Bo,Zoë,0\n")
-    assert jaxrate("rate", games, "--system", "elo", "--out", tmp_path / "run")[0] == 0
-    games.write_text("date,home,away,score\n2026-05-02,Bo,Zoë,0\n2026-05-03,Bo,Zoe,1\n")
-    code, _, errors = jaxrate("rate", games, "--state", tmp_path / "run")
-    assert code == 0 and "1 of 2 new matches repeat matches that the history has at its end, 2026-05-02: 0 (c" in errors
-    assert "taken as new players, though they differ from known ones only by accents: 'Zoe' (near: 'Zoë')" in errors
-    games.write_text("date,a,b,score\n2026-05-03,Bo,Zoë,1\n")
-    code, _, errors = jaxrate("rate", games, "--state", tmp_path / "run")
-    assert code == 0 and errors.count("\n") == 1 and "new matches do not say who has it" in errors
 
 
 def test_teams_have_a_home_and_chances_in_percent(jaxrate, tmp_path):
@@ -547,32 +526,6 @@ def test_categories_carry_on_and_are_predicted(jaxrate, races, tmp_path):
     assert code == 2 and "row 0 (counting from 0, line 2): unknown category 'Xel'" in err
 
 
-def test_compare_has_category_glicko_where_there_are_categories(jaxrate, races):
-    named = ["--system", "glicko", "--system", "category_glicko"]
-    code, out, err = jaxrate("compare", races, *named, "--period", "30", "--category", "map")
-    assert code == 0, err
-    lines = [line.split()[:2] for line in out.splitlines() if "glicko" in line]
-    assert sorted(lines[:3]) == [["category_glicko", "periods"], ["glicko", "by"], ["glicko", "periods"]]
-    assert "\nNot used by glicko: categories.\n" in out
-
-
-def test_category_takes_one_column_or_two_wherever_they_stand(jaxrate, races, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "race_b").mkdir()  # a folder of that name does not matter
-    quick = ["--system", "category_glicko", "--mixtures", "Random", "--quiet", "--top", "1"]
-    before = jaxrate("rate", "--category", "race_a", "race_b", *quick, "races.csv")
-    for two in (["--category=race_a", "race_b"], ["--category", "race_a", "--category", "race_b"]):
-        assert (
-            jaxrate("rate", "races.csv", *quick, *two)[1].partition("matches in")[0]
-            == before[1].partition("matches in")[0]
-        )
-    assert before[0] == 0 and re.search("strength against +[A-Z]", before[1])
-    only = quick[:2] + quick[4:]
-    code, out, _ = jaxrate("rate", *only, "--category", "map", "--period", "30", "races.csv")
-    assert code == 0 and "Lost Temple" in out and "in periods of 30" in out and "\nlog loss" in out
-    assert "no such file" in jaxrate("rate", *only, "--category", "map", "races")[2]
-
-
 def test_categories_that_a_system_does_not_know_are_not_kept(jaxrate, races, tmp_path):
     code, _, err = jaxrate("rate", races, "--system", "elo", "--category", "map", "--out", tmp_path / "run")
     assert code == 0 and "elo does not use categories; category_glicko and skills do\n" in err
@@ -580,14 +533,6 @@ def test_categories_that_a_system_does_not_know_are_not_kept(jaxrate, races, tmp
     (tmp_path / "next.csv").write_text("a,b\nplayer 01,player 02\n")
     code, _, err = jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")
     assert code == 0, err
-
-
-def test_plan_says_what_category_glicko_lacks(jaxrate, races):
-    only = ["--system", "category_glicko"]
-    assert "only with --period" in jaxrate("plan", races, *only, "--category", "map")[1]
-    assert "only with --category" in jaxrate("plan", races, *only, "--period", "14")[1]
-    code, out, _ = jaxrate("plan", races, *only, "--category", "map", "--period", "14")
-    assert code == 0 and re.search(r"category_glicko +[\d.]+ MB", out)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mean_side_score
 from jaxrate.data import simulate
-from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss, describe_constant_forecast, format_metric
+from jaxrate.evaluation.scored_predictions import describe_constant_forecast, format_metric
 from jaxrate.events import slice_events
 from jaxrate.fitting import time_limited_fit
 from jaxrate.systems.system_construction_by_name import DataFacts, make_system
@@ -187,14 +187,6 @@ def test_where_all_is_scored_the_side_is_worth_as_much_as_usual(home):
         *describe_constant_forecast(home),
         "Log loss behind: that of a system less the best one's, with its 95% interval.",
     ]
-
-
-def test_a_constant_forecast_is_described(home):
-    sided = f"which gives whoever has the side the same chance, has log loss {constant_forecast_log_loss(home):.4f}."
-    assert describe_constant_forecast(home) == [f"The best constant forecast, {sided}"]
-    sideless = home._replace(events=home.matches._replace(context=home.matches.context._replace(side=None)))
-    assert describe_constant_forecast(sideless) == ["A constant forecast, one half for all, has log loss 0.6931."]
-    assert describe_constant_forecast(sideless, 29 / 600) == []  # of few matches it says nothing
 
 
 def test_what_is_not_known_is_said_of_each_system(home):

@@ -302,11 +302,6 @@ def test_the_smallest_case_that_fails(parts):
     assert same == case and tried == 0 and time.monotonic() - start < 1.0
 
 
-def test_a_case_that_always_fails_becomes_the_least(parts):
-    found, _ = parts("smallest_case").smallest_failing_case({"matches": 1000, "players": 9}, lambda case: True, 60.0)
-    assert found == {"matches": 1, "players": 4}
-
-
 def test_a_record_goes_on_where_it_ended(parts, tmp_path):
     path = tmp_path / "replays.json"
     record = parts("case_record").CaseRecord(path)
@@ -372,14 +367,6 @@ def test_a_part_ends_when_its_time_is_up(parts, tmp_path, monkeypatch):
     assert record.content["stopped"].startswith("its time was up") and record.content["running"] is None
 
 
-def test_a_part_that_does_not_begin_says_why(parts, tmp_path, monkeypatch):
-    child, options = parts("child_process"), Namespace(out=tmp_path, quick=True, device="cpu")
-    code = "import sys; sys.exit('there is no GPU')"
-    monkeypatch.setattr(child, "command", lambda part, options, *more: [sys.executable, "-c", code])
-    record = child.run_part("fit", options, time.monotonic() + 60.0)
-    assert record.content["stopped"] == "exit status 1: there is no GPU, after 0 cases" and record.rows == []
-
-
 def test_kernels_are_compiled_beside_others_once_they_agreed(parts, tmp_path):
     main = import_module("gpu_parts.__main__")
     assert not main.has_kernel_passed(tmp_path)
@@ -400,74 +387,3 @@ def test_every_part_lists_cases_that_can_be_written_and_are_different(parts):
     listed = {(x["system"], x["events"]) for x in parts("replays").cases(GPU)}
     counted = {(x["system"], x["events"]) for x in import_module("gpu_estimates").steps_by_counts()}
     assert listed <= counted and {name for name, _ in listed} == set(jr.extend.SYSTEMS)
-
-
-def records(*rows, part="replays"):
-    return {part: {"rows": [{"case": case} | numbers for case, numbers in rows]}}
-
-
-def test_numbers_stand_beside_their_estimates(parts):
-    conclusions = parts("conclusions")
-    tennis = {"seconds": 0.6, "steps": 20_000, "units": 1_280_000, "rated": 936_248}
-    uniform = {"seconds": 0.01, "steps": 157, "units": 157 * 65_536, "rated": 10_000_000}
-    wide = CASE | {"history": "uniform"}
-    found = conclusions.compare_with_estimates(records((CASE, tennis), (wide, uniform)))
-    assert [row["ratio"] for row in found] == pytest.approx([0.6 / (20_000 * 15e-6), 0.01 / (157 * 15e-6)])
-    assert found[0]["says"] == "a launch takes 5 us, estimated 2.5"
-    assert conclusions.failures(records((CASE, {"error": "wrong", "smallest": CASE})))[0]["error"] == "wrong"
-
-
-def test_the_kernel_and_the_host_stand_beside_the_loop(parts):
-    conclusions = parts("conclusions")
-    both = records(
-        (CASE | {"matches": 9}, {"seconds": 2.0, "million_per_second": 1.0, "log_loss": 0.6}),
-        (CASE | {"matches": 9, "engine": "kernel"}, {"seconds": 0.5, "million_per_second": 4.0, "log_loss": 0.6}),
-    )
-    host = CASE | {"matches": 9, "table": "host: replays", "part": "replays"}
-    both |= records((host, {"seconds": 1.0, "million_per_second": 2.0, "log_loss": 0.6}), part="host")
-    assert [row["times_the_loop"] for row in conclusions.compare_kernel_with_loop(both)] == [4.0]
-    ahead = {row["engine"]: row for row in conclusions.compare_with_host(both)}
-    assert {name: row["times_the_host"] for name, row in ahead.items()} == {"scan": 0.5, "kernel": 2.0}
-    answers = {row["part"]: row["answer"] for row in parts("answers").answer_questions(both)}
-    assert answers["replays"] == "ahead of the host for elo tennis by the kernel"
-    fit = {"table": "fits", "system": "glicko", "starts": 64, "history": "tennis"}
-    both = records((fit, {"seconds": 2.0}), part="fit")
-    both |= records((fit | {"table": "host: fits", "part": "fit"}, {"seconds": 6.0}), part="host")
-    answers = {row["part"]: row["answer"] for row in parts("answers").answer_questions(both)}
-    assert answers["fit"] == "glicko from 64: 3 times the host"
-
-
-def test_preferences_of_blat_mmr_are_measured_as_a_whole(parts):
-    rates = {"band": (5.0, 3.0, 1.0), "fft": (2.0, 2.0, 2.0), "naive": (1.0, 4.0, 3.0)}
-    rows = [
-        (
-            {"table": "kernels", "system": "blat_mmr", "sums": "low_rank", "kernel": kernel, "taps": taps},
-            {"million_per_second": x},
-        )
-        for kernel, each in rates.items()
-        for taps, x in zip((12, 50, 250), each, strict=True)
-    ]
-    rows += [
-        ({"table": "sums", "system": "blat_mmr", "sums": sums, "kernel": "band", "taps": 12}, {"million_per_second": x})
-        for sums, x in (("fft", 1.0), ("naive", 9.0))
-    ]
-    found = parts("conclusions").measured_preferences(records(*rows, part="blat_mmr"))
-    assert found == {"sums": ["naive", "low_rank", "fft"], "band_taps": 12, "wide_kernel": "naive", "measured": True}
-    assert parts("conclusions").measured_preferences(records(*rows[:-1], part="blat_mmr")) is None
-    assert [row["winner"] for row in parts("conclusions").winners(records(*rows, part="blat_mmr"))] == [
-        *("naive", "band", "naive", "naive"),
-    ]
-
-
-def test_a_case_that_fails_is_made_smaller_once_for_each_place(parts):
-    def run(case, options):
-        if case["matches"] >= 10:
-            raise AssertionError("too many")
-        return {"rated": case["matches"]}
-
-    main, module = import_module("gpu_parts.__main__"), Namespace(run=run)
-    found = main.run_case(module, {"matches": 100}, GPU)
-    assert found["error"] == "AssertionError: too many" and found["smallest"] == {"matches": 10}
-    again = main.run_case(module, {"matches": 200}, GPU, [found["place"]])
-    assert again == {"error": found["error"], "place": found["place"]}
-    assert main.run_case(module, {"matches": 9}, GPU)["rated"] == 9

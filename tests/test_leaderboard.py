@@ -10,7 +10,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import number_connected_groups
-from jaxrate.history import lead_start as lead_start_module
+from jaxrate.history import leaderboards
 from jaxrate.history.leaderboards import lead_start, ranks_over_time
 from jaxrate.history.trajectories import build_trajectories
 from tests.conftest import mark_full, refused
@@ -386,7 +386,7 @@ def rated_duels(seed, **options):
 
 @pytest.mark.parametrize("seed", mark_full(range(3), 0))
 def test_the_lead_begins_on_the_day_from_which_on_the_leader_is_first_on_all_lists(seed, monkeypatch):
-    monkeypatch.setattr(lead_start_module, "BLOCK", 7)
+    monkeypatch.setattr(leaderboards, "BLOCK", 7)
     rated = rated_duels(seed)
     first = [jr.leaderboard(rated, as_of=str(day), top=1).player[0] for day in DAYS]
     leader = jr.leaderboard(rated, top=1).player[0]
@@ -398,7 +398,7 @@ def test_the_lead_begins_on_the_day_from_which_on_the_leader_is_first_on_all_lis
 @pytest.mark.parametrize("seed", mark_full(range(3), 0))
 def test_a_list_leaves_out_who_has_not_played_of_late_and_counts_the_last_match_of_a_day(seed, monkeypatch):
     """Against lists of every day: of players who come and go, with three matches a day at times of their own."""
-    monkeypatch.setattr(lead_start_module, "BLOCK", 5)
+    monkeypatch.setattr(leaderboards, "BLOCK", 5)
     random, number = np.random.default_rng(seed), np.arange(1200)
     names = np.array([f"player {i}" for i in range(12)])
     a = (number // 100 + random.integers(0, 4, 1200)) % 12

@@ -279,29 +279,6 @@ def test_the_command_line(jaxrate, tmp_path):
     assert code == 0 and re.search(r"Ann, Bob  Cy, Di +\d+% +\d+% +\d", text), errors
 
 
-@pytest.mark.full  # of matches by default
-def test_the_command_line_learns_from_points_and_surfaces(jaxrate, tmp_path):
-    """As of matches: what is recognised is kept with the run, so that forecasts need the surface alone."""
-    table = {("surface" if name == "mode" else name): x for name, x in wide_table().items()}
-    points = {"a_points": table.pop("goals"), "b_points": table.pop("goals_b"), "season": [1, 1, 1, 2]}
-    jr.data.write(pa.table(table | points), tmp_path / "games.csv")
-    run = tmp_path / "run"
-    code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--out", run)
-    assert code == 0 and text.startswith("skills: 4 contests") and "strength by category" in text
-    assert "skills also learns from margins and categories" in errors
-    assert jr.load(run).options["columns"] == {"margin": ["a_points", "b_points"], "category": "surface"}
-    code, text, _ = jaxrate("rate", "--state", run, "--ranking-category", "solo", "--active", "all")
-    solo = jr.history.category_ratings(jr.load(run), "solo").mean
-    assert code == 0 and text.splitlines()[3].split()[2] == f"{solo.max():,.1f}" and "peak" not in text
-    code, _, errors = jaxrate("rate", "--state", run, "--ranking-category", "trio")
-    assert code == 2 and "no category 'trio' (there are duo, solo, mixed)" in errors
-    (tmp_path / "coming.csv").write_text("date,a1,b1,b2,surface\n2024-02-01,Ann,Cy,Di,duo\n")
-    code, text, errors = jaxrate("predict", run, tmp_path / "coming.csv", "--explain")
-    assert code == 0 and "Cy, Di" in text, errors
-    code, text, _ = jaxrate("rate", tmp_path / "games.csv", "--plain")
-    assert code == 0 and text.startswith("trueskill")
-
-
 def test_numbered_columns_beside_named_sides_or_contests_are_no_line_ups():
     """They are sets, or more about the players."""
     sets = {"a1": [6, 4], "a2": [7, 6], "b1": [3, 6], "b2": [5, 7]}

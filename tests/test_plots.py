@@ -1,6 +1,5 @@
 """Pictures by their data: lines, intervals, bars and labels against what was computed."""
 
-import re
 import sys
 from functools import lru_cache
 
@@ -22,7 +21,7 @@ from scipy.stats import poisson
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts import Scorelines
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
-from jaxrate.plots.line_end_labels import LineEnd, _runs_along, place_line_end_labels
+from jaxrate.plots.line_end_labels import LineEnd, place_line_end_labels
 from jaxrate.plots.name_labels import fit_names, format_plot_name
 from tests.conftest import mark_full
 
@@ -281,17 +280,6 @@ def test_matchups_are_the_matchups(ax):
         plots.matchups(system, history.state, "P8", games().players, ax=ax)
 
 
-def test_large_matrices_have_a_colour_bar(ax):
-    system, history = past("glicko")
-    ax.figure.set_size_inches(8.0, 8.0)
-    plots.matchups(system, history.state, range(20), ax=ax)
-    assert len(ax.texts) == 380 and len(ax.figure.axes) == 1  # for 20, there are numbers
-    ax.clear()
-    ax.figure.set_size_inches(3.0, 3.0)
-    plots.matchups(system, history.state, range(20), ax=ax)
-    assert not ax.texts and len(ax.figure.axes) == 2
-
-
 # Careers
 
 
@@ -378,75 +366,6 @@ def test_labels_of_lines_hide_no_line_and_no_other_label():
     assert crowded.x is not None and abs(crowded.y - 40.0) <= 12.0  # where there is no room it is near its line
 
 
-def test_the_label_of_a_line_that_ended_stands_at_its_peak():
-    """A label that tells of a peak stands there, not beside a comeback; without room above it a line leads to it."""
-    x = np.linspace(0.0, 300.0, 301)
-    hill = x[:101], np.append(np.linspace(0.0, 50.0, 51), np.linspace(49.0, 0.0, 50))
-    end = LineEnd(100.0, 0.0, 30.0, 10.0, (50.0, 50.0))
-    (place,) = place_line_end_labels([end], [hill], (300.0, 100.0))
-    assert place.is_at_peak and place.leader is None and place.x == 35.0 and place.y == 61.0
-    ceiling = x, np.full(301, 60.0)
-    (place,) = place_line_end_labels([end._replace(height=20.0)], [hill, ceiling], (300.0, 100.0))
-    assert place.x is not None and place.y + 10.0 < 60.0  # no way to it crosses the other line
-
-
-def test_leaders_do_not_look_like_a_piece_of_their_line_and_cross_no_label():
-    """A leader beside the last steep piece of a line made a V of it, and another went through a label."""
-    stub = np.array([100.0, 104.0]), np.array([90.0, 40.0])
-    assert _runs_along((104.0, 40.0), (106.0, 80.0), stub) and not _runs_along((104.0, 40.0), (106.0, 10.0), stub)
-    x = np.linspace(0.0, 300.0, 301)
-    ceiling = x, np.full(301, 62.0)
-    ends = [LineEnd(100.0, 50.0, 60.0, 10.0), LineEnd(100.0, 46.0, 60.0, 10.0)]
-    places = place_line_end_labels(ends, [ceiling], (300.0, 100.0))
-    for one, end in zip(places, ends, strict=True):
-        for other in places:
-            if one is not other and one.leader is not None and one.x is not None and other.x is not None:
-                tip = one.x + one.leader[0] * 60.0, one.y + (one.leader[1] - 0.5) * 10.0
-                way = np.linspace((end.x, end.y), tip, 50)
-                inside = (way[:, 0] > other.x) & (way[:, 0] < other.x + 60.0) & (abs(way[:, 1] - other.y) < 5.0)
-                assert not inside.any()
-
-
-@pytest.mark.parametrize("draw", [plots.careers, plots.trajectory])
-def test_breaks_of_lines_are_explained(draw):
-    """Lines had gaps, and nothing said why; without a gap nothing is said."""
-    said = []
-    for pause in (1.0, 300.0):
-        time = np.arange(400.0) + (np.arange(400) >= 350) * pause
-        table = {"a": ["x"] * 400, "b": ["y"] * 400, "score": np.arange(400) % 2, "time": time}
-        figure = draw(jr.rate(jr.elo(), jr.read(table)), players=["x"]).figure
-        said.append(
-            "Lines break where somebody did not play for long" in " ".join(figure.artists[0].get_text().split())
-        )
-        pyplot.close(figure)
-    assert said == [False, True]
-
-
-def test_names_beside_the_axes_have_the_last_rating_of_who_has_stopped():
-    """In front of a long history a name stood beside the axes without the rating at which the leader ends."""
-    time = np.arange(1000.0)
-    a = np.where((time >= 940) & (time < 970), "x", "z").astype(object)
-    table = {"a": a, "b": ["y"] * len(a), "score": np.arange(len(a)) % 2, "time": time}
-    for others in (["y"], []):
-        figure = plots.careers(jr.rate(jr.elo(), jr.read(table)), ["x"], others=others, step=10.0).figure
-        (label,) = [text.get_text() for text in figure.axes[0].texts if text.get_gid() == "name"]
-        assert re.fullmatch(r"x\nlast 1,[0-9]+, (the )?peak.*", label)
-        pyplot.close(figure)
-
-
-def test_years_of_a_trajectory_end_on_the_day_that_the_source_tells():
-    """The subtitle had the last match of the players who are drawn, and the line below that of everybody."""
-    date = np.arange(np.datetime64("2000-01-24"), np.datetime64("2021-01-25"), 18)
-    date = np.append(date, np.datetime64("2021-02-07"))
-    a, b = (np.array([name] * (len(date) - 1) + [last], object) for name, last in (("x", "z"), ("y", "w")))
-    rated = jr.rate(jr.elo(), jr.read({"a": a, "b": b, "score": np.arange(len(a)) % 2, "date": date}))
-    figure = plots.trajectory(rated, players=["x"]).figure
-    subtitle = " ".join(figure.artists[0].get_text().split())
-    assert "at the end of each year and on Feb 7, 2021" in subtitle
-    assert figure.get_supxlabel() == f"Data: {len(a)} matches to Feb 7, 2021"
-    pyplot.close(figure)
-
-
 # The picture of scorelines by its data.
 
 
@@ -470,16 +389,6 @@ def test_scorelines_are_drawn_as_they_are_predicted(ax):
     pyplot.close(dated)
     assert ax.get_xlabel() == "goals of Di" and ax.get_ylabel() == "goals of Cy"
     assert sum(patch.get_gid() == "draw" for patch in ax.patches) == 4
-
-
-@pytest.mark.parametrize(("rates", "goals"), [((1.6, 0.9), 5), ((0.1, 0.1), 4), ((9.0, 9.0), 18)])
-def test_few_goals_are_left_out(rates, goals):
-    """Up to one in a hundred."""
-    figure = plots.scorelines(forecast(*rates, most_goals=25)).figure
-    (image,) = figure.axes[0].images
-    assert image.get_array().shape == (goals + 1, goals + 1)
-    assert figure.artists[0].get_text().startswith("Ada ")
-    pyplot.close(figure)
 
 
 def test_what_is_no_forecast_is_refused():
@@ -547,35 +456,6 @@ def test_loss_surface_is_of_what_was_fitted(ax):
     assert ax.get_legend().get_title().get_text() == "summed brier above the fit's"
 
 
-def test_loss_surface_of_any_pair_and_refusals(ax):
-    fit, matches = fitted()
-    with refused("'scale' was not fitted (those were k, side_advantage)"):
-        plots.loss_surface(fit, matches, "scale", ax=ax)
-    with refused("points must be at least 3"):
-        plots.loss_surface(fit, matches, points=2, ax=ax)
-    with refused("a surface needs two parameters"):
-        plots.loss_surface(fit._replace(free=("k",)), matches, ax=ax)
-    flat = fit._replace(covariance=np.full((2, 2), np.inf))
-    plots.loss_surface(flat, matches, "side_advantage", points=3, ax=ax)
-    assert ax.get_ylabel() == "k (points)" and len(ax.lines) == 1
-    k = fit.params.k
-    np.testing.assert_allclose(ax.get_ylim(), [k * np.exp(-2), k * np.exp(2)], rtol=1e-5)
-    half, side = fit._replace(covariance=np.array([[np.inf, np.inf], [np.inf, 4.0]])), fit.params.side_advantage
-    plots.loss_surface(half, matches, "side_advantage", points=3, ax=ax)
-    np.testing.assert_allclose(ax.get_xlim(), [side - 6.0, side + 6.0], rtol=1e-5)
-
-
-def test_bounds_move_on_a_surface(ax):
-    """Glicko's largest deviation is the initial one, and goes with it."""
-    matches = fitted()[1]
-    system = jr.glicko(c=5.0)
-    fit = fitted()[0]._replace(
-        system=system, params=system.params, free=("c", "initial_deviation"), covariance=np.diag([1.0, 400.0])
-    )
-    plots.loss_surface(fit, matches, points=3, ax=ax)
-    assert ax.get_ylim()[1] > system.params.deviation_max
-
-
 def test_profile(ax):
     """Of losses that are a parabola in the logarithm, the interval is exact."""
     value = np.geomspace(8.0, 100.0, 9)
@@ -593,17 +473,6 @@ def test_profile(ax):
     assert shown == ["10", "20", "50", "100"]
 
 
-@pytest.mark.parametrize(
-    ("name", "title"), [("initial_deviation", "Initial deviation fits best at 2"), ("c", "Best fit at c 2")]
-)
-def test_titles_of_profiles_begin_with_a_capital(name, title):
-    value = np.array([1.0, 2.0, 4.0])
-    loss = 0.6 + np.log(value / 2.0) ** 2
-    figure = plots.profile(jr.fitting.LossProfile(value, loss, None, jr.glicko(), name, 1000)).figure
-    assert figure.get_suptitle().strip() == title and figure.get_supxlabel() == "Data: 1,000 predictions"
-    pyplot.close(figure)
-
-
 def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):
     value = np.geomspace(8.0, 100.0, 9)
     loss = 0.2 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
@@ -611,16 +480,6 @@ def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):
     plots.profile(profile, ax=ax)
     assert ax.get_ylabel() == "summed excess brier" and not ax.patches and ax.get_legend() is None
     np.testing.assert_allclose(ax.lines[-1].get_ydata(), 1000 * (loss - 0.2), atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("ends", "said"), [((24, 60), "below 37"), ((8, 26), "above 16.89"), ((22, 28), "all of these")]
-)
-def test_a_profile_may_be_open(ax, ends, said):
-    value = np.geomspace(*ends, 5)
-    loss = 0.6 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
-    plots.profile(jr.fitting.LossProfile(value, loss, None, jr.glicko(), "c", 1000), ax=ax)
-    assert texts(ax) == [f"95%: {said}"]
 
 
 def test_profile_refuses(ax):

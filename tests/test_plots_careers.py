@@ -1,6 +1,5 @@
 """Pictures of careers."""
 
-import re
 import sys
 
 import numpy as np
@@ -8,13 +7,11 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.plots.name_labels import fit_names, format_plot_name
-from jaxrate.plots.time_steps import spell_date
 from tests.conftest import mark_full, refused
 from tests.test_plots import games, past, rated_games
 
@@ -120,50 +117,6 @@ def test_careers_of_very_many_others_are_bands(ax, monkeypatch):
     assert [layer["mark"]["type"] for layer in chart["layer"][:4]] == ["area", "area", "line", "line"]
 
 
-def test_others_of_a_trajectory_are_told(monkeypatch):
-    for most, said, count in (
-        (19, ". In grey: 18 others", 0),
-        (17, ". In grey: the median, 50% and 90% of 18 others", 2),
-    ):
-        monkeypatch.setattr(sys.modules["jaxrate.plots.unnamed_players"], "MAX_GREY_LINES", most)
-        monkeypatch.setattr(sys.modules["jaxrate.plots.unnamed_players"], "MIN_BAND_PLAYERS", 2)
-        figure = plots.trajectory(rated_games(), players=["P19"], others=games().players[:18]).figure
-        assert said in figure.artists[0].get_text()
-        assert [band.get_gid() for band in figure.axes[0].collections].count("others") == count
-        pyplot.close(figure)
-
-
-def test_names_beside_careers_stand_apart(ax):
-    chosen = [f"P{i}" for i in range(4, 11)]
-    ax.figure.set_size_inches(6.0, 4.0)
-    plots.careers(rated_games(), chosen, others=games().players, ax=ax)
-    every_name = [text for text in ax.texts if text.get_text().split("\n")[0] in chosen]
-    assert [text.get_text().split("\n")[0] for text in every_name] == chosen
-    names = [text for text in every_name if text.xyann[0] > 1.0]
-    places = np.array([text.xyann[1] for text in names])
-    assert len(names) > 4
-    assert (np.diff(np.sort(places)) * ax.bbox.height * 72 / ax.figure.dpi > 2 * names[0].get_fontsize()).all()
-    tips = np.array([text.xy for text in names])
-    np.testing.assert_array_equal(np.argsort(places), np.argsort(tips[:, 1]))
-    ax.figure.draw_without_rendering()
-    boxes = [Text.get_window_extent(text) for text in every_name]  # without the lines to them
-    assert not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])
-    assert {to_hex(text.get_color()) for text in every_name} == set(plots.scoreboard_style.TEXT_COLOURS.values())
-    note = r"[0-9,]+, peak [0-9,]+ in [A-Z][a-z]{2} 19\d\d"
-    assert all(re.fullmatch(note, text.get_text().split("\n")[1]) for text in every_name)
-
-
-def test_steps_of_many_years_are_years(ax):
-    """Of a century with a season a year, the steps end with the seasons, and the ticks are seven or so."""
-    days = (np.arange(100)[:, None] * 365.25 + np.arange(8)).ravel().round()
-    table = {"a": ["x"] * 800, "b": ["y"] * 800, "score": [1, 0] * 400, "time": days.astype("datetime64[D]")}
-    figure = plots.trajectory(jr.rate(jr.elo(), jr.read(table)), players=["x", "y"]).figure
-    (ax,) = figure.axes
-    assert len(ax.lines[0].get_xdata()) == 101 and 5 <= len(ax.get_xticks()) <= 9  # with the highest
-    assert "at the end of each year and on Jan 8, 2069, from the tenth match on" in figure.artists[0].get_text()
-    pyplot.close(figure)
-
-
 @pytest.mark.parametrize("is_smoothed", mark_full([False, True], False))
 def test_trajectories_are_interrupted_by_absence(is_smoothed):
     """A line went straight through the years from one career to the next, and below the peak that the title names."""
@@ -220,65 +173,6 @@ def test_a_missed_season_is_an_absence_also_if_one_lonely_event_follows():
     pyplot.close(figure)
 
 
-def test_steps_of_years_end_with_calendar_years(ax):
-    """The data end on 19 July: points stood there in each year, and the subtitle said that they were ends of years."""
-    table = seasons(1990, 2019, begin=20, matches=91)
-    rated = jr.rate(jr.elo(), jr.read(table))
-    figure = plots.careers(rated, ["x", "y"], step=365.25).figure
-    career = jr.career(rated, "x")
-    x, y = figure.axes[0].lines[0].get_data()
-    years, last = np.unique(career["time"].astype("datetime64[Y]")[::-1], return_index=True)
-    after = (career["rating"] + career["change"])[::-1][last]
-    ends = dict(zip(career["time"][::-1][last].tolist(), after.tolist(), strict=True))
-    assert len(years) == 30 and {day: ends[day] for day in ends} == pytest.approx(
-        {day: rating for day, rating in zip(x.tolist(), y.tolist(), strict=True) if day in ends}
-    )
-    assert (
-        f"at the end of each year and on {spell_date(float(table['time'][-1].astype(int)))}"
-        in figure.artists[0].get_text()
-    )
-    pyplot.close(figure)
-
-
-def test_no_line_tops_its_peak():
-    """The first nine events, whose ratings are no peaks, were drawn above the peak that the name told."""
-    table = {"a": ["x"] * 30, "b": ["y"] * 30, "score": [1] * 4 + [0] * 8 + [1, 0] * 9, "time": np.arange(30.0)}
-    rated = jr.rate(jr.elo(), jr.read(table))
-    figure = plots.careers(rated, ["x"], others=["y"], step=1.0).figure
-    grey, line, dot = figure.axes[0].lines
-    assert line.get_ydata().max() == dot.get_ydata()[0] and line.get_xdata()[0] == grey.get_xdata()[0] == 9.0
-    assert "every 1 units of time, from the tenth match on. Dots" in figure.artists[0].get_text()
-    pyplot.close(figure)
-
-
-@pytest.mark.parametrize("months", [1, 7, 20, 29, 30, 31, 36, 50])
-def test_axes_of_dates_find_ticks(ax, months):
-    """Matplotlib warned of spans of 29 to 31 months, in narrow axes too; warnings are errors here."""
-    ax.plot(np.datetime64("2020-01-01") + np.array([0, 30 * months]), [0, 1])
-    plots.scoreboard_style.label_time_axis(ax, "date")
-    ax.figure.set_size_inches(3.0, 2.0)
-    ax.figure.canvas.draw()
-    assert 2 <= len(ax.get_xticks()) <= 10
-
-
-def test_who_ends_at_their_peak_has_one_number():
-    """The note said "2,358, peak 2,358 in 2026"."""
-    table = {"a": ["x"] * 30, "b": [f"y{i}" for i in range(30)], "score": [1] * 30, "time": np.arange(30.0)}
-    figure = plots.careers(jr.rate(jr.elo(), jr.read(table)), ["x"], step=1.0).figure
-    (label,) = [text.get_text() for text in figure.axes[0].texts if text.get_gid() == "name"]
-    assert re.fullmatch("x\n[0-9,]+, the peak", label)
-    pyplot.close(figure)
-
-
-def test_trajectories_of_dated_contests_speak_of_contests(share):
-    """It was "before each match" of races with dates."""
-    days = np.repeat(np.datetime64("2020-01-01") + np.arange(12), 3)
-    table = {"contest": np.repeat(np.arange(12), 3), "player": [*"xyz"] * 12, "rank": [1, 2, 3] * 12, "time": days}
-    figure = plots.trajectory(jr.rate(share(), jr.read(table)), players="x").figure
-    assert "before each contest" in figure.artists[0].get_text()
-    pyplot.close(figure)
-
-
 def test_careers_refuse(ax):
     for rated, options, message in (
         (rated_games(None), {}, "careers need times, and this history has none"),
@@ -290,35 +184,3 @@ def test_careers_refuse(ax):
     with refused("1 to 7 players, not 8"):
         plots.careers(rated_games(), range(4, 12), ax=ax)
     assert not ax.lines
-
-
-def test_a_retired_player_has_their_name_where_their_line_ends():
-    """Cy, who played on the first 200 days only, needs no line through the rest of the history to their name."""
-    day = np.repeat(np.arange(0.0, 400.0, 4.0), 2)
-    a, is_over = np.where(np.arange(200) % 2, "Ada", "Cy"), (np.arange(200) % 2 == 0) & (day > 200)
-    table = {"a": a[~is_over], "b": np.full(200, "x")[~is_over], "score": (day % 12 < 5)[~is_over] * 1.0}
-    rated = jr.rate(jr.elo(), jr.read(table | {"time": day[~is_over]}))
-    figure = plots.careers(rated, ["Ada", "Cy"], step=4.0).figure
-    (ax,) = figure.axes
-    figure.canvas.draw()
-    ada, cy = [text for text in ax.texts if text.get_gid() == "name"]
-    assert ada.get_text().startswith("Ada\n") and re.fullmatch(r"Cy\npeak [0-9,]+ at [0-9]+", cy.get_text())
-    assert Text.get_window_extent(ada).x0 > ax.bbox.x1 and ada.arrow_patch is not None
-    box = Text.get_window_extent(cy)
-    end = ax.transData.transform(cy.xy)
-    assert np.hypot(*(np.clip(end, box.p0, box.p1) - end)) < 60 and box.x1 < ax.bbox.x1
-    x = np.linspace(box.x0, box.x1, 50)
-    for line in [line for line in ax.lines if line.get_gid() == "career"]:
-        heights = np.interp(x, *ax.transData.transform(line.get_xydata()).T, left=np.nan, right=np.nan)
-        assert not ((heights > box.y0) & (heights < box.y1)).any()
-    pyplot.close(figure)
-
-
-def test_intervals_of_more_than_two_would_hide_each_other(ax):
-    plots.trajectory(rated_games(), players=["P7", "P5"], ax=ax)
-    assert len(ax.collections) == 2
-    plots.trajectory(rated_games(), players="P8", ax=ax)
-    assert not ax.collections
-    figure = plots.trajectory(rated_games(), players=["P7", "P5", "P8"]).figure
-    assert not figure.axes[0].collections and "interval" not in figure.artists[0].get_text()
-    pyplot.close(figure)

@@ -1,6 +1,5 @@
 """Interactive charts: the same values as in the plots of matplotlib, in specifications that Altair's schema accepts."""
 
-import sys
 from functools import lru_cache
 
 import numpy as np
@@ -10,17 +9,13 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("altair")
 pytest.importorskip("pyarrow")
 
-from matplotlib import pyplot as plt
 
 import jaxrate as jr
 from jaxrate import plots
-from jaxrate.events import slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.plots import altair_charts
 from jaxrate.plots import leaderboard_plots as leaderboard_and_matchup_plots
-from jaxrate.plots.altair_charts import ChartBand, ChartLine, ChartText, line_chart
-from jaxrate.plots.plotted_data_and_checks import describe_source
-from tests.conftest import mark_full, refused
+from tests.conftest import refused
 from tests.test_plots import rate_and_smooth_games
 
 
@@ -141,15 +136,6 @@ def test_matchups_of_a_large_field_are_those_of_its_best(monkeypatch):
     assert f"the first 4 of {len(board)}" in specification["title"]["subtitle"][0]
 
 
-def test_matrices_are_in_the_order_of_ratings_and_their_colours_reach_from_0_to_100():
-    """The farthest of any scores had the full colour, also 52 against 48."""
-    board = jr.leaderboard(rated(), top=20).player.tolist()
-    values, specification = rows(plots.matchups(rated(), players=board[2::-1], backend="altair"), "percent")
-    assert list(dict.fromkeys(row["row"] for row in values)) == board[:3]
-    scale = specification["layer"][0]["encoding"]["color"]["scale"]["domain"]
-    assert (scale[0], scale[2], scale[-1]) == (0, 50, 100)
-
-
 def test_calibration_has_a_point_for_each_bin(ax):
     p, score = np.array([0.1, 0.15, 0.6, 0.9]), np.array([0, 1, 1, 1])
     plots.calibration({"one": p}, score, bins=5, ax=ax)
@@ -162,137 +148,8 @@ def test_calibration_has_a_point_for_each_bin(ax):
     assert [[row["number"] for row in rows] for rows in written] == [["2", "1", "1"]]  # Altair showed no counts
 
 
-@pytest.mark.parametrize("kind", ["trajectory", "leaderboard", "matchups"])
-def test_the_source_stands_below_the_chart(kind):
-    """It was a line of the subtitle."""
-    draw = {"trajectory": {"players": ["P7", "P5"]}}.get(kind, {})
-    chart = getattr(plots, kind)(rated(), **draw, backend="altair").to_dict()
-    (note,) = [layer for layer in chart["layer"] if "source" in layer.get("data", {}).get("values", [{}])[0]]
-    assert note["data"]["values"][0]["source"].startswith("Data: 600 matches")
-    assert note["encoding"]["y"]["value"] > chart["layer"][0].get("height", chart.get("height"))
-    assert "600 matches" not in str(chart["title"])
-
-
-def test_charts_name_the_source_of_a_history():
-    """A count alone stood there as the source, and the league that ships named none."""
-    source = "Our friends, https://friends.example (CC BY 4.0). All of it."
-    one = rated()._replace(options={"source": source})
-    chart = plots.trajectory(one, players=["P7", "P5"], backend="altair").to_dict()
-    assert any("Source: Our friends. 600 matches to Sep 27, 1972" in str(layer["data"]) for layer in chart["layer"])
-    figure = plots.leaderboard(one, top=3).figure
-    assert figure.get_supxlabel() == "Source: Our friends. 600 matches to Sep 27, 1972"
-    plt.close(figure)
-    few = jr.data.datasets.nfl()
-    assert describe_source(few) == "Source: FiveThirtyEight. 16,810 matches to Feb 7, 2021"
-    few = few._replace(events=slice_events(few.events, 0, 600), rows=few.rows[:600], seasons=None)
-    assert describe_source(jr.rate(jr.elo(), few)).startswith("Source: FiveThirtyEight. 600 matches to ")
-
-
 def test_other_backends_are_refused(ax):
     with refused("backend must be 'matplotlib' or 'altair', got 'plotly'"):
         plots.intervals(strengths(), backend="plotly")
     with refused("backend='altair' draws into none"):
         plots.intervals(strengths(), backend="altair", ax=ax)
-
-
-def test_names_stand_beside_interactive_lines_with_their_peaks():
-    chart = plots.careers(rated(), ["P7", "P5"], backend="altair").to_dict()
-    labels = [x for x in chart["layer"] if isinstance(x["mark"], dict) and "lineHeight" in x["mark"]]
-    assert [x["data"]["values"][0]["label"][0] for x in labels] == ["P7", "P5"]
-    assert all(", peak " in x["data"]["values"][0]["label"][1] for x in labels)
-    assert all(x["encoding"]["x"]["value"] > chart["width"] for x in labels)
-
-
-def test_ranks_of_several_have_a_chart_each():
-    chart = plots.ranks(rated(), ["P7", "P5", "P3"], step=30.0, backend="altair").to_dict()
-    assert [panel["title"]["text"] for panel in chart["concat"]] == ["P7", "P5", "P3"]
-    assert all(panel["title"]["subtitle"].startswith(("first", "best")) for panel in chart["concat"])
-    names = [{row["name"] for row in panel["layer"][-2]["data"]["values"]} for panel in chart["concat"]]
-    assert names == [{"P7"}, {"P5"}, {"P3"}] and chart["columns"] == 1  # with two a place was empty
-
-
-def test_ticks_of_ranks_are_those_of_matplotlib(ax):
-    """Of who was first all the time there was one tick alone."""
-    score = np.tile([1.0, 0.0], 20)
-    table = {"a": ["Ada", "Bo"] * 20, "b": ["Bo", "Ada"] * 20, "score": score, "time": np.arange(40.0)}
-    league = jr.rate(jr.elo(), jr.read(table))
-    chart = plots.ranks(league, "Ada", step=4.0, min_games=0, backend="altair").to_dict()
-    plots.ranks(league, "Ada", step=4.0, min_games=0, ax=ax)
-    ticks = chart["layer"][0]["encoding"]["y"]["axis"]["values"]
-    assert ticks == ax.get_yticks().tolist() == [1, 2, 3]
-
-
-def test_others_with_names_are_not_drawn_as_the_median(monkeypatch):
-    """Behind each of several players the others were dotted like the median of those without names."""
-    monkeypatch.setattr(sys.modules["jaxrate.plots.rank_plots"], "MAX_GREY_LINES", 2)
-    chart = plots.ranks(rated(), ["P7", "P5", "P3"], step=30.0, others=rated().players, backend="altair").to_dict()
-    looks = {}
-    for layer in chart["concat"][0]["layer"]:
-        if layer["mark"]["type"] == "line":
-            looks |= {row["name"]: layer["mark"].get("strokeDash") for row in layer["data"]["values"]}
-    assert looks == {"median": [1, 2], "P7": None, "P5": None, "P3": None}
-
-
-def test_pictures_and_interactive_charts_agree_on_white_numbers(ax):
-    votes = jr.arena.count_votes(np.arange(5), np.arange(1, 6), np.full(5, 40), np.full(5, 10))
-    strengths = jr.arena.fit_strengths(votes)
-    plots.win_matrix(strengths, ax=ax)
-    drawn = {(text.get_position()[::-1], text.get_text()): text.get_color() for text in ax.texts}
-    rows = plots.win_matrix(strengths, backend="altair").to_dict()["data"]["values"]
-    names = [label.get_text() for label in ax.get_yticklabels()]
-    for row in rows:
-        at = names.index(row["row"]), names.index(row["column"])
-        assert drawn[at, row["text"]] == row["colour"]
-    assert {row["colour"] for row in rows} == {"#ffffff", "#000000"}
-
-
-def test_bands_of_nobody_do_not_widen_the_time_axis():
-    """Quantiles begin where there are enough players, as in the picture."""
-    days = np.array(["2000-01-01", "2010-01-01", "2020-01-01"], "datetime64[D]")
-    line = ChartLine("Ada", days[1:], np.array([1.0, 2.0]))
-    empty = np.array([np.nan, 1.0, 2.0])
-    chart = line_chart([line], ChartText("", "", "date", "rating"), bands=[ChartBand(days, empty, empty)]).to_dict()
-    assert chart["layer"][0]["encoding"]["x"]["scale"]["domain"][0] == days[1].astype(int) * 86_400_000
-
-
-@pytest.mark.parametrize("count", mark_full([30, 400, 1500], 1500))
-def test_many_rows_are_named_and_thinned_as_in_matplotlib(count):
-    """All 3,000 names were a black smear, with opaque intervals on 4,141 pixels."""
-    rating = np.linspace(2500.0, 500.0, count)
-    players = np.array([f"player {i}" for i in range(count)])
-    error = np.full(count, 40.0)
-    s = strengths()._replace(
-        players=players, rating=rating, standard_error=error, is_anchor=np.zeros(count, bool),
-        games=np.ones(count), covariance=None, converged=False,
-    )  # fmt: skip
-    axes = plots.intervals(s)
-    named = [label.get_text() for label in axes.get_yticklabels()]
-    values, chart = rows(plots.intervals(s, backend="altair"), "text")
-    bars = chart["layer"][0]
-    axis = bars["encoding"]["y"]["axis"]
-    row_height = chart["height"] / count
-    assert axis.get("values", [row["label"] for row in values]) == named
-    step = {30: 1, 400: 10, 1500: 50}[count]
-    assert step * row_height >= 10 and bars["mark"]["height"] <= row_height and chart["height"] <= 3000
-    subtitle = " ".join(chart["title"]["subtitle"])
-    assert (f"every {step}th named" in subtitle) == (step > 1)
-    assert "results of" in axes.figure.get_supxlabel() == chart["layer"][-1]["data"]["values"][0]["source"]
-    assert axes.get_xlabel() == "rating (points)" == bars["encoding"]["x"]["title"]
-    plt.close(axes.figure)
-
-
-def test_a_large_matrix_names_the_rows_that_matplotlib_names():
-    count = 88
-    s = strengths()._replace(
-        players=np.array([f"player {i}" for i in range(count)]), rating=np.linspace(2500.0, 500.0, count),
-        met=None,
-    )  # fmt: skip
-    axes = plots.win_matrix(s, range(count))
-    named = [label.get_text().split("  ")[-1] for label in axes.get_yticklabels()]
-    chart = plots.win_matrix(s, range(count), backend="altair").to_dict(validate=False)  # as others are
-    assert [x.split("\N{EN SPACE}")[-1] for x in chart["layer"][0]["encoding"]["y"]["axis"]["values"]] == named
-    assert len(named) == 18 and "every 5th named" in " ".join(chart["title"]["subtitle"])
-    numbers = chart["layer"][0]["encoding"]["x"]["axis"]["values"]  # those of a hundred columns hid each other
-    assert numbers == [f"{i}" for i in range(1, count + 1, 5)]
-    assert axes.get_xlabel() == "against, in the order of the rows" == chart["layer"][0]["encoding"]["x"]["title"]
-    plt.close(axes.figure)

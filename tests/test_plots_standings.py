@@ -9,14 +9,10 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
 from matplotlib import pyplot
-from matplotlib.text import Text
 
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events.dataset import Dataset
-from jaxrate.plots.altair_charts import ChartLine
-from jaxrate.plots.rank_plots import _draw_panels, _set_rank_axis
-from jaxrate.plots.unnamed_players import UnnamedPlayers
 from tests.conftest import refused
 from tests.test_plots import rate_and_smooth_games
 
@@ -52,36 +48,6 @@ def test_a_distribution_counts_who_is_listed(ax):
     ):
         with refused(message):
             plots.distribution(rated(), **({"min_games": 55} | options), ax=ax)
-
-
-def test_plots_of_teams_and_models_call_nobody_players():
-    """Data do not say what those who are rated are called."""
-    strengths = jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1]))
-    odds = jr.forecasts.simulate_tournament(rated(), {"knockout": ["P1", "P2", "P3", "P4"]}, samples=100)
-    for ax in (
-        plots.distribution(rated()),
-        plots.odds(odds),
-        plots.intervals(strengths),
-        plots.residuals(np.full(60, 0.5), jr.data.simulate.league(6, 60, seed=1).matches),
-    ):
-        texts = [ax.get_ylabel(), ax.get_xlabel(), ax.figure.get_suptitle(), ax.figure.get_supxlabel()]
-        texts += [note.get_text() for note in ax.figure.artists]
-        assert "players" not in " ".join(texts)
-        pyplot.close(ax.figure)
-
-
-def test_names_above_a_distribution_stand_apart():
-    board = jr.leaderboard(rated(), top=20, min_games=1)
-    figure = plots.distribution(rated(), players=board.player[6:14].tolist(), min_games=1).figure
-    (ax,) = figure.axes
-    figure.canvas.draw()
-    names = [text for text in ax.texts if text.get_gid() in ("name", "median")]
-    boxes = [Text.get_window_extent(text) for text in names]  # without the lines to them
-    assert len(names) == 9 and not any(one.overlaps(two) for i, one in enumerate(boxes) for two in boxes[:i])
-    for text, one in zip(names, boxes, strict=True):
-        at = ax.transData.transform((text.xy[0], 0.0))[0]
-        assert not any(two.x0 + 0.5 < at < two.x1 and two.y1 <= one.y0 for two in boxes)  # no line crosses a name
-    pyplot.close(figure)
 
 
 def test_a_distribution_has_bins_for_its_players(ax):
@@ -123,30 +89,6 @@ def test_ranks_are_those_of_leaderboards(ax):
         plots.ranks(rated(), range(9), ax=ax)
 
 
-def test_ranks_begin_while_most_players_never_are_listed(ax):
-    """Of many who play once the champion of the first years was "never listed": never half of all were."""
-    random, times, rows = np.random.default_rng(0), np.arange(3000.0), []
-    for time in times:
-        first = "Champion" if time < 600 else "A"
-        rows.append((first, random.choice([*"BCD"]), 1.0, time))
-        rows.append((f"guest {time}", f"guest {time}, too", 1.0, time))
-    table = dict(zip(("a", "b", "score", "time"), map(list, zip(*rows, strict=True)), strict=True))
-    rated = jr.rate(jr.elo(), jr.read(table))
-    plots.ranks(rated, "Champion", step=100.0, active=150.0, min_games=10, ax=ax)
-    assert ax.lines[0].get_xdata()[0] < 300.0 and np.nanmin(ax.lines[0].get_ydata()) == 1.0
-
-
-def test_ranks_say_who_is_listed_too_early(ax):
-    """Two who play often beside guests are few; the plot begins with the twelve who play often later."""
-    rows = [(f"guest {time}", f"guest {time}, too", 1.0, time) for time in np.arange(100.0)]
-    rows[:30] = [row for guests in rows[:30] for row in (guests, ("Early", "Other", 1.0, guests[3]))]
-    rows += [(f"P{i}", f"P{i + 6}", 1.0, time) for time in 100.0 + np.arange(200.0) for i in range(6)]
-    table = dict(zip(("a", "b", "score", "time"), map(list, zip(*rows, strict=True)), strict=True))
-    rated = jr.rate(jr.elo(), jr.read(table))
-    with refused("Early is only listed before 1"):
-        plots.ranks(rated, ["Early", "P1"], step=10.0, active=30.0, min_games=10, ax=ax)
-
-
 def test_ranks_begin_when_ratings_are_settled():
     """The finding was that somebody reached rank 2 by the first of all matches, when hardly anybody had a rating."""
     league = jr.data.simulate.league(40, 1200, seed=4)
@@ -166,59 +108,6 @@ def test_ranks_begin_when_ratings_are_settled():
     pyplot.close(every)
 
 
-def test_ranks_at_ticks_do_not_lie_on_the_panel_beside():
-    rank = {f"P{i}": np.array([1.0, 12345.0]) for i in range(4)}
-    lines = [ChartLine(name, np.arange(2.0), y) for name, y in rank.items()]
-    ax = plots.make_axes(size=(8.5, 4.0), title="x")
-    _draw_panels(ax, lines, UnnamedPlayers(), "time")
-    ax.figure.draw_without_rendering()
-    left, right = ax.child_axes[:2]
-    assert min(x.get_window_extent().x0 for x in right.get_yticklabels()) > left.bbox.x1
-    pyplot.close(ax.figure)
-
-
-@pytest.mark.parametrize(("count", "columns"), [(3, 1), (4, 2), (5, 1)])
-def test_no_place_for_a_panel_is_empty(ax, count, columns):
-    """The last of an odd number stood beside an empty place, and years at two heights."""
-    lines = [ChartLine(f"P{i}", np.arange(2.0), np.array([1.0, 9.0])) for i in range(count)]
-    _draw_panels(ax, lines, UnnamedPlayers(), "time")
-    ax.figure.draw_without_rendering()
-    left, bottom = (np.unique(np.round([getattr(x.bbox, side) for x in ax.child_axes], 3)) for side in ("x0", "y0"))
-    assert (len(left), len(left) * len(bottom)) == (columns, count)
-    dated = [x for x in ax.child_axes if x.get_xlabel()]
-    assert len(dated) == columns and all(abs(x.bbox.y0 - bottom[0]) < 0.01 for x in dated)
-
-
-def test_ranks_of_three_or_more_have_a_panel_each(ax):
-    """With the others in grey, and a note that says how often each was first; all have the same axes."""
-    board = jr.leaderboard(rated(), top=20)
-    players = board.player[[0, 3, 6]].tolist()
-    assert plots.ranks(rated(), players, step=30.0, ax=ax) is ax
-    for name, rank, panel in zip(players, board.rank[[0, 3, 6]], ax.child_axes, strict=True):
-        (mine,) = [line for line in panel.lines if line.get_gid() == "rank"]
-        assert named(panel) == [name] and mine.get_label() == name and len(panel.lines) == 3
-        (note,) = [text.get_text() for text in panel.texts if text.get_gid() == "note"]
-        firsts = int((mine.get_ydata() == 1).sum())
-        best = {0: f"best {np.nanmin(mine.get_ydata()):.0f}", 1: "first once", 2: "first twice"}.get(
-            firsts, f"first {firsts} times"
-        )
-        assert note == f"{best}, now {rank}"
-        assert (panel.get_xlim(), panel.get_ylim()) == (ax.child_axes[0].get_xlim(), ax.child_axes[0].get_ylim())
-
-
-@pytest.mark.parametrize(("ranks", "ticks"), [
-    ((1, 30), [1, 2, 3, 5, 10, 20, 30]), ((12, 80), [12, 20, 30, 50]), ((211, 243), [211, 220, 230, 240]),
-    ((7, 9), [7, 8, 9]), ((98, 3000), [98, 200, 300, 500, 1000, 2000, 3000]),
-])  # fmt: skip
-def test_the_best_rank_that_is_shown_is_on_top(ax, ranks, ticks):
-    ax.plot([0, 1], ranks)
-    ax.set_yscale("log")
-    _set_rank_axis(ax)
-    worst, best = ax.get_ylim()
-    assert 0.8 * ranks[0] <= best < ranks[0] and ranks[1] < worst
-    assert [int(label.get_text().replace(",", "")) for label in ax.get_yticklabels()] == ticks
-
-
 def test_ranks_of_very_many_others_are_bands(monkeypatch):
     monkeypatch.setattr(sys.modules["jaxrate.plots.rank_plots"], "MAX_GREY_LINES", 17)
     monkeypatch.setattr(sys.modules["jaxrate.plots.unnamed_players"], "MIN_BAND_PLAYERS", 2)
@@ -234,24 +123,6 @@ def test_ranks_of_very_many_others_are_bands(monkeypatch):
     pyplot.close(figure)
     chart = plots.ranks(rated(), "P19", step=30.0, others=others, backend="altair").to_dict()
     assert [layer["mark"]["type"] for layer in chart["layer"][:3]] == ["area", "area", "line"]
-
-
-def test_a_rank_that_stands_alone_is_seen(ax):
-    plots.ranks(rated(), "P7", step=1e6, ax=ax)
-    line = ax.lines[0]
-    assert len(line.get_xdata()) == 1 and line.get_marker() not in ("", "None")
-
-
-def test_ranks_of_one_step_are_no_marks(ax):
-    """Dots of years between years without a rank were as large as the dot that marks the last rank."""
-    days = np.concatenate([np.arange(10.0), [1000.0], 2000.0 + np.arange(400.0)])
-    rows = len(days)
-    table = {"a": ["x"] * rows, "b": ["y"] * rows, "score": [1, 0, 1] * (rows // 3), "time": days}
-    plots.ranks(jr.rate(jr.elo(), jr.read(table)), "x", step=100.0, active=100.0, min_games=0, ax=ax)
-    line, dots = ax.lines
-    assert line.get_markevery() == [len(line.get_xdata()) - 1]
-    assert dots.get_gid() == "isolated" and len(dots.get_xdata()) == 2
-    assert dots.get_markersize() < 0.8 * line.get_markersize()
 
 
 def test_ranks_in_hindsight(ax):
@@ -285,18 +156,6 @@ def test_odds_of_a_season(ax):
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
 
 
-def test_ranks_follow_one_rule_and_begin_when_half_are_listed(ax):
-    matches = jr.data.simulate.league(40, 900, seed=3).matches
-    names = np.array([f"P{i}" for i in range(40)], object)
-    time = np.floor(np.arange(900) / 3.0)
-    data = jr.rate(jr.glicko(), Dataset(matches._replace(time=time), names, np.arange(900), clock="dates"))
-    assert "had played 10 times" in jr.leaderboard(data).scope or jr.leaderboard(data, top=40).games.min() >= 10
-    plots.ranks(data, ["P7", "P3"], step=10.0, min_games=10, ax=ax)
-    first = min(line.get_xdata(orig=True)[0] for line in ax.lines)
-    listed = [len(jr.leaderboard(data, top=40, as_of=first, min_games=x).player) for x in (0, 10)]
-    assert 2 * listed[1] >= listed[0] == 40
-
-
 def test_ranks_of_years_are_those_at_their_ends():
     """The title counted years back from the last event, and a year that is not over yet."""
     days = [f"{year}-{day}" for year in range(2000, 2004) for day in ("02-01", "11-01")] + ["2004-03-01"]
@@ -315,15 +174,6 @@ def test_ranks_of_years_are_those_at_their_ends():
         f"{most} ranked first more often than {'xy'.replace(most, '')}, at the end of {counts[most]} of 4 years"
     )
     assert "at the end of each year and on Mar 1, 2004" in figure.artists[0].get_text()
-    pyplot.close(figure)
-
-
-def test_who_is_not_drawn_may_have_been_first_more_often():
-    """Spain was "first most often" of three who were drawn, and Brazil, who was not, more often."""
-    table = {"a": [*"xx", *"z" * 20], "b": [*"yw", *"x" * 20], "score": [1] * 22, "time": np.arange(22.0)}
-    rated = jr.rate(jr.elo(), jr.read(table))
-    figure = plots.ranks(rated, ["x", "y", "w"], step=1.0, min_games=0).figure
-    assert "first most often of these 3, on" in figure.get_suptitle().replace("\n", " ")
     pyplot.close(figure)
 
 

@@ -1,6 +1,5 @@
 """Pictures of strengths at rest by their data: intervals, bars and numbers against what was found."""
 
-import re
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +18,6 @@ pytest.importorskip("matplotlib")
 from matplotlib.colors import to_rgb
 
 from jaxrate.arena.strength_fit import first_place_finding
-from jaxrate.plots.name_labels import pad_numbers, text_width
 from jaxrate.plots.scoreboard_style import DIVERGING_COLOURS, SEQUENTIAL_COLOURS, cell_text_colour, mix_colours
 from jaxrate.site import arena_page as arena_findings
 
@@ -106,58 +104,6 @@ def many():
     a = np.array([f"{i:03} a model with a name of forty characters"[:40] for i in range(230)])
     wins = np.arange(230) % 7 + 1
     return jr.arena.fit_strengths(jr.arena.count_votes(a, np.roll(a, 1), wins, wins[::-1]), prior=100.0)
-
-
-def test_many_players_are_drawn(ax, many):
-    plots.intervals(many, ax=ax)
-    (bars,) = ax.containers[0][2]
-    assert len(bars.get_segments()) == 230 and 1 < len(rows(ax)) < 60
-    plots.intervals(many, top=129, ax=ax)
-    ax.clear()
-    plots.rank_sets(jr.arena.rank_sets(many), top=129, ax=ax)
-    assert len(ax.patches) == 129
-
-
-def test_a_matrix_of_many_players_has_the_first_twenty_by_default(many):
-    """Chosen players stand in the order of their ratings, too."""
-    figure = plots.win_matrix(many).figure
-    (ax,) = figure.axes
-    order = many.players[many.order].tolist()
-    assert [row.split("  ", 1)[1][:3] for row in rows(ax)] == [name[:3] for name in order[:20]]
-    assert len(ax.texts) == 380 and "the first 20 of 230" in figure.artists[0].get_text()
-    closest = 100 * many.probability(*order[:2])[0]
-    title = " ".join(figure.get_suptitle().split())
-    assert title == f"{order[0]} favoured against the next 19, at {closest:.0f}% or more"
-    pyplot.close(figure)
-    with refused("a plot holds 2 to 200 players, not 230"):
-        plots.win_matrix(many, many.players)
-
-
-def test_a_matrix_of_more_has_colours_in_the_order_of_ratings(ax, many):
-    plots.win_matrix(many, many.players[:129], ax=ax)
-    percent = ax.images[-1].get_array()
-    assert percent.shape == (129, 129) and (np.diff(percent[64].filled(50)) >= 0).all()
-    assert ax.images[-1].get_clim() == (0.0, 100.0)
-    assert all(re.fullmatch("[\\u2007\\u2008]*[0-9]+  [0-9]{3} .*", row) for row in rows(ax))
-
-
-def test_numbers_before_names_are_aligned(many):
-    figure = plots.win_matrix(many, many.players[many.order[:120]]).figure
-    (ax, _) = figure.axes
-    figure.canvas.draw()
-    labels = [label for label in ax.get_yticklabels() if label.get_text()]
-    boxes = [label.get_window_extent() for label in labels]
-    assert len(labels) > 5 and np.ptp([box.x0 for box in boxes]) < 0.5  # the spaces before a number are part of it
-    assert max(box.x1 for box in boxes) < ax.bbox.x0
-    (wide, narrow) = [text_width([label], 10.0) for label in (f"{x}  " + "x" for x in pad_numbers([1200, 7]))]
-    assert wide == pytest.approx(narrow, abs=0.05)
-    pyplot.close(figure)
-
-
-def test_names_are_cut_only_without_room(many):
-    figure = plots.intervals(many, top=3).figure
-    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == many.players[many.order[:3]].tolist()
-    pyplot.close(figure)
 
 
 def test_plots_and_the_page_say_alike_who_may_be_first(found):

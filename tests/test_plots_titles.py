@@ -134,16 +134,6 @@ def loss_bins(difference, loss, expected, count, match_loss, error=0.01):
     return titles.LossBins(difference, loss, error, expected, np.array(count), np.array(match_loss, float))
 
 
-def test_losses_of_one_system_name_the_difference():
-    def title(excess):
-        expected = np.array([0.6, 0.4])
-        return titles.loss_title({"": loss_bins([10, 300], expected + excess, expected, [3, 1], np.full(4, 0.5))})
-
-    assert title(0.0) == "Predictions right at every difference, within chance"
-    assert title(np.array([0.0, 0.05])) == "Predictions too bold, most clearly at a difference of 300"
-    assert title(np.array([-0.05, 0.0])) == "Predictions too cautious, most clearly at a difference of 10"
-
-
 def test_losses_of_several_systems_are_compared_over_all_matches():
     """A title compares no curves at a difference, whose points two systems do not share."""
     noise = np.tile([-0.1, 0.1], 200)
@@ -173,26 +163,3 @@ def test_surprises_respect_chance():
     assert titles.surprise_title("Ada", 0.2, 1.95, 1, 1.95) == "Ada scored as expected, within chance"
     assert titles.surprise_title("Ada", 0.2, 1.97, 1, 1.97) == "Ada scored more than expected, by 0.20 a match"
     assert np.round(titles.surprise_limit(1), 2) == 1.96 and np.round(titles.surprise_limit(100), 2) == 3.48
-
-
-def test_the_best_of_several_systems_was_chosen_by_the_same_data():
-    """A winner among four was "beyond chance" by the interval of a single difference."""
-    assert np.round(titles.comparison_limit(2), 2) == 1.96 and np.round(titles.comparison_limit(4), 2) == 2.64
-    behind, errors = np.array([0.0, 0.01]), np.array([0.0, 0.005])
-    assert titles.comparison_title([*"ab"], behind, errors) == "a predicts better than b, beyond chance"
-    assert titles.comparison_title([*"ab"], behind, 2 * errors) == "a and b predict about equally well"
-    behind, errors = np.array([0.0, 0.01, 0.02]), np.array([0.0, 0.004, 0.005])
-    assert titles.comparison_title([*"abc"], behind, errors) == "a predicts best, beyond chance"
-    four = titles.comparison_title([*"abcd"], np.append(behind, 0.03), np.append(errors, 0.005))
-    assert four == "a and b predict about equally well"
-    errors[2] = 0.015  # of the last, whose interval includes 0
-    assert titles.comparison_title([*"abc"], behind, errors) == "a and c predict about equally well"
-
-
-def test_amounts_below_zero_have_a_true_minus_and_the_digits_of_notes():
-    """A title had "-6 points" beside a note of "-5.5"."""
-    minus = "\N{MINUS SIGN}"
-    assert titles.format_amount(-5.5, "points") == f"{minus}5.5 points"
-    assert titles.peak_title([line("Ada", [-9.0, -5.5, -7.0])], 1, "date", "points").startswith(
-        f"Ada peaked at {minus}5.5"
-    )

@@ -1,7 +1,6 @@
 """What takes a rated history or a dataset takes its parts, and both print as a few lines."""
 
 import datetime
-import re
 
 import jax
 import numpy as np
@@ -82,36 +81,6 @@ def test_metrics_take_a_dataset():
         assert metric(data, rating) == pytest.approx(metric(rounds, rating), nan_ok=True)
     same(jr.metrics.contests_as_matches(data), jr.metrics.contests_as_matches(rounds))
     same(jr.metrics.experience_mask(data, 1), jr.metrics.experience_mask(rounds, 1))
-
-
-def test_they_print_as_a_few_lines(data, rated):
-    first, second = np.argsort(-np.asarray(rated.state.rating))[:2]
-    slope = rated.system.params.calibration_slope
-    assert repr(rated).splitlines() == [
-        "History: 600 matches of 41 players",
-        f"  system   {jr.forecasts.calibrate(jr.glicko(), calibration_slope=slope)!r}",
-        f"  last     {rated.last:.15g}",
-        repr(rated).splitlines()[3],
-    ]
-    leaders = repr(rated).splitlines()[3]
-    assert leaders.startswith(f"  leaders  {NAMES[first]} {rated.state.rating[first]:.1f}, {NAMES[second]} ")
-    assert repr(jr.run(jr.elo(), data)) == "Run\n  state       rating [41]\n  prediction  [600]"
-    lines = repr(jr.history.rating_history(jr.glicko(), data)).splitlines()
-    assert lines[-1] == "  before      mean [600, 2], deviation [600, 2]"
-    contests = jr.data.from_teams([[["Ada"], ["Bo"]], [["Bo"], ["Cy"], ["Ada"]]])
-    text = repr(jr.rate(jr.weng_lin(), contests))
-    assert text.startswith("History: 2 contests, 5 participations of 3 players\n") and "last" not in text
-    assert "in periods of 50" in repr(jr.rate(jr.elo(), data, period=50.0))
-    assert repr(jax.eval_shape(lambda: jr.run(jr.elo(), data))).startswith("Run\n")
-
-
-def test_a_leaderboard_is_a_table_in_notebooks(rated):
-    board = jr.leaderboard(rated, players=np.array(["<b>", *NAMES[1:]], object), top=41)
-    page = board._repr_html_()
-    assert page.count("<td") == page.count("white-space: nowrap") - page.count("<th ")  # dates stay on one line
-    assert page.count("<tr>") == 42 and "&lt;b&gt;" in page and "<b>" not in page
-    for text in re.findall(r"\S+ to \S+", str(board)):
-        assert text in page
 
 
 def test_players_are_found_by_name_or_id():

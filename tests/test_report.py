@@ -95,19 +95,6 @@ def test_sections_have_the_last_events_exactly_and_the_line_before_them(rated):
             np.testing.assert_allclose(told["past"]["rating"], left, atol=0.51)
 
 
-def test_the_line_of_a_long_career_has_points_at_even_distances():
-    """As many in the section of the last events as before; the peak is one more."""
-    score = np.random.default_rng(0).integers(0, 2, 600).astype(float)
-    rated = jr.rate(jr.elo(), jr.read({"a": ["Ada"] * 600, "b": ["Bo"] * 600, "score": score}))
-    page = jr.site.report_html(rated)
-    for told in data_of(page)["sections"].values():
-        drawn = [*told["past"]["number"], *(551 + i for i in told["drawn"])]
-        assert drawn[0] == 1 and drawn[-1] == 600 and len(drawn) in (95, 96)
-        step = np.diff(drawn)
-        assert set(step[-8:]) <= {5, 6, 7} and step.max() <= 7 and (step >= 5).sum() >= len(step) - 2
-    assert '<span id="thinning">The line is thinned: the rating after ' in page
-
-
 def test_names_are_shown_literally():
     n = len(NAMES)
     table = {
@@ -166,13 +153,6 @@ def test_systems_of_contests_are_compared_in_words_and_bars(share):
     assert f"+{100 * gap.difference:.2f} ± {196 * gap.error:.2f}</td>" in shown and ">best</td>" in shown
     assert '<th scope="col" class="figure">pairs in order, 5 before</th>' in shown
     assert "Pairs in order: the share of pairs of opponents in the predicted order, where ties are in order;" in shown
-
-
-def test_one_system_is_no_comparison(rated):
-    """A table had the system itself as its only row."""
-    compared = jr.compare(jr.read({"a": ["x"] * 9, "b": ["y"] * 9, "score": [1.0, 0.0, 1.0] * 3}), ["elo"])
-    page = jr.site.report_html(rated, comparison=compared)
-    assert 'id="systems"' not in page and "Other systems" not in page
 
 
 def test_pairs_are_of_a_category_that_is_chosen(monkeypatch):

@@ -111,21 +111,6 @@ def test_the_leaderboard_and_its_files(rated, folder):
     assert [str(np.datetime64(board["last"][i], "D")) for i in some] == wanted.last.astype(str).tolist()
 
 
-def test_words_about_quality(rated, folder):
-    text = (folder / "quality.html").read_text(encoding="utf-8")
-    prediction, score = (rated.predictions[name].to_numpy() for name in ("prediction", "score"))
-    found, drew = jr.metrics.match_metrics(prediction, score), np.mean(score == 0.5)
-    won = np.where(prediction > 0.5, score, 1 - score) == 1
-    won = np.where(prediction == 0.5, 0.5 * (score != 0.5), won).mean()  # of equals, each is half of a favourite
-    told = f"with a draw as half a win, favourites scored {found['accuracy']:.1%}."
-    assert f"The favourite won {won:.1%} of 400 matches and drew {drew:.1%}: {told}" in text
-    assert (
-        f"{100 * np.exp(-found['log loss']):.1f}%, on average" not in text and "None" not in text
-    )  # which is no chance
-    assert f"log loss of the expected scores is {found['log loss']:.4f}" in text
-    assert ">score</th>" in text and "of the points" not in text
-
-
 def test_what_is_coming(rated, folder):
     wanted = jr.forecasts.predict_fixtures(rated, [("player 03", "player 04")])
     page = (folder / "coming.html").read_text(encoding="utf-8")

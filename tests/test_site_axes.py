@@ -10,31 +10,16 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.text_format import format_percentage
 from jaxrate.history.leaderboards import rows_of_peaks
-from jaxrate.site import career_charts
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.site.system_bars import draw_system_bars, write_comparison_title
 from jaxrate.systems.system_titles import system_title
-from tests.browser import narrowed, texts, wait_for
+from tests.browser import texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
 
-TOUCHING = """
-const boxes = [...document.querySelectorAll(".axis i")].map((x) => x.getBoundingClientRect()).filter((x) => x.width);
-return boxes.slice(1).filter((x, i) => x.left < boxes[i].right + 4).length + 100 * (boxes.length < 2)
-"""
-
-LABELS = """
-const box = document.querySelector(".chart svg").getBoundingClientRect();
-return [...document.querySelectorAll(".chart .wide")].map((x) => {
-  const label = x.getBoundingClientRect();
-  return [x.textContent, (label.left + label.right) / 2 - box.left, box.width];
-})
-"""  # of days: the text of each, where its middle stands, and the width of the lines
-
 
 PAGE_FILES = pathlib.Path(jr.site.__file__).parent / "page"
-FITS = "return document.documentElement.scrollWidth <= innerWidth"
 
 
 def even_duel(count=60, first="Ada"):
@@ -74,72 +59,6 @@ def test_a_new_lead_that_the_intervals_deny_is_too_close_to_call():
         f">As of <time>1970-03-01</time>: {leader} took the lead on <time>1970-03-01</time>" in page
         and "led since" not in page
     )
-
-
-@pytest.mark.parametrize("width", [1280, 360])
-def test_days_at_the_ends_of_a_chart_do_not_stick_out(browser, tmp_path, width):
-    rated = even_duel()
-    jr.site.write_site(rated, tmp_path / "site", active="all")
-    (tmp_path / "report.html").write_text(jr.site.report_html(rated, active="all"), encoding="utf-8")
-    page = (tmp_path / "site" / "players" / "ada.html").read_text(encoding="utf-8")
-    marks = re.findall(
-        r'class="wide ?(\w*)" style="left:([\d.]+)%"><time>([\d-]+)</time>', page
-    )  # ends alone were marked
-    assert marks == [("begin", "0.0", "1970-01"), ("", "52.5", "1970-02"), ("end", "100.0", "1970-03")]
-    narrowed(browser, width, "light")
-    browser.get((tmp_path / "report.html").as_uri())
-    wait_for(browser, lambda: texts(browser, ".chart .wide") == ["Jan 1970", "Feb 1970", "Mar 1970"])
-    first, _, last, box = browser.execute_script(
-        "return [...document.querySelectorAll('.chart .wide'), document.querySelector('.chart svg')]"
-        ".map((x) => x.getBoundingClientRect()).map(({ left, right }) => [left, right])"
-    )
-    assert first[0] == pytest.approx(box[0], abs=0.6) and last[1] == pytest.approx(box[1], abs=0.6)
-
-
-@pytest.mark.parametrize("more", [False, True])
-def test_labels_of_an_axis_do_not_touch(browser, tmp_path, more):
-    page = tmp_path / "page.html"
-    page.write_text(jr.site.report_html(even_duel(first="Tampa Bay Buccaneers"), active="all"), encoding="utf-8")
-    browser.get(page.as_uri())
-    if more:
-        browser.find_element("id", "more").click()
-    for media, width in (
-        ("screen", 1280),
-        ("screen", 901),
-        ("screen", 768),
-        ("screen", 620),
-        ("screen", 360),
-        ("print", 700),
-    ):
-        narrowed(browser, width, "light")
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media})
-        wait_for(browser, lambda: browser.execute_script(FITS))  # once charts are drawn anew
-        if not (more and 600 < width <= 1060):  # dates are shown in place of the intervals there
-            assert browser.execute_script(TOUCHING) == 0, (media, width)
-
-
-@pytest.mark.parametrize("width", [1280, 360])
-def test_labels_of_days_and_wide_bands_are_where_they_are(browser, tmp_path, width):
-    """Labels at the edges stood beside their days, and bands that leave the chart ran along its edge."""
-    day = np.datetime64("1979-12-25") + np.arange(60) * 2210 // 59  # to 1986-01-12
-    table = {"a": ["Ada"] * 60, "b": ["Bo"] * 60, "score": [1.0, 0.0] * 30, "date": day}
-    rated = jr.rate(jr.glicko(), jr.read(table))
-    jr.site.write_site(rated, tmp_path / "site", active="all")
-    report = tmp_path / "report.html"
-    report.write_text(jr.site.report_html(rated, active="all"), encoding="utf-8")
-    narrowed(browser, width, "light")
-    for page in (report, tmp_path / "site" / "players" / "ada.html"):
-        browser.get(page.as_uri())
-        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
-        wait_for(browser, lambda: texts(browser, ".chart .wide"))
-        labels = browser.execute_script(LABELS)
-        assert len(labels) > 2 and {"1980", "1986"} <= {text for text, *_ in labels}
-        for year, at, length in labels:
-            share = (np.datetime64(f"{year}-01-01") - day[0]) / (day[-1] - day[0])
-            assert at == pytest.approx(share * length, abs=1.5), (page.name, year)
-        band = browser.find_element("css selector", ".chart .area").get_attribute("d")
-        heights = [float(y) for y in re.findall(r" (-?[\d.]+)", band)]
-        assert min(heights) < 0 and max(heights) > 1000, page.name
 
 
 def test_first_matches_may_leave_a_chart_and_long_gaps_break_its_line(tmp_path):
@@ -281,81 +200,10 @@ def test_the_mark_of_a_career_is_its_peak_as_on_leaderboards():
     np.testing.assert_array_equal(found, [peaks[name] for name in rated.players.tolist()])
 
 
-def test_a_chart_of_few_matches_holds_its_band_and_says_only_what_it_shows(tmp_path):
-    """Cy plays twice, Ada and Bo often; only long careers clip first matches, and only they have peaks."""
-    n = 30
-    table = {"a": ["Ada"] * n + ["Cy"] * 2, "b": ["Bo"] * (n + 2), "score": [1.0, 0.0] * (n // 2 + 1)}
-    rated = jr.rate(jr.glicko(), jr.read(table | {"date": np.arange(n + 2).astype("datetime64[D]")}))
-    jr.site.write_site(rated, tmp_path, active="all")
-    cy, ada = ((tmp_path / "players" / f"{x}.html").read_text(encoding="utf-8") for x in ("cy", "ada"))
-    band = re.search('class="area first" d="(.*?)"', cy)[1]
-    heights = [int(y) for y in re.findall(r" (-?\d+)", band)]
-    assert 0 < min(heights) < 100 and 900 < max(heights) < 1000
-    for text in ("may run off the chart", "The dot is the peak", 'class="peak"', "Peak 1"):
-        assert text in ada and text not in cy
-    peak = re.search(r"Peak ([\d,]+)", ada)[1]
-    assert re.search(rf'<b class="top[^>]*>peak {peak} \(1970\)</b>', ada) and '<b class="top' not in cy
-    assert "dotted line" not in ada and ". Last played on " in cy
-
-
-def test_wide_intervals_are_marked_and_the_key_goes_with_the_columns(tmp_path):
-    """Nia has played ten times, the others sixty times each; only in the newcomer's row stands a mark, and the key."""
-    random, names = np.random.default_rng(0), [f"P{i}" for i in range(8)]
-    rows = [(names[i], names[(i + k) % 8], random.integers(2) * 1.0) for k in range(1, 8) for i in range(8)] * 4
-    rows += [("Nia", names[i % 8], 1.0) for i in range(10)]
-    a, b, score = zip(*rows, strict=True)
-    table = {"a": list(a), "b": list(b), "score": list(score), "date": np.arange(len(rows)).astype("datetime64[D]")}
-    rated = jr.rate(jr.glicko(), jr.read(table))
-    board = jr.leaderboard(rated)
-    deviation = dict(zip(board.player.tolist(), board.deviation.tolist(), strict=True))
-    assert deviation["Nia"] > 1.4 * np.median(board.deviation)
-    jr.site.write_site(rated, tmp_path)
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    marked = [row for row in page.split("<tr>") if '<small class="uncertain">' in row]
-    assert len(marked) == 1 and "Nia" in marked[0] and page.count('data-name="rank">~') == 1
-    assert (
-        "marks an interval over 1.4 times as wide as usual" in page and '<th scope="col" class="rank">rank</th>' in page
-    )
-    key, notes = (x.partition("</p>")[0] for x in page.split('class="note reading"')[1:])
-    assert re.findall('class="(of-[a-z]+)"', key) == ["of-interval", "of-move", "of-change", "of-move"]
-    assert re.findall('class="(of-[a-z]+)"', notes) == ["of-course", "of-move", "of-peak"]
-    pairs = (tmp_path / "pairs.html").read_text(encoding="utf-8")
-    assert '<p class="plain">Predictions for any two need JavaScript.' in pairs
-
-
-def test_nobody_is_uncertain_where_all_play_as_often(tmp_path):
-    rated = jr.rate(jr.glicko(), jr.read({"a": ["Ada"] * 30, "b": ["Bo"] * 30, "score": [1, 1, 0] * 10}))
-    jr.site.write_site(rated, tmp_path)
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "uncertain" not in page.partition('id="about-data"')[0]
-
-
-def test_a_ranking_without_peaks_has_no_columns_of_them(tmp_path):
-    table = {"a": ["Ada", "Bo"], "b": ["Bo", "Cy"], "score": [1, 0], "date": ["2024-01-01", "2024-01-02"]}
-    jr.site.write_site(jr.rate(jr.glicko(), jr.read(table)), tmp_path)
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert ">last played</th>" in page and "peak on" not in page and ">peak</th>" not in page
-
-
 # Marks of the times of a chart: years, months or days, or numbers of matches of one day.
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
-
-
-def test_times_have_from_three_to_five_marks():
-    """An axis of less than two years was marked at its ends alone."""
-    begin = np.datetime64("2019-03-07")
-    for length in (4, 20, 45, 59, 75, 100, 149, 180, 300, 365, 500, 700, 900, 1095):
-        left = float(begin.astype(int))
-        marks = career_charts._date_marks(left, left + length)
-        assert 3 <= len(marks) <= 5, length
-        for at, text in marks:
-            shown = text.removeprefix("<time>").removesuffix("</time>")
-            assert left <= at <= left + length and np.datetime64(int(at), "D") == np.datetime64(shown, "D")
-    assert [text for _, text in career_charts._date_marks(left, left + 100)] == [
-        f"<time>2019-{x}</time>" for x in ("04", "05", "06")
-    ]
 
 
 def test_matches_of_one_day_are_numbered(browser, tmp_path):

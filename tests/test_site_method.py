@@ -9,32 +9,22 @@ import pytest
 pytest.importorskip("jinja2")
 
 import jaxrate as jr
-from jaxrate.cli.hyperparameters import FittedParams, fitted_share
 from jaxrate.evaluation.comparison import BlendWeightsAndMetrics, Comparison, PublishedForecast, SystemResult
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.accuracy_summary import (
-    SCORE_WORDS,
-    AccuracySummary,
-    CalibrationBin,
     _summarise_two_sided,
     summarise_accuracy,
 )
-from jaxrate.site.line_ups import HOME
 from jaxrate.site.method_texts import (
     RatingScale,
-    describe_dates,
-    describe_fit,
-    describe_model,
-    describe_settings,
     rating_scale,
 )
 from jaxrate.site.system_bars import (
     advise_best_system,
     describe_comparison,
-    name_systems_in_print,
     write_comparison_title,
 )
-from jaxrate.site.wording import MODELS, PlayerOrTeamNoun
+from jaxrate.site.wording import MODELS
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.system_titles import describe_system
 from tests.browser import texts
@@ -52,43 +42,6 @@ class LogisticPairs:
         return 1 / (1 + 10 ** (-(self.rating[a] - self.rating[b] + self.side) / 400))
 
     ordered_value = probability
-
-
-def test_dates_that_many_results_share_are_explained():
-    """All rounds of a tennis event had its first day, and no page said so."""
-    day = np.arange(6.0)
-    once = SimpleNamespace(time=np.concatenate([day, [5.0]]), start=np.array([0, 6, 7, 7]))
-    often = SimpleNamespace(time=np.append(day // 3, 1.0), start=once.start)
-    dated = SimpleNamespace(clock="dates")
-    assert not describe_dates(SimpleNamespace(careers=once, rated=dated))
-    assert "first day of an event" in describe_dates(SimpleNamespace(careers=often, rated=dated))
-
-
-def test_settings_are_told_in_words():
-    """No days since 1970, no tuples of columns, no number of categories where there are none."""
-    system = jr.skills(outcome="margin", margin=("home_points", "away_points"), seasons=[-17994.0, -17630.0])
-    seasons = {"1920": -17994.0, "1921": -17630.0}
-    rated = SimpleNamespace(system=system, clock="dates", seasons=seasons, categories=None, contests=None)
-    told = dict(describe_settings(rated))
-    assert told["seasons"] == "2, from 1920" and told["margin"] == "home points less away points"
-    assert (
-        told["growth"]
-        == "10 points in one period, and twice that in four \u2013 growth of the deviation of a common skill"
-    )
-    assert "own side" not in told  # it read "no"
-    assert "categories" not in told and "team performance" not in told and "covariates" not in told
-    assert told["side advantage"].endswith(" points \u2013 rating points that the better side is worth")
-    rated.system = jr.skills(margin="goals")  # which learns from wins alone
-    assert "margin" not in dict(describe_settings(rated))
-    rated.system = jr.skills("margin", margin=("goals_a", "goals_b"), own_side=True)
-    told = dict(describe_settings(rated))
-    assert told["margin"] == "goals of the first less goals of the second"
-    assert told["own side"] == "what it is worth is learned for each"
-    rated.system = system
-    rated.seasons = None
-    assert dict(describe_settings(rated))["seasons"] == "2, from 1920-09-26"
-    told = dict(describe_settings(SimpleNamespace(**vars(rated) | {"system": jr.glicko2()})))
-    assert told["initial volatility"].startswith("0.06 \u00d7 173.7 points")  # it read "0.06 173.7 points"
 
 
 def test_every_system_has_a_name_in_print():
@@ -137,17 +90,6 @@ def test_points_are_worth_what_predictions_on_a_surface_say(tmp_path):
         assert float(percent) == pytest.approx(near[1], abs=6)
 
 
-def test_the_source_of_the_shipped_league_is_named(tmp_path):
-    table = {"a": ["Ada", "Bo"] * 4, "b": ["Bo", "Cy"] * 4, "score": [1.0, 0.0] * 4}
-    rated = jr.rate(jr.elo(), jr.read(table))
-    source = jr.data.datasets.NFL_SOURCE
-    assert "FiveThirtyEight" in source and "MIT" in source
-    rated = rated._replace(options=rated.options | {"source": source})
-    jr.site.write_site(rated, tmp_path)
-    for page in ((tmp_path / "about.html").read_text(encoding="utf-8"), jr.site.report_html(rated)):
-        assert 'Results: FiveThirtyEight, <a href="https://github.com/fivethirtyeight/nfl-elo-game"' in page
-
-
 def test_the_side_is_chosen_by_name(browser, tmp_path):
     """Home was "the first" or "the second", whoever these were."""
     table = {"a": ["Ada", "Bo"] * 4, "b": ["Bo", "Cy"] * 4, "score": [1.0, 0.0] * 4, "side": [1, 1] * 4}
@@ -157,28 +99,6 @@ def test_the_side_is_chosen_by_name(browser, tmp_path):
     browser.get(page.as_uri())
     chosen = [browser.execute_script(f"return document.getElementById('{x}').value") for x in ("first", "second")]
     assert texts(browser, "#side option") == ["neutral ground", *chosen] and all(chosen)
-
-
-def test_pages_say_to_which_matches_settings_were_fitted():
-    """The accuracy of predictions was told as if the settings had not seen the results."""
-    told = [describe_fit(SimpleNamespace(options={"fitted_share": x}), "matches") for x in (0.8, 1.0)]
-    assert told == [
-        "The settings of the system, though, were fitted to the first 80% of the matches.",
-        "The settings of the system, though, were fitted to all matches.",
-    ]
-    fit = FittedParams("fitted.toml", "skills", {}, None, "games.csv", 0.8, ())
-    assert fitted_share(fit, "data/games.csv") == {"fitted_share": 0.8}
-    assert describe_fit(SimpleNamespace(options=fitted_share(fit, "others.csv")), "matches") == ""
-
-
-def test_the_method_says_what_the_model_estimates():
-    """The title was "Skills rates players by results and the surface"."""
-    rated = SimpleNamespace(system=jr.skills(own_side=True), categories=np.array(["clay"]), options={})
-    assert describe_model(rated, PlayerOrTeamNoun("team", "teams"), HOME) == (
-        "Skills is a statistical model. For every team it estimates how strong they are, what they gain or lose by the "
-        "category, what it is worth to them to be at home and how sure all this is."
-    )
-    assert describe_model(SimpleNamespace(system=jr.elo()), PlayerOrTeamNoun("team", "teams"), HOME) == ""
 
 
 # The accuracy of predictions in words: draws, home sides, and favourites near 70%, against counts by hand.
@@ -265,36 +185,6 @@ def compared_systems():
     return Comparison(results, {"matches": 9}, 3, 9, "Nine.", notes, {}, blend, published)
 
 
-def test_the_title_of_a_comparison_is_qualified():
-    """It said that one system is best, but neither that it alone knows points nor that others are as good or better."""
-    compared = compared_systems()
-    title = write_comparison_title(compared, "skills")
-    assert title == "Skills called 620 of 1,000 matches right, and Elo, the other system, 610"
-    title = write_comparison_title(compared, "elo")
-    assert title == "Elo called 610 of 1,000 matches right, and Skills, the best of 2 systems, 620"
-    first, second = describe_comparison(compared, jr.elo(side_advantage=54.0))
-    standing = "By log loss Elo predicted worse than Skills, by 0.0500 ± 0.0196."
-    assert first == (
-        f"{standing} The ratings on this page are those of Elo. Skills called 10 more of 1,000 matches right. "
-        "Here the side advantage is 54 points; in the comparison it is 0, from earlier matches."
-    )
-    assert second == (
-        "Of these systems only Skills learns from points. The model of Cy is about equal to Skills, within the 95% "
-        "interval. The blend of all systems predicts better than Skills, by 0.0100 of log loss."
-    )
-    assert describe_comparison(compared, jr.skills())[0] == standing
-    told = name_systems_in_print(compared.notes[0], [x.name for x in compared.results])
-    assert told == "The side advantage is 50 points for Elo, Skills, by default."
-    fit, best = advise_best_system(compared, "elo")
-    assert fit.to_text("x.csv").startswith(
-        "elo was number 2 of 2 systems by its predictions; to fit it to earlier results: jaxrate fit x.csv --data-share"
-    )
-    assert best == ("to rate by skills, which predicted best", ("jaxrate report FILE --system skills",))
-    (best,) = advise_best_system(compared, "elo", is_fitted=True)
-    assert best.purpose.endswith("by its predictions; to rate by skills, which predicted best")
-    assert advise_best_system(compared, "skills") == ()
-
-
 def test_a_system_whose_interval_reaches_zero_is_equal_and_no_worse():
     """Of four that were level, the title named two, and a sentence said that three predicted better than the fourth."""
     compared = compared_systems()
@@ -338,16 +228,6 @@ def test_chances_that_are_too_bold_are_said_to_be_where_toss_ups_are_right():
     assert turned.texts[2] == found.texts[2]
 
 
-def test_fixtures_say_that_chances_were_too_timid(tmp_path):
-    """The page of accuracy and the one of pairs said so, and not the one on which chances are read most."""
-    names, generator = np.array([f"p{i}" for i in range(20)]), np.random.default_rng(2)
-    a, b = generator.permuted(np.tile(range(20), (2000, 1)), axis=1)[:, :2].T
-    rated = jr.rate(jr.elo(k=4.0), jr.read({"a": names[a], "b": names[b], "score": (a > b).astype(float)}))
-    jr.site.write_site(rated, tmp_path, coming=jr.forecasts.predict_fixtures(rated, [("p1", "p9")]))
-    caveat = "Chances have been too timid so far: favourites did better than predicted."
-    assert all(caveat in (tmp_path / f"{x}.html").read_text(encoding="utf-8") for x in ("coming", "pairs"))
-
-
 def test_a_miss_of_chance_alone_has_no_direction():
     """Seven points of 60 matches are less than two standard errors."""
     found = _summarise_two_sided(np.full(60, 0.75), np.repeat([1, 0], [41, 19]))
@@ -375,14 +255,3 @@ def test_contests_of_many_have_a_finding_and_bins():
     assert "Of those with at least five contests before, " in said.texts[1] and "of the field" in said.texts[1]
     assert sum(x.events for x in said.bins) == contests * size and all(x.low < x.observed < x.high for x in said.bins)
     assert said.words.up == "share behind" and f" of {len(said.bins)} " in said.verdict
-
-
-def test_the_title_of_a_calibration_is_a_finding():
-    """It was "Calibration" over dots that all lay on one side of the line."""
-    near = CalibrationBin(0.7, 0.71, 900, 0.68, 0.74)
-    right = AccuracySummary("", [], [near] * 5)
-    assert right.calibration_title == "Favourites won about as often as predicted"
-    assert right._replace(lean=1).calibration_title == "Favourites won more often than predicted"
-    assert right._replace(lean=-1, words=SCORE_WORDS).calibration_title == "Favourites scored less than expected"
-    off = near._replace(low=0.705)  # some better, others worse
-    assert right._replace(bins=[near, near, near, off, off]).calibration_title == "Calibration"

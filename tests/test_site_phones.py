@@ -8,9 +8,8 @@ import pytest
 import jaxrate as jr
 from jaxrate.metrics.prediction_metrics import wilson_interval
 from jaxrate.site.accuracy_summary import CalibrationBin
-from jaxrate.site.page_templates import STYLE_FILES, concatenate_page_files, join_figures, mark_figures
 from jaxrate.site.reliability_plot import reliability_dot_plot
-from tests.browser import narrowed, texts, wait_for
+from tests.browser import narrowed, wait_for
 
 pytest.importorskip("jinja2")
 NAMES = [f"m{i:02}x-2024-05-13" for i in range(14)]
@@ -40,61 +39,6 @@ def open_narrow(browser, path):
     wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
 
 
-def test_a_row_of_the_ranking_is_low_and_cuts_nothing(browser, folder):
-    open_narrow(browser, folder / "index.html")
-    heights = browser.execute_script(
-        "return [...document.querySelectorAll('#board tbody tr')].slice(0, 9).map((x) => x.offsetHeight)"
-    )
-    assert max(heights) <= 66 and min(heights) >= 40
-    names = browser.execute_script(
-        "return [...document.querySelectorAll('#board td.name bdi')].slice(0, 9).map((x) => x.getClientRects().length)"
-    )
-    assert set(names) == {1}  # lines
-
-
-@pytest.mark.parametrize("width", [360, 390, 599, 620, 900])
-def test_labels_of_the_axis_stand_over_their_lines(browser, folder, width):
-    open_narrow(browser, folder / "index.html")
-    narrowed(browser, width, "light")
-    labels, left, length = browser.execute_script(
-        "const cell = document.querySelector('td.interval'), style = getComputedStyle(cell), pad = parseFloat;"
-        "const labels = [...document.querySelectorAll('th.interval i')].filter((x) => x.offsetWidth);"
-        "const [begin, end] = [pad(style.paddingLeft), pad(style.paddingRight)], box = cell.getBoundingClientRect();"
-        "return [labels.map((x) => [x.getBoundingClientRect(), pad(x.style.left)])"
-        ".map(([x, at]) => [(x.left + x.right) / 2, at]), box.left + begin, box.width - begin - end]"
-    )
-    assert len(labels) > 1
-    for middle, at in labels:
-        assert middle == pytest.approx(left + at / 100 * length, abs=1.0)
-
-
-def test_cells_of_matches_on_cards_are_named_and_of_one_size(browser, folder):
-    open_narrow(browser, folder / "players" / "m00x-2024-05-13.html")
-    sizes = browser.execute_script(
-        "const size = (x) => [...document.querySelectorAll(x)].map((y) => getComputedStyle(y).fontSize);"
-        "return [...size('#against td:not(:first-child)'), ...size('#events td[data-name=tournament]'),"
-        " ...size('#events td[data-name=rating]')]"
-    )
-    assert set(sizes) == {"13px"}
-    name = "return getComputedStyle(document.querySelector('#events td[data-name=rating]'), '::before').content"
-    assert "data-name" in browser.execute_script(name) or "rating" in browser.execute_script(name)
-
-
-def test_results_and_links_are_seen_as_such(browser, folder):
-    """No line ends within a score, no table is too wide, and names that are links are underlined."""
-    open_narrow(browser, folder / "players" / "m00x-2024-05-13.html")
-    narrowed(browser, 768, "light")
-    spaces = (
-        "return [...document.querySelectorAll('#events td:nth-child(3)')].map((x) => getComputedStyle(x).whiteSpace)"
-    )
-    assert set(browser.execute_script(spaces)) == {"nowrap"}
-    narrowed(browser, 601, "light")
-    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
-    open_narrow(browser, folder / "index.html")
-    lines = "return getComputedStyle(document.querySelector('#board td.name a')).textDecorationLine"
-    assert browser.execute_script(lines) == "underline"
-
-
 def test_print_keeps_colours_and_says_which_rows_it_has(browser, folder):
     open_narrow(browser, folder / "players" / "m00x-2024-05-13.html")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
@@ -103,23 +47,6 @@ def test_print_keeps_colours_and_says_which_rows_it_has(browser, folder):
         "return [x.textContent, x.offsetHeight, getComputedStyle(x).printColorAdjust]"
     )
     assert height > 0 and text.startswith("1 to 25 of ") and colour == "exact"
-
-
-def test_fixtures_with_odds_are_whole(browser, folder):
-    """With labels of odds the table was wider than a page of 660 pixels."""
-    open_narrow(browser, folder / "coming.html")
-    browser.find_element("id", "more").click()
-    for width in (360, 601, 660, 768):
-        narrowed(browser, width, "light")
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-
-
-def test_the_matrix_is_whole(browser, folder):
-    open_narrow(browser, folder / "pairs.html")
-    ends = browser.execute_script(
-        "const box = document.querySelector('.box'); return [box.scrollWidth, box.clientWidth, innerWidth]"
-    )
-    assert ends[0] <= ends[1] <= ends[2]
 
 
 def test_tables_with_many_columns_and_labels_that_move_do_not_widen_a_page(browser, tmp_path):
@@ -140,22 +67,6 @@ def test_tables_with_many_columns_and_labels_that_move_do_not_widen_a_page(brows
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width, (width, mobile)
 
 
-def test_figures_of_a_name_are_not_a_date_and_stay_in_one_line():
-    assert join_figures("gpt-4o-2024-05-13") == "gpt-4o-2024\u201105\u201113"
-    assert mark_figures("gpt-4o-2024-05-13 leads since 2024-06") == "gpt-4o-2024-05-13 leads since <time>2024-06</time>"
-
-
-def test_days_head_their_fixtures(folder):
-    page = (folder / "coming.html").read_text(encoding="utf-8")
-    days = re.findall(r'<tr class="day"><th scope="rowgroup" colspan="\d"><time>(.*?)</time>', page)
-    assert days == ["2024-01-01", "2024-01-02"]
-    assert page.count('<small class="badge">past</small></th>') == 2  # they said that these come
-    assert "<h1>Fixtures</h1>" in page
-    assert [x.count('class="words home"') for x in page.split('<tr class="day">')[1:]] == [2, 1]
-    rows = re.findall(r'<tr><td class="words home">.*?</tr>', page)
-    assert all(row.count("%<") == 2 and row.count(" most") == 1 for row in rows)
-
-
 def test_the_intervals_of_accuracy_are_those_of_wilson():
     """Of Agresti and Coull (1998): 0 of 20, and 15 of 20."""
     low, high = wilson_interval(0.0, 20)
@@ -165,28 +76,6 @@ def test_the_intervals_of_accuracy_are_those_of_wilson():
     assert plot.dots == "M250 250h0" and plot.bars == "M250 469V 112"
     plot = reliability_dot_plot([CalibrationBin(0.75, 0.75, 400, 0.7, 0.8)])  # axes of favourites begin at one half
     assert plot.dots == "M500 500h0" and plot.across[0] == (0.0, "50%") and plot.down[-1] == (0.0, "100%")
-
-
-@pytest.mark.parametrize("width", [1280, 360])
-def test_labels_of_peaks_neither_touch_nor_stick_out(browser, tmp_path, width):
-    """Those of two careers with their peaks at the right edge lay on each other."""
-    style, scripts = (concatenate_page_files(x) for x in (STYLE_FILES, ("words.js", "drawings.js", "chart.js")))
-    points = "[0, 1, 2, 3].map((x) => ({ x: 365 * x, y: x + up, spread: 0, text: '' }))"
-    show = f"""const line = (name, kind, up) => {{ const points = {points};
-        return {{ name, class: kind, points, first: 0, peak: points[3] }}; }};
-    const chart = new Chart(document.getElementById("chart"), {{ title: "", digits: 0 }});
-    chart.show([line("Ada", "first", 1500), line("Bo", "second", 1500.1)], true);"""
-    page = tmp_path / "page.html"
-    body = f'<main><figure id="chart"></figure></main><script>{scripts}{show}</script>'
-    page.write_text(f"<!doctype html><style>{style}</style>{body}", encoding="utf-8")
-    narrowed(browser, width, "light")
-    browser.get(page.as_uri())
-    assert texts(browser, ".chart .top") == ["peak 1,503 (1972)"] * 2
-    boxes = browser.execute_script(
-        "return [...document.querySelectorAll('.chart .top')].map((x) => x.getBoundingClientRect().toJSON())"
-    )
-    first, second = sorted(boxes, key=lambda box: box["top"])
-    assert first["bottom"] <= second["top"] and max(x["right"] for x in boxes) <= width and first["top"] >= 0
 
 
 def test_tables_of_chances_have_room_at_320_pixels(browser, tmp_path):

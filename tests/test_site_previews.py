@@ -13,7 +13,7 @@ from jaxrate.site.drawings import (
     HEADLINE_LINES,
     HEIGHT,
     MARGIN,
-    PREVIEW_PLAYERS,
+    PLAYERS,
     SANS,
     SERIF,
     WIDTH,
@@ -64,8 +64,7 @@ def test_letters_come_from_fonts_that_have_them():
     "rows",
     [
         [],
-        [PreviewRow("A" * 200, "1,700", 1700.0, None)] * (PREVIEW_PLAYERS - 1)
-        + [PreviewRow("$アダ$", "-3", -3.0, 1.0)],
+        [PreviewRow("A" * 200, "1,700", 1700.0, None)] * (PLAYERS - 1) + [PreviewRow("$アダ$", "-3", -3.0, 1.0)],
     ],
 )
 def test_previews_of_nobody_and_of_long_names(rows):

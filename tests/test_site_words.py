@@ -14,7 +14,6 @@ pytest.importorskip("pyarrow")
 
 import jaxrate as jr
 from jaxrate.core.text_format import format_percentages
-from jaxrate.evaluation.scored_predictions import evaluate_predictions
 from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.leaderboards import classify_first_place
@@ -25,15 +24,13 @@ from jaxrate.site.forecast_tables import (
     build_forecast_tables,
     closest_match_sentence,
     format_odds,
-    write_matrix_finding,
 )
 from jaxrate.site.headline import write_headline
 from jaxrate.site.json_columns import returned_players
 from jaxrate.site.player_pages import summarise_players
 from jaxrate.site.site_data import build_site_data, page_template_context
 from jaxrate.site.sitemap_and_feed import MAX_FEED_ENTRIES, add_feed_entry
-from jaxrate.site.table_rows import build_career_lines, iterate_upset_win_positions_by_player
-from jaxrate.site.wording import format_time_span, spell_dates
+from jaxrate.site.table_rows import iterate_upset_win_positions_by_player
 
 
 def test_an_entry_of_the_feed_is_new_where_its_words_are():
@@ -56,27 +53,6 @@ def test_matches_to_come_name_who_is_at_home_first():
     assert closest_match_sentence(table.matches, {"Bo": "Bo B."}) == (
         "Cy\u00a0\u2013\u00a0Bo B. is the closest match, 63% to 37%; the clearest favourite is Cy, 88% against Ada."
     )
-
-
-@pytest.mark.parametrize(
-    ("wins", "sentence"),
-    [
-        ([0.5, 0.75, 0.75], "Ada \u2013 Bo is the closest match, 50% to 50%; "
-         "the clearest favourites are Cy, 75% against Di, and Ed, 75% against Flo."),
-        ([0.52, 0.48, 0.9], "Ada \u2013 Bo and Cy \u2013 Di are the closest matches, 52% to 48% either way; "
-         "the clearest favourite is Ed, 90% against Flo."),
-        ([0.5, 0.5, 0.5, 0.75, 0.75, 0.25], "Ada \u2013 Bo and 2 others are the closest matches, 50% to 50%; "
-         "the clearest favourites are Gus and 2 others, all with 75%."),
-        ([0.48, 0.9], "Ada \u2013 Bo is the closest match, 48% to 52%; the clearest favourite is Cy, 90% against Di."),
-        ([0.48, 0.54], "Ada \u2013 Bo is the closest match, 48% to 52%; no match has a clear favourite."),
-        ([0.75, 0.25, 0.75], ""),
-    ],
-)  # fmt: skip
-def test_matches_with_equal_chances_are_told_together(wins, sentence):
-    names = ["Ada", "Bo", "Cy", "Di", "Ed", "Flo", "Gus", "Hal", "Ida", "Jo", "Kim", "Lu"]
-    columns = {"a": names[::2][: len(wins)], "b": names[1::2][: len(wins)], "win": wins, "loss": [1 - x for x in wins]}
-    (table,) = build_forecast_tables(ColumnTable(columns), None)
-    assert closest_match_sentence(table.matches, {}).replace("\u00a0", " ") == sentence
 
 
 @pytest.mark.parametrize(
@@ -138,35 +114,6 @@ def test_an_upset_is_a_win_over_a_favourite():
 def test_the_first_is_the_best_only_against_all(rivals, place):
     assert classify_first_place([1543.0, *rivals], [90.0] + [90.0] * len(rivals)) == place
     assert classify_first_place([1543.0, *rivals], None) == "best"
-
-
-def test_dates_are_words_where_no_script_spells_them():
-    text = "Ada has led since 2021-02-07, 2021-13-01 and 12021-02-07 are no dates; next, 2020-12-31."
-    spelled = "Ada has led since 7 February 2021, 2021-13-01 and 12021-02-07 are no dates; next, 31 December 2020."
-    assert spell_dates(text) == spelled
-    names = "gpt-4o-2024-05-13 leads 2024-02-31-turbo and 2023-02-29 by 3 points"
-    assert spell_dates(names) == names
-
-
-def test_predictions_have_a_finding():
-    ada, bo, cy = ("ada", "Ada", [None, 58.0, 61.4]), ("bo", "Bo", [42.0, None, 55.0]), ("cy", "Cy", [38.6, 45.0, None])
-    told = "Ada would be favoured against all others of the top 3, at 58% or more"
-    assert write_matrix_finding([ada, bo, cy], "team") == told
-    level = [("ada", "Ada", [None, 51.3]), ("bo", "Bo", [48.7, None])]  # which the ranking calls too close to call
-    near = [("ada", "Ada", [None, 51.3, 61.4]), ("bo", "Bo", [48.7, None, 55.0]), ("cy", "Cy", [38.6, 45.0, None])]
-    told = "Ada would be favoured against all others of the top 3, but only narrowly against Bo,"
-    assert write_matrix_finding(near, "team") == f"{told} at 51%"
-    assert write_matrix_finding(near, "team", has_draws=True) == f"{told} with an expected score of 51%, draws as half"
-    told = "Ada would be narrowly favoured against the other one, at 51%"  # as titles of plots say
-    assert write_matrix_finding(level, "team") == told
-    level = [("ada", "Ada", [None, 50.4]), ("bo", "Bo", [49.6, None])]
-    assert write_matrix_finding(level, "team") == "Ada and Bo would be level with each other"
-    even = [("ada", "Ada", [None, 50.0, 61.4]), ("bo", "Bo", [50.0, None, 55.0]), ("cy", "Cy", [38.6, 45.0, None])]
-    told = "Ada and Bo would be level with each other, and favoured against all others of the top 3"
-    assert write_matrix_finding(even, "team") == told
-    ring = [("ada", "Ada", [None, 60.0, 40.0]), ("bo", "Bo", [40.0, None, 60.0]), ("cy", "Cy", [60.0, 40.0, None])]
-    assert write_matrix_finding(ring, "team") == "No team of the top 3 would be favoured against all others"
-    assert write_matrix_finding([("ada", "Ada", [None])], "team") == ""
 
 
 def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
@@ -286,19 +233,6 @@ def site_data(winner, loser, date, active, drawn=()):
     return build_site_data(rated, {}, {}, None, None, {"active": active})._replace(made=day_after)
 
 
-def test_headlines_say_as_of_when_they_speak_where_the_last_result_is_old():
-    """A site of results until 2024 said in 2026 that a player is the best, and called a match of the past the next."""
-    data = site_data(["Ada", "Ada", "Ada"], ["Bo", "Bo", "Bo"], ["2020-01-01", "2020-03-01", "2020-06-01"], "all")
-    coming = ColumnTable(
-        {"a": np.array(["Bo", "Bo"]), "b": np.array(["Ada", "Cy"]), "time": np.array(["2020-06-20", "2020-06-25"])}
-    )
-    for day, start, end in ((21, "Ada ", "; next, Bo meets Cy on 2020-06-25."), (26, "Ada ", ", by 13.")):
-        sentence = write_headline(data._replace(made=datetime(2020, 6, day, tzinfo=UTC)), coming).sentence
-        assert sentence.startswith(start) and sentence.endswith(end)
-    old = write_headline(data._replace(made=datetime(2020, 7, 2, tzinfo=UTC)), coming).sentence
-    assert old.startswith("As of 2020-06-01: Ada ") and " now " not in old
-
-
 def test_who_is_level_with_the_leader_is_named_and_not_who_fell_back():
     """Ada and Di won as often and have not played since; Bo led and lost twice, on the last day.
 
@@ -334,12 +268,6 @@ def test_who_rose_most_is_told_of_the_ranks_that_are_compared(monkeypatch):
     assert re.match(r"Ada .*, and rose most since 20\d\d-\d\d-\d\d, by 8\.", sentence)
 
 
-def test_numbers_of_times_are_grouped():
-    """They read as -35460 to 20653."""
-    table = {"a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "score": [1.0, 0.0], "time": [-35460, 20653.5]}
-    assert format_time_span(jr.rate(jr.elo(), jr.read(table))) == "\u221235,460 to 20,653.5"
-
-
 def test_who_comes_back_is_not_new():
     """Bo played in 2015 and again in 2020, and Cy in 2020 alone: both were new."""
     day = ["2015-01-01", "2019-05-01", "2020-06-01", "2020-06-02"]
@@ -367,44 +295,7 @@ def test_who_comes_back_was_listed_before():
     assert re.search(r">New: first time|among current \w+; new: first time", jr.site.report_html(rated))
 
 
-def test_ten_years_are_not_nine():
-    """Of results from 2015-01-04 to 2024-12-18 the lines of careers were those of 9 years."""
-    data = site_data(["Ada", "Bo"], ["Bo", "Ada"], ["2015-01-04", "2024-12-18"], "all")
-    assert build_career_lines(data).heading == "10 years"
-
-
-def test_drivers_take_part():
-    """Those who race were said to have played."""
-    table = {"contest": [1, 1, 1, 2, 2, 2], "player": ["Ada", "Bo", "Di", "Ada", "Cy", "Di"], "rank": [1, 2, 3] * 2}
-    table["date"] = ["2019-01-01"] * 3 + ["2021-01-01"] * 3
-    page = jr.site.report_html(jr.rate(jr.weng_lin(), jr.read(table)), active=365, min_games=2)
-    assert "Current: those who took part in the 365 days to <time>2021-01-01</time> and had taken part 2 times" in page
-    assert ">last contest</th>" in page and "played" not in re.sub("<script.*?</script>", "", page, flags=re.DOTALL)
-
-
 # What a site says of contests, in words: against the measures of the same predictions.
-
-
-def test_words_about_contests_of_teams():
-    """Of two sides they are those of matches, of more a team is one participant."""
-    random, n = np.random.default_rng(1), 80
-    for teams in (2, 3):
-        rank = np.array([random.permutation(teams) + 1 for _ in range(n)])
-        each = {"team": np.tile(np.repeat(np.arange(teams), 2), n), "rank": np.repeat(rank.ravel(), 2)}
-        player = np.array([random.permutation(12)[: 2 * teams] for _ in range(n)]).ravel()
-        table = each | {"contest": np.repeat(np.arange(n), 2 * teams), "player": player}
-        data = jr.read(table, team="team")
-        rated = jr.rate(jr.weng_lin(), data)
-        said = summarise_accuracy(rated)
-        if teams == 2:
-            found = evaluate_predictions(rated, data)
-            assert f"The favourite won {100 * found['accuracy']:.1f}% of {n} matches." in said.texts[0]
-            assert f"log loss, {found['log loss']:.4f}" in said.texts[1] and len(said.bins) == 2
-        else:
-            right = evaluate_predictions(rated, data)["pair inversion"]  # which is that of tables
-            assert said.title == f"{right:.0%} of pairs were in the predicted order"
-            assert f"before, {right:.1%} (95% interval " in said.texts[0] and "chance gives 50.0%" in said.texts[0]
-            assert said.verdict.endswith(("do.", "does.", "not."))
 
 
 def test_pairs_that_tie_are_in_order_and_the_page_says_what_chance_gives():
@@ -412,20 +303,6 @@ def test_pairs_that_tie_are_in_order_and_the_page_says_what_chance_gives():
     table = {"contest": [1, 1, 1, 2, 2, 2, 3, 3, 3], "player": [*"xyzxyzyzx"], "rank": [1, 1, 3] * 3}
     said = summarise_accuracy(jr.rate(jr.weng_lin(), jr.read(table)))
     assert "ties are in order: chance gives 66.7%" in said.texts[0]
-
-
-def test_one_is_not_said_as_many():
-    columns = {"a": ["Ada"], "b": ["Bo"], "score": [1.0], "date": np.array(["2026-07-19"], "datetime64[D]")}
-    rated = jr.rate(jr.elo(), jr.read(columns))
-    assert " of 1 match. " in summarise_accuracy(rated).texts[0]
-    told = build_site_data(rated, {}, {}, None, None, {})
-    assert page_template_context(told, "")["summary"] == "1 match of 2 players, 2026-07-19."
-    with pytest.warns(UserWarning, match="one participant"):
-        alone = jr.read({"contest": [1, 2], "player": ["Ada"] * 2, "rank": [1, 1]})
-    told = build_site_data(jr.rate(jr.weng_lin(), alone), {}, {}, None, None, {})
-    about = page_template_context(told, "")
-    assert about["summary"] == "2 contests of 1 player."
-    assert summarise_players(told, about)[0].startswith("Number 1 of 1 player, rating 25")
 
 
 def test_results_add_up_where_no_score_is_a_half():

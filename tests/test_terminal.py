@@ -12,14 +12,11 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli.fit import hyperparameter_table
 from jaxrate.cli.predict import prediction_table
-from jaxrate.cli.rate_output import career_sections
 from jaxrate.cli.terminal_tables import (
     TextTable,
     _remaining_seconds,
     choose_column_widths_and_hidden_columns,
-    describe_remaining_time,
     print_message,
     print_sections,
 )
@@ -79,13 +76,6 @@ def test_rows_are_never_wrapped(terminal, monkeypatch, columns):
         assert "hidden in" in text and "1992.6" in text
 
 
-def test_long_names_are_cut_before_columns_are_left_out(terminal):
-    screen = terminal(44)
-    print_sections(TextTable(["player", "rating", "games"], [("A name that is very long indeed " * 2, 1500, 9)]))
-    text = screen.getvalue()
-    assert "A name that is" in text and "…" in text and "games" in text and "hidden" not in text
-
-
 def test_columns_fill_the_terminal_to_the_last_cell():
     cells = [["player", "rating", "games"], ["Ada", "1500", "9"]]  # 6, 6 and 5 wide, and two gaps of 2
     assert choose_column_widths_and_hidden_columns(cells, {"player"}, 21) == ({0: 6, 1: 6, 2: 5}, [])
@@ -105,19 +95,6 @@ def test_odds_fit_into_80_columns():
     cells = [[*shown.headings], *map(list, shown.rows)]
     widths, hidden = choose_column_widths_and_hidden_columns(cells, {"a", "b", "date"}, 80)
     assert hidden == [] and widths[1] + widths[2] == 29
-
-
-def test_a_narrow_career_keeps_the_change_and_leaves_out_the_deviation(terminal):
-    rated = jr.rate(jr.glicko(), jr.read({"a": ["Los Angeles Chargers"], "b": ["Tampa Bay Buccaneers"],
-                                          "score": [1.0], "date": ["2024-01-01"]}))  # fmt: skip
-    career = career_sections(rated, "Tampa Bay Buccaneers", jr.career(rated, "Tampa Bay Buccaneers"))
-    screen = terminal(70)
-    print_sections(*career)
-    text = ESCAPES.sub("", screen.getvalue())
-    heading = next(line for line in text.splitlines() if line.startswith("date"))
-    assert heading.split() == ["date", "opponent", "score", "expected", "change", "rating"]
-    assert "Los Angeles Chargers" in text and "Ratings are after each match.\n" in text
-    assert "Ratings are after each match, deviations before it." in str(career[1])
 
 
 @pytest.mark.parametrize(
@@ -192,21 +169,6 @@ def test_a_career_is_its_last_matches_unless_all_are_asked_for(jaxrate, tmp_path
     assert jaxrate("rate", path, "--all-matches")[2].startswith("jaxrate: --all-matches needs --player")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ((5.4, None), "5 s so far"),
-        ((80.0, None), "1 min 20 s so far"),
-        ((10.0, 30.0), "30 s left"),
-        ((3600.0, 7200.0), "2 h 0 min left"),
-        ((9.0, 0.0), "finishing"),
-    ],
-)
-def test_one_time_is_shown_in_words(arguments, text):
-    """It said "0:00:00 left -:--:--"."""
-    assert describe_remaining_time(*arguments) == text
-
-
 def test_the_remaining_time_falls():
     """It rose between two steps of a fit, as the time that had passed rose and the work done did not."""
     assert [_remaining_seconds(s, 0.25, 10.0, 1.0) for s in (10.0, 20.0, 39.5)] == [30.0, 20.0, 0.5]
@@ -242,55 +204,6 @@ def test_a_terminal_in_colour_tells_errors_warnings_and_notes_apart(capsys, monk
     monkeypatch.setenv("NO_COLOR", "1")
     print_message("note", "plain")
     assert capsys.readouterr().err == "jaxrate: plain\n"
-
-
-def test_the_expected_score_stays_while_names_can_be_shorter():
-    """Of a match in 80 columns the expected score was hidden."""
-    cells = [["date", "winner", "loser", "expected", "peak"], ["2026-06-01", "A" * 24, "B" * 24, "54%", "1,550"]]
-    widths, hidden = choose_column_widths_and_hidden_columns(cells, {"winner", "loser", "date"}, 62)
-    assert hidden == [4] and widths[1] + widths[2] < 48
-
-
-def test_matches_of_two_have_the_words_of_careers(jaxrate, tmp_path):
-    """They had "time", "probability 0.505" and "opponents rating"."""
-    path = tmp_path / "games.csv"
-    path.write_text("date,home,away,score\n2024-01-01,Ada,Bo,1\n2024-01-02,Bo,Ada,0\n")
-    options = "--system", "elo", "--player", "Ada", "--against", "Bo", "--upsets"
-    text = jaxrate("rate", path, *options)[1]
-    assert "elo: 2 matches of 2 teams" in text
-    assert re.search(r"^date +score +expected +rating +opponent's rating\n2024-01-02 +1 +\d\d%", text, re.MULTILINE)
-    assert re.search(r"^date +winner +loser +winner's rating +loser's rating +expected\n", text, re.MULTILINE)
-    assert jaxrate("rate", path, "--sid", "a")[2].startswith("jaxrate: No such option '--sid'. Did you mean --side?")
-
-
-def test_fitted_hyperparameters_have_a_meaning():
-    """The table said "c", and of a bound that another hyperparameter pushed "moved along"."""
-    system = jr.glicko()
-    moved = system.params._replace(c=30.0, deviation_max=400.0)
-    fit = types.SimpleNamespace(free=("c",), open=(), standard_error={"c": 2.0}, params=moved)
-    lines = str(hyperparameter_table(fit, system)).splitlines()
-    assert "c: growth of the deviation of an idle player" in lines
-    assert "pushed: a bound that a fitted hyperparameter has moved" in lines
-
-
-def test_descriptions_of_commands_start_at_one_column(jaxrate):
-    """They started at another one in each group."""
-    text = jaxrate("--help")[1].partition("Rate:")[2].partition("Examples:")[0]
-    found = {match.end(1) for match in re.finditer(r"^(  [a-z]+ {2,}| +(?:-h  )?--[\w-]+ +)(?=\S)", text, re.MULTILINE)}
-    assert len(found) > 10
-    columns = {end - text.rfind("\n", 0, end) for end in found}
-    assert len(columns) == 1, columns
-
-
-def test_descriptions_of_options_start_at_one_column(jaxrate):
-    """They started at another one in each group."""
-    for command in ("rate", "season", "arena"):
-        text = jaxrate(command, "--help")[1].partition("Examples:")[0]
-        starts = {
-            match.end() for match in re.finditer(r"^  (-\w  )?--[\w-]+( <.{1,16}>)? {2,}(?=\S)", text, re.MULTILINE)
-        }
-        columns = {end - text.rfind("\n", 0, end) for end in starts}
-        assert len(starts) > 10 and len(columns) == 1, columns
 
 
 # Text for people: tables are aligned as terminals show them.
