@@ -19,6 +19,7 @@ from jaxrate.site.arena_page import (
 )
 from jaxrate.site.forecast_tables import LIGHT_COLOURS, heat_map_png
 from tests.browser import downloaded, findings, texts, wait_for
+from tests.conftest import mark_full
 
 
 def fitted(count, wins=30):
@@ -143,7 +144,7 @@ def test_the_image_has_a_pixel_for_each_pair():
     assert palette[:3] == bytes.fromhex("b3450b") and palette[150:153] == b"\xff\xff\xff"
 
 
-@pytest.fixture(params=["twelve", "forty"])
+@pytest.fixture(params=mark_full(["twelve", "forty"], "forty"))
 def opened(request, chromium, tmp_path):
     strengths, ranks = request.getfixturevalue(request.param)
     (tmp_path / "page.html").write_text(jr.site.arena_page_html(strengths, ranks=ranks), encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
-from tests.conftest import MOSTLY_DOUBLE, refused
+from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")
 NAMES = np.array([f"player {i:02}" for i in range(40)], object)
@@ -44,7 +44,7 @@ def test_no_teams_are_closer(rated, n, teams):
         (jr.skills(size_advantage=80.0), lambda x: np.sum(np.array(x) - 1500.0) + 80.0 * np.log(len(x))),
     ],
 )
-@pytest.mark.parametrize(("n", "teams"), [(7, 2), (7, 3)])
+@pytest.mark.parametrize(("n", "teams"), mark_full([(7, 2), (7, 3)], (7, 3)))
 @MOSTLY_DOUBLE
 def test_sizes_differ_by_one_at_most(rated, system, strength, n, teams, x64):
     history = rated if system == jr.elo() else jr.rate(system, jr.data.Dataset(*LEAGUE))

@@ -317,6 +317,7 @@ def test_extremes_are_finite(outcome, expansion):
 @pytest.mark.parametrize(
     ("outcome", "expansion"), [("probit", "mode"), pytest.param("logistic", "map", marks=pytest.mark.full)]
 )
+@pytest.mark.full
 def test_slopes_at_extremes_are_finite(outcome, expansion):
     """A sum of slopes is finite only if all of them are."""
     system = jr.category_glicko(3, outcome, expansion)

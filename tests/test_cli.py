@@ -474,6 +474,7 @@ def season(folder):
     return folder(games__csv="\n".join(lines) + "\n", june__csv=coming)
 
 
+@pytest.mark.full
 def test_goals_from_a_file_to_scorelines_and_a_season(jaxrate, season):
     games, run, june = season / "games.csv", season / "run", season / "june.csv"
     goals = "--param", "outcome=goals", "--expected-goals", "xg_home", "xg_away"

@@ -50,6 +50,7 @@ def same(said, found):
     assert [row["greatest_rank"] for row in said["players"]] == ranks.greatest[order].tolist()
 
 
+@pytest.mark.full
 def test_votes_are_as_static_finds_them(jaxrate, votes, file):
     data = jr.read({name: votes[name] for name in ("a", "b", "score", "length")}, covariates="length")
     found = jr.arena.fit_strengths(data, covariates=("length",), cluster=votes["voter"], anchors={"Bo": 1000.0})

@@ -320,6 +320,7 @@ def test_a_site_has_the_name_of_the_file_that_was_rated_first(jaxrate, tmp_path)
 USUAL_PAIRS = "a,b", "home,away", "team1,team2", "winner,loser"
 
 
+@pytest.mark.full
 def test_doubles_with_points_and_an_open_row(jaxrate, tmp_path):
     """What a command asks of a run of contests; the open row of the very file is predicted, by side."""
     path, run = tmp_path / "doubles.csv", tmp_path / "run"

@@ -78,6 +78,7 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     assert re.split(r"  +", career[3]) == [*first, *rest.split()]
 
 
+@pytest.mark.full
 def test_contests_of_another_density_and_noises_of_their_own(jaxrate, contests):
     head, *rows = contests.read_text().splitlines()
     loud = [0.5 + (int(row.split(",")[0][5:]) % 3) for row in rows]
@@ -218,6 +219,7 @@ a,Ada,red,1,1\na,Bo,red,1,1\na,Cy,blue,2,1\nb,Cy,red,2,2\nb,Ada,red,2,2\nb,Di,bl
 c,Ada,x,1,3\nc,Bo,y,1,3\n"""
 
 
+@pytest.mark.full
 def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
     (tmp_path / "games.csv").write_text(TEAMS)
     (tmp_path / "coming.csv").write_text("contest,player,side\nnext,Ada,1\nnext,Bo,1\nnext,Cy,2\nnext,Eve,3\n")

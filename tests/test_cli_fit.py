@@ -42,6 +42,7 @@ def test_fit_prints_and_saves_what_fit_finds(jaxrate, games, tmp_path):
     assert f"log loss          {jr.metrics.log_loss(changed, data.matches.score):.4f}" in text
 
 
+@pytest.mark.full
 def test_fit_of_periods_in_json(jaxrate, games, tmp_path, no_errors):
     path = tmp_path / "fitted.toml"
     shares = "--validation", 0.25, "--warm-up", 0.1

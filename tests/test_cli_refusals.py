@@ -464,6 +464,7 @@ def test_compare_learns_from_what_rate_learns_from(jaxrate, tmp_path, monkeypatc
         assert said in jaxrate("compare", path, *options)[2]
 
 
+@pytest.mark.full
 def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, share):
     path = tmp_path / "c.parquet"
     assert jaxrate("simulate", path, "--players", 30, "--rounds", 40, "--size", 8, "-q") == (0, "", "")

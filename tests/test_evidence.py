@@ -132,6 +132,7 @@ def test_contests_are_fitted_by_evidence(caplog):
     assert found.converged and found.loss < found.loss_history[0] and found.options.errors == "information"
 
 
+@pytest.mark.full
 def test_the_evidence_of_one_contest_is_its_loss_by_margins():
     system, one = system_of("margin"), slice_events(short_history(), 0, 1)
     twin = twin_of("margin", one)

@@ -10,6 +10,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import slice_events
+from tests.conftest import MOSTLY_SINGLE
 
 PROBLEM, SEARCH, SLOPE = (
     import_module(f"jaxrate.fitting.{name}") for name in ("fit_problem", "search_state", "history_loss_derivatives")
@@ -70,6 +71,7 @@ def test_the_search_ends_where_steps_are_worth_no_more_than_rounding():
     assert (history[:-3] - history[2:-1] > noise).all() and history[0] - history[-1] > 0.01
 
 
+@MOSTLY_SINGLE
 def test_errors_are_those_of_curvature_where_variances_reach_their_bound(x64):
     """The loss has kinks there, of which differences of slopes make a curvature of any size."""
     matches = slice_events(jr.data.datasets.nfl().matches, 9000, 9200)

@@ -77,6 +77,7 @@ def test_leagues_that_are_taken_and_refused():
             jr.history.rate_leagues(jr.elo(), given, league)
 
 
+@pytest.mark.full
 def test_the_command(tmp_path, jaxrate):
     table = games()
     file, out = tmp_path / "games.csv", tmp_path / "out"

@@ -47,6 +47,7 @@ def test_the_log_likelihood_goes_through_jit_grad_and_vmap(x64):
     )
 
 
+@pytest.mark.full
 def test_the_log_likelihood_of_periods_and_of_a_fit(no_errors):
     matches = league()
     periods = jr.periods(matches, 7.0)

@@ -417,6 +417,7 @@ def teams_feed(live, games, first=0):
     return np.concatenate(predictions)
 
 
+@pytest.mark.full
 def test_contests_with_columns_are_those_of_one_run():
     whole = jr.rate(SYSTEM, as_data(GAMES))
     live = jr.live.start_history(jr.rate(SYSTEM, as_data(GAMES[:1])))

@@ -380,6 +380,7 @@ def test_every_prediction_of_a_game_that_is_not_zero_sum_is_of_one_player(double
 
 
 @pytest.mark.parametrize(("name", "lead"), [("trueskill(0.5)", 0.0), ("heaviside", 0.7), ("trueskill(0.3)", 0.9)])
+@MOSTLY_DOUBLE
 def test_strengths_at_a_jump_are_at_it_by_every_algorithm(x64, name, lead):
     """Margins and leads that are multiples of the step, of the grid and of a support, against whole numbers."""
     unit, grid, points = jr.extend.luck.POINTS_PER_NATURAL_UNIT, dict(size=301, half_width=3.0), np.arange(-150, 151)
@@ -469,6 +470,7 @@ def test_totals_change_nothing_that_is_known_of_strengths(double):
     np.testing.assert_allclose(two.state.mean[:, :2], one.state.mean, rtol=1e-12)
 
 
+@pytest.mark.full
 def test_rating_periods_of_one_match_are_matches_and_of_several_multiply_likelihoods(double):
     columns = {"points_a": [104.0, 91.0], "points_b": [99.0, 120.0]}
     both = jr.matches([[0, 1], [0, 2]], [1.0, 0.0], [0.0, 0.0], columns=columns)

@@ -153,6 +153,7 @@ def test_evidence_by_chunks_is_evidence_in_memory(table, tmp_path, monkeypatch, 
         jr.history.rate_files(system, games, tmp_path / "out", chunk=700, resume=True, columns="home", **columns)
 
 
+@pytest.mark.full
 def test_the_command_takes_evidence_and_periods(table, tmp_path, jaxrate, double):
     games, whole = written(table, tmp_path / "games"), tmp_path / "whole.parquet"
     pq.write_table(table, whole)

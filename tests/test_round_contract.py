@@ -146,8 +146,8 @@ def test_noise_is_a_factor_of_beta_alone():
     [
         (jr.trueskill, "beta", {}),
         (partial(jr.weng_lin, "plackett_luce"), "beta", {}),
-        (partial(jr.weng_lin, "thurstone_mosteller_full"), "beta", {}),
-        (jr.skills, "noise", {"draw_margin": 30.0}),
+        pytest.param(partial(jr.weng_lin, "thurstone_mosteller_full"), "beta", {}, marks=pytest.mark.full),
+        pytest.param(jr.skills, "noise", {"draw_margin": 30.0}, marks=pytest.mark.full),
     ],
 )
 @MOSTLY_DOUBLE

@@ -438,6 +438,7 @@ def test_rounds_in_tiles_are_those_of_exact_sizes(name):
         jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-9), found, exact)
 
 
+@pytest.mark.full
 def test_rounds_in_tiles_may_have_vectors_predicted():
     """A replay of one block made no room for them."""
     system, rounds = jr.codeforces(), contests(400, 2, size=300, seed=3, grid=60).rounds

@@ -200,6 +200,7 @@ def in_percent(text):
     return " ".join(words).split()
 
 
+@pytest.mark.full
 def test_the_commands_say_the_same(rated, tmp_path, jaxrate):
     jr.save(tmp_path / "run", rated)
     (tmp_path / "coming.csv").write_text("a,b\nclub 01,club 02\nclub 02,club 00\n")

@@ -14,6 +14,7 @@ import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.site.hindsight_level import align_hindsight
 from tests.browser import downloaded, findings, narrowed, pointed, texts, wait_for
+from tests.conftest import mark_full
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
@@ -328,7 +329,10 @@ def test_two_on_one_chart_and_a_table_to_keep(browser, folder):
     assert browser.get_log("browser") == []
 
 
-@pytest.mark.parametrize("page", ["index", "players/player-03", "pairs", "coming", "quality", "about"])
+PAGES = "index", "players/player-03", "pairs", "coming", "quality", "about"
+
+
+@pytest.mark.parametrize("page", mark_full(PAGES, "index", "players/player-03", "coming"))
 def test_nothing_is_in_the_way_of_anybody(opened, page):
     assert findings(opened(f"{page}.html")) == {}
 

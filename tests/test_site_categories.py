@@ -153,6 +153,7 @@ return count.parentNode.querySelector("td.interval").getBoundingClientRect().lef
 """  # from the number of matches of a player to their interval
 
 
+@pytest.mark.full
 def test_pages_of_surfaces_are_sound_in_a_browser(folder, browser):
     for path in ("surface-clay.html", "index.html", "players/p1.html"):
         browser.get((folder / path).as_uri())
