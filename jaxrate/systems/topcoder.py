@@ -31,7 +31,7 @@ from jaxrate.systems.rounds import cdf_sums, expected_wins, performances_and_bre
 from jaxrate.systems.rounds import round_teams as matches_as_contests
 
 TABLE_POINTS = 160  # of the tables, in float32: volatilities differ much
-MIN_VARIANCE = 1e-24  # squared volatility, where the weights would leave none
+MIN_VARIANCE = 1e-12  # squared volatility, where the weights would leave none; slopes of chances need as much
 
 
 class State(NamedTuple):

@@ -1,5 +1,6 @@
 """Some thousand hostile tables, in a run of the tests; many more by hand, see `tests.fuzz.readers`."""
 
+import tracemalloc
 from decimal import Decimal
 
 import numpy as np
@@ -16,6 +17,13 @@ pytest.importorskip("pandas")
 pytest.importorskip("polars")
 
 GAMES = {"a": ["x", "y"], "b": ["y", "x"], "score": [1, 0]}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def memory_tracing():
+    """Ends with these tests: it slows down all others."""
+    yield
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("seed", mark_full(range(10), 0))
