@@ -220,6 +220,19 @@ def test_slopes_of_thurstone_mosteller_are_finite_far_out():
     assert finite_slopes(terms, jnp.array([-1e22, 1e22]), jnp.asarray(0.1))
 
 
+def test_slopes_of_topcoder_are_finite_where_volatilities_vanish():
+    """Weights near 1 leave a variance of 1e-24, whose square in the slope of a chance is 0 in float32."""
+    system = jr.topcoder(weight_new=0.999999, weight_limit=0.999999, initial_deviation=1.0)
+    state = system.init(system.params, 2)._replace(rating=jnp.array([1e5, 0.0]))
+    matches = jr.matches([[0, 1]] * 4, [1.0] * 4, weight=[3.5e5] * 4)
+
+    def chance(weight_new):
+        params = system.params._replace(weight_new=weight_new)
+        return jr.run(system, matches, params=params, state=state).prediction[-1]
+
+    assert np.isfinite(quick(jax.grad(chance))(0.999999))
+
+
 @pytest.mark.full  # nobody has such numbers
 def test_slopes_of_performances_next_to_noise_of_1e19():
     """The mean of those who tied, by 1 / delta^2, squared its weights in the slope: -inf, and NaN backwards."""
