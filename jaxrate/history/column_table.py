@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ PROBABILITY_COLUMNS = re.compile(
     "win|draw|loss|expected|share|quality|probability.*|top_4|relegated|win_group|last_\\d+|.*final"
 )
 ODDS_COLUMNS = "odds_win", "odds_draw", "odds_loss"
+EXPECTED_COLUMNS = "expected_score", "expected_points", "expected_rank"
 RATING_COLUMNS = "rating", "opponents_rating", "winners_rating", "losers_rating", "strength", "deviation", "change"
 
 
@@ -75,22 +77,20 @@ def _format_cells(name: str, values: HostArray) -> list[str]:
         whole_days = values.astype("datetime64[D]") == values
         text = values.astype("datetime64[D]") if whole_days.all() else values.astype("datetime64[m]")
         return ["" if np.isnat(x) else str(x).replace("T", " ") for x in text]
-    if values.dtype.kind != "f":
-        return [str(x) for x in values]
+    format_one = _number_format(name, values) if values.dtype.kind == "f" else str
+    return ["" if x != x else format_one(x) for x in values]
+
+
+def _number_format(name: str, values: HostArray) -> Callable[[Any], str]:
+    """How the numbers of a column of this name are written."""
+    if name in RATING_COLUMNS:
+        return partial(format_decimals, digits=rating_decimals(values[np.isfinite(values)]), signed=name == "change")
+    if name == "goal_difference":
+        return partial(format_decimals, digits=1, signed=True)
     if PROBABILITY_COLUMNS.fullmatch(name):
-        format_spec = ".3f"
-    elif name in ODDS_COLUMNS:
-        format_spec = ".2f"
-    elif name in RATING_COLUMNS:
-        digits, is_change = rating_decimals(values[np.isfinite(values)]), name == "change"
-        return ["" if x != x else format_decimals(x, digits, signed=is_change) for x in values]
-    elif name == "goal_difference":
-        return ["" if x != x else format_decimals(float(x), 1, signed=True) for x in values]
-    elif name in ("expected_score", "expected_points", "expected_rank"):
-        format_spec = ".1f"
-    else:
-        return ["" if x != x else format_number(round(float(x), 3)) for x in values]
-    return ["" if x != x else format(x, format_spec) for x in values]
+        return "{:.3f}".format
+    digits = 2 if name in ODDS_COLUMNS else 1 if name in EXPECTED_COLUMNS else None
+    return (lambda x: format_number(round(float(x), 3))) if digits is None else f"{{:.{digits}f}}".format
 
 
 def _json_values(values: HostArray) -> list[Any]:

@@ -244,6 +244,13 @@ def check_data_can_continue_history(system: RatingSystem, data: Dataset, period:
     if period != onto.period:
         previous_form = "match by match" if onto.period is None else f"in periods of {onto.period:g}"
         raise ValueError(f"the saved run was rated {previous_form}; carry on the same way")
+    _check_names_and_clock_continue(data, onto)
+    if onto.last is not None and data.clock is not None and len(data.rows):
+        _check_events_are_later(system, data, period, onto)
+
+
+def _check_names_and_clock_continue(data: Dataset, onto: History) -> None:
+    """ValueError unless players and categories have their ids, and events and times are of the kind of the history."""
     if not np.array_equal(data.players[: len(onto.players)], onto.players):
         raise ValueError(
             "the players have other ids than in the saved run; read the events with players=saved.players, of the run "
@@ -253,27 +260,28 @@ def check_data_can_continue_history(system: RatingSystem, data: Dataset, period:
         data.categories is not None and data.categories.tolist() == onto.categories.tolist()
     ):
         raise ValueError("the categories differ from the saved run's; read the matches with categories=...")
-    of_matches = data.of_matches
-    if of_matches != (onto.contests is None):
-        kinds = ("contests", "matches") if of_matches else ("matches", "contests")
-        raise ValueError("the saved run is of {}, these are {}".format(*kinds))
-    if data.clock != onto.clock and (of_matches or (data.clock and onto.clock)):
+    nouns = data.events.nouns
+    if nouns != onto.nouns:
+        raise ValueError(f"the saved run is of {onto.nouns}, these are {nouns}")
+    if data.clock != onto.clock and (data.of_matches or (data.clock and onto.clock)):
         clocks = {None: "no times", "dates": "dates", "numbers": "numbers for times"}
-        new = "matches" if of_matches else "contests"
-        raise ValueError(f"the saved run has {clocks[onto.clock]}, the new {new} have {clocks[data.clock]}")
-    if onto.last is None or data.clock is None or not len(data.rows):
-        return
-    time = data.matches.time if of_matches else data.rounds.events.time
-    event, last = "match" if of_matches else "contest", format_time(onto.last, onto.clock)
+        raise ValueError(f"the saved run has {clocks[onto.clock]}, the new {nouns} have {clocks[data.clock]}")
+
+
+def _check_events_are_later(system: RatingSystem, data: Dataset, period: float | None, onto: History) -> None:
+    """ValueError if the events begin before the end of the history, or within its last rating period."""
+    time, last = data.events.flat.time, onto.last
+    assert last is not None
+    event, end = "match" if data.of_matches else "contest", format_time(last, onto.clock)
     first = f"row {data.rows[0]} (counting from 0): time {format_time(time[0], onto.clock)}"
-    if time[0] < onto.last and (of_matches or depends_on_time(system, system.params)):
+    if time[0] < last and (data.of_matches or depends_on_time(system, system.params)):
         raise ValueError(
-            f"{first} is earlier than the last {event} of the saved run, {last}; leave out "
+            f"{first} is earlier than the last {event} of the saved run, {end}; leave out "
             f"what is rated already, which is all before that"
         )
-    if period is not None and period_number(time[0], period) == period_number(onto.last, period):
+    if period is not None and period_number(time[0], period) == period_number(last, period):
         raise ValueError(
-            f"{first} is in the same rating period as the last match of the saved run, {last}; a period is "
+            f"{first} is in the same rating period as the last match of the saved run, {end}; a period is "
             "rated as a whole, so carry on only where one has ended"
         )
 
@@ -472,34 +480,36 @@ def rate(
     _check_names_storable(system, data)
     if onto is None and data.of_matches and has_sides(data) != uses_side(system):
         log_side_mismatch(system, has_sides(data))
-    events, n = data.events, len(data.players)
-    slope = initial_slope(system, calibrate) if onto is None else slope_of_history(onto)
-    if period is not None:
-        if data.clock is None:
-            raise ValueError("rating periods need times; name the column of time")
-        events = periods(data.matches, period)
-        events = events if onto is None else events._replace(length=None)
+    state, last, num_before, slope = None, None, 0, initial_slope(system, calibrate)
     if onto is not None:
+        state, last, num_before, slope = onto.state, onto.last, onto.num_rows, slope_of_history(onto)
         system = extend_system_seasons(calibrated_as_history(system, onto), (data.seasons or {}).values())
         check_data_can_continue_history(system, data, period, onto)
         warn_doubtful_continuation(system, data, onto, stacklevel=4)
+    events = data.events if period is None else _group_by_period(data, period, onto)
     check_contests_in_time_order(system, data)
     with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
         system.check(data.events)
     if random_draw_rule(system.rules) is not None and key is None:
-        key = jax.random.fold_in(jax.random.key(0), 0 if onto is None else onto.num_rows)
-    state = None if onto is None else onto.state
-    rated_system = system if slope is None else unwrap_predictions(system)
+        key = jax.random.fold_in(jax.random.key(0), num_before)
+    run_system, n = system if slope is None else unwrap_predictions(system), len(data.players)
     result, performances = rating_history_with_performances(
-        rated_system, events, after=do_leads_fade(system), state=state, key=key, num_players=n
+        run_system, events, after=do_leads_fade(system), state=state, key=key, num_players=n
     )
     if slope is not None:
-        last = None if onto is None else onto.last
         prediction, slope = calibrate_events(result.prediction, data, period, last, slope)
         result = result._replace(prediction=prediction)
     system, options = calibrated_by_end(system, slope)
     history = build_history(system, data, period, onto, result, performances)
     return history._replace(options=history.options | options)
+
+
+def _group_by_period(data: Dataset, period: float, onto: History | None) -> Ragged:
+    """The matches in rating periods, which go on from a history in the length of its own."""
+    if data.clock is None:
+        raise ValueError("rating periods need times; name the column of time")
+    events = periods(data.matches, period)
+    return events if onto is None else events._replace(length=None)
 
 
 @lru_cache(maxsize=64)

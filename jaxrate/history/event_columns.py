@@ -98,34 +98,53 @@ def make_event_columns(
       num_contests_before: from which contests are numbered that have no names.
       in_teams: whether contests have the columns of teams though nobody has team-mates.
     """
-    flat: Any = data.events.flat
-    event = event_numbers(data.events)
-    columns: EventColumns = {"row": np.asarray(data.rows), "event": event}
-    if data.of_matches:
-        columns |= {"time": np.asarray(flat.time), "player": np.asarray(flat.player), "score": np.asarray(flat.score)}
-    else:
-        size, teams = np.diff(data.events.start), count_teams(data.rounds)
-        labels = data.contests
-        if labels is None or not are_plain_names(labels):
-            labels = np.arange(num_contests_before, num_contests_before + len(size))
-        time = np.asarray(flat.time)[event] if data.clock else np.full(len(event), np.nan)
-        columns |= {"contest": labels[event], "time": time, "player": np.asarray(flat.player)[:, None]}
-        columns |= {"rank": team_ranks(data.rounds) + 1, "participants": size[event].astype(np.int32)}
-        if in_teams or (teams < size).any():
-            columns |= {"teams": teams[event], "team": np.asarray(flat.team).astype(np.int32) + 1}
+    columns: EventColumns = {"row": np.asarray(data.rows), "event": event_numbers(data.events)}
+    columns |= _match_columns(data) if data.of_matches else _contest_columns(data, num_contests_before, in_teams)
     seats = columns["player"].shape
     columns |= event_prediction_columns(prediction, data)
     columns |= {name: np.asarray(x) for name, x in found.items() if x is not None}
     columns |= {name: x.reshape(seats) for name, x in columns.items() if name.startswith(("rating", "deviation"))}
-    if data.of_matches and flat.context.side is not None:
-        columns["side"] = np.asarray(flat.context.side, np.float32)
-    if len(data.margin) == 2 and data.of_matches and flat.context.columns is not None:
-        columns["points"] = np.stack([flat.context.columns[name] for name in data.margin], axis=1)
-    category: Any = flat.context.category if data.of_matches else flat.category
-    is_known = data.categories is not None and are_plain_names(data.categories)
-    if is_known and category is not None and np.size(category) == np.prod(seats):  # no shares of several
-        columns["category"] = np.asarray(data.categories)[np.asarray(category).reshape(seats)]
+    return columns | (_side_and_point_columns(data) if data.of_matches else {}) | _category_column(data, seats)
+
+
+def _match_columns(data: Dataset) -> EventColumns:
+    flat = data.matches
+    return {"time": np.asarray(flat.time), "player": np.asarray(flat.player), "score": np.asarray(flat.score)}
+
+
+def _contest_columns(data: Dataset, num_contests_before: int, in_teams: bool) -> EventColumns:
+    flat: Any = data.rounds.flat
+    event, size, teams = event_numbers(data.rounds), np.diff(data.rounds.start), count_teams(data.rounds)
+    labels = data.contests
+    if labels is None or not are_plain_names(labels):
+        labels = np.arange(num_contests_before, num_contests_before + len(size))
+    time = np.asarray(flat.time)[event] if data.clock else np.full(len(event), np.nan)
+    columns = {"contest": labels[event], "time": time, "player": np.asarray(flat.player)[:, None]}
+    columns |= {"rank": team_ranks(data.rounds) + 1, "participants": size[event].astype(np.int32)}
+    if in_teams or (teams < size).any():
+        columns |= {"teams": teams[event], "team": np.asarray(flat.team).astype(np.int32) + 1}
     return columns
+
+
+def _side_and_point_columns(data: Dataset) -> EventColumns:
+    """Who of a match has the side, and the points of both, as far as they are known."""
+    context, columns = data.matches.context, {}
+    if context.side is not None:
+        columns["side"] = np.asarray(context.side, np.float32)
+    if len(data.margin) == 2 and context.columns is not None:
+        columns["points"] = np.stack([context.columns[name] for name in data.margin], axis=1)
+    return columns
+
+
+def _category_column(data: Dataset, seats: tuple[int, ...]) -> EventColumns:
+    """The names of the categories of seats; nothing if they are not known, or are shares of several."""
+    flat: Any = data.events.flat
+    category = flat.context.category if data.of_matches else flat.category
+    if data.categories is None or not are_plain_names(data.categories):
+        return {}
+    if category is None or np.size(category) != np.prod(seats):
+        return {}
+    return {"category": np.asarray(data.categories)[np.asarray(category).reshape(seats)]}
 
 
 def concatenate_event_columns(first: EventColumns, second: EventColumns) -> EventColumns:
@@ -215,25 +234,25 @@ def from_table_columns(table: Any, players: HostArray) -> EventColumns:
     """The columns of events from a table as `to_table_columns` makes it, of Arrow or of NumPy."""
     found = {name: np.asarray(table[name]) for name in getattr(table, "column_names", table)}
     is_of_matches = "participants" not in found
-    names = SIDES if is_of_matches else ("player",)
-    ids = np.stack([lookup_ids(table[name], players) for name in names], axis=1)
+    sides = SIDES if is_of_matches else ("player",)
+    ids = np.stack([lookup_ids(table[name], players) for name in sides], axis=1)
     events: EventColumns = {}
     for name, values in found.items():
-        whole = name.removesuffix("_a")
-        if name in names:
+        if name in sides:
             events["player"] = ids
-        elif whole != name and f"{whole}_b" in found:
-            events[whole] = np.stack([values, found[f"{whole}_b"]], axis=1)
-        elif name == "time":
-            events[name] = times_to_event_clock(values)
-        elif name == "rank_needed":
-            events[name] = np.nan_to_num(values.astype(float)).astype(np.int32)
+        elif name.endswith("_a") and f"{name[:-2]}_b" in found:
+            events[name[:-2]] = np.stack([values, found[f"{name[:-2]}_b"]], axis=1)
         elif not is_of_matches and name.startswith(("rating", "deviation", "category")):
             events[name] = values[:, None]
-        elif not (name.endswith("_b") and f"{name[:-2]}_a" in found):
-            events[name] = values
+        elif name[:-2] not in events:
+            events[name] = FROM_TABLE.get(name, np.asarray)(values)
     number = np.arange(len(ids)) if is_of_matches else contest_numbers(found["participants"])
     return events | {"event": number}
+
+
+def _to_ranks_needed(values: HostArray) -> HostArray:
+    """Ranks from 1, with 0 for what is missing."""
+    return np.nan_to_num(values.astype(float)).astype(np.int32)
 
 
 def contest_numbers(participants: HostArray) -> HostArray:
@@ -276,3 +295,7 @@ def times_to_event_clock(times: HostArray) -> HostArray:
     if times.dtype.kind != "M":
         return times.astype(np.float64)
     return np.where(np.isnat(times), np.nan, (times - np.datetime64(0, "D")) / np.timedelta64(1, "D"))
+
+
+# what columns of tables are converted by
+FROM_TABLE: dict[str, Any] = {"time": times_to_event_clock, "rank_needed": _to_ranks_needed}

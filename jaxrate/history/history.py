@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from jaxrate.core.argument_checks import is_whole_number
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
@@ -206,15 +207,12 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     """
     names = [] if players is None else np.asarray(players).tolist()[:count]
     count = len(names) if count is None else count
-    matching_ids = [i for i, name in enumerate(names) if name == player]
-    if not matching_ids and isinstance(player, str):
-        matching_ids = [i for i, name in enumerate(names) if str(name) == player]
+    matching_ids = _positions(names, player) or (_positions(map(str, names), player) if isinstance(player, str) else [])
     if len(matching_ids) > 1:
         raise ValueError(f"{len(matching_ids)} players have the name {player!r}; give an id")
     if matching_ids:
         return matching_ids[0]
-    by_text = all(isinstance(name, str) for name in names)
-    if by_text and isinstance(player, (int, np.integer)) and not isinstance(player, bool):
+    if is_whole_number(player) and {*map(type, names)} <= {str}:  # names that are numbers are no ids
         if 0 <= player < count:
             return int(player)
         raise ValueError(f"no player {player}: ids run from 0 to {count - 1}")
@@ -223,6 +221,10 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     raise ValueError(
         f"no player {player!r}{did_you_mean_suffix(str(player), names) or similar_names_hint(player, names)}"
     )
+
+
+def _positions(names: Iterable[Any], name: Any) -> list[int]:
+    return [i for i, x in enumerate(names) if x == name]
 
 
 def format_time(time: float, clock: str | None) -> str:

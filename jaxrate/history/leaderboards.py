@@ -30,8 +30,13 @@ from jaxrate.history.history import (
     resolve_system_state_and_players,
 )
 from jaxrate.history.participations import Participations
-from jaxrate.history.ratings_at_times import advance_state_to_time, category_number, category_rating, parse_query_time
-from jaxrate.history.ratings_at_times import parse_time_after_last_events as not_before
+from jaxrate.history.ratings_at_times import (
+    advance_state_to_time,
+    category_number,
+    category_rating,
+    parse_query_time,
+    parse_time_after_last_events,
+)
 from jaxrate.history.trajectories import (
     DEFAULT_ACTIVE_DAYS,
     PEAK_MIN_EVENTS,
@@ -58,6 +63,12 @@ COLUMN_ORDER = (
     "peak_median",
     "peak_time",
 )  # of columns
+
+
+LEADERBOARD_HEADS = {  # of columns that are shown
+    **{"rank": "rank", "group": "group", "player": "player", "rating": "rating", "deviation": "95% interval"},
+    **{"change": "change", "rank_then": "earlier rank", "games": "games", "last": "last played", "peak": "peak"},
+}
 
 
 class Leaderboard(ColumnTable):
@@ -116,25 +127,26 @@ class Leaderboard(ColumnTable):
     @enforce_argument_annotations
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The heads, and the cells of the first `top` rows, as text for people."""
-        digits = rating_decimals(self.rating)
-        cells: dict[str, Any] = {"rank": self.rank} | ({} if self.group is None else {"group": self.group})
-        cells |= {"player": self.player, "rating": [format_decimals(x, digits) for x in self.rating]}
-        if self.deviation is not None:
-            cells["95% interval"] = format_credible_intervals(self.rating, self.deviation)
-        if self.change is not None and self.rank_then is not None:
-            cells["change"] = ["" if x != x else format_decimals(x, digits, signed=True) for x in self.change]
-            cells["earlier rank"] = [x or "" for x in self.rank_then]
-        if self.games is not None:
-            cells["games"] = [f"{x:,}" for x in self.games]
-        if self.last is not None:
-            cells["last played"] = format_times(self.last)
-        has_peaks = self.peak is not None and not np.isnan(self.peak).all()
-        if self.peak is not None and has_peaks:
-            is_lead = self.peak_median is not None
-            cells["peak"] = ["" if x != x else format_decimals(x, digits, signed=is_lead) for x in self.peak]
-        if self.peak_time is not None and has_peaks:
-            cells["on" if self.peak_time.dtype.kind == "M" else "at"] = format_times(self.peak_time)
+        shown = dict(self)
+        if self.peak is None or np.isnan(self.peak).all():
+            shown = {name: x for name, x in shown.items() if name not in ("peak", "peak_time")}
+        heads = LEADERBOARD_HEADS | {"peak_time": "on" if shown.get("peak_time", self.rank).dtype.kind == "M" else "at"}
+        cells = {heads[name]: self._format_cells(name, x) for name, x in shown.items() if name in heads}
         return [*cells], [*zip(*cells.values(), strict=True)][:top]
+
+    def _format_cells(self, name: str, values: HostArray) -> Iterable[Any]:
+        """The values of a column as text for people."""
+        if name == "deviation":
+            return format_credible_intervals(self.rating, values)
+        if name in ("last", "peak_time"):
+            return format_times(values)
+        if name in ("rating", "change", "peak"):
+            digits = rating_decimals(self.rating)
+            signed = name == "change" or (name == "peak" and self.peak_median is not None)
+            return ["" if x != x else format_decimals(x, digits, signed=signed) for x in values]
+        if name == "games":
+            return [f"{x:,}" for x in values]
+        return [x or "" for x in values] if name == "rank_then" else values
 
 
 def format_times(times: HostArray) -> list[str]:
@@ -237,7 +249,7 @@ def leaderboard(
         there is no comparison.
       cautious: rank and show the mean less this many deviations. For Elo-MMR it is the part of the deviation above its
         limit that counts. 3 is usual, and puts those who have played little low on the list.
-      category: a category, such as a surface or a mode. The ratings are then those of `league.category_ratings`, and
+      category: a category, such as a surface or a mode. The ratings are then those of `history.category_ratings`, and
         games are counted over all categories. A history keeps these ratings at its end only, so this list has no peaks
         and no changes.
 
@@ -263,16 +275,10 @@ def leaderboard(
         raise ValueError(f"top must be at least 1, got {top}")
     if not np.isfinite(cautious):
         raise ValueError(f"cautious must be finite, got {cautious}")
-    has_hindsight = isinstance(rated, History) and rated.hindsight is not None
-    if has_hindsight and params is not None:
-        raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
-    params = system.params if params is None else params
-    number = None
-    if category is not None:
-        if has_hindsight:
-            raise ValueError("a smoothed history has no ratings by category; take the rated one")
-        number = category_number(rated, category)
-    view = ShownRatings(system, params, cautious, number)
+    if isinstance(rated, History) and rated.hindsight is not None:
+        _check_fits_hindsight(params, category)
+    number = None if category is None else category_number(rated, category)
+    view = ShownRatings(system, system.params if params is None else params, cautious, number)
     if isinstance(rated, History):
         leaderboards = HistoryLeaderboardBuilder(
             rated, view, build_trajectories(rated), players, among, active, min_games
@@ -280,7 +286,7 @@ def leaderboard(
         return leaderboards.build_leaderboard(parse_query_time(rated, as_of), parse_query_time(rated, since), top)
     if active is not None or min_games or since is not None:
         raise ValueError("active, min_games and since need a rated history, which knows who played when")
-    rows = advance_state_to_time(system, state, not_before(rated, state, as_of, players), params)
+    rows = advance_state_to_time(system, state, parse_time_after_last_events(rated, state, as_of, players), view.params)
     rating = view.apply_caution(view.summary(rows))
     ranked_ids = _ranked_ids(rating.mean, _eligible_player_mask(among, players, len(rating.mean)))
     top_ids = ranked_ids[:top]
@@ -288,6 +294,14 @@ def leaderboard(
     names = _player_names(players, top_ids, len(rating.mean))
     columns |= {"rank": np.arange(1, len(top_ids) + 1), "player": names}
     return Leaderboard(columns, "", len(ranked_ids))
+
+
+def _check_fits_hindsight(params: Params, category: Any) -> None:
+    """ValueError for what a history with hindsight has not."""
+    if params is not None:
+        raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
+    if category is not None:
+        raise ValueError("a smoothed history has no ratings by category; take the rated one")
 
 
 def make_history_leaderboards(
@@ -369,7 +383,8 @@ class HistoryLeaderboardBuilder:
         self.min_games = self.resolve_min_games(now)
         if since is not None or now is not None:
             self.check_has_times("since" if now is None else "as_of")
-        if self.view.category is not None and (since is not None or (now is not None and now < self.end)):
+        is_early = now is not None and now < self.end
+        if self.view.category is not None and (since is not None or is_early):
             raise ValueError("the history keeps ratings by category at its end only: leave out since, and later events")
         trajectories, rated = self.trajectories, self.rated
         self.groups = trajectories.groups(trajectories.points_at(now))
@@ -384,14 +399,8 @@ class HistoryLeaderboardBuilder:
             columns["last"] = rated.display_times(trajectories.time[points][top_ids])
         if self.view.category is not None:
             return Leaderboard(columns, self._describe_scope(now, None, ranked_ids, None), len(ranked_ids), sizes)
-        score = self.view.apply_caution(Rating(trajectories.mean, trajectories.deviation)).mean
-        lead, level = lead_over_level(trajectories, score, rated.clock)
-        peak = trajectories.peak_points(lead, points)[top_ids]
-        columns["peak"] = np.where(peak < 0, np.nan, lead[peak])
-        if level is not None:
-            columns["peak_median"] = np.where(peak < 0, np.nan, level[peak])
-        if self.has_all_times:
-            columns["peak_time"] = rated.display_times(np.where(peak < 0, np.nan, trajectories.time[peak]))
+        peaks, level = self._peak_columns(points, top_ids)
+        columns |= peaks
         since = self._default_since(now) if since is None else self._check_since(now, since)
         if since is not None:
             earlier_list = self.ranked_list_at(since)
@@ -399,6 +408,19 @@ class HistoryLeaderboardBuilder:
             change = np.where(earlier_list.points == trajectories.start[:-1], np.nan, change)
             columns |= {"change": change[top_ids], "rank_then": earlier_list.rank[top_ids]}
         return Leaderboard(columns, self._describe_scope(now, since, ranked_ids, level), len(ranked_ids), sizes)
+
+    def _peak_columns(self, points: HostArray, top_ids: HostArray) -> tuple[dict[str, HostArray], HostArray | None]:
+        """The peaks up to these points, and the level of ratings that they are above; None if it does not drift."""
+        trajectories = self.trajectories
+        score = self.view.apply_caution(Rating(trajectories.mean, trajectories.deviation)).mean
+        lead, level = lead_over_level(trajectories, score, self.rated.clock)
+        peak = trajectories.peak_points(lead, points)[top_ids]
+        columns = {"peak": lead[peak]} | ({} if level is None else {"peak_median": level[peak]})
+        columns |= {"peak_time": trajectories.time[peak]} if self.has_all_times else {}
+        columns = {name: np.where(peak < 0, np.nan, x) for name, x in columns.items()}
+        if self.has_all_times:
+            columns["peak_time"] = self.rated.display_times(columns["peak_time"])
+        return columns, level
 
     def resolve_min_games(self, now: float | None) -> int:
         """The number of games that is given, or else that of the list at this time."""
@@ -499,35 +521,38 @@ class HistoryLeaderboardBuilder:
         self, now: float | None, since: float | None, ranked_ids: HostArray, level: HostArray | None
     ) -> str:
         """Who is listed, unless everybody is, the groups if there are several, and what changes and peaks are."""
-        listed = len(ranked_ids)
-        conditions, clock, total = [], self.rated.clock, int(self.is_eligible.sum())
-        if self.active is not None:
-            until = format_time(
-                np.floor(self._activity_end(now)) if clock == "dates" else self._activity_end(now), clock
-            )
-            since_when = f"in the {self.active:.0f} days to" if clock == "dates" else f"in the {self.active:g} up to"
-            conditions.append(f"played {since_when} {until}")
-        if self.min_games:
-            conditions.append(
-                f"had played {self.min_games:,} times" if conditions else f"played {self.min_games:,} times"
-            )
         lines = []
         if self.view.category is not None and self.rated.categories is not None:
             lines.append(f"rating: where they meet {self.rated.categories[self.view.category]}")
-        if conditions and listed < total:
-            hint = f" ({ALL_PLAYERS_HINT})" if self.by_default and self.active is not None else ""
-            hint = f" ({FEWER_GAMES_HINT})" if self.min_games and not listed else hint
-            lines.append(f"{listed:,} of {total:,} players, who {' and '.join(conditions)}{hint}")
+        lines.append(self._describe_conditions(now, len(ranked_ids)))
         lines.append(describe_groups(*self._groups_and_leaders(ranked_ids), self.rated.nouns))
         if level is not None:
             digits = coarse_rating_decimals(level)
             low, high = (format_decimals(float(x), digits) for x in (level.min(), level.max()))
             lines.append(f"ratings drift: the median of the active was from {low} to {high}; peaks are above it")
         if since is not None:
-            lines.append(
-                f"change and earlier rank: since {format_time(np.floor(since) if clock == 'dates' else since, clock)}"
-            )
+            lines.append(f"change and earlier rank: since {self._format_day(since)}")
         return "\n".join(filter(None, lines))
+
+    def _describe_conditions(self, now: float | None, listed: int) -> str:
+        """How many are listed, of those who fulfil what; nothing if all are."""
+        total = int(self.is_eligible.sum())
+        conditions = []
+        if self.active is not None:
+            dated = self.rated.clock == "dates"
+            since_when = f"in the {self.active:.0f} days to" if dated else f"in the {self.active:g} up to"
+            conditions.append(f"played {since_when} {self._format_day(self._activity_end(now))}")
+        if self.min_games:
+            conditions.append(f"{'had ' * bool(conditions)}played {self.min_games:,} times")
+        if not conditions or listed == total:
+            return ""
+        hint = f" ({ALL_PLAYERS_HINT})" if self.by_default and self.active is not None else ""
+        hint = f" ({FEWER_GAMES_HINT})" if self.min_games and not listed else hint
+        return f"{listed:,} of {total:,} players, who {' and '.join(conditions)}{hint}"
+
+    def _format_day(self, time: float) -> str:
+        """A time as text, dates without the time of day."""
+        return format_time(np.floor(time) if self.rated.clock == "dates" else time, self.rated.clock)
 
     def _groups_and_leaders(self, ranked_ids: HostArray) -> tuple[HostArray, HostArray, HostArray]:
         """The numbers from 1 of the groups that are listed, the names of their first, and how many each has."""
