@@ -269,6 +269,7 @@ def test_only_chances_change_and_a_saved_run_goes_on(tmp_path, period):
         jr.rate(jr.glicko(c=3), rest, period=period, onto=saved)
 
 
+@MOSTLY_DOUBLE
 def test_contests_are_calibrated_go_on_and_are_forecast_so(tmp_path, x64):
     table = contests()
     data = jr.read(table, **CONTEST_COLUMNS)

@@ -551,6 +551,7 @@ def test_an_update_that_is_stopped_at_any_line_leaves_the_history_before_or_afte
     assert number > 30 and seen == {0, 1}
 
 
+@MOSTLY_DOUBLE
 def test_late_results_are_rated_where_they_belong(x64):
     rows = [(*result, float(time)) for result, time in zip(RESULTS, (0, 1, 1, 2, 5), strict=True)]
     wanted = jr.live.start_history(jr.glicko())
