@@ -168,7 +168,7 @@ def test_no_scored_match_has_a_say_in_what_trees_see(monkeypatch):
         seen.append(match_features(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr(jr.evaluation.system_benchmark, "match_features", catch)
+    monkeypatch.setattr(jr.evaluation.benchmark, "match_features", catch)
     best = []
     for score in (data.matches.score, flipped):
         history = data._replace(events=data.matches._replace(score=score))

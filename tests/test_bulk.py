@@ -76,3 +76,17 @@ def test_a_run_that_is_not_whole_and_a_folder_of_bulk_are_refused(bulk, tmp_path
         jr.history.rate_files(SYSTEM, folder / "matches.parquet", tmp_path / "part", chunk=100, progress=stop)
     with refused("of 300 matches are rated there; go on by `rate_files` with resume=True"):
         jr.load(tmp_path / "part")
+
+
+def test_a_list_of_bulk_is_that_of_its_end(bulk):
+    found, folder = bulk
+    board, whole = jr.leaderboard(found, top=40), jr.leaderboard(jr.load(folder / "rated"), active="all", top=40)
+    for name in ("rank", "player", "rating", "deviation", "games"):
+        np.testing.assert_array_equal(board[name], whole[name])
+    later, end = (jr.leaderboard(found, as_of=time, top=40) for time in (2000.0, 1000.0))
+    assert (np.sort(later.deviation) > np.sort(end.deviation)).all()
+    with refused("time 500 is before the last event of"):
+        jr.leaderboard(found, as_of=500.0)
+    for rules in ({"min_games": 3}, {"active": 100.0}, {"since": 5.0}):
+        with refused("the predictions of this run by chunks are in its files alone"):
+            jr.leaderboard(found, **rules)

@@ -47,7 +47,7 @@ def test_rate_prints_and_saves_what_it_computes(jaxrate, games, tmp_path, system
     assert str(to_text_table(jr.leaderboard(result, top=10))) in text
     written = {"ratings.parquet", "predictions.parquet", "ratings.csv", "predictions.csv", "run.json", "state.npz"}
     assert {p.name for p in out.iterdir()} == written
-    board = jr.leaderboard(rated, result.state, data.players, top=40)
+    board = jr.leaderboard(result, top=40)
     for read in (lambda name: pa.parquet.read_table(out / f"{name}.parquet"), lambda name: csv(out / f"{name}.csv")):
         ratings, predictions = read("ratings").to_pydict(), read("predictions").to_pydict()
         assert ratings["player"] == list(board.player)

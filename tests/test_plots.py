@@ -235,9 +235,9 @@ def test_trajectory_refuses(ax):
 
 @pytest.mark.parametrize("name", ["glicko", "elo"])
 def test_leaderboard_is_the_leaderboard(ax, name):
-    system, history = past(name)
-    assert plots.leaderboard(system, history.state, games().players, top=12, ax=ax) is ax
-    board = jr.leaderboard(system, history.state, games().players, top=12)
+    rated = jr.rate(getattr(jr, name)(), games())
+    assert plots.leaderboard(rated, top=12, ax=ax) is ax
+    board = jr.leaderboard(rated, top=12)
     (container,) = ax.containers
     np.testing.assert_array_equal(container[0].get_xdata(), board.rating)
     told = fit_names([format_plot_name(name) for name in board.player], ax)
@@ -254,30 +254,25 @@ def test_leaderboard_is_the_leaderboard(ax, name):
         np.testing.assert_allclose(interval_ends(container)[:, :, 0], ends, rtol=1e-6)
 
 
-def test_leaderboard_of_many_ids_and_refusals(ax):
-    system = jr.glicko()
-    state = system.init(system.params, 100_000)
-    plots.leaderboard(system, state, top=3, cautious=3, ax=ax)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["1  player 0", "2  player 1", "3  player 2"]
+def test_leaderboard_of_too_many_is_refused(ax):
+    number = np.arange(10_001)
+    rated = jr.rate(jr.elo(), {"a": number[:-1], "b": number[1:], "score": np.ones(10_000)})
     with refused("1 to 10000 players, not 10,001"):
-        plots.leaderboard(system, state, top=10_001, ax=ax)
-    state = state._replace(rating=state.rating.at[:].set(np.nan))
-    with refused("ratings of player 0 are not finite"):
-        plots.leaderboard(system, state, top=1, ax=ax)
+        plots.leaderboard(rated, top=10_001, ax=ax)
 
 
 def test_matchups_are_the_matchups(ax):
-    system, history = past("glicko")
+    rated = rated_games()
     chosen = ["P4", "P15", "P8"]  # in the order of ratings
-    assert plots.matchups(system, history.state, ["P8", "P4", "P15"], games().players, ax=ax) is ax
-    win = 100 * np.asarray(matchup_matrix(system, history.state, [4, 15, 8]))
+    assert plots.matchups(rated, ["P8", "P4", "P15"], ax=ax) is ax
+    win = 100 * np.asarray(matchup_matrix(rated, players=[4, 15, 8]))
     (image,) = ax.images
     away = ~np.eye(3, dtype=bool)
     np.testing.assert_allclose(np.asarray(image.get_array())[away], win[away], rtol=1e-6)
     assert [text.get_text() for text in ax.texts] == [f"{x:.0f}" for x in win[away]]
     assert [label.get_text() for label in ax.get_yticklabels()] == chosen
     with refused("2 to 200 players, not 1"):
-        plots.matchups(system, history.state, "P8", games().players, ax=ax)
+        plots.matchups(rated, "P8", ax=ax)
 
 
 # Careers
@@ -293,7 +288,7 @@ def rated_games(clock="dates"):
 
 def test_without_axes_pyplot_gets_one_figure():
     open_figures = pyplot.get_fignums()
-    ax = plots.leaderboard(past("elo")[0], past("elo")[1].state)
+    ax = plots.leaderboard(rated_games())
     (number,) = set(pyplot.get_fignums()) - set(open_figures)
     assert pyplot.figure(number) is ax.figure
     with refused("prediction is nan"):

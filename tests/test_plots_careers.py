@@ -50,7 +50,7 @@ def test_matchups_are_of_who_is_on_the_leaderboard(ax):
     board = jr.leaderboard(rated_games(), top=100, active=5, min_games=2)
     assert 1 < len(board.player) < len(rated_games().players)
     assert [label.get_text().split()[-1] for label in ax.get_yticklabels()] == board.player.tolist()
-    with refused("active and min_games choose players, and these are given"):
+    with refused("active: players are given, and need no rules of a list"):
         plots.matchups(rated_games(), players=["P8", "P9"], active=5, ax=ax)
 
 

@@ -52,14 +52,15 @@ def test_a_distribution_counts_who_is_listed(ax):
 
 def test_a_distribution_has_bins_for_its_players(ax):
     def bins(ratings):
-        system = jr.elo()
-        state = system.init(system.params, len(ratings))._replace(rating=np.asarray(ratings, np.float32))
-        return len(plots.distribution(system, state, ax=ax).containers[-1])
+        pairs = np.arange(len(ratings)).reshape(-1, 2)
+        result = jr.rate(jr.elo(), {"a": pairs[:, 0], "b": pairs[:, 1], "score": np.ones(len(pairs))})
+        result = result._replace(state=result.state._replace(rating=np.asarray(ratings, np.float32)))
+        return len(plots.distribution(result, active="all", ax=ax).containers[-1])
 
     normal = np.random.default_rng(0).normal(1500, 200, 5000)
-    assert [bins(normal[:n]) for n in (1, 5, 50)] == [1, 4, 7] and bins([1500, 1500]) == 1
+    assert [bins(normal[:n]) for n in (2, 6, 50)] == [2, 4, 7] and bins([1500, 1500]) == 1
     assert bins(normal[:500]) == len(np.histogram_bin_edges(normal[:500].astype("f"), "auto")) - 1 > 15
-    assert bins(np.append(normal, 9000)) == 60
+    assert bins(np.append(normal[1:], 9000)) == 60
     assert all(tick == round(tick) for tick in ax.get_yticks())
 
 

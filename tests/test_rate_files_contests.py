@@ -82,11 +82,11 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, x64):
     whole = jr.rate(TEAMS, data)
     check_is_alike(found, whole, out, whole.predictions, x64)
     assert len([*(out / "predictions").iterdir()]) > 3 and found.contests == CONTESTS
-    assert found.matches == len(table) and f"{CONTESTS} contests" in repr(found) and "pair inversion" in repr(found)
+    assert found.num_rows == len(table) and f"{CONTESTS} contests" in repr(found) and "pair inversion" in repr(found)
     played = jr.metrics.ranking_metrics(data, whole.predictions["prediction"].to_numpy())  # of teams
     assert found.quality == pytest.approx(played, abs=1e-9 if x64 else 2e-3)
     loaded = jr.load(out)
-    assert loaded.last == whole.last and jr.leaderboard(loaded.system, loaded.state, loaded.players).player[0]
+    assert loaded.last == whole.last and jr.leaderboard(loaded).player[0]
     live, later = jr.live.start_history(loaded), whole.last + 9
     names, time = loaded.players[:3].tolist(), later if loaded.clock == "numbers" else np.datetime64(int(later), "D")
     assert len(live.update_round([names[:2], names[2:]], rank=[1, 2], time=time)) == 3
@@ -108,7 +108,7 @@ def test_contests_that_stand_apart_come_together(table, tmp_path, double):
     apart = table.take(pa.array(order))
     pq.write_table(apart, tmp_path / "games.parquet")
     found = jr.history.rate_files(TEAMS, tmp_path / "games.parquet", tmp_path / "out", team="team", chunk=CHUNK)
-    assert found.contests == CONTESTS and found.matches == len(table)
+    assert found.contests == CONTESTS and found.num_rows == len(table)
     whole = jr.rate(TEAMS, jr.read(apart, team="team", sort=True))
     np.testing.assert_allclose(found.state.mean, whole.state.mean, atol=0.05)
 

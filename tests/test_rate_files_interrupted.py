@@ -41,7 +41,7 @@ def test_signals_that_are_ignored_or_not_heard_by_python_are_left_alone(table, t
     monkeypatch.setattr(signal, "getsignal", lambda number: handlers.get(number, getsignal(number)))
     monkeypatch.setattr(signal, "signal", lambda number, handler: changed.append(number))
     found = jr.history.rate_files(jr.elo(), games, tmp_path / "out", chunk=1000)
-    assert found.matches == 3000 and not {*changed} & {*handlers}
+    assert found.num_rows == 3000 and not {*changed} & {*handlers}
 
 
 @pytest.mark.parametrize("ended", [KeyboardInterrupt, SystemExit])
@@ -104,7 +104,7 @@ def test_files_that_are_not_rated_yet_may_be_others(table, tmp_path, monkeypatch
     (games / "2.parquet").rename(games / "1.parquet")
     found = jr.history.rate_files(jr.elo(), games, out, chunk=1100, resume=True)
     whole = jr.history.rate_files(jr.elo(), games, tmp_path / "at once", chunk=1100)
-    assert found.matches == whole.matches == 2950 and found.state.rating.tolist() == whole.state.rating.tolist()
+    assert found.num_rows == whole.num_rows == 2950 and found.state.rating.tolist() == whole.state.rating.tolist()
 
 
 def test_parts_after_the_checkpoint_are_removed_and_others_stay(tmp_path):

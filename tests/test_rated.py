@@ -35,15 +35,12 @@ def same(one, two):
 def test_records_take_a_rated_history(rated):
     system, state = rated.system, rated.state
     same(jr.ratings(rated, time=2000.0), jr.ratings(system, state, time=2000.0))
-    board, plain = jr.leaderboard(rated, top=3, cautious=3), jr.leaderboard(system, state, NAMES, top=3, cautious=3)
-    for name in ("rank", "player", "rating"):
-        same(board[name], plain[name])
     best = np.argsort(-np.asarray(state.rating), kind="stable")
     same(jr.forecasts.predict_pairs(rated), jr.forecasts.predict_pairs(system, state, best, time=rated.last))
     named = matchup_matrix(rated, players=["player 03", "player 01", 7])
     same(named, matchup_matrix(system, state, [3, 1, 7]))
     assert matchup_matrix(rated).shape == (41, 41)
-    for function in (jr.ratings, jr.leaderboard, jr.forecasts.predict_pairs, matchup_matrix):
+    for function in (jr.ratings, jr.forecasts.predict_pairs, matchup_matrix):
         with refused("a rated history has a state of its own"):
             function(rated, state)
 

@@ -235,7 +235,6 @@ NOT_TRACED = [
         "what may be traced is `events`",
         lambda x: jr.predict(jr.trueskill(), RATED, jr.extend.Ragged(TEAMS.events, x, None)),
     ),
-    ("jr.ratings takes them", lambda x: jr.leaderboard(jr.elo(), RATED._replace(rating=x))),
     ("jr.predict takes them", lambda x: jr.forecasts.predict_pairs(jr.elo(), RATED._replace(rating=x))),
     ("is written with jax.numpy", lambda x: jr.metrics.log_loss(x, np.ones(PLAYERS))),
 ]

@@ -469,9 +469,6 @@ def test_leaderboards_of_a_mode(rated):
     later = jr.leaderboard(rated, category="duo", as_of=400.0, cautious=2.0, among=rated.players[:4])
     one = jr.history.category_ratings(rated, "duo", time=400.0)
     np.testing.assert_allclose(later.rating, np.sort((one.mean - 2 * one.deviation)[:4])[::-1], rtol=1e-5)
-    of_state = jr.leaderboard(rated.system, rated.state, rated.players, category=1, top=5)
-    np.testing.assert_allclose(of_state.rating, board.rating, rtol=1e-6)
-    assert of_state.num_listed == len(rated.players)
     for options, message in (
         ({"category": "trio"}, "no category 'trio' (there are solo, duo)"),
         ({"category": "duo", "since": 10.0}, "the history keeps ratings by category at its end only: leave out since"),

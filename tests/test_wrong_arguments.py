@@ -11,7 +11,7 @@ from functools import cache, partial
 from inspect import Parameter, getsource, isfunction, signature, unwrap
 from operator import attrgetter
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Union, Unpack, get_args, get_origin, get_type_hints
 
 import jax
 import numpy as np
@@ -146,10 +146,20 @@ def right_values(history=None):
     }  # fmt: skip
 
 
+def parameters_of(name):
+    """The parameters of a function by name, each of those that a TypedDict collects among them."""
+    for part, about in signature(unwrap(FUNCTIONS[name])).parameters.items():
+        if get_origin(about.annotation) is not Unpack:
+            yield part, about
+            continue
+        for key, annotation in get_type_hints(get_args(about.annotation)[0], include_extras=True).items():
+            yield key, Parameter(key, Parameter.KEYWORD_ONLY, annotation=annotation, default=None)
+
+
 def right_arguments(name, history=None):
     """Those that must be given to a function, and those that keep it quick."""
     right, wanted = right_values(history), {}
-    for part, about in signature(unwrap(FUNCTIONS[name])).parameters.items():
+    for part, about in parameters_of(name):
         own = f"{name}.{part}"
         if own in right or (about.default is Parameter.empty and about.kind is not Parameter.VAR_KEYWORD):
             wanted[part] = right[own if own in right else part]
@@ -191,7 +201,7 @@ def test_what_is_no_such_thing_is_a_value_error(name, third, tmp_path, monkeypat
     pyplot = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.chdir(tmp_path)
     right, wrong = right_arguments(name), []
-    for place, (part, about) in enumerate(signature(unwrap(FUNCTIONS[name])).parameters.items()):
+    for place, (part, about) in enumerate(parameters_of(name)):
         if about.kind is Parameter.VAR_KEYWORD:
             continue
         for what, (value, kinds) in [*WRONG.items()][(third + place) % 3 :: 3]:
@@ -257,7 +267,7 @@ def test_columns_of_events_are_arrays_and_a_state_is_of_the_system():
     for call in (*calls, jr.arena.fit_strengths, partial(jr.periods, length=7.0)):
         with pytest.raises(ValueError, match=r"jr\.matches"):
             call(lists)
-    for call in (jr.ratings, jr.leaderboard, jr.forecasts.predict_pairs):
+    for call in (jr.ratings, jr.forecasts.predict_pairs):
         with pytest.raises(ValueError, match="the state is not of glicko"):
             call(system, state=jr.elo().init(jr.elo().params, 2))
 

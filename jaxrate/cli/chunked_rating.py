@@ -73,7 +73,7 @@ def rate_by_chunks(
     for work, seconds in rated_files.seconds.items() if report.verbose else ():
         print_message("note", f"{work}: {seconds:.2f} s")
     report.note(f"saved the run to {out}")
-    board = jr.leaderboard(rated_files.system, rated_files.state, rated_files.players, top=top)
+    board = jr.leaderboard(rated_files, top=top)
     if as_json:
         print_escaped(_json_result(rated_files, board))
     else:
@@ -122,7 +122,7 @@ def _rate_files(
 def _json_result(rated_files: jr.history.RatedFiles, board: Any) -> str:
     system = rated_files.system
     summary = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated_files.period}
-    rows, contests = rated_files.matches, rated_files.contests
+    rows, contests = rated_files.num_rows, rated_files.contests
     summary |= {"matches": rows} if contests is None else {"contests": contests, "participations": rows}
     summary |= {"players": len(rated_files.players)} | rated_files.quality
     return json.dumps(summary | {"leaderboard": board.to_records()}, indent=1)
@@ -131,11 +131,11 @@ def _json_result(rated_files: jr.history.RatedFiles, board: Any) -> str:
 def _result_sections(rated_files: jr.history.RatedFiles, board: Any) -> list[str | TextTable]:
     from jaxrate.history.history import describe_event_counts
 
-    count = describe_event_counts(rated_files.matches, rated_files.contests)
+    count = describe_event_counts(rated_files.num_rows, rated_files.contests)
     duration = f"{count} in {rated_files.seconds['all']:.2f} s, "
     duration += "reading, writing and compilation included"
     lines = [duration, *metric_lines(rated_files.quality)]
-    lines += calibration_lines(rated_files.system, rated_files.options or {})
+    lines += calibration_lines(rated_files.system, rated_files.options)
     title = f"{rated_files.system.name}: {count} of {len(rated_files.players):,} players"
     title += "" if rated_files.period is None else f" in periods of {rated_files.period:g}"
     return [title, to_text_table(board, board.scope), "\n".join(lines)]

@@ -48,20 +48,21 @@ def rate_simulated_league(report: ProgressReport, players: int, matches: int, se
         with report.stage(f"rating by {name}"):
             result, seconds = time_replay(jr.run, system, data, schedule)
         quality = jr.metrics.match_metrics(result.prediction, league.matches.score)
-        mean = np.asarray(jr.ratings(system, result.state).mean)
+        mean, deviation = jr.ratings(system, result.state)
+        mean = np.asarray(mean)
         truth = np.corrcoef(mean[played], league.strength[played])[0, 1]
         speed = f"{matches / seconds / 1e6:.1f} million"
         rows.append((name, *(format_metric(x, quality[x]) for x in ("log loss", "accuracy")), f"{truth:.3f}", speed))
-        board = jr.leaderboard(system, result.state, top=10)
-        if board.deviation is not None and quality["log loss"] < best[0]:
-            best = quality["log loss"], (name, board)
-    name, board = best[1]
+        if deviation is not None and quality["log loss"] < best[0]:
+            best = quality["log loss"], (name, mean, np.asarray(deviation))
+    name, mean, deviation = best[1]
+    first = np.argsort(-mean, kind="stable")[:10]
     true_rank = np.empty(players, int)
     true_rank[np.argsort(-league.strength)] = np.arange(1, players + 1)
-    likely = format_credible_intervals(board.rating, board.deviation)
+    likely = format_credible_intervals(mean[first], deviation[first])
     lines = [
-        (rank, f"player {i}", f"{mean:.0f}", interval, f"{1500 + league.strength[i]:.0f}", true_rank[i])
-        for rank, i, mean, interval in zip(board.rank, board.player, board.rating, likely, strict=True)
+        (rank, f"player {i}", f"{mean[i]:.0f}", interval, f"{1500 + league.strength[i]:.0f}", true_rank[i])
+        for rank, (i, interval) in enumerate(zip(first, likely, strict=True), 1)
     ]
     print_sections(
         TextTable(["system", "log loss", "accuracy", "correlation with truth", "matches/s"], rows),

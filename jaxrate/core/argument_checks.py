@@ -11,11 +11,23 @@ from functools import reduce, wraps
 from inspect import Parameter, Signature, signature
 from numbers import Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    Union,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
-from jaxrate.core.text_format import format_value_for_error
+from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,7 +69,7 @@ def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function raise ValueError for an argument that does not fit its annotation (a decorator).
 
         @enforce_argument_annotations
-        def leaderboard(system: RatingSystem | History, *, top: int = 20) -> Leaderboard: ...
+        def leaderboard(rated: History, *, top: int = 20) -> Leaderboard: ...
 
     A number is a real number of any library, traced or not, and is not NaN; an integer is below 2^63; a path is not
     empty. Defaults are not checked, nor arguments annotated as `Any`, by a string or as
@@ -76,10 +88,10 @@ def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         for name, value in bound.items():
             parameter = function_signature.parameters[name]
-            values = value.items() if parameter.kind is Parameter.VAR_KEYWORD else [(name, value)]
-            for key, item in values:
-                if item is not parameter.default:
-                    check_argument(function.__name__, key, parameter.annotation, item)
+            if parameter.kind is Parameter.VAR_KEYWORD:
+                check_keyword_arguments(function.__name__, parameter.annotation, value)
+            elif value is not parameter.default:
+                check_argument(function.__name__, name, parameter.annotation, value)
         with blame_arguments(function.__name__, bound):
             return function(*args, **kwargs)
 
@@ -116,6 +128,19 @@ def _strip_requirements(annotation: Any) -> Any:
         return inner[0]
     stripped = tuple(map(_strip_requirements, inner))
     return reduce(operator.or_, stripped) if origin in (Union, UnionType) and stripped != inner else annotation
+
+
+def check_keyword_arguments(function_name: str, annotation: Any, values: Mapping[str, Any]) -> None:
+    """Check arguments that are collected by `**`; those of `Unpack[a TypedDict]` each by its own annotation."""
+    if get_origin(annotation) is not Unpack:
+        annotations = dict.fromkeys(values, annotation)
+    else:
+        annotations = get_type_hints(get_args(annotation)[0], include_extras=True)
+    for name, value in values.items():
+        if name not in annotations:
+            hint = did_you_mean_suffix(name, annotations)
+            raise TypeError(f"{function_name}() got an unexpected keyword argument {name!r}{hint}")
+        check_argument(function_name, name, annotations[name], value)
 
 
 def check_argument(function_name: str, name: str, annotation: Any, value: Any) -> None:

@@ -253,10 +253,10 @@ def _package_folder(value: Any) -> str:
 
 
 def _list_namespaces(name: str, module: ModuleType) -> list[Namespace]:
-    """A module and the modules among its public names."""
+    """A module and the modules among its public names; what `jaxrate` itself has is there."""
     own = [n for n, x in vars(module).items() if getattr(x, "__module__", "") == module.__name__ and n[0] != "_"]
     values = {n: getattr(module, n) for n in sorted(getattr(module, "__all__", own))}
-    members = [f"{name}.{n}" for n, x in values.items() if is_function_or_class(x)]
+    members = [f"{name}.{n}" for n, x in values.items() if is_function_or_class(x) and getattr(jaxrate, n, 0) is not x]
     modules = {f"{name}.{n}": x for n, x in values.items() if inspect.ismodule(x)}
     constants = [n for n, x in values.items() if not is_function_or_class(x) and not inspect.ismodule(x)]
     found = [Namespace(name, module, members, constants)]

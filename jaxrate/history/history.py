@@ -78,9 +78,14 @@ class History:
         """Who took part in which event, by player and then by event."""
         return make_participations(self)
 
+    @property
+    def has_events_elsewhere(self) -> bool:
+        """Whether the columns of events are in other files, as those of some runs by chunks."""
+        return not len(self.events["row"]) and bool(self.games.any())
+
     def check_has_events(self) -> None:
-        """ValueError if the columns of events are in other files, as those of some runs by chunks."""
-        if not len(self.events["row"]) and self.games.any():
+        """ValueError if the columns of events are in other files."""
+        if self.has_events_elsewhere:
             raise ValueError(
                 "the predictions of this run by chunks are in its files alone, as they are brief or too many: those "
                 "in the folder `predictions`"

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from jaxrate.core.argument_checks import check_concrete, enforce_argument_annotations, is_number
+from jaxrate.core.argument_checks import check_concrete, enforce_argument_annotations, is_iterable, is_number
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.rules import Params, Rating, State
+from jaxrate.core.rules import Rating
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import (
     coarse_rating_decimals,
@@ -19,6 +19,7 @@ from jaxrate.core.text_format import (
     format_number,
     format_table,
     format_unquoted_name,
+    format_value_for_error,
     join_names,
     rating_decimals,
 )
@@ -27,7 +28,6 @@ from jaxrate.history.history import (
     History,
     find_player_id,
     format_time,
-    resolve_system_state_and_players,
 )
 from jaxrate.history.participations import Participations
 from jaxrate.history.ratings_at_times import (
@@ -40,7 +40,6 @@ from jaxrate.history.ratings_at_times import (
 from jaxrate.history.trajectories import (
     DEFAULT_ACTIVE_DAYS,
     PEAK_MIN_EVENTS,
-    Trajectories,
     build_trajectories,
     lead_over_level,
     trajectories_of_rows,
@@ -167,34 +166,12 @@ def describe_groups(numbers: HostArray, leaders: HostArray, sizes: HostArray, ev
     return f"ranked in groups that no chain of {events} joins: {join_names([*named, *others])}"
 
 
-class ShownRatings(NamedTuple):
-    """How ratings are shown."""
+class ListRules(TypedDict, total=False):
+    """Who is on a leaderboard, and what players are ranked by; see `leaderboard`."""
 
-    system: RatingSystem
-    params: Params
+    active: Any
+    min_games: int | None
     cautious: float
-    category: int | None = None  # whose modifier is added
-
-    def summary(self, rows: State) -> Rating:
-        """[N] the ratings of these rows, without caution."""
-        rating = self.system.summary(self.params, rows)
-        if self.category is not None:
-            rating = category_rating(self.system, self.params, rating, rows, self.category)
-        return rating
-
-    def apply_caution(self, rating: Rating) -> Rating:
-        """The rating, or with `cautious` the mean less so many deviations."""
-        system, params, cautious, _ = self
-        if not cautious:
-            return rating
-        if rating.deviation is None:
-            raise ValueError(f"{system.name} has no deviations to be cautious about")
-        return Rating(rating.mean - cautious * (rating.deviation - _steady_state_deviation(system, params)), None)
-
-
-def _steady_state_deviation(system: RatingSystem, params: Params) -> Any:
-    """The deviation at which those who play on settle."""
-    return contest_variances(params).limit ** 0.5 if system.name in ("elo_mmr", "elo_mmx") else 0.0
 
 
 FEWER_GAMES_HINT = "a lower min_games lists more"
@@ -205,26 +182,20 @@ ALL_PLAYERS_HINT = 'active="all" for everybody'
 
 @enforce_argument_annotations
 def leaderboard(
-    system: RatingSystem | History,
-    state: State = None,
-    players: Any = None,
+    rated: History,
     *,
-    params: Params = None,
     top: int = 20,
     among: Any = None,
     as_of: Any = None,
-    active: Any = None,
-    min_games: int | None = None,
     since: Any = None,
-    cautious: float = 0.0,
     category: Any = None,
+    **rules: Unpack[ListRules],
 ) -> Leaderboard:
     """The `top` players by mean rating; ties by id. Players whom no chain of events joins are ranked apart.
 
         jr.leaderboard(rated)  # of those who played in the last year, if there are dates
         jr.leaderboard(rated, active="all")  # of all times
         jr.leaderboard(rated, as_of="1999-12-31", min_games=20)
-        jr.leaderboard(system, state, players)
         jr.leaderboard(jr.smooth(system, data), as_of="1985-01-27")
 
     A rated history has the ratings after each event, so a list of any date needs no further rating. With an `as_of`
@@ -232,12 +203,11 @@ def leaderboard(
     player. Players who had not played by then are left out, also with hindsight.
 
     Args:
-      system, state, params: what is rated, as in `ratings`.
-      players: [num_players] names. None: those of the rated history, if there is one.
+      rated: the history, as from `rate`, `smooth` or `load`.
       top: the number of players in the list.
       among: only these players are listed, by name or id. None: everyone.
-      as_of: a moment, as `time` of `ratings`. None: each player as their last event left them. A state alone has no
-        past, so its moment must not be before its last event.
+      as_of: a moment, as `time` of `ratings`. None: each player as their last event left them. A run by
+        chunks whose predictions stay in files has no past, so its moment must not be before its last event.
       active: a length of time in days, or in the unit of the history's times. Only those are listed who played in this
         time before `as_of`, or before the end of the history if `as_of` is later or None. Below 1: a share of the
         length of the history. "all": everybody, also those who have not played, at their initial rating. None: 365 days
@@ -258,72 +228,52 @@ def leaderboard(
     of the group, and the scope names the groups.
 
     The peak is the highest rating after an event, from a player's tenth event on, since first ratings jump. Players
-    with fewer events have none. Where the level of ratings drifts, by more than the active differ, the peak is the
-    greatest lead over the median of the active at the time, and `peak_median` has that median: the sum of the two was
-    the rating. The active have played in the 365 days before, or without dates in a tenth of the history.
+    with fewer events have none: NaN, as the change of who had not played before. Where the level of ratings drifts, by
+    more than the active differ, the peak is the greatest lead over the median of the active at the time, and
+    `peak_median` has that median: the sum of the two was the rating. The active have played in the 365 days before, or
+    without dates in a tenth of the history.
 
     Raises:
-      ValueError: if there are fewer names than rows, `top` is below 1, the system has no deviations to be cautious
-        about, `cautious` is no finite number, there is no such player, or as `ratings`; if `active` is no length of
-        time above 0, or if it, `since` or an early `as_of` need times and the history has none; if there is no such
-        category, or if it goes with `since`, an `as_of` before the end, or a smoothed history.
+      ValueError: if `top` is below 1, the system has no deviations to be cautious about, `cautious` is no finite
+        number, or there is no such player; if `active` is no length of time above 0, or if it, `since` or an early
+        `as_of` need times, or events, and the history has none; if there is no such category, or if it goes with
+        `since`, an `as_of` before the end, or a smoothed history.
     """
-    rated = system
-    system, state, players = resolve_system_state_and_players(rated, state, players)
-    check_concrete("a leaderboard is made", (state, as_of, params), "; jr.ratings takes them")
+    check_concrete("a leaderboard is made", as_of, "; jr.ratings takes them")
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
-    if not np.isfinite(cautious):
-        raise ValueError(f"cautious must be finite, got {cautious}")
-    if isinstance(rated, History) and rated.hindsight is not None:
-        _check_fits_hindsight(params, category)
-    number = None if category is None else category_number(rated, category)
-    view = ShownRatings(system, system.params if params is None else params, cautious, number)
-    if isinstance(rated, History):
-        leaderboards = HistoryLeaderboardBuilder(
-            rated, view, build_trajectories(rated), players, among, active, min_games
-        )
-        return leaderboards.build_leaderboard(parse_query_time(rated, as_of), parse_query_time(rated, since), top)
-    if active is not None or min_games or since is not None:
-        raise ValueError("active, min_games and since need a rated history, which knows who played when")
-    rows = advance_state_to_time(system, state, parse_time_after_last_events(rated, state, as_of, players), view.params)
-    rating = view.apply_caution(view.summary(rows))
-    ranked_ids = _ranked_ids(rating.mean, _eligible_player_mask(among, players, len(rating.mean)))
-    top_ids = ranked_ids[:top]
-    columns = dict(zip(("rating", "deviation"), _take_ratings(rating, top_ids), strict=True))
-    names = _player_names(players, top_ids, len(rating.mean))
-    columns |= {"rank": np.arange(1, len(top_ids) + 1), "player": names}
-    return Leaderboard(columns, "", len(ranked_ids))
-
-
-def _check_fits_hindsight(params: Params, category: Any) -> None:
-    """ValueError for what a history with hindsight has not."""
-    if params is not None:
-        raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
-    if category is not None:
+    if category is not None and rated.hindsight is not None:
         raise ValueError("a smoothed history has no ratings by category; take the rated one")
+    if since is not None or rules.get("min_games") or rules.get("active") not in (None, "all"):
+        rated.check_has_events()
+    leaderboards = HistoryLeaderboardBuilder(rated, among, category, **rules)
+    if rated.has_events_elsewhere:
+        return leaderboards.build_leaderboard_at_end(as_of, top)
+    return leaderboards.build_leaderboard(parse_query_time(rated, as_of), parse_query_time(rated, since), top)
 
 
 def make_history_leaderboards(
-    rated: History, active: Any, min_games: int | None, now: float | None, cautious: float = 0.0
+    rated: History, now: float | None, **rules: Unpack[ListRules]
 ) -> "HistoryLeaderboardBuilder":
     """The lists of everybody, all by one rule: without `min_games`, by that of the list at this time."""
-    view = ShownRatings(rated.system, rated.system.params, cautious)
-    leaderboards = HistoryLeaderboardBuilder(
-        rated, view, build_trajectories(rated), rated.players, None, active, min_games
-    )
+    leaderboards = HistoryLeaderboardBuilder(rated, **rules)
     leaderboards.min_games = leaderboards.resolve_min_games(now)
     leaderboards.groups = leaderboards.trajectories.groups(leaderboards.trajectories.points_at(now))
     return leaderboards
 
 
-def _eligible_player_mask(among: Any, players: Any, num_players: int) -> HostArray:
+def _eligible_player_mask(among: Any, players: HostArray) -> HostArray:
     """[n] whether a player may be listed."""
-    if players is not None and len(players) < num_players:
-        raise ValueError(f"{num_players} players are rated, but only {len(players)} names were given")
     if among is None:
-        return np.ones(num_players, bool)
-    return np.isin(np.arange(num_players), [find_player_id(players, player, num_players) for player in among])
+        return np.ones(len(players), bool)
+    if isinstance(among, (str, bytes)) or not is_iterable(among):
+        raise ValueError(f"among must be a list of players, by name or id, got {format_value_for_error(among)}")
+    return np.isin(np.arange(len(players)), [find_player_id(players, player) for player in among])
+
+
+def _steady_state_deviation(system: RatingSystem) -> Any:
+    """The deviation at which those who play on settle."""
+    return contest_variances(system.params).limit ** 0.5 if system.name in ("elo_mmr", "elo_mmx") else 0.0
 
 
 def _ranked_ids(mean: Any, is_listed: HostArray, groups: HostArray | None = None) -> HostArray:
@@ -331,10 +281,6 @@ def _ranked_ids(mean: Any, is_listed: HostArray, groups: HostArray | None = None
     listed = np.flatnonzero(is_listed)
     order = (-np.asarray(mean)[listed],) if groups is None else (-np.asarray(mean)[listed], groups[listed])
     return np.asarray(listed[np.lexsort(order)])
-
-
-def _player_names(players: Any, player_ids: HostArray, num_players: int) -> HostArray:
-    return player_ids if players is None else np.asarray(players)[:num_players][player_ids]
 
 
 def _take_ratings(rating: Rating, player_ids: HostArray) -> list[Any]:
@@ -355,22 +301,20 @@ class HistoryLeaderboardBuilder:
 
     def __init__(
         self,
-        rated: Any,
-        view: ShownRatings,
-        trajectories: Trajectories,
-        players: Any,
-        among: Any,
-        active: Any,
-        min_games: int | None,
+        rated: History,
+        among: Any = None,
+        category: Any = None,
+        *,
+        active: Any = None,
+        min_games: int | None = None,
+        cautious: float = 0.0,
     ) -> None:
-        self.rated, self.view, self.trajectories, self.players, self.min_games = (
-            rated,
-            view,
-            trajectories,
-            players,
-            min_games,
-        )
-        self.is_eligible = _eligible_player_mask(among, players, len(trajectories.start) - 1)
+        if not np.isfinite(cautious):
+            raise ValueError(f"cautious must be finite, got {cautious}")
+        self.rated, self.min_games, self.cautious = rated, min_games, cautious
+        self.category = None if category is None else category_number(rated, category)
+        self.trajectories = trajectories = build_trajectories(rated)
+        self.is_eligible = _eligible_player_mask(among, rated.players)
         self.has_all_times = (
             rated.clock is not None and trajectories.has_all_times and len(trajectories.time) >= len(trajectories.start)
         )
@@ -384,20 +328,20 @@ class HistoryLeaderboardBuilder:
         if since is not None or now is not None:
             self.check_has_times("since" if now is None else "as_of")
         is_early = now is not None and now < self.end
-        if self.view.category is not None and (since is not None or is_early):
+        if self.category is not None and (since is not None or is_early):
             raise ValueError("the history keeps ratings by category at its end only: leave out since, and later events")
         trajectories, rated = self.trajectories, self.rated
         self.groups = trajectories.groups(trajectories.points_at(now))
         rating, points, ranked_ids, rank = self.ranked_list_at(now)
         top_ids, (numbers, _, sizes) = ranked_ids[:top], self._groups_and_leaders(ranked_ids)
-        names, (mean, deviation) = _player_names(self.players, top_ids, len(points)), _take_ratings(rating, top_ids)
+        names, (mean, deviation) = rated.players[top_ids], _take_ratings(rating, top_ids)
         columns = {"rank": rank[top_ids], "player": names, "rating": mean, "deviation": deviation}
         if len(numbers) > 1:
             columns["group"] = self.groups[top_ids] + 1
         columns["games"] = (points - trajectories.start[:-1])[top_ids]
         if self.has_all_times:
             columns["last"] = rated.display_times(trajectories.time[points][top_ids])
-        if self.view.category is not None:
+        if self.category is not None:
             return Leaderboard(columns, self._describe_scope(now, None, ranked_ids, None), len(ranked_ids), sizes)
         peaks, level = self._peak_columns(points, top_ids)
         columns |= peaks
@@ -409,10 +353,31 @@ class HistoryLeaderboardBuilder:
             columns |= {"change": change[top_ids], "rank_then": earlier_list.rank[top_ids]}
         return Leaderboard(columns, self._describe_scope(now, since, ranked_ids, level), len(ranked_ids), sizes)
 
+    def build_leaderboard_at_end(self, as_of: Any, top: int) -> Leaderboard:
+        """The list of everybody at the end of a history whose events are in other files, or at a time after it."""
+        rated = self.rated
+        rating = self._apply_caution(
+            self.final_ratings(parse_time_after_last_events(rated, rated.state, as_of, rated.players))
+        )
+        ranked_ids = _ranked_ids(rating.mean, self.is_eligible)
+        ids = ranked_ids[:top]
+        columns = {"rank": np.arange(1, len(ids) + 1), "player": rated.players[ids], "games": rated.games[ids]}
+        columns |= dict(zip(("rating", "deviation"), _take_ratings(rating, ids), strict=True))
+        return Leaderboard(columns, "", len(ranked_ids))
+
+    def _apply_caution(self, rating: Rating) -> Rating:
+        """The rating, or with `cautious` the mean less so many deviations."""
+        system = self.rated.system
+        if not self.cautious:
+            return rating
+        if rating.deviation is None:
+            raise ValueError(f"{system.name} has no deviations to be cautious about")
+        return Rating(rating.mean - self.cautious * (rating.deviation - _steady_state_deviation(system)), None)
+
     def _peak_columns(self, points: HostArray, top_ids: HostArray) -> tuple[dict[str, HostArray], HostArray | None]:
         """The peaks up to these points, and the level of ratings that they are above; None if it does not drift."""
         trajectories = self.trajectories
-        score = self.view.apply_caution(Rating(trajectories.mean, trajectories.deviation)).mean
+        score = self._apply_caution(Rating(trajectories.mean, trajectories.deviation)).mean
         lead, level = lead_over_level(trajectories, score, self.rated.clock)
         peak = trajectories.peak_points(lead, points)[top_ids]
         columns = {"peak": lead[peak]} | ({} if level is None else {"peak_median": level[peak]})
@@ -431,7 +396,7 @@ class HistoryLeaderboardBuilder:
     def ranked_list_at(self, now: float | None, points: HostArray | None = None) -> _RankedPlayersAtTime:
         trajectories = self.trajectories
         points = trajectories.points_at(now) if points is None else points
-        rating = self.view.apply_caution(self._ratings_at(now, points))
+        rating = self._apply_caution(self._ratings_at(now, points))
         is_listed = self.listed_mask(np.arange(len(points)), points, now) & ~np.isnan(np.asarray(rating.mean))
         ranked_ids, rank = _ranked_ids(rating.mean, is_listed, self.groups), np.zeros(len(points), int)
         group = self.groups[ranked_ids]
@@ -456,7 +421,7 @@ class HistoryLeaderboardBuilder:
             return rated.hindsight.at(now)
         final = self.final_ratings(now)
         is_last_point = points == trajectories.start[1:] - 1
-        earlier = trajectories.ratings_at(points, now, self.view.system.settings.get("seasons") or ())
+        earlier = trajectories.ratings_at(points, now, self.rated.system.settings.get("seasons") or ())
         return Rating(
             *(
                 None if x is None or y is None else np.where(is_last_point, x, y)
@@ -466,8 +431,10 @@ class HistoryLeaderboardBuilder:
 
     def final_ratings(self, now: float | None) -> Rating:
         """[N] ratings after everybody's last event, with the time since then passed."""
-        system, params = self.view[:2]
-        return self.view.summary(advance_state_to_time(system, self.rated.state, now, params))
+        system, params = self.rated.system, self.rated.system.params
+        rows = advance_state_to_time(system, self.rated.state, now, params)
+        rating = system.summary(params, rows)
+        return rating if self.category is None else category_rating(system, params, rating, rows, self.category)
 
     def _default_min_games(self, now: float | None, points: HostArray) -> int:
         """The default number of games to be listed, for players at these points."""
@@ -522,8 +489,8 @@ class HistoryLeaderboardBuilder:
     ) -> str:
         """Who is listed, unless everybody is, the groups if there are several, and what changes and peaks are."""
         lines = []
-        if self.view.category is not None and self.rated.categories is not None:
-            lines.append(f"rating: where they meet {self.rated.categories[self.view.category]}")
+        if self.category is not None and self.rated.categories is not None:
+            lines.append(f"rating: where they meet {self.rated.categories[self.category]}")
         lines.append(self._describe_conditions(now, len(ranked_ids)))
         lines.append(describe_groups(*self._groups_and_leaders(ranked_ids), self.rated.nouns))
         if level is not None:
@@ -557,24 +524,21 @@ class HistoryLeaderboardBuilder:
     def _groups_and_leaders(self, ranked_ids: HostArray) -> tuple[HostArray, HostArray, HostArray]:
         """The numbers from 1 of the groups that are listed, the names of their first, and how many each has."""
         number, first, size = np.unique(self.groups[ranked_ids], return_index=True, return_counts=True)
-        return number + 1, _player_names(self.players, ranked_ids[first], len(self.groups)), size
+        return number + 1, self.rated.players[ranked_ids[first]], size
 
 
 def ranks_over_time(
     rated: History,
     players: Any,
     times: HostArray,
-    *,
-    active: Any = None,
-    min_games: int | None = None,
-    cautious: float = 0.0,
+    **rules: Unpack[ListRules],
 ) -> HostArray:
     """[M, K] the ranks of players [K], by id, on the lists as of times [M], the earliest first.
 
     NaN where they are not listed. The lists are those of `leaderboard`, all by one rule: without `min_games`, by that
     of the last list, and in the groups that no chain of events up to then joins.
     """
-    leaderboards = make_history_leaderboards(rated, active, min_games, float(times[-1]), cautious)
+    leaderboards = make_history_leaderboards(rated, float(times[-1]), **rules)
     leaderboards.check_has_times("a rank through time")
     all_ranks = np.full((len(times), len(leaderboards.is_eligible)), np.nan)
     for row, now, points in zip(all_ranks, times, leaderboards.trajectories.iterate_points_at(times), strict=True):
@@ -586,7 +550,7 @@ def ranks_over_time(
 BLOCK = 64  # times of the lists that are looked at together, the latest first
 
 
-def lead_start(rated: History, *, active: Any = None, min_games: int | None = None) -> float | None:
+def lead_start(rated: History, **rules: Unpack[ListRules]) -> float | None:
     """The time of the events that made the leader the leader: they are first on all lists since then, and not before.
 
     The lists are those of `leaderboard` with the same arguments, as of each time with events, of each day if there are
@@ -594,7 +558,7 @@ def lead_start(rated: History, *, active: Any = None, min_games: int | None = No
 
         np.datetime64(int(lead_start(rated)), "D")  # of a history with dates
     """
-    leaderboards = make_history_leaderboards(rated, active, min_games, None)
+    leaderboards = make_history_leaderboards(rated, None, **rules)
     leader = leaderboards.ranked_list_at(None).ranked_ids[:1].tolist()
     if not leader or not leaderboards.has_all_times:
         return None
@@ -639,7 +603,7 @@ def _listed_ratings(leaderboards: HistoryLeaderboardBuilder, players: HostArray,
         [i - 1 + np.searchsorted(trajectories.end[i:j], times, side="right") for i, j in zip(begin, end, strict=True)]
     )
     is_listed = leaderboards.listed_mask(players[:, None], points, times)
-    rating, _ = trajectories.ratings_at(points, times, leaderboards.view.system.settings.get("seasons") or ())
+    rating, _ = trajectories.ratings_at(points, times, leaderboards.rated.system.settings.get("seasons") or ())
     is_last = is_listed & (points == end[:, None] - 1)
     for at in np.flatnonzero(is_last.any(axis=0)):
         final = np.asarray(leaderboards.final_ratings(float(times[at])).mean)[players]

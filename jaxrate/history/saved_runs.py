@@ -27,13 +27,11 @@ from jaxrate.core.text_format import format_count
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
 from jaxrate.events import period_number
-from jaxrate.history.event_columns import from_table_columns
+from jaxrate.history.event_columns import from_table_columns, no_events
 from jaxrate.history.history import History, MakesHistory
 from jaxrate.history.out_of_core.checkpoints import CHECKPOINT_FILE
-from jaxrate.history.out_of_core.parquet_rating import RatedFiles
 from jaxrate.history.out_of_core.rate_files_runs_as_histories import (
     StoredFileRun,
-    rated_history_from_rated_files,
     read_rate_files_run,
 )
 from jaxrate.history.player_records import rating_table
@@ -69,7 +67,7 @@ MAX_ERROR_LENGTH = 500  # characters of an error message
 
 
 @enforce_argument_annotations
-def save(folder: str | os.PathLike[str], rated: History | RatedFiles | MakesHistory) -> None:
+def save(folder: str | os.PathLike[str], rated: History | MakesHistory) -> None:
     """Write a rated history to a folder, in place of the one there; files of other names stay.
 
         jr.save("season", rated)
@@ -100,8 +98,6 @@ def save(folder: str | os.PathLike[str], rated: History | RatedFiles | MakesHist
         raise ValueError(f"{folder} has a run of `rate_files`, which `load` takes as it is; save into another folder")
     if isinstance(rated, MakesHistory):
         rated = rated.to_rated()
-    if isinstance(rated, RatedFiles):
-        rated = rated_history_from_rated_files(rated)
     metadata = make_run_metadata(rated)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
@@ -248,15 +244,13 @@ def _restore_rated_files_run(stored_run: StoredFileRun, make: Callable[..., Rati
     metadata, system = stored_run.description, _remake_system(stored_run.description, make)
     with name_file_in_errors(CHECKPOINT_FILE):
         state = restore_state(system, metadata["players"], stored_run.state)
-    clock, period, last = (metadata[name] for name in ("clock", "period", "last"))
-    games, rows, contests = stored_run.games, stored_run.rows, stored_run.contests
-    rated = rated_history_from_rated_files(
-        RatedFiles(system, state, stored_run.players, games, rows, last, clock, period, {}, {}, Path(), contests)
-    )
-    rated = rated._replace(options=metadata.get("options", {}))
+    times = metadata["period"], metadata["last"], metadata["clock"]
     if stored_run.predictions is None:
-        return rated
-    return rated._replace(events=from_table_columns(stored_run.predictions, stored_run.players))
+        events = no_events(stored_run.contests is not None)
+    else:
+        events = from_table_columns(stored_run.predictions, stored_run.players)
+    options = metadata.get("options", {})
+    return History(system, state, stored_run.players, stored_run.games, *times, events, options)
 
 
 def _call_factory(

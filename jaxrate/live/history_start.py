@@ -11,8 +11,6 @@ from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.events import Matches, Rounds
 from jaxrate.history.history import History, resolve_system_state_and_players
-from jaxrate.history.out_of_core.parquet_rating import RatedFiles
-from jaxrate.history.out_of_core.rate_files_runs_as_histories import rated_history_from_rated_files
 from jaxrate.live.event_packing import (
     check_player_names,
 )
@@ -25,7 +23,7 @@ from jaxrate.storage.npz_tables import restore_state
 
 @enforce_argument_annotations
 def start_history(
-    rated: History | RatedFiles | RatingSystem,
+    rated: History | RatingSystem,
     players: Sequence[Any] | None = None,
     state: State = None,
     *,
@@ -55,18 +53,10 @@ def start_history(
       ValueError: for a system of rating periods only, a history in periods, names that repeat or that one table cannot
         hold, or a state of other players or of another system.
     """
-    base: Any = (
-        rated_history_from_rated_files(rated)
-        if isinstance(rated, RatedFiles)
-        else rated
-        if isinstance(rated, History)
-        else None
-    )
+    base = rated if isinstance(rated, History) else None
     if base is not None and players is not None:
         raise ValueError("a rated history has players of its own")
-    system, state, players = resolve_system_state_and_players(
-        rated if base is None else base, state, players, needs_state=False
-    )
+    system, state, players = resolve_system_state_and_players(rated, state, players, needs_state=False)
     check_concrete("live ratings are kept", (state, key), "; jr.scan goes on from a traced state")
     if not {Matches, Rounds} & {*system.events} or (base is not None and base.period is not None):
         raise ValueError(

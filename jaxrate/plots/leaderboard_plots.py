@@ -1,19 +1,18 @@
 """Leaderboards, matrices of chances, distributions and odds."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.rules import State
-from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_percentage, format_whole_percent
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix as win_probabilities
 from jaxrate.forecasts.tournament_simulation import TournamentForecast
-from jaxrate.history.history import History, player_groups, resolve_system_state_and_players
+from jaxrate.history.history import History, player_groups
+from jaxrate.history.leaderboards import ListRules
 from jaxrate.history.leaderboards import leaderboard as best
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.plots.altair_charts import (
@@ -29,7 +28,6 @@ from jaxrate.plots.name_labels import (
     describe_name_step,
     format_plot_name,
     name_step,
-    player_label,
     player_labels_by_id,
     set_name_ticks,
     text_width,
@@ -71,8 +69,6 @@ from jaxrate.plots.scoreboard_style import (
     sequential_map,
 )
 from jaxrate.plots.time_steps import abbreviate_dates
-from jaxrate.replay.padded_states_and_columns import count_players
-from jaxrate.replay.padded_states_and_columns import count_players as count_of
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
@@ -153,15 +149,7 @@ if TYPE_CHECKING:
 
 
 @enforce_argument_annotations
-def leaderboard(
-    system: RatingSystem | History,
-    state: State = None,
-    players: Any = None,
-    *,
-    ax: "Axes | None" = None,
-    backend: str = "matplotlib",
-    **options: Any,
-) -> Any:
+def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: str = "matplotlib", **options: Any) -> Any:
     """Plot the best players by rank and rating with 95% intervals; the line below the title tells who is listed.
 
         jr.plots.leaderboard(rated, top=10, min_games=20)
@@ -170,20 +158,18 @@ def leaderboard(
     events joins, the first is drawn.
 
     Args:
-      system, state, players, options: as for `jr.leaderboard`; at most 10,000 are drawn.
+      rated, options: as for `jr.leaderboard`; at most 10,000 players are drawn.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: as for `jr.leaderboard`, for more than 10,000 players, or for ratings that are not finite.
     """
     is_interactive = is_altair_backend(backend, ax)
-    board = best(system, state, players, **options)
+    board, system, source = best(rated, **options), rated.system, describe_source(rated)
     apart = "; players whom no chain of events joins to these are left out" if board.group is not None else ""
     board = board.first_group()
-    source = describe_source(system)
-    system, state, players = resolve_system_state_and_players(system, state, players)
     check_drawable_count("players", len(board.player), 1, MAX_ROWS)
-    labels = [player_label(player, None) if players is None else format_plot_name(player) for player in board.player]
+    labels = [format_plot_name(player) for player in board.player]
     for name, *shown in zip(labels, board.rating, strict=True):
         check_ratings_finite(name, *shown)
     half_width = None if board.deviation is None else Z_95 * board.deviation
@@ -214,16 +200,14 @@ def _describe_listed_players(scope: str) -> str:
 
 @enforce_argument_annotations
 def matchups(
-    system: RatingSystem | History,
-    state: State = None,
+    rated: History,
     players: Any = None,
-    names: Any = None,
     *,
-    active: Any = None,
-    min_games: int | None = None,
+    time: Any = None,
+    category: Any = None,
     ax: "Axes | None" = None,
     backend: str = "matplotlib",
-    **options: Any,
+    **rules: Unpack[ListRules],
 ) -> Any:
     """Plot the expected score of each player, in rows, against each other one, in percent (a draw is half a win).
 
@@ -233,44 +217,38 @@ def matchups(
     order of the ratings. Pairs whom no chain of events joins are grey.
 
     Args:
-      system, state, options: as for `forecasts.matchup_matrix`.
+      rated, time, category: as for `forecasts.matchup_matrix`.
       players: 2 to 200 players. For up to 20, numbers are written into the cells if they fit. None: the first 20 of
         `jr.leaderboard`.
-      names: [num_players] names of all players, as in `Dataset`. None: those of the rated history, if there is one.
-      active, min_games: as for `jr.leaderboard`, if no players are given.
+      active, min_games, cautious: as for `jr.leaderboard`, if no players are given.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
-      ValueError: as for `forecasts.matchup_matrix` and `jr.leaderboard`, for unknown players, or for `active` or
-        `min_games` with players.
+      ValueError: as for `forecasts.matchup_matrix` and `jr.leaderboard`, for unknown players, or for rules of the
+        list with players.
     """
-    is_interactive, source = is_altair_backend(backend, ax), describe_source(system)
-    scope, count, groups = "", 0, player_groups(system) if isinstance(system, History) else None
+    is_interactive, system, source = is_altair_backend(backend, ax), rated.system, describe_source(rated)
+    scope, count = "", 0
     if players is None:
-        num_players = count_of(resolve_system_state_and_players(system, state, names)[1])
-        listing: dict[str, Any] = {"active": active, "min_games": min_games, "params": options.get("params")}
-        board = best(system, state, names, top=num_players, **listing).first_group()
+        board = best(rated, top=len(rated.players), **rules).first_group()
         players, scope = board.player[:MAX_WRITTEN_COLUMNS], _describe_listed_players(board.scope)
         count = len(board.player)
-    elif active is not None or min_games is not None:
-        raise ValueError("active and min_games choose players, and these are given")
-    system, state, names = resolve_system_state_and_players(system, state, names)
-    ids = player_labels_by_id(players, names, count_of(state))
+    elif rules:
+        raise ValueError(f"{', '.join(rules)}: players are given, and need no rules of a list")
+    ids = player_labels_by_id(players, rated.players, len(rated.players))
     check_drawable_count("players", len(ids), 2, MAX_MATRIX_PLAYERS)
-    number, count = np.array([*ids]), count or len(ids)
-    mean = np.asarray(ratings(system, state, params=options.get("params")).mean)[number]
-    order = np.argsort(-mean, kind="stable")
-    category = options.get("category")
+    number, count, groups = np.array([*ids]), count or len(ids), player_groups(rated)
+    order = np.argsort(-np.asarray(ratings(rated).mean)[number], kind="stable")
     if category is not None and np.shape(category)[:1] == order.shape:
-        options["category"] = np.asarray(category)[order]
+        category = np.asarray(category)[order]
     number = number[order]
-    percent = 100.0 * np.asarray(win_probabilities(system, state, number, **options), np.float64)
+    chances = win_probabilities(rated, players=number, time=time, category=category)
+    percent = 100.0 * np.asarray(chances, np.float64)
     np.fill_diagonal(percent, np.nan)
-    if groups is not None:
-        percent[groups[number][:, None] != groups[number]] = np.nan
+    percent[groups[number][:, None] != groups[number]] = np.nan
     labels = [ids[int(i)] for i in number]
     rows = describe_rows(len(ids), count)
-    has_side = bool(np.any(getattr(options.get("params") or system.params, "side_advantage", 0.0)))
+    has_side = bool(np.any(getattr(system.params, "side_advantage", 0.0)))
     neutral = ", on neutral ground" if has_side else ""
     subtitle = f"Expected score in percent of {rows}, in rows, by {system_title(system.name)}{neutral}"
     subtitle += f"; blue: favoured, orange: not{scope}"
@@ -292,9 +270,7 @@ TEXT_ROOM = 1.25  # width of a name above a distribution and the room about it, 
 
 @enforce_argument_annotations
 def distribution(
-    system: RatingSystem | History,
-    state: State = None,
-    names: Any = None,
+    rated: History,
     *,
     players: Any = (),
     bins: int | None = None,
@@ -306,8 +282,7 @@ def distribution(
         jr.plots.distribution(rated, players=["Ada", "Bo"], min_games=10)
 
     Args:
-      system, state, options: as for `jr.leaderboard`; players who are listed there are counted.
-      names: [num_players] names of all players. None: those of the rated history, if there is one.
+      rated, options: as for `jr.leaderboard`; players who are listed there are counted.
       players: up to eight players, by name or by id.
       bins: number of bins of equal width. None: the finer of the rules of Sturges and of Freedman and Diaconis, numpy's
         "auto", and at most 60.
@@ -318,27 +293,27 @@ def distribution(
     """
     if bins is not None and bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    rated_system, states, player_names = resolve_system_state_and_players(system, state, names)
-    board = best(system, state, names, **options, top=count_players(states))
-    check_drawable_count("players who are listed", len(board.rating), 1, count_players(states))
-    labels = player_labels_by_id(players, player_names, count_players(states)) if np.size(players) else {}
+    count = len(rated.players)
+    board = best(rated, **options, top=count)
+    check_drawable_count("players who are listed", len(board.rating), 1, count)
+    labels = player_labels_by_id(players, rated.players, count) if np.size(players) else {}
     check_drawable_count("players with names", len(labels), 0, MAX_NAMED_LINES)
     rating_of = dict(zip(board.player.tolist(), board.rating.tolist(), strict=True))
     marked_ratings = {}
     for number, name in labels.items():
-        key = number if player_names is None else player_names[number]
+        key = rated.players[number]
         if key not in rating_of:
             raise ValueError(f"{name} is not among the {len(rating_of):,} who are listed; see active and min_games")
         marked_ratings[name] = rating_of[key]
-    unit, (low, high) = rating_unit(rated_system), np.quantile(board.rating, (0.25, 0.75)).tolist()
+    unit, (low, high) = rating_unit(rated.system), np.quantile(board.rating, (0.25, 0.75)).tolist()
     title = f"Half of {len(rating_of):,} ratings between {format_amount(low, '')} and {format_amount(high, unit)}"
-    subtitle = f"Bars: how many have a rating in each step, by {system_title(rated_system.name)}"
-    ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(system))
+    subtitle = f"Bars: how many have a rating in each step, by {system_title(rated.system.name)}"
+    ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(rated))
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
     ax.hist(board.rating, bins, color=COLOURS[4], alpha=0.6, edgecolor="white", linewidth=0.8)
     ax.locator_params(axis="y", integer=True)
-    ax.set(xlabel=rating_axis_label(rated_system), ylabel="number listed")
+    ax.set(xlabel=rating_axis_label(rated.system), ylabel="number listed")
     group_thousands(ax, "x", "y")
     _mark_ratings(ax, marked_ratings, float(np.median(board.rating)))
     return ax

@@ -124,8 +124,7 @@ def build_site_data(
     if hindsight is not None:
         hindsight = align_hindsight(careers, *hindsight)
     count = len(rated.players)
-    active, min_games = map(leaderboard_options.get, ("active", "min_games"))
-    lists = make_history_leaderboards(rated, active, min_games, None)
+    lists = make_history_leaderboards(rated, None, **leaderboard_options)
     full_leaderboard, current = (
         leaderboard(rated, active="all", top=count),
         leaderboard(rated, top=count, **leaderboard_options),

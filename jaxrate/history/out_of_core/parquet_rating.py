@@ -7,15 +7,15 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
 from jaxrate.core.argument_checks import Key, enforce_argument_annotations
-from jaxrate.core.array_types import Array, HostArray
-from jaxrate.core.rules import State
+from jaxrate.core.array_types import Array
 from jaxrate.core.system import RatingSystem, check_event_kind, random_draw_rule, set_default_period
 from jaxrate.data.column_role_definitions import document_roles, roles_taken_by, select_role_arguments
 from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
@@ -24,7 +24,7 @@ from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, Rounds, period_number
 from jaxrate.history.dataset_rating import calibrated_by_end, initial_slope
 from jaxrate.history.event_columns import no_events
-from jaxrate.history.history import History, describe_event_counts
+from jaxrate.history.history import History
 from jaxrate.history.out_of_core.checkpoints import read_checkpoint, write_checkpoint
 from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, ChunkedRunSpec, RunProgress, rate_chunks
 from jaxrate.history.out_of_core.event_chunks import open_table_sorted_if_needed, resolve_event_roles
@@ -58,27 +58,28 @@ ORDERED_FOLDER = ".ordered"
 WORK_KINDS = ("ordering", "reading", "scheduling", "rating", "writing")  # of work
 
 
-class RatedFiles(NamedTuple):
-    """The result of `rate_files`. The predictions are in the folder."""
+@dataclass(frozen=True, eq=False, repr=False)
+class RatedFiles(History):
+    """The history that `rate_files` returns: its events stay in the files of the folder."""
 
-    system: RatingSystem
-    state: State  # leaves [num_players, ...]
-    players: HostArray  # [num_players] names in order of id
-    games: HostArray  # [num_players] matches or contests played
-    matches: int  # or participations
-    last: float | None  # the time of the last event; None if there are no times
-    clock: str | None  # of the times, as in `Dataset`
-    period: float | None  # the length of the rating periods; None: match by match
-    quality: dict[str, Any]  # the measures of `jr.metrics.match_metrics`, or `ranking_metrics`, by name
-    seconds: dict[str, float]  # of each kind of work in this call, which overlap, and "all"
-    folder: Path
-    contests: int | None = None  # how many; None: these are matches
-    options: dict[str, Any] | None = None  # of the history: what is known of the slope of its predictions, if any
+    quality: dict[str, Any] = field(default_factory=dict)  # the measures of `match_metrics` or `ranking_metrics`
+    seconds: dict[str, float] = field(default_factory=dict)  # of each kind of work, which overlap, and "all"
+    folder: Path = Path()
+    num_in_files: tuple[int, int | None] = 0, None  # matches or participations; and contests, None of matches
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rated matches or participations."""
+        return self.num_in_files[0]
+
+    @property
+    def contests(self) -> int | None:
+        """The number of contests; None if these are matches."""
+        return self.num_in_files[1]
 
     def __repr__(self) -> str:
-        counts = f"{describe_event_counts(self.matches, self.contests)} of {len(self.players):,} players"
         measure, value = next(iter(self.quality.items()))
-        return f"RatedFiles: {counts} in {self.folder}, {measure} {value:.4f}"
+        return f"{History.__repr__(self)}\n  files    {self.folder}, {measure} {value:.4f}"
 
 
 @enforce_argument_annotations
@@ -99,7 +100,7 @@ def rate_files(
     """Rate matches or contests in Parquet files of any size, a chunk at a time: predict each, then learn from it.
 
         result = jr.history.rate_files(jr.glicko2(), "matches/", "rated")
-        jr.leaderboard(result.system, result.state, result.players)
+        jr.leaderboard(result)
         live = jr.live.start_history(result)  # or, later, jr.live.start_history(jr.load("rated"))
 
     The state, some chunks and DuckDB take memory. DuckDB puts the rows in order of time where times decrease and makes
@@ -230,11 +231,12 @@ def _rate_and_write(
     write(rating_table(rated), folder / "ratings.parquet")
     shutil.rmtree(folder / ORDERED_FOLDER, ignore_errors=True)
     seconds["all"] = time.perf_counter() - start
-    metrics = metrics_from_sums(done.sums)
     system, options = calibrated_by_end(system, done.slope)
-    times = done.last, opened.clock, period
+    rated = rated._replace(system=system, options=options)
+    known: dict[str, Any] = {x.name: getattr(rated, x.name) for x in fields(rated)}
+    counts = done.rows, done.contests
     return RatedFiles(
-        system, done.state, players, done.games, done.rows, *times, metrics, seconds, folder, done.contests, options
+        **known, quality=metrics_from_sums(done.sums), seconds=seconds, folder=folder, num_in_files=counts
     )
 
 

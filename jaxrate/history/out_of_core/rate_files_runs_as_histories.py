@@ -1,4 +1,4 @@
-"""Runs of `rate_files` as rated histories and as saved runs: their predictions stay in the files."""
+"""Runs of `rate_files` as saved runs: their predictions stay in the files, unless they are few."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -8,22 +8,10 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-from jaxrate.history.event_columns import no_events
-from jaxrate.history.history import History
 from jaxrate.history.out_of_core.checkpoints import read_checkpoint
 from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER
-from jaxrate.history.out_of_core.parquet_rating import RatedFiles
 from jaxrate.history.out_of_core.run_resumption import GAMES_KEY, NAMES_KEY, RANKED_KEY
 from jaxrate.storage.npz_tables import name_file_in_errors, read_parquet_names_and_games
-
-
-def rated_history_from_rated_files(rated_files: RatedFiles) -> History:
-    """The result of `rate_files` as a rated history, which has no predictions of its own."""
-    known = rated_files.state, rated_files.players, rated_files.games
-    times = rated_files.period, rated_files.last, rated_files.clock
-    events = no_events(rated_files.contests is not None)
-    return History(rated_files.system, *known, *times, events, rated_files.options or {})
-
 
 MAX_LOADED_ROWS = 20_000_000  # predictions that are loaded, some two gigabytes
 
