@@ -39,8 +39,7 @@ def games(clock="dates"):
 
 @lru_cache
 def past(name):
-    system = getattr(jr, name)()
-    return system, jr.history.rating_history(system, games().matches)
+    return jr.rate(getattr(jr, name)(), games(), calibrate=False)
 
 
 @lru_cache
@@ -49,8 +48,16 @@ def rate_and_smooth_games():
     return jr.rate(jr.skills(), games()), jr.smooth(jr.skills(), games())
 
 
-def ratings(system, history):
-    return [None if x is None else np.asarray(x) for x in system.summary(system.params, history.state)]
+def mean_ratings(system, state):
+    return np.asarray(system.summary(system.params, state).mean)
+
+
+def points(rated, player):
+    """[2, m + 1] the ratings and deviations before the first event and after each, from the columns of events."""
+    row, side = np.nonzero(rated.events["player"] == player)
+    final = rated.system.summary(rated.system.params, rated.state)
+    before = rated.events["rating"], rated.events["deviation"]
+    return np.stack([np.append(x[row, side], end[player]) for x, end in zip(before, final, strict=True)])
 
 
 def texts(ax):
@@ -73,88 +80,74 @@ def interval_ends(container):
 
 @pytest.mark.parametrize("name", mark_full(["glicko", "blat_mmr", "trueskill"], "glicko", "trueskill"))
 def test_trajectory_is_the_history(ax, name):
-    system, history = past(name)
-    assert plots.trajectory(system, history, games(), ["P7", "P5"], ax=ax) is ax
-    matches = games().matches
-    final = ratings(system, history)
+    rated = past(name)
+    assert plots.trajectory(rated, ["P7", "P5"], ax=ax) is ax
     for line, band, player in zip(ax.lines, ax.collections, (7, 5), strict=True):
-        row, side = np.nonzero(matches.player == player)
-        mean, deviation = (
-            np.append(np.asarray(x)[row, side], end[player]) for x, end in zip(history.before, final, strict=True)
-        )
-        days = np.append(matches.time[row], matches.time[row[-1]])
-        np.testing.assert_array_equal(line.get_xdata(orig=True), days.astype("datetime64[D]"))
+        mean, deviation = points(rated, player)
+        days = games().matches.time[(games().matches.player == player).any(axis=1)]
+        np.testing.assert_array_equal(line.get_xdata(orig=True), np.append(days[0], days).astype("datetime64[D]"))
         np.testing.assert_array_equal(line.get_ydata(), mean)
         y = band.get_paths()[0].vertices[:, 1]
         np.testing.assert_allclose([y.min(), y.max()], [min(mean - 1.96 * deviation), max(mean + 1.96 * deviation)])
-    assert ends(ax) == ["P7", "P5"] and all(line.get_drawstyle() == "steps-pre" for line in ax.lines)
+    assert ends(ax) == ["P7", "P5"] and all(line.get_drawstyle() == "steps-post" for line in ax.lines)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("", "rating (points)")
 
 
 def test_trajectory_without_deviations_is_a_line(ax):
-    plots.trajectory(*past("elo"), games("numbers"), "P9", ax=ax)
+    plots.trajectory(jr.rate(jr.elo(), games("numbers")), "P9", ax=ax)
     assert len(ax.lines) == 1 and not ax.collections and ax.get_xlabel() == "time"
 
 
 def test_trajectories_share_axes_and_differ_in_colour(ax):
-    plots.trajectory(*past("elo"), games(), [f"P{i}" for i in range(4, 9)], ax=ax)
-    plots.trajectory(*past("elo"), games(), [f"P{i}" for i in range(9, 12)], ax=ax)
+    plots.trajectory(past("elo"), [f"P{i}" for i in range(4, 9)], ax=ax)
+    plots.trajectory(past("elo"), [f"P{i}" for i in range(9, 12)], ax=ax)
     assert ends(ax) == [f"P{i}" for i in range(4, 12)] and ax.get_legend() is None
     assert len({line.get_color() for line in ax.lines}) == 8
     with refused("1 to 8 named players, not 9"):  # a legend of so many left a strip for the lines
-        plots.trajectory(*past("elo"), games(), "P12", ax=ax)
+        plots.trajectory(past("elo"), "P12", ax=ax)
 
 
 def test_trajectory_without_time_goes_by_number(ax):
-    system, history = past("elo")
-    for data in (games(None), games().matches._replace(time=np.zeros(600))):
-        ax.clear()
-        plots.trajectory(system, history, data, 9, ax=ax)
-        row = np.flatnonzero((games().matches.player == 9).any(axis=1))
-        np.testing.assert_array_equal(ax.lines[0].get_xdata(), [*row, row[-1] + 1])
-        assert ax.get_xlabel() == "matches before"
+    rated = rated_games(None)
+    plots.trajectory(rated, "P9", ax=ax)
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), np.arange(rated.games[9] + 1))
+    assert ax.get_xlabel() == "matches played"
 
 
 def test_trajectory_of_periods_and_of_contests(ax, share):
-    system, matches = jr.glicko(period=50), games().matches
-    history = jr.history.rating_history(system, jr.periods(matches, 50.0))
-    plots.trajectory(system, history, games(), "P6", ax=ax)
-    row, side = np.nonzero(matches.player == 6)
-    np.testing.assert_array_equal(ax.lines[0].get_ydata()[:-1], np.asarray(history.before.mean)[row, side])
-    with refused("for rating periods, give the matches"):
-        plots.trajectory(system, history, jr.periods(matches, 50.0), 6, ax=ax)
+    rated = jr.rate(jr.glicko(period=50), games(), period=50.0)
+    plots.trajectory(rated, "P6", ax=ax)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), points(rated, 6)[0])
 
     ax.clear()
-    rounds, system = jr.data.simulate.contests(12, 30, size=5, seed=1).rounds, share()
-    history = jr.history.rating_history(system, rounds)
-    plots.trajectory(system, history, rounds, [3], ax=ax)
+    rounds = jr.data.simulate.contests(12, 30, size=5, seed=1).rounds
+    rated = jr.rate(share(), Dataset(rounds, np.arange(12), np.arange(150)))
+    plots.trajectory(rated, [3], ax=ax)
     row = np.flatnonzero(rounds.events.player == 3)
-    np.testing.assert_array_equal(ax.lines[0].get_ydata()[:-1], np.asarray(history.before.mean)[row])
-    np.testing.assert_array_equal(ax.lines[0].get_xdata()[:-1], rounds.events.time[row // 5])
-    assert ends(ax) == ["player 3"]
+    np.testing.assert_array_equal(ax.lines[0].get_ydata()[:-1], rated.events["rating"][row, 0])
+    np.testing.assert_array_equal(ax.lines[0].get_xdata()[1:], rounds.events.time[row // 5])
+    assert ends(ax) == ["3"]
 
 
 def test_long_trajectories_go_through_the_ends_of_steps(ax):
     n = 1000
     matches = jr.matches(np.tile([0, 1], (n, 1)), np.arange(n) % 2, np.arange(n) / 10)
-    system = jr.glicko()
-    history = jr.history.rating_history(system, matches)
-    plots.trajectory(system, history, matches, 0, ax=ax)
+    rated = jr.rate(jr.glicko(), Dataset(matches, np.arange(2), np.arange(n)))
+    plots.trajectory(rated, 0, ax=ax)
     (line, peak), (band,) = ax.lines, ax.collections
     assert peak.get_gid() == "peak" and peak.get_ydata() == np.nanmax(line.get_ydata())
     at, drawn = line.get_xdata(), line.get_ydata()
     assert 95 <= len(at) <= 101 and line.get_drawstyle() == "default"
-    after = np.append(np.asarray(history.before.mean)[1:, 0], ratings(system, history)[0][0])
-    np.testing.assert_allclose(drawn, after[np.searchsorted(matches.time, at)])
+    np.testing.assert_allclose(drawn, points(rated, 0)[0][1:][np.searchsorted(matches.time, at)])
     assert at[-1] == matches.time[-1] and len(band.get_paths()) == 1
     smoothed = jr.smooth(jr.skills(), matches)
-    plots.trajectory(smoothed, players=1, ax=ax)
+    plots.trajectory(smoothed, 1, ax=ax)
     found = jr.career(smoothed, 1)["rating"][np.searchsorted(matches.time, ax.lines[-1].get_xdata())]
     np.testing.assert_allclose(ax.lines[-1].get_ydata(), found)
 
 
 def test_names_are_text(ax):
-    plots.trajectory(*past("elo"), games(), ODD, ax=ax)
+    plots.trajectory(past("elo"), ODD, ax=ax)
     assert ends(ax) == SHOWN
     ax.figure.canvas.draw()
     drawn = [text._preprocess_math(text.get_text()) for text in ax.texts if text.get_gid() == "name"]
@@ -163,7 +156,7 @@ def test_names_are_text(ax):
 
 def test_first_matches_can_be_skipped(ax):
     whole = Figure().subplots()
-    plots.trajectory(rated_games(), players=["P7", "P5"], ax=whole)
+    plots.trajectory(rated_games(), ["P7", "P5"], ax=whole)
     plots.trajectory(rated_games(), players=["P7", "P5"], skip=8, ax=ax)
     for line, all_of_it in zip(ax.lines, whole.lines, strict=True):
         np.testing.assert_array_equal(line.get_xydata(), all_of_it.get_xydata()[8:])
@@ -176,7 +169,7 @@ def test_then_and_now(ax):
     rated, smoothed = rate_and_smooth_games()
     plots.trajectory(rated, players=["P7", "P5"], smooth=smoothed, skip=3, ax=ax)
     assert texts(ax) == ["at the time", "in hindsight"] and ends(ax) == ["P7", "P5"]
-    then, now = ([line for line in ax.lines if line.get_gid() == gid] for gid in ("then", "trajectory"))
+    then, now = ([line for line in ax.lines if line.get_gid() == gid] for gid in ("then", "line"))
     for name, before, after in zip(["P7", "P5"], then, now, strict=True):
         np.testing.assert_allclose(before.get_ydata()[:-1], jr.career(rated, name)["rating"][3:])
         np.testing.assert_allclose(after.get_ydata(), jr.career(smoothed, name)["rating"][3:])
@@ -185,7 +178,7 @@ def test_then_and_now(ax):
 
 
 def test_who_is_meant(ax):
-    system, history = past("elo")
+    rated = past("elo")
     for player, said in (
         ("P77", "no player 'P77'; did you mean 'P7'?"),
         (20, "no player 20: ids run from 0 to 19"),
@@ -196,37 +189,26 @@ def test_who_is_meant(ax):
         ([], "1 to 8 named players, not 0"),
     ):
         with refused(said):
-            plots.trajectory(system, history, games(), player, ax=ax)
-    with refused("names need those of all players"):
-        plots.trajectory(system, history, games().matches, "P4", ax=ax)
-    numbers = games()._replace(players=np.arange(20)[::-1])
-    plots.trajectory(system, history, numbers, 0, ax=ax)
-    row, side = np.nonzero(games().matches.player == 19)  # the name 0, not the id
-    np.testing.assert_array_equal(ax.lines[0].get_ydata()[:-1], np.asarray(history.before.mean)[row, side])
+            plots.trajectory(rated, player, ax=ax)
+    plots.trajectory(rated._replace(players=np.arange(20)[::-1]), 0, ax=ax)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata()[0], 1500.0)
+    assert len(ax.lines[0].get_ydata()) == rated.games[19] + 1  # the name 0, not the id
     with refused("2 players have the name 'P4'"):
-        plots.trajectory(system, history, games()._replace(players=np.array(["P4"] * 2 + ["x"] * 18)), "P4", ax=ax)
+        plots.trajectory(rated._replace(players=np.array(["P4"] * 2 + ["x"] * 18)), "P4", ax=ax)
 
 
 def test_trajectory_refuses(ax):
-    system, history = past("elo")
-    matches = games().matches
-    with refused("of other events"):
-        plots.trajectory(system, history, slice_events(matches, 0, 5), 0, ax=ax)
-    with refused("expected a Dataset"):
-        plots.trajectory(system, history, [1, 2], 0, ax=ax)
-    with refused("no events"):
-        plots.trajectory(system, history, jr.matches(np.zeros((0, 2), int), []), 0, ax=ax)
-    alone = jr.history.rating_history(system, matches, num_players=21)
-    with refused("player 20 plays in none"):
-        plots.trajectory(system, alone, matches, 20, ax=ax)
-    mean = np.array(history.before.mean)
-    mean[300] = np.nan
-    broken = history._replace(before=history.before._replace(mean=mean))
+    alone = games()._replace(players=np.append(games().players, "alone"))
+    with refused("alone plays in none"):
+        plots.trajectory(jr.rate(jr.elo(), alone), "alone", ax=ax)
+    rated = past("elo")
+    rating = rated.events["rating"].copy()
+    rating[300] = np.nan
+    broken = rated._replace(events=rated.events | {"rating": rating})
     with refused("are not finite"):
-        plots.trajectory(system, broken, games(), f"P{max(matches.player[300])}", ax=ax)
-    many = jr.matches(np.arange(58).reshape(29, 2), np.ones(29))
-    with refused("1 to 8 named players, not 29"):
-        plots.trajectory(system, jr.history.rating_history(system, many), many, range(29), ax=ax)
+        plots.trajectory(broken, int(rated.events["player"][300, 0]), ax=ax)
+    with refused("1 to 8 named players, not 20"):
+        plots.trajectory(rated, range(20), ax=ax)
     assert not ax.lines
 
 
@@ -235,7 +217,7 @@ def test_trajectory_refuses(ax):
 
 @pytest.mark.parametrize("name", ["glicko", "elo"])
 def test_leaderboard_is_the_leaderboard(ax, name):
-    rated = jr.rate(getattr(jr, name)(), games())
+    rated = past(name)
     assert plots.leaderboard(rated, top=12, ax=ax) is ax
     board = jr.leaderboard(rated, top=12)
     (container,) = ax.containers
@@ -262,7 +244,7 @@ def test_leaderboard_of_too_many_is_refused(ax):
 
 
 def test_matchups_are_the_matchups(ax):
-    rated = rated_games()
+    rated = past("glicko")
     chosen = ["P4", "P15", "P8"]  # in the order of ratings
     assert plots.matchups(rated, ["P8", "P4", "P15"], ax=ax) is ax
     win = 100 * np.asarray(matchup_matrix(rated, players=[4, 15, 8]))
@@ -288,7 +270,7 @@ def rated_games(clock="dates"):
 
 def test_without_axes_pyplot_gets_one_figure():
     open_figures = pyplot.get_fignums()
-    ax = plots.leaderboard(rated_games())
+    ax = plots.leaderboard(past("elo"))
     (number,) = set(pyplot.get_fignums()) - set(open_figures)
     assert pyplot.figure(number) is ax.figure
     with refused("prediction is nan"):
@@ -330,7 +312,7 @@ def test_belief_is_the_state_on_the_way(ax, monkeypatch, chunk):
     drawn = np.interp(rating, grid, 100 * belief / (grid[1] - grid[0]))
     np.testing.assert_allclose(np.asarray(mesh.get_array())[:, 3], drawn, rtol=0.02, atol=1e-3)
     mean = next(line for line in ax.lines if line.get_label() == "mean").get_ydata()
-    np.testing.assert_allclose(mean[-2:], ratings(system, jr.run(system, matches))[0][7], rtol=1e-4)
+    np.testing.assert_allclose(mean[-2:], mean_ratings(system, jr.run(system, matches).state)[7], rtol=1e-4)
 
 
 def test_belief_refuses(ax):

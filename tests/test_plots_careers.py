@@ -6,32 +6,16 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.plots.name_labels import fit_names, format_plot_name
 from tests.conftest import mark_full, refused
-from tests.test_plots import games, past, rated_games
+from tests.test_plots import games, rated_games
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
-
-
-def test_trajectory_of_a_rated_history(ax):
-    (system, history), rated = past("glicko"), rated_games()
-    other = Figure().subplots()
-    plots.trajectory(rated, players=["P7", "P5"], ax=ax)
-    plots.trajectory(system, history, games(), ["P7", "P5"], ax=other)
-    for one, two in zip(ax.lines, other.lines, strict=True):
-        np.testing.assert_array_equal(one.get_xdata(orig=True), two.get_xdata(orig=True))
-        np.testing.assert_allclose(one.get_ydata(), two.get_ydata(), rtol=1e-6)
-    for one, two in zip(ax.collections, other.collections, strict=True):
-        np.testing.assert_allclose(one.get_paths()[0].vertices[:, 1], two.get_paths()[0].vertices[:, 1], rtol=1e-6)
-    ax.clear()
-    plots.trajectory(rated_games(None), players="P7", ax=ax)
-    assert ax.get_xlabel() == "matches played" and ax.lines[0].get_xdata()[-1] == rated.games[7]
 
 
 def test_leaderboards_and_matchups_of_a_rated_history(ax):
@@ -103,11 +87,13 @@ def test_the_highest_within_a_step_is_marked(ax):
 
 
 def test_careers_of_very_many_others_are_bands(ax, monkeypatch):
-    monkeypatch.setattr(sys.modules["jaxrate.plots.unnamed_players"], "MAX_GREY_LINES", 18)
-    monkeypatch.setattr(sys.modules["jaxrate.plots.unnamed_players"], "MIN_BAND_PLAYERS", 2)
+    monkeypatch.setattr(sys.modules["jaxrate.plots.rating_lines"], "MAX_GREY_LINES", 18)
+    monkeypatch.setattr(sys.modules["jaxrate.plots.line_pictures"], "MIN_BAND_PLAYERS", 2)
     rated, others = rated_games(), games().players[:19]
     plots.careers(rated, ["P19"], others=others, step=1e6, ax=ax)
-    assert [line.get_gid() for line in ax.lines if line.get_gid()] == ["other", "career"] and len(ax.collections) == 2
+    assert [line.get_gid() for line in ax.lines if line.get_gid()] == ["other", "line", "peak"] and len(
+        ax.collections
+    ) == 2
     after = [(x := jr.career(rated, name))["rating"][-1] + x["change"][-1] for name in others]
     for band, share in zip(ax.collections, (0.05, 0.25), strict=True):
         y = band.get_paths()[0].vertices[:, 1]
@@ -125,7 +111,7 @@ def test_trajectories_are_interrupted_by_absence(is_smoothed):
     data = jr.read({"a": ["x"] * 400, "b": ["y"] * 400, "score": won * 1.0, "time": days.astype("datetime64[D]")})
     rated = jr.smooth(jr.skills(), data) if is_smoothed else jr.rate(jr.glicko(), data)
     figure = plots.trajectory(rated, players="x").figure
-    (line,) = [line for line in figure.axes[0].lines if line.get_gid() == "trajectory"]
+    (line,) = [line for line in figure.axes[0].lines if line.get_gid() == "line"]
     x, y = line.get_xdata(orig=True).astype(float), np.asarray(line.get_ydata())
     (gap,) = np.flatnonzero(np.isnan(y))
     assert x[gap - 1] <= 199.0 and x[gap + 1] >= 2000.0
@@ -150,7 +136,7 @@ def test_an_off_season_is_no_absence(draw):
     """Lines were torn between any two seasons, where a step was shorter than the off-season."""
     rated = jr.rate(jr.elo(), jr.read(seasons(2001, 2012)))
     figure = draw(rated, players=["x", "y"]).figure
-    lines = [line for line in figure.axes[0].lines if line.get_gid() in ("career", "trajectory")]
+    lines = [line for line in figure.axes[0].lines if line.get_gid() == "line"]
     assert len(lines) == 2 and not any(np.isnan(line.get_ydata()).any() for line in lines)
     assert "every 41 days" in figure.artists[0].get_text()
     pyplot.close(figure)
@@ -166,7 +152,7 @@ def test_a_missed_season_is_an_absence_also_if_one_lonely_event_follows():
     kept = {name: [x for x, away in zip(values, is_away, strict=True) if not away] for name, values in table.items()}
     figure = plots.careers(jr.rate(jr.elo(), jr.read(kept)), ["z"]).figure
     line, *dots = figure.axes[0].lines
-    assert line.get_gid() == "career" and np.isnan(line.get_ydata()).sum() == 2
+    assert line.get_gid() == "line" and np.isnan(line.get_ydata()).sum() == 2
     assert [
         dot.get_xdata().astype("datetime64[Y]").astype(str).tolist() for dot in dots if dot.get_gid() == "isolated"
     ] == [["2009"]]

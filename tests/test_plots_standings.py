@@ -99,7 +99,7 @@ def test_ranks_begin_when_ratings_are_settled():
     figure = plots.ranks(rated, ["P1", "P2", "P3"], step=10.0).figure
     played = {x: jr.career(rated, x)["time"][9] for x in ("P1", "P2", "P3")}
     for panel in figure.axes[0].child_axes:
-        (line,) = [line for line in panel.lines if line.get_gid() == "rank"]
+        (line,) = [line for line in panel.lines if line.get_gid() == "line"]
         tenth = played[line.get_label()]
         assert tenth <= line.get_xdata()[~np.isnan(line.get_ydata())][0] <= max(tenth + 10.0, 250.0)
     assert "from the tenth match on" in "".join(x.get_text() for x in figure.artists)
@@ -111,7 +111,7 @@ def test_ranks_begin_when_ratings_are_settled():
 
 def test_ranks_of_very_many_others_are_bands(monkeypatch):
     monkeypatch.setattr(sys.modules["jaxrate.plots.rank_plots"], "MAX_GREY_LINES", 17)
-    monkeypatch.setattr(sys.modules["jaxrate.plots.unnamed_players"], "MIN_BAND_PLAYERS", 2)
+    monkeypatch.setattr(sys.modules["jaxrate.plots.line_pictures"], "MIN_BAND_PLAYERS", 2)
     others = [f"P{i}" for i in range(18)]
     figure = plots.ranks(rated(), "P19", step=30.0, others=others).figure
     (ax,) = figure.axes
@@ -166,7 +166,7 @@ def test_ranks_of_years_are_those_at_their_ends():
     figure = plots.ranks(rated, ["x", "y"], step=365.25, min_games=0).figure
     ends = [*(f"{year}-12-31" for year in range(2000, 2004)), "2004-03-01"]
     first = [jr.leaderboard(rated, as_of=end, top=1, min_games=0).player[0] for end in ends]
-    lines = {line.get_label(): line for line in figure.axes[0].lines if line.get_gid() == "rank"}
+    lines = {line.get_label(): line for line in figure.axes[0].lines if line.get_gid() == "line"}
     assert lines["x"].get_xdata(orig=True).astype(str).tolist() == ends
     assert [name == "x" for name in first] == (lines["x"].get_ydata() == 1).tolist()
     counts = {name: first[:4].count(name) for name in "xy"}

@@ -8,13 +8,13 @@ pytest.importorskip("pyarrow")
 
 from jaxrate.metrics.prediction_metrics import calibration
 from jaxrate.plots import finding_titles as titles
-from jaxrate.plots.rating_line_data import RatingLine
+from jaxrate.plots.line_pictures import Line
 
 YEARS = np.array(["1990-05-01", "1991-05-01", "1992-05-01"], "datetime64[D]")
 
 
 def line(name, mean, deviation=None, times=YEARS):
-    return RatingLine(name, times, np.array(mean), None if deviation is None else np.full(len(mean), deviation))
+    return Line(name, times, np.array(mean), None if deviation is None else np.full(len(mean), deviation))
 
 
 def test_a_leader_is_ahead_or_level():
@@ -61,7 +61,7 @@ def test_lines_end_or_peak():
     among = titles.peak_title([ada, bo, retired], 3, "date", "points", 1800.0)
     assert among == "Ada peaked highest of these 3, at 1,700 points in 1991"
     assert titles.peak_title([ada], 2, "date", "points") == "Ada peaked at 1,700 points in May 1991"
-    counted = line("Ada", [1.0, 3.0, 2.0], times=np.arange(3))
+    counted = line("Ada", [1.0, 3.0, 2.0], times=np.arange(1, 4))
     assert titles.peak_title([counted], 1, "matches played", "points") == "Ada peaked at 3 points after 2 matches"
 
 

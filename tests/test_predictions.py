@@ -320,7 +320,7 @@ def test_rated_matches_keep_the_chances(name, tmp_path):
         evaluate_predictions(rated, data)["Brier score"], abs=0.1
     )
     jr.plots.calibration(run, data.matches.score), jr.plots.residuals(run, data)
-    jr.plots.loss_by_difference(jr.history.rating_history(system, data, key=jax.random.key(0)), data.matches.score)
+    jr.plots.loss_by_difference(rated)
     plt.close("all")
 
 

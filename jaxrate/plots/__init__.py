@@ -23,9 +23,11 @@ name_labels.py                    names of players
 line_end_labels.py                where the names of lines stand
 player_rows.py                    plots with a row for each player
 rank_axis.py                      how far axes of ranks reach, and their ticks
-rating_line_data.py               lines of ratings through time
+line_pictures.py                  what a picture of lines holds, and others in grey
+rating_lines.py                   lines of ratings through a history
+line_drawing.py                   lines by matplotlib
+percent_matrices.py               matrices of percentages
 time_steps.py                     steps of time, at whose ends lines have points
-unnamed_players.py                others in grey, as lines or bands
 plotted_data_and_checks.py        events, clocks and checks
 """
 

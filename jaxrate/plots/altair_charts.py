@@ -10,9 +10,9 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_short_count, format_whole_percent
 from jaxrate.plots.line_end_labels import CLEARANCE, LineEnd, place_line_end_labels
+from jaxrate.plots.line_pictures import Band, Line, LinePicture, UnnamedPlayers
 from jaxrate.plots.name_labels import NAME_STEPS, pad_numbers
 from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, count_panel_columns, rank_range, rank_ticks
-from jaxrate.plots.rating_line_data import times_to_numbers
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     DIVERGING_COLOURS,
@@ -22,6 +22,8 @@ from jaxrate.plots.scoreboard_style import (
     PAPER,
     RULE,
     TEXT_COLOURS,
+    Z_95,
+    PictureText,
     cell_text_colour,
     is_isolated,
     mix_colours,
@@ -51,16 +53,6 @@ COLUMN_NUMBER_WIDTH = 26  # pixels from one number of a column to the next
 MAX_WRITTEN_COLUMNS = 20  # number of columns up to which percentages are written into a matrix
 
 
-class ChartText(NamedTuple):
-    """The texts of a chart."""
-
-    title: str
-    subtitle: str
-    x: str
-    y: str
-    source: str = ""
-
-
 def import_altair() -> Any:
     """Altair; ImportError if it is not installed."""
     try:
@@ -80,7 +72,7 @@ def interval_chart(
     names: list[str],
     values: HostArray,
     half_widths: HostArray | None,
-    text: ChartText,
+    text: PictureText,
     value_texts: Sequence[str],
     numbers: Sequence[int] = (),
     *,
@@ -143,7 +135,7 @@ def interval_chart(
     return style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), text, height + SOURCE_DISTANCE)
 
 
-def matrix_chart(names: list[str], percent: HostArray, text: ChartText, step: int) -> Any:
+def matrix_chart(names: list[str], percent: HostArray, text: PictureText, step: int) -> Any:
     """Cells of percentages of each in rows against each other; the pointer shows both names.
 
     `step` is that from one named row to the next.
@@ -205,7 +197,7 @@ def matrix_chart(names: list[str], percent: HostArray, text: ChartText, step: in
     return style_chart(chart, text, side + name_height + SOURCE_DISTANCE)
 
 
-def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: ChartText) -> Any:
+def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: PictureText) -> Any:
     """Observed by predicted scores in percent of each system, (predicted, observed, low, high, count) [bins] by label.
 
     Above are the numbers of predictions, in the colours of the systems.
@@ -250,7 +242,7 @@ def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: ChartText) 
     return style_chart(chart, text, HEIGHT + SOURCE_DISTANCE)
 
 
-def style_chart(chart: Any, text: ChartText, source_y: float | None = None) -> Any:
+def style_chart(chart: Any, text: PictureText, source_y: float | None = None) -> Any:
     """The style of all plots: no box, a horizontal grid, the title at the left.
 
     The source stands so many pixels below the top of the layers, or without them in the subtitle.
@@ -287,26 +279,6 @@ LINE_TICKS = 8
 ISOLATED_AREA = 7  # square pixels of the dot of a point between missing ones
 
 
-class ChartLine(NamedTuple):
-    """A line through points [m]; NaN interrupts it."""
-
-    name: str
-    x: HostArray  # numbers or dates
-    y: HostArray
-    half_width: HostArray | None = None  # of a band about it
-    is_named: bool = True  # False: in grey, behind the others
-    peak: int | None = None  # the point with a dot
-    note: str = ""  # below the name
-
-
-class ChartBand(NamedTuple):
-    """A grey band [m] behind all lines; NaN interrupts it."""
-
-    x: HostArray
-    low: HostArray
-    high: HostArray
-
-
 class _Axes(NamedTuple):
     """The axes of a chart, whose ends are known, so that labels can be placed."""
 
@@ -319,9 +291,9 @@ class _Axes(NamedTuple):
     x: Any
     y: Any
 
-    def pixels(self, line: ChartLine) -> tuple[HostArray, HostArray]:
+    def pixels(self, line: Line) -> tuple[HostArray, HostArray]:
         """The positions of the points of a line, from the lower left corner."""
-        x = (times_to_numbers(np.asarray(line.x)) - self.begin) / (self.end - self.begin)
+        x = (line.x_numbers() - self.begin) / (self.end - self.begin)
         y = np.asarray(line.y, float)
         if self.is_rank:
             share = np.log(self.high / y) / math.log(self.high / self.low)
@@ -330,103 +302,99 @@ class _Axes(NamedTuple):
         return self.size[0] * x, self.size[1] * share
 
 
-def line_chart(
-    lines: Sequence[ChartLine],
-    text: ChartText,
-    *,
-    is_rank: bool = False,
-    is_stepped: bool = False,
-    bands: Sequence[ChartBand] = (),
-    lines_then: Sequence[ChartLine] = (),
-) -> Any:
-    """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves the time axis.
-
-    `lines_then` are the named lines as they were known at the time, in thin dashes. Ranks have a logarithmic axis with
-    the best on top.
-    """
+def line_chart(picture: LinePicture) -> Any:
+    """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves along time."""
     altair = import_altair()
-    named = [line for line in lines if line.is_named]
-    axes = _chart_axes([*lines, *lines_then], bands, text, is_rank, (WIDTH, HEIGHT))
-    names = [line.name for line in named]
-    scale = altair.Scale(domain=names, range=[*NAMED_COLOURS[: len(names)]] or [GREY])
+    axes = _chart_axes(picture, (WIDTH, HEIGHT))
+    names = [line.name for line in picture.lines]
+    scale = altair.Scale(domain=names, range=[*NAMED_COLOURS[: len(names)]])
     colour = altair.Color("name:N", scale=scale, legend=None)
-    interpolate = "step-before" if is_stepped else "linear"
-    layers = _background_layers([line for line in lines if not line.is_named], bands, axes, interpolate)
-    chart = chart_of_rows(_line_rows(named))
-    if any(line.half_width is not None for line in named):
+    interpolate = "step-after" if picture.is_stepped else "linear"
+    chart = chart_of_rows(_line_rows(picture.lines))
+    layers = []
+    if any(line.deviation is not None for line in picture.lines):
         intervals = chart.mark_area(opacity=0.18, interpolate=interpolate)
         layers.append(intervals.encode(x=axes.x, y=_y_of(axes, "low"), y2="high:Q", color=colour))
-    if lines_then:
-        then = chart_of_rows(_line_rows(lines_then))
-        look = {"strokeWidth": 0.8, "strokeDash": [4, 3], "interpolate": "step-before"}
-        layers.append(then.mark_line(**look).encode(x=axes.x, y=axes.y, color=colour))
+    if picture.then:
+        look = {"strokeWidth": 0.8, "strokeDash": [4, 3], "interpolate": "step-after"}
+        layers.append(
+            chart_of_rows(_line_rows(picture.then)).mark_line(**look).encode(x=axes.x, y=axes.y, color=colour)
+        )
     layers.append(chart.mark_line(strokeWidth=1.6, interpolate=interpolate).encode(x=axes.x, y=axes.y, color=colour))
-    layers += [layer.encode(color=colour) for layer in _isolated_layers(named, axes)]
-    layers.append(_hover_layer(chart, axes, text).encode(color=colour))
-    if peaks := [_line_rows([line])[line.peak] for line in named if line.peak is not None]:
+    layers += [layer.encode(color=colour) for layer in _isolated_layers(picture.lines, axes)]
+    layers.append(_hover_layer(chart, axes, picture.text).encode(color=colour))
+    if peaks := [_line_rows([line])[line.peak] for line in picture.lines if line.peak is not None]:
         dots = chart_of_rows(sorted(peaks, key=lambda row: row["y"]))  # the highest on top
         layers.append(dots.mark_circle(size=60, opacity=1, stroke="white").encode(x=axes.x, y=axes.y, color=colour))
-    layers += _label_layers(named, axes)
+    layers = [*_unnamed_layers(picture.unnamed, axes), *layers, *_label_layers(picture.lines, axes)]
     chart = altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style_chart(chart.interactive(bind_y=False), text, HEIGHT + SOURCE_DISTANCE)
+    return style_chart(chart.interactive(bind_y=False), picture.text, HEIGHT + SOURCE_DISTANCE)
 
 
-def rank_panels_chart(lines: Sequence[ChartLine], text: ChartText, bands: Sequence[ChartBand] = ()) -> Any:
+def rank_panels_chart(picture: LinePicture) -> Any:
     """A small chart of the ranks of each named line, in front of all others in grey."""
     altair = import_altair()
-    named = [line for line in lines if line.is_named]
-    num_columns = count_panel_columns(len(named))
+    num_columns = count_panel_columns(len(picture.lines))
     width = PANEL_WIDTHS[num_columns]
-    axes = _chart_axes(lines, bands, text, True, (width, PANEL_HEIGHT))
-    unnamed_layers = _background_layers([line for line in lines if not line.is_named], bands, axes, "linear")
+    axes = _chart_axes(picture, (width, PANEL_HEIGHT))
+    unnamed_layers = _unnamed_layers(picture.unnamed, axes)
     panels: list[Any] = []
-    for line, colour in zip(named, NAMED_COLOURS, strict=False):
-        others = [other for other in named if other.name != line.name]
-        layers = [*unnamed_layers, *_background_layers(others, (), axes, "linear")]
+    for line, colour in zip(picture.lines, NAMED_COLOURS, strict=False):
+        others = [other for other in picture.lines if other.name != line.name]
+        layers = [*unnamed_layers, *_unnamed_layers(UnnamedPlayers(others), axes)]
         chart = chart_of_rows(_line_rows([line]))
         layers.append(chart.mark_line(strokeWidth=2, color=colour).encode(x=axes.x, y=axes.y))
         layers += [layer.encode(color=altair.value(colour)) for layer in _isolated_layers([line], axes)]
-        layers.append(_hover_layer(chart, axes, text, len(panels)).encode(color=altair.value(colour)))
+        layers.append(_hover_layer(chart, axes, picture.text, len(panels)).encode(color=altair.value(colour)))
         title = altair.TitleParams(line.name, subtitle=line.note, anchor="start", color=TEXT_COLOURS.get(colour, GREY),
                                    fontSize=12, subtitleColor=GREY, subtitleFontSize=11)  # fmt: skip
         panels.append(altair.layer(*layers).properties(width=width, height=PANEL_HEIGHT, title=title))
-    return style_chart(altair.concat(*panels, columns=num_columns), text)
+    return style_chart(altair.concat(*panels, columns=num_columns), picture.text)
 
 
-def _chart_axes(
-    lines: Sequence[ChartLine], bands: Sequence[ChartBand], text: ChartText, is_rank: bool, size: tuple[int, int]
-) -> _Axes:
-    """The axes of all these lines and bands, with a little room above and below."""
-    altair = import_altair()
-    drawn = [(line.x, line.y) for line in lines] + [(band.x, band.low) for band in bands]
-    times = np.concatenate([times_to_numbers(np.asarray(x))[~np.isnan(np.asarray(y, float))] for x, y in drawn])
-    half = [np.zeros(len(line.y)) if line.half_width is None else line.half_width for line in lines]
-    edges = [np.asarray(line.y, float) + sign * x for line, x in zip(lines, half, strict=True) for sign in (-1.0, 1.0)]
-    shown = np.concatenate([*edges, *(edge for band in bands for edge in (band.low, band.high))])
-    begin, end, low, high = times.min(), times.max(), float(np.nanmin(shown)), float(np.nanmax(shown))
+def _chart_axes(picture: LinePicture, size: tuple[int, int]) -> _Axes:
+    """The axes of all lines and bands of a picture, with a little room above and below."""
+    lines, bands = [*picture.unnamed.lines, *picture.lines, *picture.then], picture.unnamed.bands
+    times = np.concatenate([line.x_numbers()[~np.isnan(line.y)] for line in lines])
+    begin, end = float(times.min()), float(times.max())
     end = max(end, begin + 1.0)
-    is_small = size[1] < HEIGHT
-    y_axis: dict[str, Any]
-    if is_rank:
-        low, high = rank_range(shown)
-        y_axis = {"values": rank_ticks(low, high, PANEL_TICK_DISTANCE if is_small else MIN_TICK_DISTANCE)}
-        room = (high / low) ** DATA_ROOM
-        low, high = low / room, high * room
-        scale = altair.Scale(type="log", reverse=True, nice=False, domain=[low, high])
-    else:
-        y_axis = {"tickCount": LINE_TICKS}
-        room = DATA_ROOM * max(high - low, 1e-6)
-        low, high = low - room, high + room
-        scale = altair.Scale(zero=False, nice=False, domain=[low, high])
-    is_dated = any(np.asarray(line.x).dtype.kind == "M" for line in lines)
-    unit = MILLISECONDS if is_dated else 1
-    x = altair.X(
-        "x:T" if is_dated else "x:Q", title=None if is_dated else text.x,
-        scale=altair.Scale(domain=[begin * unit, end * unit], nice=False),
-        axis=altair.Axis(grid=False, tickCount=PANEL_TICKS if size[0] < WIDTH else LINE_TICKS),
-    )  # fmt: skip
-    y = altair.Y("y:Q", title=text.y, scale=scale, axis=altair.Axis(format=",.6~g", **y_axis))
-    return _Axes(size, float(begin), float(end), low, high, is_rank, x, y)
+    altair = import_altair()
+    shorthand, title, unit = ("x:T", None, MILLISECONDS) if picture.text.x == "date" else ("x:Q", picture.text.x, 1)
+    axis = altair.Axis(grid=False, tickCount=PANEL_TICKS if size[0] < WIDTH else LINE_TICKS)
+    scale = altair.Scale(domain=[begin * unit, end * unit], nice=False)
+    x = altair.X(shorthand, title=title, scale=scale, axis=axis)
+    edges = [line.y + sign * width for line in lines for width in [_half_width(line)] for sign in (-1.0, 1.0)]
+    shown = np.concatenate([*edges, *(edge for band in bands for edge in (band.low, band.high))])
+    distance = PANEL_TICK_DISTANCE if size[1] < HEIGHT else MIN_TICK_DISTANCE
+    low, high, y = _rank_scale(shown, distance) if picture.is_rank else _rating_scale(shown)
+    y.title = picture.text.y
+    return _Axes(size, begin, end, low, high, picture.is_rank, x, y)
+
+
+def _rank_scale(ranks: HostArray, min_distance: float) -> tuple[float, float, Any]:
+    """The ends of an axis of ranks, which is logarithmic, with the best on top; and the axis."""
+    altair = import_altair()
+    low, high = rank_range(ranks)
+    ticks = rank_ticks(low, high, min_distance)
+    room = (high / low) ** DATA_ROOM
+    low, high = low / room, high * room
+    scale = altair.Scale(type="log", reverse=True, nice=False, domain=[low, high])
+    return low, high, altair.Y("y:Q", scale=scale, axis=altair.Axis(format=",.6~g", values=ticks))
+
+
+def _rating_scale(ratings: HostArray) -> tuple[float, float, Any]:
+    """The ends of an axis of ratings, and the axis."""
+    altair = import_altair()
+    low, high = float(np.nanmin(ratings)), float(np.nanmax(ratings))
+    room = DATA_ROOM * max(high - low, 1e-6)
+    low, high = low - room, high + room
+    scale = altair.Scale(zero=False, nice=False, domain=[low, high])
+    return low, high, altair.Y("y:Q", scale=scale, axis=altair.Axis(format=",.6~g", tickCount=LINE_TICKS))
+
+
+def _half_width(line: Line) -> HostArray:
+    """[m] half the width of the interval at each point; 0 without deviations."""
+    return np.zeros(len(line.y)) if line.deviation is None else Z_95 * line.deviation
 
 
 def _y_of(axes: _Axes, column: str) -> Any:
@@ -435,30 +403,29 @@ def _y_of(axes: _Axes, column: str) -> Any:
     return y
 
 
-def _background_layers(
-    lines: Sequence[ChartLine], bands: Sequence[ChartBand], axes: _Axes, interpolate: str
-) -> list[Any]:
+def _unnamed_layers(players: UnnamedPlayers, axes: _Axes) -> list[Any]:
     """Bands and lines in grey."""
     layers = []
-    for band in bands:
+    for band in players.bands:
         grey = chart_of_rows(_band_rows(band))
         layers.append(grey.mark_area(color=PALE, opacity=0.45).encode(x=axes.x, y=_y_of(axes, "low"), y2="high:Q"))
-    if lines:
-        grey = chart_of_rows(_line_rows(lines))
-        look = {"color": GREY, "strokeWidth": 1, "strokeDash": [1, 2]} if bands else {"color": PALE, "strokeWidth": 0.7}
-        layers.append(grey.mark_line(interpolate=interpolate, **look).encode(x=axes.x, y=axes.y, detail="name:N"))
+    if players.lines:
+        look = {"color": PALE, "strokeWidth": 0.7}
+        if players.bands:
+            look = {"color": GREY, "strokeWidth": 1, "strokeDash": [1, 2]}
+        grey = chart_of_rows(_line_rows(players.lines)).mark_line(**look)
+        layers.append(grey.encode(x=axes.x, y=axes.y, detail="name:N"))
     return layers
 
 
-def _isolated_layers(lines: Sequence[ChartLine], axes: _Axes) -> list[Any]:
+def _isolated_layers(lines: Sequence[Line], axes: _Axes) -> list[Any]:
     """Dots of points between missing ones, through which a line is invisible."""
-    isolated = [is_isolated(np.asarray(line.y, float)) for line in lines]
-    rows = _line_rows(ChartLine(line.name, line.x[i], line.y[i]) for line, i in zip(lines, isolated, strict=True))
+    rows = _line_rows(line.select(is_isolated(line.y)) for line in lines)
     dots = chart_of_rows(rows).mark_circle(size=ISOLATED_AREA, opacity=1)
     return [dots.encode(x=axes.x, y=axes.y)] if rows else []
 
 
-def _hover_layer(chart: Any, axes: _Axes, text: ChartText, number: int = 0) -> Any:
+def _hover_layer(chart: Any, axes: _Axes, text: PictureText, number: int = 0) -> Any:
     """The point that is nearest to the pointer, with its name and numbers, in the chart of this number."""
     altair = import_altair()
     is_dated = axes.x.shorthand.endswith("T")
@@ -475,7 +442,7 @@ def _hover_layer(chart: Any, axes: _Axes, text: ChartText, number: int = 0) -> A
     return points.add_params(nearest)
 
 
-def _label_layers(named: Sequence[ChartLine], axes: _Axes) -> list[Any]:
+def _label_layers(named: Sequence[Line], axes: _Axes) -> list[Any]:
     """Names at the ends of lines, or beside the chart, and the short lines that lead to them."""
     altair = import_altair()
     texts = [[line.name, *([line.note] if line.note else [])] for line in named]
@@ -513,23 +480,29 @@ def _label_layers(named: Sequence[ChartLine], axes: _Axes) -> list[Any]:
     return layers
 
 
-def _line_rows(lines: Iterable[ChartLine]) -> list[dict[str, Any]]:
+def _line_rows(lines: Iterable[Line]) -> list[dict[str, Any]]:
     """The points of lines for JSON."""
     rows = []
     for line in lines:
-        x, y = np.asarray(line.x), np.asarray(line.y, float)
-        times = np.datetime_as_string(x, unit="s").tolist() if x.dtype.kind == "M" else x.astype(float).tolist()
-        half_width = np.full(len(y), np.nan) if line.half_width is None else np.asarray(line.half_width, float)
-        for at, value, half in zip(times, y.tolist(), half_width.tolist(), strict=True):
-            row: dict[str, Any] = {"name": line.name, "x": at, "y": round(value, 3) if value == value else None}
-            if half == half:
+        half_width = np.full(len(line.y), np.nan) if line.deviation is None else Z_95 * line.deviation
+        for at, value, half in zip(_json_times(line.x), line.y.tolist(), half_width.tolist(), strict=True):
+            row: dict[str, Any] = {"name": line.name, "x": at, "y": _json_number(value)}
+            if not math.isnan(half):
                 row |= {"low": round(value - half, 3), "high": round(value + half, 3)}
             rows.append(row)
     return rows
 
 
-def _band_rows(band: ChartBand) -> list[dict[str, Any]]:
+def _band_rows(band: Band) -> list[dict[str, Any]]:
     """The points of a band for JSON."""
-    middle, half_width = 0.5 * (band.low + band.high), 0.5 * (band.high - band.low)
-    rows = _line_rows([ChartLine("", band.x, middle, half_width)])
-    return [{"x": row["x"], "low": row.get("low"), "high": row.get("high")} for row in rows]
+    low, high = (map(_json_number, x.tolist()) for x in (band.low, band.high))
+    return [{"x": x, "low": y, "high": z} for x, y, z in zip(_json_times(band.x), low, high, strict=True)]
+
+
+def _json_number(value: float) -> float | None:
+    """A number to three digits; None in place of NaN."""
+    return None if math.isnan(value) else round(value, 3)
+
+
+def _json_times(times: HostArray) -> list[Any]:
+    return np.datetime_as_string(times, unit="s").tolist() if times.dtype.kind == "M" else times.astype(float).tolist()

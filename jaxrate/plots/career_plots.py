@@ -1,73 +1,57 @@
 """Careers: lines of ratings of some players through time."""
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
-from jaxrate.core.rules import Params
-from jaxrate.core.system import RatingSystem
-from jaxrate.history.dataset_rating import RecordedRun
 from jaxrate.history.history import History
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS
-from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart
 from jaxrate.plots.finding_titles import format_amount, line_end_title, peak_title
-from jaxrate.plots.line_end_labels import EDGE_SHARE, label_line_ends
+from jaxrate.plots.line_drawing import MAX_INTERVALS, show_lines
+from jaxrate.plots.line_end_labels import EDGE_SHARE
+from jaxrate.plots.line_pictures import Line, LinePicture, UnnamedPlayers
 from jaxrate.plots.plotted_data_and_checks import (
     MAX_NAMED_LINES,
-    Z_95,
+    check_backend,
     check_drawable_count,
+    check_step,
     count_lines,
     describe_source,
-    is_altair_backend,
-    rates_contests,
     rating_axis_label,
     rating_unit,
 )
-from jaxrate.plots.rating_line_data import (
-    RatingLine,
-    collect_rating_lines,
-    default_steps_of_lines,
+from jaxrate.plots.rating_lines import (
+    after_events,
+    describe_begin,
     describe_gaps,
+    event_noun,
     format_peak_time,
-    last_ratings_of_steps,
-    lines_of_rated_history,
-    peak_point,
+    last_of_steps,
+    other_rating_lines,
+    rating_lines,
     skip_first_events,
-    skip_unsettled_events,
-    time_span,
-    times_to_numbers,
+    steps_of_lines,
+    time_axis_label,
+    times_span,
+    unnamed_players,
 )
-from jaxrate.plots.scoreboard_style import (
-    COLOURS,
-    GREY,
-    add_legend,
-    draw_isolated_points,
-    group_thousands,
-    label_time_axis,
-    make_axes,
-)
+from jaxrate.plots.scoreboard_style import COLOURS, PictureText
 from jaxrate.plots.time_steps import TimeSteps
-from jaxrate.plots.unnamed_players import draw_unnamed_players, lines_or_bands
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_INTERVALS = 2  # lines up to which intervals are drawn: more would hide each other
 MAX_EVENTS = 300  # of a line; longer ones are drawn at the ends of steps
 
 
 @enforce_argument_annotations
 def trajectory(
-    system: RatingSystem | History,
-    history: RecordedRun | None = None,
-    data: Any = None,
-    players: Any = None,
+    rated: History,
+    players: Any,
     *,
-    params: Params = None,
     skip: int = 0,
     smooth: History | None = None,
     others: Iterable[Any] = (),
@@ -76,23 +60,19 @@ def trajectory(
 ) -> Any:
     """Plot ratings through a history; of one or two players with 95% intervals if the system has deviations.
 
-        jr.plots.trajectory(rated, players=["Ada", "Bo"], skip=10)
-        jr.plots.trajectory(system, jr.history.rating_history(system, data), data, ["Ada", "Bo"])
-        jr.plots.trajectory(rated, players=["Ada", "Bo"], smooth=jr.smooth(system, data))
+        jr.plots.trajectory(rated, ["Ada", "Bo"], skip=10)
+        jr.plots.trajectory(rated, ["Ada", "Bo"], smooth=jr.smooth(system, data))
 
-    A rating holds until the next event. So a line goes in steps through the ratings before each event, as in
-    `history.before`, and ends with the rating after the last one. Intervals are those before the next event. With
-    hindsight a line goes straight from match to match. Names stand at the ends of lines. If a line has more than 300
-    events, all lines go through the ratings at the ends of a hundred steps, or of years, and through the highest one.
-    They are then interrupted where the player is absent, as in `careers`. The axis is time or, without times, the
-    number of earlier events. Several calls may share axes.
+    A rating holds until the next event. So a line begins with the rating before the first event, and goes in steps
+    through the ratings after each event. Intervals are those before the next event. With hindsight a line goes straight
+    from match to match. Names stand at the ends of lines. If a line has more than 300 events, all lines go through the
+    ratings at the ends of a hundred steps, or of years, and through the highest one. They are then interrupted where
+    the player is absent, as in `careers`. The axis is time or, without times, the number of events. Several calls may
+    share axes.
 
     Args:
-      system: a system, such as `glicko()`; or a rated or smoothed history instead of system, history and data.
-      history: the history from `jr.history.rating_history(system, data)`, or that of rating periods of these matches.
-      data: the `Dataset`, or its matches or rounds.
+      rated: a history, such as `jr.rate` and `jr.smooth` return.
       players: one or several players, at most eight, with those that axes have already.
-      params: hyperparameters of the history, by default `system.params`.
       skip: number of first events of each player to leave out, in which newcomers' ratings jump.
       smooth: the result of `jr.smooth`. Solid lines then show ratings in hindsight. Dashed lines, without intervals,
         show the ratings at the time.
@@ -101,135 +81,41 @@ def trajectory(
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
-      ValueError: for a player who is unknown, never plays, or has no more than `skip` events, for ratings that are not
-        finite, or for a history of other events.
+      ValueError: for a player who is unknown, never plays, or has no more than `skip` events, or for ratings that are
+        not finite.
     """
-    is_interactive = is_altair_backend(backend, ax)
-    before, clock = collect_rating_lines(system, players, history, data, params)
-    num_drawn = 0 if ax is None else count_lines(ax, "trajectory")
-    check_drawable_count("named players", num_drawn + len(before), 1, MAX_NAMED_LINES)
-    after = (
-        [] if smooth is None else [line.ratings_after_events() for line in lines_of_rated_history(smooth, players)[0]]
-    )
-    is_smoothed = isinstance(system, History) and system.hindsight is not None
-    rating_system = system.system if isinstance(system, History) else system
-    before = [skip_first_events(line, skip) for line in before]
-    now = [skip_first_events(line, skip) for line in after] or [
-        line.ratings_after_events() if is_smoothed else line for line in before
-    ]
-    rated_lines = now if is_smoothed or after else [line.ratings_after_events() for line in before]
-    early = 0 if is_smoothed or after else max(PEAK_MIN_EVENTS - 1 - skip, 0)
-    title = line_end_title(rated_lines, clock, rating_unit(rating_system), early)
-    if after:
+    check_backend(backend, ax)
+    shown = rated if smooth is None else smooth
+    is_hindsight = shown.hindsight is not None
+    lines = [skip_first_events(line, skip) for line in rating_lines(shown, players)]
+    then = [] if smooth is None else [skip_first_events(line, skip) for line in rating_lines(rated, players)]
+    check_drawable_count("named players", count_lines(ax, "line") + len(lines), 1, MAX_NAMED_LINES)
+    grey_lines = other_rating_lines(rated, others, lines)
+    steps = steps_of_lines(rated, lines, grey_lines, times_span(lines))
+    num_early = 0 if is_hindsight else max(PEAK_MIN_EVENTS - 1 - skip, 0)
+    title = _end_title(rated, lines, num_early)
+    if smooth is not None:
         title += ", in hindsight"
-    event = "contest" if rates_contests(system, data) else "match"
-    known = "in hindsight" if is_smoothed or after else f"before each {event}"
-    other_lines = collect_rating_lines(system, others, history, data, params)[0] if len(others := list(others)) else []
-    shown = {line.name for line in now}
-    other_lines = [line for line in other_lines if line.name not in shown]
-    ends = [float(times_to_numbers(line.times)[i]) for line in before for i in (0, -1)]
-    last = max([max(ends), *(float(times_to_numbers(line.times)[-1]) for line in other_lines)])
-    steps = default_steps_of_lines(before, last, max(ends) - min(ends), clock)
-    steps = _end_with_history(steps, system)
-    thin = partial(last_ratings_of_steps, steps=steps)
-    first_rule = f", from the tenth {event} on" if early else ""
-    thin_to_peak = partial(thin, peak_min_events=early + 1)
-    if is_thinned := max(len(line.times) for line in before) > MAX_EVENTS:
-        known = f"{'in hindsight, ' * (is_smoothed or bool(after))}{steps.describe()}{first_rule}"
-        before = [thin_to_peak(line) for line in before]
-        # lines in hindsight have ratings after events already
-        now = [thin_to_peak(line.repeat_first()) for line in now] if is_smoothed or after else before
-
-    def unnamed_chart_line(line: RatingLine) -> ChartLine:  # thinned as those with names are
-        one = thin(line) if is_thinned else line
-        return ChartLine("", one.times, one.mean)
-
-    unnamed = lines_or_bands(other_lines, unnamed_chart_line, steps)
-    is_stepped = not (is_smoothed or after or is_thinned)
-    if len(now) > MAX_INTERVALS:
-        now = [line._replace(deviation=None) for line in now]
-    bands = "" if now[0].deviation is None else ", with 95% intervals"
-    dashed = ". Dashed: at the time" if after and is_interactive else ""
-    dots = f"{'. Dots mark peaks' if is_thinned else ''}{describe_gaps([*now, *before])}"
-    subtitle = f"Ratings by {system_title(rating_system.name)} {known}{bands}{dashed}{dots}{unnamed.description}"
-    text = ChartText(title, subtitle, clock, rating_axis_label(rating_system), describe_source(system))
-    if is_interactive:
-        chart_lines = [*unnamed.lines, *(_chart_line(line) for line in now)]
-        then = [_chart_line(line._replace(deviation=None)) for line in before] if after else []
-        return line_chart(chart_lines, text, is_stepped=is_stepped, bands=unnamed.bands, lines_then=then)
-    ax = make_axes(ax, (8.5, 4.8), title, text.subtitle, source=text.source)
-    draw_unnamed_players(ax, unnamed)
-    for line, past in zip(now, before, strict=True):
-        _draw_rating_line(ax, line, past if after else None, is_stepped=is_stepped)
-    ax.set_ylabel(text.y)
-    group_thousands(ax, "y")
-    label_time_axis(ax, clock)
-    ax.margins(x=0.01)
-    _label_line_ends(ax)
-    return ax
-
-
-def _end_with_history(steps: TimeSteps, history: Any) -> TimeSteps:
-    """Steps of years that end on the day of the history's last event, which the source tells, if that is this year."""
-    last = time_span(history)[1] if isinstance(history, History) and steps.years else None
-    if last is None:
-        return steps
-    same_year = steps._replace(last=last)
-    return same_year if same_year.numbers(np.array([steps.last]))[0] == 0 else steps
-
-
-def _chart_line(line: RatingLine) -> ChartLine:
-    """A line for an interactive chart, with its interval."""
-    half_width = None if line.deviation is None else Z_95 * line.deviation
-    return ChartLine(line.name, line.times, line.mean, half_width, peak=line.peak)
-
-
-def _draw_rating_line(ax: "Axes", line: RatingLine, line_as_known_then: RatingLine | None, is_stepped: bool) -> None:
-    """Draw a line in steps that end before each event, or straight; ratings at the time in thin dashes."""
-    number = count_lines(ax, "trajectory")
-    colour = (*COLOURS, GREY)[number]
-    if line_as_known_then is not None:
-        ax.plot(
-            line_as_known_then.times, line_as_known_then.mean, "--", color=colour, linewidth=0.8,
-            drawstyle="steps-pre", gid="then",
-        )  # fmt: skip
-    draw_style = "steps-pre" if is_stepped else "default"
-    ax.plot(line.times, line.mean, color=colour, linewidth=1.5, drawstyle=draw_style, label=line.name, gid="trajectory")
-    if line.peak is not None:
-        ax.plot(line.times[line.peak], line.mean[line.peak], "o", color=colour, markersize=5, markeredgecolor="white",
-                markeredgewidth=0.5, zorder=3.0, gid="peak")  # fmt: skip
-    if not is_stepped:
-        draw_isolated_points(ax, line.times, line.mean, colour, 1.5)
-    if line.deviation is not None:
-        half_width = Z_95 * line.deviation
-        step_options: Any = {"step": "pre"} if is_stepped else {}
-        ax.fill_between(
-            line.times, line.mean - half_width, line.mean + half_width, color=colour, linewidth=0, gid="interval",
-            **step_options,
-        )  # fmt: skip
-
-
-def _label_line_ends(ax: "Axes") -> None:
-    """Label the ends of lines, and tell ratings at the time by a legend; more than two lines have no intervals."""
-    lines = [line for line in ax.lines if line.get_gid() == "trajectory"]
-    for band in [band for band in ax.collections if band.get_gid() == "interval"]:
-        if len(lines) > MAX_INTERVALS:
-            band.remove()
-        else:
-            band.set_alpha(min(0.2, 0.3 / len(lines)))
-    label_line_ends(ax, lines)
-    if any(line.get_gid() == "then" for line in ax.lines):
-        from matplotlib.lines import Line2D
-
-        line_looks: Any = (("--", 0.8, "at the time"), ("-", 1.3, "in hindsight"))
-        handles = [Line2D([], [], color=GREY, linestyle=x, linewidth=y, label=name) for x, y, name in line_looks]
-        add_legend(ax, handles=handles)
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-LABEL_ROOM = 0.1  # of the range of ratings, above and below them, for labels at peaks
+    known = "in hindsight" if is_hindsight else f"after each {event_noun(rated)}"
+    dots, is_thinned = "", max(len(line.x) for line in lines) > MAX_EVENTS
+    if is_thinned:
+        known = f"{'in hindsight, ' * is_hindsight}{steps.describe()}{describe_begin(rated, num_early)}"
+        dots = ". Dots mark peaks"
+        lines = [last_of_steps(after_events(line), steps, num_early) for line in lines]
+        then = [last_of_steps(after_events(line), steps, num_early) for line in then]
+        grey_lines = [last_of_steps(after_events(line), steps) for line in grey_lines]
+    elif is_hindsight:
+        lines = [after_events(line) for line in lines]
+    if len(lines) > MAX_INTERVALS:
+        lines = [line._replace(deviation=None) for line in lines]
+    bands = "" if lines[0].deviation is None else ", with 95% intervals"
+    dashed = ". Dashed: at the time" if then and backend == "altair" else ""
+    unnamed = unnamed_players(grey_lines, steps)
+    rules = f"{known}{bands}{dashed}{dots}{describe_gaps([*lines, *then])}"
+    text = _rating_text(rated, title, rules, unnamed)
+    then = [line._replace(deviation=None) for line in then]
+    is_stepped = not (is_hindsight or is_thinned)
+    return show_lines(LinePicture(text, lines, unnamed, then, is_stepped), ax, backend)
 
 
 @enforce_argument_annotations
@@ -266,77 +152,69 @@ def careers(
       ValueError: for players who are unknown, never play or are named twice, for a history without times, for a step
         that is not above 0, or for ratings that are not finite.
     """
-    if rated.clock is None:
+    if rated.clock is None or rated.last is None:
         raise ValueError("careers need times, and this history has none; `trajectory` counts matches instead")
-    is_interactive = is_altair_backend(backend, ax)
-    begin, last = time_span(rated)
-    if last is None or not (step is None or step > 0):
-        raise ValueError(f"step must be above 0, got {step}")
-    lines, clock = collect_rating_lines(rated, players)
-    check_drawable_count("players", len(lines), 1, len(COLOURS))
-    steps = default_steps_of_lines(lines, last, last - begin, clock, step)
-    shown = {line.name for line in lines}
-    other_lines = [line for line in collect_rating_lines(rated, list(others))[0] if line.name not in shown]
-    min_events = PEAK_MIN_EVENTS if rated.hindsight is None else 1
-    drawn_lines = []
-    for one in lines:
-        is_settled = len(one.mean) > min_events
-        settled = skip_unsettled_events(one, min_events)
-        drawn_lines.append(last_ratings_of_steps(settled, steps, 1 if is_settled else None))
-
-    def unnamed_chart_line(line: RatingLine) -> ChartLine:
-        one = last_ratings_of_steps(line, steps)
-        return ChartLine("", one.times, one.mean)
-
-    unnamed = lines_or_bands(
-        [skip_unsettled_events(line, min_events) for line in other_lines], unnamed_chart_line, steps
-    )
-    peaks = [RatingLine(x.name, x.times[[x.peak]], x.mean[[x.peak]], None) for x in drawn_lines if x.peak is not None]
-    other_peaks = [float(x.mean[point]) for x in other_lines if (point := peak_point(x, min_events)) is not None]
-    edges = [times_to_numbers(line.times[[0, -1]]) for line in drawn_lines]
-    span = float(max(edge[1] for edge in edges) - min(edge[0] for edge in edges))
-    unit, begin_rule, peak_rule = rating_unit(rated.system), "", ""
-    if peaks:
-        title = peak_title(peaks, len(lines), clock, unit, max(other_peaks, default=-np.inf), span)
-        peak_rule = ". Dots mark peaks"
-        if rated.hindsight is None:
-            begin_rule = f", from the tenth {'match' if rated.contests is None else 'contest'} on"
+    check_backend(backend, ax)
+    check_step(step)
+    whole = rating_lines(rated, players)
+    check_drawable_count("players", len(whole), 1, len(COLOURS))
+    grey = other_rating_lines(rated, others, whole)
+    steps = steps_of_lines(rated, whole, grey, rated.last - float(rated.events["time"][0]), step)
+    num_early = PEAK_MIN_EVENTS - 1 if rated.hindsight is None else 0
+    lines = [_career_line(line, steps, num_early) for line in whole]
+    unnamed = unnamed_players([last_of_steps(after_events(line, num_early), steps) for line in grey], steps)
+    clock, span, rules = time_axis_label(rated), times_span(lines), steps.describe()
+    if peaks := [line.select(np.array([line.peak])) for line in lines if line.peak is not None]:
+        grey_peaks = [float(line.y[1 + num_early :].max(initial=-np.inf)) for line in grey]
+        unit = rating_unit(rated.system)
+        title = peak_title(peaks, len(lines), clock, unit, max(grey_peaks, default=-np.inf), span)
+        rules += f"{describe_begin(rated, num_early)}. Dots mark peaks"
     else:
-        title = line_end_title([line.ratings_after_events() for line in lines], clock, unit, min_events - 1)
-    rules = f"{begin_rule}{peak_rule}{describe_gaps(drawn_lines)}{unnamed.description}"
-    subtitle = f"Ratings by {system_title(rated.system.name)} {steps.describe()}{rules}"
-    text = ChartText(title, subtitle, clock, rating_axis_label(rated.system), describe_source(rated))
-    unnamed_times = [*(line.x for line in unnamed.lines), *(band.x for band in unnamed.bands)]
-    times = np.concatenate([*edges, *(times_to_numbers(np.asarray(x)) for x in unnamed_times)])
-    drawn_end, drawn_span = float(times.max()), float(np.ptp(times))
-    chart_lines = []
-    for (name, at, mean, _, highest), (_, end) in zip(drawn_lines, edges, strict=True):
-        note = ""
-        if highest is not None:
-            when = format_peak_time(at[highest], span)
-            note = f"peak {format_amount(float(mean[highest]), '')} {'in' if clock == 'date' else 'at'} {when}"
-        if end > drawn_end - EDGE_SHARE * drawn_span:  # their label stands beside the axes
-            if highest == len(mean) - 1:
-                note = "the peak"
+        title = _end_title(rated, whole, num_early)
+    text = _rating_text(rated, title, rules + describe_gaps(lines), unnamed)
+    notes = _career_notes(lines, unnamed, rated.last, clock)
+    lines = [line._replace(note=note) for line, note in zip(lines, notes, strict=True)]
+    return show_lines(LinePicture(text, lines, unnamed), ax, backend, (10.0, 5.5))
+
+
+def _end_title(rated: History, lines: Sequence[Line], num_early: int) -> str:
+    """The finding of lines that begin before the first event."""
+    settled = [after_events(line) for line in lines]
+    return line_end_title(settled, time_axis_label(rated), rating_unit(rated.system), num_early)
+
+
+def _rating_text(rated: History, title: str, rules: str, unnamed: UnnamedPlayers) -> PictureText:
+    subtitle = f"Ratings by {system_title(rated.system.name)} {rules}{unnamed.description}"
+    return PictureText(title, subtitle, time_axis_label(rated), rating_axis_label(rated.system), describe_source(rated))
+
+
+def _career_line(line: Line, steps: TimeSteps, num_early: int) -> Line:
+    """The ratings at the ends of steps, from the first that can be a peak; all of who has no peak, without a dot."""
+    has_peak = len(line.y) > 1 + num_early
+    line = line._replace(deviation=None)
+    return last_of_steps(after_events(line, num_early), steps, 0 if has_peak else None)
+
+
+def _career_notes(lines: Sequence[Line], unnamed: UnnamedPlayers, last: float, clock: str) -> list[str]:
+    """What stands below the name of each line: the highest rating, and the last one if the label is beside the axes.
+
+    `last` is the time at which the history ends.
+    """
+    span = times_span(lines)
+    drawn = [x.x_numbers() for x in [*lines, *unnamed.lines]]
+    drawn_end = max(float(x[-1]) for x in drawn)
+    edge = drawn_end - EDGE_SHARE * (drawn_end - min(float(x[0]) for x in drawn))
+    notes = []
+    for line in lines:
+        parts = []
+        end = float(line.x_numbers()[-1])
+        if end > edge:
             is_current = end > last - EDGE_SHARE * span
-            note = f"{'' if is_current else 'last '}{format_amount(float(mean[-1]), '')}, {note}".removesuffix(", ")
-        chart_lines.append(ChartLine(name, at, mean, peak=highest, note=note))
-    if is_interactive:
-        return line_chart([*unnamed.lines, *chart_lines], text, bands=unnamed.bands)
-    ax = make_axes(ax, (10.0, 5.5), text.title, text.subtitle, source=text.source)
-    draw_unnamed_players(ax, unnamed)
-    heights = [-np.inf if line.peak is None else float(line.y[line.peak]) for line in chart_lines]
-    for line, height, colour in zip(chart_lines, heights, COLOURS, strict=False):
-        layer = 2.0 + 0.1 * sum(other < height for other in heights)  # the highest peak is on top
-        ax.plot(line.x, line.y, color=colour, linewidth=1.8, label=line.name, gid="career", zorder=layer)
-        draw_isolated_points(ax, line.x, line.y, colour, 1.8, layer)
-        if line.peak is not None:
-            ax.plot(line.x[line.peak], height, "o", color=colour, markersize=5, markeredgecolor="white",
-                    markeredgewidth=0.5, zorder=layer + 1.0)  # fmt: skip
-    ax.set_ylabel(rating_axis_label(rated.system))
-    group_thousands(ax, "y")
-    label_time_axis(ax, clock)
-    ax.margins(x=0.01, y=LABEL_ROOM)
-    drawn, notes = [line for line in ax.lines if line.get_gid() == "career"], [line.note for line in chart_lines]
-    label_line_ends(ax, drawn, notes, [line.peak for line in chart_lines])
-    return ax
+            parts.append(f"{'' if is_current else 'last '}{format_amount(float(line.y[-1]), '')}")
+        if parts and line.peak == len(line.y) - 1:
+            parts.append("the peak")
+        elif line.peak is not None:
+            amount, when = format_amount(float(line.y[line.peak]), ""), format_peak_time(line.x[line.peak], span)
+            parts.append(f"peak {amount} {'in' if clock == 'date' else 'at'} {when}")
+        notes.append(", ".join(parts))
+    return notes

@@ -1,16 +1,18 @@
 """Titles of plots: the finding, where the data decide it, in words that fit one player as well as a team."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_count
 from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, classify_lead
+from jaxrate.plots.line_pictures import Line
 from jaxrate.plots.name_labels import list_names
-from jaxrate.plots.rating_line_data import RatingLine, format_peak_time, times_to_numbers
+from jaxrate.plots.rating_lines import format_peak_time, times_span
 
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
 SURPRISE_LEVEL = 0.05  # probability of naming somebody if nobody's scores are more than chance
@@ -43,25 +45,30 @@ def leader_title(names: Sequence[str], values: HostArray, deviations: HostArray 
     return f"{names[0]} {on_top}, {amount} ahead of {names[1]}"
 
 
-def line_end_title(lines: Sequence[RatingLine], clock: str, unit: str, num_early: int = 0) -> str:
+def line_end_title(lines: Sequence[Line], clock: str, unit: str, num_early: int = 0) -> str:
     """Who of several is ahead at the end; of one, or if lines end at other times, the highest rating.
 
     The first `num_early` points of lines are no peaks.
     """
-    begins, ends = (np.array([times_to_numbers(line.times)[i] for line in lines]) for i in (0, -1))
+    begin = min(float(line.x_numbers()[0]) for line in lines)
+    ends = np.array([line.x_numbers()[-1] for line in lines])
     is_timed = clock in ("date", "time")
-    if len(lines) < 2 or (is_timed and np.ptp(ends) > SHARED_END * (ends.max() - begins.min())):
-        settled = [line.skip_points(num_early) for line in lines if len(line.mean) > num_early]
-        if not settled:
-            last = max(lines, key=lambda line: float(line.mean[-1]))
-            place = ("", "higher, ", "highest, ")[min(len(lines), 3) - 1]
-            return f"{last.name} ended {place}at {format_amount(float(last.mean[-1]), unit, 0)}"
-        return peak_title(settled, len(lines), clock, unit, span=float(ends.max() - begins.min()))
-    order = np.argsort([-line.mean[-1] for line in lines], kind="stable")[:2]
-    (first, second), deviation = (lines[i] for i in order), lines[0].deviation
-    deviations = None if deviation is None else [float(lines[i].deviation[-1]) for i in order]
-    gap = float(first.mean[-1] - second.mean[-1])
-    lead = classify_lead(gap, deviations)
+    if len(lines) > 1 and not (is_timed and np.ptp(ends) > SHARED_END * (ends.max() - begin)):
+        return _lead_title(lines, unit)
+    settled = [line.select(slice(num_early, None)) for line in lines if len(line.y) > num_early]
+    if settled:
+        return peak_title(settled, len(lines), clock, unit, span=float(ends.max() - begin))
+    last = max(lines, key=lambda line: float(line.y[-1]))
+    place = ("", "higher, ", "highest, ")[min(len(lines), 3) - 1]
+    return f"{last.name} ended {place}at {format_amount(float(last.y[-1]), unit, 0)}"
+
+
+def _lead_title(lines: Sequence[Line], unit: str) -> str:
+    """Who of several is ahead at the end."""
+    first, second = sorted(lines, key=lambda line: -float(line.y[-1]))[:2]
+    gap = float(first.y[-1] - second.y[-1])
+    deviations = [float(line.deviation[-1]) for line in (first, second) if line.deviation is not None]
+    lead = classify_lead(gap, deviations or None)
     if lead == "level":
         return f"{first.name} and {second.name} ended almost level"
     if lead == "probable":
@@ -70,7 +77,7 @@ def line_end_title(lines: Sequence[RatingLine], clock: str, unit: str, num_early
 
 
 def peak_title(
-    lines: Sequence[RatingLine],
+    lines: Sequence[Line],
     num_named: int,
     clock: str,
     unit: str,
@@ -81,19 +88,19 @@ def peak_title(
 
     The lines are of those who have a peak. `span` is the number of days that a plot shows. None: that of the lines.
     """
-    peaks = [float(np.nanmax(line.mean)) for line in lines]
-    line = lines[int(np.argmax(peaks))]
-    amount = format_amount(max(peaks), unit)
-    at = line.times[int(np.nanargmax(line.mean))]
-    numbers = [times_to_numbers(line.times) for line in lines]
-    when = format_peak_time(at, max(x[-1] for x in numbers) - min(x[0] for x in numbers) if span is None else span)
+    peaks = [float(np.nanmax(line.y)) for line in lines]
+    highest, *lower = sorted(lines, key=lambda line: -float(np.nanmax(line.y)))
+    at = highest.x[int(np.nanargmax(highest.y))]
+    when = format_peak_time(at, times_span(lines) if span is None else span)
     when = f"{'in' if clock == 'date' else 'at time'} {when}"
     if clock not in ("date", "time"):
-        when = f"after {int(at) + 1:,} {'contests' if 'contests' in clock else 'matches'}"
-    highest = f" highest{_named_players_scope(num_named, max(peaks) < others_peak)}," if num_named > 1 else ""
+        when = f"after {format_count(int(at), 'contest' if clock == 'contests' else 'match')}"
+    place = ""
     if num_named == 2:
-        highest = f" higher than {lines[1 - lines.index(line)].name}," if len(lines) == 2 else ""
-    return f"{line.name} peaked{highest} at {amount} {when}"
+        place = f" higher than {lower[0].name}," if lower else ""
+    elif num_named > 2:
+        place = f" highest{_named_players_scope(num_named, max(peaks) < others_peak)},"
+    return f"{highest.name} peaked{place} at {format_amount(max(peaks), unit)} {when}"
 
 
 def _named_players_scope(count: int, is_limited: bool) -> str:
@@ -107,28 +114,37 @@ def ranks_title(ranks: Mapping[str, HostArray], moments: int, others_firsts: int
     If somebody else was first as often, `others_firsts` times, it is said of the named ones alone.
     """
     firsts = {name: int((rank == 1).sum()) for name, rank in ranks.items()}
-    most = max(firsts.values())
-    names = [name for name, count in firsts.items() if count == most]
-    if most:
-        often = f" most often{_named_players_scope(len(ranks), others_firsts >= most)}," if len(ranks) > 1 else ""
-        if len(ranks) == 2:
-            second = next((name for name in ranks if name != names[0]), "")
-            often = f" more often than {second}," if len(names) == 1 else " equally often,"
-        each = "each " * (len(names) > 1)
-        when = f"at the end of {most:,} of {moments:,} years" if is_yearly else f"on {most:,} of {moments:,} dates"
-        return f"{list_names(names)} ranked first{often} {each}{when}"
+    if not any(firsts.values()):
+        return _best_ranks_title(ranks)
+    first, others = _split_best(firsts, max)
+    most, often = firsts[first[0]], ""
+    if len(ranks) == 2:
+        often = f" more often than {others[0]}," if others else " equally often,"
+    elif len(ranks) > 2:
+        often = f" most often{_named_players_scope(len(ranks), others_firsts >= most)},"
+    each = "each " * (len(first) > 1)
+    when = f"at the end of {most:,} of {moments:,} years" if is_yearly else f"on {most:,} of {moments:,} dates"
+    return f"{list_names(first)} ranked first{often} {each}{when}"
+
+
+def _best_ranks_title(ranks: Mapping[str, HostArray]) -> str:
+    """Who had the best rank, if nobody was first."""
     best = {name: int(np.nanmin(rank)) for name, rank in ranks.items() if not np.isnan(rank).all()}
     if not best:
         return f"{list_names([*ranks])} ranked only of late"
-    rank = min(best.values())
-    names = [name for name, x in best.items() if x == rank]
-    if len(ranks) == 2 and len(names) == 1:
-        second = next((name for name in best if name != names[0]), "")
-        if not second:
-            return f"{names[0]} reached rank {rank:,}"
-        return f"{names[0]} reached rank {rank:,}, {second} rank {best[second]:,}"
-    among = f", the best of these {len(ranks)}" if len(names) < len(ranks) else " at best"
-    return f"{list_names(names)} {'both ' * (len(names) == 2)}reached rank {rank:,}{among}"
+    names, others = _split_best(best, min)
+    finding = f"{list_names(names)} {'both ' * (len(names) == 2)}reached rank {best[names[0]]:,}"
+    if len(names) == len(ranks):
+        return f"{finding} at best"
+    if len(ranks) > 2:
+        return f"{finding}, the best of these {len(ranks)}"
+    return "".join([finding, *(f", {name} rank {best[name]:,}" for name in others)])
+
+
+def _split_best(values: Mapping[str, int], choose: Callable[[Iterable[int]], int]) -> tuple[list[str], list[str]]:
+    """The names of those with the best value, and of the others."""
+    best = choose(values.values())
+    return [name for name, x in values.items() if x == best], [name for name, x in values.items() if x != best]
 
 
 def favourite_title(names: Sequence[str], percent: HostArray, is_cut: bool = False) -> str:
@@ -158,28 +174,30 @@ def favourite_title(names: Sequence[str], percent: HostArray, is_cut: bool = Fal
 
 def calibration_title(calibrations: Mapping[str, Any]) -> str:
     """Whose predictions come true best; of one system, whether they are too bold or too cautious."""
-    if len(calibrations) > 1:
-        best = min(calibrations, key=lambda name: calibrations[name].error)
-        if len(calibrations) == 2:
-            (other,) = (name for name in calibrations if name != best)
-            errors = f"{100.0 * calibrations[best].error:.1f} rather than {100.0 * calibrations[other].error:.1f}"
-            return f"{best} is better calibrated than {other}, off by {errors} percentage points on average"
-        error = f"{100.0 * calibrations[best].error:.1f} percentage points"
-        return f"{best} is calibrated best, off by {error} on average"
-    (one,) = calibrations.values()
-    filled = one.weight > 0
-    predicted, observed, weight = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
-    halves = [
+    if len(calibrations) == 1:
+        (one,) = calibrations.values()
+        filled = one.weight > 0
+        return _lean_title(*(np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight)))
+    best, other = sorted(calibrations, key=lambda name: calibrations[name].error)[:2]
+    error, other_error = (f"{100.0 * calibrations[name].error:.1f}" for name in (best, other))
+    if len(calibrations) > 2:
+        return f"{best} is calibrated best, off by {error} percentage points on average"
+    errors = f"{error} rather than {other_error} percentage points"
+    return f"{best} is better calibrated than {other}, off by {errors} on average"
+
+
+def _lean_title(predicted: HostArray, observed: HostArray, weight: HostArray) -> str:
+    """Whether predictions in bins are too bold or too cautious, or scores higher or lower than predicted."""
+    (low, low_is_clear), (high, high_is_clear) = (
         _misprediction(predicted[half], observed[half], weight[half]) for half in (predicted < 0.5, predicted >= 0.5)
-    ]
-    (low, low_is_clear), (high, high_is_clear) = halves
+    )
     if low_is_clear and high_is_clear and low == high:
         return f"Scores {'higher' if low > 0 else 'lower'} than predicted, of underdogs and of favourites"
     if low_is_clear != high_is_clear:
         sign, place = (low, "below") if low_is_clear else (high, "above")
         return f"Scores {'higher' if sign > 0 else 'lower'} than predicted where that is {place} 50%"
-    lean = np.where(predicted < 0.5, 1.0 - observed, observed), np.maximum(predicted, 1.0 - predicted)
-    if low == high or not (low_is_clear or _misprediction(lean[1], lean[0], weight)[1]):
+    favourites = np.maximum(predicted, 1.0 - predicted), np.where(predicted < 0.5, 1.0 - observed, observed)
+    if low == high or not (low_is_clear or _misprediction(*favourites, weight)[1]):
         return "Predictions came true, within chance"
     if high < 0:
         return "Predictions too bold: favourites scored less than predicted"

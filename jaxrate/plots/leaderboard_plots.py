@@ -1,72 +1,51 @@
 """Leaderboards, matrices of chances, distributions and odds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
-from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_percentage, format_whole_percent
+from jaxrate.core.text_format import format_percentage
 from jaxrate.forecasts.season_simulation import SeasonForecast
-from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix as win_probabilities
+from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.forecasts.tournament_simulation import TournamentForecast
 from jaxrate.history.history import History, player_groups
 from jaxrate.history.leaderboards import ListRules
-from jaxrate.history.leaderboards import leaderboard as best
+from jaxrate.history.leaderboards import leaderboard as list_leaders
 from jaxrate.history.ratings_at_times import ratings
-from jaxrate.plots.altair_charts import (
-    MAX_COLUMN_NAME_LENGTH,
-    MAX_NAMED_COLUMNS,
-    MAX_WRITTEN_COLUMNS,
-    ChartText,
-    interval_chart,
-    matrix_chart,
+from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS
+from jaxrate.plots.finding_titles import format_amount, leader_title
+from jaxrate.plots.name_labels import format_plot_name, player_labels_by_id, set_name_ticks, text_width
+from jaxrate.plots.percent_matrices import (
+    FAVOURED_COLOURS,
+    MAX_MATRIX_PLAYERS,
+    draw_percent_cells,
+    show_expected_scores,
 )
-from jaxrate.plots.finding_titles import favourite_title, format_amount, leader_title
-from jaxrate.plots.name_labels import (
-    describe_name_step,
-    format_plot_name,
-    name_step,
-    player_labels_by_id,
-    set_name_ticks,
-    text_width,
-)
-from jaxrate.plots.player_rows import (
-    MAX_ROWS,
-    draw_intervals,
-    draw_player_rows,
-    figure_size_for_rows,
-    format_ratings,
-    row_name_step,
-)
+from jaxrate.plots.player_rows import MAX_ROWS, RowPicture, figure_size_for_rows, format_ratings, show_rows
 from jaxrate.plots.plotted_data_and_checks import (
     MAX_NAMED_LINES,
-    Z_95,
+    check_backend,
     check_drawable_count,
     check_ratings_finite,
     describe_source,
-    is_altair_backend,
     rating_axis_label,
     rating_unit,
 )
 from jaxrate.plots.scoreboard_style import (
-    CHARACTER_WIDTH,
     COLOURS,
     GREY,
     INK,
     LINE_SPACING,
-    RULE,
     SMALL_FONT,
     TEXT_COLOURS,
-    add_colour_bar,
-    axes_height,
-    cell_text_colour,
-    diverging_map,
+    Z_95,
+    PictureText,
     group_thousands,
     make_axes,
+    make_picture_axes,
     points_per_pixel,
-    sequential_map,
 )
 from jaxrate.plots.time_steps import abbreviate_dates
 from jaxrate.systems.system_titles import system_title
@@ -74,78 +53,8 @@ from jaxrate.systems.system_titles import system_title
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_MATRIX_PLAYERS = 200
-MAX_GAPPED_COLUMNS = 40  # number of columns up to which there are gaps between cells, and all have numbers
-CELL_SIDE = 0.42  # inches
-LARGE_SIDE = 8.5  # inches of a matrix of more columns
-
-
-def describe_rows(drawn: int, count: int) -> str:
-    """Who is drawn in the rows of a matrix, for a subtitle."""
-    return "each" if drawn == count else f"the first {drawn:,} of {count:,}"
-
-
-def matrix_name_step(labels: Sequence[str], ax: "Axes | None" = None) -> int:
-    """The step from one named row to the next, in these axes or a new figure."""
-    points = 72.0 * min(CELL_SIDE * len(labels), LARGE_SIDE) if ax is None else axes_height(ax)
-    return name_step(len(labels), points)
-
-
-def draw_percent_matrix(ax: "Axes | None", labels: list[str], percent: HostArray, text: ChartText, step: int) -> "Axes":
-    """Draw percentages [n, n] of each player in rows against each other; NaN is grey. Few are written as numbers.
-
-    Where columns have no names, rows and columns are numbered. `step` is that from one named row to the next.
-    """
-    numbers = range(1, len(labels) + 1)
-    longest = max(map(len, labels))
-    has_column_names = len(labels) <= MAX_NAMED_COLUMNS and longest <= MAX_COLUMN_NAME_LENGTH
-    side = min(1.6 + CELL_SIDE * len(labels), LARGE_SIDE + 1.6)
-    room = CHARACTER_WIDTH * 10.0 / 72.0 * longest  # for names
-    size = side + room + 0.6, side + (room if has_column_names else 0.4)
-    ax = make_axes(ax, size, text.title, text.subtitle, source=text.source, grid="none")
-    draw_percent_cells(ax, percent, text.y, is_diverging=True)
-    if has_column_names:
-        set_name_ticks(ax, "x", labels, rotation=90, color=INK)
-        set_name_ticks(ax, "y", labels, color=INK)
-        ax.set_xlabel(text.x)
-        return ax
-    set_name_ticks(ax, "y", labels, numbers, step=step, is_left_aligned=True, color=INK)
-    column_step = 1 if len(labels) <= MAX_GAPPED_COLUMNS else 2 * step
-    ax.set_xticks(range(0, len(labels), column_step), [f"{number:,}" for number in numbers[::column_step]])
-    ax.tick_params(axis="x", length=0.0)
-    ax.set_xlabel(f"{text.x}, in the order of the rows")
-    return ax
-
-
-def _greatest_of_scale(percent: HostArray) -> float:
-    """The end of a scale from 0, a multiple of 10."""
-    return float(np.clip(10.0 * np.ceil(np.nanmax(percent) / 10.0), 10.0, 100.0))
-
-
-def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_diverging: bool) -> None:
-    """Draw percentages [n, m] as colours, with numbers if these fit into the cells, otherwise with a colour bar."""
-    ax.set_facecolor(RULE)  # colour of the diagonal
-    colour_map = diverging_map() if is_diverging else sequential_map()
-    least, greatest = 0.0, 100.0 if is_diverging else _greatest_of_scale(percent)
-    image = ax.imshow(percent, cmap=colour_map, vmin=least, vmax=greatest, interpolation="nearest", aspect="auto")
-    rows, columns = percent.shape
-    ax.spines[:].set_visible(False)
-    if columns <= MAX_GAPPED_COLUMNS and rows <= MAX_GAPPED_COLUMNS:
-        for draw, count in ((ax.axvline, columns), (ax.axhline, rows)):
-            for edge in range(1, count):
-                draw(edge - 0.5, color="white", linewidth=1.0)
-    high, wide = (points_per_pixel(ax) * x for x in (ax.bbox.height / rows, ax.bbox.width / columns))
-    size = min(SMALL_FONT, 0.7 * high, 0.5 * wide)  # fits three digits
-    if size < 5.0 or columns > MAX_WRITTEN_COLUMNS:
-        add_colour_bar(ax, image, quantity)
-        return
-    for i, j in np.argwhere(~np.isnan(percent)):
-        colour = cell_text_colour(*image.to_rgba(percent[i, j])[:3])
-        ax.text(j, i, format_whole_percent(percent[i, j]), ha="center", va="center", color=colour, fontsize=size)
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+DEFAULT_BINS = 60
+TEXT_ROOM = 1.25  # width of a name above a distribution and the room about it, as axes become narrower by the layout
 
 
 @enforce_argument_annotations
@@ -158,14 +67,15 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: str = "mat
     events joins, the first is drawn.
 
     Args:
-      rated, options: as for `jr.leaderboard`; at most 10,000 players are drawn.
+      rated: a history, such as `jr.rate` and `jr.smooth` return.
+      options: as for `jr.leaderboard`; at most 10,000 are drawn.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: as for `jr.leaderboard`, for more than 10,000 players, or for ratings that are not finite.
     """
-    is_interactive = is_altair_backend(backend, ax)
-    board, system, source = best(rated, **options), rated.system, describe_source(rated)
+    check_backend(backend, ax)
+    board = list_leaders(rated, **options)
     apart = "; players whom no chain of events joins to these are left out" if board.group is not None else ""
     board = board.first_group()
     check_drawable_count("players", len(board.player), 1, MAX_ROWS)
@@ -175,21 +85,13 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: str = "mat
     half_width = None if board.deviation is None else Z_95 * board.deviation
     interval = "" if half_width is None else ", with 95% intervals"
     cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
-    subtitle = f"Ratings{cut} by {system_title(system.name)}{interval}{_describe_listed_players(board.scope)}{apart}"
-    step = row_name_step(labels, ax)
-    subtitle += describe_name_step(step)
-    title = leader_title(labels, board.rating, board.deviation, rating_unit(system))
-    text = ChartText(title, subtitle, rating_axis_label(system), "", source)
-    if is_interactive:
-        values = format_ratings(board.rating, half_width)
-        return interval_chart(labels, board.rating, half_width, text, values, board.rank.tolist(), step=step)
-    ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=source, grid="x")
-    draw_intervals(ax, board.rating, half_width, COLOURS[0])
+    text = PictureText(
+        leader_title(labels, board.rating, board.deviation, rating_unit(rated.system)),
+        f"Ratings{cut} by {system_title(rated.system.name)}{interval}{_describe_listed_players(board.scope)}{apart}",
+        rating_axis_label(rated.system), source=describe_source(rated),
+    )  # fmt: skip
     values = format_ratings(board.rating, half_width)
-    draw_player_rows(ax, labels, values, board.rank.tolist(), step=step)
-    ax.set_xlabel(text.x)
-    group_thousands(ax, "x")
-    return ax
+    return show_rows(RowPicture(text, labels, board.rating, half_width, values, board.rank.tolist()), ax, backend)
 
 
 def _describe_listed_players(scope: str) -> str:
@@ -211,7 +113,7 @@ def matchups(
 ) -> Any:
     """Plot the expected score of each player, in rows, against each other one, in percent (a draw is half a win).
 
-        jr.plots.matchups(rated, players=["Ada", "Bo", "Cy"])
+        jr.plots.matchups(rated, ["Ada", "Bo", "Cy"])
 
     A score of one half has no colour, and colours reach from 0 to 100. Nobody has a side advantage. Rows are in the
     order of the ratings. Pairs whom no chain of events joins are grey.
@@ -227,65 +129,44 @@ def matchups(
       ValueError: as for `forecasts.matchup_matrix` and `jr.leaderboard`, for unknown players, or for rules of the
         list with players.
     """
-    is_interactive, system, source = is_altair_backend(backend, ax), rated.system, describe_source(rated)
+    check_backend(backend, ax)
     scope, count = "", 0
     if players is None:
-        board = best(rated, top=len(rated.players), **rules).first_group()
+        board = list_leaders(rated, top=len(rated.players), **rules).first_group()
         players, scope = board.player[:MAX_WRITTEN_COLUMNS], _describe_listed_players(board.scope)
         count = len(board.player)
     elif rules:
         raise ValueError(f"{', '.join(rules)}: players are given, and need no rules of a list")
-    ids = player_labels_by_id(players, rated.players, len(rated.players))
-    check_drawable_count("players", len(ids), 2, MAX_MATRIX_PLAYERS)
-    number, count, groups = np.array([*ids]), count or len(ids), player_groups(rated)
-    order = np.argsort(-np.asarray(ratings(rated).mean)[number], kind="stable")
+    labels = player_labels_by_id(players, rated.players, len(rated.players))
+    check_drawable_count("players", len(labels), 2, MAX_MATRIX_PLAYERS)
+    ids = np.array([*labels])
+    order = np.argsort(-np.asarray(ratings(rated).mean)[ids], kind="stable")
     if category is not None and np.shape(category)[:1] == order.shape:
         category = np.asarray(category)[order]
-    number = number[order]
-    chances = win_probabilities(rated, players=number, time=time, category=category)
-    percent = 100.0 * np.asarray(chances, np.float64)
+    ids, groups = ids[order], player_groups(rated)
+    percent = 100.0 * np.asarray(matchup_matrix(rated, players=ids, time=time, category=category), np.float64)
     np.fill_diagonal(percent, np.nan)
-    percent[groups[number][:, None] != groups[number]] = np.nan
-    labels = [ids[int(i)] for i in number]
-    rows = describe_rows(len(ids), count)
-    has_side = bool(np.any(getattr(system.params, "side_advantage", 0.0)))
-    neutral = ", on neutral ground" if has_side else ""
-    subtitle = f"Expected score in percent of {rows}, in rows, by {system_title(system.name)}{neutral}"
-    subtitle += f"; blue: favoured, orange: not{scope}"
-    step = matrix_name_step(labels, ax)
-    subtitle += describe_name_step(step)
-    title = favourite_title(labels, percent, len(ids) < count)
-    text = ChartText(title, subtitle, "against", "expected score (%)", source)
-    if is_interactive:
-        return matrix_chart(labels, percent, text, step)
-    return draw_percent_matrix(ax, labels, percent, text, step)
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-DEFAULT_BINS = 60
-TEXT_ROOM = 1.25  # width of a name above a distribution and the room about it, as axes become narrower by the layout
+    percent[groups[ids][:, None] != groups[ids]] = np.nan
+    has_side = bool(np.any(getattr(rated.system.params, "side_advantage", 0.0)))
+    about = f", by {system_title(rated.system.name)}{', on neutral ground' * has_side}; {FAVOURED_COLOURS}{scope}"
+    names = [labels[int(i)] for i in ids]
+    return show_expected_scores(names, percent, count or len(ids), about, describe_source(rated), ax, backend)
 
 
 @enforce_argument_annotations
 def distribution(
-    rated: History,
-    *,
-    players: Any = (),
-    bins: int | None = None,
-    ax: "Axes | None" = None,
-    **options: Any,
+    rated: History, players: Any = (), *, bins: int | None = None, ax: "Axes | None" = None, **options: Any
 ) -> "Axes":
     """Plot the distribution of all players' ratings, with the median; chosen players are lines with their names.
 
-        jr.plots.distribution(rated, players=["Ada", "Bo"], min_games=10)
+        jr.plots.distribution(rated, ["Ada", "Bo"], min_games=10)
 
     Args:
-      rated, options: as for `jr.leaderboard`; players who are listed there are counted.
+      rated: a history, such as `jr.rate` and `jr.smooth` return.
       players: up to eight players, by name or by id.
       bins: number of bins of equal width. None: the finer of the rules of Sturges and of Freedman and Diaconis, numpy's
         "auto", and at most 60.
+      options: as for `jr.leaderboard`; players who are listed there are counted.
 
     Raises:
       ValueError: as for `jr.leaderboard`, for players who are unknown or not listed, if nobody is listed, or if `bins`
@@ -293,27 +174,29 @@ def distribution(
     """
     if bins is not None and bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    count = len(rated.players)
-    board = best(rated, **options, top=count)
-    check_drawable_count("players who are listed", len(board.rating), 1, count)
-    labels = player_labels_by_id(players, rated.players, count) if np.size(players) else {}
+    num_players = len(rated.players)
+    board = list_leaders(rated, **options, top=num_players)
+    check_drawable_count("players who are listed", len(board.rating), 1, num_players)
+    labels = player_labels_by_id(players, rated.players, num_players) if np.size(players) else {}
     check_drawable_count("players with names", len(labels), 0, MAX_NAMED_LINES)
     rating_of = dict(zip(board.player.tolist(), board.rating.tolist(), strict=True))
     marked_ratings = {}
     for number, name in labels.items():
-        key = rated.players[number]
-        if key not in rating_of:
+        if rated.players[number] not in rating_of:
             raise ValueError(f"{name} is not among the {len(rating_of):,} who are listed; see active and min_games")
-        marked_ratings[name] = rating_of[key]
-    unit, (low, high) = rating_unit(rated.system), np.quantile(board.rating, (0.25, 0.75)).tolist()
-    title = f"Half of {len(rating_of):,} ratings between {format_amount(low, '')} and {format_amount(high, unit)}"
-    subtitle = f"Bars: how many have a rating in each step, by {system_title(rated.system.name)}"
-    ax = make_axes(ax, (7.0, 4.2), title, subtitle, source=describe_source(rated))
+        marked_ratings[name] = rating_of[rated.players[number]]
+    low, high = np.quantile(board.rating, (0.25, 0.75)).tolist()
+    ends = f"{format_amount(low, '')} and {format_amount(high, rating_unit(rated.system))}"
+    text = PictureText(
+        f"Half of {len(rating_of):,} ratings between {ends}",
+        f"Bars: how many have a rating in each step, by {system_title(rated.system.name)}",
+        rating_axis_label(rated.system), "number listed", describe_source(rated),
+    )  # fmt: skip
+    ax = make_picture_axes(ax, (7.0, 4.2), text)
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
     ax.hist(board.rating, bins, color=COLOURS[4], alpha=0.6, edgecolor="white", linewidth=0.8)
     ax.locator_params(axis="y", integer=True)
-    ax.set(xlabel=rating_axis_label(rated.system), ylabel="number listed")
     group_thousands(ax, "x", "y")
     _mark_ratings(ax, marked_ratings, float(np.median(board.rating)))
     return ax

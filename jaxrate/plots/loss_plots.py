@@ -17,8 +17,17 @@ from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
 from jaxrate.plots.finding_titles import format_amount
-from jaxrate.plots.plotted_data_and_checks import Z_95, describe_counted_data, unpack_events_names_and_clock
-from jaxrate.plots.scoreboard_style import COLOURS, GREY, PAPER, add_legend, check_axes, group_thousands, make_axes
+from jaxrate.plots.plotted_data_and_checks import describe_counted_data, unpack_events_names_and_clock
+from jaxrate.plots.scoreboard_style import (
+    COLOURS,
+    GREY,
+    PAPER,
+    Z_95,
+    add_legend,
+    check_axes,
+    group_thousands,
+    make_axes,
+)
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:

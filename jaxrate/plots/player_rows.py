@@ -1,19 +1,24 @@
 """Plots with a row for each player: names at the left, values at the right; of very many, names of some."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.plots.name_labels import NAME_GAP, name_step, set_name_ticks, text_width
+from jaxrate.plots.altair_charts import interval_chart
+from jaxrate.plots.name_labels import NAME_GAP, describe_name_step, name_step, set_name_ticks, text_width
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,
+    COLOURS,
     INK,
     LINE_SPACING,
     RULE,
     SMALL_FONT,
+    PictureText,
     axes_height,
+    group_thousands,
+    make_picture_axes,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +34,32 @@ MAX_VALUE_TICKS = 6  # of an axis beside names and values
 MAX_RULED_ROWS = 150  # rows with a name, and a line below each
 
 
+class RowPicture(NamedTuple):
+    """A row for each player, the first on top: a name, a value with its interval, and the value as text."""
+
+    text: PictureText
+    labels: list[str]
+    values: HostArray
+    half_widths: HostArray | None  # of the intervals
+    value_texts: Sequence[str]  # at the right, where all rows have names
+    numbers: Sequence[int] = ()  # before the names
+    head: str = ""  # above the texts of values
+
+
+def show_rows(picture: RowPicture, ax: "Axes | None", backend: str = "matplotlib") -> Any:
+    """Draw rows into axes, or into a new figure; or their interactive chart. Returns axes or chart."""
+    text, labels, values, half_widths, value_texts, numbers, head = picture
+    step = _row_name_step(labels, ax)
+    text = text._replace(subtitle=text.subtitle + describe_name_step(step))
+    if backend == "altair":
+        return interval_chart(labels, values, half_widths, text, value_texts, numbers, step=step)
+    ax = make_picture_axes(ax, figure_size_for_rows(labels), text, grid="x")
+    _draw_intervals(ax, values, half_widths)
+    _draw_player_rows(ax, labels, value_texts, numbers, head, step=step)
+    group_thousands(ax, "x")
+    return ax
+
+
 def figure_size_for_rows(labels: Iterable[str]) -> tuple[float, float]:
     """Size in inches of a figure with a row for each of these labels."""
     lengths = [len(label) for label in labels]
@@ -38,14 +69,14 @@ def figure_size_for_rows(labels: Iterable[str]) -> tuple[float, float]:
     return width, min(HEADING_HEIGHT + ROW_HEIGHT * len(lengths), limit)
 
 
-def row_name_step(labels: Sequence[str], ax: "Axes | None" = None) -> int:
+def _row_name_step(labels: Sequence[str], ax: "Axes | None" = None) -> int:
     """The step from one named row to the next, in these axes or a new figure."""
     if ax is None:
         return name_step(len(labels), 72.0 * (figure_size_for_rows(labels)[1] - HEADING_HEIGHT))
     return name_step(len(labels), axes_height(ax))
 
 
-def draw_player_rows(
+def _draw_player_rows(
     ax: "Axes",
     labels: list[str],
     values: Iterable[str] = (),
@@ -74,22 +105,18 @@ def draw_player_rows(
                   transform=ax.get_yaxis_transform())  # fmt: skip
 
 
-def draw_intervals(
-    ax: "Axes", values: HostArray, half_widths: HostArray | None, colour: str, rows: HostArray | None = None
-) -> Any:
-    """Draw a dot with its interval in each row; the more rows, the thinner. Returns the container of errorbar."""
-    rows = np.arange(len(values)) if rows is None else rows
-    points = axes_height(ax) / max(len(rows), 1)  # height of a row
+def _draw_intervals(ax: "Axes", values: HostArray, half_widths: HostArray | None) -> None:
+    """Draw a dot with its interval in each row; the more rows, the thinner. NaN has none."""
+    points = axes_height(ax) / max(len(values), 1)  # height of a row
     look: dict[str, Any] = {"markersize": float(np.clip(0.4 * points, 1.5, 6.5)), "capsize": 0.0}
     bars = ax.errorbar(
-        values, rows, xerr=half_widths, fmt="o", color=colour, elinewidth=float(np.clip(0.3 * points, 0.5, 4.0)),
-        markeredgewidth=0.0, **look,
+        values, np.arange(len(values)), xerr=half_widths, fmt="o", color=COLOURS[0], markeredgewidth=0.0,
+        elinewidth=float(np.clip(0.3 * points, 0.5, 4.0)), **look,
     )  # fmt: skip
     ax.locator_params(axis="x", nbins=MAX_VALUE_TICKS, steps=[1, 2, 5, 10])
     for bar in bars[2]:
         bar.set_alpha(0.35)
         bar.set_capstyle("round" if points > 6.0 else "butt")
-    return bars
 
 
 def format_ratings(values: HostArray, half_widths: HostArray | None = None) -> list[str]:

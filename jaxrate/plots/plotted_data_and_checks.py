@@ -25,12 +25,11 @@ MAX_SYSTEMS = 28  # lines that differ in colour or style
 MAX_NAMED_LINES = 8  # number of lines up to which names are at their ends
 MAX_SOURCE_LENGTH = 60  # characters of the name of a source
 SOURCE_NAME_END = re.compile(r"[,;] | \(|(?<=\w{4})\.\s|\.$")  # before an address, licence or note
-Z_95 = 1.96  # deviations to either side: 95%
 
 
-def count_lines(ax: "Axes", gid: str) -> int:
-    """The number of lines of a kind that a plot has already."""
-    return sum(line.get_gid() == gid for line in ax.lines)
+def count_lines(ax: "Axes | None", gid: str) -> int:
+    """The number of lines of a kind that axes have already."""
+    return 0 if ax is None else sum(line.get_gid() == gid for line in ax.lines)
 
 
 def check_drawable_count(item_name: str, count: int, minimum: int, maximum: int) -> None:
@@ -38,15 +37,20 @@ def check_drawable_count(item_name: str, count: int, minimum: int, maximum: int)
         raise ValueError(f"a plot holds {minimum} to {maximum} {item_name}, not {count:,}")
 
 
-def is_altair_backend(backend: str, ax: Any) -> bool:
-    """Whether Altair draws; ValueError for another library than Matplotlib and Altair, no axes, or Altair with axes."""
+def check_step(step: float | None) -> None:
+    """ValueError for steps of time without a length."""
+    if step is not None and not step > 0:
+        raise ValueError(f"step must be above 0, got {step}")
+
+
+def check_backend(backend: str, ax: Any) -> None:
+    """ValueError for another library than Matplotlib and Altair, no axes, or Altair with axes."""
     if backend not in ("matplotlib", "altair"):
         raise ValueError(f"backend must be 'matplotlib' or 'altair', got {format_value_or_type(backend)}")
     if backend == "altair" and ax is not None:
         raise ValueError("ax must be axes of matplotlib, and backend='altair' draws into none")
     if ax is not None:
         check_axes(ax)
-    return backend == "altair"
 
 
 def unpack_events_names_and_clock(data: Any) -> tuple[Any, Any, str | None]:
@@ -125,12 +129,6 @@ def describe_counted_data(count: str, history: Any = None) -> str:
     named = history.options.get("source") if isinstance(history, History) else getattr(history, "source", None)
     name = " ".join(SOURCE_NAME_END.split(str(named or ""))[0].split())
     return f"Source: {cut_name(name, MAX_SOURCE_LENGTH)}. {count}" if name else f"Data: {count}"
-
-
-def rates_contests(history: Any, data: Any = None) -> bool:
-    """Whether a rated or smoothed history, or that of a system with these data, is of contests of many."""
-    events = history if isinstance(history, History) else unpack_events_names_and_clock(data)[0]
-    return events.nouns == "contests"
 
 
 def values_by_system(values: Any) -> dict[Any, Any]:

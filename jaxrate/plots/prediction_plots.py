@@ -1,11 +1,12 @@
 """Predictions against results: calibration, scorelines, losses by the difference of ratings."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations, format_value_or_type, to_floats
+from jaxrate.core.argument_checks import enforce_argument_annotations, to_floats
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.hyperparameter_definitions import check_whole_number
 from jaxrate.core.text_format import format_number, format_percentage, format_percentages, format_short_count
@@ -14,11 +15,9 @@ from jaxrate.events import Matches, Ragged, Rounds, fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.losses import cross_entropy
 from jaxrate.forecasts.scorelines import Scorelines, check_scorelines, goal_difference_probabilities
-from jaxrate.history.dataset_rating import RecordedRun
+from jaxrate.history.history import History
 from jaxrate.metrics import prediction_metrics
-from jaxrate.metrics import prediction_metrics as checked_match_metrics
-from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
-from jaxrate.plots.altair_charts import ChartText, calibration_chart
+from jaxrate.plots.altair_charts import calibration_chart
 from jaxrate.plots.finding_titles import (
     LossBins,
     calibration_title,
@@ -28,30 +27,31 @@ from jaxrate.plots.finding_titles import (
     surprise_limit,
     surprise_title,
 )
-from jaxrate.plots.leaderboard_plots import CELL_SIDE, draw_percent_cells
-from jaxrate.plots.name_labels import describe_name_step, format_plot_name, player_label, set_name_ticks
-from jaxrate.plots.player_rows import MAX_ROWS, draw_intervals, draw_player_rows, figure_size_for_rows, row_name_step
+from jaxrate.plots.name_labels import format_plot_name, player_label, set_name_ticks
+from jaxrate.plots.percent_matrices import CELL_SIDE, draw_percent_cells
+from jaxrate.plots.player_rows import MAX_ROWS, RowPicture, show_rows
 from jaxrate.plots.plotted_data_and_checks import (
-    Z_95,
+    check_backend,
     check_drawable_count,
     count_lines,
     describe_counted_data,
     describe_source,
-    is_altair_backend,
     recent_player_mask,
     unpack_events_names_and_clock,
     unpack_matches_and_names,
     values_by_system,
 )
 from jaxrate.plots.scoreboard_style import (
-    COLOURS,
     GREY,
     INK,
     MARKERS,
     SMALL_FONT,
+    Z_95,
+    PictureText,
     add_legend,
     line_style,
     make_axes,
+    make_picture_axes,
     points_per_pixel,
     style_axes,
 )
@@ -95,7 +95,7 @@ def calibration(
     Raises:
       ValueError: as for `jr.metrics.calibration`.
     """
-    is_interactive = is_altair_backend(backend, ax)
+    check_backend(backend, ax)
     source = describe_source(score)
     score, mask, is_share = _unpack_scores_and_mask(score, mask)
     predictions = values_by_system(prediction)
@@ -107,12 +107,12 @@ def calibration(
         for name, one in calibrations.items()
     }
     axis_quantity = "share of the others beaten (%)" if is_share else "score (%)"
-    text = ChartText(calibration_title({format_plot_name(name): one for name, one in calibrations.items()}),
+    text = PictureText(calibration_title({format_plot_name(name): one for name, one in calibrations.items()}),
                      "Bars are 95% intervals, and right predictions lie on the diagonal",
                      f"predicted {axis_quantity}", f"observed {axis_quantity}", source)  # fmt: skip
-    if is_interactive:
+    if backend == "altair":
         return calibration_chart(intervals, text)
-    ax = make_axes(ax, (5.6, 6.6), text.title, text.subtitle, source=source, grid="both")
+    ax = make_picture_axes(ax, (5.6, 6.6), text, grid="both")
     if not count_lines(ax, "calibration"):
         ax.plot([0, 100], [0, 100], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     for (label, bin_values), one in zip(intervals.items(), calibrations.values(), strict=True):
@@ -125,16 +125,16 @@ def calibration(
         )  # fmt: skip
         line[0].set_gid("calibration")
         _draw_bin_counts(ax, one.weight, line_style(number))
-    ax.set(xlabel=text.x, ylabel=text.y, aspect="equal")
+    ax.set_aspect("equal")
     add_legend(ax, "calibration error (%)", above=COUNT_AXES_BOX[1] + COUNT_AXES_BOX[3])
     return ax
 
 
-def _bin_intervals(one: checked_match_metrics.Calibration) -> tuple[HostArray, ...]:
+def _bin_intervals(one: prediction_metrics.Calibration) -> tuple[HostArray, ...]:
     """Mean prediction and mean score of each bin that is not empty, Wilson's interval, all in percent; its count."""
     filled = one.weight > 0
     predicted, observed, count = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
-    low, high = checked_match_metrics.wilson_interval(observed, count)
+    low, high = prediction_metrics.wilson_interval(observed, count)
     return 100.0 * predicted, 100.0 * observed, 100.0 * low, 100.0 * high, count
 
 
@@ -147,14 +147,14 @@ def _unpack_scores_and_mask(score: Any, mask: Any) -> tuple[Any, Any, bool]:
         return np.asarray(events.score), mask, False
     if not isinstance(events.events, Rounds):
         raise ValueError("for rating periods, give the matches")
-    share = observed_share_of_sides_beaten(events)
+    share = prediction_metrics.observed_share_of_sides_beaten(events)
     has_share = ~np.isnan(share)
     return np.where(has_share, share, 0.5), has_share if mask is None else has_share & np.asarray(mask), True
 
 
 def _calibration_mirrored_if_winner_first(
     prediction: Any, score: Any, bins: int, weight: Any, mask: Any
-) -> checked_match_metrics.Calibration:
+) -> prediction_metrics.Calibration:
     """The calibration, from either side if the first player won every match that counts."""
     one_sided = prediction_metrics.calibration(prediction, score, bins=bins, weight=weight, mask=mask)
     keep = slice(None) if mask is None else np.asarray(mask)
@@ -195,9 +195,6 @@ def _draw_bin_counts(ax: "Axes", count: HostArray, bin_line_style: dict[str, Any
                 fontsize=SMALL_FONT - 2.0,
             )
 
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MIN_SHOWN_GOALS, MAX_SHOWN_GOALS = 4, 20
 FRAME_INSET = 0.03  # of a cell, by which the frame of a draw stays within it
@@ -288,34 +285,33 @@ def _frame_draws(ax: "Axes", count: int) -> None:
         ax.add_patch(frame)
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
 @enforce_argument_annotations
-def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | None" = None) -> "Axes":
+def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15, ax: "Axes | None" = None) -> "Axes":
     """Plot mean log loss by rating difference before the match, and dotted the loss if predictions were right.
 
-        jr.plots.loss_by_difference(jr.history.rating_history(system, data), data.matches.score)
+        jr.plots.loss_by_difference({"Elo": jr.rate(jr.elo(), data), "Glicko": jr.rate(jr.glicko(), data)})
 
     Bins hold about equally many matches, by the difference without side advantages. Bars are 95% intervals. Above the
     dotted line of the same colour predictions are overconfident, below it underconfident. The legend of several systems
     has their mean losses.
 
     Args:
-      history: a history from `jr.history.rating_history` of matches, or those of several systems by name.
-      score: [n] the scores of player 0.
+      rated: a history of matches from `jr.rate`, or those of several systems by name.
       bins: greatest number of bins; equal differences are in one bin.
 
     Raises:
-      ValueError: for scores or predictions outside [0, 1], differences that are not finite, or of other shapes.
+      ValueError: for a history of contests or with hindsight, or ratings that are not finite.
     """
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    rows = {name: _bin_loss_by_rating_difference(one, score, bins) for name, one in values_by_system(history).items()}
-    subtitle = "Mean log loss by rating difference, with 95% intervals; dotted: if predictions were right"
-    title = loss_title({format_plot_name(name): one for name, one in rows.items()})
-    ax = make_axes(ax, (6.8, 5.2), title, subtitle, source=describe_counted_data(f"{np.size(score):,} matches"))
+    rows = {name: _bin_loss_by_rating_difference(one, bins) for name, one in values_by_system(rated).items()}
+    count = next(iter(rows.values())).num_matches.sum()
+    text = PictureText(
+        loss_title({format_plot_name(name): one for name, one in rows.items()}),
+        "Mean log loss by rating difference, with 95% intervals; dotted: if predictions were right",
+        "rating difference", "log loss (nats)", describe_counted_data(f"{count:,} matches"),
+    )  # fmt: skip
+    ax = make_picture_axes(ax, (6.8, 5.2), text)
     for name, (difference, loss, error, expected, _, match_loss) in rows.items():
         number = count_lines(ax, "loss")
         marker = MARKERS[number % len(MARKERS)]
@@ -328,27 +324,19 @@ def loss_by_difference(history: Any, score: Any, *, bins: int = 15, ax: "Axes | 
             ax.plot([], [], ":", color=GREY, linewidth=1.2, label="if predictions were right")
         colour = line_style(number)["color"]
         ax.plot(difference, expected, ":", color=colour, linewidth=1.2, zorder=1, gid="right predictions")
-    ax.set(xlabel="rating difference", ylabel="log loss (nats)")
     ax.set_ylim(bottom=0.0)
     add_legend(ax, "mean over all matches" if all(rows) else "")
     return ax
 
 
-def _bin_loss_by_rating_difference(history: RecordedRun, score: Any, bins: int) -> LossBins:
-    if not isinstance(history, RecordedRun):
-        raise ValueError(
-            "expected a history, as from jr.history.rating_history, or several by name, "
-            f"got {format_value_or_type(history)}"
-        )
-    p, s = to_floats("prediction", expected_score_from_prediction(history.prediction)), to_floats("score", score)
-    before = np.asarray(history.before.mean, float)
-    prediction_metrics.log_loss(p, s)  # for its checks
-    if before.shape != (len(p), 2):
-        raise ValueError(f"ratings before must be of both players of every match, got {before.shape}")
-    difference = np.abs(before[:, 0] - before[:, 1])
+def _bin_loss_by_rating_difference(rated: History, bins: int) -> LossBins:
+    columns = rated.events
+    if "score" not in columns or "rating" not in columns:
+        raise ValueError("the loss by difference needs matches, and ratings before them, as from jr.rate")
+    p, score = np.asarray(columns["prediction"], float), np.asarray(columns["score"], float)
+    difference = np.abs(np.diff(np.asarray(columns["rating"], float), axis=1))[:, 0]
     fail_where(~np.isfinite(difference), lambda row: "ratings are not finite")
-    predictions = jnp.asarray(p)
-    loss, expected = (np.asarray(cross_entropy(predictions, jnp.asarray(x, predictions.dtype)), float) for x in (s, p))
+    loss, expected = (np.asarray(cross_entropy(jnp.asarray(p), jnp.asarray(x)), float) for x in (score, p))
     edges = np.unique(np.quantile(difference, np.linspace(0.0, 1.0, bins + 1), method="lower"))
     bin_index = np.clip(np.searchsorted(edges, difference, side="right") - 1, 0, max(len(edges) - 2, 0))
     count = np.bincount(bin_index)
@@ -409,15 +397,16 @@ def residuals(
     scope = f"{shown} {num_players:,}{current}"
     rule = f"z in standard errors, and beyond ±{surprise_limit(num_players):.1f} it is more than chance"
     subtitle = f"Score above expected of {scope}, with 95% intervals; {rule}"
-    step = row_name_step(labels, ax)
-    subtitle += describe_name_step(step)
-    ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=describe_source(data), grid="x")
-    ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
-    draw_intervals(ax, mean, half_width, COLOURS[0])
     values = [f"{surprise[i]:+.1f} ({games[i]:,})".replace("-", "\N{MINUS SIGN}") for i in chosen]
-    draw_player_rows(ax, labels, values, head="z (matches)", step=step)
-    ax.set_xlabel("score above expected, a match")
-    return ax
+    text = PictureText(title, subtitle, "score above expected, a match", source=describe_source(data))
+    return _show_differences(RowPicture(text, labels, mean, half_width, values, head="z (matches)"), ax)
+
+
+def _show_differences(picture: RowPicture, ax: "Axes | None") -> "Axes":
+    """Draw rows with a line at 0."""
+    axes: Axes = show_rows(picture, ax)
+    axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
+    return axes
 
 
 def _surprise_of_all(player: Any, excess: HostArray, p: HostArray, chosen: HostArray) -> float:
@@ -459,11 +448,9 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
     title = comparison_title(labels, loss_behind[:, 0], np.nan_to_num(loss_behind[:, 1]))
     if len(labels) > 2:
         subtitle += f"; beyond {comparison_limit(len(labels)):.1f} standard errors a lead is more than chance"
-    source = describe_counted_data(f"{compared_systems.scored:,} matches")
-    ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=source, grid="x")
-    ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
-    draw_intervals(ax, loss_behind[:, 0], half_width, COLOURS[0])
+    text = PictureText(
+        title, subtitle, f"log loss behind {labels[0]} ({results[0].quality['log loss']:.4f})",
+        source=describe_counted_data(f"{compared_systems.scored:,} matches"),
+    )  # fmt: skip
     values = [f"{x:+.4f} ± {y:.4f}" if y else "" for x, y in zip(loss_behind[:, 0], half_width, strict=True)]
-    draw_player_rows(ax, labels, values, head="behind")
-    ax.set_xlabel(f"log loss behind {labels[0]} ({results[0].quality['log loss']:.4f})")
-    return ax
+    return _show_differences(RowPicture(text, labels, loss_behind[:, 0], half_width, values, head="behind"), ax)

@@ -1,7 +1,7 @@
 """A plot of ranks through time: lines with names, or of several players a panel for each."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -9,52 +9,27 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History, format_time
-from jaxrate.history.leaderboards import ranks_over_time as ranks_of
-from jaxrate.history.trajectories import PEAK_MIN_EVENTS, Trajectories, build_trajectories
-from jaxrate.plots.altair_charts import ChartLine, ChartText, line_chart, rank_panels_chart
+from jaxrate.history.leaderboards import ranks_over_time
+from jaxrate.history.participations import Participations
+from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.finding_titles import ranks_title
-from jaxrate.plots.line_end_labels import label_line_ends
-from jaxrate.plots.name_labels import fit_names, player_labels_by_id, text_width
+from jaxrate.plots.line_drawing import show_lines
+from jaxrate.plots.line_pictures import MAX_GREY_LINES, Line, LinePicture, UnnamedPlayers, quantile_bands, unnamed_lines
+from jaxrate.plots.name_labels import player_labels_by_id
 from jaxrate.plots.plotted_data_and_checks import (
     MAX_NAMED_LINES,
+    check_backend,
     check_drawable_count,
+    check_step,
     describe_source,
-    is_altair_backend,
 )
-from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, count_panel_columns, rank_range, rank_ticks
-from jaxrate.plots.scoreboard_style import (
-    COLOURS,
-    GREY,
-    PALE,
-    SMALL_FONT,
-    TEXT_COLOURS,
-    add_halo,
-    draw_isolated_points,
-    is_isolated,
-    label_time_axis,
-    make_axes,
-    points_per_pixel,
-    style_axes,
-)
+from jaxrate.plots.rating_lines import describe_begin, time_axis_label
+from jaxrate.plots.scoreboard_style import PictureText, is_isolated
 from jaxrate.plots.time_steps import TimeSteps, abbreviate_dates, default_step_length
-from jaxrate.plots.unnamed_players import (
-    MAX_GREY_LINES,
-    UnnamedPlayers,
-    draw_unnamed_players,
-    quantile_bands,
-    unnamed_player_lines,
-)
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MIN_PANELS = 3  # players from whom on each has a panel: more lines in one picture hide each other
-RANK_WIDTH = 1.5  # points of a line
-END_DOT_SIZE = 6.0
-PANEL_HEIGHTS = {1: 1.25, 2: 1.5}  # inches of a panel and its heading, by the number of columns
-PANEL_SHARE = 0.92, 0.75  # of the width and the height of a panel and the room about it, at most
-TICK_ROOM = 14.0  # points beside the labels of ranks, between two panels
 
 
 @enforce_argument_annotations
@@ -96,91 +71,118 @@ def ranks(
       ValueError: for players who are unknown, or not listed since the plot begins, for a history without times, for a
         step that is not above 0, or as for `jr.leaderboard`.
     """
-    is_interactive = is_altair_backend(backend, ax)
-    trajectories, names = build_trajectories(rated), rated.players
-    labels = player_labels_by_id(players, names, len(trajectories.start) - 1)
+    check_backend(backend, ax)
+    rows, names = rated.rows.once_per_event(), rated.players
+    labels = player_labels_by_id(players, names, len(names))
     check_drawable_count("players", len(labels), 1, MAX_NAMED_LINES)
-    if rated.clock is None or not trajectories.has_all_times:
+    if rated.clock is None or np.isnan(rows.time).any():
         raise ValueError("ranks through time need times, and this history has none, or not for all events")
-    times = np.concatenate([trajectories.time[trajectories.start[i] + 1 : trajectories.start[i + 1]] for i in labels])
+    check_step(step)
+    steps, moments = _steps_and_ends(rated, rows, labels, step)
+    listing = {"active": active, "min_games": min_games, "cautious": cautious}
+    table = RankTable(moments, _ranks_of_everybody(rated, moments, listing), is_settled=True)
+    if min_games is None and rated.hindsight is None:
+        table = _without_first_ratings(table, rows, [*labels])
+    if min_games is None or min_games:
+        table = _begin_when_many_are_listed(rated, table, labels, listing)
+    num_counted = len(table.moments) - (
+        steps.is_cut and len(table.moments) > 1
+    )  # a year that goes on counts for nobody
+    at = days_to_dates(np.floor(table.moments)) if rated.clock == "dates" else table.moments
+    lines = [_rank_line(name, at, table.ranks[:, i], num_counted) for i, name in labels.items()]
+    others = [i for i in player_labels_by_id(list(others), names, len(names)) if i not in labels]
+    unnamed = _unnamed_ranks(at, table.ranks[:, others].T)
+    until = "" if steps.years else f", back from {abbreviate_dates(format_time(steps.last, rated.clock))}"
+    begin = describe_begin(rated, 0 if table.is_settled else PEAK_MIN_EVENTS - 1)
+    text = PictureText(
+        _title(table.ranks[:num_counted], labels, steps.years == 1),
+        f"Ranks by {system_title(rated.system.name)} {steps.describe()}{until}{begin}{unnamed.description}",
+        time_axis_label(rated), "rank", describe_source(rated),
+    )  # fmt: skip
+    return show_lines(LinePicture(text, lines, unnamed, is_rank=True), ax, backend)
+
+
+class RankTable(NamedTuple):
+    """Ranks through time of all players; NaN where they are not listed."""
+
+    moments: HostArray  # [m]
+    ranks: HostArray  # [m, N]
+    is_settled: bool  # whether no rank of those with names was left out, as it came too early
+
+    def begin_at(self, number: int) -> "RankTable":
+        """The table from this moment on."""
+        return self._replace(moments=self.moments[number:], ranks=self.ranks[number:])
+
+
+def _steps_and_ends(
+    rated: History, rows: Participations, labels: Mapping[int, str], length: float | None
+) -> tuple[TimeSteps, HostArray]:
+    """The steps, and their ends since the first event of these players."""
+    times = rows.time[np.isin(rows.player, [*labels])]
     if not len(times):
         raise ValueError(f"none of {', '.join(labels.values())} has played")
-    if step is not None and not step > 0:
-        raise ValueError(f"step must be above 0, got {step}")
-    last = float(np.nanmax(trajectories.time))
-    length = step or default_step_length(max(last - times.min(), 1.0), rated.clock == "dates")
-    steps = TimeSteps(last, length, rated.clock == "dates")
-    moments = steps.ends(float(times.min()))
-    grey_ids = [i for i in player_labels_by_id(list(others), names, len(trajectories.start) - 1) if i not in labels]
-    everybody = range(len(trajectories.start) - 1)
-    all_ranks = ranks_of(rated, everybody, moments, active=active, min_games=min_games, cautious=cautious)
-    tenth = ""
-    if min_games is None and rated.hindsight is None:
-        is_settled = _have_played_enough(trajectories, moments)
-        listed = np.sum(~np.isnan(all_ranks), axis=1)
-        settled = np.sum(~np.isnan(all_ranks) & is_settled, axis=1)
-        begin = int(np.argmax((settled > 0) & (2 * settled >= listed)))
-        is_settled |= ~is_settled[-1]  # whoever has fewer events has no settled ratings to wait for
-        if not is_settled[begin:][:, [*labels]].all():
-            tenth = f", from the tenth {'match' if rated.contests is None else 'contest'} on"
-        moments, all_ranks = moments[begin:], np.where(is_settled, all_ranks, np.nan)[begin:]
-    if min_games is None or min_games:
-        played = ranks_of(rated, everybody, moments, active=active, min_games=0, cautious=cautious)
-        listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (all_ranks, played))
-        begin = int(np.argmax((listed > 0) & ((2 * listed >= playing) | (2 * listed >= np.median(listed)))))
-        for i, name in labels.items():
-            if not np.isnan(all_ranks[:begin, i]).all() and np.isnan(all_ranks[begin:, i]).all():
-                when = format_time(float(moments[begin]), rated.clock)
-                raise ValueError(f"{name} is only listed before {when}, when few are; min_games=0 lists more")
-        moments, all_ranks = moments[begin:], all_ranks[begin:]
-    rank_table = all_ranks[:, [*labels, *grey_ids]].T
-    num_counted = len(moments) - (steps.is_cut and len(moments) > 1)  # a year that is not over yet counts for nobody
-    at, clock = moments, "time"
-    if rated.clock == "dates":
-        at, clock = days_to_dates(np.floor(moments)), "date"
-    other_ranks = rank_table[len(labels) :]
-    if len(other_ranks) > MAX_GREY_LINES:
-        unnamed = quantile_bands(at, other_ranks, len(other_ranks))
-    else:
-        seen = np.where(is_isolated(other_ranks), np.nan, other_ranks)  # a line through one point is invisible
-        unnamed = unnamed_player_lines(ChartLine("", at, rank) for rank in seen)
-    lines = []
-    for name, rank in zip(labels.values(), rank_table, strict=False):
-        listed = np.flatnonzero(~np.isnan(rank))
-        if not len(listed):
-            raise ValueError(f"{name} is never listed; see active and min_games")
-        drawn_points = slice(listed[0], listed[-1] + 1)
-        lines.append(ChartLine(name, at[drawn_points], rank[drawn_points], note=_describe_ranks(rank, num_counted)))
-    ranks_by_name = {name: rank[:num_counted] for name, rank in zip(labels.values(), rank_table, strict=False)}
-    others_ranks = np.delete(all_ranks[:num_counted], [*labels], axis=1)
-    others_firsts = int((others_ranks == 1).sum(axis=0).max(initial=0))
-    until = "" if steps.years else f", back from {abbreviate_dates(format_time(last, rated.clock))}"
-    text = ChartText(
-        ranks_title(ranks_by_name, num_counted, others_firsts, steps.years == 1),
-        f"Ranks by {system_title(rated.system.name)} {steps.describe()}{until}{tenth}{unnamed.description}",
-        clock, "rank", describe_source(rated),
-    )  # fmt: skip
-    if len(lines) < MIN_PANELS:
-        if is_interactive:
-            return line_chart([*unnamed.lines, *lines], text, bands=unnamed.bands, is_rank=True)
-        ax = make_axes(ax, (8.5, 4.8), text.title, text.subtitle, source=text.source)
-        _draw_ranks(ax, lines, unnamed, clock)
-        notes = [line.note for line in lines]
-        label_line_ends(ax, [line for line in ax.lines if line.get_gid() == "rank"], notes)
-        return ax
-    if is_interactive:
-        return rank_panels_chart([*unnamed.lines, *lines], text, unnamed.bands)
-    num_columns = count_panel_columns(len(lines))
-    size = 8.5, 1.0 + PANEL_HEIGHTS[num_columns] * (len(lines) // num_columns)
-    ax = make_axes(ax, size, text.title, text.subtitle, source=text.source)
-    _draw_panels(ax, lines, unnamed, clock)
-    return ax
+    begin, last = float(times.min()), float(rows.time.max())
+    is_dated = rated.clock == "dates"
+    steps = TimeSteps(last, length or default_step_length(max(last - begin, 1.0), is_dated), is_dated)
+    return steps, steps.ends(begin)
 
 
-def _have_played_enough(trajectories: Trajectories, moments: HostArray) -> HostArray:
-    """[m, N] whether each player has had ten events at these moments, so that their rating does not jump any more."""
-    points = np.stack([*trajectories.iterate_points_at(moments)])
-    return np.asarray(points - trajectories.start[:-1] >= PEAK_MIN_EVENTS)
+def _ranks_of_everybody(rated: History, moments: HostArray, listing: Mapping[str, Any]) -> HostArray:
+    return ranks_over_time(rated, range(len(rated.players)), moments, **listing)
+
+
+def _without_first_ratings(table: RankTable, rows: Participations, named: list[int]) -> RankTable:
+    """The table without ranks before a player's tenth event, begun when half of those listed have had ten.
+
+    Whoever has fewer events at the end has no settled rating to wait for.
+    """
+    num_moments, num_players = table.ranks.shape
+    moment = np.searchsorted(table.moments, rows.end)
+    count = np.bincount(moment * num_players + rows.player, minlength=(num_moments + 1) * num_players)
+    played = count.reshape(num_moments + 1, num_players)[:num_moments].cumsum(axis=0)
+    is_settled, is_listed = played >= PEAK_MIN_EVENTS, ~np.isnan(table.ranks)
+    listed, settled = is_listed.sum(axis=1), (is_listed & is_settled).sum(axis=1)
+    begin = int(np.argmax((settled > 0) & (2 * settled >= listed)))
+    is_settled |= ~is_settled[-1]
+    ranks = np.where(is_settled, table.ranks, np.nan)
+    return RankTable(table.moments, ranks, bool(is_settled[begin:, named].all())).begin_at(begin)
+
+
+def _begin_when_many_are_listed(
+    rated: History, table: RankTable, labels: Mapping[int, str], listing: Mapping[str, Any]
+) -> RankTable:
+    """The table from when half of those who play are listed, or half as many as usual."""
+    played = _ranks_of_everybody(rated, table.moments, {**listing, "min_games": 0})
+    listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (table.ranks, played))
+    begin = int(np.argmax((listed > 0) & ((2 * listed >= playing) | (2 * listed >= np.median(listed)))))
+    for i, name in labels.items():
+        if not np.isnan(table.ranks[:begin, i]).all() and np.isnan(table.ranks[begin:, i]).all():
+            when = format_time(float(table.moments[begin]), rated.clock)
+            raise ValueError(f"{name} is only listed before {when}, when few are; min_games=0 lists more")
+    return table.begin_at(begin)
+
+
+def _rank_line(name: str, at: HostArray, rank: HostArray, num_counted: int) -> Line:
+    """The line of ranks [m] from the first to the last, with a note of those that count."""
+    listed = np.flatnonzero(~np.isnan(rank))
+    if not len(listed):
+        raise ValueError(f"{name} is never listed; see active and min_games")
+    drawn = slice(listed[0], listed[-1] + 1)
+    return Line(name, at[drawn], rank[drawn], note=_describe_ranks(rank, num_counted))
+
+
+def _unnamed_ranks(at: HostArray, ranks: HostArray) -> UnnamedPlayers:
+    """The lines of ranks [n, m], or of very many their bands."""
+    if len(ranks) > MAX_GREY_LINES:
+        return quantile_bands(at, ranks)
+    seen = np.where(is_isolated(ranks), np.nan, ranks)  # a line through one point is invisible
+    return unnamed_lines(Line("", at, rank) for rank in seen)
+
+
+def _title(ranks: HostArray, labels: Mapping[int, str], is_yearly: bool) -> str:
+    """The finding of ranks [m, N] that count."""
+    others_firsts = int((np.delete(ranks, [*labels], axis=1) == 1).sum(axis=0).max(initial=0))
+    return ranks_title({name: ranks[:, i] for i, name in labels.items()}, len(ranks), others_firsts, is_yearly)
 
 
 def _describe_ranks(rank: HostArray, num_counted: int) -> str:
@@ -192,78 +194,3 @@ def _describe_ranks(rank: HostArray, num_counted: int) -> str:
     times = {1: "once", 2: "twice"}.get(firsts, f"{firsts:,} times")
     often = f"first {times}" if firsts else f"best {best:,}"
     return often if np.isnan(rank[-1]) else f"{often}, now {int(rank[-1]):,}"
-
-
-def _draw_ranks(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers, clock: str) -> None:
-    """Draw the ranks of players; dots show the last rank, and small ones those between times without a rank."""
-    draw_unnamed_players(ax, unnamed)
-    for line, colour in zip(lines, (*COLOURS, GREY), strict=False):
-        _draw_rank_line(ax, line, colour)
-    ax.set_yscale("log")
-    _set_rank_axis(ax)
-    label_time_axis(ax, clock)
-    ax.margins(x=0.01)
-
-
-def _draw_rank_line(ax: "Axes", line: ChartLine, colour: str) -> None:
-    (drawn,) = ax.plot(
-        line.x, line.y, color=colour, linewidth=RANK_WIDTH, label=line.name, gid="rank",
-        marker="o", markersize=END_DOT_SIZE, markevery=[len(line.y) - 1], solid_capstyle="round",
-    )  # fmt: skip
-    add_halo(drawn)
-    draw_isolated_points(ax, line.x, line.y, colour, RANK_WIDTH)
-
-
-def _draw_panels(ax: "Axes", lines: Sequence[ChartLine], unnamed: UnnamedPlayers, clock: str) -> None:
-    """Draw each player into axes of their own, the others in grey behind them; all these axes have the same limits."""
-    ax.set_axis_off()
-    num_columns = count_panel_columns(len(lines))
-    width, height = 1.0 / num_columns, num_columns / len(lines)
-    worst = max(float(np.nanmax(line.y)) for line in [*lines, *unnamed.lines])
-    room = (text_width([f"{worst:,.0f}"], SMALL_FONT) + TICK_ROOM) / (width * ax.bbox.width * points_per_pixel(ax))
-    share = min(PANEL_SHARE[0], 1.0 - room) if num_columns > 1 else 1.0
-    panels: list[Axes] = []
-    for i, (line, colour) in enumerate(zip(lines, (*COLOURS, GREY), strict=False)):
-        row, column = divmod(i, num_columns)
-        left, bottom = column * width, 1.0 - (row + 1.0) * height
-        panel = ax.inset_axes((left, bottom, share * width, PANEL_SHARE[1] * height))
-        style_axes(panel)
-        draw_unnamed_players(panel, unnamed)
-        for other in lines:
-            if other.name != line.name:
-                panel.plot(other.x, other.y, color=PALE, linewidth=0.5, gid="other")
-        panels.append(panel)
-        _draw_rank_line(panel, line, colour)
-        panel.set_yscale("log")
-        _set_rank_axis(panel, PANEL_TICK_DISTANCE)
-        panel.tick_params(labelsize=SMALL_FONT)
-        label_time_axis(panel, clock)
-        panel.margins(x=0.02)
-        heading: Any = {"textcoords": "offset points", "va": "bottom", "ha": "left", "annotation_clip": False}
-        name = panel.annotate(
-            fit_names([line.name], ax)[0], (0.0, 1.0), (0.0, 4.0), xycoords="axes fraction", gid="name",
-            color=TEXT_COLOURS.get(colour, colour), fontsize=SMALL_FONT + 1.0, fontweight="bold", **heading,
-        )  # fmt: skip
-        panel.annotate(line.note, (1.0, 0.0), (6.0, 0.0), xycoords=name, color=GREY, fontsize=SMALL_FONT, gid="note",
-                       **heading)  # fmt: skip
-    limits = [panel.get_xlim() for panel in panels]
-    for i, panel in enumerate(panels):
-        panel.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
-        if i + num_columns < len(panels):
-            panel.tick_params(labelbottom=False)
-            panel.set_xlabel("")
-        if i % num_columns:
-            panel.set_ylabel("")
-
-
-def _set_rank_axis(ax: "Axes", min_distance: float = MIN_TICK_DISTANCE) -> None:
-    """Set the best rank that is shown on top, and round ranks at the ticks."""
-    shown = [np.asarray(line.get_ydata(), float) for line in ax.lines]
-    shown += [np.asarray(path.vertices)[:, 1] for band in ax.collections for path in band.get_paths()]
-    best, worst = rank_range(np.concatenate(shown))
-    margin = (worst / best) ** 0.05
-    ax.set_ylim(worst * margin, best / margin)
-    ticks = rank_ticks(best, worst, min_distance)
-    ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
-    ax.set_yticks([], minor=True)
-    ax.set_ylabel("rank")

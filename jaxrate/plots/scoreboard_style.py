@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,18 @@ CHARACTER_WIDTH = 0.56  # mean width of a character, relative to the font size
 POINTS_PER_YEAR_LABEL = 48.0  # width of the axes for each label of a year
 MAX_MONTH_TICKS = 8  # below 7, half a year is too short for the ticks of three years
 DOT_SHARE = 1.7  # diameter of the dot of an isolated point to the width of a line
+Z_95 = 1.96  # deviations to either side: 95%
 SHORT_NAME_LENGTH = 14  # characters of labels that fit into a legend with two columns
+
+
+class PictureText(NamedTuple):
+    """The texts of a picture or an interactive chart."""
+
+    title: str
+    subtitle: str
+    x: str = ""  # of its axes
+    y: str = ""
+    source: str = ""
 
 
 @enforce_argument_annotations
@@ -88,6 +99,13 @@ def make_axes(
     figure.get_layout_engine().set(w_pad=MARGIN, h_pad=0.5 * MARGIN)  # type: ignore[union-attr,call-arg]
     _write_titles(figure, title, subtitle, source)
     style_axes(ax, grid)
+    return ax
+
+
+def make_picture_axes(ax: "Axes | None", size: tuple[float, float], text: PictureText, grid: str = "y") -> "Axes":
+    """Axes as of `make_axes`, with the texts of a picture."""
+    ax = make_axes(ax, size, text.title, text.subtitle, source=text.source, grid=grid)
+    ax.set(xlabel=text.x, ylabel=text.y)
     return ax
 
 
@@ -256,9 +274,8 @@ def group_thousands(ax: "Axes", *axis_names: str) -> None:
 
 def label_time_axis(ax: "Axes", name: str) -> None:
     """Label the time axis; dates explain themselves, and have as many ticks as the width of the axes holds."""
-    if name != "date":
-        ax.set_xlabel(name)
-    else:
+    ax.set_xlabel("" if name == "date" else name)
+    if name == "date":
         from matplotlib.dates import MONTHLY, YEARLY, AutoDateLocator, ConciseDateFormatter
 
         ticks = int(np.clip(ax.bbox.width * points_per_pixel(ax) / POINTS_PER_YEAR_LABEL, 4, 10))

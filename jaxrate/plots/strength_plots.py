@@ -10,26 +10,14 @@ from jaxrate.arena.rank_inference import rank_sets as find_rank_sets
 from jaxrate.arena.strength_fit import POINTS_PER_LOG_STRENGTH, Strengths, first_place_finding
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS, ChartText, interval_chart, matrix_chart
-from jaxrate.plots.finding_titles import favourite_title, leader_title
-from jaxrate.plots.leaderboard_plots import MAX_MATRIX_PLAYERS, describe_rows, draw_percent_matrix, matrix_name_step
-from jaxrate.plots.name_labels import describe_name_step, player_label, player_labels_by_id
-from jaxrate.plots.player_rows import (
-    MAX_ROWS,
-    MAX_VALUE_TICKS,
-    draw_intervals,
-    draw_player_rows,
-    figure_size_for_rows,
-    format_ratings,
-    row_name_step,
-)
-from jaxrate.plots.plotted_data_and_checks import (
-    check_drawable_count,
-    describe_counted_data,
-    is_altair_backend,
-)
+from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS
+from jaxrate.plots.finding_titles import leader_title
+from jaxrate.plots.name_labels import player_label, player_labels_by_id
+from jaxrate.plots.percent_matrices import FAVOURED_COLOURS, MAX_MATRIX_PLAYERS, show_expected_scores
+from jaxrate.plots.player_rows import MAX_ROWS, MAX_VALUE_TICKS, RowPicture, format_ratings, show_rows
+from jaxrate.plots.plotted_data_and_checks import check_backend, check_drawable_count, describe_counted_data
 from jaxrate.plots.rank_axis import RANK_TICKS
-from jaxrate.plots.scoreboard_style import COLOURS, group_thousands, make_axes
+from jaxrate.plots.scoreboard_style import COLOURS, PictureText
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,30 +42,22 @@ def intervals(
       ValueError: for more than 10,000 players, or if nobody has a finite rating.
     """
     _check_type(strengths, Strengths, "strengths, as from `jr.arena.fit_strengths`")
-    is_interactive = is_altair_backend(backend, ax)
+    check_backend(backend, ax)
     order = strengths.order[np.isfinite(strengths.rating[strengths.order])][:top]
     check_drawable_count("players with a finite rating", len(order), 1, MAX_ROWS)
     labels = [player_label(i, strengths.players) for i in order]
-    rating, is_anchor, row = strengths.rating[order], strengths.is_anchor[order], np.arange(len(order))
+    rating, is_anchor = strengths.rating[order], strengths.is_anchor[order]
     half_width = np.nan_to_num(strengths.half_width[order])
     squares = "; squares are anchors" if is_anchor.any() else ""
     title, has_rank_sets = _order_title(strengths, order, labels), _has_rank_sets(strengths, labels)
     rule = "; who may be first: by rank sets, jointly at 95%" if has_rank_sets else ""
     scope = f"{_count_players(strengths, len(order))}with 95% intervals, each by itself, by {_model_name(strengths)}"
-    step = row_name_step(labels, ax)
-    subtitle = scope + squares + rule + describe_name_step(step)
-    text = ChartText(title, subtitle, "rating (points)", "", _describe_results(strengths))
-    if is_interactive:
-        return interval_chart(labels, rating, half_width, text, format_ratings(rating, half_width), step=step)
-    ax = make_axes(ax, figure_size_for_rows(labels), text.title, text.subtitle, source=text.source, grid="x")
-    is_estimated = ~is_anchor
-    draw_intervals(ax, rating[is_estimated], half_width[is_estimated], COLOURS[0], row[is_estimated])
-    if is_anchor.any():
-        ax.plot(rating[is_anchor], row[is_anchor], "s", color=COLOURS[1], markersize=5)
-    draw_player_rows(ax, labels, format_ratings(rating, half_width), step=step)
-    ax.set_xlabel(text.x)
-    group_thousands(ax, "x")
-    return ax
+    text = PictureText(title, f"{scope}{squares}{rule}", "rating (points)", source=_describe_results(strengths))
+    values = format_ratings(rating, half_width)
+    result = show_rows(RowPicture(text, labels, rating, half_width, values), ax, backend)
+    if backend == "matplotlib" and is_anchor.any():  # squares hide the dots
+        result.plot(rating[is_anchor], np.flatnonzero(is_anchor), "s", color=COLOURS[1], markersize=6.5, zorder=3)
+    return result
 
 
 @enforce_argument_annotations
@@ -98,22 +78,19 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     order = np.argsort(-np.where(np.isnan(ranks.rating), -np.inf, ranks.rating), kind="stable")[:top]
     check_drawable_count("players", len(order), 1, MAX_ROWS)
     labels = [player_label(i, ranks.players) for i in order]
-    title, step = _first_place_title(ranks), row_name_step(labels, ax)
-    subtitle = f"All of these bars hold together with {100 * ranks.level:g}% confidence; dots are the estimated ranks"
-    subtitle += describe_name_step(step)
-    ax = make_axes(ax, figure_size_for_rows(labels), title, subtitle, source=_describe_results(ranks), grid="x")
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
-    is_rated = np.isfinite(ranks.rating[order])
+    text = PictureText(
+        _first_place_title(ranks),
+        f"All of these bars hold together with {100 * ranks.level:g}% confidence; dots are the estimated ranks",
+        f"rank (simultaneous at {100 * ranks.level:g}%)", source=_describe_results(ranks),
+    )  # fmt: skip
+    rank = np.where(np.isfinite(ranks.rating[order]), row + 1.0, np.nan)
+    values = [f"{x} to {y}" if x < y else f"{x}" for x, y in zip(least, greatest, strict=True)]
+    ax = show_rows(RowPicture(text, labels, rank, None, values), ax)
     ax.barh(row, greatest - least + 0.8, left=least - 0.4, height=0.5, color=COLOURS[0], alpha=0.3, linewidth=0)
-    draw_intervals(ax, row[is_rated] + 1, None, COLOURS[0], row[is_rated])
-    draw_player_rows(
-        ax, labels, [f"{x} to {y}" if x < y else f"{x}" for x, y in zip(least, greatest, strict=True)], step=step
-    )
     ax.set_xlim(0.4, greatest.max() + 0.6)
     step = next(x for x in RANK_TICKS if MAX_VALUE_TICKS * x >= greatest.max())
     ax.set_xticks([1, *range(step if step > 1 else 2, int(greatest.max()) + 1, step)])
-    ax.set_xlabel(f"rank (simultaneous at {100 * ranks.level:g}%)")
-    group_thousands(ax, "x")
     return ax
 
 
@@ -138,7 +115,7 @@ def win_matrix(
       ValueError: for unknown players, or fewer than two.
     """
     _check_type(strengths, Strengths, "strengths, as from `jr.arena.fit_strengths`")
-    is_interactive = is_altair_backend(backend, ax)
+    check_backend(backend, ax)
     if players is None:
         rated = strengths.order[np.isfinite(strengths.rating[strengths.order])]
         labels_by_id = {int(i): player_label(i, strengths.players) for i in rated[:MAX_WRITTEN_COLUMNS]}
@@ -152,21 +129,8 @@ def win_matrix(
     percent = _expected_percent(strengths, rating[:, None], rating[None, :])
     np.fill_diagonal(percent, np.nan)
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
-    step = matrix_name_step(labels, ax)
-    subtitle = (
-        f"Expected score in percent of {describe_rows(len(labels), count)}, in rows{ties}; blue: favoured, orange: not"
-    )
-    subtitle += describe_name_step(step)
-    text = ChartText(
-        favourite_title(labels, percent, len(labels) < count),
-        subtitle,
-        "against",
-        "expected score (%)",
-        _describe_results(strengths),
-    )
-    if is_interactive:
-        return matrix_chart(labels, percent, text, step)
-    return draw_percent_matrix(ax, labels, percent, text, step)
+    rules = f"{ties}; {FAVOURED_COLOURS}"
+    return show_expected_scores(labels, percent, count, rules, _describe_results(strengths), ax, backend)
 
 
 def _expected_percent(strengths: Strengths, rating: HostArray, opponent_rating: HostArray) -> HostArray:

@@ -9,6 +9,6 @@ from jaxrate import plots
 
 data = jr.data.datasets.nfl()
 
-glicko = jr.history.rating_history(jr.glicko(side_advantage=60), data)
-elo = jr.history.rating_history(jr.elo(side_advantage=60), data)
-plots.loss_by_difference({"Glicko": glicko, "Elo": elo}, data.matches.score)
+glicko = jr.rate(jr.glicko(side_advantage=60), data)
+elo = jr.rate(jr.elo(side_advantage=60), data)
+plots.loss_by_difference({"Glicko": glicko, "Elo": elo})
