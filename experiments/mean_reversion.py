@@ -17,7 +17,6 @@ from common import QUICK_FIT, add_only, declare, find, keep, parse
 
 import jaxrate as jr
 from jaxrate.evaluation.blending import blend_one_step_ahead
-from jaxrate.evaluation.scored_predictions import TwoSidedEvents
 from jaxrate.events import slice_events
 
 FIT = {"steps": 40}
@@ -66,9 +65,7 @@ def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both"
                 **{x: getattr(found.params, x) for x in found.free},
             }
     for way in only if len(systems) > 1 else ():
-        weights, together, _ = blend_one_step_ahead(
-            guesses[way], TwoSidedEvents(slice(None), score, None), np.arange(len(score)) >= cut
-        )
+        weights, together, _ = blend_one_step_ahead(guesses[way], score, None, np.arange(len(score)) >= cut)
         loss = losses(together, score)[cut:]
         less = loss - best[way]
         error = less.std(ddof=1) / len(less) ** 0.5

@@ -278,6 +278,6 @@ MUTATIONS = [
       "tests/test_boosted_trees.py -k 'winners'"),
     M("benchmark frequencies of the other side", "np.where(past_side < 0, 1.0 - past_score, past_score)", "past_score",
       "tests/test_benchmark.py -k 'frequencies'"),
-    M("benchmark since", "int(np.searchsorted(time_of_match, as", "int(1 + np.searchsorted(time_of_match, as",
+    M("benchmark since", "int(np.searchsorted(times, as", "int(1 + np.searchsorted(times, as",
       "tests/test_benchmark.py -k 'since_a_time'"),
 ]  # fmt: skip

@@ -222,7 +222,7 @@ def test_contests_of_two_sides_are_matches():
         ({"forecasts": {"x": np.full(3, 0.5)}}, "forecast 'x': give 500 values, one for each match"),
         ({"forecasts": {"x": np.full(500, 1.5)}}, "row 0 (counting from 0): forecast 'x': the probability is 1.5, wh"),
         ({"forecasts": {"x": np.full(500, 155.0)}}, "forecast 'x': the probability is 1.55, which is not from 0 to 1"),
-        ({"forecasts": {"x": np.full((500, 2), [-0.1, 1.1])}}, "forecast 'x': probabilities are [-0.1, 1.1], which"),
+        ({"forecasts": {"x": np.full((500, 2), [-0.1, 1.1])}}, "forecast 'x': the probability is -0.1, which is"),
         ({"forecasts": {"x": np.full((500, 2), 0.9)}}, "forecast 'x': probabilities sum to 1.8000; if these are odds"),
         ({"forecasts": {"x": np.full((500, 4), 0.25)}}, "forecast 'x': give the probability of the first player's win"),
         ({"forecasts": {"x": ["win", "nothing"]}}, "forecast 'x': the data have no column 'nothing'"),

@@ -97,9 +97,7 @@ def test_trees_are_trained_on_the_past_alone():
 
     def forecast(results):
         prediction = np.stack([truth[:, 0], truth[:, 2]], axis=1)
-        features = match_features(
-            data, results, {"true": prediction, "even": 0.5 + 0.0 * prediction}, {"travel": travel}, num_past
-        )
+        features = match_features(data, results, [prediction, 0.5 + 0.0 * prediction], {"travel": travel}, num_past)
         return boosted_forecast(features, results, num_past, 2)
 
     other = score.copy()
@@ -119,7 +117,7 @@ def test_winners_who_come_first_tell_nothing():
     score = np.where(np.arange(1000) % 5 == 0, 0.5, 1.0)  # every fifth match is drawn
     p = 0.1 + 0.8 * np.where(won, truth[:, 2], truth[:, 0])
     data = data._replace(events=jr.matches(player, score, data.matches.time))
-    features = match_features(data, score, {"true": np.stack([1 - p, p], axis=1)}, {}, 800)
+    features = match_features(data, score, [np.stack([1 - p, p], axis=1)], {}, 800)
     trees = boosted_forecast(features, score, 800, 2).probabilities
     loss, wanted = (losses_by_match(x, score[800:]).log_loss for x in (trees[:, 1], p[800:]))
     assert wanted.mean() - 0.01 < loss.mean() < wanted.mean() + 0.06
@@ -139,7 +137,7 @@ def test_trees_of_win_draw_and_loss_and_columns_of_each_player():
     trees = row_of(found, "boosted trees")
     assert found.outcomes == 3 and 0.9 < trees.quality["log loss"] < 1.1 and trees.quality["RPS"] < 0.25
     assert "age" in {x.name for x in found.worth}
-    columns = match_features(data, np.asarray(data.matches.score), {"true": truth}, {"age": of_each}, 900)
+    columns = match_features(data, np.asarray(data.matches.score), [truth], {"age": of_each}, 900)
     np.testing.assert_allclose(columns.mirror["age"][:, :2], columns.groups["age"][:, [1, 0]])
     assert columns.groups["ratings"].shape == (1200, 2)
 

@@ -140,7 +140,7 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
         (("rate", "--participant", "drivr"), "races.csv: no column 'drivr'; did you mean 'driver'?"),
         (("rate", "--format", "contests"), "--contest cannot be combined with --format contests, which knows its own"),
         (("rate", *SHARE, "--as-of", "2023-05-01"), "no contests up to --as-of"),
-        (("compare", "--system", "elo"), "none of these systems rates rounds: elo"),
+        (("compare", "--system", "elo"), "none of these systems rates contests: elo"),
     ],
 )
 def test_mistakes_about_contests(jaxrate, contests, arguments, message):

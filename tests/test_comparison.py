@@ -56,14 +56,14 @@ def test_a_comparison_scores_what_run_predicts(data):
 
 def test_published_forecasts_are_judged_beside_systems(data):
     forecast = np.linspace(0.3, 0.7, 600)
-    found = jr.compare(data, ["elo"], last=0.25, published={"odds": forecast})
+    found = jr.compare(data, {"elo": {}, "odds": forecast}, last=0.25)
     (told,) = found.published
     assert told.quality == pytest.approx(jr.metrics.match_metrics(forecast[450:], data.matches.score[450:]))
     gap = told.quality["log loss"] - found.results[0].quality["log loss"]
     assert told.log_loss_difference.difference == pytest.approx(gap, abs=1e-6) and found.rows[-1][0] == "(odds)"
     assert found.columns()["system"].tolist() == ["elo", "(odds)"]
     with refused("published 'odds' must be [n], a forecast of each match, got (599,)"):
-        jr.compare(data, ["elo"], published={"odds": forecast[1:]})
+        jr.compare(data, {"elo": {}, "odds": forecast[1:]})
 
 
 def test_a_comparison_of_contests(share):
@@ -125,7 +125,7 @@ def test_what_compare_refuses(data):
         jr.compare(data, "gliko")
     with refused("two systems have the name elo; give each its own"):
         jr.compare(data, [jr.elo(), jr.elo(k=8)])
-    with refused("none of these systems rates rounds: elo"):
+    with refused("none of these systems rates contests: elo"):
         jr.compare(jr.data.from_teams([[["Ada"], ["Bo"]]]), ["elo"])
 
 

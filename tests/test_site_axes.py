@@ -113,7 +113,7 @@ def test_the_report_draws_how_far_systems_are_behind():
         even_duel(),
         jr.read({"a": ["Ada"] * 60, "b": ["Bo"] * 60, "score": [1.0, 0.0] * 30, "time": range(60)}),
     )
-    compared = jr.compare(data, ["glicko", "elo"], published={"Cy": np.full(60, 0.5)})
+    compared = jr.compare(data, {"glicko": {}, "elo": {}, "Cy": np.full(60, 0.5)})
     page = jr.site.report_html(rated, active="all", comparison=compared).partition("<script")[0]
     table = re.search('<table class="rows ranking static systems".*?</table>', page, re.DOTALL)[0]
     names = [system_title(x.name) for x in compared.results]

@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("jinja2")
 
 import jaxrate as jr
-from jaxrate.evaluation.comparison import BlendWeightsAndMetrics, Comparison, PublishedForecast, SystemResult
+from jaxrate.evaluation.comparison import Comparison
+from jaxrate.evaluation.scored_predictions import ScoredForecaster
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.accuracy_summary import (
     _summarise_two_sided,
@@ -174,15 +175,15 @@ def compared_systems():
     kinds = ("skills", jr.skills("margin", margin="gap"), 0.60, None, 0.62), ("elo", jr.elo(), 0.65, (0.05, 0.01), 0.61)
     gaps = [None if gap is None else LogLossDifference(*gap) for *_, gap, _ in kinds]
     results = [
-        SystemResult(
-            name, None, system, {"log loss": loss, "accuracy": right}, None, gap or LogLossDifference(0.0, 0.0)
+        ScoredForecaster(
+            name, "system", {"log loss": loss, "accuracy": right}, gap or LogLossDifference(0.0, 0.0), system=system
         )
         for (name, system, loss, _, right), gap in zip(kinds, gaps, strict=True)
     ]
-    blend = BlendWeightsAndMetrics({}, {"log loss": 0.59}, LogLossDifference(-0.01, 0.001))
-    published = (PublishedForecast("Cy", {"log loss": 0.6}, LogLossDifference(0.001, 0.001)),)
+    blend = ScoredForecaster("blend", "blend", {"log loss": 0.59}, LogLossDifference(-0.01, 0.001))
+    published = ScoredForecaster("Cy", "forecast", {"log loss": 0.6}, LogLossDifference(0.001, 0.001))
     notes = ["The side advantage is 50 points for elo, skills, by default."]
-    return Comparison(results, {"matches": 9}, 3, 9, "Nine.", notes, {}, blend, published)
+    return Comparison(results, {"matches": 9}, 3, 9, "Nine.", notes, {}, (blend, published))
 
 
 def test_a_system_whose_interval_reaches_zero_is_equal_and_no_worse():

@@ -317,8 +317,8 @@ def crowd():
     a[-1], names = 120, np.array([*(f"Town of the {i}th" for i in range(120)), "Newcomer"], object)
     date = (np.arange(2400) // 10 + 18_000).astype("datetime64[D]")
     data = jr.read({"a": names[a], "b": names[b], "score": random.integers(0, 2, 2400).astype(float), "date": date})
-    published = {"FiveThirtyEight": np.full(2400, 0.5)}
-    return jr.rate(jr.glicko(), data, calibrate=False), jr.compare(data, ["elo", "glicko"], published=published)
+    forecasters = {"elo": {}, "glicko": {}, "FiveThirtyEight": np.full(2400, 0.5)}
+    return jr.rate(jr.glicko(), data, calibrate=False), jr.compare(data, forecasters)
 
 
 @pytest.fixture

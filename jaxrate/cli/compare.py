@@ -236,10 +236,11 @@ def compare_with_notes(
     for reason in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name in left_out if left_out[name] == reason)
         report.note(f"left out, since {reason}: {names}")
-    options: dict[str, Any] = dict(lengths=period_lengths, last=last, timed=timed, fit=is_fitted, published=published)
+    forecasters = fitting | (published or {})
+    options: dict[str, Any] = dict(lengths=period_lengths, last=last, timed=timed, fit=is_fitted)
     stage = report.stage(f"{'fitting and ' * is_fitted}comparing {len(fitting)} systems", 1.0)
     with stage as update_progress, ThreadPoolExecutor(os.cpu_count()) as workers:
-        return jr.compare(data, fitting, **options, watch=update_progress, executor=workers if is_fitted else None)
+        return jr.compare(data, forecasters, **options, watch=update_progress, executor=workers if is_fitted else None)
 
 
 def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:

@@ -322,7 +322,7 @@ def rate_and_evaluate_task(
     from jaxrate.evaluation.scored_predictions import (
         describe_constant_forecast,
         evaluate_predictions,
-        last_share_mask,
+        make_scoring_target,
     )
 
     system, data, period, calibrate = task
@@ -339,7 +339,7 @@ def rate_and_evaluate_task(
         count_text += f", {format_count(n, 'participation')}"
     metrics = evaluate_predictions(rated, data, last)
     warn_worse_than_even(report, data, system.name, changes or {}, metrics, period, last)
-    scored_text = "" if last == 1 else f"; the last {np.count_nonzero(last_share_mask(data, last)):,} scored"
+    scored_text = "" if last == 1 else f"; the last {np.count_nonzero(make_scoring_target(data, last).mask):,} scored"
     constant = describe_constant_forecast(data, last, metrics.get("log loss"))
     lines = [*metric_lines(metrics), *(text.replace("FILE", quote(file)) for text in constant)]
     lines += calibration_lines(rated.system, rated.options)

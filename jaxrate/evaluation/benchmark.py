@@ -5,19 +5,17 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import format_bytes, peak_memory_bytes, reset_peak_memory
-from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_html_table, format_table, join_names
 from jaxrate.data.data_inputs import as_dataset
-from jaxrate.evaluation.blending import blend_one_step_ahead
+from jaxrate.evaluation.blending import blend_one_step_ahead, name_systems
 from jaxrate.evaluation.ceilings import (
     ExternalForecast,
     boosted_forecast,
@@ -29,29 +27,32 @@ from jaxrate.evaluation.ceilings import (
     resolve_stack_columns,
 )
 from jaxrate.evaluation.comparison import (
-    INTERVAL_ERRORS,
-    LOSS_DIFFERENCE_HEAD,
     Contender,
     compose_notes,
-    fit_contenders,
-    format_loss_difference,
-    resolve_system,
+    fit_contender,
+    make_contender,
     select_candidates,
-    system_choices_by_name,
     time_replay,
 )
-from jaxrate.evaluation.scored_predictions import TwoSidedEvents, as_two_sided, check_last_share, format_metric
-from jaxrate.events import Matches
+from jaxrate.evaluation.scored_predictions import (
+    INTERVAL_ERRORS,
+    LOSS_DIFFERENCE_HEAD,
+    ForecasterKind,
+    ScoredForecaster,
+    ScoringTarget,
+    check_last_share,
+    format_loss_difference,
+    format_metric,
+    make_forecaster_table,
+    make_scoring_target,
+)
 from jaxrate.events.column_checks import as_event_time, check_clock
-from jaxrate.events.dataset import Dataset, count_first_share
+from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.time_limited_fit import FitLimits
 from jaxrate.history.column_table import ColumnTable, table_to_pandas, to_numbers_or_texts
-from jaxrate.history.event_columns import expected_outcomes
-from jaxrate.metrics.bookmaker_odds import check_odds_method
 from jaxrate.metrics.calibration_slopes import NO_SLOPE, calibration_slope
 from jaxrate.metrics.prediction_metrics import (
     LogLossDifference,
-    LossesByMatch,
     losses_by_match,
     paired_difference,
     score_probabilities,
@@ -59,12 +60,12 @@ from jaxrate.metrics.prediction_metrics import (
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.systems.draw_probability_wrapper import add_outcomes, has_outcome_wrapper
+from jaxrate.systems.system_construction_by_name import has_sides
 
-RowKind = Literal["system", "blend", "frequencies", "forecast", "odds", "trees"]
 SLOPE = "calibration slope"
 TREES = "boosted trees"  # the row of those that see everything
 TREES_ON_RATINGS = "boosted trees, ratings alone"
-ROW_KINDS = {  # what rows are called in the column of their kind
+KIND_NAMES: dict[ForecasterKind, str] = {  # what rows are called in the column of their kind
     "system": "rating",
     "blend": "blend",
     "frequencies": "floor",
@@ -73,21 +74,6 @@ ROW_KINDS = {  # what rows are called in the column of their kind
     "trees": "trees",
 }
 LEFT_ALIGNED = "forecaster", "kind"
-
-
-class BenchmarkRow(NamedTuple):
-    """A forecaster, and how good its forecasts of the scored matches are."""
-
-    name: str
-    kind: RowKind
-    quality: dict[str, Any]  # metrics by name; None of a slope that there is not, and of no match
-    slope_error: float | None  # standard error of the calibration slope
-    scored: int  # matches of those that are scored which have a forecast
-    log_loss_difference: LogLossDifference | None  # from the best system, on these; None of it, and of no match
-    system: RatingSystem | None = None
-    fit_seconds: float | None = None  # None: it was not fitted
-    speed: float | None = None  # matches rated in a second, compiled
-    memory: float | None = None  # bytes at the peak of its fit and its run; None: unknown
 
 
 class FeatureWorth(NamedTuple):
@@ -103,7 +89,7 @@ class Benchmark(NamedTuple):
     `rows` has the systems first, the best of them at the head, and then the others, the best first.
     """
 
-    rows: list[BenchmarkRow]
+    rows: list[ScoredForecaster]
     matches: int
     scored: int
     players: int
@@ -124,78 +110,33 @@ class Benchmark(NamedTuple):
 
     def to_record(self) -> dict[str, Any]:
         """Everything as a dict of what JSON can hold, None for what is missing."""
-        rows = [
-            {
-                "name": row.name,
-                "kind": row.kind,
-                **{name.replace(" ", "_"): _finite(x) for name, x in row.quality.items()},
-                "calibration_slope_error": _finite(row.slope_error),
-                "scored": row.scored,
-                **_difference_record("behind", row.log_loss_difference),
-                "fit_seconds": row.fit_seconds,
-                "matches_per_second": row.speed,
-                "memory_bytes": row.memory,
-                "hyperparameters": None
-                if row.system is None
-                else {name: _finite(x) for name, x in row.system.params._asdict().items()},
-            }
-            for row in self.rows
-        ]
         worth = [{"name": x.name, **_difference_record("lost_without", x.loss)} for x in self.worth]
         counts = {"matches": self.matches, "scored": self.scored, "players": self.players, "outcomes": self.outcomes}
         texts = {"findings": self.findings, "notes": self.notes, "left_out": self.left_out}
-        return counts | {"rows": rows, "worth": worth} | texts
+        return counts | {"rows": [_row_record(x) for x in self.rows], "worth": worth} | texts
 
     def columns(self) -> ColumnTable:
         """The table as columns, of numbers; `behind_error` is the standard error of the difference `behind`."""
-        names = [*self.rows[0].quality]
         columns: dict[str, Any] = {"forecaster": [x.name for x in self.rows], "kind": [x.kind for x in self.rows]}
-        columns |= {name.replace(" ", "_"): [x.quality[name] for x in self.rows] for name in names}
-        gaps = [x.log_loss_difference or LogLossDifference(0.0, 0.0) for x in self.rows]
-        columns |= {"behind": [x.difference for x in gaps], "behind_error": [x.error for x in gaps]}
-        columns["scored"] = [x.scored for x in self.rows]
-        for name in ("fit_seconds", "speed", "memory"):
-            columns[name] = [getattr(x, name) for x in self.rows]
-        return ColumnTable({name: to_numbers_or_texts(values) for name, values in columns.items()})
+        costs = {
+            name: to_numbers_or_texts([getattr(x, name) for x in self.rows])
+            for name in ("scored", "fit_seconds", "speed", "memory")
+        }
+        return ColumnTable(make_forecaster_table(columns, self.rows, has_differences=True) | costs)
 
     @property
     def head(self) -> list[str]:
         """The names of the columns."""
-        counts, fits = ["scored"] * self._has_gaps, ["fit"] * self._is_fitted
+        gaps = any(row.scored != self.scored for row in self.rows)  # whether some have no forecast of some matches
+        fits = any(row.fit_seconds is not None for row in self.rows)
         metrics = [*self.rows[0].quality, LOSS_DIFFERENCE_HEAD]
-        return ["forecaster", "kind", *metrics, *counts, *fits, "matches/s", "memory"]
-
-    @property
-    def _has_gaps(self) -> bool:
-        """Whether somebody has no forecast of some of the scored matches."""
-        return any(row.scored != self.scored for row in self.rows)
-
-    @property
-    def _is_fitted(self) -> bool:
-        return any(row.fit_seconds is not None for row in self.rows)
+        return ["forecaster", "kind", *metrics, *["scored"] * gaps, *["fit"] * fits, "matches/s", "memory"]
 
     @property
     def cells(self) -> list[list[str]]:
         """The cells of each row as text."""
-        return [self._row_cells(row) for row in self.rows]
-
-    def _row_cells(self, row: BenchmarkRow) -> list[str]:
-        metrics = [
-            ""
-            if value is None
-            else format_slope(value, row.slope_error)
-            if name == SLOPE and row.slope_error is not None
-            else format_metric(name, value)
-            for name, value in row.quality.items()
-        ]
-        gap = "" if row.log_loss_difference is None else format_loss_difference(row.log_loss_difference)
-        count = [f"{row.scored:,}"] * self._has_gaps
-        fit = ["" if row.fit_seconds is None else f"{row.fit_seconds:.1f} s"] * self._is_fitted
-        costs = [
-            "" if row.speed is None else f"{row.speed:,.0f}",
-            "" if row.memory is None else format_bytes(row.memory),
-        ]
-        return [row.name, ROW_KINDS[row.kind], *metrics, gap, *count, *fit, *costs]
+        head, rows = self.head, map(_row_cells, self.rows)
+        return [[cells[name] for name in head] for cells in rows]
 
     def __str__(self) -> str:
         table = format_table(self.head, self.cells, left_aligned=LEFT_ALIGNED)
@@ -206,15 +147,46 @@ class Benchmark(NamedTuple):
         return format_html_table(self.head, self.cells, left_aligned=LEFT_ALIGNED) + f"<p>{text}</p>"
 
 
+def _row_cells(row: ScoredForecaster) -> dict[str, str]:
+    """The cells of a row by the name of their column."""
+    cells = {name: "" if value is None else format_metric(name, value) for name, value in row.quality.items()}
+    if row.slope_error is not None:
+        cells[SLOPE] = format_slope(row.quality[SLOPE], row.slope_error)
+    return cells | {
+        "forecaster": row.name,
+        "kind": KIND_NAMES[row.kind],
+        LOSS_DIFFERENCE_HEAD: format_loss_difference(row.log_loss_difference),
+        "scored": f"{row.scored:,}",
+        "fit": "" if row.fit_seconds is None else f"{row.fit_seconds:.1f} s",
+        "matches/s": "" if row.speed is None else f"{row.speed:,.0f}",
+        "memory": "" if row.memory is None else format_bytes(row.memory),
+    }
+
+
+def _row_record(row: ScoredForecaster) -> dict[str, Any]:
+    """A row as a dict of what JSON can hold."""
+    params = None if row.system is None else row.system.params._asdict()
+    return {
+        "name": row.name,
+        "kind": row.kind,
+        **{name.replace(" ", "_"): _finite(x) for name, x in row.quality.items()},
+        "calibration_slope_error": _finite(row.slope_error),
+        "scored": row.scored,
+        **_difference_record("behind", row.log_loss_difference),
+        "fit_seconds": row.fit_seconds,
+        "matches_per_second": row.speed,
+        "memory_bytes": row.memory,
+        "hyperparameters": None if params is None else {name: _finite(x) for name, x in params.items()},
+    }
+
+
 def format_slope(slope: float, error: float) -> str:
     """A calibration slope with its 95% interval."""
     return f"{slope:.2f} ± {INTERVAL_ERRORS * error:.2f}"
 
 
 def _difference_record(name: str, gap: LogLossDifference | None) -> dict[str, Any]:
-    if gap is None:
-        return {}
-    return {name: _finite(gap.difference), f"{name}_error": _finite(gap.error)}
+    return {} if gap is None else {name: _finite(gap.difference), f"{name}_error": _finite(gap.error)}
 
 
 def _finite(value: Any) -> Any:
@@ -223,77 +195,65 @@ def _finite(value: Any) -> Any:
     return number if number is not None and math.isfinite(number) else None
 
 
-class Scoring(NamedTuple):
-    """What predictions are scored by."""
+class ForecastLosses(NamedTuple):
+    """A row without its difference from the best, and what the forecaster loses."""
 
-    score: HostArray  # [n]
-    weight: HostArray | None  # [n]
-    num_past: int
-    num_outcomes: int
-
-    def pad(self, ahead: HostArray) -> HostArray:
-        """[n, K] predictions of the scored matches alone, NaN before them."""
-        return np.concatenate([np.full((self.num_past, ahead.shape[1]), np.nan), ahead])
+    row: ScoredForecaster
+    log_loss: HostArray  # [m] of each scored match; NaN where it has no forecast
 
 
-class ScoredForecast(NamedTuple):
-    """A row without its difference from the best, its predictions, and what it loses."""
-
-    row: BenchmarkRow
-    prediction: HostArray  # [n, K] probabilities of each result
-    losses: LossesByMatch  # of the scored matches that it has
-    has: HostArray  # [m] which of the scored matches it has
-
-
-def score_forecast(name: str, kind: RowKind, prediction: HostArray, scoring: Scoring) -> ScoredForecast:
-    """The metrics of a forecaster, whose predictions [n, K] are NaN where it has none."""
-    ahead, score = prediction[scoring.num_past :], scoring.score[scoring.num_past :]
-    has = np.asarray(~np.isnan(ahead).any(axis=1))
-    weight = np.ones(len(score)) if scoring.weight is None else np.asarray(scoring.weight)[scoring.num_past :]
-    if not has.any():
-        names = ["log loss", "Brier score", *["RPS"] * (scoring.num_outcomes == 3), "accuracy", SLOPE]
-        row = BenchmarkRow(name, kind, dict.fromkeys(names), None, 0, None)
-        return ScoredForecast(row, prediction, LossesByMatch(*[np.empty(0)] * 4), has)
-    p, s, w = ahead[has], score[has], weight[has]
-    losses = losses_by_match(p if scoring.num_outcomes == 3 else p[:, 1], s)
+def score_forecast(name: str, kind: ForecasterKind, prediction: HostArray, target: ScoringTarget) -> ForecastLosses:
+    """The metrics of a forecaster, whose predictions [m, K] of the scored matches are NaN where it has none."""
+    has_forecast = ~np.isnan(prediction).any(axis=1)
+    past, log_loss = target.num_past, np.full(len(prediction), np.nan)
+    p, score, weight = (x[has_forecast] for x in (prediction, target.score[past:], target.weight_or_one[past:]))
+    if not len(score):
+        names = ["log loss", "Brier score", *["RPS"] * (target.num_outcomes == 3), "accuracy", SLOPE]
+        return ForecastLosses(ScoredForecaster(name, kind, dict.fromkeys(names)), log_loss)
+    losses = losses_by_match(p if target.num_outcomes == 3 else p[:, 1], score)
+    log_loss[has_forecast] = losses.log_loss
     by_match = {"log loss": losses.log_loss, "Brier score": losses.brier_score}
-    if losses.rps is not None:
-        by_match["RPS"] = losses.rps
+    by_match |= {} if losses.rps is None else {"RPS": losses.rps}
     by_match["accuracy"] = losses.accuracy
-    quality: dict[str, Any] = {metric: float(np.average(x, weights=w)) for metric, x in by_match.items()}
     slope = NO_SLOPE
     if kind != "frequencies":  # which are two or three numbers
-        slope = calibration_slope(p @ np.linspace(0.0, 1.0, p.shape[1]), s, weight=w)
-    quality[SLOPE] = slope.slope
-    return ScoredForecast(BenchmarkRow(name, kind, quality, slope.error, len(s), None), prediction, losses, has)
+        slope = calibration_slope(p @ np.linspace(0.0, 1.0, p.shape[1]), score, weight=weight)
+    quality = {metric: float(np.average(x, weights=weight)) for metric, x in by_match.items()}
+    row = ScoredForecaster(name, kind, quality | {SLOPE: slope.slope}, scored=len(score), slope_error=slope.error)
+    return ForecastLosses(row, log_loss)
 
 
-def compare_with_best(entry: ScoredForecast, best: ScoredForecast, scoring: Scoring) -> BenchmarkRow:
-    """The row with its difference from the best system, on the matches that it has."""
-    if entry is best or not entry.row.scored:
-        return entry.row
-    weight = None if scoring.weight is None else np.asarray(scoring.weight)[scoring.num_past :][entry.has]
-    gap = paired_difference(entry.losses.log_loss, best.losses.log_loss[entry.has], weight)
-    return entry.row._replace(log_loss_difference=LogLossDifference(*gap))
-
-
-def feature_worth(without: Mapping[str, HostArray], trees: ScoredForecast, scoring: Scoring) -> list[FeatureWorth]:
-    """What trees lose without each kind of evidence, the most valuable first."""
-    worth = []
-    for name, prediction in without.items():
-        entry = score_forecast(name, "trees", scoring.pad(prediction), scoring)
-        gap = compare_with_best(entry, trees, scoring).log_loss_difference
-        assert gap is not None
-        worth.append(FeatureWorth(name, gap))
-    return sorted(worth, key=lambda x: -x.loss.difference)
+def log_loss_behind(entry: ForecastLosses, best: ForecastLosses, target: ScoringTarget) -> LogLossDifference:
+    """How much more a forecaster loses than another one, on the matches that it has."""
+    both = ~np.isnan(entry.log_loss)
+    weight = target.weight_or_one[target.num_past :][both]
+    return LogLossDifference(*paired_difference(entry.log_loss[both], best.log_loss[both], weight))
 
 
 SUSPECT_SHARE = 0.5  # of what ratings gain on frequencies: who adds more is perhaps a result
 MIN_WORTH = 0.0003  # nats that a kind of evidence is worth at least to be named
 MIN_SHARE_OF_WAY = 0.002  # nats between floor and ceiling from which a share of the way is told
+FINDINGS = {  # by what it is about, and how it and the best system compare
+    "best": "The best rating is {best}, with log loss {loss:.4f}; past frequencies alone have {floor:.4f}.",
+    "few": "{name} has too few matches to compare with.",
+    "ceiling equal": "{best} and {name} predict about equally well{where}: they differ by {gap}.",
+    "ceiling behind": "{best} is ahead of {name} by {gap}{where}.",
+    "ceiling ahead": "{name} is ahead of {best} by {gap}{where}.",
+    "way": "{name} is ahead of {best} by {gap}; {best} goes {share:.0f}% of the way to it from the frequencies.",
+    "trees equal": "{trees} differ from {best} by {gap}: no evidence is clearly left on the table.",
+    "trees behind": "{trees} are behind {best} by {gap}: they find no evidence that it leaves.",
+    "trees ahead": "{trees} are ahead of {best} by {gap}: so much is still on the table.",
+    "ratings ahead": "On the ratings alone they are ahead by {gap}, since they blend and stretch them.",
+    "evidence": "Beyond the ratings, evidence is in {parts}.",
+    "no evidence": "They gain nothing clear from {parts}.",
+    "doubt": "Mind that {name} adds more than half of what the ratings say. Is it really known before the match? If "
+    "not, the trees are no ceiling.",
+}
 
 
-def write_findings(rows: Sequence[BenchmarkRow], worth: Sequence[FeatureWorth], num_trained: int | None) -> list[str]:
+def write_findings(
+    rows: Sequence[ScoredForecaster], worth: Sequence[FeatureWorth], num_trained: int | None
+) -> list[str]:
     """The sentences of a benchmark.
 
     Args:
@@ -302,97 +262,72 @@ def write_findings(rows: Sequence[BenchmarkRow], worth: Sequence[FeatureWorth], 
       num_trained: matches that trees were trained on; None: there are no trees.
     """
     best, floor = rows[0], next(row for row in rows if row.kind == "frequencies")
-    sentences = [_describe_best(best, floor)]
-    for row in rows:
-        if row.kind in ("forecast", "odds"):
-            sentences.append(_describe_ceiling(row, best, floor))
-    trees = {row.name: row for row in rows if row.kind == "trees"}
-    if num_trained is not None:
-        sentences += _describe_trees(trees[TREES], trees[TREES_ON_RATINGS], best, worth, num_trained)
-        way = floor.quality["log loss"] - best.quality["log loss"]
-        sentences += [_describe_doubt(x.name) for x in worth if x.loss.difference > SUSPECT_SHARE * max(way, 0.0)]
-    return sentences
-
-
-def is_clear(gap: LogLossDifference, count: int = 1) -> bool:
-    """Whether a difference is further from 0 than chance takes 5% of so many differences, by Bonferroni's bound."""
-    limit = NormalDist().inv_cdf(1.0 - 0.025 / count)
-    return gap.error is not None and abs(gap.difference) > limit * gap.error
-
-
-def _format_gap(gap: LogLossDifference) -> str:
-    """The size of a difference with its 95% interval."""
-    half = "" if gap.error is None else f" ± {INTERVAL_ERRORS * gap.error:.4f}"
-    return f"{abs(gap.difference):.4f}{half}"
-
-
-def _describe_best(best: BenchmarkRow, floor: BenchmarkRow) -> str:
-    loss, base = best.quality["log loss"], floor.quality["log loss"]
-    return f"The best rating is {best.name}, with log loss {loss:.4f}; past frequencies alone have {base:.4f}."
-
-
-def _describe_ceiling(row: BenchmarkRow, best: BenchmarkRow, floor: BenchmarkRow) -> str:
-    """How a forecast of others and the best system compare, and how much of the way from the floor that is."""
-    gap = row.log_loss_difference
-    if gap is None or gap.error is None:
-        return f"{row.name} has too few matches to compare with."
-    where = "" if row.scored == best.scored else f" on the {row.scored:,} matches that it has"
-    if not is_clear(gap):
-        return f"{best.name} and {row.name} predict about equally well{where}: they differ by {_format_gap(gap)}."
-    if gap.difference > 0:
-        return f"{best.name} is ahead of {row.name} by {_format_gap(gap)}{where}."
-    sentence = f"{row.name} is ahead of {best.name} by {_format_gap(gap)}{where}"
-    way = floor.quality["log loss"] - best.quality["log loss"]
-    whole = way - gap.difference
-    if where or way <= 0 or whole < MIN_SHARE_OF_WAY:
-        return f"{sentence}."
-    return f"{sentence}; {best.name} goes {100.0 * way / whole:.0f}% of the way to it from the frequencies."
-
-
-def _describe_doubt(name: str) -> str:
-    """A doubt about a column that says more than half as much as all ratings."""
-    return (
-        f"Mind that {name} adds more than half of what the ratings say. Is it really known before the match? If not, "
-        "the trees are no ceiling."
-    )
-
-
-def _describe_trees(
-    trees: BenchmarkRow,
-    trees_on_ratings: BenchmarkRow,
-    best: BenchmarkRow,
-    worth: Sequence[FeatureWorth],
-    num_trained: int,
-) -> list[str]:
-    """How much the ratings leave, and what has it; the second row is of trees on the ratings alone."""
-    gap, gap_on_ratings = trees.log_loss_difference, trees_on_ratings.log_loss_difference
-    assert gap is not None and gap_on_ratings is not None
+    loss, floor_loss = best.quality["log loss"], floor.quality["log loss"]
+    sentences = [FINDINGS["best"].format(best=best.name, loss=loss, floor=floor_loss)]
+    sentences += [_describe_ceiling(row, best, floor_loss - loss) for row in rows if row.kind in ("forecast", "odds")]
+    if num_trained is None:
+        return sentences
+    trees, trees_on_ratings = ({row.name: row for row in rows}[name] for name in (TREES, TREES_ON_RATINGS))
     names = join_names(["the ratings", *(x.name for x in worth)])
     intro = f"Boosted trees on {names}, trained on {num_trained:,} earlier matches,"
-    if is_clear(gap) and gap.difference < 0:
-        first = f"{intro} are ahead of {best.name} by {_format_gap(gap)}: so much is still on the table."
-    elif is_clear(gap):
-        first = f"{intro} are behind {best.name} by {_format_gap(gap)}: they find no evidence that it leaves."
-    else:
-        first = f"{intro} differ from {best.name} by {_format_gap(gap)}: no evidence is clearly left on the table."
-    clear = [x for x in worth if x.loss.difference >= MIN_WORTH and is_clear(x.loss, len(worth))]
+    gap = trees.log_loss_difference
+    sentences.append(FINDINGS[f"trees {relation(gap)}"].format(trees=intro, best=best.name, gap=_format_gap(gap)))
+    if relation(trees_on_ratings.log_loss_difference) == "ahead":
+        sentences.append(FINDINGS["ratings ahead"].format(gap=_format_gap(trees_on_ratings.log_loss_difference)))
+    return sentences + _describe_worth(worth, SUSPECT_SHARE * max(floor_loss - loss, 0.0))
+
+
+def relation(gap: LogLossDifference | None, count: int = 1) -> str:
+    """How a forecaster and the best system compare: "ahead", "behind", or "equal".
+
+    A difference counts that is further from 0 than chance takes 5% of so many differences, by Bonferroni's bound.
+    """
+    limit = NormalDist().inv_cdf(1.0 - 0.025 / count)
+    if gap is None or gap.error is None or abs(gap.difference) <= limit * gap.error:
+        return "equal"
+    return "behind" if gap.difference > 0 else "ahead"
+
+
+def _format_gap(gap: LogLossDifference | None) -> str:
+    """The size of a difference with its 95% interval."""
+    return format_loss_difference(gap).lstrip("+-")
+
+
+def _describe_ceiling(row: ScoredForecaster, best: ScoredForecaster, way: float) -> str:
+    """How a forecast of others and the best system compare, which is so far from the frequencies."""
+    gap = row.log_loss_difference
+    if gap is None or gap.error is None:
+        return FINDINGS["few"].format(name=row.name)
+    where = "" if row.scored == best.scored else f" on the {row.scored:,} matches that it has"
+    finding, whole = f"ceiling {relation(gap)}", way - gap.difference
+    if finding == "ceiling ahead" and not where and way > 0 and whole >= MIN_SHARE_OF_WAY:
+        finding = "way"
+    share = 100.0 * way / whole if finding == "way" else 0.0
+    return FINDINGS[finding].format(name=row.name, best=best.name, gap=_format_gap(gap), where=where, share=share)
+
+
+def _describe_worth(worth: Sequence[FeatureWorth], suspect: float) -> list[str]:
+    """What has the evidence that trees find beside the ratings; who adds more than `suspect` is doubted."""
+    clear = [x for x in worth if x.loss.difference >= MIN_WORTH and relation(x.loss, len(worth)) == "behind"]
+    parts = [f"{x.name} (without it they lose {_format_gap(x.loss)})" for x in clear]
     unclear = [x.name for x in worth if x not in clear]
-    sentences = [first]
-    if is_clear(gap_on_ratings) and gap_on_ratings.difference < 0:
-        sentences.append(
-            f"On the ratings alone they are ahead by {_format_gap(gap_on_ratings)}, since they blend and stretch them."
-        )
-    if clear:
-        parts = join_names([f"{x.name} (without it they lose {_format_gap(x.loss)})" for x in clear])
-        sentences.append(f"Beyond the ratings, evidence is in {parts}.")
-    if unclear:
-        sentences.append(f"They gain nothing clear from {join_names(unclear, 'or')}.")
-    return sentences
+    sentences = [FINDINGS["evidence"].format(parts=join_names(parts))] if clear else []
+    sentences += [FINDINGS["no evidence"].format(parts=join_names(unclear, "or"))] if unclear else []
+    return sentences + [FINDINGS["doubt"].format(name=x.name) for x in worth if x.loss.difference > suspect]
 
 
 BENCHMARK_SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "skills"  # those that are fitted if none are named
 MIN_DRAWS = 0.05  # share of draws in the past from which they are predicted
-FIT_PROGRESS_SHARE = 0.9  # of the work of a system, about
+SYSTEMS_PROGRESS_SHARE = 0.99  # of all work
+
+
+class Ceilings(TypedDict, total=False):
+    """What ratings are measured by, see `benchmark_systems`."""
+
+    forecasts: Mapping[str, Any] | None
+    odds: Mapping[str, Any] | None
+    odds_method: str
+    stack: Any
 
 
 @enforce_argument_annotations
@@ -403,12 +338,9 @@ def benchmark_systems(
     last: float = 0.2,
     since: Any = None,
     outcomes: int | None = None,
-    forecasts: Mapping[str, Any] | None = None,
-    odds: Mapping[str, Any] | None = None,
-    odds_method: str = "power",
-    stack: Any = False,
     fit_seconds: float = 60.0,
     watch: Callable[[float], None] | None = None,
+    **ceilings: Unpack[Ceilings],
 ) -> Benchmark:
     """Fit systems to the past, score what follows, and say how near they come to ceilings.
 
@@ -432,17 +364,17 @@ def benchmark_systems(
       since: score the matches from this date or time on, in place of `last`.
       outcomes: 2: score expected scores, with a draw as half a win; 3: win, draw and loss. None: 3 if at least 5% of
         the matches before are drawn, and no forecast of others leaves out the draw.
+      fit_seconds: seconds after which no step of a fit begins, for each system; 0: hyperparameters stay as they are.
+      watch: called with the share of the work that is done.
       forecasts: probabilities that others have published, or percents, by the name of their row: [n] of the first
         player's win (a draw as half of one), or [n, 2] of win and loss, or [n, 3] of win, draw and loss. Or the columns
         of these, by name, as read by `columns`. NaN where there is none.
       odds: decimal odds of bookmakers, by the name of their row: [n, 2] or [n, 3] in the same order, or columns.
-      odds_method: how the margin of bookmakers is removed, see `metrics.probabilities_from_odds`.
+      odds_method: how the margin of bookmakers is removed, see `metrics.probabilities_from_odds`. "power" by default.
       stack: True: boosted trees of scikit-learn on the ratings' log-odds, rest days, form, the round, the side and
         covariates, trained on the matches before those that are scored. Or names of further columns that they see, or
         a mapping from names to columns or arrays, [n], or [n, 2] of each player. Name only what is known before the
-        match.
-      fit_seconds: seconds after which no step of a fit begins, for each system; 0: hyperparameters stay as they are.
-      watch: called with the share of the work that is done.
+        match. False by default.
 
     Returns:
       A `Benchmark`.
@@ -454,182 +386,197 @@ def benchmark_systems(
       ImportError: for a `stack` without scikit-learn.
     """
     check_last_share(last)
-    check_odds_method(odds_method)
     if outcomes not in (None, 2, 3):
         raise ValueError(f"outcomes must be 2 or 3, got {outcomes}")
     if not 0.0 <= fit_seconds < float("inf"):
         raise ValueError(f"fit_seconds must be 0 or more, got {fit_seconds:g}")
     data = as_dataset("benchmark_systems", data)
-    two_sided = as_two_sided(data)
-    if two_sided is None:
-        raise ValueError("these are contests of more than two sides, which `compare` ranks systems by")
-    num_past = _count_past(data, two_sided, last, since)
-    external = resolve_external_forecasts(data, forecasts or {}, odds or {}, odds_method)
-    score = np.asarray(two_sided.score, np.float64)
-    num_outcomes = _resolve_outcomes(outcomes, score[:num_past], external, isinstance(data.events, Matches))
-    if num_outcomes == 3 and not _has_three_scores(score):
-        raise ValueError("with outcomes=3 all scores must be 0, 0.5 or 1")
+    external = resolve_external_forecasts(
+        data, ceilings.get("forecasts") or {}, ceilings.get("odds") or {}, ceilings.get("odds_method", "power")
+    )
+    target = _make_target(data, last, since, outcomes, external)
+    stack = ceilings.get("stack", False)
     if stack is not False:
-        check_trees_can_be_grown(data, num_past)
+        check_trees_can_be_grown(data, target.num_past)
     columns = resolve_stack_columns(stack, data)
-    scoring = Scoring(score, two_sided.weight, num_past, num_outcomes)
-    entries, notes, left_out = _rate_systems(data, two_sided, systems, scoring, fit_seconds, watch)
-    predictions = {entry.row.name: entry.prediction for entry in entries}
-    others = [score_forecast("past frequencies", "frequencies", _frequencies(data, scoring), scoring)]
-    if len(entries) > 1 and num_outcomes == 2:
-        _, blend, _ = blend_one_step_ahead(
-            [p[:, 1] for p in predictions.values()], two_sided, np.arange(len(score)) >= num_past
-        )
-        others.append(score_forecast("blend", "blend", np.stack([1.0 - blend, blend], axis=1), scoring))
-    for x in external:
-        probability = _as_outcomes(x, num_outcomes)
-        others.append(score_forecast(x.name, x.kind, probability, scoring))  # type: ignore[arg-type]
-        notes += x.notes
-        notes += describe_impossible_results(x.name, probability[num_past:], score[num_past:])
+    entries, predictions, notes, left_out = _rate_systems(target, systems, fit_seconds, watch)
+    forecasts = [("past frequencies", "frequencies", _past_frequencies(target)), *_blend(predictions, target)]
+    forecasts += [(x.name, x.kind, _as_outcomes(x, target)) for x in external]
+    others = [score_forecast(name, kind, x[target.num_past :], target) for name, kind, x in forecasts]
     worth, num_trained = list[FeatureWorth](), None
     if stack is not False:
-        in_named_order = {name: predictions[name] for name in sorted(predictions)}  # which no scored match has a say in
-        features = match_features(data, score, in_named_order, columns, num_past)
-        boosted = boosted_forecast(features, score, num_past, num_outcomes)
-        num_trained = boosted.num_trained
-        trees = scoring.pad(boosted.probabilities)
-        others.append(score_forecast(TREES, "trees", trees, scoring))
-        others.append(score_forecast(TREES_ON_RATINGS, "trees", scoring.pad(boosted.by_ratings), scoring))
-        worth = feature_worth(boosted.without, others[-2], scoring)
-    others.sort(key=lambda entry: math.inf if entry.row.quality["log loss"] is None else entry.row.quality["log loss"])
-    rows = [compare_with_best(entry, entries[0], scoring) for entry in (*entries, *others)]
-    if percents := [x.name for x in external if x.is_percent]:
-        notes.append(f"Read as percent: {join_names(percents)}.")
-    if odds:
-        notes.append(f"The margin of bookmakers is removed by the {odds_method} method.")
-    num_scored = len(score) - num_past
+        trees, worth, num_trained = _grow_trees(predictions, columns, target)
+        others += trees
+    others.sort(key=_sort_key)
+    rows = [_with_difference(x, entries[0], target) for x in (*entries, *others)]
+    notes += _describe_external_forecasts(external, target)
+    if ceilings.get("odds"):
+        notes.append(f"The margin of bookmakers is removed by the {ceilings.get('odds_method', 'power')} method.")
+    count, num_scored = len(target.score), len(target.score) - target.num_past
+    scored_on = f"Scored on the last {num_scored:,} of {count:,} matches."
+    findings = write_findings(rows, worth, num_trained)
     if watch is not None:
         watch(1.0)
     return Benchmark(
-        rows,
-        len(score),
-        num_scored,
-        len(data.players),
-        num_outcomes,
-        f"Scored on the last {num_scored:,} of {len(score):,} matches.",
-        write_findings(rows, worth, num_trained),
-        notes,
-        left_out,
-        worth,
+        rows, count, num_scored, len(data.players), target.num_outcomes, scored_on, findings, notes, left_out, worth
     )
 
 
-def _count_past(data: Dataset, two_sided: TwoSidedEvents, last: float, since: Any) -> int:
-    """How many matches come before those that are scored."""
-    count = len(two_sided.score)
-    if since is None:
-        num_past = count_first_share(count, 1.0 - last)
-    else:
-        if data.clock is None:
+def _make_target(
+    data: Dataset, last: float, since: Any, outcomes: int | None, external: list[ExternalForecast]
+) -> ScoringTarget:
+    """What forecasters are scored by, see `benchmark_systems`."""
+    target = make_scoring_target(data, last)
+    if target.row is None:
+        raise ValueError("these are contests of more than two sides, which `compare` ranks systems by")
+    target = target._replace(score=np.asarray(target.score, np.float64), num_past=_count_past(target, since))
+    return target._replace(num_outcomes=_resolve_outcomes(outcomes, target, external))
+
+
+def _count_past(target: ScoringTarget, since: Any) -> int:
+    """How many matches come before those that are scored, which are the last share, or those since a time."""
+    num_past, clock = target.num_past, target.data.clock
+    if since is not None:
+        if clock is None:
             raise ValueError("since needs times; name the column of time")
-        check_clock(data.clock, since)
-        flat: Any = data.events if isinstance(data.events, Matches) else data.rounds.events
-        time_of_match = np.asarray(flat.time)[two_sided.row]
-        num_past = int(np.searchsorted(time_of_match, as_event_time("since", since)))
-        if num_past == count:
+        check_clock(clock, since)
+        times = np.asarray(target.data.events.flat.time)
+        num_past = int(np.searchsorted(times, as_event_time("since", since)))
+        if num_past == len(times):
             raise ValueError(f"no match is played since {since}")
     if num_past == 0:
         raise ValueError("no match is before the scored ones; score the last part, as by last=0.2")
     return num_past
 
 
-def _has_three_scores(score: HostArray) -> bool:
+def _resolve_outcomes(outcomes: int | None, target: ScoringTarget, external: list[ExternalForecast]) -> int:
+    """How many outcomes are scored; ValueError where forecasts of others, systems or scores have no three."""
+    lacking, of_matches = [x.name for x in external if not x.has_draws], target.data.of_matches
+    past_score = target.score[: target.num_past]
+    if outcomes is None:
+        are_three = of_matches and not lacking and _are_three_scores(past_score)
+        outcomes = 3 if are_three and np.mean(past_score == 0.5) >= MIN_DRAWS else 2
+    if outcomes == 3:
+        _check_three_outcomes(target, lacking)
+    return outcomes
+
+
+def _check_three_outcomes(target: ScoringTarget, lacking: list[str]) -> None:
+    """ValueError unless win, draw and loss can be scored; `lacking` forecasts of others leave out the draw."""
+    if lacking:
+        raise ValueError(f"{lacking[0]} leaves out the draw; give win, draw and loss, or score by outcomes=2")
+    if not target.data.of_matches:
+        raise ValueError("win, draw and loss are predicted of matches, and these are contests; take outcomes=2")
+    if not _are_three_scores(target.score):
+        raise ValueError("with outcomes=3 all scores must be 0, 0.5 or 1")
+
+
+def _are_three_scores(score: HostArray) -> bool:
+    """Whether all scores are those of a loss, a draw or a win."""
     return bool(np.isin(score, (0.0, 0.5, 1.0)).all())
 
 
-def _resolve_outcomes(
-    outcomes: int | None, past_score: HostArray, external: list[ExternalForecast], matches: bool
-) -> int:
-    """How many outcomes are scored; ValueError where forecasts of others, or systems, have no draws."""
-    lacking = [x.name for x in external if not x.has_draws]
-    if outcomes == 3 and lacking:
-        raise ValueError(f"{lacking[0]} leaves out the draw; give win, draw and loss, or score by outcomes=2")
-    if outcomes == 3 and not matches:
-        raise ValueError("win, draw and loss are predicted of matches, and these are contests; take outcomes=2")
-    if outcomes is not None:
-        return outcomes
-    has_draws = matches and not lacking and _has_three_scores(past_score) and np.mean(past_score == 0.5) >= MIN_DRAWS
-    return 3 if has_draws else 2
-
-
 def _rate_systems(
-    data: Dataset,
-    two_sided: TwoSidedEvents,
-    systems: Any,
-    scoring: Scoring,
-    fit_seconds: float,
-    watch: Callable[[float], None] | None,
-) -> tuple[list[ScoredForecast], list[str], dict[str, str]]:
-    """The entries of all systems, the best first; notes; and why others are left out."""
-    choices = system_choices_by_name({name: {} for name in BENCHMARK_SYSTEMS} if systems is None else systems)
+    target: ScoringTarget, systems: Any, fit_seconds: float, watch: Callable[[float], None] | None
+) -> tuple[list[ForecastLosses], dict[str, HostArray], list[str], dict[str, str]]:
+    """The entries of all systems, the best first; their predictions [n, K]; notes; and why others are left out."""
+    data, num_past = target.data, target.num_past
+    choices = name_systems([*BENCHMARK_SYSTEMS] if systems is None else systems)
     choices, left_out = select_candidates(data, choices, is_named=systems is not None)
-    num_past, entries, reasons, used = (
-        scoring.num_past,
-        list[ScoredForecast](),
-        dict[str, str](),
-        dict[str, RatingSystem](),
-    )
-    limits = FitLimits(float("inf"), fit_seconds)
-    for number, name in enumerate(choices):
-        system = resolve_system(name, choices[name], None, data, num_past)
-        if scoring.num_outcomes == 3 and not has_outcome_wrapper(system):
-            system = add_outcomes(system)
-        contender = Contender(name, None, system)
+    entries, predictions, contenders = list[ForecastLosses](), dict[str, HostArray](), list[Contender]()
+    for number, (name, choice) in enumerate(choices.items(), 1):
+        contender = make_contender(name, choice, data, num_past)
+        if target.num_outcomes == 3 and not has_outcome_wrapper(contender.system):
+            contender = contender._replace(system=add_outcomes(contender.system))
         reset_peak_memory()
         start_time = time.perf_counter()
-        fit_reasons: dict[str, str] = {}
         if fit_seconds > 0:
-            watch_fit = None if watch is None else partial(_watch_part, watch, number, len(choices))
-            (contender,), fit_reasons = fit_contenders(data, [contender], choices, num_past, None, watch_fit, limits)
-        is_fitted = fit_reasons.get(name) == ""
-        seconds = time.perf_counter() - start_time if is_fitted else None
+            contender = fit_contender(data, num_past, FitLimits(float("inf"), fit_seconds), contender)
+        seconds = time.perf_counter() - start_time if contender.is_fitted else None
         plan = get_or_make_levels_plan(contender.system, data.events, {})
         result, run_seconds = time_replay(run, contender.system, data.events, plan)
-        entry = score_forecast(
-            name, "system", _predicted_outcomes(result.prediction, data, two_sided, scoring), scoring
-        )
-        row = entry.row._replace(
-            system=contender.system,
-            fit_seconds=seconds,
-            speed=len(two_sided.score) / run_seconds,
-            memory=peak_memory_bytes(),
-        )
-        entries.append(entry._replace(row=row))
-        reasons, used[name] = reasons | fit_reasons, contender.system
+        predictions[name] = _predicted_outcomes(result.prediction, target)
+        entry = score_forecast(name, "system", predictions[name][num_past:], target)
+        row = entry.row._replace(system=contender.system, fit_seconds=seconds, memory=peak_memory_bytes())
+        entries.append(entry._replace(row=row._replace(speed=len(target.score) / run_seconds)))
+        contenders.append(contender)
         if watch is not None:
-            watch((number + 1) / len(choices) * 0.99)
-    entries.sort(key=lambda entry: entry.row.quality["log loss"])
-    return entries, compose_notes(data, used, choices, num_past, reasons if fit_seconds > 0 else None), left_out
+            watch(SYSTEMS_PROGRESS_SHARE * number / len(choices))
+    notes = compose_notes(data, contenders, num_past, fit=fit_seconds > 0)
+    return sorted(entries, key=_sort_key), predictions, notes, left_out
 
 
-def _watch_part(watch: Callable[[float], None], number: int, count: int, share: float) -> None:
-    watch((number + FIT_PROGRESS_SHARE * share) / count * 0.99)
+def _sort_key(entry: ForecastLosses) -> float:
+    """A key that sorts the best first, and those without a forecast last."""
+    loss = entry.row.quality["log loss"]
+    return math.inf if loss is None else float(loss)
 
 
-def _predicted_outcomes(prediction: Any, data: Dataset, two_sided: TwoSidedEvents, scoring: Scoring) -> HostArray:
+def _with_difference(entry: ForecastLosses, best: ForecastLosses, target: ScoringTarget) -> ScoredForecaster:
+    """The row with its difference from the best system, unless it is that, or has no forecast."""
+    if entry is best or not entry.row.scored:
+        return entry.row
+    return entry.row._replace(log_loss_difference=log_loss_behind(entry, best, target))
+
+
+def _predicted_outcomes(prediction: Any, target: ScoringTarget) -> HostArray:
     """[n, K] probabilities of each result."""
-    if scoring.num_outcomes == 3:
+    if target.num_outcomes == 3:
         return score_probabilities(prediction)
-    expected = np.asarray(expected_outcomes(prediction, data)[two_sided.row], np.float64)
-    return np.stack([1.0 - expected, expected], axis=1)
+    return _loss_and_win(target.select_predictions(prediction))
 
 
-def _frequencies(data: Dataset, scoring: Scoring) -> HostArray:
+def _loss_and_win(expected: HostArray) -> HostArray:
+    """[n, 2] probabilities of loss and win, of expected scores [n]."""
+    win = np.asarray(expected, np.float64)
+    return np.stack([1.0 - win, win], axis=1)
+
+
+def _past_frequencies(target: ScoringTarget) -> HostArray:
     """[n, K] how often each result was seen in the past."""
-    side = data.matches.context.side if isinstance(data.events, Matches) else None
-    if side is not None and np.ptp(side) == 0 and (scoring.score == 1).all():  # of winners, who come first
+    side = target.data.matches.context.side if has_sides(target.data) else None
+    if side is not None and np.ptp(side) == 0 and (target.score == 1).all():  # of winners, who come first
         side = None
-    return past_frequencies(scoring.score, side, scoring.num_past, scoring.num_outcomes)
+    return past_frequencies(target.score, side, target.num_past, target.num_outcomes)
 
 
-def _as_outcomes(forecast: ExternalForecast, num_outcomes: int) -> HostArray:
+def _blend(predictions: Mapping[str, HostArray], target: ScoringTarget) -> list[tuple[str, ForecasterKind, HostArray]]:
+    """The blend of two or more systems as a forecast; nothing where draws have probabilities."""
+    if len(predictions) < 2 or target.num_outcomes == 3:
+        return []
+    expected = [p[:, 1] for p in predictions.values()]
+    _, blend, _ = blend_one_step_ahead(expected, target.score, target.weight, target.mask)
+    return [("blend", "blend", _loss_and_win(blend))]
+
+
+def _as_outcomes(forecast: ExternalForecast, target: ScoringTarget) -> HostArray:
     """[n, K] probabilities of each result; of two, with a draw as half a win."""
     p = forecast.probabilities
-    if num_outcomes == 3 or not forecast.has_draws:
+    if target.num_outcomes == 3 or not forecast.has_draws:
         return p
     return p[:, ::2] + 0.5 * p[:, 1:2]
+
+
+def _grow_trees(
+    predictions: Mapping[str, HostArray], columns: Mapping[str, HostArray], target: ScoringTarget
+) -> tuple[list[ForecastLosses], list[FeatureWorth], int]:
+    """The entries of boosted trees, the worth of what they see, and how many matches they were trained on."""
+    in_named_order = [predictions[name] for name in sorted(predictions)]  # which no scored match has a say in
+    features = match_features(target.data, target.score, in_named_order, columns, target.num_past)
+    boosted = boosted_forecast(features, target.score, target.num_past, target.num_outcomes)
+    trees = score_forecast(TREES, "trees", boosted.probabilities, target)
+    on_ratings = score_forecast(TREES_ON_RATINGS, "trees", boosted.by_ratings, target)
+    without = [score_forecast(name, "trees", x, target) for name, x in boosted.without.items()]
+    worth = [FeatureWorth(x.row.name, log_loss_behind(x, trees, target)) for x in without]
+    return [trees, on_ratings], sorted(worth, key=lambda x: -x.loss.difference), boosted.num_trained
+
+
+def _describe_external_forecasts(external: list[ExternalForecast], target: ScoringTarget) -> list[str]:
+    """The sentences on what was made of forecasts of others, and on results that they gave no chance."""
+    notes = []
+    for x in external:
+        probability, score = _as_outcomes(x, target)[target.num_past :], target.score[target.num_past :]
+        notes += [*x.notes, *describe_impossible_results(x.name, probability, score)]
+    if percents := [x.name for x in external if x.is_percent]:
+        notes.append(f"Read as percent: {join_names(percents)}.")
+    return notes

@@ -20,17 +20,16 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.core.argument_checks import ArgumentRequirement, enforce_argument_annotations, is_iterable
+from jaxrate.core.argument_checks import (
+    ArgumentRequirement,
+    enforce_argument_annotations,
+    format_value_or_type,
+    is_iterable,
+)
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem, random_draw_rule
-from jaxrate.evaluation.scored_predictions import (
-    TwoSidedEvents,
-    as_two_sided,
-    check_last_share,
-    format_metric,
-    last_share_mask,
-)
+from jaxrate.evaluation.scored_predictions import check_last_share, format_metric, make_scoring_target
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset, check_dataset
 from jaxrate.metrics.prediction_metrics import match_metrics
@@ -97,7 +96,11 @@ def blend_systems(
       ValueError: for fewer than two systems, two of one name, systems that draw random numbers, contests, a `last` that
         is not above 0 and at most 1, or as `run` does.
     """
-    systems_by_name = _resolve_blend_systems_by_name(systems)
+    systems_by_name = name_systems(systems)
+    for name, system in systems_by_name.items():
+        _check_can_be_blended(name, system)
+    if len(systems_by_name) < 2:
+        raise ValueError(f"a blend takes two systems or more, got {len(systems_by_name)}")
     check_dataset("blend", data)
     check_last_share(last)
     matches = data.matches
@@ -106,9 +109,9 @@ def blend_systems(
         name: run(x, matches, schedule=get_or_make_levels_plan(x, matches, plan_cache))
         for name, x in systems_by_name.items()
     }
-    two_sided: Any = as_two_sided(data)
+    target = make_scoring_target(data, last)
     expected_scores = [expected_score_from_prediction(result.prediction) for result in results.values()]
-    weights, prediction, quality = blend_one_step_ahead(expected_scores, two_sided, last_share_mask(data, last))
+    weights, prediction, quality = blend_one_step_ahead(expected_scores, target.score, target.weight, target.mask)
     states = {name: result.state for name, result in results.items()}
     limits = _log_odds_limits(log_odds_by_system(expected_scores))
     weight_by_name, limit_by_name = (dict(zip(systems_by_name, x.tolist(), strict=True)) for x in (weights, limits))
@@ -116,17 +119,18 @@ def blend_systems(
 
 
 def blend_one_step_ahead(
-    expected_scores: list[Any], two_sided: TwoSidedEvents, mask: HostArray
+    expected_scores: list[Any], scores: HostArray, weight: HostArray | None, mask: HostArray
 ) -> tuple[HostArray, HostArray, dict[str, float]]:
     """The weights [K], the predictions [n] one step ahead, and how good these are where `mask` [n] is true.
 
     Args:
       expected_scores: [K][n] expected scores of the first side by each system.
-      two_sided: scores [n] of the first side, and weights.
+      scores: [n] of the first side.
+      weight: [n] of the matches. None: 1.
       mask: false, then true.
     """
-    x, score = log_odds_by_system(expected_scores), np.asarray(two_sided.score, np.float64)
-    match_weights = np.ones(len(score)) if two_sided.weight is None else np.asarray(two_sided.weight, np.float64)
+    x, score = log_odds_by_system(expected_scores), np.asarray(scores, np.float64)
+    match_weights = np.ones(len(score)) if weight is None else np.asarray(weight, np.float64)
     weights, begin, prediction = np.full(x.shape[1], 1.0 / x.shape[1]), 0, np.empty(len(score))
     limits = np.full(x.shape[1], np.inf)
     end = max(int(np.argmax(mask)), FIRST_FIT_MATCHES)
@@ -135,7 +139,7 @@ def blend_one_step_ahead(
         weights = fit_blend_weights(x[:end], score[:end], match_weights[:end], weights)
         limits = _log_odds_limits(x[:end])
         begin, end = end, math.ceil(GROWTH * end)
-    return weights, prediction, match_metrics(prediction, score, weight=two_sided.weight, mask=mask)
+    return weights, prediction, match_metrics(prediction, score, weight=weight, mask=mask)
 
 
 def log_odds_by_system(expected_scores: list[Any]) -> HostArray:
@@ -184,24 +188,26 @@ def _blended_expected_scores(x: HostArray, weights: Any) -> HostArray:
     return 1.0 / (1.0 + np.exp(-np.clip(x @ np.asarray(weights), -700.0, 700.0)))
 
 
-def _resolve_blend_systems_by_name(
-    systems: Mapping[str, RatingSystem] | Iterable[RatingSystem],
-) -> dict[str, RatingSystem]:
-    """Systems by name."""
-    names_and_systems = (
-        systems.items() if isinstance(systems, Mapping) else [(getattr(x, "name", None), x) for x in systems]
-    )
-    by_name: dict[str, RatingSystem] = {}
-    for name, system in names_and_systems:
-        if not isinstance(system, RatingSystem):
-            raise ValueError(f"blend takes systems, as jr.glicko(), and not {type(system).__name__}")
-        if random_draw_rule(system.rules) is not None:
-            raise ValueError(f"{name} draws random numbers, and would not predict the same twice; leave it out")
-        if Matches not in system.events:
-            raise ValueError(f"{name} rates no single matches; leave it out")
+def name_systems(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Systems, or names of systems, by name; ValueError for what is neither, and for a name that two have."""
+    if isinstance(systems, Mapping):
+        return dict(systems)
+    by_name: dict[str, Any] = {}
+    for system in [systems] if isinstance(systems, (str, RatingSystem)) else systems:
+        if not isinstance(system, (str, RatingSystem)):
+            raise ValueError(f"give systems, or their names, and not {format_value_or_type(system)}")
+        name = system if isinstance(system, str) else system.name
         if name in by_name:
             raise ValueError(f"two systems have the name {name}; give each its own, as in {{'fast': {name}(...), ...}}")
-        by_name[str(name)] = system
-    if len(by_name) < 2:
-        raise ValueError(f"a blend takes two systems or more, got {len(by_name)}")
+        by_name[name] = system
     return by_name
+
+
+def _check_can_be_blended(name: str, system: Any) -> None:
+    """ValueError unless it is a system that predicts single matches, the same every time."""
+    if not isinstance(system, RatingSystem):
+        raise ValueError(f"blend takes systems, as jr.glicko(), and not {type(system).__name__}")
+    if random_draw_rule(system.rules) is not None:
+        raise ValueError(f"{name} draws random numbers, and would not predict the same twice; leave it out")
+    if Matches not in system.events:
+        raise ValueError(f"{name} rates no single matches; leave it out")

@@ -1,10 +1,10 @@
 """Ceilings: forecasts of others, and gradient boosting on all that is known before."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from jaxrate.core.argument_checks import format_value_or_type, to_floats
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix, format_count
 from jaxrate.data.faulty_rows import map_row_errors
+from jaxrate.evaluation.scored_predictions import ForecasterKind, count_events
 from jaxrate.events import Matches, RowError, fail_where
 from jaxrate.events.dataset import Dataset
-from jaxrate.metrics.bookmaker_odds import check_decimal_odds, probabilities_from_odds
+from jaxrate.metrics.bookmaker_odds import check_decimal_odds, check_odds_method, probabilities_from_odds
 from jaxrate.metrics.prediction_metrics import losses_by_match
 
 MIN_PERCENT = 10.0  # the median probability of a win from which all are in percent
@@ -26,7 +27,7 @@ class ExternalForecast(NamedTuple):
     """Probabilities of the results of matches that somebody else has published."""
 
     name: str
-    kind: str  # "forecast" or "odds"
+    kind: ForecasterKind  # "forecast" or "odds"
     probabilities: HostArray  # [n, 2] of loss and win, or [n, 3] of loss, draw and win; NaN where there are none
     is_percent: bool = False  # whether they came in percent
     num_infinite: int = 0  # matches with infinite odds, which are missing
@@ -47,15 +48,17 @@ def resolve_external_forecasts(
     data: Dataset, forecasts: Mapping[str, Any], odds: Mapping[str, Any], odds_method: str
 ) -> list[ExternalForecast]:
     """The forecasts of others by their arguments in `benchmark_systems`; ValueError for what is none."""
+    check_odds_method(odds_method)
+    if repeated := [name for name in odds if name in forecasts]:
+        raise ValueError(f"a forecast and odds are both called {repeated[0]!r}; give each its own name")
+    source_rows = data.rows if data.of_matches else np.arange(count_events(data))
     external = []
-    for name, source in forecasts.items():
-        with _prefix_errors(f"forecast {name!r}"), map_row_errors(_source_rows(data)):
-            external.append(_published_forecast(name, source, data))
-    for name, source in odds.items():
-        if name in forecasts:
-            raise ValueError(f"a forecast and odds are both called {name!r}; give each its own name")
-        with _prefix_errors(f"odds {name!r}"), map_row_errors(_source_rows(data)):
-            external.append(_odds_forecast(name, source, data, odds_method))
+    for name, source in {**forecasts, **odds}.items():
+        kind = "odds" if name in odds else "forecast"
+        with _prefix_errors(f"{kind} {name!r}"), map_row_errors(source_rows):
+            values = numbers_of_matches(source, data)
+            is_odds = kind == "odds"
+            external.append(_odds_forecast(name, values, odds_method) if is_odds else _published_forecast(name, values))
     return external
 
 
@@ -70,27 +73,23 @@ def _prefix_errors(subject: str) -> Iterator[None]:
         raise ValueError(f"{subject}: {error}") from None
 
 
-def _source_rows(data: Dataset) -> HostArray:
-    """[n] where each match stands in the source; of contests their numbers."""
-    return data.rows if isinstance(data.events, Matches) else np.arange(match_count(data))
-
-
-def _published_forecast(name: str, source: Any, data: Dataset) -> ExternalForecast:
-    values = numbers_of_matches(source, data)
+def _published_forecast(name: str, values: HostArray) -> ExternalForecast:
+    """The forecast of published probabilities [n] or [n, K]."""
     is_percent = is_in_percent(values)
     values = values / 100.0 if is_percent else values
     if values.ndim == 1:
-        bad_win = ~((values >= 0.0) & (values <= 1.0)) & ~np.isnan(values)
-        fail_where(bad_win, lambda row: f"the probability is {values[row]:g}, which is not from 0 to 1")
         values = np.stack([values, 1.0 - values], axis=1)
     if values.shape[1] not in (2, 3):
         raise ValueError(
             "give the probability of the first player's win, or those of win and loss, or of win, draw and loss; "
             f"got {values.shape[1]} columns"
         )
-    is_missing = np.isnan(values).any(axis=1)
-    bad = ~((values >= 0.0) & (values <= 1.0)).all(axis=1) & ~is_missing
-    fail_where(bad, lambda row: f"probabilities are {values[row].tolist()}, which are not from 0 to 1")
+    is_missing = np.asarray(np.isnan(values).any(axis=1))
+    is_bad = ~((values >= 0.0) & (values <= 1.0)) & ~is_missing[:, None]
+    fail_where(
+        is_bad.any(axis=1),
+        lambda row: f"the probability is {values[row, np.argmax(is_bad[row])]:g}, which is not from 0 to 1",
+    )
     total = values.sum(axis=1)
     fail_where(
         (np.abs(total - 1.0) > MAX_SUM_ERROR) & ~is_missing,
@@ -111,8 +110,8 @@ def is_in_percent(values: HostArray) -> bool:
     return middle > MIN_PERCENT if values.ndim == 1 else abs(middle - 100.0) <= 100.0 * MAX_SUM_ERROR
 
 
-def _odds_forecast(name: str, source: Any, data: Dataset, method: str) -> ExternalForecast:
-    values = numbers_of_matches(source, data)
+def _odds_forecast(name: str, values: HostArray, method: str) -> ExternalForecast:
+    """The forecast of decimal odds [n, K]."""
     if values.ndim == 1 or values.shape[1] not in (2, 3):
         count = 1 if values.ndim == 1 else values.shape[1]
         raise ValueError(f"give the odds of win and loss, or of win, draw and loss; got {count} of them")
@@ -138,8 +137,7 @@ def numbers_of_matches(source: Any, data: Dataset) -> HostArray:
         return _named_column(source, data)
     if isinstance(source, (list, tuple)) and source and all(isinstance(name, str) for name in source):
         return np.stack([_named_column(name, data) for name in source], axis=1)
-    values = to_floats("values", source)
-    count = match_count(data)
+    values, count = to_floats("values", source), count_events(data)
     if values.ndim not in (1, 2) or len(values) != count:
         raise ValueError(
             f"give {count:,} values, one for each match, or names of columns; got the shape {values.shape}"
@@ -148,18 +146,13 @@ def numbers_of_matches(source: Any, data: Dataset) -> HostArray:
 
 
 def _named_column(name: str, data: Dataset) -> HostArray:
-    columns = (data.matches.context.columns or {}) if isinstance(data.events, Matches) else {}
+    columns = data.events.columns if data.of_matches else {}
     if name not in columns:
         raise ValueError(
             f"the data have no column {format_value_or_type(name)}{did_you_mean_suffix(name, columns)}; read it as "
             "one of `columns`, or give an array"
         )
     return np.asarray(columns[name], np.float64)
-
-
-def match_count(data: Dataset) -> int:
-    """How many matches, or contests, there are."""
-    return len(data.rows) if isinstance(data.events, Matches) else len(data.rounds.player_start) - 1
 
 
 def describe_impossible_results(name: str, probability: HostArray, score: HostArray) -> list[str]:
@@ -242,7 +235,7 @@ class BoostedForecast(NamedTuple):
 def check_trees_can_be_grown(data: Dataset, num_past: int) -> None:
     """ImportError without scikit-learn; ValueError for contests, and for too few matches before the scored ones."""
     import_ensembles()
-    if not isinstance(data.events, Matches):
+    if not data.of_matches:
         raise ValueError("boosted trees are of matches of two players")
     if num_past - first_trained_match(num_past) < MIN_TRAINED:
         raise ValueError(
@@ -268,30 +261,29 @@ def resolve_stack_columns(stack: Any, data: Dataset) -> dict[str, HostArray]:
     """Further columns by name, [n], or [n, 2] of each player, from the argument of `benchmark_systems`."""
     if isinstance(stack, bool):
         return {}
-    is_listed = isinstance(stack, (str, Mapping, list, tuple)) and all(isinstance(name, str) for name in stack)
-    if not is_listed:
+    names = [stack] if isinstance(stack, str) else stack
+    if not (isinstance(names, (Mapping, list, tuple)) and all(isinstance(name, str) for name in names)):
         value = format_value_or_type(stack)
         raise ValueError(f"stack must be True, or names of columns, or a mapping of them, got {value}")
-    names = [stack] if isinstance(stack, str) else stack
-    named = dict(stack) if isinstance(stack, Mapping) else {name: name for name in names}
-    columns = {}
-    for name, source in named.items():
-        if name in (*data.margin, *data.statistics):
-            raise ValueError(f"stack: {name!r} is known only after the match; trees see what is known before")
-        try:
-            values = numbers_of_matches(source, data)
-        except ValueError as error:
-            raise ValueError(f"stack: {error}") from None
-        if values.ndim == 2 and values.shape[1] != 2:
-            raise ValueError(f"stack: {name!r} must be one column, or two of each player, got {values.shape[1]}")
-        columns[name] = values
-    return columns
+    sources = names if isinstance(names, Mapping) else {name: name for name in names}
+    return {name: _stack_column(name, source, data) for name, source in sources.items()}
+
+
+def _stack_column(name: str, source: Any, data: Dataset) -> HostArray:
+    """A further column, [n] or [n, 2], that is known before the match."""
+    if name in (*data.margin, *data.statistics):
+        raise ValueError(f"stack: {name!r} is known only after the match; trees see what is known before")
+    with _prefix_errors("stack"):
+        values = numbers_of_matches(source, data)
+    if values.ndim == 2 and values.shape[1] != 2:
+        raise ValueError(f"stack: {name!r} must be one column, or two of each player, got {values.shape[1]}")
+    return values
 
 
 def match_features(
     data: Dataset,
     score: HostArray,
-    predictions: Mapping[str, HostArray],
+    predictions: Sequence[HostArray],
     columns: Mapping[str, HostArray],
     num_past: int,
 ) -> MatchFeatures:
@@ -300,38 +292,53 @@ def match_features(
     Args:
       data: of matches.
       score: [n] of the first players, which counts for later matches only.
-      predictions: [n, K] probabilities of each result by the systems, one step ahead.
+      predictions: [n, K] probabilities of each result by each system, one step ahead.
       columns: further ones by name, [n], or [n, 2] of each player.
       num_past: the first matches, by which the system is chosen whose expectations form is measured by.
     """
     matches = data.matches
-    groups, mirror = dict[str, HostArray](), dict[str, HostArray]()
-    groups["ratings"] = np.concatenate([_outcome_log_odds(p) for p in predictions.values()], axis=1)
-    mirror["ratings"] = np.concatenate([_outcome_log_odds(p[:, ::-1]) for p in predictions.values()], axis=1)
-    best = min(predictions.values(), key=lambda p: _mean_log_loss(p[:num_past], score[:num_past]))
+    views = {
+        "ratings": _concatenate_views([(_outcome_log_odds(p), _outcome_log_odds(p[:, ::-1])) for p in predictions])
+    }
+    best = min(predictions, key=lambda p: _mean_log_loss(p[:num_past], score[:num_past]))
     expected = best @ np.linspace(0.0, 1.0, best.shape[1])
-    starts = np.array([*(data.seasons or {}).values()])
-    histories = player_histories(matches, score, expected, starts)
-    for name, values in histories.items():
-        if name == PLAYED or data.clock is not None:
-            groups[name], mirror[name] = _view_from_each_side(values)
-    if matches.context.side is not None and np.ptp(np.asarray(matches.context.side)) > 0:
-        side = np.asarray(matches.context.side, np.float64)[:, None]
-        groups["side"], mirror["side"] = side, -side
-    for name in data.covariates:
-        lead = np.asarray((matches.context.columns or {})[name], np.float64)[:, None]
-        groups[name], mirror[name] = lead, -lead
-    for name, values in columns.items():
-        if name in groups:
-            raise ValueError(f"stack: trees see {name!r} anyway; give the column another name")
-        groups[name], mirror[name] = (values[:, None],) * 2 if values.ndim == 1 else _view_from_each_side(values)
-    return MatchFeatures(groups, mirror)
+    histories = player_histories(matches, score, expected, np.array([*(data.seasons or {}).values()]))
+    if data.clock is None:
+        histories = {PLAYED: histories[PLAYED]}
+    views |= {name: _view_players(values) for name, values in histories.items()}
+    side = matches.context.side
+    leads = {} if side is None or np.ptp(np.asarray(side)) == 0 else {"side": side}
+    leads |= {name: matches.columns[name] for name in data.covariates}
+    views |= {name: _view_lead(np.asarray(values, np.float64)) for name, values in leads.items()}
+    if seen := [name for name in columns if name in views]:
+        raise ValueError(f"stack: trees see {seen[0]!r} anyway; give the column another name")
+    views |= {name: _view_column(values) for name, values in columns.items()}
+    return MatchFeatures(*({name: view[side] for name, view in views.items()} for side in (0, 1)))
 
 
-def _view_from_each_side(values: HostArray) -> tuple[HostArray, HostArray]:
-    """Values [n, 2] of both players with their difference, as the first and as the second player sees them."""
+View: TypeAlias = tuple[HostArray, HostArray]  # [n, number of features] as the first and as the second player sees them
+
+
+def _concatenate_views(views: Sequence[View]) -> View:
+    """All features of several groups as one."""
+    first, second = (np.concatenate(features, axis=1) for features in zip(*views, strict=True))
+    return first, second
+
+
+def _view_players(values: HostArray) -> View:
+    """Values [n, 2] of both players with their difference."""
     first, second = values.T
     return np.stack([first, second, first - second], axis=1), np.stack([second, first, second - first], axis=1)
+
+
+def _view_lead(lead: HostArray) -> View:
+    """By how much the first player leads [n]."""
+    return lead[:, None], -lead[:, None]
+
+
+def _view_column(values: HostArray) -> View:
+    """A further column: of the match [n], or of each player [n, 2]."""
+    return (values[:, None], values[:, None]) if values.ndim == 1 else _view_players(values)
 
 
 def _mean_log_loss(probability: HostArray, score: HostArray) -> float:

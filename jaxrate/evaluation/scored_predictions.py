@@ -1,21 +1,28 @@
-"""Metrics of predictions: those of matches for events of two sides, those of standings for contests of many."""
+"""What forecasters are scored by: matches and events of two sides by their scores, contests of many by their order."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset, count_first_share
 from jaxrate.events.event_types import count_games
+from jaxrate.history.column_table import ColumnTable, to_numbers_or_texts
+from jaxrate.history.event_columns import expected_outcomes
 from jaxrate.history.history import History
 from jaxrate.metrics.prediction_metrics import (
+    LogLossDifference,
+    compare_log_loss,
     contests_as_matches,
     log_loss,
     match_metrics,
     ranking_metrics,
+    right_pair_shares,
 )
+from jaxrate.metrics.ranking_metrics import PairOrderDifference, compare_pair_order
 from jaxrate.metrics.running_metrics import numbers_that_predict_order
+from jaxrate.systems.system_construction_by_name import has_sides
 
 MIN_MATCHES_FOR_CONSTANT = 30  # matches from which a constant forecast says something
 WAYS_OUT = (  # of predictions that lose to a constant
@@ -23,22 +30,96 @@ WAYS_OUT = (  # of predictions that lose to a constant
     "jaxrate rate FILE --params fitted.toml",
     "or jaxrate rate FILE --system elo",
 )
+INTERVAL_ERRORS = 1.96  # standard errors to either side: 95%
+LOSS_DIFFERENCE_HEAD = "log loss behind"
+
+ForecasterKind: TypeAlias = Literal["system", "blend", "frequencies", "forecast", "odds", "trees"]
 
 
-class TwoSidedEvents(NamedTuple):
-    """Events of two sides, scored as matches."""
+class ScoredForecaster(NamedTuple):
+    """A system, or another forecaster, and how well it predicted: a row of a comparison or a benchmark."""
 
-    row: Any  # of the prediction that is of the first side: [n], or a slice
-    score: HostArray  # [n] of the first side
-    weight: HostArray | None  # [n]
+    name: str
+    kind: ForecasterKind
+    quality: dict[str, Any]  # metrics by name; None of what there is not
+    log_loss_difference: LogLossDifference | None = None  # from the best system; None of contests of many
+    pair_order_difference: PairOrderDifference | None = None  # the best system's less this, of contests of many
+    system: Any = None  # the `RatingSystem`; None of other forecasters
+    period: float | None = None  # the length of its rating periods; None: one event after the other
+    speed: float | None = None  # matches or participations rated in a second, compiled; None: not measured
+    weights: dict[str, float] | None = None  # in a blend: of each system, by its label
+    scored: int = 0  # in a benchmark: matches of those that are scored which have a forecast
+    slope_error: float | None = None  # in a benchmark: standard error of the calibration slope
+    fit_seconds: float | None = None  # in a benchmark; None: it was not fitted
+    memory: float | None = None  # in a benchmark: bytes at the peak of its fit and its run; None: unknown
 
 
-def as_two_sided(data: Dataset) -> TwoSidedEvents | None:
-    """Matches, or contests of two sides each, as two-sided events; None for other contests."""
-    if isinstance(data.events, Matches):
-        return TwoSidedEvents(slice(None), data.matches.score, data.matches.context.weight)
-    row_and_score = contests_as_matches(data.rounds)
-    return None if row_and_score is None else TwoSidedEvents(*row_and_score, None)
+class ScoringTarget(NamedTuple):
+    """What the predictions of a history are scored by: sides of matches, or the order of contests of many."""
+
+    data: Dataset
+    num_past: int  # matches or contests before those that are scored
+    row: Any  # of the prediction that is of the first side: [E], or a slice; None: contests of many
+    score: HostArray  # [E] of the first side; [0] of contests of many
+    weight: HostArray | None = None  # [E]
+    num_outcomes: int = 2  # in a benchmark 3: win, draw and loss have probabilities
+
+    @property
+    def weight_or_one(self) -> HostArray:
+        """[E] the weight of each match, 1 where there are none."""
+        return np.ones(len(self.score)) if self.weight is None else np.asarray(self.weight)
+
+    @property
+    def mask(self) -> HostArray:
+        """[E] whether the match or contest is scored."""
+        return np.arange(count_events(self.data)) >= self.num_past
+
+    @property
+    def participants_mask(self) -> HostArray:
+        """[sum P] whether the contest of each participant is scored."""
+        return np.repeat(self.mask, np.diff(self.data.events.start))
+
+    def select_predictions(self, prediction: Any, rating: Any = None) -> HostArray:
+        """[E] the expected scores of first sides; of contests of many [sum P] what orders their participants.
+
+        Args:
+          prediction: in any form, of all rows of the events.
+          rating: [sum P] before contests of many.
+        """
+        expected = expected_outcomes(prediction, self.data)
+        if self.row is not None:
+            return np.asarray(expected[self.row])
+        return np.asarray(numbers_that_predict_order(self.data.rounds, expected, rating))
+
+    def compute_metrics(self, prediction: HostArray, played: HostArray | None = None) -> dict[str, Any]:
+        """The metrics of selected predictions by name; `played` as in `ranking_metrics`."""
+        if self.row is not None:
+            return match_metrics(prediction, self.score, weight=self.weight, mask=self.mask)
+        return ranking_metrics(self.data.rounds, prediction, mask=self.participants_mask, played=played)
+
+    def add_difference(self, row: ScoredForecaster, prediction: HostArray, best: HostArray) -> ScoredForecaster:
+        """The row with its difference from the best system, by the selected predictions of both."""
+        if self.row is not None:
+            gap = compare_log_loss(prediction, best, self.score, weight=self.weight, mask=self.mask)
+            return row._replace(log_loss_difference=gap)
+        (right, count), (best_right, _) = (
+            right_pair_shares(self.data.rounds, x, mask=self.participants_mask) for x in (prediction, best)
+        )
+        return row._replace(pair_order_difference=compare_pair_order(best_right, right, count))
+
+
+def make_scoring_target(data: Dataset, last: float = 1.0) -> ScoringTarget:
+    """The last share of the events as what predictions are scored by."""
+    num_past = max(count_first_share(count_events(data), 1 - last), 0)
+    if data.of_matches:
+        return ScoringTarget(data, num_past, slice(None), data.matches.score, data.matches.context.weight)
+    row, score = contests_as_matches(data.rounds) or (None, np.empty(0))
+    return ScoringTarget(data, num_past, row, score)
+
+
+def count_events(data: Dataset) -> int:
+    """How many matches, or contests, there are."""
+    return len(data.events.start) - 1
 
 
 def check_last_share(last: float) -> None:
@@ -47,27 +128,12 @@ def check_last_share(last: float) -> None:
         raise ValueError(f"last must be above 0 and at most 1, got {last:g}")
 
 
-def last_share_mask(data: Dataset, last: float) -> HostArray:
-    """Whether each of the matches [n] or contests [E] is among the last share."""
-    count = len(data.rows) if isinstance(data.events, Matches) else len(data.rounds.player_start) - 1
-    return np.arange(count) >= count_first_share(count, 1 - last)
-
-
-def participants_mask(data: Dataset, event_mask: HostArray) -> HostArray:
-    """[sum P] whether the contest of each participant is among those of a mask [E]."""
-    return np.repeat(event_mask, np.diff(data.rounds.player_start))
-
-
 def evaluate_predictions(rated: History, data: Dataset, last: float = 1.0) -> dict[str, Any]:
     """The metrics, by name, of the predictions of the last share of these events, the last ones rated."""
-    begin, mask = len(rated.events["row"]) - len(data.rows), last_share_mask(data, last)
-    prediction = rated.events["prediction"][begin:]
-    if two_sided := as_two_sided(data):
-        return match_metrics(prediction[two_sided.row], two_sided.score, weight=two_sided.weight, mask=mask)
-    played = rated.games - count_games(data.rounds, len(rated.games))
-    scored = participants_mask(data, mask)
-    order = numbers_that_predict_order(data.rounds, prediction, rated.events["rating"][begin:, 0])
-    return ranking_metrics(data.rounds, order, mask=scored, played=played)
+    target, begin = make_scoring_target(data, last), len(rated.events["row"]) - len(data.rows)
+    played = rated.games - count_games(data.events, len(rated.games))
+    selected = target.select_predictions(rated.events["prediction"][begin:], rated.events["rating"][begin:, 0])
+    return target.compute_metrics(selected, played)
 
 
 def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:
@@ -76,14 +142,12 @@ def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:
     The forecast of those who have the side is their mean score in these matches, known afterwards; without a side it
     is one half.
     """
-    two_sided = as_two_sided(data)
-    if two_sided is None:
+    target = make_scoring_target(data, last)
+    if target.row is None:
         return float("nan")
-    mask = last_share_mask(data, last)
-    recorded_side = data.matches.context.side if isinstance(data.events, Matches) else None
-    weight = np.ones(len(mask)) if two_sided.weight is None else two_sided.weight
-    side = None if recorded_side is None else np.asarray(recorded_side)[mask]
-    return constant_log_loss(two_sided.score[mask], side, weight[mask])
+    mask = target.mask
+    side = np.asarray(data.matches.context.side)[mask] if has_sides(data) else None
+    return constant_log_loss(target.score[mask], side, target.weight_or_one[mask])
 
 
 def constant_log_loss(score: HostArray, side: HostArray | None, weight: HostArray) -> float:
@@ -99,13 +163,13 @@ def describe_constant_forecast(data: Dataset, last: float = 1.0, loss: float | N
 
     Predictions with a log loss of `loss` lose to it, or not.
     """
-    if np.count_nonzero(last_share_mask(data, last)) < MIN_MATCHES_FOR_CONSTANT:
+    target = make_scoring_target(data, last)
+    if target.row is None or np.count_nonzero(target.mask) < MIN_MATCHES_FOR_CONSTANT:
         return []
     constant = constant_forecast_log_loss(data, last)
-    has_side = isinstance(data.events, Matches) and data.events.context.side is not None
     sided = "The best constant forecast, which gives whoever has the side the same chance,"
-    forecast = sided if has_side else "A constant forecast, one half for all,"
-    sentences = [] if np.isnan(constant) else [f"{forecast} has log loss {constant:.4f}."]
+    forecast = sided if has_sides(data) else "A constant forecast, one half for all,"
+    sentences = [f"{forecast} has log loss {constant:.4f}."]
     if loss is not None and loss > constant:
         sentences.append(f"The predictions lose to it. To do better: {'; '.join(WAYS_OUT)}")
     return sentences
@@ -120,3 +184,22 @@ def format_metric(metric: str, value: float | None) -> str:
     if metric.startswith(("pair inversion", "rank deviation")):
         return f"{100 * value:.2f}%"
     return f"{value:.4f}"
+
+
+def format_loss_difference(gap: LogLossDifference | None) -> str:
+    """A difference with its 95% interval, as "+0.0013 ± 0.0018"; of one match without. Nothing for None."""
+    if gap is None:
+        return ""
+    half_width = "" if gap.error is None else f" ± {INTERVAL_ERRORS * gap.error:.4f}"
+    return f"{gap.difference:+.4f}{half_width}"
+
+
+def make_forecaster_table(
+    columns: dict[str, Any], rows: Sequence[ScoredForecaster], *, has_differences: bool
+) -> ColumnTable:
+    """These columns with those of the metrics of each row, and those of the differences from the best system."""
+    columns |= {name: [x.quality.get(name) for x in rows] for name in rows[0].quality}
+    if has_differences:
+        gaps = [x.log_loss_difference or LogLossDifference(0.0, 0.0) for x in rows]
+        columns |= {"behind": [x.difference for x in gaps], "behind_error": [x.error for x in gaps]}
+    return ColumnTable({name.replace(" ", "_"): to_numbers_or_texts(values) for name, values in columns.items()})

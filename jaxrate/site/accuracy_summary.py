@@ -7,8 +7,12 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, join_names
-from jaxrate.evaluation.comparison import INTERVAL_ERRORS
-from jaxrate.evaluation.scored_predictions import MIN_MATCHES_FOR_CONSTANT, WAYS_OUT, constant_log_loss
+from jaxrate.evaluation.scored_predictions import (
+    INTERVAL_ERRORS,
+    MIN_MATCHES_FOR_CONSTANT,
+    WAYS_OUT,
+    constant_log_loss,
+)
 from jaxrate.events import rounds
 from jaxrate.history.dataset_rating import describe_calibration
 from jaxrate.history.event_columns import EventColumns

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
-from jaxrate.evaluation.benchmark import Benchmark, BenchmarkRow
-from jaxrate.evaluation.comparison import LOSS_DIFFERENCE_HEAD
+from jaxrate.evaluation.benchmark import Benchmark
+from jaxrate.evaluation.scored_predictions import LOSS_DIFFERENCE_HEAD, ScoredForecaster
 from jaxrate.site.drawings import Axis, interval_bar, make_axis, site_icon, site_mark
 from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
 from jaxrate.site.system_bars import (
@@ -123,13 +123,13 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> HistorySect
     )
 
 
-def _build_row(row: BenchmarkRow, axis: Axis) -> SystemRow:
+def _build_row(row: ScoredForecaster, axis: Axis) -> SystemRow:
     gap, half = gap_and_half_width(row.log_loss_difference)
     text = "best" if row.log_loss_difference is None else describe_gap(gap, half)
     return SystemRow(_row_title(row), f"{row.quality['log loss']:.4f}", interval_bar(axis, gap, half, digits=4), text)
 
 
-def _row_title(row: BenchmarkRow) -> str:
+def _row_title(row: ScoredForecaster) -> str:
     """The name of a forecaster in print."""
     if row.kind == "system":
         return system_title(row.name)

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.text_format import contest_metrics_notes, format_percentage, metric_heading, use_minus_sign
-from jaxrate.evaluation.comparison import LOSS_DIFFERENCE_HEAD, Comparison, format_loss_difference
+from jaxrate.evaluation.comparison import Comparison
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
 from jaxrate.history.history import History, describe_event_counts, find_player_id
 from jaxrate.history.player_records import rating_table
@@ -32,10 +32,10 @@ from jaxrate.site.player_pages import career_columns, number_players, player_car
 from jaxrate.site.reliability_plot import reliability_dot_plot
 from jaxrate.site.site_data import SiteData, build_site_data, event_nouns, page_template_context, script_settings
 from jaxrate.site.system_bars import (
-    BLEND_TITLE,
     describe_comparison,
     draw_system_bars,
     is_comparison,
+    name_other_forecaster,
     name_systems_in_print,
     write_comparison_title,
 )
@@ -180,16 +180,12 @@ def report_html(
 
 
 def _compared_rows(comparison: Comparison | None) -> list[list[str]]:
-    """The rows of a comparison as text, with names of systems in print, and with the interval of the blend."""
+    """The rows of a comparison as text, with names of forecasters in print."""
     if comparison is None:
         return []
     rows = [[system_title(name), *map(use_minus_sign, cells)] for name, *cells in comparison.rows]
-    if comparison.blend is not None and comparison.has_differences:
-        difference = use_minus_sign(format_loss_difference(comparison.blend.log_loss_difference))
-        rows[len(comparison.results)][comparison.head.index(LOSS_DIFFERENCE_HEAD)] = difference
-    others = ([] if comparison.blend is None else [BLEND_TITLE]) + [x.name for x in comparison.published]
-    for row, name in zip(rows[len(comparison.results) :], others, strict=True):
-        row[0] = name
+    for row, forecaster in zip(rows[len(comparison.results) :], comparison.others, strict=True):
+        row[0] = name_other_forecaster(forecaster)
     return rows
 
 

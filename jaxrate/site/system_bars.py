@@ -6,14 +6,8 @@ from typing import NamedTuple
 
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_decimals, format_number, join_names, use_minus_sign
-from jaxrate.evaluation.comparison import (
-    INTERVAL_ERRORS,
-    Comparison,
-    SystemResult,
-    format_side_advantage,
-    system_result_label,
-)
-from jaxrate.evaluation.scored_predictions import format_metric
+from jaxrate.evaluation.comparison import Comparison, format_side_advantage, system_result_label
+from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, ScoredForecaster, format_metric
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.site.accuracy_summary import Advice
@@ -76,7 +70,7 @@ class SystemBars(NamedTuple):
 
 def is_comparison(comparison: Comparison | None) -> bool:
     """Whether there are two or more forecasters to compare."""
-    return comparison is not None and len(comparison.results) + len(comparison.published) > 1
+    return comparison is not None and len(comparison.results) + len(comparison.others) > 1
 
 
 def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
@@ -85,11 +79,9 @@ def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
         return None
     measure = _measure(comparison)
     systems = [(_label(x), x.quality, gap_and_half_width(_difference(x), measure)) for x in comparison.results]
-    blend = comparison.blend
-    others: list[tuple[str, dict[str, float], tuple[float, float | None]]] = []
-    if blend is not None:
-        others.append((BLEND_TITLE, blend.quality, gap_and_half_width(blend.log_loss_difference)))
-    others += [(x.name, x.quality, gap_and_half_width(x.log_loss_difference)) for x in comparison.published]
+    others = [
+        (name_other_forecaster(x), x.quality, gap_and_half_width(x.log_loss_difference)) for x in comparison.others
+    ]
     gaps = [(0.0, None), *(gap for *_, gap in [*systems[1:], *others])]
     low, high = (choose(gap + sign * (half or 0.0) for gap, half in gaps) for choose, sign in ((min, -1), (max, 1)))
     axis = make_axis(low, high)
@@ -108,6 +100,11 @@ def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
     return SystemBars(measure, axis, rows[: len(systems)], rows[len(systems) :], told)
 
 
+def name_other_forecaster(row: ScoredForecaster) -> str:
+    """The name in print of a forecaster that is no system."""
+    return BLEND_TITLE if row.kind == "blend" else row.name
+
+
 def _has_differences(comparison: Comparison) -> bool:
     return len(comparison.results) > 1 and _difference(comparison.results[0]) is not None
 
@@ -116,7 +113,7 @@ def _measure(comparison: Comparison) -> Measure:
     return PAIR_ORDER if comparison.results[0].log_loss_difference is None else LOG_LOSS
 
 
-def _difference(result: SystemResult) -> LogLossDifference | PairOrderDifference | None:
+def _difference(result: ScoredForecaster) -> LogLossDifference | PairOrderDifference | None:
     """How far a system is behind the best, by the measure of its comparison."""
     return result.pair_order_difference if result.log_loss_difference is None else result.log_loss_difference
 
@@ -137,14 +134,14 @@ def describe_gap(gap: float, half: float | None, measure: Measure = LOG_LOSS) ->
     return text if half is None else f"{text} ± {half:.{measure.digits}f}"
 
 
-def separate_systems_behind(comparison: Comparison) -> tuple[list[SystemResult], list[SystemResult]]:
+def separate_systems_behind(comparison: Comparison) -> tuple[list[ScoredForecaster], list[ScoredForecaster]]:
     """The systems that are about equal to the best, which is the first of them, and those that are clearly behind.
 
     The 95% interval of the difference from the best tells: of the first it reaches zero, or is not known.
     """
     measure = _measure(comparison)
-    equal: list[SystemResult] = []
-    behind: list[SystemResult] = []
+    equal: list[ScoredForecaster] = []
+    behind: list[ScoredForecaster] = []
     for result in comparison.results:
         gap, half = gap_and_half_width(_difference(result), measure)
         (equal if half is None or gap <= half else behind).append(result)
@@ -236,7 +233,7 @@ def _describe_shown_system(comparison: Comparison, system: RatingSystem) -> str:
     return f"{text} Here the side advantage is {here} points; in the comparison it is {there}, from earlier matches."
 
 
-def _calls_of_thousand(comparison: Comparison, result: SystemResult) -> int:
+def _calls_of_thousand(comparison: Comparison, result: ScoredForecaster) -> int:
     """How many of 1,000 matches a system called right, or of pairs that it put in order."""
     return round(1000 * result.quality[_measure(comparison).calls])
 
@@ -273,7 +270,7 @@ def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: b
     return (*advice, Advice(purpose if advice else f"{rank}; {purpose}", (f"jaxrate report FILE {option}",)))
 
 
-def _find_system_of_page(behind: list[SystemResult], comparison: Comparison, name: str) -> SystemResult | None:
+def _find_system_of_page(behind: list[ScoredForecaster], comparison: Comparison, name: str) -> ScoredForecaster | None:
     """The result of the system of this name if it is clearly behind the best; None of others."""
     shown = next((x for x in comparison.results if x.name == name), None)
     return shown if any(x is shown for x in behind) else None
@@ -286,9 +283,9 @@ def name_systems_in_print(text: str, names: Iterable[str]) -> str:
     return text
 
 
-def _label(result: SystemResult) -> str:
+def _label(result: ScoredForecaster) -> str:
     return system_result_label(result._replace(name=system_title(result.name)))
 
 
-def _join_labels(results: Iterable[SystemResult]) -> str:
+def _join_labels(results: Iterable[ScoredForecaster]) -> str:
     return join_names(dict.fromkeys(map(_label, results)))
