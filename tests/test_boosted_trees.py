@@ -8,7 +8,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.evaluation import ceilings as boosted_trees
-from jaxrate.evaluation.ceilings import PLAYED, MatchFeatures, boosted_forecast, match_features, player_histories
+from jaxrate.evaluation.ceilings import PLAYED, boosted_forecast, match_features, player_histories
 from jaxrate.metrics.prediction_metrics import losses_by_match
 from tests.conftest import refused
 from tests.test_benchmark import KEEP, make_league, row_of
@@ -106,7 +106,6 @@ def test_trees_are_trained_on_the_past_alone():
     np.testing.assert_array_equal(one.probabilities[:101], two.probabilities[:101])
     np.testing.assert_array_equal(one.without["form"], two.without["form"])  # nothing else is of scored results
     assert not np.array_equal(one.probabilities[101:], two.probabilities[101:]) or "form" not in one.without
-    assert one.num_trees == two.num_trees and one.num_trained == 480
 
 
 def test_winners_who_come_first_tell_nothing():
@@ -122,11 +121,8 @@ def test_winners_who_come_first_tell_nothing():
     loss, wanted = (losses_by_match(x, score[800:]).log_loss for x in (trees[:, 1], p[800:]))
     assert wanted.mean() - 0.01 < loss.mean() < wanted.mean() + 0.06
     late = np.arange(1000)[:, None] >= 800  # of these matches the losers come first: which the trees cannot tell
-    swapped = [
-        {name: np.where(late, other[name], values) for name, values in groups.items()}
-        for groups, other in ((features.groups, features.mirror), (features.mirror, features.groups))
-    ]
-    found = boosted_forecast(MatchFeatures(*swapped), score, 800, 2).probabilities
+    swapped = {name: np.where(late, values[::-1], values) for name, values in features.items()}
+    found = boosted_forecast(swapped, score, 800, 2).probabilities
     np.testing.assert_allclose(found, trees[:, ::-1], rtol=1e-9)
 
 
@@ -138,8 +134,8 @@ def test_trees_of_win_draw_and_loss_and_columns_of_each_player():
     assert found.outcomes == 3 and 0.9 < trees.quality["log loss"] < 1.1 and trees.quality["RPS"] < 0.25
     assert "age" in {x.name for x in found.worth}
     columns = match_features(data, np.asarray(data.matches.score), [truth], {"age": of_each}, 900)
-    np.testing.assert_allclose(columns.mirror["age"][:, :2], columns.groups["age"][:, [1, 0]])
-    assert columns.groups["ratings"].shape == (1200, 2)
+    np.testing.assert_allclose(columns["age"][1, :, :2], columns["age"][0][:, [1, 0]])
+    assert columns["ratings"].shape == (2, 1200, 2)
 
 
 def test_what_trees_refuse(monkeypatch):
@@ -172,5 +168,5 @@ def test_no_scored_match_has_a_say_in_what_trees_see(monkeypatch):
         history = data._replace(events=data.matches._replace(score=score))
         best.append(jr.evaluation.benchmark_systems(history, ["glicko", "elo"], stack=True, **KEEP).rows[0].name)
     assert best[0] != best[1]
-    for name, values in seen[0].groups.items():
-        np.testing.assert_array_equal(values[:481], seen[1].groups[name][:481], err_msg=name)
+    for name, values in seen[0].items():
+        np.testing.assert_array_equal(values[:, :481], seen[1][name][:, :481], err_msg=name)

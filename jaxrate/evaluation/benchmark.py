@@ -21,6 +21,7 @@ from jaxrate.evaluation.ceilings import (
     boosted_forecast,
     check_trees_can_be_grown,
     describe_impossible_results,
+    first_trained_match,
     match_features,
     past_frequencies,
     resolve_external_forecasts,
@@ -40,6 +41,7 @@ from jaxrate.evaluation.scored_predictions import (
     ForecasterKind,
     ScoredForecaster,
     ScoringTarget,
+    arrange_cells,
     check_last_share,
     format_loss_difference,
     format_metric,
@@ -127,16 +129,17 @@ class Benchmark(NamedTuple):
     @property
     def head(self) -> list[str]:
         """The names of the columns."""
-        gaps = any(row.scored != self.scored for row in self.rows)  # whether some have no forecast of some matches
-        fits = any(row.fit_seconds is not None for row in self.rows)
-        metrics = [*self.rows[0].quality, LOSS_DIFFERENCE_HEAD]
-        return ["forecaster", "kind", *metrics, *["scored"] * gaps, *["fit"] * fits, "matches/s", "memory"]
+        return self._cells[0]
 
     @property
     def cells(self) -> list[list[str]]:
         """The cells of each row as text."""
-        head, rows = self.head, map(_row_cells, self.rows)
-        return [[cells[name] for name in head] for cells in rows]
+        return self._cells[1]
+
+    @property
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        has_gaps = any(row.scored != self.scored for row in self.rows)  # where some have no forecast
+        return arrange_cells([_row_cells(x) | ({} if has_gaps else {"scored": ""}) for x in self.rows])
 
     def __str__(self) -> str:
         table = format_table(self.head, self.cells, left_aligned=LEFT_ALIGNED)
@@ -149,12 +152,13 @@ class Benchmark(NamedTuple):
 
 def _row_cells(row: ScoredForecaster) -> dict[str, str]:
     """The cells of a row by the name of their column."""
-    cells = {name: "" if value is None else format_metric(name, value) for name, value in row.quality.items()}
+    metrics = {name: "" if value is None else format_metric(name, value) for name, value in row.quality.items()}
     if row.slope_error is not None:
-        cells[SLOPE] = format_slope(row.quality[SLOPE], row.slope_error)
-    return cells | {
+        metrics[SLOPE] = format_slope(row.quality[SLOPE], row.slope_error)
+    return {
         "forecaster": row.name,
         "kind": KIND_NAMES[row.kind],
+        **metrics,
         LOSS_DIFFERENCE_HEAD: format_loss_difference(row.log_loss_difference),
         "scored": f"{row.scored:,}",
         "fit": "" if row.fit_seconds is None else f"{row.fit_seconds:.1f} s",
@@ -251,25 +255,18 @@ FINDINGS = {  # by what it is about, and how it and the best system compare
 }
 
 
-def write_findings(
-    rows: Sequence[ScoredForecaster], worth: Sequence[FeatureWorth], num_trained: int | None
-) -> list[str]:
-    """The sentences of a benchmark.
-
-    Args:
-      rows: as in `Benchmark`: the best system first.
-      worth: of what trees see beside the ratings.
-      num_trained: matches that trees were trained on; None: there are no trees.
-    """
+def write_findings(rows: Sequence[ScoredForecaster], worth: Sequence[FeatureWorth], num_past: int) -> list[str]:
+    """The sentences of a benchmark, from its rows, with the best system first, and the worth of what trees see."""
     best, floor = rows[0], next(row for row in rows if row.kind == "frequencies")
     loss, floor_loss = best.quality["log loss"], floor.quality["log loss"]
     sentences = [FINDINGS["best"].format(best=best.name, loss=loss, floor=floor_loss)]
     sentences += [_describe_ceiling(row, best, floor_loss - loss) for row in rows if row.kind in ("forecast", "odds")]
-    if num_trained is None:
+    trees = next((row for row in rows if row.name == TREES), None)
+    if trees is None:
         return sentences
-    trees, trees_on_ratings = ({row.name: row for row in rows}[name] for name in (TREES, TREES_ON_RATINGS))
+    trees_on_ratings = next(row for row in rows if row.name == TREES_ON_RATINGS)
     names = join_names(["the ratings", *(x.name for x in worth)])
-    intro = f"Boosted trees on {names}, trained on {num_trained:,} earlier matches,"
+    intro = f"Boosted trees on {names}, trained on {num_past - first_trained_match(num_past):,} earlier matches,"
     gap = trees.log_loss_difference
     sentences.append(FINDINGS[f"trees {relation(gap)}"].format(trees=intro, best=best.name, gap=_format_gap(gap)))
     if relation(trees_on_ratings.log_loss_difference) == "ahead":
@@ -403,9 +400,9 @@ def benchmark_systems(
     forecasts = [("past frequencies", "frequencies", _past_frequencies(target)), *_blend(predictions, target)]
     forecasts += [(x.name, x.kind, _as_outcomes(x, target)) for x in external]
     others = [score_forecast(name, kind, x[target.num_past :], target) for name, kind, x in forecasts]
-    worth, num_trained = list[FeatureWorth](), None
+    worth = list[FeatureWorth]()
     if stack is not False:
-        trees, worth, num_trained = _grow_trees(predictions, columns, target)
+        trees, worth = _grow_trees(predictions, columns, target)
         others += trees
     others.sort(key=_sort_key)
     rows = [_with_difference(x, entries[0], target) for x in (*entries, *others)]
@@ -414,7 +411,7 @@ def benchmark_systems(
         notes.append(f"The margin of bookmakers is removed by the {ceilings.get('odds_method', 'power')} method.")
     count, num_scored = len(target.score), len(target.score) - target.num_past
     scored_on = f"Scored on the last {num_scored:,} of {count:,} matches."
-    findings = write_findings(rows, worth, num_trained)
+    findings = write_findings(rows, worth, target.num_past)
     if watch is not None:
         watch(1.0)
     return Benchmark(
@@ -559,8 +556,8 @@ def _as_outcomes(forecast: ExternalForecast, target: ScoringTarget) -> HostArray
 
 def _grow_trees(
     predictions: Mapping[str, HostArray], columns: Mapping[str, HostArray], target: ScoringTarget
-) -> tuple[list[ForecastLosses], list[FeatureWorth], int]:
-    """The entries of boosted trees, the worth of what they see, and how many matches they were trained on."""
+) -> tuple[list[ForecastLosses], list[FeatureWorth]]:
+    """The entries of boosted trees, and the worth of what they see, the most valuable first."""
     in_named_order = [predictions[name] for name in sorted(predictions)]  # which no scored match has a say in
     features = match_features(target.data, target.score, in_named_order, columns, target.num_past)
     boosted = boosted_forecast(features, target.score, target.num_past, target.num_outcomes)
@@ -568,7 +565,7 @@ def _grow_trees(
     on_ratings = score_forecast(TREES_ON_RATINGS, "trees", boosted.by_ratings, target)
     without = [score_forecast(name, "trees", x, target) for name, x in boosted.without.items()]
     worth = [FeatureWorth(x.row.name, log_loss_behind(x, trees, target)) for x in without]
-    return [trees, on_ratings], sorted(worth, key=lambda x: -x.loss.difference), boosted.num_trained
+    return [trees, on_ratings], sorted(worth, key=lambda x: -x.loss.difference)
 
 
 def _describe_external_forecasts(external: list[ExternalForecast], target: ScoringTarget) -> list[str]:

@@ -1,7 +1,7 @@
 """Ceilings: forecasts of others, and gradient boosting on all that is known before."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
@@ -215,11 +215,7 @@ TREE_OPTIONS: dict[str, Any] = {
 }
 
 
-class MatchFeatures(NamedTuple):
-    """What trees see of each match, by group. `mirror` has the same as the second player would see it."""
-
-    groups: dict[str, HostArray]  # [n, number of features of the group]
-    mirror: dict[str, HostArray]
+Features: TypeAlias = dict[str, HostArray]  # by group: [2, n, features] as the first and the second player see them
 
 
 class BoostedForecast(NamedTuple):
@@ -228,8 +224,6 @@ class BoostedForecast(NamedTuple):
     probabilities: HostArray  # [m, K] of each result
     by_ratings: HostArray  # the same by the ratings alone
     without: dict[str, HostArray]  # the same without each group
-    num_trees: int  # with all groups
-    num_trained: int  # matches
 
 
 def check_trees_can_be_grown(data: Dataset, num_past: int) -> None:
@@ -286,7 +280,7 @@ def match_features(
     predictions: Sequence[HostArray],
     columns: Mapping[str, HostArray],
     num_past: int,
-) -> MatchFeatures:
+) -> Features:
     """What trees see of each match, from what is known before it.
 
     Args:
@@ -297,48 +291,34 @@ def match_features(
       num_past: the first matches, by which the system is chosen whose expectations form is measured by.
     """
     matches = data.matches
-    views = {
-        "ratings": _concatenate_views([(_outcome_log_odds(p), _outcome_log_odds(p[:, ::-1])) for p in predictions])
-    }
+    odds_of_sides = [[_outcome_log_odds(p[:, ::step]) for p in predictions] for step in (1, -1)]
+    features = {"ratings": np.stack([np.concatenate(odds, axis=1) for odds in odds_of_sides])}
     best = min(predictions, key=lambda p: _mean_log_loss(p[:num_past], score[:num_past]))
     expected = best @ np.linspace(0.0, 1.0, best.shape[1])
     histories = player_histories(matches, score, expected, np.array([*(data.seasons or {}).values()]))
     if data.clock is None:
         histories = {PLAYED: histories[PLAYED]}
-    views |= {name: _view_players(values) for name, values in histories.items()}
-    side = matches.context.side
-    leads = {} if side is None or np.ptp(np.asarray(side)) == 0 else {"side": side}
-    leads |= {name: matches.columns[name] for name in data.covariates}
-    views |= {name: _view_lead(np.asarray(values, np.float64)) for name, values in leads.items()}
-    if seen := [name for name in columns if name in views]:
+    features |= {name: _see_from_both_sides(values) for name, values in histories.items()}
+    features |= {name: np.stack([lead, -lead])[..., None] for name, lead in _first_player_leads(data).items()}
+    if seen := [name for name in columns if name in features]:
         raise ValueError(f"stack: trees see {seen[0]!r} anyway; give the column another name")
-    views |= {name: _view_column(values) for name, values in columns.items()}
-    return MatchFeatures(*({name: view[side] for name, view in views.items()} for side in (0, 1)))
+    return features | {name: _see_from_both_sides(values) for name, values in columns.items()}
 
 
-View: TypeAlias = tuple[HostArray, HostArray]  # [n, number of features] as the first and as the second player sees them
+def _first_player_leads(data: Dataset) -> dict[str, HostArray]:
+    """By how much the first player leads [n] by the side, if that varies, and by covariates."""
+    side = data.matches.context.side
+    leads = {} if side is None or np.ptp(np.asarray(side)) == 0 else {"side": side}
+    leads |= {name: data.matches.columns[name] for name in data.covariates}
+    return {name: np.asarray(lead, np.float64) for name, lead in leads.items()}
 
 
-def _concatenate_views(views: Sequence[View]) -> View:
-    """All features of several groups as one."""
-    first, second = (np.concatenate(features, axis=1) for features in zip(*views, strict=True))
-    return first, second
-
-
-def _view_players(values: HostArray) -> View:
-    """Values [n, 2] of both players with their difference."""
-    first, second = values.T
-    return np.stack([first, second, first - second], axis=1), np.stack([second, first, second - first], axis=1)
-
-
-def _view_lead(lead: HostArray) -> View:
-    """By how much the first player leads [n]."""
-    return lead[:, None], -lead[:, None]
-
-
-def _view_column(values: HostArray) -> View:
-    """A further column: of the match [n], or of each player [n, 2]."""
-    return (values[:, None], values[:, None]) if values.ndim == 1 else _view_players(values)
+def _see_from_both_sides(values: HostArray) -> HostArray:
+    """[2, n, F] a value of each match [n]; or those of its two players [n, 2], one's own first, with the difference."""
+    if values.ndim == 1:
+        return np.stack([values, values])[..., None]
+    own_and_other = np.stack([values, values[:, ::-1]])
+    return np.concatenate([own_and_other, own_and_other[..., :1] - own_and_other[..., 1:]], axis=2)
 
 
 def _mean_log_loss(probability: HostArray, score: HostArray) -> float:
@@ -389,7 +369,7 @@ def player_histories(
     return result
 
 
-def boosted_forecast(features: MatchFeatures, score: HostArray, num_past: int, num_outcomes: int) -> BoostedForecast:
+def boosted_forecast(features: Features, score: HostArray, num_past: int, num_outcomes: int) -> BoostedForecast:
     """Predictions of the scored matches, by trees that were trained on the matches before.
 
     Args:
@@ -402,49 +382,26 @@ def boosted_forecast(features: MatchFeatures, score: HostArray, num_past: int, n
       ValueError: if a result is never seen in the past.
     """
     thread_limits = import_module("threadpoolctl").threadpool_limits  # which scikit-learn depends on
-    first = first_trained_match(num_past)
-    validated = num_past - round((num_past - first) * VALIDATED_SHARE)
-    groups = [*features.groups]
-    is_mirrored = bool((score[:num_past] >= 0.5).all())  # winners come first: the order would be all that trees learn
-    past = _select_rows(features, score, slice(first, num_past), is_mirrored)
-    is_early = np.tile(np.arange(first, num_past) < validated, 1 + is_mirrored)
-    ahead = _select_rows(features, score, slice(num_past, None), is_mirrored)
+    first, scored = first_trained_match(num_past), slice(num_past, None)
+    trained, num_trained = slice(first, num_past), num_past - first
+    num_sides = 2 if (score[:num_past] >= 0.5).all() else 1  # winners come first: the order would be all that counts
+    shares = np.concatenate([_outcome_shares(x[trained], num_outcomes) for x in (score, 1.0 - score)[:num_sides]])
+    num_early = num_trained - round(num_trained * VALIDATED_SHARE)
+    is_early = np.tile(np.arange(num_trained) < num_early, num_sides)
 
-    def predict_with(names: list[str], num_trees: int | None = None) -> HostArray:
-        num_trees = num_trees or _best_number_of_trees(past, names, is_early, num_outcomes)
-        model = _fit_trees(_stack_groups(past.groups, names), _outcome_weights(past.score, num_outcomes), num_trees)
-        p = np.asarray(model.predict_proba(_stack_groups(ahead.groups, names)))
-        if not is_mirrored:
-            return p
-        p, seen_from_other_side = np.split(p, 2)
-        return np.asarray(0.5 * (p + seen_from_other_side[:, ::-1]))
+    def predict_by(groups: Iterable[str]) -> HostArray:
+        both = np.concatenate([features[name][:num_sides] for name in groups], axis=2)
+        past, ahead = (np.concatenate(both[:, rows]) for rows in (trained, scored))
+        num_trees = _best_number_of_trees(past, shares, is_early)
+        p = np.split(_fit_trees(past, shares, num_trees).predict_proba(ahead), num_sides)
+        return np.asarray(p[0] if num_sides == 1 else 0.5 * (p[0] + p[1][:, ::-1]))
 
     with thread_limits(1, user_api="openmp"):  # small trees: on a busy machine threads wait for each other
-        num_trees = _best_number_of_trees(past, groups, is_early, num_outcomes)
-        without = {name: predict_with([x for x in groups if x != name]) for name in groups if name != "ratings"}
-        probabilities, by_ratings = predict_with(groups, num_trees), predict_with(["ratings"])
-        return BoostedForecast(probabilities, by_ratings, without, num_trees, num_past - first)
+        without = {name: predict_by([x for x in features if x != name]) for name in features if name != "ratings"}
+        return BoostedForecast(predict_by(features), predict_by(["ratings"]), without)
 
 
-class _SelectedMatches(NamedTuple):
-    groups: dict[str, HostArray]  # [m, number of features]
-    score: HostArray  # [m]
-
-
-def _select_rows(features: MatchFeatures, score: HostArray, rows: slice, is_mirrored: bool) -> _SelectedMatches:
-    """The features and scores of these rows, and below them those from the second player's side if `is_mirrored`."""
-    groups = {name: values[rows] for name, values in features.groups.items()}
-    if not is_mirrored:
-        return _SelectedMatches(groups, score[rows])
-    both = {name: np.concatenate([values, features.mirror[name][rows]]) for name, values in groups.items()}
-    return _SelectedMatches(both, np.concatenate([score[rows], 1.0 - score[rows]]))
-
-
-def _stack_groups(groups: Mapping[str, HostArray], names: list[str]) -> HostArray:
-    return np.concatenate([groups[name] for name in names], axis=1)
-
-
-def _outcome_weights(score: HostArray, num_outcomes: int) -> HostArray:
+def _outcome_shares(score: HostArray, num_outcomes: int) -> HostArray:
     """[m, K] how much each result counts: one of three, or of two in parts."""
     if num_outcomes == 2:
         return np.stack([1.0 - score, score], axis=1)
@@ -462,11 +419,8 @@ def _fit_trees(x: HostArray, outcome_shares: HostArray, num_trees: int) -> Any:
     return model.fit(x[row], outcome, sample_weight=None if (weight == 1).all() else weight)  # they take time
 
 
-def _best_number_of_trees(past: _SelectedMatches, names: list[str], is_early: HostArray, num_outcomes: int) -> int:
-    """With how many trees on these groups the later rows are predicted best, by trees of the earlier ones."""
-    x, shares = _stack_groups(past.groups, names), _outcome_weights(past.score, num_outcomes)
-    model = _fit_trees(x[is_early], shares[is_early], MAX_TREES)
-    losses = [
-        -np.sum(shares[~is_early] * np.log(np.clip(p, 1e-9, 1.0))) for p in model.staged_predict_proba(x[~is_early])
-    ]
+def _best_number_of_trees(x: HostArray, outcome_shares: HostArray, is_early: HostArray) -> int:
+    """With how many trees the later rows are predicted best, by trees of the earlier ones."""
+    predictions = _fit_trees(x[is_early], outcome_shares[is_early], MAX_TREES).staged_predict_proba(x[~is_early])
+    losses = [-np.sum(outcome_shares[~is_early] * np.log(np.clip(p, 1e-9, 1.0))) for p in predictions]
     return int(np.argmin(losses)) + 1

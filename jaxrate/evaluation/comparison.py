@@ -22,6 +22,7 @@ from jaxrate.evaluation.scored_predictions import (
     LOSS_DIFFERENCE_HEAD,
     ScoredForecaster,
     ScoringTarget,
+    arrange_cells,
     check_last_share,
     count_events,
     describe_constant_forecast,
@@ -149,30 +150,11 @@ def make_contender(name: str, choice: Any, data: Dataset, num_past: int = 0, per
     return Contender(name, system, fixed=tuple(changes), period=period)
 
 
-class Requirement(NamedTuple):
-    """What data may demand of a system."""
-
-    feature: str
-    is_demanded: Callable[[Dataset], bool]
-    reason: str  # why a system without the feature is left out
-    refusal: str  # of data that all systems are left out of
-
-
-REQUIREMENTS = (
-    Requirement("teams", dataset_has_teams, "team-mates would be opponents", "systems rates teams"),
-    Requirement(
-        "seats",
-        lambda data: getattr(data.events.flat, "seat", None) is not None,
-        "it rates nobody in several teams",
-        "rates players in several teams",
-    ),
-    Requirement(
-        "noise",
-        lambda data: getattr(data.events.flat, "noise", None) is not None,
-        "it knows no noise of contests",
-        "systems knows the noise of contests",
-    ),
-)
+DEMANDS = {  # of data, by the feature: why a system without it is left out, and what is said if all are
+    "teams": ("team-mates would be opponents", "systems rates teams"),
+    "seats": ("it rates nobody in several teams", "rates players in several teams"),
+    "noise": ("it knows no noise of contests", "systems knows the noise of contests"),
+}
 
 
 def select_candidates(
@@ -213,8 +195,10 @@ def _suits(system: RatingSystem, data: Dataset, *, is_named: bool) -> bool:
 def _find_lacking_features(systems: Mapping[str, RatingSystem], data: Dataset) -> dict[str, str]:
     """What systems lack that the data demand, by name; ValueError if none is left."""
     lacking: dict[str, str] = {}
-    for feature, is_demanded, reason, refusal in REQUIREMENTS:
-        if is_demanded(data):
+    has_seats, has_noise = (getattr(data.events.flat, name, None) is not None for name in ("seat", "noise"))
+    is_demanded = {"teams": dataset_has_teams(data), "seats": has_seats, "noise": has_noise}
+    for feature, (reason, refusal) in DEMANDS.items():
+        if is_demanded[feature]:
             lacking |= {name: reason for name, system in systems.items() if feature not in system.features}
             if len(lacking) == len(systems):
                 supporting_systems = " or ".join(systems_with_feature(feature))
@@ -384,40 +368,38 @@ class Comparison(NamedTuple):
         return " ".join([self.scored_on, *self.notes])
 
     @property
-    def head(self) -> list[str]:
-        """The names of the columns."""
-        forms, gaps = ["form"] * self._has_periods, [LOSS_DIFFERENCE_HEAD] * self.has_differences
-        speeds = [self._speed_head] * (self.results[0].speed is not None)
-        return ["system", *forms, *self.results[0].quality, *gaps, *speeds]
-
-    @property
-    def _speed_head(self) -> str:
-        return f"{[*self.counts][-1]}/s"
-
-    @property
-    def _has_periods(self) -> bool:
-        return any(x.period is not None for x in self.results)
-
-    @property
     def has_differences(self) -> bool:
         """Whether there is a column of differences."""
         return len(self.results) > 1 and self.results[0].log_loss_difference is not None
 
     @property
+    def head(self) -> list[str]:
+        """The names of the columns."""
+        return self._cells[0]
+
+    @property
     def rows(self) -> list[list[str]]:
         """The cells of each row as text."""
-        rows = [self._row_cells(x) for x in (*self.results, *self.others)]
-        return [[cells[name] for name in self.head] for cells in rows]
+        return self._cells[1]
+
+    @property
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        return arrange_cells([self._row_cells(x) for x in (*self.results, *self.others)])
+
+    @property
+    def _has_periods(self) -> bool:
+        return any(x.period is not None for x in self.results)
 
     def _row_cells(self, row: ScoredForecaster) -> dict[str, str]:
         """The cells of a row by the name of their column."""
         form = "by match" if row.period is None else f"periods of {format_number(row.period)}"
+        gap = "best" if row is self.results[0] else format_loss_difference(row.log_loss_difference)
         return {
             "system": _row_label(row),
-            "form": form if row.kind == "system" else "",
-            LOSS_DIFFERENCE_HEAD: "best" if row is self.results[0] else format_loss_difference(row.log_loss_difference),
-            self._speed_head: "" if row.speed is None else f"{row.speed:,.0f}",
+            "form": form if self._has_periods and row.kind == "system" else "",
             **{name: format_metric(name, value) for name, value in row.quality.items()},
+            LOSS_DIFFERENCE_HEAD: gap if self.has_differences else "",
+            f"{[*self.counts][-1]}/s": "" if row.speed is None else f"{row.speed:,.0f}",
         }
 
     def __str__(self) -> str:

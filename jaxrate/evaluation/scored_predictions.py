@@ -194,6 +194,12 @@ def format_loss_difference(gap: LogLossDifference | None) -> str:
     return f"{gap.difference:+.4f}{half_width}"
 
 
+def arrange_cells(rows: Sequence[dict[str, str]]) -> tuple[list[str], list[list[str]]]:
+    """The names of the columns in which any row has a text, and the cells of each row."""
+    head = [name for name in rows[0] if any(cells.get(name) for cells in rows)]
+    return head, [[cells.get(name, "") for name in head] for cells in rows]
+
+
 def make_forecaster_table(
     columns: dict[str, Any], rows: Sequence[ScoredForecaster], *, has_differences: bool
 ) -> ColumnTable:
