@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 EDGE_SHARE = 0.04  # of the width of the axes, at whose right edge a line ends if it goes on to the end
 GAP = 6.0  # from a point of a line to its label
 CLEARANCE = 3.0  # from a label to lines and other labels
-MAX_OFFSET = 90.0  # from the height of a point to that of the label of its line
+OFFSETS = np.arange(0.0, 90.0, 2.0)  # from the place of a label next to a point to those that are tried
 BESIDE_SHARE = 1.02  # of the width of the axes, at which labels beside them begin
 LEADER_OFFSET = 9.0  # from which on a short line leads to the label
-LEADER_ANGLE = 35.0  # degrees from a leader to its own line, below which it looks like a piece of it
-LEADER_COST = 0.1  # columns of hidden lines that a point of a leader is as bad as
-LEADER_POINTS = 30  # at which labels are sought
-HIDDEN_LINE_COST = 20  # columns that a line is as bad as if the label hides some of it, as steep ones take few
-NUM_COLUMNS = 60  # positions across a label at which lines are sought
+LEADER_COST = 0.01  # covered squares that a point of a leader is as bad as
+LEADER_SHARES = np.linspace(0.0, 1.0, 30)[:, None]  # of a leader, at which lines and labels are sought
 SIDE_SHARES = 0.5, 0.25, 0.75, 0.0, 1.0  # of a label above or below a point that may stand to the left of it
+SQUARE = 3.0  # side of the squares in which lines and labels are sought
 
 
 class LineEnd(NamedTuple):
@@ -59,155 +57,97 @@ def place_line_end_labels(
     """Labels of lines that go on to the right edge stand beside the axes; others at the peaks or ends of their lines.
 
     There they hide neither a line nor another label, and lines that lead to them cross no other. A label that has no
-    such room stands where it hides least, near its line.
+    such room stands where it hides least.
 
     Args:
       ends: the ends of the lines, and the sizes of their labels.
       lines: horizontal and vertical positions [k] of the lines that labels must not hide; NaN interrupts them.
       size: width and height of the axes.
     """
-    width, height = size
-    goes_on = [end.x > (1.0 - EDGE_SHARE) * width for end in ends]
+    goes_on = [end.x > (1.0 - EDGE_SHARE) * size[0] for end in ends]
     beside = [i for i in range(len(ends)) if goes_on[i]]
     distance = max((ends[i].height for i in beside), default=0.0)
     heights = spread_labels(np.array([ends[i].y for i in beside]), distance)
     places = {i: LabelPlace(None, y, (0.0, 0.5)) for i, y in zip(beside, heights.tolist(), strict=True)}
-    boxes: list[tuple[float, float, float, float]] = []  # left, right, bottom and top of the labels within the axes
-    leaders: list[HostArray] = []  # [k, 2] points of the lines that lead to them
+    squares = _CoveredSquares(size)
+    for line in lines:
+        squares.cover(_dense_points(*line))
     for i in sorted(range(len(ends)), key=lambda i: -ends[i].y):
         if not goes_on[i]:
-            places[i], box = _place_within_axes(ends[i], lines, boxes, leaders, (width, height))
-            boxes.append(box)
-            if (share := places[i].leader) is not None:
-                begin = _label_anchor(ends[i], places[i].is_at_peak)
-                leaders.append(_leader_points(begin, _leader_tip(box, share)))
+            places[i] = squares.place_label(ends[i])
     return [places[i] for i in range(len(ends))]
 
 
-def _place_within_axes(
-    end: LineEnd,
-    lines: Sequence[tuple[HostArray, HostArray]],
-    boxes: Sequence[tuple[float, float, float, float]],
-    leaders: Sequence[HostArray],
-    size: tuple[float, float],
-) -> tuple[LabelPlace, tuple[float, float, float, float]]:
-    """The first place that hides nothing, or a nearer one that hides little; and the box of the label there."""
-    best, best_cost = None, np.inf
-    for x, y, is_at_peak in _candidate_places(end):
-        box = x, x + end.width, y - 0.5 * end.height, y + 0.5 * end.height
-        if box[0] < 0.0 or box[1] > size[0] or box[2] < 0.0 or box[3] > size[1]:
-            continue
-        point = _label_anchor(end, is_at_peak)
-        leader = _leader(point, box)
-        columns = [_hidden_columns(box, line) for line in lines]
-        hidden = sum(columns) + HIDDEN_LINE_COST * sum(count > 0 for count in columns)
-        is_over_label = _hides_label(box, boxes) or any(_passes(points, box) for points in leaders)
-        length = 0.0
-        if leader is not None:
-            tip = _leader_tip(box, leader)
-            is_over_label |= any(_passes(_leader_points(point, tip), other) for other in boxes)
-            hidden += NUM_COLUMNS * sum(_crosses(point, tip, line) or _runs_along(point, tip, line) for line in lines)
-            length = float(np.hypot(tip[0] - point[0], tip[1] - point[1]))
-        hidden += NUM_COLUMNS * len(lines) * is_over_label
-        if (cost := hidden + LEADER_COST * length) < best_cost:
-            best, best_cost = (LabelPlace(x, y, leader, is_at_peak), box), cost
-        if hidden == 0:  # later places are farther away
-            break
-    if best is None:  # the label is larger than the axes
-        x, y = float(np.clip(end.x, 0.0, max(size[0] - end.width, 0.0))), end.y
-        return LabelPlace(x, y, None), (x, x + end.width, y - 0.5 * end.height, y + 0.5 * end.height)
-    return best
+class _CoveredSquares:
+    """The squares of the axes that lines, labels and leaders cover."""
+
+    def __init__(self, size: tuple[float, float]) -> None:
+        self.size = np.array(size)
+        self.is_covered = np.zeros((self.size // SQUARE).astype(int) + 1, bool)
+
+    def cover(self, points: HostArray) -> None:
+        """Cover the squares of points [k, 2]."""
+        self.is_covered[self._squares(points[((points >= 0.0) & (points <= self.size)).all(axis=1)])] = True
+
+    def place_label(self, end: LineEnd) -> LabelPlace:
+        """The place of a label that covers least, and of those the nearest; it is covered from now on."""
+        extent = np.array([end.width, end.height])
+        points, corners = _candidate_places(end)
+        is_inside = ((corners >= 0.0) & (corners + extent <= self.size)).all(axis=1)
+        if not is_inside.any():  # the label is larger than the axes
+            return LabelPlace(float(np.clip(end.x, 0.0, max(self.size[0] - end.width, 0.0))), end.y, None)
+        points, corners = points[is_inside], corners[is_inside]
+        ways = np.clip(points, corners, corners + extent) - points
+        length = np.hypot(*ways.T)
+        leaders = points[:, None] + LEADER_SHARES * ways[:, None]
+        is_crossed = self.is_covered[self._squares(leaders)] & (LEADER_SHARES[:, 0] * length[:, None] > GAP)
+        hidden = np.array([self.is_covered[self._box(corner, extent)].sum() for corner in corners])
+        has_leader = length > LEADER_OFFSET
+        best = int(np.argmin(hidden + has_leader * is_crossed.sum(axis=1) + LEADER_COST * length))
+        corner, leader = corners[best], None
+        self.is_covered[self._box(corner, extent)] = True
+        if has_leader[best]:
+            self.cover(leaders[best])
+            across, up = ((points[best] + ways[best] - corner) / extent).tolist()
+            leader = across, up
+        is_at_peak = end.peak is not None and bool((points[best] == end.peak).all())
+        return LabelPlace(float(corner[0]), float(corner[1] + 0.5 * end.height), leader, is_at_peak)
+
+    def _squares(self, points: HostArray) -> tuple[HostArray, HostArray]:
+        """The squares of points [..., 2], those at the edge of points beyond it."""
+        last = np.array(self.is_covered.shape) - 1
+        column, row = np.moveaxis(np.clip(points // SQUARE, 0, last).astype(int), -1, 0)
+        return column, row
+
+    def _box(self, corner: HostArray, extent: HostArray) -> tuple[slice, slice]:
+        """The squares of a label and a little room about it."""
+        (left, right), (bottom, top) = self._squares(np.stack([corner - CLEARANCE, corner + extent + CLEARANCE]))
+        return slice(left, right + 1), slice(bottom, top + 1)
 
 
-def _candidate_places(end: LineEnd) -> list[tuple[float, float, bool]]:
-    """Places of a label, the best first: near the peak that it tells of, near the end, and farther away from these."""
-    least = 0.5 * end.height + GAP
-    near: list[tuple[float, float, bool]] = []
-    far: list[tuple[float, float, float, bool]] = []
-    for point, is_at_peak in ((end.peak, True), ((end.x, end.y), False)):
+def _dense_points(x: HostArray, y: HostArray) -> HostArray:
+    """[k, 2] the points of a line and more between them, at most half a square apart."""
+    way = np.append(0.0, np.cumsum(np.nan_to_num(np.hypot(np.diff(x), np.diff(y)))))
+    at = np.append(way, np.arange(0.0, way[-1], 0.5 * SQUARE))
+    points = np.stack([np.interp(at, way, x), np.interp(at, way, y)], axis=1)
+    return points[np.isfinite(points).all(axis=1)]
+
+
+def _candidate_places(end: LineEnd) -> tuple[HostArray, HostArray]:
+    """[n, 2] the peak or the end of a line, and [n, 2] the lower left corner of the label there; the best first."""
+    points, corners = [], []
+    for point in (end.peak, (end.x, end.y)):
         if point is None:
             continue
-        x, y = point
-        around = [(x - share * end.width, y + sign * least) for sign in (1.0, -1.0) for share in SIDE_SHARES]
-        beside = [(x + GAP, y), (x - GAP - end.width, y)] if is_at_peak else [(x + GAP, y)]
-        near += [(*place, is_at_peak) for place in (around + beside if is_at_peak else beside + around)]
-        for offset in np.arange(2.0, MAX_OFFSET, 2.0).tolist():
-            for sign in (1.0, -1.0):
-                far.append((offset, x + GAP, y + sign * offset, is_at_peak))
-                far += [(offset, a, b + sign * offset, is_at_peak) for a, b in around if sign * (b - y) > 0.0]
-    far.sort(key=lambda place: place[0])
-    return near + [place[1:] for place in far]
-
-
-def _leader(point: tuple[float, float], box: tuple[float, float, float, float]) -> tuple[float, float] | None:
-    """The place in a label that is nearest to a point of its line, as shares; None if it is near without a leader."""
-    left, right, bottom, top = box
-    across, up = float(np.clip(point[0], left, right)), float(np.clip(point[1], bottom, top))
-    if np.hypot(across - point[0], up - point[1]) <= LEADER_OFFSET:
-        return None
-    return (across - left) / (right - left), (up - bottom) / (top - bottom)
-
-
-def _leader_tip(box: tuple[float, float, float, float], leader: tuple[float, float]) -> tuple[float, float]:
-    """The point of a label that a leader goes to, from its shares of the sides."""
-    left, right, bottom, top = box
-    return left + leader[0] * (right - left), bottom + leader[1] * (top - bottom)
-
-
-def _label_anchor(end: LineEnd, is_at_peak: bool) -> tuple[float, float]:
-    """The point of a line at which its label stands."""
-    return end.peak if is_at_peak and end.peak is not None else (end.x, end.y)
-
-
-def _leader_points(begin: tuple[float, float], tip: tuple[float, float]) -> HostArray:
-    """[k, 2] points along a leader."""
-    return np.linspace(begin, tip, LEADER_POINTS)
-
-
-def _passes(points: HostArray, box: tuple[float, float, float, float]) -> bool:
-    """Whether a leader goes through a label."""
-    left, right, bottom, top = box
-    x, y = points.T
-    return bool(((x > left) & (x < right) & (y > bottom) & (y < top)).any())
-
-
-def _hides_label(box: tuple[float, float, float, float], boxes: Sequence[tuple[float, float, float, float]]) -> bool:
-    left, right, bottom, top = box
-    return any(left < b + CLEARANCE and a < right + CLEARANCE and bottom < d and c < top for a, b, c, d in boxes)
-
-
-def _hidden_columns(box: tuple[float, float, float, float], line: tuple[HostArray, HostArray]) -> int:
-    """In how many columns of a box a line goes through it, or between two neighbouring ones."""
-    left, right, bottom, top = box
-    columns = np.linspace(left - CLEARANCE, right + CLEARANCE, NUM_COLUMNS)
-    heights = np.interp(columns, *line, left=np.nan, right=np.nan)
-    low, high = np.fmin(heights[1:], heights[:-1]), np.fmax(heights[1:], heights[:-1])
-    return int(((high > bottom - CLEARANCE) & (low < top + CLEARANCE)).sum())
-
-
-def _crosses(begin: tuple[float, float], end: tuple[float, float], line: tuple[HostArray, HostArray]) -> bool:
-    """Whether the way from a point of a line to its label crosses this line, beyond the gap about the point."""
-    a, b = np.array(begin), np.array(end)
-    a = a + (b - a) * min(0.5 * GAP / max(float(np.hypot(*(b - a))), GAP), 0.5)
-    p = np.stack(line, axis=1)
-    p, q = p[:-1], p[1:]
-
-    def side(one: HostArray, two: HostArray, point: HostArray) -> HostArray:
-        across, along = two - one, point - one
-        return np.sign(across[..., 0] * along[..., 1] - across[..., 1] * along[..., 0])
-
-    return bool(((side(a, b, p) * side(a, b, q) < 0) & (side(p, q, a) * side(p, q, b) < 0)).any())
-
-
-def _runs_along(begin: tuple[float, float], end: tuple[float, float], line: tuple[HostArray, HostArray]) -> bool:
-    """Whether the way from a point of this line to its label leaves the point almost as the line does."""
-    points = np.stack(line, axis=1)
-    at = np.flatnonzero((points == np.array(begin)).all(axis=1))
-    neighbours = np.concatenate([at - 1, at + 1])
-    way = points[neighbours[(neighbours >= 0) & (neighbours < len(points))]] - begin
-    leader = np.array(end) - begin
-    length = np.hypot(*way.T) * np.hypot(*leader)
-    return bool((way @ leader > np.cos(np.radians(LEADER_ANGLE)) * length).any())
+        x, y, least = point[0], point[1] - 0.5 * end.height, 0.5 * end.height + GAP
+        rises = [(sign, offset) for offset in OFFSETS for sign in (1.0, -1.0)]
+        sides = [x - share * end.width for share in SIDE_SHARES]
+        around = [(side, y + sign * (least + offset)) for sign, offset in rises for side in sides]
+        beside = [(x + GAP, y + sign * offset) for sign, offset in rises]
+        places = [*around, *beside, (x - GAP - end.width, y)] if point == end.peak else [*beside, *around]
+        corners += places
+        points += [point] * len(places)
+    return np.array(points), np.array(corners)
 
 
 def label_line_ends(

@@ -1,7 +1,7 @@
 """Plots of fits: the loss near the best hyperparameters, and its profile in one of them."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,10 +23,11 @@ from jaxrate.plots.scoreboard_style import (
     GREY,
     PAPER,
     Z_95,
+    PictureText,
     add_legend,
     check_axes,
     group_thousands,
-    make_axes,
+    make_picture_axes,
 )
 from jaxrate.systems.system_titles import system_title
 
@@ -70,69 +71,84 @@ def loss_surface(
     names = _choose_two_fitted_parameters(fit, x, y)
     if points < 3:
         raise ValueError(f"points must be at least 3, got {points}")
-    form, centre = make_free_parameters(system, names)
-    real = np.array(form.spaces) == "real"
-
-    def params_at(coordinates: Any) -> Any:
-        """The hyperparameters at real numbers [2]; bounds move as in a fit."""
-        return to_hyperparameters(
-            form, coordinates, np.ones(2, coordinates.dtype), jax.tree.map(jnp.asarray, fit.params)
-        )
-
-    def axis_values(params: Any) -> HostArray:
-        return np.stack([np.asarray(getattr(params, name), np.float64) for name in names], axis=-1)
-
-    parameter_index = [fit.free.index(name) for name in names]
-    covariance = fit.covariance[np.ix_(parameter_index, parameter_index)]
-    has_error = np.isfinite(np.diag(covariance))
-    slope = axis_values(jax.jit(jax.jacfwd(params_at))(jnp.asarray(centre, float))).T
-    half_width = RANGE_IN_DEVIATIONS * np.sqrt(np.diag(covariance)) / np.abs(np.diag(slope))
-    if has_error.all():
-        covariance = np.linalg.solve(slope, np.linalg.solve(slope, covariance).T)
-        half_width = RANGE_IN_DEVIATIONS * np.sqrt(np.diag(covariance))
-    grid_half_width = np.where(
-        real, np.where(has_error, half_width, np.maximum(np.abs(centre), 1.0)), np.minimum(half_width, MAX_RANGE)
-    )
-
-    def params_on_grid(count: int) -> Any:
-        """The hyperparameters on a grid of so many points in either direction."""
-        span = np.linspace(-1.0, 1.0, count)
-        grid = centre + grid_half_width * np.stack(np.meshgrid(span, span), axis=-1)
-        return jax.jit(jax.vmap(jax.vmap(params_at)))(jnp.asarray(grid, float))
-
-    params = params_on_grid(points)
-    columns = jax.tree.map(np.append, params, fit.params)
-    swept, count = sweep_parameters(fit, events, columns), make_training_task(system, events, fit.options).weight.sum()
-    excess_loss = np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points)
+    surface = _FitSurface(fit, names)
+    columns = jax.tree.map(np.append, surface.params_on_grid(points), fit.params)
+    count = make_training_task(system, events, fit.options).weight.sum()
+    swept = sweep_parameters(fit, events, columns)
+    excess_loss = _refine_surface(np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points))
     fitted = [f"{name.replace('_', ' ')} {getattr(fit.params, name):.3g}" for name in names]
-    subtitle = f"Loss of {system_title(fit.system.name)} near its fit; contours: summed loss above that of the fit"
-    source = describe_counted_data(_count_predictions(count), data)
-    ax = make_axes(ax, (6.4, 5.6), f"Best fit at {' and '.join(fitted)}", subtitle, source=source)
-    excess_loss = _refine_surface(excess_loss)
-    grid_values = axis_values(params_on_grid(len(excess_loss)))
+    text = PictureText(
+        f"Best fit at {' and '.join(fitted)}",
+        f"Loss of {system_title(system.name)} near its fit; contours: summed loss above that of the fit",
+        source=describe_counted_data(_count_predictions(count), data),
+    )
+    ax = make_picture_axes(ax, (6.4, 5.6), text)
+    grid_values = surface.axis_values(surface.params_on_grid(len(excess_loss)))
+    labels = _draw_contours(ax, grid_values, excess_loss)
+    for axis, name, values in zip("xy", names, grid_values.reshape(-1, 2).T, strict=True):
+        _set_parameter_axis(ax, axis, system, name, values)
+        ax.set(**{f"{axis}lim": (values.min(), values.max())})
+    for label in labels:  # one that the frame would cut is none
+        corners = label.get_window_extent().corners()
+        label.set_visible(bool(((corners >= ax.bbox.p0) & (corners <= ax.bbox.p1)).all()))
+    if surface.has_error.all():
+        ax.plot(*surface.ellipse().T, "--", color=COLOURS[1], label="95% by the curvature")
+    ax.plot(*surface.axis_values(fit.params), "o", color=COLOURS[0], label="fit")
+    add_legend(ax, f"summed {loss_label(fit.options.loss)} above the fit's")
+    return ax
+
+
+def _draw_contours(ax: "Axes", grid_values: HostArray, excess_loss: Any) -> list[Any]:
+    """Draw contours of losses [n, n] at these values [n, n, 2]. Returns their labels."""
     levels = [level for level in CONTOUR_LEVELS if level < excess_loss.max()]
     if len(levels) < 2:
         levels = list(np.linspace(excess_loss.min(), excess_loss.max(), 7)[1:-1])
     lines = ax.contour(grid_values[..., 0], grid_values[..., 1], excess_loss, levels, colors=GREY, linewidths=0.8)
-    contour_labels = ax.clabel(lines, fontsize="small", fmt="%g", zorder=4.0)
-    for label in contour_labels:  # the ellipse passes behind them
+    labels = list(ax.clabel(lines, fontsize="small", fmt="%g", zorder=4.0))
+    for label in labels:  # the ellipse passes behind them
         label.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 1.0})
-    for axis, name, values in zip("xy", names, grid_values.reshape(-1, 2).T, strict=True):
-        _set_parameter_axis(ax, axis, system, name, values)
-        ax.set(**{f"{axis}lim": (values.min(), values.max())})
-    for label in contour_labels:  # one that the frame would cut is none
-        corners = label.get_window_extent().corners()
-        label.set_visible(bool(((corners >= ax.bbox.p0) & (corners <= ax.bbox.p1)).all()))
-    if has_error.all():
+    return labels
+
+
+class _FitSurface:
+    """The hyperparameters near a fit, by two real numbers about its centre; bounds move as in a fit."""
+
+    def __init__(self, fit: Fit, names: tuple[str, str]) -> None:
+        self.fit, self.names = fit, names
+        self.form, self.centre = make_free_parameters(fit.system, names)
+        index = [fit.free.index(name) for name in names]
+        self.covariance = fit.covariance[np.ix_(index, index)]
+        self.has_error = np.isfinite(np.diag(self.covariance))
+        slope = self.axis_values(jax.jit(jax.jacfwd(self.params_at))(jnp.asarray(self.centre, float))).T
+        error = np.sqrt(np.diag(self.covariance)) / np.abs(np.diag(slope))
+        if self.has_error.all():
+            self.covariance = np.linalg.solve(slope, np.linalg.solve(slope, self.covariance).T)
+            error = np.sqrt(np.diag(self.covariance))
+        width = RANGE_IN_DEVIATIONS * error
+        largest = np.where(self.has_error, width, np.maximum(np.abs(self.centre), 1.0))
+        self.half_width = np.where(np.array(self.form.spaces) == "real", largest, np.minimum(width, MAX_RANGE))
+
+    def params_at(self, coordinates: Any) -> Any:
+        """The hyperparameters at real numbers [2]."""
+        fitted = jax.tree.map(jnp.asarray, self.fit.params)
+        return to_hyperparameters(self.form, coordinates, np.ones(2, coordinates.dtype), fitted)
+
+    def params_on_grid(self, count: int) -> Any:
+        """The hyperparameters on a grid of so many points in either direction."""
+        span = np.linspace(-1.0, 1.0, count)
+        grid = self.centre + self.half_width * np.stack(np.meshgrid(span, span), axis=-1)
+        return jax.jit(jax.vmap(jax.vmap(self.params_at)))(jnp.asarray(grid, float))
+
+    def axis_values(self, params: Any) -> HostArray:
+        """[..., 2] the values of the two hyperparameters."""
+        return np.stack([np.asarray(getattr(params, name), np.float64) for name in self.names], axis=-1)
+
+    def ellipse(self) -> HostArray:
+        """[k, 2] the values on the 95% confidence ellipse."""
         angle = np.linspace(0.0, 2.0 * np.pi, 181)
-        ring = (
-            np.sqrt(ELLIPSE_DROP) * np.stack([np.cos(angle), np.sin(angle)], axis=-1) @ np.linalg.cholesky(covariance).T
-        )
-        ellipse = axis_values(jax.vmap(params_at)(jnp.asarray(centre + ring, float)))
-        ax.plot(*ellipse.T, "--", color=COLOURS[1], label="95% by the curvature")
-    ax.plot(*axis_values(fit.params), "o", color=COLOURS[0], label="fit")
-    add_legend(ax, f"summed {loss_label(fit.options.loss)} above the fit's")
-    return ax
+        circle = np.sqrt(ELLIPSE_DROP) * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+        ring = self.centre + circle @ np.linalg.cholesky(self.covariance).T
+        return self.axis_values(jax.vmap(self.params_at)(jnp.asarray(ring, float)))
 
 
 @enforce_argument_annotations
@@ -157,52 +173,80 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     value, first = np.unique(result.value[is_finite], return_index=True)
     if len(value) < 3:
         raise ValueError(f"a profile needs three values with finite losses, got {len(value)}")
-    loss = result.loss[is_finite][first]
+    loss = count * result.loss[is_finite][first]
     log = getattr(system.space, name).space == "positive" and bool(value[0] > 0)
-    t = np.log(value) if log else value
-    lowest = int(np.argmin(loss))
-    best, least, parabola_start = t[lowest], loss[lowest], min(max(lowest - 1, 0), len(t) - 3)
-    parabola_points = slice(parabola_start, parabola_start + 3)
-    curvature, slope, base = np.polyfit(t[parabola_points] - best, loss[parabola_points] - least, 2)
-    if curvature > 0 and t[0] < best - 0.5 * slope / curvature < t[-1]:
-        best, least = best - 0.5 * slope / curvature, least + base - 0.25 * slope**2 / curvature
-    root = np.sign(t - best) * np.sqrt(np.maximum(count * (loss - least), 0.0))
-    is_off_best = t != best
-    nodes, roots = np.append(t[is_off_best], best), np.append(root[is_off_best], 0.0)
-    nodes, roots = nodes[np.argsort(nodes)], roots[np.argsort(nodes)]
-    ends = (
-        _upper_likelihood_interval_end(-nodes[::-1], -roots[::-1], -best),
-        _upper_likelihood_interval_end(nodes, roots, best),
-    )
-    low, high = (np.exp(x) if log else x for x in (-ends[0], ends[1]))
-    dense = np.linspace(nodes[0], nodes[-1], 401)
-    subtitle = f"Loss of {system_title(system.name)}; each dot is fitted anew in the other free hyperparameters"
-    optimum = float(np.exp(best) if log else best)
-    best_value = format_amount(optimum, "") if optimum >= 100 else f"{optimum:.3g}"
-    words = name.replace("_", " ")  # a symbol of one letter, as c, keeps its case
-    title = f"Best fit at {words} {best_value}"
-    if len(words) > 1:
-        title = f"{words[0].upper()}{words[1:]} fits best at {best_value}"
-    ax = make_axes(ax, (6.4, 4.4), title, subtitle, source=describe_counted_data(_count_predictions(count)))
+    curve = _root_curve(np.log(value) if log else value, loss)
+    restore = np.exp if log else np.asarray
+    low, high = (float(restore(x)) if np.isfinite(x) else x for x in curve.interval())
+    text = PictureText(
+        _profile_title(name, float(restore(curve.best))),
+        f"Loss of {system_title(system.name)}; each dot is fitted anew in the other free hyperparameters",
+        y=f"summed excess {result.loss_function.replace('_', ' ')}{' (nats)' * (result.loss_function != 'brier')}",
+        source=describe_counted_data(_count_predictions(count)),
+    )  # fmt: skip
+    ax = make_picture_axes(ax, (6.4, 4.4), text)
+    top = None
     if result.likelihood:
-        interval_text = f"{low:.4g} to {high:.4g}"
-        if np.isinf(ends[1]):
-            interval_text = f"above {low:.4g}" if np.isfinite(ends[0]) else "all of these"
-        elif np.isinf(ends[0]):
-            interval_text = f"below {high:.4g}"
-        interval = max(low, value[0]), min(high, value[-1])
-        ax.axvspan(*interval, color=COLOURS[4], alpha=0.25, linewidth=0, label=f"95%: {interval_text}")
+        shown = max(low, value[0]), min(high, value[-1])
+        label = f"95%: {_describe_interval(low, high)}"
+        ax.axvspan(*shown, color=COLOURS[4], alpha=0.25, linewidth=0, label=label)
         ax.axhline(INTERVAL_DROP, color=GREY, linestyle="--", linewidth=0.8)
-    ax.plot(np.exp(dense) if log else dense, np.interp(dense, nodes, roots) ** 2, color=COLOURS[0], linewidth=1.0)
-    ax.plot(value, count * (loss - least), "o", color=COLOURS[0], markersize=4)
-    top = min(MAX_LOSS_SHOWN, 1.05 * count * (loss.max() - least))
-    unit = "" if result.loss_function == "brier" else " (nats)"
-    ax.set(ylabel=f"summed excess {result.loss_function.replace('_', ' ')}{unit}")
-    ax.set_ylim(0.0, max(top, 2.0 * INTERVAL_DROP) if result.likelihood else None)
-    _set_parameter_axis(ax, "x", system, name, value)
-    if result.likelihood:
+        top = max(min(MAX_LOSS_SHOWN, 1.05 * float(loss.max() - curve.least)), 2.0 * INTERVAL_DROP)
         add_legend(ax)
+    dense = np.linspace(curve.nodes[0], curve.nodes[-1], 401)
+    ax.plot(restore(dense), np.interp(dense, curve.nodes, curve.roots) ** 2, color=COLOURS[0], linewidth=1.0)
+    ax.plot(value, loss - curve.least, "o", color=COLOURS[0], markersize=4)
+    ax.set_ylim(0.0, top)
+    _set_parameter_axis(ax, "x", system, name, value)
     return ax
+
+
+class _RootCurve(NamedTuple):
+    """The signed root of the summed loss above its least, which is nearly straight in a hyperparameter or its log."""
+
+    nodes: HostArray  # [k], with the best
+    roots: HostArray  # [k]; 0 at the best
+    best: float
+    least: float  # the loss at the best
+
+    def interval(self) -> tuple[float, float]:
+        """Where the loss is at most `INTERVAL_DROP` above its least; infinite where the nodes do not reach so far."""
+        border, ends = math.sqrt(INTERVAL_DROP), []
+        for sign in (-1.0, 1.0):
+            order = np.argsort(sign * self.nodes)
+            outside = order[sign * self.nodes[order] >= sign * self.best]
+            rising = np.maximum.accumulate(sign * self.roots[outside])
+            is_reached = rising[-1] >= border
+            ends.append(float(np.interp(border, rising, self.nodes[outside])) if is_reached else sign * math.inf)
+        return ends[0], ends[1]
+
+
+def _root_curve(nodes: HostArray, loss: HostArray) -> _RootCurve:
+    """The curve through losses at nodes; its least is that of the parabola through the lowest three."""
+    lowest = int(np.argmin(loss))
+    best, least, begin = nodes[lowest], loss[lowest], min(max(lowest - 1, 0), len(nodes) - 3)
+    three = slice(begin, begin + 3)
+    curvature, slope, base = np.polyfit(nodes[three] - best, loss[three] - least, 2)
+    if curvature > 0 and nodes[0] < best - 0.5 * slope / curvature < nodes[-1]:
+        best, least = best - 0.5 * slope / curvature, least + base - 0.25 * slope**2 / curvature
+    roots = np.sign(nodes - best) * np.sqrt(np.maximum(loss - least, 0.0))
+    with_best, place = np.unique(np.append(best, nodes), return_index=True)  # a node that is the best comes second
+    return _RootCurve(with_best, np.append(0.0, roots)[place], float(best), float(least))
+
+
+def _profile_title(name: str, best: float) -> str:
+    words, value = name.replace("_", " "), format_amount(best, "") if best >= 100 else f"{best:.3g}"
+    if len(words) == 1:  # a symbol of one letter, as c, keeps its case
+        return f"Best fit at {words} {value}"
+    return f"{words[0].upper()}{words[1:]} fits best at {value}"
+
+
+def _describe_interval(low: float, high: float) -> str:
+    if math.isinf(low) and math.isinf(high):
+        return "all of these"
+    if math.isinf(high):
+        return f"above {low:.4g}"
+    return f"below {high:.4g}" if math.isinf(low) else f"{low:.4g} to {high:.4g}"
 
 
 def _refine_surface(values: Any) -> Any:
@@ -220,19 +264,6 @@ def _refine_surface(values: Any) -> Any:
 def _count_predictions(count: float) -> str:
     """So many predictions, of which a fit has the loss."""
     return f"{count:,.15g} predictions"
-
-
-def _upper_likelihood_interval_end(
-    parameter_values: HostArray, root_excess_loss: HostArray, best_value: float
-) -> float:
-    """Where the summed loss, above the best value, first exceeds its minimum by `INTERVAL_DROP`; inf if nowhere."""
-    is_above = parameter_values >= best_value
-    monotone_root = np.maximum.accumulate(root_excess_loss[is_above])
-    return (
-        float(np.interp(math.sqrt(INTERVAL_DROP), monotone_root, parameter_values[is_above]))
-        if monotone_root[-1] >= math.sqrt(INTERVAL_DROP)
-        else math.inf
-    )
 
 
 def _choose_two_fitted_parameters(fit: Fit, x: str | None, y: str | None) -> tuple[str, str]:
