@@ -320,7 +320,7 @@ def test_belief_refuses(ax):
         plots.belief(jr.glicko(), games(), "P7", ax=ax)
     with refused("on a support of their own"):
         plots.belief(jr.blat_mmr(support=[-1.0, 0.0, 1.0], kernel="none"), games(), "P7", ax=ax)
-    with refused("not of rounds or periods"):
+    with refused("and not matches of two"):
         plots.belief(jr.blat_mmr(), jr.data.simulate.contests(12, 30, size=5, seed=1).rounds, 0, ax=ax)
     with refused("no match before the end"):
         plots.belief(jr.blat_mmr(), jr.matches([[0, 1], [2, 3]], [1, 0], [0.0, 1.0]), 3, ax=ax)

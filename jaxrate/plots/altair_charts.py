@@ -10,9 +10,18 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_short_count, format_whole_percent
 from jaxrate.plots.line_end_labels import CLEARANCE, LineEnd, place_line_end_labels
-from jaxrate.plots.line_pictures import Band, Line, LinePicture, UnnamedPlayers
+from jaxrate.plots.line_pictures import (
+    MIN_TICK_DISTANCE,
+    PANEL_TICK_DISTANCE,
+    Band,
+    Line,
+    LinePicture,
+    UnnamedPlayers,
+    count_panel_columns,
+    rank_range,
+    rank_ticks,
+)
 from jaxrate.plots.name_labels import NAME_STEPS, pad_numbers
-from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, count_panel_columns, rank_range, rank_ticks
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     DIVERGING_COLOURS,
@@ -85,10 +94,7 @@ def interval_chart(
     """
     altair = import_altair()
     half = np.zeros(len(names)) if half_widths is None else half_widths
-    labels = names
-    if numbers:  # the first character keeps Vega from removing the spaces before a number
-        numbered = zip(pad_numbers(numbers), names, strict=True)
-        labels = [f"\N{ZERO WIDTH SPACE}{number}\N{EN SPACE}{name}" for number, name in numbered]
+    labels = number_names(numbers, names) if numbers else names
     rows = [
         {
             "row": i + 1,
@@ -142,59 +148,59 @@ def matrix_chart(names: list[str], percent: HostArray, text: PictureText, step: 
     """
     altair = import_altair()
     is_written = len(names) <= MAX_WRITTEN_COLUMNS
-    low, high = 0.0, 100.0
     has_column_names = len(names) <= MAX_NAMED_COLUMNS and max(map(len, names)) <= MAX_COLUMN_NAME_LENGTH
-    numbers = pad_numbers(range(1, len(names) + 1))
-    row_labels, column_labels = names, names
-    if not has_column_names:  # the first character keeps Vega from removing the spaces before a number
-        row_labels = [f"\N{ZERO WIDTH SPACE}{x}\N{EN SPACE}{name}" for x, name in zip(numbers, names, strict=True)]
-        column_labels = [f"{i + 1}" for i in range(len(names))]
-
-    def text_colour(value: float) -> str:
-        return cell_text_colour(*mix_colours(DIVERGING_COLOURS, (value - low) / (high - low)))
-
-    rows = [
-        {
-            "row": names[i],
-            "column": names[j],
-            "percent": round(float(percent[i, j]), 2),
-            "y": row_labels[i],
-            "x": column_labels[j],
-        }
-        | ({"text": format_whole_percent(percent[i, j]), "colour": text_colour(percent[i, j])} if is_written else {})
-        for i, j in np.argwhere(~np.isnan(percent)).tolist()
-    ]
     side = len(names) * min(34 if is_written else 24, max(MAX_MATRIX_SIDE // len(names), 1))
-    axis = altair.Axis(labelLimit=400, labelColor=INK, labelOverlap=True, labelSeparation=5, domain=False, ticks=False)
-    column_axis = axis
-    row_axis = axis.copy()
-    row_axis.values, row_axis.labelOverlap = row_labels[::step], False
-    row_axis.labelFontSize = min(LABEL_FONT, 0.9 * step * side / len(names))
+    look = {"labelLimit": 400, "labelColor": INK, "domain": False, "ticks": False}
+    row_labels, column_labels, title, name_height = names, names, text.x, 0.85 * CHARACTER_PIXELS * max(map(len, names))
+    column_axis = altair.Axis(labelOverlap=True, labelSeparation=5, **look)
     if not has_column_names:
-        column_step = next(
-            x for x in (1, *NAME_STEPS) if x * side >= COLUMN_NUMBER_WIDTH * len(names) or x >= len(names)
-        )
-        column_axis = altair.Axis(
-            values=column_labels[::column_step], labelAngle=0, labelColor=INK, domain=False, ticks=False
-        )
-    column_title = text.x if has_column_names else f"{text.x}, in the order of the rows"
-    data = chart_of_rows(rows)
-    x = altair.X("x:N", scale=altair.Scale(domain=column_labels), title=column_title, axis=column_axis)
+        row_labels = number_names(range(1, len(names) + 1), names)
+        column_labels, name_height = [f"{i + 1}" for i in range(len(names))], 0.0
+        title = f"{text.x}, in the order of the rows"
+        least = COLUMN_NUMBER_WIDTH * len(names) / side
+        shown = column_labels[:: next(x for x in (1, *NAME_STEPS) if x >= min(least, len(names)))]
+        column_axis = altair.Axis(values=shown, labelAngle=0, **look)
+    font = min(LABEL_FONT, 0.9 * step * side / len(names))
+    row_axis = altair.Axis(values=row_labels[::step], labelOverlap=False, labelSeparation=5, labelFontSize=font, **look)
+    x = altair.X("x:N", scale=altair.Scale(domain=column_labels), title=title, axis=column_axis)
     y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=None, axis=row_axis)
+    colours = altair.Scale(
+        domain=np.linspace(0.0, 100.0, len(DIVERGING_COLOURS)).tolist(), range=[*DIVERGING_COLOURS], interpolate="rgb"
+    )
+    legend = None if is_written else altair.Legend()
+    tooltip = [altair.Tooltip("row:N", title="name"), altair.Tooltip("column:N", title="against"),
+               altair.Tooltip("percent:Q", title=text.y, format=".1f")]  # fmt: skip
+    data = chart_of_rows(_cell_rows(names, percent, row_labels, column_labels))
     chart = data.mark_rect(stroke="white" if is_written else None).encode(
-        x=x, y=y, color=altair.Color("percent:Q", title=text.y, scale=altair.Scale(
-            domain=np.linspace(low, high, len(DIVERGING_COLOURS)).tolist(), range=[*DIVERGING_COLOURS],
-            interpolate="rgb"), legend=None if is_written else altair.Legend()),
-        tooltip=[altair.Tooltip("row:N", title="name"), altair.Tooltip("column:N", title="against"),
-                 altair.Tooltip("percent:Q", title=text.y, format=".1f")],
-    )  # fmt: skip
+        x=x, y=y, color=altair.Color("percent:Q", title=text.y, scale=colours, legend=legend), tooltip=tooltip
+    )
     if is_written:
-        colour = altair.Color("colour:N", scale=None)
-        numbers_in_cells = data.mark_text().encode(x=x, y=y, text="text:N", color=colour)
-        chart = altair.layer(chart, numbers_in_cells).resolve_scale(color="independent")
+        written = data.mark_text().encode(x=x, y=y, text="text:N", color=altair.Color("colour:N", scale=None))
+        chart = altair.layer(chart, written).resolve_scale(color="independent")
     chart = chart.properties(width=side, height=side, view=altair.ViewConfig(fill=RULE, stroke=None))
-    name_height = 0.85 * CHARACTER_PIXELS * max(map(len, names)) if has_column_names else 0.0
     return style_chart(chart, text, side + name_height + SOURCE_DISTANCE)
+
+
+def _cell_rows(
+    names: list[str], percent: HostArray, row_labels: list[str], column_labels: list[str]
+) -> list[dict[str, Any]]:
+    """The cells of a matrix that have a value, for JSON; of small ones the text and its colour, too."""
+    rows: list[dict[str, Any]] = []
+    for i, j in np.argwhere(~np.isnan(percent)).tolist():
+        value = float(percent[i, j])
+        row = {"row": names[i], "column": names[j], "percent": round(value, 2)}
+        row |= {"y": row_labels[i], "x": column_labels[j]}
+        if len(names) <= MAX_WRITTEN_COLUMNS:
+            colour = cell_text_colour(*mix_colours(DIVERGING_COLOURS, value / 100.0))
+            row |= {"text": format_whole_percent(value), "colour": colour}
+        rows.append(row)
+    return rows
+
+
+def number_names(numbers: Sequence[int], names: Sequence[str]) -> list[str]:
+    """Names with numbers before them; the first character keeps Vega from removing the spaces before a number."""
+    numbered = zip(pad_numbers(numbers), names, strict=True)
+    return [f"\N{ZERO WIDTH SPACE}{number}\N{EN SPACE}{name}" for number, name in numbered]
 
 
 def calibration_chart(lines: dict[str, tuple[HostArray, ...]], text: PictureText) -> Any:

@@ -9,19 +9,20 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, slice_events
+from jaxrate.events.dataset import Dataset
 from jaxrate.history.blat_mmr_beliefs import belief_grid
 from jaxrate.history.dataset_rating import rating_history as record
+from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import find_player_id
 from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.name_labels import player_label
-from jaxrate.plots.plotted_data_and_checks import (
+from jaxrate.plots.plot_inputs import (
     check_ratings_finite,
     describe_source,
     evenly_spaced_indices,
-    event_times_and_axis_label,
     rating_axis_label,
     rating_unit,
-    unpack_matches_and_names,
+    to_dataset,
 )
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
@@ -61,8 +62,9 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
         the history.
     """
     rating = belief_grid(system)
-    matches, names = unpack_matches_and_names(data)
-    _, end, clock = event_times_and_axis_label(data)
+    data = to_dataset(data)
+    matches, names = data.matches, data.players
+    end, clock = _match_times(data)
     participants = np.asarray(matches.player)
     number = find_player_id(names, player, max(int(participants.max()) + 1, 0 if names is None else len(names)))
     edge = np.append(end[(participants == number).any(axis=1)], end[-1])
@@ -100,6 +102,14 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     label_time_axis(ax, clock)
     add_legend(ax, player_label(number, names))
     return ax
+
+
+def _match_times(data: Dataset) -> tuple[HostArray, str]:
+    """[m] the times of matches, or their numbers if no time passes; and the label of the axis."""
+    time = np.asarray(data.matches.time)
+    if data.clock is None or np.ptp(time) == 0:
+        return np.arange(1, len(time) + 1), "matches before"
+    return (days_to_dates(time), "date") if data.clock == "dates" else (time, "time")
 
 
 def _beliefs_after_matches(system: RatingSystem, matches: Matches, player_id: int, params: Params) -> HostArray:

@@ -11,8 +11,8 @@ from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.finding_titles import format_amount, line_end_title, peak_title
 from jaxrate.plots.line_drawing import MAX_INTERVALS, show_lines
 from jaxrate.plots.line_end_labels import EDGE_SHARE
-from jaxrate.plots.line_pictures import Line, LinePicture, UnnamedPlayers
-from jaxrate.plots.plotted_data_and_checks import (
+from jaxrate.plots.line_pictures import Line, LinePicture, UnnamedPlayers, without_deviations
+from jaxrate.plots.plot_inputs import (
     MAX_NAMED_LINES,
     check_backend,
     check_drawable_count,
@@ -28,11 +28,10 @@ from jaxrate.plots.rating_lines import (
     describe_gaps,
     event_noun,
     format_peak_time,
-    last_of_steps,
     other_rating_lines,
     rating_lines,
-    skip_first_events,
     steps_of_lines,
+    thin_lines,
     time_axis_label,
     times_span,
     unnamed_players,
@@ -86,35 +85,31 @@ def trajectory(
     """
     check_backend(backend, ax)
     shown = rated if smooth is None else smooth
-    is_hindsight = shown.hindsight is not None
-    lines = [skip_first_events(line, skip) for line in rating_lines(shown, players)]
-    then = [] if smooth is None else [skip_first_events(line, skip) for line in rating_lines(rated, players)]
+    lines = rating_lines(shown, players, skip)
+    then = [] if smooth is None else without_deviations(rating_lines(rated, players, skip))
     check_drawable_count("named players", count_lines(ax, "line") + len(lines), 1, MAX_NAMED_LINES)
     grey_lines = other_rating_lines(rated, others, lines)
     steps = steps_of_lines(rated, lines, grey_lines, times_span(lines))
-    num_early = 0 if is_hindsight else max(PEAK_MIN_EVENTS - 1 - skip, 0)
-    title = _end_title(rated, lines, num_early)
-    if smooth is not None:
-        title += ", in hindsight"
-    known = "in hindsight" if is_hindsight else f"after each {event_noun(rated)}"
-    dots, is_thinned = "", max(len(line.x) for line in lines) > MAX_EVENTS
+    num_early = max(PEAK_MIN_EVENTS - 1 - skip, 0) if shown.hindsight is None else 0
+    title = _end_title(rated, lines, num_early) + ", in hindsight" * bool(then)
+    is_thinned = max(len(line.x) for line in lines) > MAX_EVENTS
+    is_stepped = not is_thinned and shown.hindsight is None
+    if not is_stepped:
+        lines = after_events(lines)
     if is_thinned:
-        known = f"{'in hindsight, ' * is_hindsight}{steps.describe()}{describe_begin(rated, num_early)}"
-        dots = ". Dots mark peaks"
-        lines = [last_of_steps(after_events(line), steps, num_early) for line in lines]
-        then = [last_of_steps(after_events(line), steps, num_early) for line in then]
-        grey_lines = [last_of_steps(after_events(line), steps) for line in grey_lines]
-    elif is_hindsight:
-        lines = [after_events(line) for line in lines]
+        lines = thin_lines(lines, steps, num_early)
+        then = thin_lines(after_events(then), steps, num_early)
+        grey_lines = thin_lines(after_events(grey_lines), steps)
     if len(lines) > MAX_INTERVALS:
-        lines = [line._replace(deviation=None) for line in lines]
-    bands = "" if lines[0].deviation is None else ", with 95% intervals"
-    dashed = ". Dashed: at the time" if then and backend == "altair" else ""
+        lines = without_deviations(lines)
+    known = [f"after each {event_noun(rated)}"] if is_stepped else ["in hindsight"] * (shown.hindsight is not None)
+    if is_thinned:
+        known.append(f"{steps.describe()}{describe_begin(rated, num_early)}")
+    bands = ", with 95% intervals" * (lines[0].deviation is not None)
+    dashed = ". Dashed: at the time" * (bool(then) and backend == "altair")
+    rules = f"{', '.join(known)}{bands}{dashed}{'. Dots mark peaks' * is_thinned}{describe_gaps([*lines, *then])}"
     unnamed = unnamed_players(grey_lines, steps)
-    rules = f"{known}{bands}{dashed}{dots}{describe_gaps([*lines, *then])}"
     text = _rating_text(rated, title, rules, unnamed)
-    then = [line._replace(deviation=None) for line in then]
-    is_stepped = not (is_hindsight or is_thinned)
     return show_lines(LinePicture(text, lines, unnamed, then, is_stepped), ax, backend)
 
 
@@ -161,8 +156,8 @@ def careers(
     grey = other_rating_lines(rated, others, whole)
     steps = steps_of_lines(rated, whole, grey, rated.last - float(rated.events["time"][0]), step)
     num_early = PEAK_MIN_EVENTS - 1 if rated.hindsight is None else 0
-    lines = [_career_line(line, steps, num_early) for line in whole]
-    unnamed = unnamed_players([last_of_steps(after_events(line, num_early), steps) for line in grey], steps)
+    lines = _career_lines(whole, steps, num_early)
+    unnamed = unnamed_players(thin_lines(after_events(grey, num_early), steps), steps)
     clock, span, rules = time_axis_label(rated), times_span(lines), steps.describe()
     if peaks := [line.select(np.array([line.peak])) for line in lines if line.peak is not None]:
         grey_peaks = [float(line.y[1 + num_early :].max(initial=-np.inf)) for line in grey]
@@ -179,8 +174,7 @@ def careers(
 
 def _end_title(rated: History, lines: Sequence[Line], num_early: int) -> str:
     """The finding of lines that begin before the first event."""
-    settled = [after_events(line) for line in lines]
-    return line_end_title(settled, time_axis_label(rated), rating_unit(rated.system), num_early)
+    return line_end_title(after_events(lines), time_axis_label(rated), rating_unit(rated.system), num_early)
 
 
 def _rating_text(rated: History, title: str, rules: str, unnamed: UnnamedPlayers) -> PictureText:
@@ -188,11 +182,11 @@ def _rating_text(rated: History, title: str, rules: str, unnamed: UnnamedPlayers
     return PictureText(title, subtitle, time_axis_label(rated), rating_axis_label(rated.system), describe_source(rated))
 
 
-def _career_line(line: Line, steps: TimeSteps, num_early: int) -> Line:
+def _career_lines(lines: Sequence[Line], steps: TimeSteps, num_early: int) -> list[Line]:
     """The ratings at the ends of steps, from the first that can be a peak; all of who has no peak, without a dot."""
-    has_peak = len(line.y) > 1 + num_early
-    line = line._replace(deviation=None)
-    return last_of_steps(after_events(line, num_early), steps, 0 if has_peak else None)
+    thinned = thin_lines(without_deviations(after_events(lines, num_early)), steps, 0)
+    has_peak = [len(line.y) > 1 + num_early for line in lines]
+    return [line if one else line._replace(peak=None) for line, one in zip(thinned, has_peak, strict=True)]
 
 
 def _career_notes(lines: Sequence[Line], unnamed: UnnamedPlayers, last: float, clock: str) -> list[str]:

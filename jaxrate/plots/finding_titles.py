@@ -17,6 +17,7 @@ from jaxrate.plots.rating_lines import format_peak_time, times_span
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
 SURPRISE_LEVEL = 0.05  # probability of naming somebody if nobody's scores are more than chance
 CLEAR_DEVIATIONS = 2.0  # standard errors from which on predictions are too bold or too cautious
+DIRECTIONS = {1: "higher", -1: "lower"}
 CLEAR_STRETCH = 0.03  # and by which share they then are at least
 
 
@@ -192,10 +193,10 @@ def _lean_title(predicted: HostArray, observed: HostArray, weight: HostArray) ->
         _misprediction(predicted[half], observed[half], weight[half]) for half in (predicted < 0.5, predicted >= 0.5)
     )
     if low_is_clear and high_is_clear and low == high:
-        return f"Scores {'higher' if low > 0 else 'lower'} than predicted, of underdogs and of favourites"
+        return f"Scores {DIRECTIONS[low]} than predicted, of underdogs and of favourites"
     if low_is_clear != high_is_clear:
         sign, place = (low, "below") if low_is_clear else (high, "above")
-        return f"Scores {'higher' if sign > 0 else 'lower'} than predicted where that is {place} 50%"
+        return f"Scores {DIRECTIONS[sign]} than predicted where that is {place} 50%"
     favourites = np.maximum(predicted, 1.0 - predicted), np.where(predicted < 0.5, 1.0 - observed, observed)
     if low == high or not (low_is_clear or _misprediction(*favourites, weight)[1]):
         return "Predictions came true, within chance"

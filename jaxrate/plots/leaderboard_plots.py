@@ -17,14 +17,18 @@ from jaxrate.history.ratings_at_times import ratings
 from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS
 from jaxrate.plots.finding_titles import format_amount, leader_title
 from jaxrate.plots.name_labels import format_plot_name, player_labels_by_id, set_name_ticks, text_width
-from jaxrate.plots.percent_matrices import (
+from jaxrate.plots.player_tables import (
     FAVOURED_COLOURS,
     MAX_MATRIX_PLAYERS,
+    MAX_ROWS,
+    RowPicture,
     draw_percent_cells,
+    figure_size_for_rows,
+    format_ratings,
     show_expected_scores,
+    show_rows,
 )
-from jaxrate.plots.player_rows import MAX_ROWS, RowPicture, figure_size_for_rows, format_ratings, show_rows
-from jaxrate.plots.plotted_data_and_checks import (
+from jaxrate.plots.plot_inputs import (
     MAX_NAMED_LINES,
     check_backend,
     check_drawable_count,

@@ -6,21 +6,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.plots.altair_charts import line_chart, rank_panels_chart
-from jaxrate.plots.line_end_labels import label_line_ends
-from jaxrate.plots.line_pictures import Line, LinePicture, UnnamedPlayers
+from jaxrate.plots.line_end_labels import CLEARANCE, LineEnd, place_line_end_labels
+from jaxrate.plots.line_pictures import (
+    MIN_TICK_DISTANCE,
+    PANEL_TICK_DISTANCE,
+    Line,
+    LinePicture,
+    UnnamedPlayers,
+    count_panel_columns,
+    rank_range,
+    rank_ticks,
+)
 from jaxrate.plots.name_labels import fit_names, text_width
-from jaxrate.plots.plotted_data_and_checks import count_lines
-from jaxrate.plots.rank_axis import MIN_TICK_DISTANCE, PANEL_TICK_DISTANCE, count_panel_columns, rank_range, rank_ticks
+from jaxrate.plots.plot_inputs import count_lines
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
+    LINE_SPACING,
     PALE,
     SMALL_FONT,
     TEXT_COLOURS,
     Z_95,
     add_halo,
     add_legend,
+    add_text_halo,
     draw_isolated_points,
+    get_figure,
     group_thousands,
     label_time_axis,
     make_picture_axes,
@@ -30,11 +41,13 @@ from jaxrate.plots.scoreboard_style import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 NAMED_COLOURS = *COLOURS, GREY
 LINE_WIDTH = 1.5  # points
 END_DOT_SIZE = 6.0  # of a line of ranks
 MAX_INTERVALS = 2  # lines up to which intervals are drawn: more would hide each other
+BESIDE_SHARE = 1.02  # of the width of the axes, at which labels beside them begin
 LABEL_ROOM = 0.1  # of the range of ratings, above and below them, for labels at peaks
 MIN_PANELS = 3  # players from whom on each line of ranks has a panel: more in one picture hide each other
 PANEL_HEIGHTS = {1: 1.25, 2: 1.5}  # inches of a panel and its heading, by the number of columns
@@ -72,6 +85,8 @@ def _draw_lines(ax: "Axes", picture: LinePicture) -> None:
     has_notes = any(line.note for line in picture.lines)
     ax.margins(x=0.01, y=LABEL_ROOM if has_notes and not picture.is_rank else None)
     _label_lines(ax, picture.lines)
+    if picture.then:
+        _add_then_legend(ax)
 
 
 def _draw_line(ax: "Axes", line: Line, colour: str, picture: LinePicture, layer: float = 2.0) -> None:
@@ -104,13 +119,16 @@ def _label_lines(ax: "Axes", lines: Sequence[Line]) -> None:
     num_earlier = len(drawn) - len(lines)
     notes = [""] * num_earlier + [line.note for line in lines]
     told_peaks = [line.peak if line.note else None for line in lines]
-    label_line_ends(ax, drawn, notes, [None] * num_earlier + told_peaks)
-    if any(line.get_gid() == "then" for line in ax.lines):
-        from matplotlib.lines import Line2D
+    _label_line_ends(ax, drawn, notes, [None] * num_earlier + told_peaks)
 
-        looks: Any = (("--", 0.8, "at the time"), ("-", 1.3, "in hindsight"))
-        handles = [Line2D([], [], color=GREY, linestyle=x, linewidth=y, label=name) for x, y, name in looks]
-        add_legend(ax, handles=handles)
+
+def _add_then_legend(ax: "Axes") -> None:
+    """Tell thin dashes by a legend."""
+    from matplotlib.lines import Line2D
+
+    looks: Any = (("--", 0.8, "at the time"), ("-", 1.3, "in hindsight"))
+    handles = [Line2D([], [], color=GREY, linestyle=x, linewidth=y, label=name) for x, y, name in looks]
+    add_legend(ax, handles=handles)
 
 
 def _draw_unnamed_players(ax: "Axes", players: UnnamedPlayers) -> None:
@@ -184,3 +202,58 @@ def _set_rank_axis(ax: "Axes", min_distance: float = MIN_TICK_DISTANCE) -> None:
     ticks = rank_ticks(best, worst, min_distance)
     ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
     ax.set_yticks([], minor=True)
+
+
+def _label_line_ends(
+    ax: "Axes", lines: "Sequence[Line2D]", notes: Sequence[str] = (), peaks: Sequence[int | None] = ()
+) -> None:
+    """Write the label of each line, and a note below it, at the line or beside the axes at its end, in its colour.
+
+    `peaks` are the points of lines that the notes tell of.
+    """
+    _remove_labels(ax)
+    if not lines:
+        return
+    ax.autoscale_view()
+    names = fit_names([str(line.get_label()) for line in lines], ax)
+    texts = [f"{name}\n{note}".rstrip() for name, note in zip(names, notes or [""] * len(names), strict=True)]
+    widths = [text_width(text.split("\n"), SMALL_FONT) for text in texts]
+    peaks = peaks or [None] * len(lines)
+    _draw_labels(ax, lines, texts, widths, peaks)
+    if get_figure(ax).get_layout_engine() is not None:  # labels beside the axes have made them narrower
+        get_figure(ax).draw_without_rendering()
+        _remove_labels(ax)
+        _draw_labels(ax, lines, texts, widths, peaks)
+
+
+def _remove_labels(ax: "Axes") -> None:
+    for text in [text for text in ax.texts if text.get_gid() == "name"]:
+        text.remove()
+
+
+def _draw_labels(
+    ax: "Axes", lines: "Sequence[Line2D]", texts: Sequence[str], widths: Sequence[float], peaks: Sequence[int | None]
+) -> None:
+    """Draw these labels as the axes are now."""
+    scale = points_per_pixel(ax)
+    size = scale * ax.bbox.width, scale * ax.bbox.height
+    drawn = [scale * (ax.transData.transform(line.get_xydata()) - ax.bbox.p0).T for line in lines]
+    ends = []
+    for (x, y), text, width, peak in zip(drawn, texts, widths, peaks, strict=True):
+        num_lines = text.count("\n") + 1
+        height = LINE_SPACING * SMALL_FONT * num_lines + CLEARANCE * (num_lines > 1)
+        highest = None if peak is None else (float(x[peak]), float(y[peak]))
+        ends.append(LineEnd(float(x[-1]), float(y[-1]), width, height, highest))
+    places = place_line_end_labels(ends, [(x, y) for x, y in drawn], size)
+    for line, text, peak, place in zip(lines, texts, peaks, places, strict=True):
+        colour: Any = line.get_color()
+        leader: Any = {"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 1.0, "shrinkB": 0.0}
+        label = ax.annotate(
+            text, tuple(np.asarray(line.get_xydata())[peak if place.is_at_peak and peak is not None else -1]),
+            (BESIDE_SHARE if place.x is None else place.x / size[0], place.y / size[1]), textcoords="axes fraction",
+            va="center", ha="left", color=TEXT_COLOURS.get(colour, colour), fontsize=SMALL_FONT, linespacing=1.15,
+            gid="name", zorder=5.0,
+            arrowprops=None if place.leader is None else leader | {"relpos": place.leader},
+        )  # fmt: skip
+        if place.x is not None:
+            add_text_halo(label)

@@ -1,35 +1,22 @@
 """Where the labels of lines stand, in pictures and on interactive charts: at a line, or beside the axes at its end."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.plots.name_labels import fit_names, spread_labels, text_width
-from jaxrate.plots.scoreboard_style import (
-    LINE_SPACING,
-    SMALL_FONT,
-    TEXT_COLOURS,
-    add_text_halo,
-    get_figure,
-    points_per_pixel,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
+from jaxrate.plots.name_labels import spread_labels
 
 EDGE_SHARE = 0.04  # of the width of the axes, at whose right edge a line ends if it goes on to the end
 GAP = 6.0  # from a point of a line to its label
 CLEARANCE = 3.0  # from a label to lines and other labels
 OFFSETS = np.arange(0.0, 90.0, 2.0)  # from the place of a label next to a point to those that are tried
-BESIDE_SHARE = 1.02  # of the width of the axes, at which labels beside them begin
 LEADER_OFFSET = 9.0  # from which on a short line leads to the label
-LEADER_COST = 0.01  # covered squares that a point of a leader is as bad as
+LEADER_COST = 0.05  # covered squares that a point of a leader is as bad as
 LEADER_SHARES = np.linspace(0.0, 1.0, 30)[:, None]  # of a leader, at which lines and labels are sought
 SIDE_SHARES = 0.5, 0.25, 0.75, 0.0, 1.0  # of a label above or below a point that may stand to the left of it
-SQUARE = 3.0  # side of the squares in which lines and labels are sought
+SQUARE = 1.5  # side of the squares in which lines and labels are sought
 
 
 class LineEnd(NamedTuple):
@@ -148,58 +135,3 @@ def _candidate_places(end: LineEnd) -> tuple[HostArray, HostArray]:
         corners += places
         points += [point] * len(places)
     return np.array(points), np.array(corners)
-
-
-def label_line_ends(
-    ax: "Axes", lines: "Sequence[Line2D]", notes: Sequence[str] = (), peaks: Sequence[int | None] = ()
-) -> None:
-    """Write the label of each line, and a note below it, at the line or beside the axes at its end, in its colour.
-
-    `peaks` are the points of lines that the notes tell of.
-    """
-    _remove_labels(ax)
-    if not lines:
-        return
-    ax.autoscale_view()
-    names = fit_names([str(line.get_label()) for line in lines], ax)
-    texts = [f"{name}\n{note}".rstrip() for name, note in zip(names, notes or [""] * len(names), strict=True)]
-    widths = [text_width(text.split("\n"), SMALL_FONT) for text in texts]
-    peaks = peaks or [None] * len(lines)
-    _draw_labels(ax, lines, texts, widths, peaks)
-    if get_figure(ax).get_layout_engine() is not None:  # labels beside the axes have made them narrower
-        get_figure(ax).draw_without_rendering()
-        _remove_labels(ax)
-        _draw_labels(ax, lines, texts, widths, peaks)
-
-
-def _remove_labels(ax: "Axes") -> None:
-    for text in [text for text in ax.texts if text.get_gid() == "name"]:
-        text.remove()
-
-
-def _draw_labels(
-    ax: "Axes", lines: "Sequence[Line2D]", texts: Sequence[str], widths: Sequence[float], peaks: Sequence[int | None]
-) -> None:
-    """Draw these labels as the axes are now."""
-    scale = points_per_pixel(ax)
-    size = scale * ax.bbox.width, scale * ax.bbox.height
-    drawn = [scale * (ax.transData.transform(line.get_xydata()) - ax.bbox.p0).T for line in lines]
-    ends = []
-    for (x, y), text, width, peak in zip(drawn, texts, widths, peaks, strict=True):
-        num_lines = text.count("\n") + 1
-        height = LINE_SPACING * SMALL_FONT * num_lines + CLEARANCE * (num_lines > 1)
-        highest = None if peak is None else (float(x[peak]), float(y[peak]))
-        ends.append(LineEnd(float(x[-1]), float(y[-1]), width, height, highest))
-    places = place_line_end_labels(ends, [(x, y) for x, y in drawn], size)
-    for line, text, peak, place in zip(lines, texts, peaks, places, strict=True):
-        colour: Any = line.get_color()
-        leader: Any = {"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 1.0, "shrinkB": 0.0}
-        label = ax.annotate(
-            text, tuple(np.asarray(line.get_xydata())[peak if place.is_at_peak and peak is not None else -1]),
-            (BESIDE_SHARE if place.x is None else place.x / size[0], place.y / size[1]), textcoords="axes fraction",
-            va="center", ha="left", color=TEXT_COLOURS.get(colour, colour), fontsize=SMALL_FONT, linespacing=1.15,
-            gid="name", zorder=5.0,
-            arrowprops=None if place.leader is None else leader | {"relpos": place.leader},
-        )  # fmt: skip
-        if place.x is not None:
-            add_text_halo(label)

@@ -17,7 +17,7 @@ from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
 from jaxrate.plots.finding_titles import format_amount
-from jaxrate.plots.plotted_data_and_checks import describe_counted_data, unpack_events_names_and_clock
+from jaxrate.plots.plot_inputs import describe_counted_data, to_dataset
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
@@ -67,7 +67,7 @@ def loss_surface(
     """
     if ax is not None:
         check_axes(ax)
-    events, system = unpack_events_names_and_clock(data)[0], fit.system
+    events, system = to_dataset(data).events, fit.system
     names = _choose_two_fitted_parameters(fit, x, y)
     if points < 3:
         raise ValueError(f"points must be at least 3, got {points}")

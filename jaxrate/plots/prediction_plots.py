@@ -28,17 +28,15 @@ from jaxrate.plots.finding_titles import (
     surprise_title,
 )
 from jaxrate.plots.name_labels import format_plot_name, player_label, set_name_ticks
-from jaxrate.plots.percent_matrices import CELL_SIDE, draw_percent_cells
-from jaxrate.plots.player_rows import MAX_ROWS, RowPicture, show_rows
-from jaxrate.plots.plotted_data_and_checks import (
+from jaxrate.plots.player_tables import CELL_SIDE, MAX_ROWS, RowPicture, draw_percent_cells, show_rows
+from jaxrate.plots.plot_inputs import (
     check_backend,
     check_drawable_count,
     count_lines,
     describe_counted_data,
     describe_source,
     recent_player_mask,
-    unpack_events_names_and_clock,
-    unpack_matches_and_names,
+    to_dataset,
     values_by_system,
 )
 from jaxrate.plots.scoreboard_style import (
@@ -142,7 +140,7 @@ def _unpack_scores_and_mask(score: Any, mask: Any) -> tuple[Any, Any, bool]:
     """Scores [n], from events if these are given; the mask; and whether scores are shares of several others."""
     if not isinstance(score, (Dataset, Matches, Ragged)):
         return score, mask, False
-    events = unpack_events_names_and_clock(score)[0]
+    events = to_dataset(score).events
     if isinstance(events, Matches):
         return np.asarray(events.score), mask, False
     if not isinstance(events.events, Rounds):
@@ -370,8 +368,8 @@ def residuals(
       ValueError: for rounds, predictions outside [0, 1] or of another number of matches, or none; if `active` is no
         number above 0.
     """
-    matches, names = unpack_matches_and_names(data)
-    _, _, clock = unpack_events_names_and_clock(data)
+    data = to_dataset(data)
+    matches, names, clock = data.matches, data.players, data.clock
     is_current, days = recent_player_mask(matches, clock, active)
     check_drawable_count("players", top, 1, MAX_ROWS)
     p, score = (

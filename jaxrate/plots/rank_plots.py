@@ -16,7 +16,7 @@ from jaxrate.plots.finding_titles import ranks_title
 from jaxrate.plots.line_drawing import show_lines
 from jaxrate.plots.line_pictures import MAX_GREY_LINES, Line, LinePicture, UnnamedPlayers, quantile_bands, unnamed_lines
 from jaxrate.plots.name_labels import player_labels_by_id
-from jaxrate.plots.plotted_data_and_checks import (
+from jaxrate.plots.plot_inputs import (
     MAX_NAMED_LINES,
     check_backend,
     check_drawable_count,
@@ -80,11 +80,7 @@ def ranks(
     check_step(step)
     steps, moments = _steps_and_ends(rated, rows, labels, step)
     listing = {"active": active, "min_games": min_games, "cautious": cautious}
-    table = RankTable(moments, _ranks_of_everybody(rated, moments, listing), is_settled=True)
-    if min_games is None and rated.hindsight is None:
-        table = _without_first_ratings(table, rows, [*labels])
-    if min_games is None or min_games:
-        table = _begin_when_many_are_listed(rated, table, labels, listing)
+    table = _rank_table(rated, rows, moments, labels, listing)
     num_counted = len(table.moments) - (
         steps.is_cut and len(table.moments) > 1
     )  # a year that goes on counts for nobody
@@ -125,6 +121,18 @@ def _steps_and_ends(
     is_dated = rated.clock == "dates"
     steps = TimeSteps(last, length or default_step_length(max(last - begin, 1.0), is_dated), is_dated)
     return steps, steps.ends(begin)
+
+
+def _rank_table(
+    rated: History, rows: Participations, moments: HostArray, labels: Mapping[int, str], listing: Mapping[str, Any]
+) -> RankTable:
+    """The ranks at these moments, begun when enough players are listed, and have settled ratings."""
+    table = RankTable(moments, _ranks_of_everybody(rated, moments, listing), is_settled=True)
+    if listing["min_games"] is None and rated.hindsight is None:
+        table = _without_first_ratings(table, rows, [*labels])
+    if listing["min_games"] == 0:
+        return table
+    return _begin_when_many_are_listed(rated, table, labels, listing)
 
 
 def _ranks_of_everybody(rated: History, moments: HostArray, listing: Mapping[str, Any]) -> HostArray:

@@ -11,20 +11,27 @@ from jaxrate.history.history import History
 from jaxrate.history.participations import Participations
 from jaxrate.plots.line_pictures import MAX_GREY_LINES, Line, UnnamedPlayers, quantile_bands, unnamed_lines
 from jaxrate.plots.name_labels import player_labels_by_id
-from jaxrate.plots.plotted_data_and_checks import check_ratings_finite
+from jaxrate.plots.plot_inputs import check_ratings_finite
 from jaxrate.plots.time_steps import YEAR, TimeSteps, default_steps
 
 MIN_YEARS_WITHOUT_MONTHS = 5  # of a history from which on peaks are marked with years alone
 
 
-def rating_lines(history: History, players: Any) -> list[Line]:
+def rating_lines(history: History, players: Any, skip: int = 0) -> list[Line]:
     """The lines of these players: a point before their first event, and one after each event.
 
-    Without times, the axis counts a player's own events. With hindsight the first point is as the second.
+    Without times, the axis counts a player's own events. With hindsight the first point is as the second. The first
+    `skip` events of each player are left out.
     """
     rows = history.rows.once_per_event()
     labels = player_labels_by_id(players, history.players, len(history.players))
-    return [_rating_line(history, rows, player, name) for player, name in labels.items()]
+    lines = [_rating_line(history, rows, player, name) for player, name in labels.items()]
+    for line in lines:
+        count = len(line.x) - 1
+        if not 0 <= skip < max(count, 1):
+            limit = f"skip must be from 0 to {max(count - 1, 0)}"
+            raise ValueError(f"{limit}, as {line.name} has {count:,} events, got {skip}")
+    return [line.select(slice(skip, None)) for line in lines]
 
 
 def _rating_line(history: History, rows: Participations, player: int, name: str) -> Line:
@@ -65,17 +72,9 @@ def describe_begin(history: History, num_early: int) -> str:
     return f", from the tenth {event_noun(history)} on" if num_early else ""
 
 
-def skip_first_events(line: Line, skip: int) -> Line:
-    """A line without its first events."""
-    count = len(line.x) - 1
-    if not (isinstance(skip, int) and 0 <= skip < max(count, 1)):
-        raise ValueError(f"skip must be from 0 to {max(count - 1, 0)}, as {line.name} has {count:,} events, got {skip}")
-    return line.select(slice(skip, None))
-
-
-def after_events(line: Line, num_early: int = 0) -> Line:
-    """A line without its first point, and without those of so many early events, unless it has no others."""
-    return line.select(slice(1 + num_early if len(line.x) > 1 + num_early else 1, None))
+def after_events(lines: Sequence[Line], num_early: int = 0) -> list[Line]:
+    """Lines without their first points, and without those of so many early events where others follow."""
+    return [line.select(slice(1 + num_early if len(line.x) > 1 + num_early else 1, None)) for line in lines]
 
 
 def steps_of_lines(
@@ -86,16 +85,19 @@ def steps_of_lines(
     return default_steps([line.x_numbers()[1:] for line in lines], last, span, history.clock == "dates", length)
 
 
-def last_of_steps(line: Line, steps: TimeSteps, num_early: int | None = None) -> Line:
+def thin_lines(lines: Sequence[Line], steps: TimeSteps, num_early: int | None = None) -> list[Line]:
     """The ratings after the last event in each step; NaN where steps are missing, as the player is absent.
 
-    The line has ratings after events. The highest rating of all but those of `num_early` events, if these are given, is
-    there, too, also if no step ends with it.
+    The lines have ratings after events. The highest rating of all but those of `num_early` events, if these are given,
+    is there, too, also if no step ends with it.
     """
+    return [_thin_line(line, steps, None if num_early is None else _peak_point(line, num_early)) for line in lines]
+
+
+def _thin_line(line: Line, steps: TimeSteps, highest: int | None) -> Line:
     at = line.x_numbers()
     step = steps.numbers(at)
     points = np.flatnonzero(np.append(step[1:] != step[:-1], True))
-    highest = None if num_early is None else _peak_point(line, num_early)
     if highest is not None:
         points = np.union1d(points, [highest])
     pause = at[np.minimum(points[:-1] + 1, len(at) - 1)] - at[points[:-1]]

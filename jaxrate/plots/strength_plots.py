@@ -12,11 +12,19 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS
 from jaxrate.plots.finding_titles import leader_title
+from jaxrate.plots.line_pictures import RANK_TICKS
 from jaxrate.plots.name_labels import player_label, player_labels_by_id
-from jaxrate.plots.percent_matrices import FAVOURED_COLOURS, MAX_MATRIX_PLAYERS, show_expected_scores
-from jaxrate.plots.player_rows import MAX_ROWS, MAX_VALUE_TICKS, RowPicture, format_ratings, show_rows
-from jaxrate.plots.plotted_data_and_checks import check_backend, check_drawable_count, describe_counted_data
-from jaxrate.plots.rank_axis import RANK_TICKS
+from jaxrate.plots.player_tables import (
+    FAVOURED_COLOURS,
+    MAX_MATRIX_PLAYERS,
+    MAX_ROWS,
+    MAX_VALUE_TICKS,
+    RowPicture,
+    format_ratings,
+    show_expected_scores,
+    show_rows,
+)
+from jaxrate.plots.plot_inputs import check_backend, check_drawable_count, describe_counted_data
 from jaxrate.plots.scoreboard_style import COLOURS, PictureText
 
 if TYPE_CHECKING:

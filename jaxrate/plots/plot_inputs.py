@@ -1,4 +1,4 @@
-"""Helpers of all plots: events and clocks of histories, checks, and limits of what a page can hold."""
+"""What plots are drawn from: checks of arguments, sources, units, and limits of what a page can hold."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,6 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History
 from jaxrate.history.trajectories import DEFAULT_ACTIVE_DAYS
 from jaxrate.plots.name_labels import cut_name
@@ -53,36 +52,15 @@ def check_backend(backend: str, ax: Any) -> None:
         check_axes(ax)
 
 
-def unpack_events_names_and_clock(data: Any) -> tuple[Any, Any, str | None]:
-    """Events, names or None, and the clock of a `Dataset` or of events without one."""
-    events, names, clock = (
-        (data.events, data.players, data.clock) if isinstance(data, Dataset) else (data, None, "numbers")
-    )
-    if not isinstance(events, (Matches, Ragged)):
-        raise ValueError(f"expected a Dataset, as `read` makes it, or matches or rounds, got {type(data).__name__}")
-    if not len(events.flat.player):
+def to_dataset(data: Any) -> Dataset:
+    """A `Dataset`; without names, of matches or rounds alone."""
+    data = data if isinstance(data, Dataset) else Dataset(data, None, None)  # type: ignore[arg-type]
+    if not isinstance(data.events, (Matches, Ragged)):
+        kind = type(data.events).__name__
+        raise ValueError(f"expected a Dataset, as `read` makes it, or matches or rounds, got {kind}")
+    if not len(data.events.flat.player):
         raise ValueError("there are no events to draw")
-    return events, names, clock
-
-
-def unpack_matches_and_names(data: Any) -> tuple[Matches, Any]:
-    """Matches, and names or None."""
-    events, names, _ = unpack_events_names_and_clock(data)
-    if not isinstance(events, Matches):
-        raise ValueError("this plot is of matches of two players, and not of rounds or periods")
-    return events, names
-
-
-def event_times_and_axis_label(data: Any) -> tuple[HostArray, HostArray, str]:
-    """Begin and end of events [E] on an axis, and its label: times, or numbers of events if no time passes."""
-    events, _, clock = unpack_events_names_and_clock(data)
-    time = np.asarray(events.flat.time)
-    if clock is None or np.ptp(time) == 0:
-        number = np.arange(len(time) + 1)
-        return number[:-1], number[1:], f"{events.nouns} before"
-    if clock == "dates":
-        time = days_to_dates(time)
-    return time, time, "date" if clock == "dates" else "time"
+    return data
 
 
 def recent_player_mask(matches: Matches, clock: str | None, active: Any) -> tuple[HostArray, float | None]:
@@ -112,7 +90,7 @@ def describe_source(history: Any) -> str:
         count = history.num_rows if history.contests is None else history.contests
         nouns, last, clock = history.nouns, history.last, history.clock
     elif isinstance(history, (Dataset, Matches, Ragged)):
-        events, _, clock = unpack_events_names_and_clock(history)
+        events, clock = to_dataset(history).events, to_dataset(history).clock
         time = np.asarray(events.flat.time)
         count, nouns, last = len(time), events.nouns, time[-1]
     else:
