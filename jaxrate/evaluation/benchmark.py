@@ -20,7 +20,7 @@ from jaxrate.evaluation.ceilings import (
     ExternalForecast,
     boosted_forecast,
     check_trees_can_be_grown,
-    describe_impossible_results,
+    describe_external_forecasts,
     first_trained_match,
     match_features,
     past_frequencies,
@@ -45,6 +45,7 @@ from jaxrate.evaluation.scored_predictions import (
     check_last_share,
     format_loss_difference,
     format_metric,
+    loss_to_sort_by,
     make_forecaster_table,
     make_scoring_target,
 )
@@ -388,27 +389,24 @@ def benchmark_systems(
     if not 0.0 <= fit_seconds < float("inf"):
         raise ValueError(f"fit_seconds must be 0 or more, got {fit_seconds:g}")
     data = as_dataset("benchmark_systems", data)
-    external = resolve_external_forecasts(
-        data, ceilings.get("forecasts") or {}, ceilings.get("odds") or {}, ceilings.get("odds_method", "power")
-    )
+    published, odds = ceilings.get("forecasts") or {}, ceilings.get("odds") or {}
+    stack, odds_method = ceilings.get("stack", False), ceilings.get("odds_method", "power")
+    external = resolve_external_forecasts(data, published, odds, odds_method)
     target = _make_target(data, last, since, outcomes, external)
-    stack = ceilings.get("stack", False)
     if stack is not False:
         check_trees_can_be_grown(data, target.num_past)
     columns = resolve_stack_columns(stack, data)
     entries, predictions, notes, left_out = _rate_systems(target, systems, fit_seconds, watch)
     forecasts = [("past frequencies", "frequencies", _past_frequencies(target)), *_blend(predictions, target)]
-    forecasts += [(x.name, x.kind, _as_outcomes(x, target)) for x in external]
+    forecasts += [(x.name, x.kind, x.as_outcomes(target.num_outcomes)) for x in external]
     others = [score_forecast(name, kind, x[target.num_past :], target) for name, kind, x in forecasts]
     worth = list[FeatureWorth]()
     if stack is not False:
         trees, worth = _grow_trees(predictions, columns, target)
         others += trees
-    others.sort(key=_sort_key)
+    others.sort(key=lambda x: loss_to_sort_by(x.row))
     rows = [_with_difference(x, entries[0], target) for x in (*entries, *others)]
-    notes += _describe_external_forecasts(external, target)
-    if ceilings.get("odds"):
-        notes.append(f"The margin of bookmakers is removed by the {ceilings.get('odds_method', 'power')} method.")
+    notes += describe_external_forecasts(external, target, odds_method)
     count, num_scored = len(target.score), len(target.score) - target.num_past
     scored_on = f"Scored on the last {num_scored:,} of {count:,} matches."
     findings = write_findings(rows, worth, target.num_past)
@@ -500,13 +498,7 @@ def _rate_systems(
         if watch is not None:
             watch(SYSTEMS_PROGRESS_SHARE * number / len(choices))
     notes = compose_notes(data, contenders, num_past, fit=fit_seconds > 0)
-    return sorted(entries, key=_sort_key), predictions, notes, left_out
-
-
-def _sort_key(entry: ForecastLosses) -> float:
-    """A key that sorts the best first, and those without a forecast last."""
-    loss = entry.row.quality["log loss"]
-    return math.inf if loss is None else float(loss)
+    return sorted(entries, key=lambda x: loss_to_sort_by(x.row)), predictions, notes, left_out
 
 
 def _with_difference(entry: ForecastLosses, best: ForecastLosses, target: ScoringTarget) -> ScoredForecaster:
@@ -546,14 +538,6 @@ def _blend(predictions: Mapping[str, HostArray], target: ScoringTarget) -> list[
     return [("blend", "blend", _loss_and_win(blend))]
 
 
-def _as_outcomes(forecast: ExternalForecast, target: ScoringTarget) -> HostArray:
-    """[n, K] probabilities of each result; of two, with a draw as half a win."""
-    p = forecast.probabilities
-    if target.num_outcomes == 3 or not forecast.has_draws:
-        return p
-    return p[:, ::2] + 0.5 * p[:, 1:2]
-
-
 def _grow_trees(
     predictions: Mapping[str, HostArray], columns: Mapping[str, HostArray], target: ScoringTarget
 ) -> tuple[list[ForecastLosses], list[FeatureWorth]]:
@@ -566,14 +550,3 @@ def _grow_trees(
     without = [score_forecast(name, "trees", x, target) for name, x in boosted.without.items()]
     worth = [FeatureWorth(x.row.name, log_loss_behind(x, trees, target)) for x in without]
     return [trees, on_ratings], sorted(worth, key=lambda x: -x.loss.difference)
-
-
-def _describe_external_forecasts(external: list[ExternalForecast], target: ScoringTarget) -> list[str]:
-    """The sentences on what was made of forecasts of others, and on results that they gave no chance."""
-    notes = []
-    for x in external:
-        probability, score = _as_outcomes(x, target)[target.num_past :], target.score[target.num_past :]
-        notes += [*x.notes, *describe_impossible_results(x.name, probability, score)]
-    if percents := [x.name for x in external if x.is_percent]:
-        notes.append(f"Read as percent: {join_names(percents)}.")
-    return notes

@@ -10,9 +10,9 @@ import numpy as np
 
 from jaxrate.core.argument_checks import format_value_or_type, to_floats
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import did_you_mean_suffix, format_count
+from jaxrate.core.text_format import did_you_mean_suffix, format_count, join_names
 from jaxrate.data.faulty_rows import map_row_errors
-from jaxrate.evaluation.scored_predictions import ForecasterKind, count_events
+from jaxrate.evaluation.scored_predictions import ForecasterKind, ScoringTarget, count_events
 from jaxrate.events import Matches, RowError, fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.metrics.bookmaker_odds import check_decimal_odds, check_odds_method, probabilities_from_odds
@@ -37,11 +37,10 @@ class ExternalForecast(NamedTuple):
         """Whether draws have probabilities of their own."""
         return self.probabilities.shape[1] == 3
 
-    @property
-    def notes(self) -> list[str]:
-        """Sentences on values that were left out."""
-        count = format_count(self.num_infinite, "match")
-        return [f"{self.name}: the odds of {count} are infinite and left out."] if self.num_infinite else []
+    def as_outcomes(self, num_outcomes: int) -> HostArray:
+        """[n, K] probabilities of so many results; of two, with a draw as half a win."""
+        p = self.probabilities
+        return p[:, ::2] + 0.5 * p[:, 1:2] if self.has_draws and num_outcomes == 2 else p
 
 
 def resolve_external_forecasts(
@@ -155,19 +154,29 @@ def _named_column(name: str, data: Dataset) -> HostArray:
     return np.asarray(columns[name], np.float64)
 
 
-def describe_impossible_results(name: str, probability: HostArray, score: HostArray) -> list[str]:
-    """A sentence if results came true that a forecast gave no chance, which cost it a lot of log loss.
+def describe_external_forecasts(
+    external: Iterable[ExternalForecast], target: ScoringTarget, odds_method: str
+) -> list[str]:
+    """The sentences on what became of forecasts of others, and on scored results that they gave no chance."""
+    notes = []
+    for x in external:
+        if x.num_infinite:
+            notes.append(f"{x.name}: the odds of {format_count(x.num_infinite, 'match')} are infinite and left out.")
+        if count := _count_impossible_results(x.as_outcomes(target.num_outcomes), target):
+            notes.append(f"{x.name} gave no chance to {format_count(count, 'result')} that came true.")
+    if percents := [x.name for x in external if x.is_percent]:
+        notes.append(f"Read as percent: {join_names(percents)}.")
+    if any(x.kind == "odds" for x in external):
+        notes.append(f"The margin of bookmakers is removed by the {odds_method} method.")
+    return notes
 
-    Args:
-      name: of the forecast.
-      probability: [n, K] of each result, NaN where there is none.
-      score: [n] of the first players.
-    """
-    level = score * (probability.shape[1] - 1)
-    is_result = level == np.rint(level)
-    of_result = probability[np.arange(len(score)), np.rint(level).astype(int)]
-    count = int(np.sum(is_result & (of_result == 0.0)))
-    return [f"{name} gave no chance to {format_count(count, 'result')} that came true."] if count else []
+
+def _count_impossible_results(probability: HostArray, target: ScoringTarget) -> int:
+    """How many scored results came true that had no chance, by [n, K] probabilities: that costs a lot of log loss."""
+    level = target.score * (probability.shape[1] - 1)
+    is_scored_result = target.mask & (level == np.rint(level))
+    of_result = probability[np.arange(len(level)), np.rint(level).astype(int)]
+    return int(np.sum(is_scored_result & (of_result == 0.0)))
 
 
 def past_frequencies(score: HostArray, side: HostArray | None, num_past: int, num_outcomes: int) -> HostArray:

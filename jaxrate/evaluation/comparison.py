@@ -28,6 +28,7 @@ from jaxrate.evaluation.scored_predictions import (
     describe_constant_forecast,
     format_loss_difference,
     format_metric,
+    loss_to_sort_by,
     make_forecaster_table,
     make_scoring_target,
 )
@@ -547,7 +548,7 @@ def _compare_with_best(
     target: ScoringTarget, scored: list[tuple[ScoredForecaster, HostArray]], forecasts: Mapping[str, Any]
 ) -> tuple[list[ScoredForecaster], tuple[ScoredForecaster, ...]]:
     """The systems, the best first, and their blend and the forecasts, all with differences from the best system."""
-    ranked = sorted(scored, key=lambda x: _sort_key(x[0].quality))
+    ranked = sorted(scored, key=lambda x: loss_to_sort_by(x[0]))
     others = []
     if target.row is not None and len(scored) > 1:
         predictions = {system_result_label(row): prediction for row, prediction in scored}
@@ -573,8 +574,3 @@ def _describe_scored(counts: Mapping[str, int], num_scored: int, lengths: tuple[
     scored_part = f"all {count:,} {noun}" if num_scored == count else f"the last {num_scored:,} of {count:,} {noun}"
     form = "" if len(lengths) > 1 or lengths[0] is None else f" History in periods of {format_number(lengths[0])}."
     return f"Scored on {scored_part}.{form}"
-
-
-def _sort_key(quality: Mapping[str, float]) -> float:
-    """A key that sorts the best first."""
-    return quality["log loss"] if "log loss" in quality else -(quality["pair inversion"] or 0.0)

@@ -1,5 +1,6 @@
 """What forecasters are scored by: matches and events of two sides by their scores, contests of many by their order."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -106,6 +107,13 @@ class ScoringTarget(NamedTuple):
             right_pair_shares(self.data.rounds, x, mask=self.participants_mask) for x in (prediction, best)
         )
         return row._replace(pair_order_difference=compare_pair_order(best_right, right, count))
+
+
+def loss_to_sort_by(row: ScoredForecaster) -> float:
+    """What is least for the best forecaster; infinite without a forecast."""
+    if "log loss" not in row.quality:
+        return -(row.quality["pair inversion"] or 0.0)
+    return math.inf if row.quality["log loss"] is None else float(row.quality["log loss"])
 
 
 def make_scoring_target(data: Dataset, last: float = 1.0) -> ScoringTarget:
