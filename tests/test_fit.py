@@ -157,7 +157,8 @@ def test_the_first_share_is_of_events(matches):
 def test_shares_are_of_other_teams():
     """Teams A of two, B and C of one, who tie behind."""
     rounds = jr.rounds([7] * 4, [0, 1, 2, 3], [1, 2, 1, 2], team=[5, 8, 5, 6])
-    share, ranks, event = TASK._round_shares_of_teams_beaten(rounds)
+    event = TASK._event_of_predictions(rounds)
+    share, ranks = TASK._round_shares_of_teams_beaten(rounds, event)
     np.testing.assert_array_equal(share, [1.0, 0.25, 1.0, 0.25])
     assert ranks.all() and (event == 0).all()
 

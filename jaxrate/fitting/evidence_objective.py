@@ -20,7 +20,7 @@ from jax import lax
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
-from jaxrate.events import Matches, Rounds, count_teams, has_tied_teams
+from jaxrate.events import count_teams, has_tied_teams
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import resolve_events_and_num_players
 from jaxrate.fitting.free_parameters import FreeParameterTransform, to_hyperparameters
@@ -70,7 +70,7 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
     """The problem of a history; ValueError where slopes of the evidence are not those with fixed sites."""
     params: Any = system.params
     model, events = resolve_smoothing_model(system), resolve_events_and_num_players(data)[0]
-    if not isinstance(events, Matches):
+    if events.nouns != "matches":
         return _prepare_evidence_problem_of_contests(model, params, events)
     matches = check_matches(events)
     if model.outcome == "goals":
@@ -89,12 +89,11 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
 
 
 def _prepare_evidence_problem_of_contests(model: ModelSettings, params: Any, events: Any) -> EvidenceProblem:
-    flat: Any = events.events
-    if not isinstance(flat, Rounds):
+    if events.nouns != "contests":
         raise ValueError("the evidence is of matches or contests, each at its own time; take method='ahead'")
     if model.outcome == "win" and params.draw_margin is None and has_tied_teams(events):
         raise ValueError("teams tie, which is no win and no loss: half a win has no likelihood; give a draw_margin")
-    timelines = build_timelines(check_smoothable_events(model, events), int(np.max(flat.player)) + 1, model)
+    timelines = build_timelines(check_smoothable_events(model, events), int(np.max(events.flat.player)) + 1, model)
     size, is_contest = np.diff(events.player_start), count_teams(events) > 1
     return EvidenceProblem(model, timelines, np.repeat(is_contest / size, size))
 

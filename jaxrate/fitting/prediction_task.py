@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import Params, Record, State
 from jaxrate.core.system import RatingSystem, random_draw_rule
-from jaxrate.events import Matches, Periods, Ragged, Rounds, count_better, fail_where, has_teammates
+from jaxrate.events import Matches, Ragged, Rounds, count_better, fail_where, has_teammates
 from jaxrate.events.dataset import count_first_share, resolve_events_and_num_players
 from jaxrate.fitting.evidence_objective import EvidenceProblem
 from jaxrate.fitting.losses import (
@@ -62,18 +62,14 @@ def make_prediction_task(
     events, _ = resolve_events_and_num_players(data)
     check_system_takes_events(system, events, key)
     resolved_loss, flat = resolve_loss(loss), events.flat
-    if type(flat) not in resolved_loss.events:
-        kinds = " or ".join(kind.__name__.lower() for kind in resolved_loss.events)
-        raise ValueError(f"the {loss_label(loss)} loss is of {kinds}; take log_loss")
+    _check_loss_suits_events(resolved_loss, loss_label(loss), events)
     record = make_replay_record_for_loss(resolved_loss, system)
-    num_score_levels, (score, is_informative, event) = 0, _event_scores_and_informative_mask(events)
-    if isinstance(flat, Rounds):
-        if not resolved_loss.teams and has_teammates(events):
-            raise ValueError(f"the {loss_label(loss)} loss compares players, but there are teams; take log_loss")
-    elif isinstance(flat, Matches):
-        num_score_levels = 0 if record else _count_predicted_score_levels(system, flat)
-    if len(score) == 0:
+    event = _event_of_predictions(events)
+    if len(event) == 0:
         raise ValueError("there are no events to fit")
+    score, is_informative = _scores_and_informative_mask(events, event)
+    has_levels = record is None and events.nouns == "matches"
+    num_score_levels = _count_predicted_score_levels(system, flat) if has_levels else 0
     if callable(loss):
         shape = (len(score), num_score_levels) if num_score_levels else (len(score),)
         check_loss_shape(
@@ -103,6 +99,15 @@ def make_prediction_task(
         num_players,
         num_score_levels,
     )
+
+
+def _check_loss_suits_events(loss: LossDefinition, label: str, events: Any) -> None:
+    """ValueError for a loss of other events, or of players alone where there are teams."""
+    if type(events.flat) not in loss.events:
+        kinds = " or ".join(kind.__name__.lower() for kind in loss.events)
+        raise ValueError(f"the {label} loss is of {kinds}; take log_loss")
+    if not loss.teams and events.nouns == "contests" and has_teammates(events):
+        raise ValueError(f"the {label} loss compares players, but there are teams; take log_loss")
 
 
 def replay_task(task: PredictionTask, params: Params, policy: CompilePolicy | None = None) -> Any:
@@ -166,8 +171,7 @@ def _prediction_weights(
     events: Any, is_informative: HostArray, event: HostArray, weight: Any, warm_up: float
 ) -> HostArray:
     """[n] the weight of each prediction, 0 where `is_informative` is false. ValueError if all are 0."""
-    rounds = isinstance(events, Ragged) and isinstance(events.events, Rounds)
-    n, noun = len(is_informative), "participants" if rounds else "matches"
+    n, noun = len(is_informative), "participants" if events.nouns == "contests" else "matches"
     weights = np.ones(n) if weight is None else np.asarray(weight, np.float64)
     if weights.shape != (n,):
         raise ValueError(f"weight must be [{n}], one for each of the {noun}, got {weights.shape}")
@@ -187,16 +191,19 @@ def _prediction_weights(
     return weights
 
 
-def _event_scores_and_informative_mask(events: Any) -> tuple[HostArray, HostArray, HostArray]:
-    """[n] the scores, whether each is informative, and the number of its event."""
-    flat = events.flat
-    if isinstance(flat, Rounds):
-        return _round_shares_of_teams_beaten(events)
-    score = np.asarray(flat.score)
-    event = np.arange(len(score))
-    if isinstance(flat, Periods):
-        event = np.repeat(np.arange(len(flat.time)), np.diff(events.pair_start))
-    return score, np.ones(len(score), bool), event
+def _event_of_predictions(events: Any) -> HostArray:
+    """[n] the number of the event of each prediction: of a match, of a pair in a period, of a contest's participant."""
+    pair_start = getattr(events, "pair_start", None)
+    start = events.start if pair_start is None else pair_start
+    return np.repeat(np.arange(len(start) - 1), np.diff(start))
+
+
+def _scores_and_informative_mask(events: Any, event: HostArray) -> tuple[HostArray, HostArray]:
+    """[n] what was to be predicted, and whether it is informative."""
+    if events.nouns == "contests":
+        return _round_shares_of_teams_beaten(events, event)
+    score = np.asarray(events.flat.score)
+    return score, np.ones(len(score), bool)
 
 
 def has_draws(task: PredictionTask, weight: HostArray) -> bool:
@@ -220,20 +227,19 @@ def _is_after_warm_up(events: Any, event: HostArray, warm_up: float) -> HostArra
 
 def _has_played_before(events: Any, min_games: int) -> HostArray:
     """[n] whether all players of a match, or the participant, have played `min_games` games before."""
-    if isinstance(events, Ragged) and events.pair_start is not None:
-        flat: Any = events.events
+    if events.nouns == "periods":
+        flat = events.flat
         first = np.repeat(events.player_start[:-1], np.diff(events.pair_start))
         events = Matches(np.asarray(flat.player)[first[:, None] + flat.pair], flat.score, flat.time)
     return experience_mask(events, min_games)
 
 
-def _round_shares_of_teams_beaten(rounds: Ragged) -> tuple[HostArray, HostArray, HostArray]:
-    """[n] the share of the other teams that each one's team beat, whether it is scored, and the number of the contest.
+def _round_shares_of_teams_beaten(rounds: Ragged, event: HostArray) -> tuple[HostArray, HostArray]:
+    """[n] the share of the other teams that each one's team beat, and whether it is scored.
 
     A contest that ranks nobody is not scored, unless there are two teams: that is the draw of a match.
     """
     flat: Any = rounds.events
-    event = np.repeat(np.arange(len(flat.time)), np.diff(rounds.player_start))
     team_index = rounds.player_start[event] + flat.team
     first_row, team_of_row = np.unique(team_index, return_index=True, return_inverse=True)[
         1:
@@ -244,7 +250,7 @@ def _round_shares_of_teams_beaten(rounds: Ragged) -> tuple[HostArray, HostArray,
     other_teams = teams[team_event] - 1
     share = (teams_behind + 0.5 * (other_teams - teams_ahead - teams_behind)) / np.maximum(other_teams, 1)
     is_scored = (np.bincount(team_event, teams_ahead, minlength=len(flat.time)) > 0) | (teams == 2)
-    return share[team_of_row], is_scored[event], event
+    return share[team_of_row], is_scored[event]
 
 
 def _count_predicted_score_levels(system: RatingSystem, matches: Matches) -> int:

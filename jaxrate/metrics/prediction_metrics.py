@@ -23,7 +23,17 @@ import numpy as np
 
 from jaxrate.core.argument_checks import check_not_traced, enforce_argument_annotations, to_floats
 from jaxrate.core.array_types import HostArray
-from jaxrate.events import Matches, Ragged, Rounds, RowError, count_teams, fail_where, repeat_seat_mask
+from jaxrate.events import (
+    Matches,
+    Ragged,
+    Rounds,
+    RowError,
+    count_teams,
+    event_numbers,
+    fail_where,
+    repeat_seat_mask,
+    seats,
+)
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.metrics.ranking_metrics import (
     build_scored_ranking,
@@ -116,7 +126,7 @@ def check_and_select_samples(
         raise ValueError(f"prediction, score, weight and mask must be [n] alike, got {shapes}")
     if keep.dtype != bool:
         raise ValueError(f"mask must be boolean, got {keep.dtype}")
-    p, s, w = (p, s, w) if mask is None else (p[keep], s[keep], w[keep])
+    p, s, w = p[keep], s[keep], w[keep]
     for name, x, top in (("prediction", p, 1.0), ("score", s, 1.0), ("weight", w, np.inf)):
         bad = np.flatnonzero(~((x >= 0.0) & (x <= top) & (x < np.inf)))
         if bad.size:
@@ -413,24 +423,22 @@ def experience_mask(events: Matches | Ragged | Dataset, min_games: int) -> HostA
     """
     history: Any = resolve_events_and_num_players(events)[0]
     enough = count_earlier_games(history) >= min_games
-    return np.asarray(enough.reshape(-1, 2).all(axis=1) if isinstance(history, Matches) else enough)
+    of_seats = enough.reshape(np.shape(history.flat.player))
+    return np.asarray(of_seats.all(axis=tuple(range(1, of_seats.ndim))))
 
 
 def count_earlier_games(events: Matches | Ragged) -> HostArray:
     """[2 n] games of each player before each match; of participants [sum P] the contests before that count."""
-    if isinstance(events, Matches):
-        player = np.asarray(events.player).ravel()
-        counted = np.ones(len(player), bool)
-    else:
-        rounds, flat, event = flatten_rounds(events)
-        player, counted = np.asarray(flat.player), _experience_row_mask(rounds, flat, event)
+    player, event = seats(events)
+    counted = np.ones(len(player), bool)
+    if events.nouns != "matches":
+        counted = _experience_row_mask(*flatten_rounds(events))
     order, before = np.argsort(player, kind="stable"), np.empty(len(player), np.int64)
     first = np.flatnonzero(np.diff(player[order], prepend=-1))
     total = np.cumsum(counted[order]) - counted[order]
     before[order] = total - np.repeat(total[first], np.diff(first, append=len(player)))
-    if not isinstance(events, Matches) and flat.seat is not None:
-        before = before[rounds.player_start[:-1][event] + flat.seat]
-    return before
+    seat = getattr(events.flat, "seat", None)
+    return before if seat is None else before[events.start[:-1][event] + seat]
 
 
 def _check_games_played(played: Any, num_players: int) -> HostArray:
@@ -454,8 +462,9 @@ def observed_share_of_sides_beaten(rounds: Ragged) -> HostArray:
     Predictions of rounds are expectations of it.
     """
     flat: Any = rounds.events
-    event = np.repeat(np.arange(len(rounds.player_start) - 1), np.diff(rounds.player_start))
-    sides, first, side = np.unique(np.stack([event, flat.team]), axis=1, return_index=True, return_inverse=True)
+    sides, first, side = np.unique(
+        np.stack([event_numbers(rounds), flat.team]), axis=1, return_index=True, return_inverse=True
+    )
     rank, count, number = np.asarray(flat.rank)[first], count_teams(rounds), sides[0]
     contest_and_rank = np.stack([number, rank])
     _, first_of_tie, tie, tie_size = np.unique(

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import to_floats
 from jaxrate.core.array_types import HostArray
-from jaxrate.events import Ragged, Rounds, fail_where, has_teammates
+from jaxrate.events import Ragged, Rounds, event_numbers, fail_where, has_teammates
 from jaxrate.events.dataset import resolve_events_and_num_players
 
 
@@ -72,10 +72,10 @@ def compare_pair_order(right: HostArray, other_right: HostArray, count: HostArra
 def flatten_rounds(data: Any) -> tuple[Ragged, Rounds, HostArray]:
     """Rounds, their participants, and [sum P] the index of each participant's contest."""
     rounds, _ = resolve_events_and_num_players(data)
-    if isinstance(rounds, Ragged) and isinstance(rounds.events, Rounds):
-        size = np.diff(rounds.player_start)
-        return rounds, rounds.events, np.repeat(np.arange(len(size)), size)
-    kind = type(rounds.events if isinstance(rounds, Ragged) else rounds).__name__
+    if isinstance(rounds, Ragged) and rounds.nouns == "contests":
+        flat: Any = rounds.flat
+        return rounds, flat, event_numbers(rounds)
+    kind = type(getattr(rounds, "events", rounds)).__name__
     raise ValueError(f"expected rounds of many players, as from `jaxrate.rounds`, got {kind}")
 
 
