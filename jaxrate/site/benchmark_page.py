@@ -5,18 +5,19 @@ from typing import NamedTuple
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.evaluation.benchmark import Benchmark
-from jaxrate.evaluation.scored_predictions import LOSS_DIFFERENCE_HEAD, ScoredForecaster
-from jaxrate.site.drawings import Axis, interval_bar, make_axis, site_icon, site_mark
+from jaxrate.evaluation.scored_predictions import LOSS_DIFFERENCE_HEAD
+from jaxrate.metrics.prediction_metrics import LogLossDifference
+from jaxrate.site.drawings import Axis, site_icon, site_mark
 from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
 from jaxrate.site.system_bars import (
-    BLEND_TITLE,
     SystemRow,
+    build_system_rows,
     compare_in_words,
     describe_gap,
     gap_and_half_width,
+    name_in_print,
     name_systems_in_print,
 )
-from jaxrate.systems.system_titles import system_title
 
 SCRIPT_FILES = ("words.js",)
 
@@ -55,7 +56,7 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     ceilings.
 
     Args:
-      benchmarks: from `league.benchmark_systems`, by the titles of their histories; one or more.
+      benchmarks: from `evaluation.benchmark_systems`, by the titles of their histories; one or more.
       title: the title of the page.
 
     Raises:
@@ -86,19 +87,14 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
 def _build_section(anchor: str, title: str, benchmark: Benchmark) -> HistorySection:
     systems = [row for row in benchmark.rows if row.kind == "system"]
     ceilings = [row for row in benchmark.rows if row.kind not in ("system", "frequencies") and row.scored]
-    gaps = [(0.0, None), *(gap_and_half_width(row.log_loss_difference) for row in [*systems[1:], *ceilings])]
-    low, high = (choose(gap + sign * (half or 0.0) for gap, half in gaps) for choose, sign in ((min, -1), (max, 1)))
-    axis = make_axis(low, high)
-    rows = [_build_row(row, axis) for row in (*systems, *ceilings)]
-    complete = (row for row in ceilings if row.kind != "blend" and row.scored == benchmark.scored)
-    ceiling = next(complete, None)
-    lead, half = (0.0, None) if ceiling is None else gap_and_half_width(ceiling.log_loss_difference)
-    best = rows[0].name
-    verdict = f"{best} predicts best of the systems"
-    if ceiling is not None:
-        verdict = f"{_row_title(ceiling)} {compare_in_words(ceiling.log_loss_difference, best)}"
+    axis, rows = build_system_rows([*systems, *ceilings])
+    is_whole = [row.kind != "blend" and row.scored == benchmark.scored for row in ceilings]
+    first = is_whole.index(True) if any(is_whole) else None
+    ceiling = None if first is None else rows[len(systems) + first]
+    gap = None if first is None else ceilings[first].log_loss_difference
+    lead, half = gap_and_half_width(gap)
     names = [row.name for row in systems]
-    columns = [i for i, name in enumerate(benchmark.head) if name != LOSS_DIFFERENCE_HEAD]  # which the bars have
+    head, cells = _arrange_table(benchmark)
     return HistorySection(
         anchor,
         title,
@@ -110,32 +106,32 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> HistorySect
         rows[: len(systems)],
         rows[len(systems) :],
         rows[0],
-        None if ceiling is None else _build_row(ceiling, axis),
+        ceiling,
         "" if ceiling is None else describe_gap(-lead, half),
-        verdict,
+        _write_verdict(rows[0], ceiling, gap),
         half is not None and lead < -half,
-        any(row.fit_seconds is not None for row in systems),
-        [benchmark.head[i] for i in columns],
-        [
-            [_row_title(row), *(cells[i] for i in columns[1:])]
-            for row, cells in zip(benchmark.rows, benchmark.cells, strict=True)
-        ],
+        "fit" in head,
+        head,
+        cells,
     )
 
 
-def _build_row(row: ScoredForecaster, axis: Axis) -> SystemRow:
-    gap, half = gap_and_half_width(row.log_loss_difference)
-    text = "best" if row.log_loss_difference is None else describe_gap(gap, half)
-    return SystemRow(_row_title(row), f"{row.quality['log loss']:.4f}", interval_bar(axis, gap, half, digits=4), text)
+def _write_verdict(best: SystemRow, ceiling: SystemRow | None, gap: LogLossDifference | None) -> str:
+    """How the best ceiling and the best system compare, as a headline."""
+    if ceiling is None:
+        return f"{best.name} predicts best of the systems"
+    return f"{ceiling.name} {compare_in_words(gap, best.name)}"
 
 
-def _row_title(row: ScoredForecaster) -> str:
-    """The name of a forecaster in print."""
-    if row.kind == "system":
-        return system_title(row.name)
-    if row.kind == "blend":
-        return BLEND_TITLE
-    return row.name if row.kind in ("forecast", "odds") else row.name[0].upper() + row.name[1:]
+def _arrange_table(benchmark: Benchmark) -> tuple[list[str], list[list[str]]]:
+    """The head and the cells of a benchmark with names in print, without the differences, which the bars have."""
+    head = benchmark.head
+    columns = [i for i, name in enumerate(head) if name != LOSS_DIFFERENCE_HEAD]
+    cells = [
+        [name_in_print(row), *(texts[i] for i in columns[1:])]
+        for row, texts in zip(benchmark.rows, benchmark.cells, strict=True)
+    ]
+    return [head[i] for i in columns], cells
 
 
 def _write_headline(sections: list[HistorySection]) -> str:

@@ -35,7 +35,7 @@ from jaxrate.site.system_bars import (
     describe_comparison,
     draw_system_bars,
     is_comparison,
-    name_other_forecaster,
+    name_in_print,
     name_systems_in_print,
     write_comparison_title,
 )
@@ -185,7 +185,7 @@ def _compared_rows(comparison: Comparison | None) -> list[list[str]]:
         return []
     rows = [[system_title(name), *map(use_minus_sign, cells)] for name, *cells in comparison.rows]
     for row, forecaster in zip(rows[len(comparison.results) :], comparison.others, strict=True):
-        row[0] = name_other_forecaster(forecaster)
+        row[0] = name_in_print(forecaster)
     return rows
 
 

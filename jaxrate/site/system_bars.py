@@ -1,7 +1,7 @@
 """How far systems are behind the best, as bars on one axis."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from jaxrate.core.system import RatingSystem
@@ -77,32 +77,36 @@ def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
     """The bars of a comparison; None without differences."""
     if comparison is None or not _has_differences(comparison):
         return None
-    measure = _measure(comparison)
-    systems = [(_label(x), x.quality, gap_and_half_width(_difference(x), measure)) for x in comparison.results]
-    others = [
-        (name_other_forecaster(x), x.quality, gap_and_half_width(x.log_loss_difference)) for x in comparison.others
-    ]
-    gaps = [(0.0, None), *(gap for *_, gap in [*systems[1:], *others])]
+    measure, count = _measure(comparison), len(comparison.results)
+    axis, rows = build_system_rows([*comparison.results, *comparison.others], measure)
+    gaps = [gap_and_half_width(_difference(x), measure)[0] for x in (*comparison.results[1:], *comparison.others)]
+    beaten = ", and less than 0 is better than the best" if any(gap < 0 for gap in gaps) else ""
+    return SystemBars(measure, axis, rows[:count], rows[count:], measure.explanation.format(beaten=beaten))
+
+
+def build_system_rows(
+    forecasters: Sequence[ScoredForecaster], measure: Measure = LOG_LOSS
+) -> tuple[Axis, list[SystemRow]]:
+    """The rows of forecasters, the best system first, and the axis of their bars."""
+    gaps = [(0.0, None), *(gap_and_half_width(_difference(x), measure) for x in forecasters[1:])]
     low, high = (choose(gap + sign * (half or 0.0) for gap, half in gaps) for choose, sign in ((min, -1), (max, 1)))
     axis = make_axis(low, high)
-    rows = [
-        SystemRow(
-            name,
-            format_metric(measure.metric, quality[measure.metric]),
-            interval_bar(axis, *gap),
-            describe_gap(*gap, measure),
-        )
-        for (name, quality, _), gap in zip([*systems, *others], gaps, strict=True)
-    ]
-    rows[0] = rows[0]._replace(text="best")
-    beaten = ", and less than 0 is better than the best" if any(gap < 0 for gap, _ in gaps) else ""
-    told = measure.explanation.format(beaten=beaten)
-    return SystemBars(measure, axis, rows[: len(systems)], rows[len(systems) :], told)
+    rows = list[SystemRow]()
+    for forecaster, gap in zip(forecasters, gaps, strict=True):
+        value = format_metric(measure.metric, forecaster.quality[measure.metric])
+        text = describe_gap(*gap, measure) if rows else "best"
+        rows.append(SystemRow(name_in_print(forecaster), value, interval_bar(axis, *gap, measure.digits), text))
+    return axis, rows
 
 
-def name_other_forecaster(row: ScoredForecaster) -> str:
-    """The name in print of a forecaster that is no system."""
-    return BLEND_TITLE if row.kind == "blend" else row.name
+def name_in_print(forecaster: ScoredForecaster) -> str:
+    """The name of a forecaster in print, of a system with the length of its periods."""
+    name = forecaster.name
+    if forecaster.kind == "system":
+        return system_result_label(forecaster._replace(name=system_title(name)))
+    if forecaster.kind == "blend":
+        return BLEND_TITLE
+    return name if forecaster.kind in ("forecast", "odds") else name[0].upper() + name[1:]
 
 
 def _has_differences(comparison: Comparison) -> bool:
@@ -166,10 +170,10 @@ def write_comparison_title(comparison: Comparison | None, name: str) -> str:
     if most <= calls:
         return f"{_join_labels([best, *others])} predicted best of {number} systems"
     if shown is not None:
-        those = f"{_label(best)}, {'one of the best' if others else 'the best'} of {number} systems"
-        return f"{_label(shown)} {_describe_calls(comparison, str(calls))}, and {those}, {most}"
-    those = f"{_label(rival)}, the {'next best system' if number > 2 else 'other system'}"
-    return f"{_label(best)} {_describe_calls(comparison, str(most))}, and {those}, {calls}"
+        those = f"{name_in_print(best)}, {'one of the best' if others else 'the best'} of {number} systems"
+        return f"{name_in_print(shown)} {_describe_calls(comparison, str(calls))}, and {those}, {most}"
+    those = f"{name_in_print(rival)}, the {'next best system' if number > 2 else 'other system'}"
+    return f"{name_in_print(best)} {_describe_calls(comparison, str(most))}, and {those}, {calls}"
 
 
 def describe_comparison(comparison: Comparison | None, system: RatingSystem) -> list[str]:
@@ -187,7 +191,7 @@ def describe_comparison(comparison: Comparison | None, system: RatingSystem) -> 
     others = [(f"The model of {x.name}", x.log_loss_difference) for x in comparison.published]
     if comparison.blend is not None:
         others.append(("The blend of all systems", comparison.blend.log_loss_difference))
-    texts += [f"{other} {compare_in_words(gap, _label(best))}." for other, gap in others]
+    texts += [f"{other} {compare_in_words(gap, name_in_print(best))}." for other, gap in others]
     standing = [_describe_standing(comparison), _describe_shown_system(comparison, system)]
     return [*filter(None, [" ".join(filter(None, standing)), " ".join(texts)])]
 
@@ -195,11 +199,11 @@ def describe_comparison(comparison: Comparison | None, system: RatingSystem) -> 
 def _describe_standing(comparison: Comparison) -> str:
     """Which systems are about equal to the best, and which predicted worse, by the measure of the comparison."""
     equal, behind = separate_systems_behind(comparison)
-    measure, best = _measure(comparison), _label(equal[0])
+    measure, best = _measure(comparison), name_in_print(equal[0])
     if len(equal) == 1:
         nearest = describe_gap(*gap_and_half_width(_difference(behind[0]), measure), measure).lstrip("+")
         unit = " percentage points" if measure is PAIR_ORDER else ""
-        next_best = f": the next, {_label(behind[0])}," if len(behind) > 1 else ","
+        next_best = f": the next, {name_in_print(behind[0])}," if len(behind) > 1 else ","
         return f"By {measure.heading} {_join_labels(behind)} predicted worse than {best}{next_best} by {nearest}{unit}."
     gaps = [gap_and_half_width(_difference(x), measure) for x in equal[1:]]
     reason = (
@@ -223,7 +227,7 @@ def _describe_shown_system(comparison: Comparison, system: RatingSystem) -> str:
     told = _describe_calls(comparison, f"{abs(more)} {'more' if more > 0 else 'fewer'}" if more else "as many")
     if more <= 0:
         told += ", and its chances were better"
-    text = f"The ratings on this page are those of {_label(shown)}. {_label(best)} {told}."
+    text = f"The ratings on this page are those of {name_in_print(shown)}. {name_in_print(best)} {told}."
     here, there = (getattr(x.params, "side_advantage", None) for x in (system, shown.system))
     if here is None or there is None:
         return text
@@ -283,9 +287,5 @@ def name_systems_in_print(text: str, names: Iterable[str]) -> str:
     return text
 
 
-def _label(result: ScoredForecaster) -> str:
-    return system_result_label(result._replace(name=system_title(result.name)))
-
-
 def _join_labels(results: Iterable[ScoredForecaster]) -> str:
-    return join_names(dict.fromkeys(map(_label, results)))
+    return join_names(dict.fromkeys(map(name_in_print, results)))
