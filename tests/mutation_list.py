@@ -276,7 +276,7 @@ MUTATIONS = [
       "tests/test_boosted_trees.py -k 'twin'"),
     M("trees winners first", "num_sides = 2 if (score[:num_past] >= 0.5).all() else 1", "num_sides = 1",
       "tests/test_boosted_trees.py -k 'winners'"),
-    M("benchmark frequencies of the other side", "np.where(past_side < 0, 1.0 - past_score, past_score)", "past_score",
+    M("benchmark frequencies of the other side", "np.where(past_side < 0, shares[:, ::-1], shares)", "shares",
       "tests/test_benchmark.py -k 'frequencies'"),
     M("benchmark since", "int(np.searchsorted(times, as", "int(1 + np.searchsorted(times, as",
       "tests/test_benchmark.py -k 'since_a_time'"),

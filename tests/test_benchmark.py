@@ -202,6 +202,8 @@ def test_contests_of_two_sides_are_matches():
     data = jr.data.from_teams(table)
     found = jr.evaluation.benchmark_systems(data, ["trueskill"], last=0.5, **KEEP)
     assert found.scored == 10 and found.rows[0].quality["log loss"] > 0
+    timed = jr.data.from_teams(table, time=range(20))  # since was an IndexError
+    assert jr.evaluation.benchmark_systems(timed, ["trueskill"], since=12.0, **KEEP).scored == 8
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,8 @@ def test_those_whose_demands_are_not_met_are_left_out(monkeypatch):
     names = {result.name for result in found.results}
     assert {"elo", "glicko"} <= names and not names & {"elo_mmr", "category_glicko"}
     assert names.isdisjoint(found.left_out) and all("row" in why for why in found.left_out.values())
+    beside = jr.compare(data, {"even": np.full(3, 0.5)})  # which names no system
+    assert {result.name for result in beside.results} == names and beside.published[0].name == "even"
 
 
 def test_what_compare_refuses(data):

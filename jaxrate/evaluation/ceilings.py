@@ -189,22 +189,20 @@ def past_frequencies(score: HostArray, side: HostArray | None, num_past: int, nu
       num_outcomes: 2 or 3.
     """
     sides = np.zeros(len(score)) if side is None else np.asarray(side, np.float64)
-    past_score, past_side = score[:num_past], sides[:num_past]
-    own_score = np.where(past_side < 0, 1.0 - past_score, past_score)  # of who has the side
+    shares, past_side = outcome_shares(score[:num_past], num_outcomes), sides[:num_past, None]
+    own_shares = np.where(past_side < 0, shares[:, ::-1], shares)  # of who has the side
     is_sided = np.abs(past_side) > 0.5
+    even = (shares + shares[:, ::-1]).sum(axis=0) + 1.0  # one of each is added, so that nothing is impossible
+    sided = (own_shares * is_sided).sum(axis=0) + 1.0 if is_sided.any() else even
+    counts = np.stack([sided[::-1], even, sided])
+    return (counts / counts.sum(axis=1, keepdims=True))[np.rint(np.clip(sides, -1.0, 1.0)).astype(int) + 1]
 
-    def frequencies(scores: HostArray) -> HostArray:
-        """Of each result, with one of each added, so that nothing is impossible."""
-        if num_outcomes == 3:
-            counts = np.bincount(np.rint(2.0 * scores).astype(int), minlength=3) + 1.0
-        else:
-            counts = np.array([np.sum(1.0 - scores), np.sum(scores)]) + 1.0
-        return counts / counts.sum()
 
-    even = frequencies(np.concatenate([past_score, 1.0 - past_score]))
-    sided = frequencies(own_score[is_sided]) if is_sided.any() else even
-    choices = np.stack([sided[::-1], even, sided])
-    return choices[np.rint(np.clip(sides, -1.0, 1.0)).astype(int) + 1]
+def outcome_shares(score: HostArray, num_outcomes: int) -> HostArray:
+    """[n, K] how much each result counts: one of three, or of two in parts."""
+    if num_outcomes == 2:
+        return np.stack([1.0 - score, score], axis=1)
+    return (np.rint(2.0 * score)[:, None] == np.arange(3)).astype(np.float64)
 
 
 MAX_REST = 60.0  # days
@@ -394,7 +392,7 @@ def boosted_forecast(features: Features, score: HostArray, num_past: int, num_ou
     first, scored = first_trained_match(num_past), slice(num_past, None)
     trained, num_trained = slice(first, num_past), num_past - first
     num_sides = 2 if (score[:num_past] >= 0.5).all() else 1  # winners come first: the order would be all that counts
-    shares = np.concatenate([_outcome_shares(x[trained], num_outcomes) for x in (score, 1.0 - score)[:num_sides]])
+    shares = np.concatenate([outcome_shares(x[trained], num_outcomes) for x in (score, 1.0 - score)[:num_sides]])
     num_early = num_trained - round(num_trained * VALIDATED_SHARE)
     is_early = np.tile(np.arange(num_trained) < num_early, num_sides)
 
@@ -410,26 +408,19 @@ def boosted_forecast(features: Features, score: HostArray, num_past: int, num_ou
         return BoostedForecast(predict_by(features), predict_by(["ratings"]), without)
 
 
-def _outcome_shares(score: HostArray, num_outcomes: int) -> HostArray:
-    """[m, K] how much each result counts: one of three, or of two in parts."""
-    if num_outcomes == 2:
-        return np.stack([1.0 - score, score], axis=1)
-    return (np.rint(2.0 * score)[:, None] == np.arange(3)).astype(np.float64)
-
-
-def _fit_trees(x: HostArray, outcome_shares: HostArray, num_trees: int) -> Any:
+def _fit_trees(x: HostArray, shares: HostArray, num_trees: int) -> Any:
     """Boosted trees of features [m, F]; a match with several results counts once for each, in parts."""
-    row, outcome = np.nonzero(outcome_shares)
-    missing = np.setdiff1d(np.arange(outcome_shares.shape[1]), outcome)
+    row, outcome = np.nonzero(shares)
+    missing = np.setdiff1d(np.arange(shares.shape[1]), outcome)
     if missing.size:
         raise ValueError("boosted trees need matches of every result before the scored ones")
     model = import_ensembles().HistGradientBoostingClassifier(max_iter=num_trees, **TREE_OPTIONS)
-    weight = outcome_shares[row, outcome]
+    weight = shares[row, outcome]
     return model.fit(x[row], outcome, sample_weight=None if (weight == 1).all() else weight)  # they take time
 
 
-def _best_number_of_trees(x: HostArray, outcome_shares: HostArray, is_early: HostArray) -> int:
+def _best_number_of_trees(x: HostArray, shares: HostArray, is_early: HostArray) -> int:
     """With how many trees the later rows are predicted best, by trees of the earlier ones."""
-    predictions = _fit_trees(x[is_early], outcome_shares[is_early], MAX_TREES).staged_predict_proba(x[~is_early])
-    losses = [-np.sum(outcome_shares[~is_early] * np.log(np.clip(p, 1e-9, 1.0))) for p in predictions]
+    predictions = _fit_trees(x[is_early], shares[is_early], MAX_TREES).staged_predict_proba(x[~is_early])
+    losses = [-np.sum(shares[~is_early] * np.log(np.clip(p, 1e-9, 1.0))) for p in predictions]
     return int(np.argmin(losses)) + 1
