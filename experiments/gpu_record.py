@@ -7,7 +7,7 @@
 Every part has a process of its own and a file in FOLDER/parts, which is written after each case. A case that fails,
 crashes or hangs is written with the smallest case that does so too, and the rest goes on. After each part
 `gpu_record.json` has all of it, with the name of the hardware, each number beside its estimate, and what is decided.
-Another file is made to replace that of the package: `algorithm_preferences.json`, in `jaxrate/systems/blat_mmr/`.
+Another file is made to replace that of the package: `settings_and_state.json`, in `jaxrate/systems/blat_mmr/`.
 """
 
 import json
@@ -90,9 +90,9 @@ def write_record_and_tables(records, options):
 
 def write_preferences(options, measured):
     """The table of BlatMMR's algorithms with a new line for this kind of device, if all of them were measured."""
-    from jaxrate.systems.blat_mmr import algorithm_preferences
+    from jaxrate.systems.blat_mmr import settings_and_state
 
-    path = Path(algorithm_preferences.__file__).with_name(algorithm_preferences.TABLE_FILE)
+    path = Path(settings_and_state.__file__).with_name(settings_and_state.TABLE_FILE)
     table = json.loads(path.read_text()) | ({options.device: measured} if measured else {})
     rows = ",\n".join(f" {json.dumps(kind)}: {json.dumps(row)}" for kind, row in table.items())
     (options.out / path.name).write_text(f"{{\n{rows}\n}}\n")

@@ -27,9 +27,9 @@ import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.events import slice_events
 from jaxrate.metrics.prediction_metrics import log_loss
+from jaxrate.smoothing.event_sites import match_sites, meetings_from_cavities
 from jaxrate.smoothing.expectation_propagation import nodes_to_participants, prepare_sweep
 from jaxrate.smoothing.forward_backward import GaussianSite, backward_pass, forward_pass, participants_to_nodes
-from jaxrate.smoothing.match_sites import match_sites, meetings_from_cavities
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.smoothing.timelines import build_timelines
 from jaxrate.systems.skills.match_strengths import StrengthBelief

@@ -4,7 +4,6 @@ The guide "A system of your own" has an example. `jaxrate.testing.check` says wh
 """
 
 from jaxrate.core.compiled_program_cache import cache_programs
-from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hyperparameter_definitions import (
     ANY,
     MAYBE_ANY,
@@ -16,6 +15,7 @@ from jaxrate.core.hyperparameter_definitions import (
     SIDE_ADVANTAGE,
     UNIT_INTERVAL,
     Parameter,
+    collect_params,
 )
 from jaxrate.core.rules import InferringUpdate, RandomUpdate, RatedEvent, Rating, Rules, SizedPrepare
 from jaxrate.core.system import (

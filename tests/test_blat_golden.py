@@ -9,8 +9,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order, padded_spectrum_of_differences
-from jaxrate.systems.blat_mmr import laplace_distribution_sums
-from jaxrate.systems.blat_mmr.kernel_components import PreparedKernelComponent, spread_belief
+from jaxrate.systems.blat_mmr import kernels
+from jaxrate.systems.blat_mmr.kernels import PreparedKernelComponent, spread_belief
 from tests.blat import ALGORITHMS, GRID, REFERENCE, Kernel, close, match, moments, start
 from tests.conftest import mark_full
 from tests.reference import blat_twin as twin
@@ -137,7 +137,7 @@ def test_the_edges_of_a_kernel(algorithm):
 @pytest.mark.parametrize("i", mark_full(range(4), 0, 2))
 def test_laplace_sums_on_random_supports(i):
     x, p, y, b, q, t = (REFERENCE[f"laplace_{i}_{name}"] for name in ("x", "rho", "y", "b", "Q_ref", "T_ref"))
-    sums = laplace_distribution_sums.laplace_density_sum, laplace_distribution_sums.laplace_cdf_sums
+    sums = kernels.laplace_density_sum, kernels.laplace_cdf_sums
     density, (up, down) = jax.jit(lambda *arguments: [f(*arguments) for f in sums])(x, p, y, b)
     np.testing.assert_allclose(density, q, rtol=1e-11)
     np.testing.assert_allclose(up, t, rtol=1e-11)

@@ -11,7 +11,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.hashable_functions_and_arrays import bind, hashable_array
 from jaxrate.core.system import replace_params
-from jaxrate.systems.blat_mmr import custom_kernel_matrices, kernel_components, kernels
+from jaxrate.systems.blat_mmr import kernels
 from tests.blat import REFERENCE, Kernel, close, match, start
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import blat_kernels_twin as slow
@@ -71,22 +71,18 @@ def test_every_route_is_the_loop(x64, name):
     def by_every_route(p, edges):
         kernel = kernels.parse(SHAPES[name][0]._replace(edges=edges))
         arguments = kernels.shape_function_arguments(kernel)
-        reach = custom_kernel_matrices.kernel_reach(
-            kernel, hashable_array(GRID), STEP, 0.5, arguments.values, "float64"
-        )
+        reach = kernels.kernel_reach(kernel, hashable_array(GRID), STEP, 0.5, arguments.values, "float64")
         values = dict(zip(arguments.names, arguments.values, strict=True))
         found = {}
         for route in ("naive", "band", *(["fft"] if kernels.depends_on_distance(kernel) else [])):
             points, width = jnp.asarray(GRID, p.dtype), jnp.asarray(0.5, p.dtype)
-            parts = kernel_components.prepare_components(kernel, route, width, points, STEP, reach, values)
-            found[route] = kernel_components.spread_belief(edges, route, parts, p, True)
+            parts = kernels.prepare_components(kernel, route, width, points, STEP, reach, values)
+            found[route] = kernels.spread_belief(edges, route, parts, p, True)
         if name == "homeward":
-            left, right = custom_kernel_matrices.low_rank_factors(
-                kernel, hashable_array(GRID), STEP, 0.5, (0.5,), p.dtype.name
-            )
+            left, right = kernels.low_rank_factors(kernel, hashable_array(GRID), STEP, 0.5, (0.5,), p.dtype.name)
             assert left.shape == (SIZE, 1)
-            found["low_rank"] = kernel_components.spread_belief(
-                edges, "low_rank", kernel_components.low_rank_component(left, right), p, True
+            found["low_rank"] = kernels.spread_belief(
+                edges, "low_rank", kernels.low_rank_component(left, right), p, True
             )
         return found
 

@@ -20,7 +20,7 @@ from jaxrate.cli.predict import parse_named_columns
 from jaxrate.core import memory_checks
 from jaxrate.core.text_format import display_width
 from jaxrate.data import simulate
-from jaxrate.data.forecast_column_recognition import recognise_forecast_columns
+from jaxrate.data.evidence_column_recognition import recognise_forecast_columns
 from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss
 from jaxrate.site.benchmark_page import benchmark_page_html
 from tests.browser import findings

@@ -11,7 +11,7 @@ from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mea
 from jaxrate.data import simulate
 from jaxrate.evaluation.scored_predictions import describe_constant_forecast, format_metric
 from jaxrate.events import slice_events
-from jaxrate.fitting import time_limited_fit
+from jaxrate.fitting import hyperparameter_fit
 from jaxrate.systems.system_construction_by_name import DataFacts, make_system
 from tests.conftest import refused
 
@@ -252,9 +252,9 @@ def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home, no_erro
 
 
 def test_a_fit_to_the_past_ends_in_time(home, monkeypatch, no_errors):
-    monkeypatch.setattr(time_limited_fit, "TIME_LIMIT", 0.0)
-    monkeypatch.setattr(time_limited_fit, "MAX_EVENTS", 200)
-    first = time_limited_fit.fit_with_time_limit(jr.elo(), home, 450)
+    monkeypatch.setattr(hyperparameter_fit, "TIME_LIMIT", 0.0)
+    monkeypatch.setattr(hyperparameter_fit, "MAX_EVENTS", 200)
+    first = hyperparameter_fit.fit_with_time_limit(jr.elo(), home, 450)
     wanted = jr.fit(jr.elo(), slice_events(home.matches, 250, 450), warm_up=0.2, steps=1, data_share=0.8)
     assert first[1] == "" and first[0].params.k == pytest.approx(wanted.params.k, rel=1e-3)
     assert first[0].params.k != 32.0

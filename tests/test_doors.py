@@ -15,7 +15,6 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli.rating_by_league import _league_folders
-from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hashable_functions_and_arrays import bind, hashable_array
 from jaxrate.core.hyperparameter_definitions import (
     MAYBE_POSITIVE,
@@ -24,6 +23,7 @@ from jaxrate.core.hyperparameter_definitions import (
     HyperparameterRange,
     Parameter,
     check_params,
+    collect_params,
 )
 from jaxrate.core.rules import RandomUpdate
 from jaxrate.core.system import FactoryCall, replace_params, system_factory

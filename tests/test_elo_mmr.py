@@ -17,7 +17,7 @@ from jaxrate.history.dataset_rating import rating_history_with_performances
 from jaxrate.numerics import sums_and_recurrences
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.systems.elo_mmr import density_dispatch
-from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
+from jaxrate.systems.elo_mmr.belief import contest_variances
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference, standing_sums
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick, refused
 from tests.reference import elo_mmr_twin as twin

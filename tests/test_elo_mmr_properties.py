@@ -16,7 +16,7 @@ import jaxrate as jr
 from jaxrate.numerics import special_functions
 from jaxrate.systems.elo_mmr.belief import PerformanceHistory, State, add_performance, posterior_mode
 from jaxrate.systems.elo_mmr.belief import pseudodiffuse as diffuse_rows
-from jaxrate.systems.rounds import performance_distributions, performance_inference
+from jaxrate.systems.rounds import cdf_sums, performance_inference
 from tests.test_elo_mmr import infer_round, look_normal
 
 NUMBER = 250  # random rounds or histories of a test
@@ -72,7 +72,7 @@ def functions(gaussian):
         return (
             special_functions.normal_tail(z)[0]
             if gaussian
-            else LOGISTIC * performance_distributions.logistic_cdf_and_density(LOGISTIC * z)[0]
+            else LOGISTIC * cdf_sums.logistic_cdf_and_density(LOGISTIC * z)[0]
         )
 
     def loss(x, mu, delta):

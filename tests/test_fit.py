@@ -19,14 +19,13 @@ from jaxrate.replay.execution import CompilePolicy
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, refused
 from tests.test_rounds import SYSTEM
 
-FIT, FREE, LOST, PROBLEM, REACH, SEARCH, SLOPE, TASK = (
+FIT, FREE, LOST, PROBLEM, SEARCH, SLOPE, TASK = (
     import_module(f"jaxrate.fitting.{name}")
     for name in (
         "hyperparameter_fit",
         "free_parameters",
         "losses",
         "fit_problem",
-        "trust_region",
         "multistart_search",
         "history_loss_derivatives",
         "prediction_task",

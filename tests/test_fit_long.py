@@ -13,7 +13,8 @@ from jaxrate.events import slice_events
 from tests.conftest import MOSTLY_SINGLE
 
 PROBLEM, SEARCH, SLOPE = (
-    import_module(f"jaxrate.fitting.{name}") for name in ("fit_problem", "search_state", "history_loss_derivatives")
+    import_module(f"jaxrate.fitting.{name}")
+    for name in ("fit_problem", "multistart_search", "history_loss_derivatives")
 )
 
 

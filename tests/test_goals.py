@@ -16,9 +16,15 @@ from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE
 from jaxrate.forecasts.scorelines import make_scoreline_system
 from jaxrate.forecasts.season_simulation import GoalSimulationMatches, poisson_quantile, simulate_match_goals
 from jaxrate.replay import execution
-from jaxrate.systems.skills.goal_beliefs import HALF_Q, GoalRateFactors, LogRateBelief
-from jaxrate.systems.skills.goal_likelihoods import GoalObservation, infer_from_goals
-from jaxrate.systems.skills.goal_probabilities import result_probabilities, scoreline_probabilities
+from jaxrate.systems.skills.goal_likelihoods import (
+    HALF_Q,
+    GoalObservation,
+    GoalRateFactors,
+    LogRateBelief,
+    infer_from_goals,
+    result_probabilities,
+    scoreline_probabilities,
+)
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from tests.conftest import mark_full, quick, refused
 from tests.reference.goals_twin import Goals, Q

@@ -21,7 +21,7 @@ from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests
 from jaxrate.fitting import history_loss_derivatives
 from jaxrate.replay import block_programs, compiler_options, execution, scan_programs
-from jaxrate.systems.rounds import cdf_sums, pairwise_wins, performance_inference
+from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
 from jaxrate.systems.trueskill import system as propagation
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
@@ -176,12 +176,12 @@ def test_steps_of_a_chain_are_multiplied_at_once(x64):
 
 def test_a_round_is_compared_with_itself_the_same():
     random, there = np.random.default_rng(0), jnp.ones(100, bool)
-    performances = pairwise_wins.PriorPerformances(
+    performances = expected_wins.PriorPerformances(
         *(jnp.asarray(random.uniform(50.0, 500.0, 100), jnp.float32) for _ in range(2)), None
     )
 
     def beaten(there):
-        return pairwise_wins.batched_expected_wins_and_losses(pairwise_wins.normal_win_probability, performances, there)
+        return expected_wins.batched_expected_wins_and_losses(expected_wins.normal_win_probability, performances, there)
 
     assert (
         cdf_sums.comparison_batch_size(100),
@@ -198,7 +198,7 @@ def test_who_beats_whom_is_the_same_without_nodes(x64):
     columns = [jnp.asarray(x, kind) for x in (one * random.normal(0, 10, 2000), one, one * ratio)]
     wanted, found = (
         quick(f)(*columns)
-        for f in (lambda *x: pairwise_wins.logistic_win_probability(*x), on_gpu(pairwise_wins.logistic_win_probability))
+        for f in (lambda *x: expected_wins.logistic_win_probability(*x), on_gpu(expected_wins.logistic_win_probability))
     )
     for x, y in zip(found, wanted, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-12 if x64 else 1e-4, atol=1e-12 if x64 else 1e-6)

@@ -20,7 +20,7 @@ from scipy import special
 
 import jaxrate as jr
 from jaxrate.replay import checked_replay
-from jaxrate.replay.kernel import levels_kernel, scalar_jaxpr_evaluation
+from jaxrate.replay.kernel import levels_kernel
 from jaxrate.testing.cases import PLAYERS, SystemFormPrecision, assert_close_leaves, split_seasons
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.test_contract import EVERY
@@ -129,7 +129,7 @@ def test_the_kernel_is_for_one_gpu(league, interpreted, monkeypatch):
 
 def test_functions_that_kernels_do_not_know(x64):
     x = np.linspace(-5.0, 8.0, 2001).astype(float if x64 else np.float32)
-    for function, exact in ((scalar_jaxpr_evaluation.erf, special.erf), (scalar_jaxpr_evaluation.erfc, special.erfc)):
+    for function, exact in ((levels_kernel.erf, special.erf), (levels_kernel.erfc, special.erfc)):
         np.testing.assert_allclose(quick(function)(x), exact(x.astype(float)), rtol=2e-14 if x64 else 5e-6)
 
 
@@ -148,9 +148,9 @@ def test_arrays_are_taken_apart():
 
     numbers = [*np.random.default_rng(0).random((6, 20)).astype(jnp.result_type(float))]
     closed = jax.make_jaxpr(function)(*2 * (jnp.zeros(3),))
-    assert not scalar_jaxpr_evaluation.unsupported_operations(closed)
+    assert not levels_kernel.unsupported_operations(closed)
     wanted = quick(jax.vmap(function))(*(np.stack(x, axis=1) for x in (numbers[:3], numbers[3:])))
-    found = quick(partial(scalar_jaxpr_evaluation.evaluate_jaxpr_on_scalars, closed))(numbers)
+    found = quick(partial(levels_kernel.evaluate_jaxpr_on_scalars, closed))(numbers)
     columns = np.concatenate([np.reshape(x, (20, -1)) for x in wanted], axis=1).T
     assert_close_leaves("numbers", [np.broadcast_to(x, 20) for x in found], [*columns], 1e-6)
 

@@ -15,7 +15,7 @@ from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax, de
 from jaxrate.numerics.special_functions import normal_hazards_on_both_sides, normal_tail, truncated_normal_moments
 from jaxrate.numerics.sums_and_recurrences import solve_definite_systems
 from jaxrate.replay.blocks import Block, arrange_blocks
-from jaxrate.systems.rounds import expected_wins, pairwise_wins, tabulated_normal_wins
+from jaxrate.systems.rounds import expected_wins
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 from tests.reference.performance_twin import hazard
 from tests.reference.trueskill_twin import moments
@@ -406,7 +406,7 @@ def test_usual_rounds_need_no_pairs(monkeypatch, x64):
     def nothing(beats, all_of, there):
         return all_of.centre * np.nan, all_of.centre * np.nan
 
-    monkeypatch.setattr(pairwise_wins, "batched_expected_wins_and_losses", nothing)
+    monkeypatch.setattr(expected_wins, "batched_expected_wins_and_losses", nothing)
     rating, deviation = (np.pad(x, (0, 100)) for x in some_players(700, 60, 900))
     there = np.arange(800) < 700
 
@@ -427,11 +427,11 @@ def test_slopes_of_tables_are_those_of_pairs():
         weight, there = jnp.asarray(np.random.default_rng(5).normal(size=200)), jnp.ones(200, bool)
 
         def total(read, rating, deviation):
-            return jnp.sum(weight * read(pairwise_wins.PriorPerformances(rating, deviation, None))[0])
+            return jnp.sum(weight * read(expected_wins.PriorPerformances(rating, deviation, None))[0])
 
         ways = (
-            (lambda x: tabulated_normal_wins.interpolated_wins_and_losses(x, there, 160)),
-            (lambda x: pairwise_wins.all_expected_wins_and_losses(pairwise_wins.normal_win_probability, x, there)),
+            (lambda x: expected_wins.interpolated_wins_and_losses(x, there, 160)),
+            (lambda x: expected_wins.all_expected_wins_and_losses(expected_wins.normal_win_probability, x, there)),
         )
         got, wanted = (quick(jax.grad(lambda *x, w=way: total(w, *x), argnums=(0, 1)))(*everybody) for way in ways)
     for x, y in zip(got, wanted, strict=True):
@@ -448,7 +448,7 @@ def test_logistic_chances_are_right_to_1e_8_whatever_the_deviations(x64, monkeyp
     for backend, (one, other) in product(("cpu", "gpu"), ((1.0, ratio), (ratio, 1.0))):
         monkeypatch.setattr(jax, "default_backend", lambda backend=backend: backend)
         inputs = [jnp.asarray(np.broadcast_to(x, lead.shape), float) for x in (lead, LOGISTIC * one, LOGISTIC * other)]
-        ahead, behind = quick(lambda *x: pairwise_wins.logistic_win_probability(*x))(*inputs)
+        ahead, behind = quick(lambda *x: expected_wins.logistic_win_probability(*x))(*inputs)
         np.testing.assert_allclose(ahead, right, rtol=0, atol=2e-9 if x64 else 1e-6)
         np.testing.assert_allclose(behind, 1.0 - right, rtol=0, atol=2e-9 if x64 else 1e-6)
 

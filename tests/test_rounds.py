@@ -14,7 +14,7 @@ from jaxrate.core.rules import Rating, Rules
 from jaxrate.core.system import EventCheck, RatingSystem, elapsed_time, full_leaf
 from jaxrate.data.simulate import contests
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.numerics import padding_skipping_row_tiles
+from jaxrate.numerics import selective_evaluation
 from jaxrate.replay.blocks import arrange_blocks
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 
@@ -433,7 +433,7 @@ def test_rounds_in_tiles_are_those_of_exact_sizes(name):
         rounds = contests(1500, 5, size=(20, 1000), seed=3, grid=60).rounds
         tiled = arrange_blocks(rounds, tiled=True)
         ((size, _),) = {block.size for block in tiled.blocks}
-        assert size % padding_skipping_row_tiles.TILE_ROWS == 0
+        assert size % selective_evaluation.TILE_ROWS == 0
         found, exact = (jr.run(system, rounds, schedule=x) for x in (tiled, arrange_blocks(rounds)))
         jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-9), found, exact)
 
@@ -453,29 +453,29 @@ def test_rounds_in_tiles_may_have_vectors_predicted():
 
 
 def test_a_tiled_map_calculates_nothing_behind_the_rows_asked_for():
-    x = np.arange(4.0 * padding_skipping_row_tiles.TILE_ROWS)
-    found = jax.jit(lambda x, count: padding_skipping_row_tiles.map_row_tiles(lambda y: y + 1.0, count, x))(
-        x, padding_skipping_row_tiles.TILE_ROWS + 1
+    x = np.arange(4.0 * selective_evaluation.TILE_ROWS)
+    found = jax.jit(lambda x, count: selective_evaluation.map_row_tiles(lambda y: y + 1.0, count, x))(
+        x, selective_evaluation.TILE_ROWS + 1
     )
-    behind = 2 * padding_skipping_row_tiles.TILE_ROWS
+    behind = 2 * selective_evaluation.TILE_ROWS
     assert np.all(found[:behind] == x[:behind] + 1.0) and np.all(found[behind:] == 0.0)
 
 
 def test_replaced_rows_keep_what_stands_behind_them():
-    size = padding_skipping_row_tiles.TILE_ROWS
+    size = selective_evaluation.TILE_ROWS
     x = np.arange(3.0 * size)
-    replace = jax.jit(lambda x, count: padding_skipping_row_tiles.replace_row_tiles(lambda y: -y, count, x))
+    replace = jax.jit(lambda x, count: selective_evaluation.replace_row_tiles(lambda y: -y, count, x))
     for count in (1, size):
         found = replace(x, count)
         assert np.all(found[:size] == -x[:size]) and np.all(found[size:] == x[size:])
 
 
 def test_sums_over_tiles_count_each_row_once():
-    size = padding_skipping_row_tiles.TILE_ROWS
+    size = selective_evaluation.TILE_ROWS
 
     @jax.jit
     def add(x, count):
-        return padding_skipping_row_tiles.add_row_tiles(lambda total, y: total + y.sum(), count, 0.0, x)
+        return selective_evaluation.add_row_tiles(lambda total, y: total + y.sum(), count, 0.0, x)
 
     assert [int(add(np.ones(2 * size), count)) for count in (0, 1, size, size + 1, 2 * size)] == [
         *(0, size, size, 2 * size, 2 * size)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay.padded_sizes import padded_event_size, padded_size
+from jaxrate.replay.padded_states_and_columns import padded_event_size, padded_size
 from jaxrate.testing.cases import assert_close_leaves, assert_equal_leaves, record_compilations
 from tests.conftest import mark_full, refused
 

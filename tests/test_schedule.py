@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.replay import block_sizes, schedule, step_assignment
-from jaxrate.replay.block_sizes import MAX_PADDED_SIZES
-from jaxrate.replay.blocks import WINDOW, cut_into_blocks, gather_events
+from jaxrate.replay import blocks, schedule, step_assignment
+from jaxrate.replay.blocks import MAX_PADDED_SIZES, WINDOW, cut_into_blocks, gather_events
 from jaxrate.replay.padded_states_and_columns import allocate_aligned
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import PlanShape, make_plan, make_plan_of_shape
@@ -417,7 +416,7 @@ def test_alike_steps_share_a_window_and_unlike_ones_are_not_padded_to_the_larges
 @pytest.mark.parametrize("launched", [False, True])
 def test_rounds_share_a_step_if_that_costs_less_than_their_padding(launched, monkeypatch):
     """In one step of three, two rounds of 30 could be rated at once, and in every step 16 of 4."""
-    monkeypatch.setattr(block_sizes, "has_launch_overhead", lambda: launched)
+    monkeypatch.setattr(blocks, "has_launch_overhead", lambda: launched)
     large = np.concatenate(
         [np.random.default_rng(day).permutation(60)[: 30 * (1 + (day % 3 == 0))] for day in range(40)]
     )

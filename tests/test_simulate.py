@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 import jaxrate as jr
 from jaxrate import events
-from jaxrate.data import simulate, simulated_player_draws
+from jaxrate.data import simulate
 from jaxrate.data.simulate import contests, league, stream_contests, stream_league, write
 
 EVERY = {"draws": 0.3, "drift": 50.0, "activity": 0.5, "side_advantage": 30.0, "luck": 0.8}
@@ -44,7 +44,7 @@ def equal(one, other):
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    for module in (simulate, simulated_player_draws):
+    for module in (simulate, simulate):
         monkeypatch.setattr(module, "CHUNK", 1000)
 
 
@@ -109,7 +109,7 @@ LAWS = [(2, 1.0), (2, 1e-17), (3, 0.5), (49, 1e-17), (1000, 1e-9), (100_000, 1.5
 @pytest.mark.parametrize("law", [share(*law) for law in LAWS] + [np.array([0.375, 0.375, 0.125, 0.125])], ids=len)
 def test_the_alias_table_is_the_law(law):
     n = len(law)
-    threshold, alias = simulated_player_draws._alias_table(law * n)
+    threshold, alias = simulate._alias_table(law * n)
     assert threshold.min() >= 0 and threshold.max() <= 1 and alias.min() >= 0 and alias.max() < n
     own = threshold.astype(float)
     np.testing.assert_allclose((own + np.bincount(alias, 1 - own, n)) / n, law, rtol=1e-6)
@@ -344,7 +344,7 @@ def test_participants_are_drawn_one_after_the_other_without_replacement(way, act
     for i, j, k in itertools.permutations(range(6), 3):
         law[2**i + 2**j + 2**k] += p[i] * p[j] / (1 - p[i]) * p[k] / (1 - p[i] - p[j])
     pick, size = (
-        simulated_player_draws.PlayerSampler(np.random.default_rng(3), 6, activity),
+        simulate.PlayerSampler(np.random.default_rng(3), 6, activity),
         np.tile([3, 2], 60_000),
     )
     ends = np.cumsum(size)[::2]
@@ -364,9 +364,9 @@ def test_both_ways_of_drawing_participants_are_used_in_one_history(monkeypatch):
 
     for way in ("_draw_by_arrival", "_draw_until_distinct"):
         monkeypatch.setattr(
-            simulated_player_draws.PlayerSampler,
+            simulate.PlayerSampler,
             way,
-            counted(way, getattr(simulated_player_draws.PlayerSampler, way)),
+            counted(way, getattr(simulate.PlayerSampler, way)),
         )
     one = contests(50, 400, size=(2, 50), activity=0.8)
     assert used["_draw_by_arrival"] > 50 and used["_draw_until_distinct"] > 50 and sum(used.values()) == 400

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 import jaxrate as jr
-from jaxrate.data.measurement_noise_estimation import estimate_measurement_noise
+from jaxrate.data.seasons_and_margins import estimate_measurement_noise
 from jaxrate.events import slice_events
 from jaxrate.systems.skills.posterior import condition_covariance_on_message
 from jaxrate.systems.system_construction_by_name import make_system_for_data

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 import jaxrate as jr
 import jaxrate.smoothing.forecasts_from_smoothed_past as forecasting
 from jaxrate.events import build_rounds, slice_events
-from jaxrate.smoothing import participations
+from jaxrate.smoothing import timelines
 from jaxrate.smoothing.smoother import smooth_events
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.reference.team_smooth_twin import TeamSmoother, dense
@@ -65,9 +65,9 @@ def test_against_the_twin(x64, monkeypatch, case):
     rounds = short_history(n=9)
     if case == "quits":
         rounds = short_history(mixed=True, seed=7, n=9, teams=(2, 2, 3, 4))
-        monkeypatch.setattr(participations, "FREE_PADDING", 10)
-        monkeypatch.setattr(participations, "BLOCK_NUMBERS", 40)
-        assert len(participations.group_contests(rounds)) > 1
+        monkeypatch.setattr(timelines, "FREE_PADDING", 10)
+        monkeypatch.setattr(timelines, "BLOCK_NUMBERS", 40)
+        assert len(timelines.group_contests(rounds)) > 1
     found = smooth_events(system_of(case), rounds, num_players=PLAYERS, tolerance=1e-11 if x64 else 3e-6)
     twin, digits = twin_of(case, rounds), 1e-8 if x64 else 1e-4
     twin.converge(damping=0.7, tolerance=1e-10)
@@ -212,9 +212,9 @@ def test_of_contests_between_newcomers_it_is_the_filter(double):
     rank = random.permutation(4)[team]
     rounds = jr.rounds(contest, player, rank, team=team, time=10.0 * contest)
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(participations, "FREE_PADDING", 0)
-        small.setattr(participations, "BLOCK_NUMBERS", 40)
-        assert [(x.width, x.first_slot) for x in participations.group_contests(rounds)] == [(8, 0), (3, 16)]
+        small.setattr(timelines, "FREE_PADDING", 0)
+        small.setattr(timelines, "BLOCK_NUMBERS", 40)
+        assert [(x.width, x.first_slot) for x in timelines.group_contests(rounds)] == [(8, 0), (3, 16)]
         found = smooth_events(jr.skills(), rounds, num_players=30)
     run = jr.run(jr.skills(), rounds, num_players=30)
     np.testing.assert_allclose(found.prediction, run.prediction, rtol=1e-12)

@@ -10,8 +10,8 @@ import pytest
 import jaxrate as jr
 from jaxrate.arena import standard_errors
 from jaxrate.arena import strength_fit as door
-from jaxrate.arena.comparison_graph import find_comparable_players
 from jaxrate.arena.newton import maximise_log_posterior, maximise_replicates
+from jaxrate.arena.strength_fit import find_comparable_players
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.reference import static_twin as twin
 

@@ -23,7 +23,7 @@ from jaxrate.systems.category_glicko.system import (
 )
 from jaxrate.systems.glicko2 import State, game_evidence, new_volatility, prepare
 from jaxrate.systems.glicko2 import update_from_evidence_totals as update_one
-from jaxrate.systems.rounds import cdf_sums, performance_distributions
+from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 from tests.reference import twins
@@ -434,8 +434,8 @@ def test_newton_has_the_slope_of_the_function_of_the_volatility(monkeypatch):
 def test_tables_have_points_enough_for_rounds_as_wide_as_ratings(deviation):
     """Among newcomers in a round 8,000 points wide, what is read from a table is right to 0.01 rating points."""
     with jax.enable_x64(True):
-        function, points = performance_distributions.logistic_cdf_and_density, cdf_sums.count_table_points(deviation)
-        precision = np.full(100, performance_distributions.LOGISTIC.deviation / deviation)
+        function, points = cdf_sums.logistic_cdf_and_density, cdf_sums.count_table_points(deviation)
+        precision = np.full(100, cdf_sums.LOGISTIC.deviation / deviation)
 
         def in_both_ways(x):
             everyone = cdf_sums.Participants(

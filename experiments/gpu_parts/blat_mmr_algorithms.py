@@ -10,7 +10,7 @@ import jaxrate as jr
 from gpu_parts.histories import resize_history
 from gpu_parts.replay_clock import time_replay
 from jaxrate.systems.blat_mmr import settings_and_state
-from jaxrate.systems.blat_mmr.algorithm_preferences import AlgorithmPreferences
+from jaxrate.systems.blat_mmr.settings_and_state import AlgorithmPreferences
 
 HISTORY = {"history": "uniform", "matches": 100_000, "players": 20_000, "width": 1_024}
 SUMS = "low_rank", "fft", "naive"

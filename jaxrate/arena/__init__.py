@@ -1,9 +1,8 @@
 """Strengths of players who do not change, from results in any order, with their uncertainty.
 
 votes.py                         votes: read, named, and counted
-comparison_graph.py              which players can be compared: components, and players who only won or only lost
 newton.py                        maximum likelihood by Newton's method
-strength_fit.py                  fit_strengths: strengths of players who do not change
+strength_fit.py                  the fit of strengths that do not change, from votes or matches
 standard_errors.py               covariances by curvature, sandwich, clustered sandwich and bootstrap
 rank_inference.py                simultaneous sets of ranks, groups, and the number of votes that are still needed
 strength_drift.py                whether strengths moved: tests of fluctuations, and players who drifted

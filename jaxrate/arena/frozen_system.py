@@ -17,9 +17,8 @@ from jaxrate.arena.paired_comparison_likelihood import MODELS
 from jaxrate.arena.strength_fit import MEAN_RATING, Strengths
 from jaxrate.core.argument_checks import to_floats
 from jaxrate.core.array_types import Array
-from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, hashable_array
-from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
+from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter, collect_params
 from jaxrate.core.rules import Params, Rating, Rules
 from jaxrate.core.system import FactoryCall, RatingSystem, signed_side_advantage, split_sides, system_factory
 from jaxrate.core.text_format import format_unquoted_name

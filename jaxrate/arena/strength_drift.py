@@ -1,4 +1,31 @@
-"""Whether strengths moved: tests of fluctuations, and players who drifted."""
+"""Whether strengths moved: tests of fluctuations, and players who drifted.
+
+Tests whether the strength of each player changed, by how their results scatter over time.
+
+At the likeliest static strengths the scores s of a player's votes, s = d log likelihood / d strength, sum
+to 0. Summed in order of time, and divided by the root of their summed squares, they are a Brownian bridge in the limit
+if strengths are constant (Hjort and Koning 2002; Zeileis and Hornik 2007, "Generalized M-fluctuation tests"), and then
+
+    P(max over time |S| / sqrt(sum s^2) >= x) = 2 sum over k = 1, 2, ... of (-1)^(k - 1) exp(-2 k^2 x^2)
+
+With clusters of votes, the covariance of S at GRID_TIMES times is the sum over clusters of the outer squares of their
+walks. From each walk its effect on the fitted strength is subtracted: its end times the share of information until
+then. The probability that a normal vector of this covariance is anywhere as far from 0 as S is simulated; if that is
+too rare, it is bounded by the sum of the probabilities at each time (Bonferroni).
+
+The strengths of the others are estimated too. This only narrows the bridge, so that the test is conservative (Anderson
+1955).
+
+Predictions. Glicko with growth c > 0 lets strengths drift; with c = 0 it is a filter of constant strengths, whose
+deviations only shrink. Both predict each vote from the votes before it. Initial deviations, and growths, are not chosen
+but mixed: each has the weight that its predictions of earlier votes earned (a Bayesian mixture; Dawid 1984, "The
+prequential approach"). Nothing is fitted to the predicted votes, and the summed difference of log loss is a log Bayes
+factor.
+
+Each player is tested as above. A player who moved also affects the tests of their opponents. So the
+player with the least p is said to have moved if p times the number of players is at most the level (Holm 1979), their
+votes are removed, and the others are tested again, until nobody else has moved.
+"""
 
 import math
 from collections.abc import Sequence

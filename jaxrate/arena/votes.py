@@ -10,9 +10,8 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 from jaxrate.data.column_conversion import keep_rows, to_column, to_ids
 from jaxrate.data.column_recognition import time_columns
-from jaxrate.data.data_inputs import is_readable_source
-from jaxrate.data.dataset_from_table import read
-from jaxrate.data.source_opening import open_table_source
+from jaxrate.data.dataset_from_table import is_readable_source, read
+from jaxrate.data.table_files import open_table_source
 from jaxrate.data.table_sources import TableSource, add_location_to_data_errors
 from jaxrate.events import Matches, Ragged, fail_where
 from jaxrate.events.column_checks import check_id_array, to_checked_numbers

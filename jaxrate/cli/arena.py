@@ -66,7 +66,7 @@ def read_votes(
     """The votes, counts or contests of a file, with times if `sort_by_time`."""
     from jaxrate.arena.votes import cluster_codes, drop_unused_times
     from jaxrate.data.column_recognition import time_columns
-    from jaxrate.data.source_opening import open_table_source
+    from jaxrate.data.table_files import open_table_source
     from jaxrate.data.table_sources import TableSource
 
     if "format" in options or is_pgn_file(file):

@@ -140,8 +140,8 @@ def fit(
     import jax
 
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
+    from jaxrate.fitting.hyperparameter_fit import make_fixed_key
     from jaxrate.fitting.losses import resolve_loss
-    from jaxrate.fitting.time_limited_fit import make_fixed_key
     from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper
     from jaxrate.systems.prediction_wrapping import wrapper_names
 

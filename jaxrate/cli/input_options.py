@@ -240,7 +240,7 @@ def _lower_case_column_names(file: str, options: dict[str, Any]) -> set[str]:
     """The names of the columns of a single table, in lower case; none of what else a file may be."""
     if "format" in options or is_shipped_dataset(file) or is_pgn_file(file) or is_parquet_folder_or_pattern(file):
         return set()
-    from jaxrate.data.source_opening import open_table_source
+    from jaxrate.data.table_files import open_table_source
 
     return {name.lower() for name in open_table_source(file).names}
 
@@ -260,7 +260,7 @@ def is_parquet_folder_or_pattern(file: str) -> bool:
 
 def reader_argument_names(reader: Callable[..., jr.data.Dataset]) -> tuple[str, ...]:
     """The arguments that a format takes: its own, and further options of `read` where it passes these on."""
-    from jaxrate.data.formats.csv_format_helpers import READ_OPTIONS
+    from jaxrate.data.formats.csv_collections import READ_OPTIONS
 
     parameters = signature(reader).parameters
     return (*parameters, *(READ_OPTIONS if "options" in parameters else ()))
@@ -284,7 +284,7 @@ def read_events(
         source = parquet_source(parquet_table, first)
         if first is not None and first < parquet_table.row_count:
             report.note(f"read the first {first:,} of {parquet_table.row_count:,} rows")
-    from jaxrate.data.source_opening import csv_files
+    from jaxrate.data.table_files import csv_files
 
     is_pgn = is_pgn_file(file) and not arguments.get("upcoming")
     file_format = options.pop("format", "pgn" if is_pgn else None)

@@ -179,7 +179,7 @@ def _format_schedule(shape: dict[str, Any]) -> str:
 def _measure_rows_per_second(system: jr.extend.RatingSystem, events: Any, num_rows: int, num_players: int) -> float:
     """Matches or participations that this machine rates in a second, by a sample from the middle of all `num_rows`."""
     from jaxrate.events import slice_events
-    from jaxrate.fitting.time_limited_fit import make_fixed_key
+    from jaxrate.fitting.hyperparameter_fit import make_fixed_key
 
     share = events.start / events.start[-1]
     half = min(1.0, SAMPLE_ROWS / num_rows) / 2.0

@@ -64,7 +64,7 @@ def recognise_forecast_columns_of_file(
     file: str, options: dict[str, Any]
 ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """The columns of published forecasts and of odds in a file, as far as their names tell."""
-    from jaxrate.data.forecast_column_recognition import recognise_forecast_columns
+    from jaxrate.data.evidence_column_recognition import recognise_forecast_columns
 
     if is_pgn_file(file) or is_parquet_folder_or_pattern(file) or {"a", "b", "winner", "loser"} & options.keys():
         return {}, {}
@@ -126,7 +126,7 @@ def _strip_percent_signs(column: Any) -> Any:
 
 
 def _open_source(file: str) -> Any:
-    from jaxrate.data.source_opening import open_table_source
+    from jaxrate.data.table_files import open_table_source
 
     return open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
 

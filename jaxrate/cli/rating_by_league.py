@@ -93,7 +93,7 @@ def rate_leagues(
 def _league_column(file: str, by: str) -> Any:
     """[N] the values of a column of the file."""
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-    from jaxrate.data.source_opening import open_table_source
+    from jaxrate.data.table_files import open_table_source
     from jaxrate.data.table_sources import add_location_to_data_errors
 
     table = parquet_source(find_parquet_table(file)) if is_parquet_folder_or_pattern(file) else file

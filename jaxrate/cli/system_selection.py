@@ -156,7 +156,7 @@ def recognise_evidence_columns_of_file(
     from jaxrate.data.column_recognition import recognise_columns
     from jaxrate.data.column_role_definitions import select_role_arguments
     from jaxrate.data.evidence_column_recognition import FORMAT_EVIDENCE, recognise_evidence_columns
-    from jaxrate.data.source_opening import open_table_source
+    from jaxrate.data.table_files import open_table_source
 
     if "format" in columns:
         evidence = FORMAT_EVIDENCE.get(columns["format"], {})

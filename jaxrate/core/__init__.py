@@ -5,9 +5,8 @@ array_types.py                    names for arrays of the host and of JAX
 backend_dependent_operations.py   operations that each backend does in its own way
 compiled_program_cache.py         compiled programs, kept on disk
 default_side_advantage.py         what the side is worth by default
-factory_hyperparameters.py        the hyperparameters of a factory, from its signature
 hashable_functions_and_arrays.py  functions and arrays that can be keys
-hyperparameter_definitions.py     ranges, units and meanings of hyperparameters
+hyperparameter_definitions.py     hyperparameters: range, unit and meaning, as factories of systems declare them
 memory_checks.py                  whether what is asked for fits into memory
 parallel_map.py                   a function over items, by an executor
 rules.py                          what a system does with one event

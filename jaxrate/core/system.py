@@ -19,9 +19,8 @@ from jaxrate.core.argument_checks import (
 )
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
-from jaxrate.core.factory_hyperparameters import add_hyperparameters_to_docstring
 from jaxrate.core.hashable_functions_and_arrays import display_name
-from jaxrate.core.hyperparameter_definitions import RELATIVE_TOLERANCE
+from jaxrate.core.hyperparameter_definitions import RELATIVE_TOLERANCE, add_hyperparameters_to_docstring
 from jaxrate.core.rules import Params, RandomUpdate, Rating, Rules, SizedPrepare, State
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Periods, Ragged, Rounds
@@ -50,7 +49,7 @@ class EventCheck(NamedTuple):
 
     features: tuple[str, ...] = ()
     check: EventCheckProtocol = accept_any_events
-    # Participants above which rules of rounds do little for padding (see `numerics/padding_skipping_row_tiles.py`).
+    # Participants above which rules of rounds do little for padding (see `numerics/selective_evaluation.py`).
     # None: they do as much for it as for players.
     padding_skipped_above: int | None = None
     system: tuple[str, tuple[type, ...]] | None = None  # its name, and the events that it rates

@@ -1,21 +1,20 @@
-"""The roles of the columns of a table, by the names that people give them.
+"""The roles of columns by the names that people give them, and by what they hold.
 
 Names are compared in lower case, by letters and digits alone: `Home_Team` is `hometeam`. Columns that options name come
 first, then those of the library's own names (a and b, winner and loser, contest and player, score, time), and only for
 what is left these spellings.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from jaxrate.data.candidate_columns import (
-    CandidateColumns,
-    is_flag_column,
-    is_numeric_column,
-    load_columns_to_inspect,
-    missing_score_message,
-    table_with_loaded_columns,
-)
+import numpy as np
+
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import did_you_mean_suffix, format_count, join_names
+from jaxrate.data.column_conversion import missing_mask, to_column, to_flags, to_float_or_none, to_numbers
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     CONTEST_ROLES,
@@ -45,11 +44,331 @@ from jaxrate.data.column_spellings import (
     normalise_column_name,
 )
 from jaxrate.data.date_parsing import is_time_column
-from jaxrate.data.pairs_in_one_column import split_pairs_column
-from jaxrate.data.result_choice import ResultChoice, choose_result, describe_contradicting_results
-from jaxrate.data.result_parsing import parse_results, replace_na_values
+from jaxrate.data.result_parsing import (
+    MIN_READABLE_SHARE,
+    SETS_NOTE,
+    WINNER_CODES,
+    ParsedResults,
+    codes_to_scores,
+    parse_partly_numeric_results,
+    parse_results,
+    replace_na_values,
+    winner_code_readings,
+)
 from jaxrate.data.role_resolution import default_column, is_margin_of_two_columns
-from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case
+from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case, import_pyarrow
+
+
+class CandidateColumns(NamedTuple):
+    """Columns whose values are looked at."""
+
+    results: list[str]
+    points: list[tuple[str, str]]
+    goals: list[tuple[str, str]]  # of the points, those of the match itself for sure
+    times: list[str]
+    neutral: list[str]
+    side: list[str]
+
+
+def load_columns_to_inspect(
+    table: TableSource, inspected: CandidateColumns, unsure: bool, player_columns: list[Any]
+) -> dict[str, Column]:
+    """The columns to look at, of a single reading; none if nothing has to be looked at."""
+    numbers = [*inspected.times, *(name for pair in inspected.points for name in pair), *inspected.neutral]
+    text = [*filter(None, player_columns), *inspected.results, *inspected.side]
+    if not (unsure or inspected.results or inspected.points or inspected.neutral or inspected.side):
+        return {}
+    names = list(dict.fromkeys([*text, *numbers]))
+    if any(name not in table.names or table.names.count(name) > 1 for name in names):
+        return {}
+    loaded = table.load(names, text, numbers)
+    return {name: to_column(name, loaded[name]) for name in names}
+
+
+def table_with_loaded_columns(table: TableSource, columns: dict[str, Column]) -> TableSource:
+    if not columns:
+        return table
+
+    def load(wanted: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+        others = [name for name in wanted if name not in columns]
+        loaded = (
+            table.load(others, [x for x in text if x in others], [x for x in numbers if x in others]) if others else {}
+        )
+        return columns | {name: loaded[name] for name in others}
+
+    return table._replace(load=load)
+
+
+def is_numeric_column(name: str, column: Column) -> bool:
+    with suppress(ValueError):
+        to_numbers(name, column, default=np.nan)
+        return True
+    return False
+
+
+def is_mostly_numeric(column: Column, na_values: Sequence[str]) -> bool:
+    """Whether at least `MIN_READABLE_SHARE` of the rows that are not missing are numbers."""
+    column = replace_na_values(column, na_values)
+    if is_numeric_column("", column):
+        return True
+    present = ~missing_mask(column, nan_is_missing=True)
+    if isinstance(column, np.ndarray):
+        readable = np.array([to_float_or_none(value) is not None for value in column])
+    elif (partly := parse_partly_numeric_results(column)) is not None:
+        readable = partly.readable
+    else:
+        return False
+    return bool(np.count_nonzero(readable & present) >= max(MIN_READABLE_SHARE * np.count_nonzero(present), 1))
+
+
+def is_flag_column(name: str, column: Column) -> bool:
+    with suppress(ValueError):
+        to_flags(name, column)
+        return True
+    return False
+
+
+def missing_score_message(table: TableSource, known: Sequence[Any]) -> str:
+    """What to name where no column of a table has the result of its matches; `known` columns have other roles."""
+    others = [name for name in table.names if name not in known and table.names.count(name) == 1]
+    loaded = table.load(others, [], others)
+    numeric = [name for name in others if is_numeric_column(name, to_column(name, loaded[name]))]
+    if len(numeric) == 2:
+        x, y = numeric
+        hint = f"; if {x} and {y} are the points of both, name them as margin=[{x!r}, {y!r}]"
+    else:
+        hint = did_you_mean_suffix("score", others) if len(numeric) < 2 else ""
+        hint = hint or "; name that of the results as score, or those of the points of both as margin"
+    return f"no column 'score'{hint} (there are: {', '.join(map(str, table.names))})"
+
+
+def date_columns(table: TableSource, used: Collection[str], dates: str | None) -> list[str]:
+    """The columns, other than those used, that hold dates, as far as their first values tell; of numbers none."""
+    arrow, names = import_pyarrow(), []
+    unused = [name for name in table.names if name not in used and table.names.count(name) == 1]
+    for name, values in table.first_values(unused).items() if unused else ():
+        with suppress(ValueError):
+            column = to_column(name, values)
+            if isinstance(column, np.ndarray) or not len(column := column.drop_null()):
+                continue
+            kinds, first = arrow.types, column[0].as_py()
+            is_text = kinds.is_large_string(column.type) and not first.strip().isdecimal()
+            if (is_text or kinds.is_date(column.type) or kinds.is_timestamp(column.type)) and is_time_column(
+                name, column, dates
+            ):
+                names.append(name)
+    return names
+
+
+MAX_CONTRADICTIONS = 0.03  # share of the rows that is an error of some rows, and not of a column
+MIN_AGREEMENT = 0.9  # share of the rows in which a reading agrees with the points
+SCORE_CODES = {1: 1.0, 0: 0.0}
+
+
+class ResultChoice(NamedTuple):
+    """The columns that tell the results."""
+
+    result: str | None = None
+    points: tuple[str, ...] = ()  # of both sides, which tell the results
+    scores: Column | None = None  # of the first players, if numbers stand for the winners
+    notes: tuple[str, ...] = ()
+
+
+def choose_result(
+    inspected: CandidateColumns, columns: Mapping[str, Column], players: Mapping[str, Column], na_values: Sequence[str]
+) -> ResultChoice:
+    """The column of results, or those of both sides' points.
+
+    Args:
+      inspected: the columns that may be these.
+      columns: their values.
+      players: the names of the first players and of the second, by the names of their columns.
+      na_values: as in `read`.
+
+    Raises:
+      ValueError: if a column can be read in two ways, and the others do not say which is right.
+    """
+    points = _choose_points(inspected.points, columns, na_values)
+    names = [*inspected.results, *(pair[0] for pair in inspected.points if not points)]  # W and L of both sides
+    cleaned = {name: replace_na_values(columns[name], na_values) for name in names}
+    filled = {name: x for name, x in cleaned.items() if not missing_mask(x, nan_is_missing=True).all()}
+    parsed = {name: parse_results(name, column, players) for name, column in filled.items()}
+    candidates = {name: results for name, results in parsed.items() if results is not None}
+    result = min(
+        candidates, key=lambda name: candidates[name].note == SETS_NOTE, default=None
+    )  # sets may be a winner's
+    if result is None:
+        empty = next((name for name in inspected.results if name not in filled), None)
+        is_empty = all(missing_mask(columns[x], nan_is_missing=True).all() for x in points)
+        if not points or (is_empty and empty is not None):
+            return ResultChoice(empty, notes=(f"{empty} for the score",) * (empty is not None))
+        return ResultChoice(
+            points=points, notes=(f"{' and '.join(points)} for the points of both, which tell who won",)
+        )
+    lead = _sign_of_lead(points, columns, na_values) if points in inspected.goals else np.zeros(0)
+    if readings := winner_code_readings(result, filled[result], players):
+        return _choose_winner_codes(result, filled[result], readings, lead, [*players])
+    others = [other for name, other in candidates.items() if name != result]
+    return _settle_contradictions(result, points, candidates[result], others, lead)
+
+
+def describe_contradicting_results(
+    inspected: CandidateColumns, columns: Mapping[str, Column], players: Mapping[str, Column], na_values: Sequence[str]
+) -> list[str]:
+    """Which columns of results contradict the points of both sides, which tell who won, in more than a few rows."""
+    lead, notes = _sign_of_lead(inspected.points[0], columns, na_values), list[str]()
+    for name in inspected.results if lead.any() else ():
+        results = parse_results(name, replace_na_values(columns[name], na_values), players)
+        if results is not None and (bad := _contradictions(results, lead)).mean() > MAX_CONTRADICTIONS:
+            notes.append(_describe_preferred_points(name, inspected.points[0], bad))
+    return notes
+
+
+def _describe_preferred_points(name: str, points: tuple[str, ...], bad: HostArray) -> str:
+    count = f"{np.count_nonzero(bad):,} of {format_count(len(bad), 'row')}"
+    text = "for the points of both, which tell who won, and not"
+    return f"{join_names(points)} {text} {name}, which contradicts them in {count}"
+
+
+def _choose_points(
+    pairs: Sequence[tuple[str, str]], columns: Mapping[str, Column], na_values: Sequence[str]
+) -> tuple[str, ...]:
+    """The first pair of columns that holds numbers; full ones come first, and those with mistakes last."""
+    cleaned = {name: replace_na_values(columns[name], na_values) for pair in pairs for name in pair}
+    numeric = [pair for pair in pairs if all(is_numeric_column(x, cleaned[x]) for x in pair)]
+    full = [pair for pair in numeric if not all(missing_mask(columns[x], nan_is_missing=True).all() for x in pair)]
+    mostly = (pair for pair in pairs if all(is_mostly_numeric(columns[x], na_values) for x in pair))
+    return next(iter([*full, *numeric, *mostly]), ())
+
+
+def _sign_of_lead(points: tuple[str, ...], columns: Mapping[str, Column], na_values: Sequence[str]) -> HostArray:
+    """[n] 1 where the first player has more points, -1 where the second has; 0 where neither has, or none are known."""
+    cleaned = [replace_na_values(columns[name], na_values) for name in points]
+    if not points or not all(is_numeric_column("", column) for column in cleaned):
+        return np.zeros(0)
+    first, second = (to_numbers("", column, default=np.nan) for column in cleaned)
+    return np.nan_to_num(np.sign(first - second))
+
+
+def _choose_winner_codes(
+    name: str, column: Column, readings: list[dict[int, float]], lead: HostArray, players: Sequence[str]
+) -> ResultChoice:
+    """The scores of a column of winners in numbers, by the reading that agrees with the points, or the only one."""
+    if lead.any():
+        all_readings = [codes for codes in (*WINNER_CODES, SCORE_CODES) if readings[0].keys() <= codes.keys()]
+        agreement = {i: _agreement(codes_to_scores(name, column, codes), lead) for i, codes in enumerate(all_readings)}
+        best = max(agreement, key=lambda i: agreement[i])
+        readings = [all_readings[best]] if agreement[best] >= MIN_AGREEMENT else readings
+    if len(readings) > 1:
+        both = "; or ".join(_describe_codes(codes, players) for codes in readings)
+        raise ValueError(
+            f"column {name!r} can be read in two ways: {both}. Write the names of the winners, or {players[0]}, "
+            f"{players[1]} and draw, in place of the numbers"
+        )
+    codes = readings[0]
+    if codes == WINNER_CODES[0]:
+        return ResultChoice(name, notes=(f"{name} for the score",))
+    scores = codes_to_scores(name, column, codes)
+    note = f"{name} for the score, where {_describe_codes(codes, players)}"
+    if codes == WINNER_CODES[2] and not lead.any():
+        note += f"; if it is 1 where {players[0]} won, say score={name!r}"
+    array = import_pyarrow().array(scores, mask=np.isnan(scores))
+    return ResultChoice(name, scores=import_pyarrow().chunked_array([array]), notes=(note,))
+
+
+def _agreement(scores: HostArray, lead: HostArray) -> float:
+    """The share of the rows with a winner by points in which the scores say the same."""
+    rows = (lead != 0) & ~np.isnan(scores)
+    return float(np.mean(np.sign(scores - 0.5)[rows] == lead[rows])) if rows.any() else 0.0
+
+
+def _describe_codes(codes: Mapping[int, float], players: Sequence[str]) -> str:
+    meanings = {1.0: f"a win of {players[0]}", 0.0: f"one of {players[1]}", 0.5: "a draw"}
+    return join_names([f"{code} is {meanings[score]}" for code, score in codes.items()])
+
+
+def _settle_contradictions(
+    name: str, points: tuple[str, ...], results: ParsedResults, others: Sequence[ParsedResults], lead: HostArray
+) -> ResultChoice:
+    """The column of results, or the points that contradict it where a third column agrees with them."""
+    chosen = ResultChoice(name, notes=(f"{name} for the score",))
+    bad = _contradictions(results, lead)
+    if not bad.any():
+        return chosen
+    x, y = points
+    count = f"in {np.count_nonzero(bad):,} of {format_count(len(bad), 'row')}"
+    told = chosen._replace(notes=(f"{name} for the score, though {x} and {y} contradict it {count}",))
+    if np.count_nonzero(bad) < 2 or bad.mean() <= MAX_CONTRADICTIONS:
+        return told
+    if any(_contradictions(other, lead).mean() <= MAX_CONTRADICTIONS for other in others):
+        return ResultChoice(points=points, notes=(_describe_preferred_points(name, points, bad),))
+    if any(_do_agree(other, results) for other in others):
+        return told
+    raise ValueError(
+        f"columns {name!r} and {x!r} and {y!r} contradict each other {count} (the first is row {np.argmax(bad)}, "
+        f"counting from 0); say score={name!r} or margin={[x, y]!r}"
+    )
+
+
+def _contradictions(results: ParsedResults, lead: HostArray) -> HostArray:
+    """[n] where the points have a winner, and the results another or none; level points may have one by a shoot-out."""
+    if not len(lead):
+        return np.zeros(1, bool)
+    return (lead != 0) & ~np.isnan(results.score) & (np.sign(results.score - 0.5) != lead)
+
+
+def _do_agree(one: ParsedResults, other: ParsedResults) -> bool:
+    both = ~np.isnan(one.score) & ~np.isnan(other.score)
+    return bool(both.any() and (one.score != other.score)[both].mean() <= MAX_CONTRADICTIONS)
+
+
+VERSUS = r"vs?\.?|versus|against|@|gegen|contre|contra"
+DASHES = "[-\u2013\u2014]"
+PAIR_NAMES = r"match(up|es)?|game|fixture|bout|fight|teams|players|pairing|opponents|meeting|encounter"
+
+
+def split_pairs_column(table: TableSource) -> tuple[TableSource, tuple[str, str, str]] | None:
+    """The table with two columns for one whose cells name both players, and the names of that and of these two.
+
+    "Ada vs. Bo" tells of any column, and "Ada - Bo" of one that is called as matches are.
+    """
+    names = [name for name in table.names if table.names.count(name) == 1]
+    first_values = table.first_values(names)
+    for name in names:
+        with suppress(ValueError):
+            column = to_column(str(name), first_values.get(name, []))
+            pattern = _pair_pattern(name)
+            if _is_text(column) and len(column) and all(re.match(pattern, cell or "") for cell in column.to_pylist()):
+                return _append_split_columns(table, name, pattern), (name, f"{name} (1)", f"{name} (2)")
+    return None
+
+
+def _pair_pattern(name: str) -> str:
+    is_match = re.fullmatch(PAIR_NAMES, normalise_column_name(name)) is not None
+    separator = f"{VERSUS}|{DASHES}" if is_match else VERSUS
+    return rf"(?i)^\s*(?P<one>.+?)\s+(?:{separator})\s+(?P<two>.+?)\s*$"
+
+
+def _is_text(column: Column) -> bool:
+    return not isinstance(column, np.ndarray) and import_pyarrow().types.is_large_string(column.type)
+
+
+def _append_split_columns(table: TableSource, name: str, pattern: str) -> TableSource:
+    parts = {f"{name} (1)": "one", f"{name} (2)": "two"}
+
+    def load(wanted: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+        others = [x for x in wanted if x not in parts]
+        is_split = len(others) < len(wanted)
+        sources = [*others, *([name] if is_split and name not in others else [])]
+        loaded = table.load(sources, [*text, *([name] if is_split else [])], numbers)
+        columns = {x: loaded[x] for x in others}
+        if is_split:
+            fields = import_pyarrow().compute.extract_regex(to_column(name, loaded[name]), pattern)
+            columns |= {x: import_pyarrow().compute.struct_field(fields, [parts[x]]) for x in wanted if x in parts}
+        return columns
+
+    return table._replace(names=[*table.names, *parts], load=load)
+
 
 SIDE_NOTE = ", the first of whom has the side"
 

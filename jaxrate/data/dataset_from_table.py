@@ -1,40 +1,45 @@
-"""The door of tables: names become ids, dates days, and bad rows are named."""
+"""`read`: a table becomes a dataset of matches or contests."""
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.argument_checks import check_argument
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import join_names
-from jaxrate.data import source_opening, table_sources
-from jaxrate.data.candidate_columns import date_columns
-from jaxrate.data.column_conversion import to_column, to_flags
-from jaxrate.data.column_recognition import SIDE_NOTE, ColumnsRecognisedWarning, recognise_columns
-from jaxrate.data.column_role_definitions import document_roles, select_role_arguments, suggest_role_on_unknown_argument
-from jaxrate.data.dataset_building import NamesOfEarlierData, build_dataset, filter_column_rows
-from jaxrate.data.date_parsing import (
-    STYLE_DESCRIPTIONS,
-    check_date_style,
-    is_date_style,
-    parse_time_column,
+from jaxrate.core.text_format import format_count, join_names
+from jaxrate.data import table_files, table_sources
+from jaxrate.data.column_conversion import (
+    keep_rows,
+    missing_mask,
+    time_column_to_days_and_clock,
+    to_column,
+    to_flags,
+    to_numbers,
 )
-from jaxrate.data.doubtful_column_roles import doubtful_roles_hints, unused_points_hint
-from jaxrate.data.drawn_matches import score_drawn_matches
+from jaxrate.data.column_recognition import SIDE_NOTE, ColumnsRecognisedWarning, date_columns, recognise_columns
+from jaxrate.data.column_role_definitions import document_roles, select_role_arguments, suggest_role_on_unknown_argument
+from jaxrate.data.column_spellings import DRAW_NAMES, RESULT_NAMES, normalise_column_name
+from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, check_date_style, is_date_style, parse_time_column
+from jaxrate.data.event_tables import (
+    CategoryShares,
+    NamesOfEarlierData,
+    build_dataset,
+    check_line_up_roles,
+    expand_line_up_cells,
+    filter_column_rows,
+    find_line_up_columns,
+    set_line_up_columns,
+)
+from jaxrate.data.evidence_column_recognition import doubtful_roles_hints, unused_points_hint
 from jaxrate.data.faulty_rows import (
     find_incomplete_rows,
     map_row_errors,
     stacklevel_outside_package,
     warn_incomplete_rows,
     warn_repeated_matches,
-)
-from jaxrate.data.line_up_tables import (
-    check_line_up_roles,
-    expand_line_up_cells,
-    find_line_up_columns,
-    set_line_up_columns,
 )
 from jaxrate.data.lookalike_names import (
     unify_spellings,
@@ -43,20 +48,221 @@ from jaxrate.data.lookalike_names import (
     warn_names_with_other_accents,
     warn_new_names_with_other_accents,
 )
-from jaxrate.data.player_categories import CategoryShares
-from jaxrate.data.result_parsing import check_texts
+from jaxrate.data.result_parsing import (
+    check_texts,
+    draws_in_results,
+    flags_of_draws,
+    mentions_draw,
+    rank_unfinished_last,
+    replace_na_values,
+    result_column_to_scores,
+)
 from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
 from jaxrate.data.seasons_and_margins import check_seasons, warn_margin_signs
-from jaxrate.data.table_sources import Column, TableSource
-from jaxrate.data.unplayed_matches import (
-    PlayedAndComingMasks,
-    check_points_not_negative,
-    parse_result_columns,
-    split_by_result,
-    warn_unplayed_rows,
-)
-from jaxrate.events import Ragged, warn_single_participant
-from jaxrate.events.dataset import Dataset
+from jaxrate.data.table_files import ARROW_METHODS
+from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
+from jaxrate.events import Ragged, fail_where, warn_single_participant
+from jaxrate.events.dataset import Dataset, check_dataset
+
+
+class PlayedAndComingMasks(NamedTuple):
+    """Rows by whether they have a result."""
+
+    played: HostArray  # [n] whether they have one
+    coming: HostArray  # [n] whether they have none, are complete otherwise, and not before the last played one
+    early: HostArray  # [n] whether they have none, are complete otherwise, and before the last played one
+
+
+def parse_result_columns(
+    roles: ColumnRoles, columns: dict[str, Column], na_values: Sequence[str], unfinished: Sequence[str]
+) -> tuple[dict[str, Column], str | None]:
+    """The columns, results of matches among them as scores, null where there is none; and a note on their notation.
+
+    Those of contests who are `unfinished` have the last rank.
+
+    Raises:
+      RowError: where a row is no result as the others are.
+      ValueError: if there are no ranks of which some could be unfinished.
+    """
+    layout = roles.layout
+    if unfinished and not layout.ranked:
+        raise ValueError("unfinished is for the ranks of contests; name their columns as contest and rank")
+    if unfinished and layout.result in columns:
+        return columns | {layout.result: rank_unfinished_last(columns[layout.result], unfinished)}, None
+    if layout.contest is not None or layout.winner_first:
+        return columns, None
+    note = None
+    new = {
+        name: replace_na_values(columns[name], na_values)
+        for name in (layout.result, *layout.points)
+        if name is not None
+    }
+    new |= {name: replace_na_values(columns[name], na_values) for name in roles.margin if name in columns}
+    if layout.result is not None:
+        players = {name: columns[name] for name in layout.first_players}
+        new[layout.result], note = result_column_to_scores(layout.result, new[layout.result], players)
+    return columns | new, note
+
+
+def check_points_not_negative(points: Sequence[str], columns: dict[str, Column]) -> None:
+    """RowError where the points of a side, in columns that nobody named, are no number or negative."""
+    for name in points:
+        values = to_numbers(name, columns[name], default=0.0)
+        fail_where(
+            values < 0,
+            lambda row: (
+                f"column {name!r} is {values[row]:g}, and points are not negative; correct it, or name both "  # noqa: B023
+                f"columns as the margin, which may be: margin={list(points)!r}"
+            ),
+        )
+
+
+def split_by_result(roles: ColumnRoles, columns: dict[str, Column]) -> PlayedAndComingMasks:
+    """Which rows of matches have a result, and which are to come.
+
+    Raises:
+      RowError: where a row that counts has no time as the others have.
+    """
+    layout = roles.layout
+    n = len(columns[layout.players[0]])
+    results = [name for name in (layout.result, *layout.points) if name is not None]
+    without_result = np.zeros(n, bool)
+    for name in results if layout.contest is None else ():
+        without_result |= missing_mask(columns[name], nan_is_missing=True)
+    if not without_result.any():
+        return PlayedAndComingMasks(~without_result, without_result, without_result)
+    complete = without_result & ~find_incomplete_rows(
+        roles._replace(upcoming=True, layout=layout._replace(result=None, points=())), columns
+    )
+    coming = complete.copy()
+    if roles.time is not None and coming.any() and not without_result.all():
+        coming[complete] = _is_not_before_last(roles.time, columns, ~without_result, complete)
+    return PlayedAndComingMasks(~without_result, coming, complete & ~coming)
+
+
+def _is_not_before_last(time: str, columns: dict[str, Column], played: HostArray, coming: HostArray) -> HostArray:
+    """[rows to come] whether they are not before the last row that was played."""
+    last, times = (_row_times(time, columns, rows) for rows in (played, coming))
+    return times >= last.max()
+
+
+def _row_times(time: str, columns: dict[str, Column], rows: HostArray) -> HostArray:
+    """The times of some rows; 0 if there are none."""
+    with map_row_errors(np.flatnonzero(rows)):
+        times, _ = time_column_to_days_and_clock(time, {time: keep_rows(time, columns[time], rows)})
+    return times.get("time", np.zeros(np.count_nonzero(rows)))
+
+
+def warn_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upcoming: bool, stacklevel: int) -> None:
+    """UserWarning about rows without a result or, if matches to come are read, about rows with one.
+
+    `rows` [n] says where those of the split stand in the source.
+    """
+    n, num_without, num_coming = len(split.played), np.count_nonzero(~split.played), np.count_nonzero(split.coming)
+    if not num_without or (upcoming and num_without == n):
+        return
+    reasons = []
+    incomplete = ~(split.played | split.coming | split.early)
+    for mask, reason in ((split.early, "earlier than the last result"), (incomplete, "incomplete otherwise")):
+        if mask.any():
+            first = "row" if np.count_nonzero(mask) == 1 else "the first is row"
+            reasons.append(f"{_count_and_verb(mask)} {reason} ({first} {rows[mask][0]}, counting from 0)")
+    if upcoming:
+        message = "; ".join([f"of {n:,} rows {_count_and_verb(split.coming)} without a result and to come", *reasons])
+    else:
+        if num_coming:
+            coming = f"{_count_and_verb(split.coming)} to come (`fixtures` of the data, or jaxrate predict)"
+            reasons = [coming, *reasons]
+        verbs = "has no result and is" if num_without == 1 else "have no result and are"
+        message = f"{num_without:,} of {n:,} rows {verbs} left out: {'; '.join(reasons)}"
+    warnings.warn(message, UserWarning, stacklevel=stacklevel)
+
+
+def _count_and_verb(mask: HostArray) -> str:
+    """The number of rows in a mask, as "1 is" or "2 are"."""
+    count = np.count_nonzero(mask)
+    return f"{count:,} {'is' if count == 1 else 'are'}"
+
+
+MIN_AGREEMENT = 0.9  # share of the rows with a word for a draw that lack a winner
+
+
+def score_drawn_matches(
+    table: TableSource, roles: ColumnRoles, columns: dict[str, Column], rows: HostArray
+) -> tuple[ColumnRoles, dict[str, Column], str | None]:
+    """The roles and columns with 0.5 for the score of drawn matches that the result leaves open; and a note.
+
+    Of winners and losers these are all that a flag, or a column of results, calls drawn. Beside other results they are
+    those without a result, and, if no result is a draw, those that a flag calls drawn.
+
+    Args:
+      table: with the other columns.
+      roles: of the columns that are used.
+      columns: their values, results as scores.
+      rows: [n] in which rows of the table these stand.
+    """
+    layout = roles.layout
+    if layout.contest is not None or not (layout.winner_first or layout.result in columns):
+        return roles, columns, None
+    score = np.ones(len(rows))
+    if layout.result is not None:
+        try:
+            score = to_numbers(layout.result, columns[layout.result], default=np.nan)
+        except ValueError:  # which the rows that are wrong will tell
+            return roles, columns, None
+    is_missing, others = np.isnan(score), [name for name in table.names if name not in roles.all_columns]
+    name, is_drawn = None, np.zeros(len(rows), bool)
+    if not (score == 0.5).any():
+        name, is_drawn = _find_draw_flags(table, others, rows, layout.winner_first)
+    if name is None and is_missing.any():
+        name, is_drawn = _find_mentioned_draws(table, others, rows, is_missing)
+        is_drawn = is_drawn & is_missing
+    if name is None or not is_drawn.any():
+        return roles, columns, None
+    result = layout.result or name
+    scores = import_pyarrow().array(np.where(is_drawn, 0.5, score), from_pandas=True)
+    note = f"{name} for the draws ({np.count_nonzero(is_drawn):,} of {format_count(len(rows), 'match')})"
+    return (
+        roles._replace(layout=layout._replace(result=result)),
+        columns | {result: import_pyarrow().chunked_array([scores])},
+        note,
+    )
+
+
+def _find_draw_flags(
+    table: TableSource, names: Sequence[str], rows: HostArray, is_result: bool
+) -> tuple[str | None, HostArray]:
+    """The column that flags draws, also by results if these may say so; and [n] whether a match is drawn."""
+    flags = [name for name in names if normalise_column_name(name) in DRAW_NAMES]
+    results = [name for name in names if normalise_column_name(name) in RESULT_NAMES] if is_result else []
+    for name, column in _load_rows(table, [*flags, *results], rows).items():
+        is_drawn = flags_of_draws(column) if name in flags else draws_in_results(column)
+        if is_drawn is not None and is_drawn.any():
+            return name, is_drawn
+    return None, np.zeros(len(rows), bool)
+
+
+def _find_mentioned_draws(
+    table: TableSource, names: Sequence[str], rows: HostArray, is_missing: HostArray
+) -> tuple[str | None, HostArray]:
+    """The column with words for draws, nearly all in rows without a result; and [n] whether a row has one."""
+    for name, column in _load_rows(table, names, rows).items():
+        if mentions_draw(keep_rows(name, column, is_missing)).any():
+            is_drawn = mentions_draw(column)
+            if is_missing[is_drawn].mean() >= MIN_AGREEMENT:
+                return name, is_drawn
+    return None, is_missing
+
+
+def _load_rows(table: TableSource, names: Sequence[str], rows: HostArray) -> dict[str, Column]:
+    """These columns of the table, in these rows."""
+    loaded = table.load(names, names, []) if names else {}
+    mask = None
+    columns = {name: to_column(name, loaded[name]) for name in names}
+    for name, column in columns.items():
+        mask = np.isin(np.arange(len(column)), rows) if mask is None else mask
+        columns[name] = keep_rows(name, column, mask)
+    return columns
 
 
 @suggest_role_on_unknown_argument
@@ -136,7 +342,7 @@ def read(
     arguments = select_role_arguments(locals())
     level = stacklevel_outside_package()
     table_sources.import_pyarrow()
-    table = source_opening.open_table_source(source)
+    table = table_files.open_table_source(source)
     known = NamesOfEarlierData(players, categories, mixtures or {}, seasons, history)
     with table_sources.add_location_to_data_errors(table.title, table.where):
         check_argument("read", "upcoming", bool, upcoming)
@@ -283,3 +489,40 @@ def _load_role_columns_and_drop_rows(table: TableSource, roles: ColumnRoles) -> 
     if not keep.any():
         raise ValueError(f"no rows are left: {', '.join(map(repr, roles.drop))} drops them all")
     return filter_column_rows(columns, keep), np.flatnonzero(keep)
+
+
+TABLE_METHODS = (
+    "__arrow_c_stream__",
+    "collect_schema",
+    "project",
+    *ARROW_METHODS,
+)  # what tables of other packages have
+
+
+def is_readable_source(data: Any) -> bool:
+    """Whether `read` takes it: a path, a table of any package, a dict of columns, or a list of dicts."""
+    if isinstance(data, (str, os.PathLike, Mapping)) or any(hasattr(data, name) for name in TABLE_METHODS):
+        return True
+    if isinstance(data, (list, tuple)) and not hasattr(data, "_fields"):
+        return bool(data) and all(isinstance(row, Mapping) for row in data)
+    return hasattr(data, "keys") and hasattr(data, "__getitem__")
+
+
+def read_if_source(data: Any, **options: Any) -> Any:
+    """The data, read if they are a source of `read`, and else as they are. `options` are those of `read`.
+
+    Raises:
+      ValueError: as `read` does.
+    """
+    return read(data, **options) if is_readable_source(data) else data
+
+
+def as_dataset(caller: str, data: Any, **options: Any) -> Dataset:
+    """A `Dataset`, or one that `read` makes of a source.
+
+    Raises:
+      ValueError: if the data are neither, and as `read` does.
+    """
+    dataset = read_if_source(data, **options)
+    check_dataset(caller, dataset)
+    return dataset

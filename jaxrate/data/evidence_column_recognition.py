@@ -1,10 +1,17 @@
-"""Columns that improve predictions, by the names that people give them: points, the season, the surface."""
+"""Columns that improve predictions, by their names, and hints about columns whose roles are doubtful."""
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import permutations
 from typing import Any
 
-from jaxrate.data.column_recognition import pairs_of_points, player_columns
-from jaxrate.data.column_role_definitions import CONTEST_ROLES, select_role_arguments
+import numpy as np
+
+from jaxrate.core.array_types import HostArray
+from jaxrate.data.column_conversion import to_column, to_numbers
+from jaxrate.data.column_recognition import RecognisedColumnRoles, pairs_of_points, player_columns
+from jaxrate.data.column_role_definitions import CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER, select_role_arguments
 from jaxrate.data.column_spellings import (
     CONTEST_NAMES,
     GOAL_TEMPLATES,
@@ -14,9 +21,11 @@ from jaxrate.data.column_spellings import (
     SIDE_PAIRS,
     normalise_column_name,
 )
-from jaxrate.data.line_up_tables import find_line_up_columns
-from jaxrate.data.role_resolution import default_column
-from jaxrate.data.table_sources import find_column_ignoring_case
+from jaxrate.data.event_tables import find_line_up_columns, label_codes
+from jaxrate.data.role_resolution import ColumnRoles, default_column
+from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case
+from jaxrate.events import fail_where
+from jaxrate.events.dataset import Dataset
 
 MARGIN_NAME, SEASON_NAME, SURFACE_NAME = "margin", "season", "surface"
 WINNER_TEMPLATES = *GOAL_TEMPLATES[1:-1], "{}points", "points{}"  # "WPts" are points of a ranking
@@ -60,3 +69,180 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
             evidence[role] = columns_by_spelling[name]
     given = {*arguments, *(["season"] if "league_season" in arguments or has_line_ups else [])}
     return {role: x for role, x in evidence.items() if role not in given}
+
+
+MAX_CODES = 2  # numbers below 1 in a column of ranks that stand for something else
+MIN_DECIDED = 5  # matches with a winner that tell whether two columns hold the points of both
+MIN_AGREEMENT = 0.95  # share of these in which the winner has more points
+
+
+def doubtful_roles_hints(
+    recognised: RecognisedColumnRoles, roles: ColumnRoles, columns: dict[str, Column], is_score_named: bool
+) -> list[str]:
+    """What is doubtful about the roles of columns, and what to say instead.
+
+    Args:
+      recognised: the roles by the names of columns.
+      roles: of the columns that are used.
+      columns: their values.
+      is_score_named: whether an argument names the score.
+    """
+    a, b, score = (recognised.arguments[role] for role in ("a", "b", "score"))
+    layout, hints = roles.layout, list[str]()
+    if recognised.has_rank_as_score:
+        hint = f"say rank={score!r}"
+        hints.append(f"{score} looks like a rank, of which lower is better, but of a score higher is better; {hint}")
+    elif layout.contest is not None and layout.result is not None and not (layout.ranked or is_score_named):
+        score = layout.result
+        hint = f"if lower is, say rank={score!r}"
+        hints.append(f"{score}: the higher is the better; {hint}")
+    if layout.ranked and layout.result in columns:
+        hints += filter(None, [_zero_ranks_hint(roles, columns)])
+    if (team := recognised.unused_team) is not None and _do_teams_share_ranks(recognised):
+        hint = f"say team={team!r}"
+        hints.append(f"the column {team} is not used; if those of a team share a rank, {hint}")
+    if (neutral := recognised.unused_neutral) is not None:
+        hint = f"say side='a', neutral={neutral!r}"
+        hints.append(
+            f"the column {neutral} is not used, as nobody has the home advantage; if {a or 'a'} is at home, {hint}"
+        )
+    elif recognised.has_unused_home:
+        hint = "if the first has it, say side='a'"
+        hints.append(f"{a} and {b} look like home and away, but nobody has the home advantage; {hint}")
+    return hints
+
+
+def _zero_ranks_hint(roles: ColumnRoles, columns: dict[str, Column]) -> str:
+    """That ranks are below 1, which may say that somebody did not finish; or nothing, as where none of them is a place.
+
+    Raises:
+      RowError: where a rank is below 1, and the others of all contests are places from 1.
+    """
+    name, contest_name = str(roles.layout.result), str(roles.layout.contest)
+    try:
+        rank, contest = to_numbers(name, columns[name]), label_codes(contest_name, columns)[0]
+    except ValueError:  # which building the contests tells
+        return ""
+    is_below = rank < 1
+    codes = np.unique(rank[is_below])
+    if not 1 <= len(codes) <= MAX_CODES or is_below.all() or roles.last_rank is not None:
+        return ""
+    are_places = _share_of_places(rank[~is_below], contest[~is_below]) >= MIN_AGREEMENT
+    hint = "if it is for those who did not finish, say unfinished=['{0:g}']"
+    num_zeros = np.bincount(contest[rank == 0], minlength=contest.max() + 1)
+    if are_places and rank.max() > 1 and not (codes.tolist() == [0] and num_zeros.all()):
+        fail_where(
+            is_below, lambda row: f"column {name!r} is {rank[row]:g}, and ranks count from 1; {hint.format(rank[row])}"
+        )
+    return f"{name} counts from {codes[0]:g}, which is the best; {hint.format(codes[0])}" if are_places else ""
+
+
+def _share_of_places(rank: HostArray, contest: HostArray) -> float:
+    """The share of ranks [n] that are places from 1 in their contest; after a tie of two comes the second or third."""
+    order = np.lexsort((rank, contest))
+    rank, contest = rank[order], contest[order]
+    begins = np.append(True, np.diff(contest) != 0)
+    begins_tie = begins | np.append(True, np.diff(rank) != 0)
+    row = np.arange(len(rank))
+    start = np.maximum.accumulate(np.where(begins, row, 0))
+    place = np.maximum.accumulate(np.where(begins_tie, row, 0)) - start + 1
+    dense = np.cumsum(begins_tie)
+    return float(np.mean((rank == place) | (rank == dense - dense[start] + 1)))
+
+
+def unused_points_hint(table: TableSource, data: Dataset, roles: ColumnRoles) -> str:
+    """That two columns of numbers, which nothing uses, tell who won as the points of both sides do; or nothing."""
+    layout = roles.layout
+    players = dict(zip(WINNER_LOSER if layout.winner_first else PLAYER_PAIR, layout.first_players, strict=True))
+    if layout.points or roles.margin or "margin" in recognise_evidence_columns(table.names, players):
+        return ""
+    names = [name for name in table.names if name not in roles.all_columns and table.names.count(name) == 1]
+    pairs = [pair for pair in permutations(names, 2) if _are_of_both_sides(pair, layout.first_players)]
+    score, rows = np.asarray(data.matches.score), data.rows
+    decided = score != 0.5
+    if not pairs or np.count_nonzero(decided) < MIN_DECIDED:
+        return ""
+    wanted = list(dict.fromkeys(name for pair in pairs for name in pair))
+    loaded = table.load(wanted, [], wanted)
+    for x, y in pairs:
+        with suppress(ValueError):
+            first, second = (to_numbers(name, to_column(name, loaded[name]), np.nan)[rows] for name in (x, y))
+            if np.mean(np.sign(first - second)[decided] == np.sign(score - 0.5)[decided]) >= MIN_AGREEMENT:
+                hint = f"say margin=[{x!r}, {y!r}]"
+                return f"{x} and {y} are not used; if they are the points of both, {hint}"
+    return ""
+
+
+def _are_of_both_sides(pair: tuple[str, str], players: tuple[str, str]) -> bool:
+    """Whether two names differ in one part, as those of the players or the words for both sides do: ToreH and ToreG."""
+    (x, y), sides = _differing_parts(*pair), _differing_parts(*players)
+    is_pair = any(x in spelling.first and y in spelling.second for spelling in SIDE_PAIRS)
+    return bool(x and y) and (is_pair or (x[0], y[0]) == (sides[0][:1], sides[1][:1]))
+
+
+def _differing_parts(x: str, y: str) -> tuple[str, str]:
+    """The only part in which two names differ, in lower case; "" if there is none, or if more do."""
+    one, other = (re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", str(name)) for name in (x, y))
+    parts = [(p.lower(), q.lower()) for p, q in zip(one, other, strict=False) if p != q]
+    if len(one) != len(other) or len(parts) != 1:
+        return "", ""
+    p, q = parts[0]
+    letters = [(c, d) for c, d in zip(p, q, strict=False) if c != d]
+    is_letter = len(p) == len(q) and len(letters) == 1 and len(one) == 1  # as in "hg" and "ag"
+    return letters[0] if is_letter else (p, q)
+
+
+def _do_teams_share_ranks(recognised: RecognisedColumnRoles) -> bool:
+    """Whether, of teams with several members in a contest, most have one rank; drivers of a team have their own."""
+    names = [*(recognised.arguments[role] or role for role in ("contest", "rank")), recognised.unused_team]
+    if not {*names} <= {*recognised.table.names}:
+        return True
+    loaded = recognised.table.load(names, names, ())
+    contest, rank, team = (np.unique(np.asarray(loaded[x]).astype(str), return_inverse=True)[1] for x in names)
+    _, number, members = np.unique(np.stack([contest, team]), axis=1, return_inverse=True, return_counts=True)
+    ranks = np.bincount(np.unique(np.stack([number.ravel(), rank]), axis=1)[0], minlength=len(members))
+    several = members > 1
+    return not several.any() or bool((ranks[several] == 1).mean() > 0.5)
+
+
+BOOKMAKERS = {  # by the beginning of their columns at football-data.co.uk and tennis-data.co.uk; the first are closing
+    "PSC": "Pinnacle (closing)",
+    "BFEC": "Betfair Exchange (closing)",
+    "B365C": "bet365 (closing)",
+    "AvgC": "market average (closing)",
+    "PS": "Pinnacle",
+    "BFE": "Betfair Exchange",
+    "B365": "bet365",
+    "Avg": "market average",
+    "BbAv": "Betbrain average",
+}
+NUM_CLOSING = 4  # of these, the first
+ODDS_ENDINGS = ("H", "D", "A"), ("H", "A"), ("W", "L")  # home, draw and away; winner and loser
+FIVETHIRTYEIGHT = "FiveThirtyEight"
+FORECAST_COLUMNS = ("prob1", "probtie", "prob2"), ("elo_prob1", "elo_prob2")  # of FiveThirtyEight's files
+
+
+def recognise_forecast_columns(names: Sequence[str]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The columns of published forecasts, and those of odds, by the name of their row.
+
+    Where a file has closing odds, those from before are left out. Forecasts and odds are those of win, draw and loss of
+    the first player, or of win and loss.
+
+        recognise_forecast_columns(["HomeTeam", "AwayTeam", "FTR", "PSCH", "PSCD", "PSCA", "PSH", "PSD", "PSA"])
+        # ({}, {"Pinnacle (closing)": ["PSCH", "PSCD", "PSCA"]})
+    """
+    forecasts = [columns for wanted in FORECAST_COLUMNS if (columns := _find_all(names, wanted))]
+    odds = {}
+    for beginning, label in BOOKMAKERS.items():
+        choices = (_find_all(names, [f"{beginning}{ending}" for ending in endings]) for endings in ODDS_ENDINGS)
+        found: list[str] = next(filter(None, choices), [])
+        if found:
+            odds[label] = found
+    closing = {label: odds[label] for label in [*BOOKMAKERS.values()][:NUM_CLOSING] if label in odds}
+    return ({FIVETHIRTYEIGHT: forecasts[0]} if forecasts else {}), closing or odds
+
+
+def _find_all(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The columns of these names, in any case; none if one is not there."""
+    found = [find_column_ignoring_case(names, name) for name in wanted]
+    return [name for name in found if name is not None] if None not in found else []

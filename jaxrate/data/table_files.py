@@ -1,9 +1,11 @@
-"""Tables in files and on standard input: Parquet, text with delimiters, JSON, and spreadsheets."""
+"""Tables in files and in memory, opened: Parquet, CSV, JSON, spreadsheets, standard input."""
 
 import codecs
 import csv
 import datetime
 import io
+import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +15,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from jaxrate.data.json_tables import read_json_records, table_in_memory
+from jaxrate.data.column_spellings import POINT_TEMPLATES, normalise_column_name
+from jaxrate.data.parquet_table import find_parquet_table, parquet_source
 from jaxrate.data.table_sources import (
     NOT_UTF8,
     READ_ERRORS,
@@ -22,7 +25,136 @@ from jaxrate.data.table_sources import (
     import_pyarrow,
     read_csv,
     row_label,
+    shorten_to_one_line,
 )
+
+EVENT_LISTS = "matches", "games", "fixtures", "results", "events", "battles", "votes"  # names of lists of records
+FEW_ROWS = 4  # rows whose values tell what a column may hold
+POINT_NAMES = frozenset(template.format("1") for template in POINT_TEMPLATES)
+
+
+def table_in_memory(
+    columns: Any, names: list[str], title: str = "", where: Callable[[int], str] = row_label
+) -> TableSource:
+    """Columns by name as a `TableSource`."""
+
+    def first_values(wanted: Sequence[str]) -> dict[str, Any]:
+        values = {}
+        for name in wanted:
+            with suppress(TypeError, ValueError, LookupError):  # of columns that cannot be sliced
+                values[name] = columns[name][:FEW_ROWS]
+        return values
+
+    return TableSource(title, names, lambda names, text, numbers: columns, where, first_values=first_values)
+
+
+def read_json_records(content: bytes, is_json_lines: bool) -> tuple[dict[str, list[Any]], list[int]]:
+    """The columns of JSON, and the lines of the records if each has one.
+
+    Raises:
+      ValueError: says what is no JSON, or which table is meant.
+    """
+    text, lines = content.decode("utf-8-sig", errors="replace"), list[int]()
+    try:
+        document = None if is_json_lines else json.loads(text)
+    except json.JSONDecodeError as error:
+        if not error.msg.startswith("Extra data"):
+            raise ValueError(f"line {error.lineno}: not JSON, {error.msg}") from None
+        is_json_lines = True
+    if is_json_lines:
+        document = []
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip():
+                try:
+                    document.append(json.loads(line))
+                except json.JSONDecodeError as error:
+                    raise ValueError(f"line {number}: not JSON, {error.msg}") from None
+                lines.append(number)
+    columns = columns_of_document(document)
+    if columns is None:
+        raise ValueError("no list of objects, one for each row, and no lists of equal length, one for each column")
+    return columns, lines
+
+
+def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
+    """The columns of a list of records, of the one list of records in an object, or of columns by name; else None.
+
+    Raises:
+      ValueError: if several lists could be meant.
+    """
+    if is_list_of_records(document):
+        return records_to_columns(_records_of_inner_lists(document))
+    if not isinstance(document, Mapping) or not document:
+        return None
+    lists = {name: value for name, value in document.items() if value and is_list_of_records(value)}
+    if len(lists) > 1:
+        lists = {name: value for name, value in lists.items() if name.lower() in EVENT_LISTS} or lists
+    if len(lists) > 1:
+        raise ValueError(f"the table could be {' or '.join(map(repr, lists))}; give a file with one of them")
+    if lists:
+        return columns_of_document(next(iter(lists.values())))
+    values = list(document.values())
+    if all(isinstance(value, list) for value in values) and len({*map(len, values)}) == 1:
+        return {str(name): value for name, value in document.items()}
+    inner = [value for value in values if isinstance(value, Mapping)]
+    if (
+        len(inner) == len(values) > 1
+        and len({tuple(value) for value in inner}) == 1
+        and all(map(str.isdecimal, inner[0]))
+    ):
+        return {str(name): list(value.values()) for name, value in document.items()}  # as pandas writes columns
+    tables = [columns for columns in map(columns_of_document, inner) if columns is not None]
+    if len(tables) == 1:
+        return tables[0]
+    return records_to_columns(inner) if len(inner) == len(values) > 1 else None  # records by their id
+
+
+def is_list_of_records(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(record, Mapping) for record in value)
+
+
+def _records_of_inner_lists(records: Sequence[Mapping[Any, Any]]) -> Sequence[Mapping[Any, Any]]:
+    """The records of matches in records of rounds, each with the values of its round; others as they are."""
+    for name in EVENT_LISTS:
+        if records and all(is_list_of_records(record.get(name)) for record in records):
+            return [
+                {key: value for key, value in record.items() if key != name} | dict(inner)
+                for record in records
+                for inner in record[name]
+            ]
+    return records
+
+
+def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
+    """Columns of records; None where one lacks a value. Nested objects become columns as "team.name".
+
+    Two points in a list become the columns "score.1" and "score.2".
+    """
+    for i, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise ValueError(f"{row_label(i)}: not a dict, as the first row is, but a {type(record).__name__}")
+    names = dict.fromkeys(name for record in records for name in record)
+    columns: dict[str, list[Any]] = {}
+    for name in names:
+        columns |= _expand_column(name, [record.get(name) for record in records])
+    return columns
+
+
+def _expand_column(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
+    """The columns of values that may be nested."""
+    nested = [value if isinstance(value, Mapping) else {} for value in values]
+    if any(nested):
+        columns = {name: [None if isinstance(value, Mapping) else value for value in values]}
+        columns = columns if any(value is not None for value in columns[name]) else {}
+        for key in dict.fromkeys(key for value in nested for key in value):
+            columns |= _expand_column(f"{name}.{key}", [value.get(key) for value in nested])
+        return columns
+    if any(isinstance(value, list) for value in values) and normalise_column_name(f"{name}1") in POINT_NAMES:
+        pairs = [value if isinstance(value, list) and value else (None, None) for value in values]
+        if all(len(pair) == 2 for pair in pairs):
+            return {f"{name}.{side + 1}": [pair[side] for pair in pairs] for side in range(2)}
+    return {name: values}
+
 
 STANDARD_INPUT = "-"
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
@@ -31,7 +163,6 @@ TEXT_SUFFIXES = ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"
 SPREADSHEET_MARKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"  # how their bytes begin
 DELIMITERS = ";", "\t", "|"  # sought in a header without commas
 CHECKED_BYTES = 1 << 24  # at the beginning of a text, from which its encoding is inferred
-FEW_ROWS = 4  # rows whose values tell what a column may hold
 
 _standard_inputs: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # what was read from them
 
@@ -244,3 +375,96 @@ def make_csv_row_to_line(open_stream: Callable[[], Any], delimiter: str = ",") -
         return None
 
     return find_line
+
+
+ARROW_METHODS = "to_arrow_table", "arrow"  # methods of results of DuckDB, which make a table of Arrow
+
+
+def open_table_source(source: Any) -> TableSource:
+    """A path, a table in memory or the result of a query as a `TableSource`; one stays as it is."""
+    if isinstance(source, TableSource):
+        return source
+    if isinstance(source, (str, Path)) or hasattr(source, "__fspath__"):
+        path = Path(source)
+        if path.is_dir() and any(path.glob("*.parquet")):
+            return parquet_source(find_parquet_table(path))
+        return _open_csv_folder(path) if csv_files(path) else open_table_file(path)
+    if hasattr(source, "keys") and hasattr(source, "__getitem__") and not isinstance(source, type):  # a dict, or pandas
+        if isinstance(source, Mapping) and any(
+            isinstance(x, Mapping) or is_list_of_records(x) for x in source.values()
+        ):
+            source = columns_of_document(source) or source
+        return table_in_memory(source, list(source.keys()))
+    if isinstance(source, (list, tuple)) and (not source or isinstance(source[0], Mapping)):
+        document = columns_of_document(source) if is_list_of_records(source) else None
+        columns = records_to_columns(source) if document is None else document
+        return table_in_memory(columns, list(columns))
+    if hasattr(source, "collect_schema") and hasattr(source, "collect"):  # a lazy frame of polars
+        names = source.collect_schema().names()
+        return TableSource(
+            "", names, lambda names, text, numbers: _to_arrow_table(source.select(names).collect()), row_label
+        )
+    if hasattr(source, "project") and hasattr(source, "columns"):  # a relation of DuckDB
+        names = list(source.columns)
+        return TableSource(
+            "", names, lambda names, text, numbers: _to_arrow_table(_project_columns(source, names)), row_label
+        )
+    if not hasattr(source, "__arrow_c_stream__"):
+        make_table = next((getattr(source, name) for name in ARROW_METHODS if hasattr(source, name)), None)
+        if make_table is None:
+            kinds = "a path, a table, a dict of columns or a list of dicts"
+            raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
+        source = make_table()
+    table = _to_arrow_table(source)
+    return table_in_memory(table, table.column_names)
+
+
+def csv_files(folder: Path) -> list[Path]:
+    """The files of CSV in a folder, in the order of their names; none if it is no folder, or of Parquet."""
+    files = sorted(folder.glob("[!._]*")) if folder.is_dir() and not any(folder.glob("*.parquet")) else []
+    return [file for file in files if re.search(r"\.[ct]sv(\.gz|\.bz2|\.zst)?$", file.name.lower())]
+
+
+def _open_csv_folder(folder: Path) -> TableSource:
+    """The files of CSV in a folder as one table; ValueError if their columns differ."""
+    files = csv_files(folder)
+    sources = [open_table_file(file) for file in files]
+    for file, source in zip(files, sources, strict=True):
+        if source.names != sources[0].names:
+            raise ValueError(f"{folder}: {file.name} has other columns than {files[0].name}; write all files alike")
+    row_counts: list[int] = []
+
+    def load(names: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+        tables = [source.load(names, text, numbers) for source in sources]
+        row_counts[:] = [len(table) for table in tables]
+        return _concatenate_tables(tables)
+
+    def where(row: int) -> str:
+        file = 0
+        while file < len(row_counts) - 1 and row >= row_counts[file]:
+            row, file = row - row_counts[file], file + 1
+        return sources[file].where(row)
+
+    return sources[0]._replace(title=f"{folder}: ", load=load, where=where)
+
+
+def _concatenate_tables(tables: Sequence[Any]) -> Any:
+    """Arrow tables of the same columns, end to end; a column that is text in one of them is text."""
+    arrow = import_pyarrow()
+    text_types = arrow.types.is_string, arrow.types.is_large_string
+    for i, name in enumerate(tables[0].column_names):
+        types = {table[name].type for table in tables}
+        if len(types) > 1 and any(is_text(x) for x in types for is_text in text_types):
+            tables = [table.set_column(i, name, table[name].cast(arrow.large_string())) for table in tables]
+    return arrow.concat_tables(tables, promote_options="permissive")
+
+
+def _to_arrow_table(source: Any) -> Any:
+    try:
+        return import_pyarrow().table(source)
+    except import_pyarrow().ArrowException as error:
+        raise ValueError(f"Arrow cannot read the columns of this table: {shorten_to_one_line(str(error))}") from None
+
+
+def _project_columns(relation: Any, names: Sequence[str]) -> Any:
+    return relation.project(", ".join('"' + name.replace('"', '""') + '"' for name in names))

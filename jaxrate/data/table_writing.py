@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.data import source_opening, table_sources
+from jaxrate.data import table_files, table_sources
 
 NO_TABLE_HINTS = {  # what to take instead
     "Dataset": "the table that it was read from is one, and jr.rate(system, data).predictions is another",
@@ -103,7 +103,7 @@ def to_numpy_columns(columns: Any, datetime_unit: str) -> dict[str, HostArray]:
         columns = columns.columns()
     if hasattr(columns, "_asdict"):
         columns = _array_fields(columns)
-    table = source_opening.open_table_source(columns)
+    table = table_files.open_table_source(columns)
     loaded = table.load(table.names, [], [])
     plain = {name: np.asarray(loaded[name]) for name in table.names if loaded[name] is not None}
     units = dict.fromkeys("YMWD", "D") | dict.fromkeys("hms", datetime_unit)

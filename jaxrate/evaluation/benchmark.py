@@ -14,7 +14,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import format_bytes, peak_memory_bytes, reset_peak_memory
 from jaxrate.core.text_format import format_html_table, format_table, join_names
-from jaxrate.data.data_inputs import as_dataset
+from jaxrate.data.dataset_from_table import as_dataset
 from jaxrate.evaluation.blending import blend_one_step_ahead, name_systems
 from jaxrate.evaluation.ceilings import (
     ExternalForecast,
@@ -51,7 +51,7 @@ from jaxrate.evaluation.scored_predictions import (
 )
 from jaxrate.events.column_checks import as_event_time, check_clock
 from jaxrate.events.dataset import Dataset
-from jaxrate.fitting.time_limited_fit import FitLimits
+from jaxrate.fitting.hyperparameter_fit import FitLimits
 from jaxrate.history.column_table import ColumnTable, table_to_pandas, to_numbers_or_texts
 from jaxrate.metrics.calibration_slopes import NO_SLOPE, calibration_slope
 from jaxrate.metrics.prediction_metrics import (

@@ -1,4 +1,20 @@
-"""Ceilings: forecasts of others, and gradient boosting on all that is known before."""
+"""Ceilings: forecasts of others, and gradient boosting on all that is known before.
+
+A ceiling for ratings: scikit-learn's gradient boosting on what ratings say and on all else that is known before.
+
+Trees of the past are boosted (Friedman 2001, "Greedy function approximation: a gradient boosting machine", Annals of
+Statistics 29; scikit-learn's histograms) and predict what follows. They see of each match
+
+    ratings          the log-odds that each system gave one step ahead, of a win, and of a draw where it is predicted
+    rest             the days since each player's last match
+    form             each player's results against expectation, which fade within weeks
+    matches played   how many matches each has played in the season, or so far
+    side             who has the side, where there are sides
+    columns          those of the file that are known before a match
+
+No result reaches the prediction of its own match or of an earlier one. What the trees predict better than the best
+system is evidence that the ratings leave on the table; how much worse they are without one of these says where it is.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,15 @@
-"""compare: systems on the same events, fitted to the past, and how the table prints."""
+"""compare: systems on the same events, fitted to the past, and how the table prints.
+
+The starting scale of margins in a system that learns from them: the one that predicted the past best.
+
+A scale common to all points changes no prediction, so the worth of a margin counts relative to deviations and growth,
+and has no formula. The past is rated with a few values. The log loss of its second half is summed, and
+(points - 600)^2 / (2 x 200^2) is added: leagues scatter like that about the usual value, and few matches keep it. The
+result is the lowest point of the parabola through the least of these sums and its neighbours. (Measured with the last
+fifth
+unseen: the calibration slope there went from 0.68 to 1.00 on club football, from 1.27 to 1.03 on international
+football, from 1.21 to 0.98 on college basketball, from 0.88 to 0.95 on the NBA, and from 0.99 to 1.07 on the NFL.)
+"""
 
 import html
 import time
@@ -15,7 +26,7 @@ from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mea
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.system import RatingSystem, replace_params, set_default_period
 from jaxrate.core.text_format import format_html_table, format_number, format_table, join_names
-from jaxrate.data.data_inputs import as_dataset
+from jaxrate.data.dataset_from_table import as_dataset
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
 from jaxrate.evaluation.blending import blend_one_step_ahead, name_systems
 from jaxrate.evaluation.scored_predictions import (
@@ -34,7 +45,7 @@ from jaxrate.evaluation.scored_predictions import (
 )
 from jaxrate.events import Matches, Periods, periods, slice_events
 from jaxrate.events.dataset import Dataset
-from jaxrate.fitting.time_limited_fit import FitLimits, fit_with_time_limit, make_fixed_key
+from jaxrate.fitting.hyperparameter_fit import FitLimits, fit_with_time_limit, make_fixed_key
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.history.dataset_rating import check_contests_in_time_order, rating_history
 from jaxrate.metrics.prediction_metrics import log_loss

@@ -4,10 +4,9 @@ Rules (see `jaxrate/core/system.py`) see one event. The containers hold one even
 `[...]`.
 Histories whose events differ in size are `Ragged`: the same container with the events end to end.
 
-event_types.py                Context, Matches, Periods, Rounds and Ragged; counts and slices of a history
+event_types.py                matches, rating periods and rounds, as arrays; groups of players that events join
 match_and_period_builders.py  matches and periods from columns
 round_builders.py             rounds from columns
-connected_groups.py           groups of players whom no chain of events joins
 column_checks.py              checks of columns, ids and times, and RowError, an error that names a row
 dataset.py                    Dataset: events with the names behind their ids
 """
@@ -24,7 +23,6 @@ from jaxrate.events.column_checks import (
     fail_where,
     is_date,
 )
-from jaxrate.events.connected_groups import number_connected_groups
 from jaxrate.events.event_types import (
     LAST_ID,
     Context,
@@ -37,6 +35,7 @@ from jaxrate.events.event_types import (
     event_numbers,
     has_teammates,
     has_tied_teams,
+    number_connected_groups,
     repeat_seat_mask,
     seats,
     slice_events,

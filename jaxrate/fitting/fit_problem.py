@@ -28,7 +28,7 @@ from jaxrate.fitting.free_parameters import (
 from jaxrate.fitting.history_loss_derivatives import loss_derivatives
 from jaxrate.fitting.losses import make_replay_record_for_loss
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws
-from jaxrate.replay.hyperparameter_slopes import MAX_FORWARD_PARAMETERS
+from jaxrate.replay.execution import MAX_FORWARD_PARAMETERS
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 
 IDLE_SLOPE = 1e-5  # nats: where a parameter's unit changes an event's loss by less, the events say nothing about it

@@ -1,15 +1,16 @@
-"""Fitting the hyperparameters that predict a history best, with standard errors.
+"""`fit`: hyperparameters that predict a history best.
 
 A loss is a mean of predictions made one step ahead, each before its result was known; so the summed log loss is a
 likelihood, whose slopes, event by event, are uncorrelated (Dawid 1984), and standard errors follow from its curvature.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
@@ -18,9 +19,10 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.rules import Params, State
-from jaxrate.core.system import RatingSystem, replace_params
-from jaxrate.data.data_inputs import read_if_source
-from jaxrate.events import LAST_ID
+from jaxrate.core.system import RatingSystem, random_draw_rule, replace_params
+from jaxrate.data.dataset_from_table import read_if_source
+from jaxrate.events import LAST_ID, periods, slice_events
+from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.evidence_objective import check_evidence_options, prepare_evidence_problem
 from jaxrate.fitting.fit_problem import (
     NO_PRIOR,
@@ -34,15 +36,15 @@ from jaxrate.fitting.fit_problem import (
     prior_penalty,
 )
 from jaxrate.fitting.fit_results import Fit, FitOptions, HeldOutLosses
-from jaxrate.fitting.losses import make_replay_record_for_loss
-from jaxrate.fitting.multistart_search import concatenate_results, minimise_from_starts
+from jaxrate.fitting.losses import loss_label, make_replay_record_for_loss, prediction_losses
+from jaxrate.fitting.multistart_search import SearchResult, concatenate_results, minimise_from_starts
 from jaxrate.fitting.prediction_task import (
     PredictionTask,
     constant_prediction_loss,
     make_prediction_task,
+    replay_task,
     split_training_validation_heldout_weights,
 )
-from jaxrate.fitting.search_state import SearchResult
 from jaxrate.replay.execution import CompilePolicy
 
 ERROR_METHODS = "information", "products", "sandwich"
@@ -297,3 +299,127 @@ def _search_from_start(
     """The result of a search from one start [1, k], without its problem, and the system at its end."""
     search = minimise_from_starts(problem, start, params, optimizer, steps)
     return search._replace(problem=[]), search.problem[0].system
+
+
+MAX_EVENTS = 100_000  # matches or participations that are fitted, the last ones
+WARM_UP = 0.2  # first share of these that is rated and not scored, where there were more events before
+MAX_STEPS = 50
+TRUSTED_SHARE = 0.8  # of the past: what is fitted to it must predict the rest of the past about as well as the defaults
+MIN_HARM = 0.005  # nats by which it may be worse: so much is chance, and fits that explode lose far more
+TIME_LIMIT = 60.0  # seconds after which no step begins
+
+
+class FitLimits(NamedTuple):
+    """How much a fit may cost."""
+
+    max_events: float  # matches or participations that are fitted, the last ones
+    seconds: float  # after which no step begins
+
+
+def fit_with_time_limit(
+    system: RatingSystem,
+    data: Dataset,
+    num_past: int,
+    period_length: float | None = None,
+    fixed: Collection[str] = (),
+    limits: FitLimits | None = None,
+) -> tuple[RatingSystem, str]:
+    """The system, fitted to the last matches or participations of the past, and why not ("" if it was).
+
+    It keeps its hyperparameters if others, fitted to the first four fifths of the past, predict its last fifth
+    clearly worse, as who explodes later may do. If the time ends with that fit, its hyperparameters are taken.
+
+    Args:
+      num_past: matches or contests before those that are scored.
+      period_length: of rating periods; None: event by event.
+      fixed: hyperparameters that stay as they are.
+      limits: None: `MAX_EVENTS` and `TIME_LIMIT`.
+    """
+    limits = FitLimits(MAX_EVENTS, TIME_LIMIT) if limits is None else limits
+    start_time = time.monotonic()
+    first_event = int(max(num_past - limits.max_events, 0))
+    if not data.of_matches:
+        start = data.rounds.player_start
+        first_event = int(np.searchsorted(start, max(start[num_past] - limits.max_events, 0)))
+        first_event = min(first_event, max(num_past - 1, 0))
+    events = slice_events(data.events, first_event, num_past)
+    events = events if period_length is None else periods(events, period_length)
+    options: dict[str, Any] = {
+        "errors": "products",
+        "key": make_fixed_key(system),
+        "warm_up": WARM_UP if first_event else 0,
+    }
+
+    def is_late(*_: Any) -> bool:
+        return time.monotonic() - start_time > limits.seconds
+
+    try:
+        free = None
+        if fixed:
+            free = [name for name in fit(system, events, steps=0, **options).free if name not in fixed]
+            if not free:
+                return system, "nothing is left to fit"
+        options |= {"free": free, "steps": MAX_STEPS, "watch": is_late}
+        first = fit(system, events, data_share=TRUSTED_SHARE, **options)
+        assert first.held_out is not None
+        if not first.held_out.fitted <= first.held_out.start + MIN_HARM:
+            return system, "fits to the first four fifths of the past lose to the defaults on its last fifth"
+        return first.system if is_late() else fit(first.system, events, **options).system, ""
+    except ValueError as error:
+        return system, str(error)
+
+
+def make_fixed_key(system: RatingSystem) -> Array | None:
+    """A PRNG key, the same every time, if the system draws random numbers."""
+    return None if random_draw_rule(system.rules) is None else jax.random.key(0)
+
+
+@enforce_argument_annotations
+def log_likelihood(
+    system: RatingSystem | Fit,
+    events: Any,
+    params: Params | None = None,
+    *,
+    loss: str | None = None,
+    warm_up: AnyNumber | None = None,
+    weight: Any = None,
+    state: State = None,
+    key: Key | None = None,
+) -> Array:
+    """How likely the results of a history are under given hyperparameters: the sum of logarithms, each match predicted
+    from those before (Dawid 1984).
+
+        density = jax.jit(lambda c: jr.fitting.log_likelihood(jr.glicko(), data, jr.glicko().params._replace(c=c)))
+        density(20.0), jax.grad(density)(20.0), jax.vmap(density)(jnp.array([10.0, 20.0, 40.0]))
+
+    It is differentiable, and a function like any other under `jax.jit`, `jax.grad` and `jax.vmap`. The matches are put
+    in order on the host, in every call outside of `jax.jit` and once within: samplers want it within.
+
+    Args:
+      system: as from `glicko()`; of `add_outcomes(system)` each result has a probability, of others half a win counts
+        as half of the logarithm of either. Or a `Fit`: then of the events that it scored.
+      events: matches, rating periods or a `Dataset`, concrete.
+      params: leaves []; may be traced. None: the system's own.
+      loss: "log_loss", or "margin": the density of margins, or the chance of scorelines, of skills that learn from
+        these. None: "log_loss".
+      warm_up, weight, state, key: what is scored, and how, as in `fit`.
+
+    Returns:
+      [] the sum over all that is scored.
+
+    Raises:
+      ValueError: for rounds, whose predictions have no joint likelihood (`fit` minimises a sum of losses, or of pairs);
+        for other losses; and as `fit`.
+    """
+    system, _, options = resolve_options(system, None, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
+    task = make_training_task(system, events, options)
+    if task.kind not in task.loss.likelihood:
+        if not task.loss.likelihood:
+            raise ValueError(f"the {loss_label(options.loss)} loss is no log likelihood; take log_loss")
+        raise ValueError(
+            f"{task.kind.__name__.lower()} have no likelihood: predictions of participants are not independent; give "
+            "matches or periods"
+        )
+    prediction = replay_task(task, system.params if params is None else params)
+    weight = jnp.asarray(task.weight, float)
+    return -jnp.sum(weight * prediction_losses(task.loss, prediction, task.score, jnp.stack([weight, weight])))

@@ -1,4 +1,17 @@
-"""Seasons that are simulated: goals, standings and places."""
+"""Seasons that are simulated: goals, standings and places.
+
+A system predicts the score p of a match over all strengths that its players may have. In one season they have one
+strength each. Let d be the difference of both from their means, in points, of variance s^2 = deviation_a^2 +
+deviation_b^2, and c the points that make the odds e times as great. A match is then won with the chance
+sigma(m + d / c), and
+
+    sigma(kappa m) = p,    kappa = (1 + pi s^2 / (8 c^2))^(-1/2)
+
+chooses m so that the mean over d is p (MacKay 1992, "The evidence framework applied to classification networks",
+equation 10). The same equation, read of matches between the players, tells c. Draws divide it by Davidson's model, with
+the odds of each match's own prediction, see `add_outcomes`. Of skills that learn from goals, the goals
+themselves are drawn.
+"""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -12,7 +25,7 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import join_names
-from jaxrate.data.source_opening import open_table_source
+from jaxrate.data.table_files import open_table_source
 from jaxrate.events import matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
@@ -36,8 +49,7 @@ from jaxrate.systems.prediction_wrapping import (
     expected_score_from_prediction,
     wrapper_names,
 )
-from jaxrate.systems.skills.goal_beliefs import HALF_Q, GoalRateFactors
-from jaxrate.systems.skills.goal_likelihoods import low_score_factor, rates_of_sides
+from jaxrate.systems.skills.goal_likelihoods import HALF_Q, GoalRateFactors, low_score_factor, rates_of_sides
 from jaxrate.systems.skills.rules import predict_goal_rate_factors
 
 MANY_GOALS = 60.0  # a rate from which on quantiles are those of an expansion

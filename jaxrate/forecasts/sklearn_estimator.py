@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.dataset_from_table import read
-from jaxrate.data.source_opening import open_table_source
+from jaxrate.data.table_files import open_table_source
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_events import predict_fixtures

@@ -30,7 +30,7 @@ from jaxrate.data.derived_covariates import upcoming_rest_and_form
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.data.formats import FORMATS
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
-from jaxrate.data.source_opening import open_table_source
+from jaxrate.data.table_files import open_table_source
 from jaxrate.data.table_sources import find_column_ignoring_case
 from jaxrate.events import Context, Matches, check_clock, count_teams, seats
 from jaxrate.events.dataset import Dataset

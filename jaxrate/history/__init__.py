@@ -1,20 +1,20 @@
 """Rated histories of players with names and dates: ratings, leaderboards, careers, form, head to head.
 
-dataset_rating.py                   rate: a dataset is rated event by event, also onto a history
-history.py                          History: ratings through time, which every question takes
-event_columns.py                    the events of a history in columns of NumPy, and as a table for people
-hindsight.py                        smooth: histories with hindsight
-starting_ratings.py                 initial_state: ratings of one's own to start from
-ratings_at_times.py                 ratings, modifiers of categories and ratings by category, as of a time
-player_records.py                   careers, ratings at a time, heads to heads, upsets, form
-participations.py                   who took part in which event, with ratings before and after
-trajectories.py                     the points of players through time, and the level of all ratings
-leaderboards.py                     leaderboards at any date, ranks through time, leads and peaks
-column_table.py                     ColumnTable: columns that print as a table
-run_metadata.py                     the metadata of a saved run
-blat_mmr_beliefs.py                 quantiles, modes and probabilities of the beliefs of BlatMMR
-saved_runs.py                       save and load: histories in folders
-out_of_core/                        histories larger than memory
+dataset_rating.py    a dataset is rated event by event, also onto a history, or league by league
+history.py           History: ratings through time, which every question takes
+event_columns.py     the events of a history in columns of NumPy, and as a table for people
+hindsight.py         smooth: histories with hindsight
+starting_ratings.py  initial_state: ratings of one's own to start from
+ratings_at_times.py  ratings, modifiers of categories and ratings by category, as of a time
+player_records.py    careers, ratings at a time, heads to heads, upsets, form
+participations.py    who took part in which event, with ratings before and after
+trajectories.py      the points of players through time, and the level of all ratings
+leaderboards.py      leaderboards at any date, ranks through time, leads and peaks
+column_table.py      ColumnTable: columns that print as a table
+run_metadata.py      the metadata of a saved run
+blat_mmr_beliefs.py  quantiles, modes and probabilities of the beliefs of BlatMMR
+saved_runs.py        save and load: histories in folders
+out_of_core/         histories larger than memory
 """
 
 from jaxrate.history import blat_mmr_beliefs
@@ -36,7 +36,7 @@ from jaxrate.history.player_records import (
 from jaxrate.history.ratings_at_times import category_ratings, modifiers
 from jaxrate.history.starting_ratings import initial_state
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.systems.rounds.performances_and_break_even_ranks import Performances
+from jaxrate.systems.rounds.performance_inference import Performances
 
 __all__ = [
     "HeadToHead",

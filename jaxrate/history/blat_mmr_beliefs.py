@@ -18,8 +18,12 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches
 from jaxrate.replay.event_prediction import predict
 from jaxrate.systems.blat_mmr import opponent_sum_algorithms
-from jaxrate.systems.blat_mmr.opponent_averages import average_over_both_beliefs, average_win_loss_over_opponent
-from jaxrate.systems.blat_mmr.rules import CENTRE_RATING, support_point_strengths
+from jaxrate.systems.blat_mmr.rules import (
+    CENTRE_RATING,
+    average_over_both_beliefs,
+    average_win_loss_over_opponent,
+    support_point_strengths,
+)
 from jaxrate.systems.blat_mmr.settings_and_state import Constants, Model, State
 
 

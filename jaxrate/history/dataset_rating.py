@@ -1,4 +1,13 @@
-"""rate: a dataset is rated event by event, with calibrated chances, on its own or onto a history; leagues apart."""
+"""A dataset is rated event by event, also onto a history, or league by league.
+
+Predictions of systems with default hyperparameters, calibrated by one slope of the log-odds that is learnt online.
+
+`rate` and `rate_files` are where all commands and pages get their predictions, and these go through here: expected
+scores of matches, and in contests the shares of the others to be beaten. Chances of goals do not: those of scorelines
+and of seasons belong together with them. What is known of the slope is kept with the history, in its options, and its
+system is that of `jr.forecasts.calibrate` with the slope at the end, so that forecasts are calibrated as well. Ratings
+do not depend on it.
+"""
 
 import logging
 import warnings
@@ -18,20 +27,12 @@ from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.rules import InferringUpdate, Params, RatedEvent, Rating, Record, State
 from jaxrate.core.system import RatingSystem, random_draw_rule, set_default_period, split_sides
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.data.data_inputs import as_dataset
+from jaxrate.data.column_conversion import missing_mask
+from jaxrate.data.dataset_from_table import as_dataset
 from jaxrate.data.faulty_rows import describe_example_rows
-from jaxrate.data.league_split import split_by_league
 from jaxrate.data.lookalike_names import unstorable_reason
 from jaxrate.data.table_sources import add_location_to_data_errors
-from jaxrate.events import (
-    Matches,
-    Periods,
-    Ragged,
-    Rounds,
-    count_games,
-    period_number,
-    periods,
-)
+from jaxrate.events import Matches, Periods, Ragged, Rounds, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset, check_dataset, resolve_events_and_num_players
 from jaxrate.history.event_columns import are_plain_names, concatenate_event_columns, make_event_columns
 from jaxrate.history.history import History, format_time, system_with_extended_seasons
@@ -40,10 +41,63 @@ from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 from jaxrate.replay.checked_replay import check_contest_order_if_time_matters, depends_on_time, run
 from jaxrate.replay.row_gather_and_scatter import describe_shapes
 from jaxrate.systems import SYSTEMS
-from jaxrate.systems.calibration import calibrate
+from jaxrate.systems.draw_probability_wrapper import calibrate
 from jaxrate.systems.prediction_wrapping import expected_score_from_prediction, unwrap_predictions, wrapper_names
-from jaxrate.systems.rounds.performances_and_break_even_ranks import PERFORMANCE_COLUMNS, Performances
+from jaxrate.systems.rounds.performance_inference import PERFORMANCE_COLUMNS, Performances
 from jaxrate.systems.system_construction_by_name import extend_system_seasons, has_sides, uses_side
+
+
+def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
+    """The events of each league with its own players, in order of first appearance.
+
+    Args:
+      data: as from `read`.
+      league: as in `jr.history.rate_leagues`.
+
+    Raises:
+      RowError: for a row of the source without a league, or a contest in several.
+    """
+    is_list = isinstance(league, (list, tuple))  # of tuples, perhaps
+    labels = np.fromiter(league, object, len(league)) if is_list else np.asarray(league, object)
+    if labels.ndim != 1 or len(labels) <= int(data.rows.max(initial=-1)):
+        raise ValueError(f"league must have one value for each row of the source, got shape {labels.shape}")
+    if len(missing_rows := np.flatnonzero(missing_mask(labels[data.rows], nan_is_missing=True))):
+        raise RowError(int(data.rows[missing_rows[0]]), "there is no league")
+    names, number_of_row = _number_labels_by_first_appearance(labels[data.rows].tolist())
+    if not data.of_matches:
+        size = np.diff(data.rounds.player_start)
+        first_row = np.repeat(data.rounds.player_start[:-1], size)
+        if len(mixed_rows := np.flatnonzero(number_of_row != number_of_row[first_row])):
+            row = int(mixed_rows[0])
+            first, second = names[number_of_row[first_row[row]]], names[number_of_row[row]]
+            raise RowError(int(data.rows[row]), f"its contest is of the leagues {first} and {second}")
+        number_of_row = number_of_row[data.rounds.player_start[:-1]]
+    return {name: _select_events(data, number_of_row == number) for number, name in enumerate(names)}
+
+
+def _number_labels_by_first_appearance(labels: list[Hashable]) -> tuple[list[Hashable], HostArray]:
+    """Names in order of first appearance, and the number of the name of each label."""
+    number = {name: i for i, name in enumerate(dict.fromkeys(labels))}
+    return [*number], np.array([number[label] for label in labels], int)
+
+
+def _select_events(data: Dataset, keep: HostArray) -> Dataset:
+    """The events to keep, by a mask [E], and their players."""
+    rows = np.repeat(keep, np.diff(data.events.start))
+    flat: Any = data.events.flat
+    selected = jax.tree.map(lambda x: np.asarray(x)[keep if len(x) == len(keep) else rows], flat)
+    is_present = np.zeros(len(data.players), bool)
+    is_present[selected.player] = True
+    selected = selected._replace(player=(np.cumsum(is_present, dtype=np.int32) - 1)[selected.player])
+    start = None if isinstance(flat, Matches) else np.append(0, np.cumsum(np.diff(data.rounds.player_start)[keep]))
+    return data._replace(
+        events=selected if start is None else Ragged(selected, start, None),
+        players=data.players[is_present],
+        rows=data.rows[rows],
+        contests=None if data.contests is None else data.contests[keep],
+        fixtures=None,
+    )
+
 
 FADING_HYPERPARAMETERS = "reversion", "season_keep", "form_reversion"  # each None where nothing fades
 

@@ -44,7 +44,7 @@ from jaxrate.history.trajectories import (
     lead_over_level,
     trajectories_of_rows,
 )
-from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances
+from jaxrate.systems.elo_mmr.belief import contest_variances
 
 MAX_NAMED_GROUPS = 5
 

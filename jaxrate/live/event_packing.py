@@ -1,4 +1,4 @@
-"""Events of a live history: checked, and packed into records."""
+"""Events of live histories, packed for compiled programs."""
 
 import struct
 import warnings
@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import check_not_traced, is_sized
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import State
 from jaxrate.core.system import EventCheck, RatingSystem, accept_any_events
 from jaxrate.core.text_format import format_value_for_error, join_names
 from jaxrate.data.column_conversion import is_usable_as_name
@@ -27,13 +28,50 @@ from jaxrate.events import (
     check_clock,
     matches,
 )
-from jaxrate.history.history import format_time
+from jaxrate.history.history import History, format_time
 from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_written_date
 from jaxrate.live import compiled_event_programs
 from jaxrate.live.compiled_event_programs import pack_event
-from jaxrate.live.live_state import LiveState
 from jaxrate.replay.checked_replay import depends_on_time
 from jaxrate.systems.skills.settings_and_event_checks import contest_result_columns, match_result_columns
+
+
+class Checkpoint(NamedTuple):
+    """A state from which events are rated again."""
+
+    number: int  # number of events before it
+    players: int
+    state: State  # leaves [players, ...] on the host; None: all are newcomers
+
+
+class CheckpointsAndTabulatedEvents(NamedTuple):
+    """The parts that change rarely: checkpoints, and the table of the events that were tabulated."""
+
+    checkpoints: tuple[Checkpoint, ...]  # the first, and some recent ones
+    table: History | None
+    number: int  # number of events in the table
+    rows: int  # rows of these events
+
+
+class LiveState(NamedTuple):
+    """All that changes. Lists may be too long after an update that was interrupted."""
+
+    state: State  # leaves [room, ...]
+    capacity: int
+    number: int  # number of valid events in the log
+    players: int  # number of valid players
+    log: list[bytes]
+    names: list[Any]
+    ids: dict[Any, int]
+    last: float | None
+    clock: str | None
+    kind: type | None
+    past: CheckpointsAndTabulatedEvents
+
+
+class ConcurrentHistoryChangeError(Exception):
+    """Another call, such as one of a signal handler, has changed the history meanwhile."""
+
 
 HEADER_LENGTH = 2  # integers before those of the event: number of its layout, and number of players after it
 

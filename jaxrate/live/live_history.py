@@ -35,6 +35,10 @@ from jaxrate.history.dataset_rating import (
 from jaxrate.history.history import History
 from jaxrate.live import compiled_event_programs
 from jaxrate.live.event_packing import (
+    Checkpoint,
+    CheckpointsAndTabulatedEvents,
+    ConcurrentHistoryChangeError,
+    LiveState,
     PackedEvent,
     RecordLayout,
     num_players_after_record,
@@ -43,7 +47,6 @@ from jaxrate.live.event_packing import (
     unpack_contests,
     unpack_matches,
 )
-from jaxrate.live.live_state import Checkpoint, CheckpointsAndTabulatedEvents, ConcurrentHistoryChangeError, LiveState
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.padded_states_and_columns import init_or_copy_state

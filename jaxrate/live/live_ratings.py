@@ -13,6 +13,7 @@ from jaxrate.events import Matches, Rounds
 from jaxrate.history.history import History, format_time
 from jaxrate.live.compiled_event_programs import pack_event, pad_round_to_power_of_two
 from jaxrate.live.event_packing import (
+    LiveState,
     PackedEvent,
     build_contest,
     check_and_convert_event_time,
@@ -31,7 +32,6 @@ from jaxrate.live.event_packing import (
     warn_similar_newcomers,
 )
 from jaxrate.live.live_history import LiveHistory
-from jaxrate.live.live_state import LiveState
 from jaxrate.replay.checked_replay import check_system_takes_events
 
 

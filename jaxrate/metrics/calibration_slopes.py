@@ -1,4 +1,31 @@
-"""By what the log-odds of predictions should have been multiplied."""
+"""By what the log-odds of predictions should have been multiplied.
+
+The calibration slope: by what the log-odds of predictions should have been multiplied.
+
+The scores s are regressed on the log-odds x of the predictions by a logistic regression, E s = sigmoid(a + b x) (Cox
+1958, "Two further applications of a model for binary regression", Biometrika 45). With b = 1 predictions are as bold
+as they should be, below 1 they are too bold, and above 1 too timid. The standard error is that of quasi-likelihood, so
+that draws may count as half a win.
+
+The calibration slope of a system, learnt online from its predictions and their results, one step ahead.
+
+A prediction p whose log-odds are x = logit p is calibrated to q = sigmoid(b x). What a match of weight w and score s
+says of the slope b (Cox 1958, without an intercept, so that to swap both players changes nothing) are the gradient and
+the curvature of its log likelihood,
+
+    g = w (s - q) x,   h = w q (1 - q) x^2
+
+The past counts less with every match that follows, by exp(-1 / M). One step of Newton learns from n matches:
+
+    I <- exp(-n / M) I + sum h,   b <- b + sum g / I
+
+Matches at one time are predicted by the slope before it. Beyond `STEPS_PER_MEMORY` matches, steps are of so many at a
+time that each is a small part of what is known.
+
+Each team of a contest counts as half a match, of weight 1/2, against the others: p is the share of them that it should
+beat, and s the share that it beats. Then q = sigmoid(b x + c), where c is that of the contest with which the shares sum
+to half the teams, as they did before. Of two teams these are the chances of a match, and c = 0.
+"""
 
 from typing import Any, NamedTuple
 

@@ -15,6 +15,18 @@ if the winner is always first, and `experience_mask` makes masks.
 
 All raise ValueError for shapes that differ, for the first row to be scored with a prediction or score outside [0, 1], a
 negative weight or a rating that is not finite (NaN included), and if nothing is left to score.
+
+Metrics of the probabilities of each result, as win, draw and loss: log loss, Brier score, RPS and accuracy.
+
+Predictions are `OutcomeProbabilities`, or [n, K] probabilities of the scores 0, 1 / (K - 1), ..., 1 of player 0: of
+loss and win, or of loss, draw and win. With F_k and G_k the probability and the fact that the score is at most the
+k-th,
+
+    RPS = sum over k < K of (F_k - G_k)^2 / (K - 1)     (Epstein 1969, "A scoring system for probability forecasts of
+                                                         ranked categories", Journal of Applied Meteorology 8)
+
+The Brier score is that of Brier 1950: the sum of the squared errors of all K probabilities. (`brier_score` is that of
+one of two outcomes, half of it.)
 """
 
 from typing import Any, NamedTuple

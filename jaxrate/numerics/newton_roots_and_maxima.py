@@ -10,7 +10,7 @@ from jax import lax
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
-from jaxrate.numerics import padding_skipping_row_tiles
+from jaxrate.numerics import selective_evaluation
 from jaxrate.numerics.sums_and_recurrences import solve_definite_systems
 
 MAX_ITERATIONS = 200  # iterations of a search
@@ -62,9 +62,7 @@ def decreasing_root(
 
     def solve(_: Callable[[Array], Array], x0: Array) -> Array:
         def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-            return padding_skipping_row_tiles.replace_row_tiles(
-                move, tiles.asked, carry, units, *tiles.inputs(carry[0])
-            )
+            return selective_evaluation.replace_row_tiles(move, tiles.asked, carry, units, *tiles.inputs(carry[0]))
 
         def move(carry: tuple[Array, ...], unit: Array, *columns: Any) -> tuple[Array, ...]:
             x, low, high, last = carry
@@ -106,7 +104,7 @@ def decreasing_root(
         return y / jnp.where(gain == 0, 1.0, gain)  # a flat spot can only be padding
 
     def value(x: Array) -> Array:
-        found: Array = padding_skipping_row_tiles.map_row_tiles(function, tiles.asked, x, *tiles.inputs(x))[0]
+        found: Array = selective_evaluation.map_row_tiles(function, tiles.asked, x, *tiles.inputs(x))[0]
         return found
 
     return lax.custom_root(value, lax.stop_gradient(guess), solve, solve_tangent)

@@ -11,7 +11,7 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.rules import Params, State
 from jaxrate.events import Periods, Rounds
-from jaxrate.numerics.padding_skipping_row_tiles import has_tiles
+from jaxrate.numerics.selective_evaluation import has_tiles
 from jaxrate.replay.blocks import gather_events
 from jaxrate.replay.row_gather_and_scatter import PackedState, gather_rows, pack_state_if_faster
 from jaxrate.replay.scan_programs import (

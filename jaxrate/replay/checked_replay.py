@@ -34,10 +34,10 @@ from jaxrate.replay.execution import (
     execute_plan,
     is_inside_jax_transformation,
     min_mean_width_for_levels,
+    needs_hyperparameter_slopes_only,
+    replay_with_forward_slopes,
     zero_predictions_of_blocks,
 )
-from jaxrate.replay.hyperparameter_slopes import needs_hyperparameter_slopes_only, replay_with_forward_slopes
-from jaxrate.replay.padded_sizes import padded_size
 from jaxrate.replay.padded_states_and_columns import (
     check_ids_not_sparse,
     count_players,
@@ -45,6 +45,7 @@ from jaxrate.replay.padded_states_and_columns import (
     init_or_copy_state,
     max_step_matches_in_cache,
     pad_column,
+    padded_size,
     resolve_params,
     resolve_row_count,
     truncate_leaves,

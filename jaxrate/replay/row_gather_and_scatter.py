@@ -13,7 +13,7 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.rules import State
 from jaxrate.events import LAST_ID
-from jaxrate.numerics import padding_skipping_row_tiles
+from jaxrate.numerics import selective_evaluation
 
 PACKED_NUMBERS_LIMIT = 128  # of a player, up to which a second copy of the state may be made
 COPY_LIMIT = (
@@ -41,18 +41,18 @@ def scatter_rows(state: State, player: Array, rows: State) -> State:
 
 def gather_rows_into_buffer(buffer: State, state: State, player: Array, count: Array) -> State:
     """The room [P, ...] with the rows of the first `count` of the players [P], and maybe of some behind them."""
-    return padding_skipping_row_tiles.replace_row_tiles(lambda _, ids: gather_rows(state, ids), count, buffer, player)
+    return selective_evaluation.replace_row_tiles(lambda _, ids: gather_rows(state, ids), count, buffer, player)
 
 
 def scatter_row_tiles(state: State, player: Array, rows: State, count: Array) -> State:
     """As `scatter_rows`, of at least the first `count` rows."""
-    if not padding_skipping_row_tiles.has_tiles(len(player)):
+    if not selective_evaluation.has_tiles(len(player)):
         return scatter_rows(state, player, rows)
 
     def scatter(number: Array, state: State) -> State:
-        return scatter_rows(state, *padding_skipping_row_tiles.read_row_tile((player, rows), number))
+        return scatter_rows(state, *selective_evaluation.read_row_tile((player, rows), number))
 
-    return lax.fori_loop(0, padding_skipping_row_tiles.count_row_tiles(count), scatter, state)
+    return lax.fori_loop(0, selective_evaluation.count_row_tiles(count), scatter, state)
 
 
 def unique_ids_to_write(event: Any) -> Array:

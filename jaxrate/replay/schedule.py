@@ -23,17 +23,16 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.events import LAST_ID, Context, Matches, Ragged
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.replay.blocks import BlockPlan, arrange_blocks
-from jaxrate.replay.padded_sizes import padded_size
+from jaxrate.replay.blocks import BlockPlan, arrange_blocks, check_column, pad_to_size, replace_columns
 from jaxrate.replay.padded_states_and_columns import (
     allocate_aligned,
     max_step_matches_in_cache,
     pad_column,
     pad_matches_on_device,
+    padded_size,
     register_pytree_with_static_fields,
     state_shapes,
 )
-from jaxrate.replay.plan_column_replacement import check_column, pad_to_size, replace_columns
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.step_assignment import (
     SlotAssignment,

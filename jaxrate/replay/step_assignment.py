@@ -21,8 +21,13 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.events import LAST_ID
-from jaxrate.replay.padded_sizes import MIN_SCHEDULE_STEPS, POWER_OF_TWO_LIMIT, padded_size
-from jaxrate.replay.padded_states_and_columns import allocate_aligned, pad_column
+from jaxrate.replay.padded_states_and_columns import (
+    MIN_SCHEDULE_STEPS,
+    POWER_OF_TWO_LIMIT,
+    allocate_aligned,
+    pad_column,
+    padded_size,
+)
 
 SHORT = 1 << 14  # participants, up to which Python does it
 

@@ -26,10 +26,16 @@ from jaxrate.replay.padded_states_and_columns import (
     truncate_leaves,
 )
 from jaxrate.smoothing.expectation_propagation import ANDERSON_DEPTH, run_sweeps
-from jaxrate.smoothing.participations import Participations, gather_participants, list_first_participations
 from jaxrate.smoothing.smoothed_ratings import smoothed_quantities
 from jaxrate.smoothing.smoothing_result import Smoothed
-from jaxrate.smoothing.timelines import Timelines, build_timelines, list_model_participations
+from jaxrate.smoothing.timelines import (
+    Participations,
+    Timelines,
+    build_timelines,
+    gather_participants,
+    list_first_participations,
+    list_model_participations,
+)
 from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.systems.skills.settings_and_state import SIDE_COLUMN, ModelSettings
 

@@ -21,7 +21,7 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import MAX_ABS_DAYS
 from jaxrate.replay.padded_states_and_columns import leaves_by_name, state_shapes
-from jaxrate.systems.rounds.performances_and_break_even_ranks import PERFORMANCE_COLUMNS
+from jaxrate.systems.rounds.performance_inference import PERFORMANCE_COLUMNS
 
 COUNT_KEYS = ("matches", "participations")
 MATCH_COLUMNS = {  # kinds of the columns of predictions; there may be further columns

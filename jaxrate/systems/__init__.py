@@ -1,24 +1,23 @@
 """The rating systems, one a file. To add one: write its file, name it here and in `jaxrate/__init__.pyi`.
 
-calibration.py               calibrated predictions
-codeforces.py                Codeforces, in the form of Ebtekar and Liu 2021 (section 6)
-elo.py                       Elo (1978), per match and per rating period
-glicko.py                    Glicko (Glickman 1999)
-glicko2.py                   Glicko-2 (Glickman 2012)
-mean_reversion.py            mean reversion: leads over newcomers fade, by the clock and from season to season
-prediction_wrapping.py       predictions remade
-draw_probability_wrapper.py  draws of systems: their own, or those of Davidson's model
-system_construction_by_name.py systems by name, adapted to data
-system_titles.py             the systems by their names in print
-topcoder.py                  TopCoder, in the form of Ebtekar and Liu 2021 (section 6) and their program
-weng_lin.py                  Weng and Lin (2011, "A Bayesian approximation method for online ranking")
-blat_mmr/                    BlatMMR, in pieces that compose
-category_glicko/             category Glicko, in pieces
-elo_mmr/                     Elo-MMR, in pieces
-rounds/                      what systems of rounds share: the field of performances, who performed how, teams
-skills/                      Skills, in pieces
-trueskill/                   TrueSkill, in pieces
-urnings/                     urnings, in pieces
+codeforces.py                   Codeforces, in the form of Ebtekar and Liu 2021 (section 6)
+elo.py                          Elo (1978), per match and per rating period
+glicko.py                       Glicko (Glickman 1999)
+glicko2.py                      Glicko-2 (Glickman 2012)
+mean_reversion.py               mean reversion: leads over newcomers fade, by the clock and from season to season
+prediction_wrapping.py          predictions remade
+draw_probability_wrapper.py     wrappers that change predictions: chances of draws, and calibration
+system_construction_by_name.py  systems by name, adapted to data
+system_titles.py                the systems by their names in print
+topcoder.py                     TopCoder, in the form of Ebtekar and Liu 2021 (section 6) and their program
+weng_lin.py                     Weng and Lin (2011, "A Bayesian approximation method for online ranking")
+blat_mmr/                       BlatMMR, in pieces that compose
+category_glicko/                category Glicko, in pieces
+elo_mmr/                        Elo-MMR, in pieces
+rounds/                         what systems of rounds share: the field of performances, who performed how, teams
+skills/                         Skills, in pieces
+trueskill/                      TrueSkill, in pieces
+urnings/                        urnings, in pieces
 """
 
 from collections.abc import Callable

@@ -18,20 +18,13 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, Parameter
+from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, Parameter, collect_params
 from jaxrate.core.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
-from jaxrate.numerics import padding_skipping_row_tiles, selective_evaluation
-from jaxrate.systems.rounds import (
-    cdf_sums,
-    expected_wins,
-    performance_distributions,
-    performances_and_break_even_ranks,
-    rating_roots,
-)
+from jaxrate.numerics import selective_evaluation
+from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
 from jaxrate.systems.rounds import round_teams as matches_as_contests
 from jaxrate.systems.rounds.cdf_sums import Participants
 
@@ -60,16 +53,14 @@ def expected_counts_below_and_above(
 ) -> tuple[cdf_sums.SumFunction, cdf_sums.InverseFunction, Participants, Array, Array]:
     """How many participants are expected below and above a rating; and, at each one's own, the same two."""
     mask, rating = cdf_sums.participant_mask(event), rows.rating
-    scale = params.beta / (performance_distributions.LOGISTIC.deviation * jnp.sqrt(cdf_sums.participant_weights(event)))
+    scale = params.beta / (cdf_sums.LOGISTIC.deviation * jnp.sqrt(cdf_sums.participant_weights(event)))
     gain = mask.astype(scale.dtype)
     widest = jnp.max(jnp.where(mask, scale, 0.0))
     ends = cdf_sums.rating_interval(rating, widest * jnp.log(4.0 * jnp.sum(gain) + 4.0), mask)
     participants = Participants(rating, 1.0 / scale, gain, *ends, cdf_sums.rating_rounding_unit(widest), event.present)
     table_points = cdf_sums.scale_table_points_to_precision(table_points)
-    sums, inverse, _ = cdf_sums.make_cdf_sum_functions(
-        performance_distributions.logistic_cdf_and_density, participants, table_points
-    )
-    both = padding_skipping_row_tiles.map_row_tiles(
+    sums, inverse, _ = cdf_sums.make_cdf_sum_functions(cdf_sums.logistic_cdf_and_density, participants, table_points)
+    both = selective_evaluation.map_row_tiles(
         lambda x: jnp.stack([sums(x, side)[0] for side in (True, False)], axis=1), event.present, rating
     )
     if len(rating) > cdf_sums.max_pairwise_participants():
@@ -87,9 +78,9 @@ def _direct_expected_counts_below_and_above(indices: Array, participants: Partic
     """[R, 2] how many are expected below and above some of them."""
     return jnp.stack(
         [
-            cdf_sums.direct_cdf_sums(
-                performance_distributions.logistic_cdf_and_density, participants, participants.centre[indices], x
-            )[0]
+            cdf_sums.direct_cdf_sums(cdf_sums.logistic_cdf_and_density, participants, participants.centre[indices], x)[
+                0
+            ]
             for x in (True, False)
         ],
         axis=1,
@@ -101,7 +92,7 @@ def predict(table_points: int, params: Params, rows: State, event: Rounds | Matc
     if isinstance(event, Matches):
         weight = cdf_sums.participant_weights(matches_as_contests.match_as_contest(event))[0]
         lead = rows.rating[0] - rows.rating[1]
-        return jax.nn.sigmoid(performance_distributions.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
+        return jax.nn.sigmoid(cdf_sums.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
     mask, (_, _, _, below, above) = (
         cdf_sums.participant_mask(event),
         expected_counts_below_and_above(table_points, params, rows, event),
@@ -114,7 +105,7 @@ def predict(table_points: int, params: Params, rows: State, event: Rounds | Matc
 
 def infer(
     table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds, key: Array | None
-) -> tuple[State, performances_and_break_even_ranks.Performances]:
+) -> tuple[State, performance_inference.Performances]:
     """Find the performances, and move towards them."""
     del key
     event = matches_as_contests.match_as_contest(event)
@@ -133,9 +124,9 @@ def infer(
 
     def perform(from_below: Array, target: Array, ratio: Array, mask: Array) -> Array:
         guess = inverse(jnp.where(from_below, ratio, -ratio))
-        return rating_roots.solve_ratings_for_target_sums(sums, from_below, target, guess, mask, participants)
+        return performance_inference.solve_ratings_for_target_sums(sums, from_below, target, guess, mask, participants)
 
-    p = padding_skipping_row_tiles.map_row_tiles(perform, event.present, few < many, target, ratio, mask)
+    p = selective_evaluation.map_row_tiles(perform, event.present, few < many, target, ratio, mask)
     if len(p) > cdf_sums.max_pairwise_participants():
         coarse = cdf_sums.is_table_too_coarse(participants, cdf_sums.scale_table_points_to_precision(table_points))
         p = selective_evaluation.evaluate_rows_where_needed(
@@ -147,10 +138,10 @@ def infer(
     state = State(
         jnp.where(cdf_sums.is_rated_contest(event, skip_ties), rows.rating + share * (p - rows.rating), rows.rating)
     )
-    return state, performances_and_break_even_ranks.combine_performances_and_needed_ranks(
+    return state, performance_inference.combine_performances_and_needed_ranks(
         p,
         rows.rating,
-        performances_and_break_even_ranks.worst_rank_with_limited_weight_ahead(above - 0.5, participants.gain, event),
+        performance_inference.worst_rank_with_limited_weight_ahead(above - 0.5, participants.gain, event),
         event,
     )
 
@@ -164,10 +155,10 @@ def update(
 def _exact_performances(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:
     """[R] the performances of some, from all [P]."""
     sums, mask = (
-        partial(cdf_sums.direct_cdf_sums, performance_distributions.logistic_cdf_and_density, participants),
+        partial(cdf_sums.direct_cdf_sums, cdf_sums.logistic_cdf_and_density, participants),
         jnp.ones_like(indices, bool),
     )
-    return rating_roots.solve_ratings_for_target_sums(
+    return performance_inference.solve_ratings_for_target_sums(
         sums, from_below[indices], target[indices], participants.centre[indices], mask, participants
     )
 

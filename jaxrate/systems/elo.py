@@ -17,7 +17,6 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
     MAYBE_NOT_NEGATIVE,
@@ -27,6 +26,7 @@ from jaxrate.core.hyperparameter_definitions import (
     RATING,
     SIDE_ADVANTAGE,
     Parameter,
+    collect_params,
 )
 from jaxrate.core.rules import Params, Rating, Rules
 from jaxrate.core.system import (

@@ -26,7 +26,6 @@ import numpy as np
 from jax import lax
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
     DEVIATION,
@@ -37,6 +36,7 @@ from jaxrate.core.hyperparameter_definitions import (
     RATING,
     SIDE_ADVANTAGE,
     Parameter,
+    collect_params,
 )
 from jaxrate.core.rules import Params, Rating, Rules
 from jaxrate.core.system import (

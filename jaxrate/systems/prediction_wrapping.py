@@ -1,4 +1,13 @@
-"""Predictions remade: a system learns as it did, and what it predicts goes through a map with hyperparameters."""
+"""Predictions remade: a system learns as it did, and what it predicts goes through a map with hyperparameters.
+
+Predictions in full: who wins, whether nobody does, the ranks, match quality; every score.
+
+Davidson's model (1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison experiments",
+equation 2.5) divides an expected score p: win, draw and loss have chances in the proportion r^2 : nu r : 1. The root r
+of their odds is that with which win + draw / 2 = p, the positive solution of
+
+    r^2 (1 - p) + nu r (1/2 - p) - p = 0
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

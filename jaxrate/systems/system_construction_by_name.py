@@ -14,14 +14,18 @@ from jaxrate.core.default_side_advantage import (
 )
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import did_you_mean_suffix
-from jaxrate.data.measurement_noise_estimation import estimate_measurement_noise
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams, make_teammates_opponents
-from jaxrate.data.seasons_and_margins import first_player_lead
+from jaxrate.data.seasons_and_margins import estimate_measurement_noise, first_player_lead
 from jaxrate.events import Matches, Periods, Ragged, Rounds, count_teams, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.systems import DEFAULT_SYSTEMS, SYSTEMS
-from jaxrate.systems.calibration import CalibrationParams, calibrate
-from jaxrate.systems.draw_probability_wrapper import DrawParams, add_outcomes, find_own_draw_predict_rule
+from jaxrate.systems.draw_probability_wrapper import (
+    CalibrationParams,
+    DrawParams,
+    add_outcomes,
+    calibrate,
+    find_own_draw_predict_rule,
+)
 from jaxrate.systems.prediction_wrapping import SystemWrapper
 from jaxrate.systems.skills.settings_and_event_checks import DEFAULT_NOISE
 from jaxrate.systems.skills.settings_and_state import statistic_noise_name, statistic_scale_name

@@ -20,14 +20,13 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtr, ndtri
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.hyperparameter_definitions import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
+from jaxrate.core.hyperparameter_definitions import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter, collect_params
 from jaxrate.core.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
-from jaxrate.numerics import padding_skipping_row_tiles
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performances_and_break_even_ranks
+from jaxrate.numerics import selective_evaluation
+from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
 from jaxrate.systems.rounds import round_teams as matches_as_contests
 
 TABLE_POINTS = 160  # of the tables, in float32: volatilities differ much
@@ -77,7 +76,7 @@ def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
 
 def update_with_performances(
     skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds, key: Array | None
-) -> tuple[State, performances_and_break_even_ranks.Performances]:
+) -> tuple[State, performance_inference.Performances]:
     """Find the performances; move towards them, but not too far; learn the volatilities."""
     del key
     event = matches_as_contests.match_as_contest(event)
@@ -95,9 +94,7 @@ def update_with_performances(
         expected = _normal_quantile_of_share(above, below, count, mask)
         return expected - _normal_quantile_of_share(better, count - better, count, mask)
 
-    p = rating + c * padding_skipping_row_tiles.map_row_tiles(
-        quantile_difference, event.present, above, below, better, mask
-    )
+    p = rating + c * selective_evaluation.map_row_tiles(quantile_difference, event.present, above, below, better, mask)
     if event.ceiling is not None:
         p = jnp.minimum(p, event.ceiling)
     weight = cdf_sums.participant_weights(event)
@@ -114,10 +111,10 @@ def update_with_performances(
         jnp.where(contested, jnp.maximum(variance, MIN_VARIANCE), rows.variance),
         rows.games + contested.astype(jnp.int32),
     )
-    return state, performances_and_break_even_ranks.combine_performances_and_needed_ranks(
+    return state, performance_inference.combine_performances_and_needed_ranks(
         p,
         rating,
-        performances_and_break_even_ranks.worst_rank_with_limited_weight_ahead(above - 0.5, gain, event),
+        performance_inference.worst_rank_with_limited_weight_ahead(above - 0.5, gain, event),
         event,
     )
 

@@ -33,7 +33,6 @@ from jax import lax
 from jax.scipy.special import ndtr
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
     CLOCK_DRIFT,
@@ -45,6 +44,7 @@ from jaxrate.core.hyperparameter_definitions import (
     SKILL_DRIFT,
     HyperparameterRange,
     Parameter,
+    collect_params,
 )
 from jaxrate.core.rules import Params, Rating, Rules
 from jaxrate.core.system import (

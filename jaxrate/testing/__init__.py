@@ -1,7 +1,7 @@
 """The contract of rating systems: properties that every system must have, to test your own.
 
-properties.py                        what every system must satisfy, claim by claim
-cases.py                             systems in all forms and precisions, and the histories that they rate
+properties.py  what every system must satisfy, claim by claim
+cases.py       systems in all forms and precisions, and the histories that they rate
 
     from jaxrate import testing
     testing.check(my_system())

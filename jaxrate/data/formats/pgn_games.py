@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
-from jaxrate.data.formats.csv_format_helpers import (
+from jaxrate.data.formats.csv_collections import (
     RATING_DIFFERENCE,
     Location,
     columns_named_by_options,

@@ -2,7 +2,7 @@
 
 parquet_rating.py                rate_files: the public function and its result
 chunk_pipeline.py                chunks read, scheduled, rated and written side by side
-event_chunks.py                  matches and contests of Parquet files in chunks, with ids for names
+event_chunks.py                  events in chunks of Parquet files, with ids of names
 duckdb_sort_and_ids.py           tables put in order of time by DuckDB
 checkpoints.py                   the file of a checkpoint
 background_threads.py            prefetch, and writing behind

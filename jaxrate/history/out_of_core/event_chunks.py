@@ -1,4 +1,4 @@
-"""Matches and contests in Parquet files of any size, a chunk at a time: in order of time, with ids for names."""
+"""Events in chunks of Parquet files, with ids of names."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,10 +16,14 @@ from jaxrate.data.column_recognition import recognise_columns
 from jaxrate.data.column_role_definitions import select_role_arguments
 from jaxrate.data.dataset_from_table import warn_recognised_columns
 from jaxrate.data.date_parsing import parse_dates
+from jaxrate.data.event_tables import (
+    find_line_up_columns,
+    format_name_of_id,
+    label_codes,
+    match_arguments_from_columns,
+    participant_arguments_from_columns,
+)
 from jaxrate.data.faulty_rows import map_row_errors
-from jaxrate.data.ids_of_integer_names import make_integer_id_assigner
-from jaxrate.data.line_up_tables import find_line_up_columns
-from jaxrate.data.match_tables import match_arguments_from_columns
 from jaxrate.data.parquet_table import (
     ParquetTable,
     check_no_missing,
@@ -29,7 +33,6 @@ from jaxrate.data.parquet_table import (
     read_batches,
     read_chunks,
 )
-from jaxrate.data.participant_tables import format_name_of_id, label_codes, participant_arguments_from_columns
 from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
 from jaxrate.data.seasons_and_margins import (
     NO_TIME_MESSAGE,
@@ -42,6 +45,41 @@ from jaxrate.data.table_sources import Column, add_location_to_data_errors, impo
 from jaxrate.events import Matches, NameFormatters, Ragged, RowError, build_rounds, fail_where, matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.out_of_core.duckdb_sort_and_ids import ROW_COLUMN, sort_by_time_and_assign_ids
+
+NO_ID = -1
+
+
+class IntegerIdAssigner(NamedTuple):
+    """Assigns ids in order of first appearance; has the names by id."""
+
+    ids: Callable[[HostArray], tuple[HostArray, int]]  # names [n, 2] to ids [n, 2] and the number of names so far
+    names: HostArray  # [size of the range] by id
+
+
+def make_integer_id_assigner(low: int, high: int, known_names: HostArray, dtype: Any) -> IntegerIdAssigner:
+    """Ids of whole numbers from `low` to `high`; `known_names` have the first ids."""
+    names = np.zeros(high - low + 1, dtype)
+    id_of_offset = np.full(high - low + 1, NO_ID, np.int32)
+    names[: len(known_names)] = known_names
+    id_of_offset[known_names.astype(np.int64) - low] = np.arange(len(known_names), dtype=np.int32)
+    count = len(known_names)
+
+    def ids(player: HostArray) -> tuple[HostArray, int]:
+        nonlocal count
+        offset = np.subtract(player, low, dtype=np.int64)
+        id_of_player = id_of_offset.take(offset)
+        if count < len(names) and len(new := offset[id_of_player == NO_ID]):
+            order = np.arange(NO_ID - 1, NO_ID - 1 - len(new), -1, dtype=np.int32)
+            id_of_offset[new[::-1]] = order[::-1]  # the last assignment stands: where each appears first
+            new = new[id_of_offset[new] == order]
+            id_of_offset[new] = np.arange(count, count + len(new), dtype=np.int32)
+            names[count : count + len(new)] = new + low
+            count += len(new)
+            id_of_player = id_of_offset.take(offset)
+        return id_of_player, count
+
+    return IntegerIdAssigner(ids, names)
+
 
 NAMES_REASON = "names are no whole numbers that lie close together"
 RECOGNITION_ROWS = 100_000  # whose contents tell what columns are

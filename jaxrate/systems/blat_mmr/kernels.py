@@ -1,13 +1,104 @@
-"""Kernels: how a belief spreads between matches (Model 2.16, section 3.3, equation (8))."""
+"""Kernels, by which strengths drift on the grid: components, matrices of one's own, sums of Laplace distributions.
 
+Sums over Laplace distributions in linear time, on any sorted support (section 4.3).
+
+Algorithms 4.5 and 4.6 walk over the points of both players, to the right and back. Here the walks are associative
+scans over the points that carry mass, and Observation 4.4 takes their sums to any other point.
+"""
+
+import inspect
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache, lru_cache
+from numbers import Real
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
-from jaxrate.core.hashable_functions_and_arrays import display_name, hashable_array
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.hashable_functions_and_arrays import BoundFunction, HashableArray, display_name, hashable_array
+from jaxrate.core.hyperparameter_definitions import ANY, POSITIVE, UNIT_INTERVAL, Parameter
+from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.text_format import did_you_mean_suffix
-from jaxrate.systems.blat_mmr.function_hyperparameters import NO_ARGUMENTS, FunctionArguments, inspect_arguments
+from jaxrate.numerics.fourier_convolution import (
+    convolve_with_spectrum,
+    grid_differences_in_fft_order,
+    padded_spectrum_of_differences,
+)
+from jaxrate.numerics.sums_and_recurrences import linear_recurrence
+
+ANNOTATED_SPACES = {"real": ANY, "positive": POSITIVE, "unit": UNIT_INTERVAL}
+
+
+class FunctionArguments(NamedTuple):
+    """Of a function: how many have no default, and the names, values and meaning of those that have a number."""
+
+    num_required: int
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    spaces: tuple[Parameter, ...]
+
+
+VARIADIC = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+NO_ARGUMENTS = FunctionArguments(0, (), (), ())
+
+
+@cache
+def inspect_arguments(function: Callable[..., Any]) -> FunctionArguments:
+    """What a function takes.
+
+    An argument with a number for its default is a hyperparameter: any number, or what its annotation says, such as
+    `Annotated[float, "positive"]`.
+
+    Raises:
+      ValueError: if that cannot be told, or is none of "real", "positive" and "unit".
+    """
+    bare: Any = function
+    num_bound = 0
+    while isinstance(bare, BoundFunction):
+        bare, num_bound = bare.function, num_bound + len(bare.bound_args)
+    try:
+        every = [x for x in inspect.signature(bare).parameters.values() if x.kind not in VARIADIC]
+        hints = get_type_hints(bare, include_extras=True)
+    except (TypeError, ValueError, NameError) as error:
+        raise ValueError(f"the arguments of {display_name(function)} cannot be told: {error}") from None
+    free = [x for x in every[num_bound:] if isinstance(x.default, Real) and not isinstance(x.default, bool)]
+    return FunctionArguments(
+        sum(x.default is x.empty for x in every[num_bound:]),
+        tuple(x.name for x in free),
+        tuple(float(x.default) for x in free),
+        tuple(_hyperparameter_from_annotation(display_name(function), x.name, hints.get(x.name)) for x in free),
+    )
+
+
+def _hyperparameter_from_annotation(function: str, name: str, hint: Any) -> Parameter:
+    space = get_args(hint)[1] if get_origin(hint) is Annotated else "real"
+    if space not in ANNOTATED_SPACES:
+        raise ValueError(f"{function}: {name} is one of {', '.join(ANNOTATED_SPACES)}, not {space!r}")
+    return Parameter(ANNOTATED_SPACES[space], "number", f"{name} of {function}")
+
+
+def function_params(
+    functions: Iterable[FunctionArguments], overrides: Mapping[str, Any], reserved_names: Collection[str]
+) -> dict[str, tuple[Any, Parameter]]:
+    """The hyperparameters of functions by name: the value of each, and what it means.
+
+    `overrides` holds other values than the defaults. Functions may share a name, whose default is then
+    that of the first.
+
+    Raises:
+      ValueError: if a function has a name that the system knows.
+    """
+    extra: dict[str, tuple[Any, Parameter]] = {}
+    for function in functions:
+        for name, value, about in zip(*function[1:], strict=True):
+            if name in reserved_names:
+                raise ValueError(f"blat_mmr: {about.meaning} has the name of something else; rename it")
+            extra.setdefault(name, (overrides.get(name, value), about))
+    return extra
 
 
 class Kernel(NamedTuple):
@@ -139,3 +230,390 @@ def depends_on_distance(kernel: Kernel) -> bool:
 def has_width(kernel: Kernel) -> bool:
     """Whether the kernel has a width, which may be fitted."""
     return not has_custom_shape(kernel) or shape_function_arguments(kernel).num_required in (1, 3)
+
+
+RANK_TOLERANCE = {"float32": 1e-8, "float64": 4e-15}  # of the greatest singular value, below which others are left out
+MAX_SVD_SIZE = 2048  # strengths beyond which singular values take too long
+TAIL_TOLERANCE = {
+    "float32": 1e-8,
+    "float64": 1e-17,
+}  # of the greatest share of a row, below which a band leaves shares out
+RELATIVE_TOLERANCE = 1e-9  # relative: differences by rounding
+BYTES_PER_ELEMENT = 40.0  # bytes that an element of a matrix takes while it is looked at
+
+
+@lru_cache(maxsize=16)
+def checked_custom_kernel_matrix(
+    kernel: Kernel, points: HashableArray, step: float | None, width: float, values: tuple[float, ...]
+) -> HostArray:
+    """K [n, n] from the first to the second strength; of the distance on a grid [2 n - 1], the furthest below first.
+
+    Raises:
+      ValueError: where it is not finite or negative, or a strength has no mass left.
+    """
+    x = np.asarray(points)
+    name, lattice = display_name(kernel.shape), depends_on_distance(kernel) and step is not None
+    if not lattice:
+        check_memory_fits(f"blat_mmr: kernel {name} between {len(x)} strengths", BYTES_PER_ELEMENT * len(x) ** 2)
+    total: Any = 0.0
+    for weight, relative in zip(kernel.weights, kernel.widths, strict=True):
+        component = _evaluate_custom_kernel(kernel, name, x, lattice, step, width * relative, values)
+        bad = ~((component >= 0.0) & (component < np.inf))
+        if bad.any():
+            at = np.argwhere(bad)[0]
+            where = _describe_position(kernel, x, at, width * relative, step)
+            raise ValueError(f"blat_mmr: kernel {name} is {component[tuple(at)]} {where}")
+        if lattice and not component.sum() > 0.0:
+            raise ValueError(f"blat_mmr: kernel {name} has no mass at any distance on the grid")
+        total = total + weight * component / (component.sum() if lattice else (width * relative) ** (x[0].size))
+    mass = _mass_kept_on_grid(total, len(x)) if lattice else total.sum(axis=1)
+    (empty,) = np.nonzero(~(mass > 0.0))
+    if len(empty):
+        raise ValueError(
+            f"blat_mmr: kernel {name} leaves no mass to strength {x[empty[0]]} (row {empty[0]}): it goes nowhere"
+        )
+    return np.asarray(total)
+
+
+def _evaluate_custom_kernel(
+    kernel: Kernel, name: str, x: HostArray, lattice: bool, step: float | None, width: float, values: tuple[float, ...]
+) -> HostArray:
+    """What its matrix or function says, on a lattice at all differences."""
+    if isinstance(kernel.shape, HashableArray):
+        if kernel.shape.shape[0] != len(x):
+            raise ValueError(f"blat_mmr: the kernel's matrix must be [{len(x)}, {len(x)}], got {kernel.shape.shape}")
+        return np.asarray(kernel.shape)
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        hyperparameters: dict[str, Any] = dict(
+            zip(shape_function_arguments(kernel).names, (jnp.asarray(v, float) for v in values), strict=True)
+        )
+        args: tuple[Any, ...]
+        if lattice:
+            args = (_lattice_differences(len(x), step) / width,)
+        elif depends_on_distance(kernel):
+            apart = x[None] - x[:, None]
+            args = ((apart if x.ndim == 1 else np.sqrt((apart**2).sum(axis=-1))) / width,)
+        else:
+            args = (x[:, None], x[None], width) if has_width(kernel) else (x[:, None], x[None])
+        matrix = np.asarray(kernel.shape(*(jnp.asarray(a, float) for a in args), **hyperparameters), np.float64)
+    shape = args[0].shape if len(args) == 1 else (len(x), len(x))
+    try:
+        return np.broadcast_to(matrix, shape)
+    except ValueError:
+        raise ValueError(f"blat_mmr: kernel {name} must broadcast to {shape}, got shape {matrix.shape}") from None
+
+
+def _lattice_differences(n: int, step: Any) -> HostArray:
+    return np.asarray(step * np.arange(1.0 - n, n))
+
+
+def _mass_kept_on_grid(kernel_by_difference: HostArray, n: int) -> HostArray:
+    """[n] what stays on the grid of the mass of each point."""
+    below = np.concatenate([[0.0], np.cumsum(kernel_by_difference)])
+    return np.asarray(below[n - np.arange(n) - 1 + n] - below[n - np.arange(n) - 1])
+
+
+def _describe_position(kernel: Kernel, x: HostArray, index: HostArray, width: float, step: Any) -> str:
+    if len(index) == 1:
+        return f"at a distance of {_lattice_differences(len(x), step)[index[0]] / width:g} widths"
+    if isinstance(kernel.shape, HashableArray):
+        return f"in row {index[0]}, column {index[1]}"
+    return f"from strength {x[index[0]]} to {x[index[1]]}"
+
+
+def kernel_reach(
+    kernel: Kernel, points: HashableArray, step: float, width: float, values: tuple[float, ...], precision: str
+) -> int:
+    """Grid steps from a strength to the furthest one that a share worth counting goes to."""
+    matrix = checked_custom_kernel_matrix(kernel, points, step, width, values)
+    n, most = len(np.asarray(points)), matrix.max(axis=-1, keepdims=True)
+    far = np.argwhere(matrix > TAIL_TOLERANCE[precision] * most)
+    away = far[:, 0] - (n - 1) if matrix.ndim == 1 else far[:, 1] - far[:, 0]
+    return int(np.abs(away).max())
+
+
+def choose_edge_normalisation(kernel: Kernel, points: HashableArray, step: float | None, width: float) -> str:
+    """Those of a kernel between strengths: "global" if it depends on their difference alone, else "source".
+
+    (Strengths that are not equally far apart, and functions with hyperparameters, which may change it, have "source".)
+    """
+    x = np.asarray(points)
+    gaps = np.diff(x, axis=0)
+    if (
+        shape_function_arguments(kernel).names
+        or x.ndim > 1
+        or (len(gaps) and np.ptp(gaps) > RELATIVE_TOLERANCE * np.abs(x).max())
+    ):
+        return "source"
+    matrix = checked_custom_kernel_matrix(kernel, points, step, width, ())
+    return "global" if np.allclose(matrix[1:, 1:], matrix[:-1, :-1], rtol=RELATIVE_TOLERANCE, atol=0.0) else "source"
+
+
+@lru_cache(maxsize=16)
+def low_rank_factors(
+    kernel: Kernel, points: HashableArray, step: float | None, width: float, values: tuple[float, ...], precision: str
+) -> tuple[HostArray, HostArray] | None:
+    """Matrices [n, r] and [r, n] whose product is K; None if r is not below a quarter of n, or n large."""
+    matrix = checked_custom_kernel_matrix(kernel, points, step, width, values)
+    n = len(matrix)
+    if n > MAX_SVD_SIZE or (kernel.edges == "source" and len(kernel.weights) > 1):
+        return None
+    left, size, right = np.linalg.svd(matrix)
+    rank = int(np.count_nonzero(size > RANK_TOLERANCE[precision] * size[0]))
+    return (left[:, :rank] * size[:rank], right[:rank]) if 4 * rank < n else None
+
+
+def exponential_decays(points: Array, width: Array | float) -> tuple[Array, Array]:
+    """e^(-gap / width) from the point before and to the point after, [n] each; 0 at the ends."""
+    step = jnp.exp(-jnp.diff(points) / width)
+    end = jnp.zeros(1, step.dtype)
+    return jnp.concatenate([end, step]), jnp.concatenate([step, end])
+
+
+def exponentially_decayed_sums(
+    decay_from_previous: Array, decay_from_next: Array, masses: Array
+) -> tuple[Array, Array]:
+    """sum p_k e^(-|x_i - x_k| / b) over x_k <= x_i and over x_k >= x_i, [..., n] each, by the `decays` [..., n]."""
+    left = linear_recurrence(decay_from_previous, masses)
+    right = linear_recurrence(jnp.flip(decay_from_next, -1), jnp.flip(masses, -1))
+    return left, jnp.flip(right, -1)
+
+
+def _masses_and_exponential_tails_at(points: Array, p: Array, y: Array, width: Array | float) -> tuple[Array, ...]:
+    """Mass up to y, mass beyond, and both tails at y [m]: of the points [n] up to it and of those beyond."""
+    left, right = exponentially_decayed_sums(*exponential_decays(points, width), p)
+    place = jnp.searchsorted(points, y, side="right")  # how many points are up to y
+    none = jnp.zeros(1, p.dtype)
+    mass = jnp.concatenate([none, jnp.cumsum(p)])[place]
+    beyond = jnp.concatenate([jnp.flip(jnp.cumsum(jnp.flip(p))), none])[place]
+    nearest = jnp.maximum(place - 1, 0), jnp.minimum(place, len(points) - 1)
+    from_left = jnp.where(place > 0, left[nearest[0]] * jnp.exp(-jnp.abs(y - points[nearest[0]]) / width), 0.0)
+    from_right = right[nearest[1]] * jnp.exp(-jnp.abs(points[nearest[1]] - y) / width)
+    return mass, beyond, from_left, jnp.where(place < len(points), from_right, 0.0)
+
+
+def laplace_density_sum(points: Array, p: Array, y: Array, width: Array | float) -> Array:
+    """Q of Algorithm 4.5: sum_k p_k f(y - x_k | width) at every y [m], for sorted points x [n]."""
+    _, _, left, right = _masses_and_exponential_tails_at(points, p, y, width)
+    return (left + right) / (2.0 * width)
+
+
+def laplace_cdf_sums(points: Array, p: Array, y: Array, width: Array | float) -> tuple[Array, Array]:
+    """T of Algorithm 4.6, sum_k p_k F(y - x_k | width) at every y [m], and the sum of p_k F(x_k - y | width)."""
+    mass, beyond, left, right = _masses_and_exponential_tails_at(points, p, y, width)
+    return mass - 0.5 * left + 0.5 * right, beyond - 0.5 * right + 0.5 * left
+
+
+EXACT = lax.Precision.HIGHEST
+
+
+class PreparedKernelComponent(NamedTuple):
+    """One component, ready to be applied."""
+
+    weight: float
+    table: Any  # what `apply` needs, by algorithm
+    kept: Array  # [..., n] how much of a point's mass stays within the support
+
+
+def prepare_components(
+    kernel: Kernel,
+    algorithm: str,
+    width: Array,
+    points: Array,
+    step: float | None,
+    reach: int,
+    values: Mapping[str, Array] | None = None,
+) -> list[PreparedKernelComponent]:
+    """The components of a kernel.
+
+    Args:
+      algorithm: "band" or "fft" on a grid; "laplace" on sorted points; "naive" on any.
+      width: [] of the component whose relative width is 1.
+      points: [n], or [n, d]: the support.
+      step: of the grid; None: any support, where components keep their densities (equation (8)).
+      reach: grid steps from the centre to the last tap of a band.
+      values: of the hyperparameters of its function.
+    """
+    hyperparameters = values or {}
+    widths = [width * relative for relative in kernel.widths]
+    tables = [_precompute_component_table(kernel, algorithm, w, points, step, reach, hyperparameters) for w in widths]
+    weights = list(kernel.weights)
+    if algorithm == "band" and kernel.edges == "global":
+        tables = [sum((w * t for w, t in zip(weights, tables, strict=True)), jnp.zeros_like(tables[0]))]
+        weights = [1.0]
+    return [
+        PreparedKernelComponent(w, t, _kernel_mass_kept_per_point(kernel, algorithm, t, points))
+        for w, t in zip(weights, tables, strict=True)
+    ]
+
+
+def low_rank_component(left: Any, right: Any) -> list[PreparedKernelComponent]:
+    """The one component of a kernel of low rank: K is the product of matrices [n, r] and [r, n]."""
+    return [PreparedKernelComponent(1.0, (left, right), jnp.asarray(left @ right.sum(axis=1), float))]
+
+
+def spread_belief(
+    edges: str | None,
+    algorithm: str,
+    components: list[PreparedKernelComponent],
+    belief: Array,
+    is_custom_kernel: bool = False,
+) -> Array:
+    """What a belief [..., n] becomes, normalised; its own mass need not be one.
+
+    Of a kernel of one's `is_custom_kernel`, mass that could go nowhere stays where it is.
+    """
+    if edges == "source":
+        safe = [jnp.where(x.kept > 0.0, x.kept, 1.0) if is_custom_kernel else x.kept for x in components]
+        terms = [
+            x.weight * apply_component(algorithm, x.table, belief / _align_last_axis(kept, belief))
+            for x, kept in zip(components, safe, strict=True)
+        ]
+        if is_custom_kernel:
+            terms += [x.weight * jnp.where(_align_last_axis(x.kept, belief) > 0.0, 0.0, belief) for x in components]
+        return _sum_terms(terms) / jnp.sum(belief, axis=-1, keepdims=True)
+    # The mass that will be left is known before: one pass less than to normalise at the end.
+    left = _sum_terms([x.weight * x.kept for x in components])
+    mass = jnp.matmul(belief, left[:, None], precision=EXACT)
+    if is_custom_kernel:
+        safe_mass = jnp.where(mass > 0.0, mass, jnp.sum(belief, axis=-1, keepdims=True))
+        after = _sum_terms([x.weight * apply_component(algorithm, x.table, belief) for x in components])
+        return jnp.where(mass > 0.0, after, belief) / safe_mass
+    scale = 1.0 / mass
+    return scale * _sum_terms([x.weight * apply_component(algorithm, x.table, belief) for x in components])
+
+
+def apply_component(algorithm: str, table: Any, belief: Array) -> Array:
+    """A component's sum over the support, for beliefs [..., n]."""
+    n = belief.shape[-1]
+    if algorithm == "low_rank":
+        left, right = (jnp.asarray(x, belief.dtype) for x in table)
+        return _zero_rounding(jnp.matmul(jnp.matmul(belief, left, precision=EXACT), right, precision=EXACT))
+    if algorithm == "band":
+        reach = (len(table) - 1) // 2
+        padded = jnp.pad(belief, [(0, 0)] * (belief.ndim - 1) + [(reach, reach)])
+        taps = [
+            tap if tap.ndim == 0 else _align_last_axis(tap, belief) for tap in table
+        ]  # alike for all strengths, or [n] by theirs
+        return _sum_terms([tap * lax.slice_in_dim(padded, k, k + n, axis=-1) for k, tap in enumerate(taps)])
+    if algorithm == "fft":
+        return _zero_rounding(convolve_with_spectrum(_align_last_axis(table, belief), belief))
+    if algorithm == "laplace":
+        (before, after), height = table
+        left, right = exponentially_decayed_sums(
+            jnp.broadcast_to(_align_last_axis(before, belief), belief.shape),
+            jnp.broadcast_to(_align_last_axis(after, belief), belief.shape),
+            belief,
+        )
+        return height * (left + right - belief)
+    return jnp.matmul(belief, table, precision=EXACT)
+
+
+def _zero_rounding(sums: Array) -> Array:
+    rounding = 0.5 * float(np.finfo(sums.dtype).eps) * jnp.max(sums, axis=-1, keepdims=True)
+    return jnp.where(sums > rounding, sums, 0.0)
+
+
+def _kernel_mass_kept_per_point(kernel: Kernel, algorithm: str, table: Any, points: Array) -> Array:
+    """[n] how much of the mass of each point stays: the sums of what leaves it, not of what comes."""
+    ones = jnp.ones(points.shape[0], points.dtype)
+    if not has_custom_shape(kernel):
+        return apply_component(algorithm, table, ones)  # as much comes as goes
+    if algorithm == "naive":
+        return jnp.sum(table, axis=1)
+    if depends_on_distance(kernel):
+        return jnp.flip(apply_component(algorithm, table, ones))
+    n, reach = table.shape[1], (table.shape[0] - 1) // 2
+    padded = jnp.pad(table, [(0, 0), (reach, reach)])
+    return _sum_terms([lax.slice_in_dim(padded[k], 2 * reach - k, 2 * reach - k + n) for k in range(2 * reach + 1)])
+
+
+def _precompute_component_table(
+    kernel: Kernel,
+    algorithm: str,
+    width: Array,
+    points: Array,
+    step: float | None,
+    reach: int,
+    values: Mapping[str, Array],
+) -> Any:
+    if not depends_on_distance(kernel):
+        return _strength_kernel_matrix(kernel, algorithm, width, points, reach, values)
+    mass = jnp.ones_like(width) if step is None else _sum_density_over_lattice(kernel, step, width, len(points), values)
+    if algorithm == "band":
+        assert step is not None
+        taps = component_density(
+            kernel, step * jnp.arange(reach, -reach - 1.0, -1.0), width, values
+        )  # what comes from above
+        return taps / jnp.sum(taps)
+    if algorithm == "fft":
+        assert step is not None
+        return padded_spectrum_of_differences(
+            component_density(kernel, step * grid_differences_in_fft_order(points.shape[0]), width, values) / mass
+        )
+    if algorithm == "laplace":
+        return exponential_decays(points, width), 0.5 / (width * mass)
+    if points.ndim == 1:
+        return component_density(kernel, points[None] - points[:, None], width, values) / mass
+    square = jnp.sum((points[:, None] - points[None]) ** 2, axis=-1)
+    if has_custom_shape(kernel):
+        distance = jnp.where(square > 0.0, jnp.sqrt(jnp.where(square > 0.0, square, 1.0)), 0.0)
+        return component_density(kernel, distance, width, values) / width ** (points.shape[1] - 1)
+    return jnp.exp(-0.5 * square / width**2) / (math.sqrt(2.0 * math.pi) * width) ** points.shape[1]
+
+
+def _strength_kernel_matrix(
+    kernel: Kernel, algorithm: str, width: Array, points: Array, reach: int, values: Mapping[str, Array]
+) -> Array:
+    """K [n, n] from the first to the second strength; its diagonals [2 reach + 1, n] for a band, by where they end."""
+    n = points.shape[0]
+    start, end = jnp.arange(n)[:, None], jnp.arange(n)[None]
+    inside: Any = True
+    if algorithm == "band":
+        start = end + jnp.arange(-reach, reach + 1)[:, None]
+        inside, start = (start >= 0) & (start < n), jnp.clip(start, 0, n - 1)
+    if isinstance(kernel.shape, HashableArray):
+        density_values = jnp.asarray(kernel.shape, points.dtype)[start, end]
+    else:
+        width_too = (width,) if has_width(kernel) else ()
+        density_values = kernel.shape(points[start], points[end], *width_too, **values)
+    shape = jnp.broadcast_shapes(start.shape, end.shape)
+    return jnp.where(inside, jnp.broadcast_to(_cast_and_clip_negative(density_values, points), shape), 0.0)
+
+
+def component_density(kernel: Kernel, distance: Array, width: Array, values: Mapping[str, Array]) -> Array:
+    """The density of a component of the distance."""
+    if has_custom_shape(kernel):
+        return _cast_and_clip_negative(kernel.shape(distance / width, **values), distance) / width
+    if kernel.shape == "gaussian":
+        return jnp.exp(-0.5 * (distance / width) ** 2) / (math.sqrt(2.0 * math.pi) * width)
+    return jnp.exp(-jnp.abs(distance) / width) / (2.0 * width)
+
+
+def _cast_and_clip_negative(values: Any, like: Array) -> Array:
+    """What a function gives, also as True and False; below zero, which values that are traced may give, is zero."""
+    return jnp.maximum(jnp.asarray(values).astype(like.dtype), 0.0)
+
+
+def _sum_density_over_lattice(kernel: Kernel, step: float, width: Array, n: int, values: Mapping[str, Array]) -> Array:
+    """The sum of the density over the endless grid; of a function of one's own over its differences."""
+    if has_custom_shape(kernel):
+        return jnp.sum(component_density(kernel, step * grid_differences_in_fft_order(n), width, values))
+    if kernel.shape == "laplace":
+        return 0.5 / (jnp.tanh(0.5 * step / width) * width)
+    # Above two steps the sum is the integral, to e^-79; below, 18 steps reach 9 widths.
+    narrow = jnp.minimum(width, 2.0 * step)
+    return jnp.where(
+        width > narrow, 1.0 / step, jnp.sum(component_density(kernel, step * jnp.arange(-18.0, 19.0), narrow, {}))
+    )
+
+
+def _sum_terms(terms: list[Array]) -> Array:
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def _align_last_axis(x: Array, like: Array) -> Array:
+    return x.reshape((1,) * (like.ndim - 1) + x.shape)

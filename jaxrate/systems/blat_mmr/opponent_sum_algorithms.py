@@ -28,7 +28,7 @@ from jaxrate.numerics.fourier_convolution import (
     grid_differences_in_fft_order,
     padded_spectrum_of_differences,
 )
-from jaxrate.systems.blat_mmr import laplace_distribution_sums
+from jaxrate.systems.blat_mmr import kernels
 from jaxrate.systems.blat_mmr.luck import Luck
 
 ResultLikelihood = Callable[[Array, Array], Array]  # (log win, log loss) -> W
@@ -118,8 +118,8 @@ def laplace_win_loss_sums(
     x = jnp.stack([support[0] + lead, support[1]]) / temperature
     wins = loses = jnp.zeros_like(belief)
     for weight, width in components:
-        up, down = laplace_distribution_sums.laplace_cdf_sums(x[1], belief[1], x[0], width)
-        other_up, other_down = laplace_distribution_sums.laplace_cdf_sums(x[0], belief[0], x[1], width)
+        up, down = kernels.laplace_cdf_sums(x[1], belief[1], x[0], width)
+        other_up, other_down = kernels.laplace_cdf_sums(x[0], belief[0], x[1], width)
         wins = wins + weight * jnp.stack([up, other_down])
         loses = loses + weight * jnp.stack([down, other_up])
     return wins, loses

@@ -1,21 +1,19 @@
-"""The rules of BlatMMR: what time, a prediction and a match do to beliefs."""
+"""The rules of BlatMMR: beliefs on a grid, averaged over those of opponents."""
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jaxrate.core.array_types import Array
+from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.hashable_functions_and_arrays import HashableArray
 from jaxrate.core.rules import Params, Rating
 from jaxrate.core.system import elapsed_time
 from jaxrate.events import Matches
-from jaxrate.systems.blat_mmr import kernel_components, kernels, opponent_sum_algorithms
-from jaxrate.systems.blat_mmr.opponent_averages import (
-    average_likelihood_over_opponent,
-    average_over_both_beliefs,
-    average_win_loss_over_opponent,
-    grid_points,
-    log_chance_table,
-)
+from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order
+from jaxrate.systems.blat_mmr import kernels, opponent_sum_algorithms
+from jaxrate.systems.blat_mmr.opponent_sum_algorithms import ResultLikelihood
 from jaxrate.systems.blat_mmr.settings_and_state import (
     Constants,
     Model,
@@ -28,6 +26,130 @@ from jaxrate.systems.blat_mmr.settings_and_state import (
     resolve_algorithm_sizes,
 )
 
+
+def win_chances_at_strengths(
+    model: Model, params: Params, x: Array, y: Array, side: Array | float
+) -> tuple[Array, Array]:
+    """L(x, y) and L(y, x), where `side` is that of x."""
+    lead = side * params.side_advantage / model.luck.unit
+    first, second = (x + lead) / params.temperature, y / params.temperature
+
+    def with_luck(chance: Array) -> Array:
+        return (1.0 - params.beta) / 2.0 + params.beta * chance
+
+    return with_luck(model.luck.first(first, second, side)), with_luck(model.luck.first(second, first, -side))
+
+
+def average_over_both_beliefs(
+    model: Model, constants: Constants, rows: State, event: Matches, likelihood: ResultLikelihood
+) -> Array:
+    """sum p(x) q(y) W(x, y) for W = power(log L(x, y), log L(y, x))."""
+    if _is_low_rank(model, constants, event):
+        _, weights, _ = _interpolation_nodes_and_weights(model, constants.form)
+        at = jnp.matmul(rows.belief, weights, precision=opponent_sum_algorithms.EXACT)
+        w = likelihood(*_log_chance_table_for_match(model, constants, event))
+        terms = at[0] * jnp.matmul(w, at[1], precision=opponent_sum_algorithms.EXACT)
+        return jnp.maximum(jnp.sum(terms), opponent_sum_algorithms.rounding_of_sums(terms) * jnp.max(terms))
+    return jnp.sum(rows.belief[0] * average_likelihood_over_opponent(model, constants, rows, event, likelihood)[0])
+
+
+def _is_low_rank(model: Model, constants: Constants, event: Matches) -> bool:
+    """Whether sums are over nodes: powers of chances may not be of one size in their panels."""
+    powers = model.draws == "inside" and event.context.weight is not None
+    nodes = constants.form.nodes
+    return nodes is not None and constants.form.summing == "low_rank" and not (powers and nodes.panels > 1)
+
+
+def grid_points(model: Model) -> Array:
+    assert model.grid is not None
+    return jax.device_put(np.asarray(model.grid.points, jnp.result_type(float)))
+
+
+def _interpolation_nodes_and_weights(model: Model, algorithms: SizedAlgorithms) -> tuple[Array, Array, HostArray]:
+    """Nodes [r], weights [n, r] and panels [n]."""
+    assert model.grid is not None and algorithms.nodes is not None
+    nodes, weights, panel = opponent_sum_algorithms.barycentric_nodes_and_weights(model.grid, algorithms.nodes)
+    return jnp.asarray(nodes, float), jnp.asarray(weights, float), panel
+
+
+def log_chance_table(model: Model, algorithms: SizedAlgorithms, params: Params, side: Array | float) -> Any:
+    """Logarithms of the chances between nodes [r, r], or by difference [2 n - 1]."""
+    if algorithms.summing == "low_rank":
+        nodes, _, _ = _interpolation_nodes_and_weights(model, algorithms)
+        return opponent_sum_algorithms.log_chances(
+            win_chances_at_strengths(model, params, nodes[:, None], nodes[None], side)
+        )
+    if algorithms.summing in ("fft", "naive") and model.grid is not None and model.luck.difference:
+        difference = model.grid.step * grid_differences_in_fft_order(model.grid.size)
+        return opponent_sum_algorithms.log_chances(
+            win_chances_at_strengths(model, params, difference, jnp.zeros_like(difference), side)
+        )
+    return None
+
+
+def _log_chance_table_for_match(model: Model, constants: Constants, event: Matches) -> Any:
+    """The table of a match."""
+    side = event.context.side
+    return constants.table if side is None else log_chance_table(model, constants.form, constants.params, side)
+
+
+def _player_supports(model: Model, rows: State) -> Array:
+    """The supports of both players, [2, ...]."""
+    return jnp.stack([grid_points(model)] * 2) if rows.support is None else rows.support
+
+
+def _chance_matrices(model: Model, constants: Constants, rows: State, event: Matches) -> tuple[Array, Array]:
+    """L [n, n] of every two strengths, or of every two distributions (Example 2.15), and the same of the second."""
+    x, y = _player_supports(model, rows)
+    side = 0.0 if event.context.side is None else event.context.side
+    if rows.inner is None:
+        return win_chances_at_strengths(model, constants.params, x[:, None], y[None], side)
+    inner = rows.inner
+    both = win_chances_at_strengths(model, constants.params, x[:, None, :, None], y[None, :, None, :], side)
+    one, two = (
+        jnp.einsum("ik,ijkl,jl->ij", inner[0], c, inner[1], precision=opponent_sum_algorithms.EXACT) for c in both
+    )
+    return one, two
+
+
+def average_likelihood_over_opponent(
+    model: Model, constants: Constants, rows: State, event: Matches, likelihood: ResultLikelihood
+) -> Array:
+    """[2, n] of what `sums` describes."""
+    form, table = constants.form, _log_chance_table_for_match(model, constants, event)
+    if _is_low_rank(model, constants, event):
+        _, weights, panel = _interpolation_nodes_and_weights(model, form)
+        return opponent_sum_algorithms.low_rank_opponent_sums(weights, panel, table, rows.belief, likelihood)
+    if form.summing == "fft":
+        return opponent_sum_algorithms.fft_opponent_sums(table, rows.belief, likelihood)
+    if table is None or form.summing == "low_rank":
+        chances = _chance_matrices(model, constants, rows, event)
+        w = likelihood(*opponent_sum_algorithms.log_chances(chances))
+    else:
+        w = opponent_sum_algorithms.matrix_from_differences(likelihood(*table))
+    return opponent_sum_algorithms.naive_opponent_sums(w, rows.belief)
+
+
+def average_win_loss_over_opponent(
+    model: Model, constants: Constants, rows: State, event: Matches
+) -> tuple[Array, Array]:
+    """The sums [2, n] of L(x, y) and of L(y, x)."""
+    if constants.form.summing != "laplace":
+        wins, losses = (
+            average_likelihood_over_opponent(model, constants, rows, event, power)
+            for power in (opponent_sum_algorithms.win_chance, opponent_sum_algorithms.loss_chance)
+        )
+        return wins, losses
+    params = constants.params
+    lead = 0.0 if event.context.side is None else event.context.side * params.side_advantage / model.luck.unit
+    both = opponent_sum_algorithms.laplace_win_loss_sums(
+        model.luck.laplace, _player_supports(model, rows), rows.belief, jnp.asarray(lead, float), params.temperature
+    )
+    mass = jnp.sum(rows.belief, axis=-1)[::-1, None]
+    wins, losses = ((1.0 - params.beta) / 2.0 * mass + params.beta * x for x in both)
+    return wins, losses
+
+
 CENTRE_RATING = 1500.0  # rating of strength 0
 LIKELIHOOD_SCALE = {"float32": 1e18, "float64": 1e150}  # of a posterior: its square is still within the precision
 PLAYERS_PER_BATCH = 256  # players whose beliefs are spread at once, as of a time
@@ -39,7 +161,7 @@ def prepare(model: Model, algorithms: SizedAlgorithms | None, params: Params) ->
     params = jax.tree.map(lambda x: jnp.asarray(x, float), params)
     parts, kernel = None, model.kernel
     if algorithms.spreading == "low_rank":
-        parts = kernel_components.low_rank_component(*(low_rank_kernel_factors(model) or ()))
+        parts = kernels.low_rank_component(*(low_rank_kernel_factors(model) or ()))
     elif kernel is not None and is_player_and_time_independent_kernel(kernel):
         if model.grid is not None:
             parts = _prepare_kernel_components(model, algorithms, params, params.kernel_width, grid_points(model))
@@ -97,7 +219,7 @@ def update(model: Model, constants: Constants, rows: State, event: Matches, key:
     if kernel is None or kernel.clock == "time":
         belief = posterior / jnp.sum(posterior, axis=-1, keepdims=True)
     elif constants.parts is not None:
-        belief = kernel_components.spread_belief(
+        belief = kernels.spread_belief(
             kernel.edges, constants.form.spreading, constants.parts, posterior, kernels.has_custom_shape(kernel)
         )
     else:
@@ -127,7 +249,7 @@ def support_point_strengths(model: Model, rows: State) -> Array:
 
 def _prepare_kernel_components(
     model: Model, algorithms: SizedAlgorithms, params: Params, width: Array, points: Array
-) -> list[kernel_components.PreparedKernelComponent]:
+) -> list[kernels.PreparedKernelComponent]:
     assert model.kernel is not None
     step = None if model.grid is None else model.grid.step
     values = dict(
@@ -137,9 +259,7 @@ def _prepare_kernel_components(
             strict=True,
         )
     )
-    return kernel_components.prepare_components(
-        model.kernel, algorithms.spreading, width, points, step, algorithms.reach, values
-    )
+    return kernels.prepare_components(model.kernel, algorithms.spreading, width, points, step, algorithms.reach, values)
 
 
 def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Array, belief: Array) -> Array:
@@ -150,9 +270,7 @@ def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Arra
     def one(width: Array, p: Array, points: Array | None = None) -> Array:
         points = grid_points(model) if points is None else points
         parts = _prepare_kernel_components(model, form, constants.params, jnp.where(width > 0, width, 1.0), points)
-        after = kernel_components.spread_belief(
-            kernel.edges, form.spreading, parts, p, kernels.has_custom_shape(kernel)
-        )
+        after = kernels.spread_belief(kernel.edges, form.spreading, parts, p, kernels.has_custom_shape(kernel))
         return jnp.where(width > 0, after, p / jnp.sum(p))
 
     args = (

@@ -1,6 +1,16 @@
-"""The static choices that make a BlatMMR, checked: grid, support, and the algorithms that fit."""
+"""The settings, the constants and the state of BlatMMR.
 
+Which algorithms are fastest on a kind of device, by `algorithm_preferences.json`.
+
+The line of the CPU rests on `experiments/blatmmr_speed.py`. That of the GPU is replaced by what
+`experiments/gpu_record.py` measures; until then it rests on the programs that `experiments/gpu_blat_mmr.py` counts: a
+Fourier transform is in no CUDA graph, so the host would wait for it in every step.
+"""
+
+import json
 import math
+from functools import cache
+from importlib import resources
 from typing import Any, NamedTuple
 
 import jax
@@ -9,14 +19,14 @@ import numpy as np
 
 from jaxrate.core.argument_checks import is_number, to_floats
 from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.hashable_functions_and_arrays import HashableArray, hashable_array
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.rules import Params
-from jaxrate.systems.blat_mmr import custom_kernel_matrices, opponent_sum_algorithms
-from jaxrate.systems.blat_mmr.algorithm_preferences import device_preferences
-from jaxrate.systems.blat_mmr.kernel_components import PreparedKernelComponent
+from jaxrate.systems.blat_mmr import kernels, opponent_sum_algorithms
 from jaxrate.systems.blat_mmr.kernels import (
     Kernel,
+    PreparedKernelComponent,
     depends_on_distance,
     has_custom_shape,
     has_width,
@@ -24,6 +34,32 @@ from jaxrate.systems.blat_mmr.kernels import (
 )
 from jaxrate.systems.blat_mmr.luck import Luck
 from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid, NodeLayout
+
+TABLE_FILE = "algorithm_preferences.json"
+
+
+class AlgorithmPreferences(NamedTuple):
+    """What wins where several algorithms are exact."""
+
+    sums: tuple[str, ...]  # over the opponent's strengths, the fastest first
+    band_taps: int  # to either side of a kernel up to which a band is fastest
+    wide_kernel: str  # of a kernel of the distance beyond them: "fft", or "naive", a product with its whole matrix
+
+
+@cache
+def read_preferences() -> dict[str, AlgorithmPreferences]:
+    """The preferences by kind of device, "cpu" or "gpu"."""
+    table = json.loads(resources.files(__package__).joinpath(TABLE_FILE).read_text(encoding="utf-8"))
+    return {
+        kind: AlgorithmPreferences(tuple(row["sums"]), row["band_taps"], row["wide_kernel"])
+        for kind, row in table.items()
+    }
+
+
+def device_preferences() -> AlgorithmPreferences:
+    """Those of the device in use."""
+    return read_preferences()["gpu" if has_launch_overhead() else "cpu"]
+
 
 BAND_WIDTHS = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps covers: all but 1e-7, 1e-16 of a Gaussian
 ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")
@@ -187,7 +223,7 @@ def low_rank_kernel_factors(model: Model) -> tuple[Any, Any] | None:
     points = np.arange(kernel.shape.shape[0]) if model.grid is None else model.grid.points
     step = None if model.grid is None else model.grid.step
     given = hashable_array(points), step, model.kernel_width, model.kernel_values
-    return custom_kernel_matrices.low_rank_factors(kernel, *given, jnp.result_type(float).name)
+    return kernels.low_rank_factors(kernel, *given, jnp.result_type(float).name)
 
 
 def is_player_and_time_independent_kernel(kernel: Kernel) -> bool:
@@ -208,9 +244,7 @@ def band_reach(model: Model, width: float) -> int:
     precision = jnp.result_type(float).name
     if has_custom_shape(model.kernel):
         points = hashable_array(model.grid.points)
-        return custom_kernel_matrices.kernel_reach(
-            model.kernel, points, model.grid.step, width, model.kernel_values, precision
-        )
+        return kernels.kernel_reach(model.kernel, points, model.grid.step, width, model.kernel_values, precision)
     return math.ceil(BAND_WIDTHS[precision] * width * max(model.kernel.widths) / model.grid.step)
 
 
@@ -331,7 +365,7 @@ def check_custom_kernel(model: Model, strengths: Any, params: Any) -> None:
     if model.kernel is not None and has_custom_shape(model.kernel):
         values = tuple(map(float, kernel_shape_argument_values(model.kernel, params)))
         step = None if model.grid is None else model.grid.step
-        custom_kernel_matrices.checked_custom_kernel_matrix(
+        kernels.checked_custom_kernel_matrix(
             model.kernel, hashable_array(strengths), step, float(params.kernel_width), values
         )
 

@@ -1,4 +1,4 @@
-"""BlatMMR (Cowan 2023, "Paired comparisons for games of chance"): Bayes on a grid, for games with luck.
+"""blat_mmr: Bayes on a grid of strengths, for games of luck.
 
 Model 2.1. Player A of strength x beats B of strength y with the chance L(x, y); with luck in the game,
 
@@ -16,7 +16,7 @@ The prediction is the expected score sum p(x) q(y) L(x, y). Strengths are in nat
 1500 + 400/ln 10 x, equation (3).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Annotated, Any, NamedTuple
 
@@ -24,25 +24,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, is_traced
 from jaxrate.core.array_types import Array
-from jaxrate.core.factory_hyperparameters import collect_params
-from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, hashable_array
-from jaxrate.core.hyperparameter_definitions import ANY, POSITIVE, SIDE_ADVANTAGE, UNIT_INTERVAL, Parameter
+from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, display_name, hashable_array
+from jaxrate.core.hyperparameter_definitions import (
+    ANY,
+    POSITIVE,
+    RELATIVE_TOLERANCE,
+    SIDE_ADVANTAGE,
+    UNIT_INTERVAL,
+    Parameter,
+    collect_params,
+)
 from jaxrate.core.rules import Params, Rules, SizedPrepare
 from jaxrate.core.system import FactoryCall, RatingSystem, check_param_names, full_leaf, system_factory
 from jaxrate.events import Matches, fail_where
-from jaxrate.systems.blat_mmr import kernels, priors
+from jaxrate.systems.blat_mmr import kernels
 from jaxrate.systems.blat_mmr import luck as lucks
-from jaxrate.systems.blat_mmr.custom_kernel_matrices import choose_edge_normalisation
-from jaxrate.systems.blat_mmr.function_hyperparameters import function_params
-from jaxrate.systems.blat_mmr.kernels import Kernel
-from jaxrate.systems.blat_mmr.luck import POINTS_PER_NATURAL_UNIT, Luck
-from jaxrate.systems.blat_mmr.opponent_averages import (
-    grid_points,
+from jaxrate.systems.blat_mmr.kernels import (
+    NO_ARGUMENTS,
+    FunctionArguments,
+    Kernel,
+    choose_edge_normalisation,
+    function_params,
+    inspect_arguments,
 )
-from jaxrate.systems.blat_mmr.priors import Prior
-from jaxrate.systems.blat_mmr.rules import advance, predict, prepare, summary, update
+from jaxrate.systems.blat_mmr.luck import POINTS_PER_NATURAL_UNIT, Luck
+from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid
+from jaxrate.systems.blat_mmr.rules import advance, grid_points, predict, prepare, summary, update
 from jaxrate.systems.blat_mmr.settings_and_state import (
     Constants,
     Model,
@@ -57,6 +66,105 @@ from jaxrate.systems.blat_mmr.settings_and_state import (
     resolve_algorithm_sizes,
     resolve_algorithms,
 )
+
+Prior = HashableArray | Callable[..., Any] | None  # None: normal on strengths, uniform on distributions
+MIN_DEVIATION_RATIO = 1e-15  # of the way from the prior's mean to the furthest strength that its deviation must be
+
+
+def parse_prior(prior: Any, count: int, strengths: Any) -> Prior:
+    """A checked prior for `count` strengths (or distributions); a distribution with a `pdf` gives that of `strengths`.
+
+    Raises:
+      ValueError: if it is no prior; where its values are not probabilities.
+    """
+    if prior is None:
+        return None
+    if callable(getattr(prior, "pdf", None)):
+        prior = prior.pdf(np.asarray(strengths, np.float64))
+    elif callable(prior):
+        if inspect_arguments(prior).num_required != 1:
+            raise ValueError(
+                f"blat_mmr: prior {display_name(prior)} must take a strength, and nothing else that has no default"
+            )
+        return prior
+    try:
+        probabilities = np.asarray(prior, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"blat_mmr: prior is probabilities [n], a function of the strength, or a distribution with a pdf, "
+            f"got {prior!r}"
+        ) from None
+    _check_probabilities("prior", probabilities, count, np.asarray(strengths))
+    return hashable_array(probabilities / probabilities.sum())
+
+
+def prior_function_arguments(prior: Prior) -> FunctionArguments:
+    """What its function takes; nothing for others."""
+    return inspect_arguments(prior) if callable(prior) and not callable(getattr(prior, "pdf", None)) else NO_ARGUMENTS
+
+
+def prior_belief(prior: Prior, points: Array, mean: Array, deviation: Array, values: Mapping[str, Array]) -> Array:
+    """[n] on strengths [n] or [n, d]."""
+    if isinstance(prior, HashableArray):
+        return jnp.asarray(prior, points.dtype)
+    if prior is None:
+        return _normal_belief(points, mean, deviation)
+    density = jnp.maximum(jnp.asarray(prior(points, **values)).astype(points.dtype), 0.0)
+    return density / jnp.sum(density)
+
+
+def _normal_belief(points: Array, mean: Array, deviation: Array) -> Array:
+    """By NumPy if nothing is traced: nothing to compile."""
+    numpy: Any = jnp if is_traced((points, mean, deviation)) else np
+    square = ((numpy.asarray(points) - mean) / deviation) ** 2
+    square = square if points.ndim == 1 else numpy.sum(square, axis=-1)
+    likely = numpy.exp(-0.5 * (square - numpy.min(square))).astype(points.dtype)
+    probabilities: Array = likely / numpy.sum(likely)
+    return probabilities
+
+
+def check_prior(prior: Prior, strengths: Any, params: Any, grid: Grid | None) -> None:
+    """ValueError if there is no such belief with these hyperparameters, which are numbers."""
+    points = np.asarray(strengths, np.float64)
+    if prior is None and grid is not None:
+        if abs(params.prior_mean) >= grid.half_width:
+            raise ValueError(
+                f"blat_mmr: prior_mean {params.prior_mean:g} is beyond the grid's half_width {grid.half_width:g}"
+            )
+        if params.prior_deviation < grid.step * (1.0 - RELATIVE_TOLERANCE):
+            raise ValueError(
+                f"blat_mmr: the grid is too coarse for the prior: its deviation is {params.prior_deviation:g}, less "
+                f"than a step of {grid.step:g}; take a finer grid, or give the probabilities (prior)"
+            )
+    elif prior is None:
+        away = np.abs(points - params.prior_mean).max()
+        if params.prior_deviation < MIN_DEVIATION_RATIO * away:
+            raise ValueError(
+                f"blat_mmr: prior_deviation {params.prior_deviation:g} is too small for strengths {away:g} away from "
+                "prior_mean; give the probabilities (prior)"
+            )
+    elif callable(prior):
+        with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+            values = {
+                name: jnp.asarray(float(getattr(params, name)), float) for name in prior_function_arguments(prior).names
+            }
+            probabilities = np.asarray(prior(jnp.asarray(points, float), **values), np.float64)
+        _check_probabilities(f"prior {display_name(prior)}", probabilities, len(points), points)
+
+
+def _check_probabilities(name: str, probabilities: Any, count: int, strengths: Any) -> None:
+    if probabilities.shape != (count,):
+        raise ValueError(
+            f"blat_mmr: {name} must be [{count}], a probability for each strength, got {probabilities.shape}"
+        )
+    (bad,) = np.nonzero(~((probabilities >= 0.0) & (probabilities < np.inf)))
+    if len(bad):
+        raise ValueError(
+            f"blat_mmr: {name} is {probabilities[bad[0]]} at strength {strengths[bad[0]]} (place {bad[0]})"
+        )
+    if not 0.0 < probabilities.sum() < np.inf:
+        raise ValueError(f"blat_mmr: {name} has no mass, or too much: its sum is {probabilities.sum()}")
+
 
 MAX_WEIGHTS = {"float32": 10.0, "float64": 100.0}  # of matches inside sums by transforms or interpolation
 
@@ -76,8 +184,8 @@ def init(model: Model, initial: InitialBelief, params: Params, num_players: int)
     if inner is not None and initial.prior is None:
         belief = jnp.full(len(inner), 1.0 / len(inner))
     else:
-        values = {name: getattr(params, name) for name in priors.prior_function_arguments(initial.prior).names}
-        belief = priors.prior_belief(initial.prior, points, params.prior_mean, params.prior_deviation, values)
+        values = {name: getattr(params, name) for name in prior_function_arguments(initial.prior).names}
+        belief = prior_belief(initial.prior, points, params.prior_mean, params.prior_deviation, values)
     kernel = model.kernel
 
     def everyone(x: Array | None) -> Array | None:
@@ -98,7 +206,7 @@ def check_kernel_and_prior(model: Model, initial: InitialBelief, params: Any) ->
     strengths = mean_strengths_of_support_points(support, inner) if model.grid is None else model.grid.points
     check_custom_kernel(model, strengths, params)
     if inner is None or initial.prior is not None:
-        priors.check_prior(initial.prior, strengths, params, model.grid)
+        check_prior(initial.prior, strengths, params, model.grid)
 
 
 @system_factory
@@ -197,7 +305,7 @@ def blat_mmr(
     weekly = 7.0**-0.5 if spec is not None and spec.clock == "time" else 1.0
     prior_deviation = 0.7 * scale if prior_deviation is None else prior_deviation
     kernel_width = 0.03 * scale * weekly if kernel_width is None else kernel_width
-    functions = kernels.shape_function_arguments(spec), priors.prior_function_arguments(prior)
+    functions = kernels.shape_function_arguments(spec), prior_function_arguments(prior)
     argument_names = [*signature(blat_mmr).parameters][:-1]
     extra = function_params(functions, more, argument_names)
     check_param_names("blat_mmr", more, [*argument_names, *extra])
@@ -216,7 +324,7 @@ def blat_mmr(
         game, hashable_array(points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension))
     )
     at = points if given_inner is None else mean_strengths_of_support_points(points, np.asarray(given_inner))
-    initial = InitialBelief(given_points, given_inner, priors.parse_prior(prior, len(at), at))
+    initial = InitialBelief(given_points, given_inner, parse_prior(prior, len(at), at))
     if spec is not None and spec.edges is None:
         step = None if grid is None else grid.step
         spec = spec._replace(edges=choose_edge_normalisation(spec, hashable_array(at), step, params.kernel_width))

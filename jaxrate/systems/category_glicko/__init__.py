@@ -1,4 +1,4 @@
 """Category Glicko, in pieces.
 
-system.py               glicko with categories of opponents
+system.py  glicko with categories of opponents
 """

@@ -42,7 +42,6 @@ from jax.scipy.special import ndtr
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import concatenate_pair
-from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
     MAYBE_POSITIVE,
@@ -53,6 +52,7 @@ from jaxrate.core.hyperparameter_definitions import (
     SIDE_ADVANTAGE,
     Parameter,
     check_whole_number,
+    collect_params,
 )
 from jaxrate.core.rules import Params, Rating, Rules
 from jaxrate.core.system import (

@@ -1,9 +1,6 @@
 """Elo-MMR, in pieces.
 
-system.py                  the system: its formulas, state and rules, and the factories of Elo-MMR and Elo-MMX
-settings_and_constants.py  its hyperparameters, and what is static
-belief.py                  the belief about a player: how it spreads, learns and where its mode lies
-drift_and_noise.py         how far skills drift and performances scatter
-density_dispatch.py        which route a density of performances takes
-team_inference.py          Elo-MMX of teams (Ebtekar and Liu 2021, section 7)
+system.py            elo_mmr and elo_mmx: ratings of massive rounds
+belief.py            beliefs of Elo-MMR: performances of the past, drift and noise
+density_dispatch.py  performances by density: of single players, and of teams
 """

@@ -1,11 +1,11 @@
-"""The belief about a player: how it spreads, takes in a performance, and where its mode lies.
+"""Beliefs of Elo-MMR: performances of the past, drift and noise.
 
 A factor of weight w and deviation beta about a performance p says w beta^2 log f((p - s) / beta) of a skill s, with the
 density f of the noise. So it pulls s upwards by -w beta (f'/f)((p - s) / beta).
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -176,3 +176,42 @@ def guess_posterior_mode(
         t = jnp.tanh((gap - step) * inverse)
         step -= (stiffness * step - force * t) / _guard_zero_divisor(stiffness + pull * (1.0 - t * t))
     return lax.stop_gradient(rating + jnp.sign(distance) * step)
+
+
+def resolve_noise_params(
+    system_name: str, weight: float | None, limit: float | None, beta: float | None, gamma: float | None
+) -> Any:
+    """weight, limit_deviation, beta and gamma: two of them, the first two unless others are given."""
+    if (beta, gamma) == (None, None):
+        return 0.2 if weight is None else weight, 80.0 if limit is None else limit, None, None
+    if (weight, limit) != (None, None):
+        raise ValueError(f"{system_name}: give weight and limit_deviation, or beta and gamma, not both")
+    if beta is None or gamma is None:
+        raise ValueError(f"{system_name}: beta and gamma go together; give both")
+    return None, None, beta, gamma
+
+
+class ContestVariances(NamedTuple):
+    """Variances of a contest of weight 1."""
+
+    growth: float | Array  # gamma^2 = w L^2
+    limit: float | Array  # L^2
+    noise: float | Array  # beta^2 - L^2: L^2 / w, and of the drift D / w
+
+
+def contest_variances(params: Any) -> ContestVariances:
+    """Of weight and limit_deviation, or of beta and gamma, if those are given."""
+    if params.beta is not None and params.gamma is not None:
+        ratio = params.gamma / params.beta  # w / sqrt(1 + w)
+        part = 2.0 / (ratio + jnp.sqrt(ratio**2 + 4.0))  # ratio / w, which is 1 if gamma is 0
+        return ContestVariances(params.gamma**2, params.gamma * params.beta * part, (params.beta * part) ** 2)
+    square = params.limit_deviation**2
+    drift = 0.0 if params.drift is None else params.drift
+    return ContestVariances(params.weight * square, square, (square + drift) / params.weight)
+
+
+def drift_and_noise(constants: Any, rows: State, weight: Array, factor: Array | None) -> tuple[Array, Array]:
+    """gamma^2 and beta^2 of a contest that counts `weight` for each, and is noisier than others by the factor []."""
+    weight = weight * constants.newcomer[jnp.minimum(rows.games, len(constants.newcomer) - 1)]
+    square = constants.limit + constants.noise / weight
+    return constants.growth * weight, square if factor is None else factor**2 * square

@@ -1,4 +1,4 @@
-"""Elo-MMR (Ebtekar and Liu 2021, "An Elo-like system for massive multiplayer competitions").
+"""elo_mmr and elo_mmx: ratings of massive rounds.
 
 A contest of weight w (times the contest's own, times a factor in a newcomer's first contests) lets a skill drift by
 gamma^2 = w L^2, and a performance is skill plus noise of variance beta^2 = (1 + 1/w) L^2, so that deviations settle at
@@ -22,58 +22,103 @@ is the zero of equation (6), and sigma follows from (8). With C = pi / sqrt 3
 
 The last `history` performances are kept; older ones join the Gaussian factor with their weight (section 5.3).
 Elo-MMX (the paper's Elo-MM chi) has Gaussian performances, and so only one Gaussian factor; its teams are in
-`team_inference.py`.
+`density_dispatch.py`.
 A contest in which all tie is one like others, as in the paper; the authors' program skips it, and so does `skip_ties`.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION
 from jaxrate.core.array_types import Array
-from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
     DEVIATION,
+    MAYBE_NOT_NEGATIVE,
+    MAYBE_POSITIVE,
     RATING,
     HyperparameterRange,
     Parameter,
     check_whole_number,
+    collect_params,
 )
 from jaxrate.core.rules import InferringUpdate, Params, Rating, Rules
 from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, elapsed_time, full_leaf, system_factory
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Rounds
-from jaxrate.numerics import padding_skipping_row_tiles
-from jaxrate.systems.elo_mmr import density_dispatch, team_inference
+from jaxrate.numerics import selective_evaluation
+from jaxrate.systems.elo_mmr import density_dispatch
 from jaxrate.systems.elo_mmr.belief import (
     PerformanceHistory,
     State,
     add_performance,
+    contest_variances,
     diffuse_history,
+    drift_and_noise,
     guess_posterior_mode,
     posterior_mode,
     pseudodiffuse,
+    resolve_noise_params,
 )
-from jaxrate.systems.elo_mmr.drift_and_noise import contest_variances, drift_and_noise, resolve_noise_params
-from jaxrate.systems.elo_mmr.settings_and_constants import (
-    BETA,
-    DRIFT,
-    GAMMA,
-    LIMIT_DEVIATION,
-    WEIGHT,
-    Constants,
-    ModelSettings,
-    check_split_ties,
-)
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performances_and_break_even_ranks
+from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
 from jaxrate.systems.rounds import round_teams as matches_as_contests
 from jaxrate.systems.rounds import round_teams as players_in_several_teams
-from jaxrate.systems.rounds.hazard_tables import DENSITIES, Density, parse_density
+from jaxrate.systems.rounds.hazard_tables import DENSITIES, Density, HazardTable, parse_density
+from jaxrate.systems.rounds.performance_inference import TieSplit
+
+WEIGHT = Parameter(MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2")
+LIMIT_DEVIATION = Parameter(MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle")
+BETA = Parameter(
+    MAYBE_POSITIVE,
+    "points",
+    "noise of a performance; with gamma, in place of these two",
+    caution="it predicts best, but is some 15% below the true noise of performances; its interval is too narrow",
+)
+GAMMA = Parameter(MAYBE_NOT_NEGATIVE, "points", "drift of a skill in every contest; goes with beta; 0: skills stay")
+DRIFT = Parameter(MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none")
+
+
+def check_split_ties(name: str, split_ties: Any) -> TieSplit:
+    """The setting of this name; ValueError unless it is one."""
+    if isinstance(split_ties, (bool, np.bool_)):
+        return bool(split_ties)
+    if isinstance(split_ties, (float, np.floating)) and 0.0 < split_ties < 1.0:
+        return float(split_ties)
+    if np.shape(split_ties) == (2,):
+        of_loss, of_win = (float(x) for x in split_ties)
+        if min(of_loss, of_win) > 0.0 and max(of_loss, of_win) <= 1.0:  # then they differ by less than 1
+            return of_loss, of_win
+    allowed = (
+        "True, False, a number above 0 and below 1, or what a tie counts of a loss and of a win, above 0, at most 1"
+    )
+    raise ValueError(f"{name}: split_ties must be {allowed}, got {split_ties!r}")
+
+
+class ModelSettings(NamedTuple):
+    """What is static."""
+
+    density: Density  # of the noise of a performance
+    history: int | None  # performances kept; None: normal ones, which need not be
+    split_ties: TieSplit
+    skip_ties: bool  # contests in which all tie change nothing
+    newcomer: tuple[float, ...]  # factors of the weight in the first contests
+    points: int  # of tables, in float32
+    teams: str | None = None  # what a team's performance is of its members', one of `TEAM_PERFORMANCES`; None: no teams
+
+
+class Constants(NamedTuple):
+    params: Any
+    growth: float | Array  # gamma^2 of a contest of weight 1
+    limit: float | Array  # L^2
+    noise: float | Array  # beta^2 of a contest of weight 1, less L^2
+    newcomer: Array  # the factors, and 1
+    table: HazardTable | None  # of the density; None: it is the logistic or the normal one
+
 
 DEFAULT_HISTORY = 32
 
@@ -119,7 +164,7 @@ def predict(model: ModelSettings, constants: Constants, rows: State, event: Roun
     mask, weight = cdf_sums.participant_mask(contest), cdf_sums.participant_weights(contest)
     square, points = rows.variance + sum(drift_and_noise(constants, rows, weight, contest.noise)), 2 * model.points // 3
     if model.teams and contest.solo is None:
-        return team_inference.predict(model.teams, rows.rating, square, contest, points)
+        return density_dispatch.predict(model.teams, rows.rating, square, contest, points)
     below = density_dispatch.expected_win_counts(
         model.density, constants.table, rows.rating, jnp.sqrt(square), mask, points, contest.present
     )
@@ -136,21 +181,21 @@ def update(
 
 def update_with_performances(
     model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None
-) -> tuple[State, performances_and_break_even_ranks.Performances]:
+) -> tuple[State, performance_inference.Performances]:
     """As `update`, with the performances in the round and the ranks that would have kept the ratings."""
     del key
     event = matches_as_contests.match_as_contest(event)
     after, p, round_statistics = _learn_from_contest(model, constants, rows, event)
-    if isinstance(round_statistics, team_inference.TeamRound):
-        needed = team_inference.worst_team_ranks_keeping_rating(round_statistics, event, model.split_ties)
-        return after, performances_and_break_even_ranks.Performances(p, needed)
+    if isinstance(round_statistics, density_dispatch.TeamRound):
+        needed = density_dispatch.worst_team_ranks_keeping_rating(round_statistics, event, model.split_ties)
+        return after, performance_inference.Performances(p, needed)
     needed = density_dispatch.worst_ranks_keeping_rating(round_statistics, event, model.split_ties)
-    return after, performances_and_break_even_ranks.combine_performances_and_needed_ranks(p, rows.rating, needed, event)
+    return after, performance_inference.combine_performances_and_needed_ranks(p, rows.rating, needed, event)
 
 
 def _learn_from_contest(
     model: ModelSettings, constants: Constants, rows: State, event: Rounds
-) -> tuple[State, Array, density_dispatch.RoundStatistics | team_inference.TeamRound]:
+) -> tuple[State, Array, density_dispatch.RoundStatistics | density_dispatch.TeamRound]:
     """Let skills drift, infer the performances, and add them to the beliefs; what they were inferred from."""
     growth, square = drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
     growth = players_in_several_teams.max_over_player_team_entries(event, growth)
@@ -159,12 +204,12 @@ def _learn_from_contest(
     drifted = pseudodiffuse(rows._replace(past=None), growth, 0.0)
     variance = drifted.variance * square / (drifted.variance + square)
     share, points = variance / square, cdf_sums.scale_table_points_to_precision(model.points)
-    round_statistics: density_dispatch.RoundStatistics | team_inference.TeamRound
+    round_statistics: density_dispatch.RoundStatistics | density_dispatch.TeamRound
     if model.teams and event.solo is None:
-        round_statistics = team_inference.prepare_team_inference(
+        round_statistics = density_dispatch.prepare_team_inference(
             model.teams, rows.rating, drifted.variance + square, event, points, model.split_ties
         )
-        p, variance = team_inference.infer_member_performances(
+        p, variance = density_dispatch.infer_member_performances(
             round_statistics, rows.rating, drifted.variance, square, event, model.split_ties
         )
     else:
@@ -190,7 +235,7 @@ def _learn_from_contest(
             return posterior_mode(past, start, square, influence), past
 
         columns = rows.variance, growth, square, p, jnp.where(contested, rows.games, -1)
-        rating, past = padding_skipping_row_tiles.replace_row_tiles(
+        rating, past = selective_evaluation.replace_row_tiles(
             remember, event.present, (rows.rating, rows.past), *columns
         )
     new = State(rating, variance, rows.games + 1, jnp.full_like(rows.time, event.time), None)
@@ -296,10 +341,10 @@ def elo_mmx(
     """
     weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmx", weight, limit_deviation, beta, gamma)
     hyperparameters = collect_params(elo_mmx, locals())
-    if team_performance not in team_inference.TEAM_PERFORMANCES:
+    if team_performance not in density_dispatch.TEAM_PERFORMANCES:
         hint, allowed = (
-            did_you_mean_suffix(str(team_performance), team_inference.TEAM_PERFORMANCES),
-            " or ".join(team_inference.TEAM_PERFORMANCES),
+            did_you_mean_suffix(str(team_performance), density_dispatch.TEAM_PERFORMANCES),
+            " or ".join(density_dispatch.TEAM_PERFORMANCES),
         )
         raise ValueError(f"elo_mmx: team_performance must be {allowed}, got {team_performance!r}{hint}")
     features, ties = ("teams", "seats", "noise"), (split_ties, skip_ties)

@@ -4,6 +4,19 @@ Of a density f of mean 0 and variance 1 with cdf F the Elo-MMR paper (Lemma 3.2)
 d = f'/f. The logs of both hazards and d are polynomials of degree five in cells of 1/32 from -64 to 64, or as far as
 |d| stays below 10,000; beyond, the log of the density goes on as a parabola, which keeps all of them finite and
 monotone. They contain the rest: F = l/(l - v), and f = v l/(l - v).
+
+Densities of the noise of a performance, of which Elo-MMR takes any log-concave one (its paper, sections 2 and 3).
+
+A performance is a skill plus beta times a noise of mean 0 and variance 1. `elo_mmr(density=...)` takes the noise's
+density by its name in `DENSITIES`, or one of your own:
+
+    def quartic(x):
+        return -0.25 * x**4
+
+    system = jr.elo_mmr(density=jr.extend.densities.Density("quartic", quartic))
+
+Heavy tails make a rating robust: one performance far off then says little. With the Gumbel density only a performance
+that is far better than the skill is an outlier; one that is far worse counts fully.
 """
 
 from collections.abc import Callable
@@ -16,9 +29,9 @@ import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import did_you_mean_suffix
-from jaxrate.systems.rounds import cdf_sums, performance_distributions
+from jaxrate.systems.rounds import cdf_sums
+from jaxrate.systems.rounds.cdf_sums import PerformanceDistribution
 from jaxrate.systems.rounds.expected_wins import ExpectedWinsIntegrationMethod
-from jaxrate.systems.rounds.performance_distributions import PerformanceDistribution
 from jaxrate.systems.rounds.standing_sums import NoiseDensityFunctions
 
 
@@ -88,7 +101,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _LAGUERRE, _TAIL_WEIGHTS = np.polynomial.laguerre.laggauss(24)
 _STEEP_SLOPE = 40.0  # the |d| from which Gauss's rule in a cell is no longer exact, but Laguerre's in a tail is
 _CHUNK_SIZE = 4096
-_LOGISTIC_SCALE = performance_distributions.LOGISTIC.deviation**-1  # the scale of a logistic density of deviation 1
+_LOGISTIC_SCALE = cdf_sums.LOGISTIC.deviation**-1  # the scale of a logistic density of deviation 1
 
 
 class HazardTable(NamedTuple):

@@ -1,4 +1,4 @@
-"""Performances: at what rating would each participant's result have been expected? (Elo-MMR paper, section 3.1.)
+"""Performances inferred from places: roots of sums over all participants.
 
 Participant j performs at m_j plus noise of deviation delta_j. Whoever is in the group g of those who tied performed at
 the zero of the paper's Q (Theorem 3.3), the sum over j of the victory function v_j of those whom g beat, of the loss
@@ -16,19 +16,31 @@ Of any other log-concave density the v, l and d are in `hazard_tables`; the sums
 With `split_ties` a tie counts as half a win and half a loss; with a number w as w of each, and with two numbers as w_l
 of a loss and w_v of a win, d_j = w_l l_j + w_v v_j (footnote 2, in section 3.1, whose Lemma 3.2 it keeps). All who tied
 solve the same equation.
+
+What a round, once its result is known, says of the performances in it; and what it would have taken.
+
+A performance is at least the rating before, mu, where the paper's Q(mu) >= 0 (Elo-MMR paper, Theorem 3.3: Q decreases).
+Whoever comes alone behind some of the others, in the order in which these came, loses to them and beats the rest; their
+own term of Q(mu), of a tie with themselves, vanishes if the density is symmetric. Moving down, Q(mu) falls, so there is
+a worst rank at which it is still at least 0. Where l_j = v_j - g_j with constants g_j, as of logistic performances, the
+g_j of those ahead may at most sum to the v_j(mu) of all others.
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.numerics import padding_skipping_row_tiles, selective_evaluation, special_functions, sums_and_recurrences
-from jaxrate.numerics.newton_roots_and_maxima import TiledRootInputs
-from jaxrate.systems.rounds import cdf_sums, exact_logistic_performances, performance_distributions, rating_roots
+from jaxrate.numerics import selective_evaluation, special_functions, sums_and_recurrences
+from jaxrate.numerics.newton_roots_and_maxima import TiledRootInputs, decreasing_root
+from jaxrate.numerics.special_functions import log_quotient_with_safe_slopes
+from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 from jaxrate.systems.rounds.standing_sums import (
     NoiseDensityFunctions,
@@ -37,7 +49,129 @@ from jaxrate.systems.rounds.standing_sums import (
     make_standing_sum_functions,
 )
 
-C = performance_distributions.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
+
+def solve_ratings_for_target_sums(
+    sum_function: Callable[..., tuple[Array, Array]],
+    from_below: Array,
+    target: Array,
+    guess: Array,
+    mask: Array,
+    participants: Participants,
+    tiles: TiledRootInputs | None = None,
+) -> Array:
+    """The ratings [P] at which sums are as given.
+
+    Args:
+      sum_function: below or above a rating.
+      from_below: [P] which of them is given: the smaller one keeps its relative accuracy.
+      target: [P] what it is.
+      guess: [P] to start from; it stays where nobody is there.
+      mask: [P] where the answer is asked for.
+      participants: in the round, with the interval in which it lies.
+      tiles: as of `decreasing_root`, of further columns that the function takes. None: it is given all [P] at once.
+    """
+    tiles = TiledRootInputs() if tiles is None else tiles
+
+    def log_ratio(x: Array, mask: Array, from_below: Array, target: Array, *more: Array) -> tuple[Array, Array]:
+        """The log ratio of the target to the sum at x, and its slope. In both tails it is nearly straight."""
+        found, slope = sum_function(x, from_below, *more)
+        found = jnp.where(mask, jnp.maximum(found, float(np.finfo(x.dtype).tiny)), 1.0)
+        value = log_quotient_with_safe_slopes(jnp.where(mask, target, 1.0), found)
+        return jnp.where(from_below, value, -value), -slope / found
+
+    columns = mask, from_below, target, *tiles.columns
+    return solve_ratings(log_ratio, guess, mask, participants, tiles._replace(columns=columns))
+
+
+def solve_ratings(
+    function: Callable[..., tuple[Array, Array]],
+    guess: Array,
+    mask: Array,
+    participants: Participants,
+    tiles: TiledRootInputs | None = None,
+) -> Array:
+    """The zeros of a function, decreasing, that comes with its slope, in the interval of everybody in the round."""
+    tiles = TiledRootInputs() if tiles is None else tiles
+
+    def where_asked(x: Array, mask: Array, guess: Array, *columns: Array) -> tuple[Array, Array]:
+        value, slope = function(x, *columns)
+        return jnp.where(mask, value, guess - x), jnp.where(mask, slope, -1.0)
+
+    low, high = (jnp.broadcast_to(x, guess.shape) for x in (participants.low, participants.high))
+    guess = lax.stop_gradient(jnp.where(mask, jnp.clip(guess, low, high), low))
+    tiles = tiles._replace(columns=(mask, guess, *tiles.columns))
+    return decreasing_root(where_asked, guess, low, high, participants.unit, tiles=tiles)
+
+
+_LOG_ZERO = -1e30  # the log of what is not there
+
+
+def exact_logistic_performance(
+    tie_weights: tuple[float, float], indices: Array, participants: Participants, group: Array
+) -> Array:
+    """[R] the performances of some, where what they lack is balanced, without cancellation.
+
+    Of those above x nearly all that was won of them is won too much, and of those below nearly all that was lost is
+    lost too much. What these two differ by is a constant between two participants, and the rest are tails. They are
+    summed relative to the largest, which may be too small for a float.
+
+    Args:
+      tie_weights: what a tie counts of a loss, and of a win.
+      indices: [R] places in the round.
+      participants: with gains 1 / scale.
+      group: [P] the rank of each.
+    """
+    rank, others = group[indices][None, :, None], group[None, None]
+    centre, inverse, gain = (x[None] for x in participants[:3])
+    below = jnp.array([True, False])[:, None, None]  # of the two sums: over those below, and those above
+
+    of_loss, of_win = tie_weights
+
+    def shares() -> tuple[Array, Array, Array]:  # anew each time: of all pairs they would fill the memory
+        ahead = jnp.where(below, others - rank, rank - others)
+        counts = (jnp.where(below, *pair) for pair in ((of_win, of_loss), (of_loss, of_win)))
+        share, other_share = (jnp.where(ahead == 0, count, 1.0) * gain[None] for count in counts)
+        return ahead, share, other_share
+
+    ahead, share, _ = shares()
+    won, lost = jnp.sum(jnp.where(ahead >= 0, share, 0.0), axis=2)
+    rounding = 8.0 * float(np.finfo(gain.dtype).eps) * (won + lost)
+
+    def log_ratio(x: Array) -> tuple[Array, Array]:
+        ahead, share, other_share = shares()
+        both = jnp.where(ahead == 0, of_loss + of_win, 1.0) * gain[None]
+        z = ((x[:, None] - centre) * inverse)[None]
+        is_ahead = z >= 0
+        inside = is_ahead == below
+        if has_launch_overhead() and len(indices) == len(group):
+            is_ahead = inside == below  # so each sum computes what follows anew: of all pairs it would fill the memory
+        distance = jnp.where(is_ahead, z, -z)  # |z|, whose slope is not 0 at a centre
+        near = 1.0 / (1.0 + jnp.exp(-distance))
+        tail = jnp.where(inside & (gain > 0)[None], -distance, _LOG_ZERO)
+        more = jnp.where(inside, jnp.where(ahead <= 0, -other_share, 0.0), jnp.where(ahead >= 0, share, 0.0))
+        columns = jnp.broadcast_arrays(tail, both * near, both * (inverse[None] * near**2), more)
+        top, (tails, flat), (more,) = sums_and_recurrences.exponentially_weighted_and_plain_row_sums(
+            columns[0], tuple(columns[1:3]), (columns[3],)
+        )
+        constant = jnp.where(more > rounding[None], more, 0.0)
+        base = lax.stop_gradient(jnp.where(constant > 0, 0.0, top))  # beside a constant no tail is too small
+        part = jnp.exp(top - base)
+        found = part * tails + constant
+        found = jnp.where(found > 0, found, 1.0)  # in a padded round nobody is
+        (up, down), (fall, rise) = base + jnp.log(found), part * flat / found
+        return up - down, -fall - rise
+
+    mask = participants.gain[indices] > 0
+    # Nearly their performances, were the centres themselves logistic.
+    all_gain = jnp.maximum(jnp.sum(gain), float(np.finfo(gain.dtype).tiny))
+    mean = jnp.sum(gain * centre) / all_gain
+    square = jnp.maximum(jnp.sum(gain * centre**2) / all_gain - mean**2, 0.0) / cdf_sums.LOGISTIC.deviation**2
+    scale = jnp.sqrt(square + (jnp.sum((gain > 0).astype(gain.dtype)) / all_gain) ** 2)
+    guess = mean + scale * jnp.log(jnp.where(mask, won, 1.0) / jnp.where(mask, lost, 1.0))
+    return solve_ratings(log_ratio, guess, mask, participants)
+
+
+C = cdf_sums.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
 # False: a tie is one; True: half a win and half a loss; a number: so much of each; two: of a loss, and of a win.
 TieSplit = bool | float | tuple[float, float]
 WHOLE_TIE = 1.0, 1.0
@@ -89,9 +223,7 @@ def make_logistic_cdf_sums(
     participants = Participants(centre, inverse, gain, *ends, cdf_sums.rating_rounding_unit(widest), event.present)
     return LogisticCdfSums(
         participants,
-        *cdf_sums.make_cdf_sum_functions(
-            performance_distributions.logistic_cdf_and_density, participants, table_points
-        ),
+        *cdf_sums.make_cdf_sum_functions(cdf_sums.logistic_cdf_and_density, participants, table_points),
     )
 
 
@@ -107,7 +239,7 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
     centre, inverse, gain, *_ = round_sums.participants
     of_loss, of_win = shares = tie_weights(split_ties) or WHOLE_TIE
     if len(event.rank) <= cdf_sums.max_pairwise_participants():  # then there are no tables
-        return exact_logistic_performances.exact_logistic_performance(
+        return exact_logistic_performance(
             shares, jnp.arange(len(group), dtype=jnp.int32), round_sums.participants, group
         )
     tied = cdf_sums.sum_by_group(
@@ -124,13 +256,11 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
 
         def add(sums: Array, group: Array, centre: Array, inverse: Array, gain: Array) -> Array:
             z = (x[group] - centre) * inverse
-            value, _, density, _ = performance_distributions.logistic_cdf_and_density(
-                jnp.where(from_below[group], z, -z)
-            )
+            value, _, density, _ = cdf_sums.logistic_cdf_and_density(jnp.where(from_below[group], z, -z))
             return sums.at[group].add(jnp.stack([gain * value, gain * inverse * density], axis=-1))
 
         return (
-            padding_skipping_row_tiles.add_row_tiles(
+            selective_evaluation.add_row_tiles(
                 add, event.present, jnp.zeros((len(x), 2), x.dtype), group, centre, inverse, gain
             ),
         )
@@ -146,9 +276,9 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
         guess = round_sums.inverse(jnp.log(won + part * tied) - jnp.log(lost + (1.0 - part) * tied))
         return below, jnp.where(below, won + of_win * tied, lost + of_loss * tied), guess
 
-    from_below, target, guess = padding_skipping_row_tiles.map_row_tiles(start, event.present, won, lost, tied)
+    from_below, target, guess = selective_evaluation.map_row_tiles(start, event.present, won, lost, tied)
     split = double == 0.0
-    performances = rating_roots.solve_ratings_for_target_sums(
+    performances = solve_ratings_for_target_sums(
         round_sums.sums if split else sums,
         from_below,
         target,
@@ -157,7 +287,7 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
         round_sums.participants,
         TiledRootInputs(event.present, (), None if split else sums_of_tied),
     )[group]
-    again = partial(exact_logistic_performances.exact_logistic_performance, shares)
+    again = partial(exact_logistic_performance, shares)
     return selective_evaluation.evaluate_rows_where_needed(
         there & round_sums.is_doubtful(performances), again, round_sums.participants, group, performances
     )
@@ -224,7 +354,7 @@ def infer_performance_from_standing(round_standing: RoundStandingSums, event: Ro
             _make_exact_q_function(round_standing.noise, split_ties, indices, participants, group),
             jnp.ones_like(indices, bool),
         )
-        return rating_roots.solve_ratings(q, participants.centre[indices], alone, participants)
+        return solve_ratings(q, participants.centre[indices], alone, participants)
 
     if cdf_sums.uses_all_pairs(len(event.rank)):
         return again(jnp.arange(len(event.rank), dtype=jnp.int32), round_standing.participants, round_standing.group)
@@ -233,13 +363,11 @@ def infer_performance_from_standing(round_standing: RoundStandingSums, event: Ro
         begin, end, stiffness, mean = groups
         some = round_standing._replace(begin=begin, end=end, stiffness=stiffness, mean=mean)
         start = mean if some.guess is None else some.guess(*groups)
-        return rating_roots.solve_ratings(
-            _make_group_q_function(some, split_ties), start, end > begin, some.participants
-        )
+        return solve_ratings(_make_group_q_function(some, split_ties), start, end > begin, some.participants)
 
     groups = round_standing.begin, round_standing.end, round_standing.stiffness, round_standing.mean
     alone = round_standing.noise.draw is None or tie_weights(split_ties) is not None  # groups need no other ones' sums
-    performances = padding_skipping_row_tiles.map_row_tiles(solve, event.present if alone else None, *groups)[
+    performances = selective_evaluation.map_row_tiles(solve, event.present if alone else None, *groups)[
         round_standing.group
     ]
     return _recompute_where_table_coarse(round_standing, event, again, performances)
@@ -339,3 +467,91 @@ def _make_exact_q_function(
         return jnp.sum(inverse * value, axis=1), jnp.sum(inverse**2 * steep, axis=1)
 
     return q
+
+
+class Performances(NamedTuple):
+    """How well each participant of a contest did, as a rating, and the rank that would have kept theirs."""
+
+    performance: (
+        Array  # [P] the rating at which the result would have been expected; NaN where the contest did not count
+    )
+    rank_needed: Array  # [P] from 1: the worst rank that would have kept the rating; 0: none would
+
+
+def combine_performances_and_needed_ranks(
+    performance: Array, rating: Array, rank_needed: Array, event: Rounds
+) -> Performances:
+    """Of ratings before, performances, and ranks that would have kept the rating but for the ceiling."""
+    if event.ceiling is not None:
+        rank_needed = jnp.where(event.ceiling < rating, 0, rank_needed)
+    return Performances(performance, rank_needed)
+
+
+def worst_rank_with_limited_weight_ahead(max_weight_ahead: Array, weight: Array, event: Rounds) -> Array:
+    """[P] the worst ranks at which the players ahead, who count `weight` each, sum to at most `max_weight_ahead`."""
+    count = len(event.rank)
+    rank = jnp.minimum(event.rank, count - 1)
+    tied = cdf_sums.sum_by_group(rank, weight)
+    ahead = jnp.append(
+        sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied), jnp.sum(weight)
+    )  # [P + 1] in the standings; of those tied, of all
+    max_weight_ahead = max_weight_ahead + _relative_sum_rounding(ahead) * ahead[-1]
+
+    def last(most: Array) -> Array:
+        return jnp.searchsorted(ahead, most, side="right").astype(jnp.int32) - 1
+
+    without, own = last(max_weight_ahead), last(max_weight_ahead + weight)
+    return _rank_excluding_self(jnp.where(without < rank, without, own), rank, event)
+
+
+def logistic_worst_rank_keeping_rating(logistic_sums: LogisticCdfSums, event: Rounds, split_ties: TieSplit) -> Array:
+    """[P] the worst ranks at which a performance among logistic ones is at least the rating."""
+    centre, _, gain, *_ = logistic_sums.participants
+    of_loss, of_win = tie_weights(split_ties) or WHOLE_TIE
+    own = 0.5 * (1.0 - of_win + of_loss) * gain  # of the tie with oneself
+    return worst_rank_with_limited_weight_ahead(logistic_sums.sums(centre, False)[0] - own, gain, event)
+
+
+def bisected_worst_rank_keeping_rating(standing: RoundStandingSums, event: Rounds, split_ties: TieSplit) -> Array:
+    """The same among any, by bisection; the arguments are those of `general`."""
+    noise, (centre, inverse, *_) = standing.noise, standing.participants
+    centre, inverse = lax.stop_gradient((centre, inverse))
+    count, rank = len(event.rank), jnp.minimum(event.rank, len(event.rank) - 1)
+    players = jnp.sum(cdf_sums.participant_mask(event), dtype=jnp.int32)
+    behind = jnp.append(rank[standing.order], count)
+    begin = jnp.where(jnp.arange(count + 1, dtype=jnp.int32) < players, behind, players)  # of the group in a place
+    zero = jnp.zeros_like(centre)
+    lost, won = (sign * noise.above(side, zero)[0] for side, sign in ((0, -1.0), (1, 1.0)))  # at one's own rating
+    shares = tie_weights(split_ties)
+    drawn = zero if noise.draw is None else noise.draw(zero)[0]
+    tied = drawn if shares is None else shares[0] * lost + shares[1] * won
+    total = jnp.sum(inverse)
+
+    def keeps(place: Array) -> Array:
+        """Whether Q(mu) >= 0 behind all before a place, which begins a group."""
+        value = standing.losses(place)(centre)[0] + standing.wins(place)(centre)[0]
+        return value - (jnp.where(place > rank, lost, won) - tied) * inverse >= -_relative_sum_rounding(value) * total
+
+    def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = (low + high) // 2
+        kept = keeps(begin[middle])
+        return jnp.where(kept, middle, low), jnp.where(kept, high, middle)
+
+    low, high = jnp.zeros_like(rank), jnp.full_like(rank, 1) + players
+    place_index = lax.fori_loop(0, (count + 1).bit_length(), halve, (low, high))[0]
+    return _rank_excluding_self(begin[place_index], rank, event)
+
+
+def _relative_sum_rounding(x: Array) -> float:
+    """How exact sums over everybody are, relative to what all count."""
+    return 32.0 * float(np.finfo(x.dtype).eps)
+
+
+def _rank_excluding_self(place: Array, rank: Array, event: Rounds) -> Array:
+    """The rank in a place of the standings, without oneself."""
+    place = jnp.minimum(place, jnp.sum(cdf_sums.participant_mask(event), dtype=jnp.int32))
+    return place + 1 - (place > rank).astype(jnp.int32)
+
+
+PERFORMANCE_COLUMNS = Performances._fields  # of the tables of contests

@@ -1,4 +1,17 @@
-"""The teams of a round, in the order of the standing: what systems of teams ask of it."""
+"""The teams of a round, in the order of the standing: what systems of teams ask of it.
+
+Players in several teams of one contest, as a constructor with two cars: what their seats say of the one skill.
+
+The performances of a player in their teams are independent, given the skill. So each seat adds a factor to the belief
+about that, a Gaussian one, and the factors multiply: with the precision 1 / s^2 before the contest, and 1 / (k s^2) and
+the mean mu + d as one seat alone would leave them,
+
+    1 / sigma^2 = (1 + sum (1 / k - 1)) / s^2,   (mean - mu) / sigma^2 = sum d / (k s^2)
+
+This is approximate in one way. Each factor is that which the contest would have if the other seats were other players
+of the same strength: what one seat says does not enter the others, and teams that share a player perform independently
+of each other. So a player whose two teams meet seems to learn something from that, where their skill cancels.
+"""
 
 from typing import Any, NamedTuple
 

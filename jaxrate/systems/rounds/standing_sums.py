@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.core.array_types import Array, HostArray
-from jaxrate.numerics import padding_skipping_row_tiles, special_functions, sums_and_recurrences
+from jaxrate.numerics import selective_evaluation, special_functions, sums_and_recurrences
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
 
@@ -97,9 +97,9 @@ def make_standing_sum_functions(
     def sum_members(x: Array) -> Array:  # one by one: XLA is slower at a sum over one of three axes
         return sum((x[i] for i in range(1, len(x))), start=x[0])
 
-    tiled = participants_by_standing.present is not None and padding_skipping_row_tiles.has_tiles(num_players)
+    tiled = participants_by_standing.present is not None and selective_evaluation.has_tiles(num_players)
     if tiled:
-        tiles = padding_skipping_row_tiles.count_row_tiles(participants_by_standing.present)
+        tiles = selective_evaluation.count_row_tiles(participants_by_standing.present)
         losses, wins = _exclusive_block_sums_by_tile(tabulate, columns, table_points, tiles)
     else:
         of_blocks = tabulate(columns)
@@ -151,7 +151,7 @@ def _exclusive_block_sums_by_tile(
       table_points: at which they are tabulated.
       tiles: [] how many tiles of participants there are.
     """
-    size = padding_skipping_row_tiles.TILE_ROWS // BLOCK_SIZE
+    size = selective_evaluation.TILE_ROWS // BLOCK_SIZE
     zeros = jnp.zeros((columns[0].shape[1], table_points), columns[0].dtype)
     before = np.tri(size + 1, size, -1)  # of each block those before it, and at last all
     after = np.vstack([before[:-1].T, before[-1:]])

@@ -1,4 +1,4 @@
-"""What skills expect of the goals of a match, and learn from them: see goal_beliefs.py and goal_likelihoods.py.
+"""What skills expect of the goals of a match, and learn from them: see goal_likelihoods.py.
 
 A match says of lead and pace together a Gaussian likelihood of precision L and pull h. Of one team, whose strength and
 pace have the covariance C, it says M = (1 + L R)^-1 L and g = (1 + L R)^-1 h, with R the covariance of the other team
@@ -20,9 +20,16 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.system import split_sides
 from jaxrate.events import Matches, Periods
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
-from jaxrate.systems.skills.goal_beliefs import HALF_Q, TeamGoalBelief, goal_scatter, make_goal_belief
-from jaxrate.systems.skills.goal_likelihoods import GoalObservation, infer_from_goals
-from jaxrate.systems.skills.goal_probabilities import expected_goal_score, goal_outcome_probabilities
+from jaxrate.systems.skills.goal_likelihoods import (
+    HALF_Q,
+    GoalObservation,
+    TeamGoalBelief,
+    expected_goal_score,
+    goal_outcome_probabilities,
+    goal_scatter,
+    infer_from_goals,
+    make_goal_belief,
+)
 from jaxrate.systems.skills.match_strengths import extra_match_columns
 from jaxrate.systems.skills.posterior import add_match_growth, learn_from_information, message_rounding_tolerance
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State

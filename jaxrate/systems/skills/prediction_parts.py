@@ -28,7 +28,7 @@ from jaxrate.systems.skills.match_strengths import (
     side_advantage_at_event_time,
 )
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, select_by_player_kind
-from jaxrate.systems.skills.team_performances import further_columns, make_member_loadings, make_member_strengths
+from jaxrate.systems.skills.team_results import further_columns, make_member_loadings, make_member_strengths
 
 
 class PredictionParts(NamedTuple):

@@ -12,26 +12,31 @@ from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems.mean_reversion import seasons_applied_until
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, assign_kinds_and_age_for_games
-from jaxrate.systems.skills.goal_beliefs import GoalRateFactors, goal_rate_factors, make_goal_belief
-from jaxrate.systems.skills.goal_probabilities import scoreline_probabilities
+from jaxrate.systems.skills.goal_likelihoods import (
+    GoalRateFactors,
+    goal_rate_factors,
+    make_goal_belief,
+    scoreline_probabilities,
+)
 from jaxrate.systems.skills.goal_rules import (
     expected_score_from_goals,
     goal_losses,
     learn_goals,
     win_and_draw_from_goals,
 )
-from jaxrate.systems.skills.match_strengths import MatchStrengths, make_match_strengths
+from jaxrate.systems.skills.match_strengths import (
+    MatchStrengths,
+    PredictedPoints,
+    learn_totals,
+    make_match_strengths,
+    predict_total,
+    total_negative_log_density,
+)
 from jaxrate.systems.skills.outcome_likelihoods import (
     expected_score,
     game_messages,
     margin_negative_log_density,
     outcome_probabilities,
-)
-from jaxrate.systems.skills.point_totals import (
-    PredictedPoints,
-    learn_totals,
-    predict_total,
-    total_negative_log_density,
 )
 from jaxrate.systems.skills.posterior import learn_from_messages
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, prepare

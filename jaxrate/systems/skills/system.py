@@ -44,14 +44,14 @@ margin: y = d + noise, so I = 1 / (noise^2 + s_b) and V = I (y - d) of a, the Ka
 sign of the result and the size of the margin in units of `margin_scale` rating points, compressed by `compression` k as
 k log(1 + |margin| / k). What is predicted is the result, as after win.
 statistics: each of value z says c z = d + noise of its own, with c its scale, whatever the result was; they and then
-the result tell of d one after the other, see statistics.py.
+the result tell of d one after the other, see outcome_likelihoods.py.
 
-points: the margin as above, and the points of both sides together, which say of paces: see point_totals.py.
+points: the margin as above, and the points of both sides together, which say of paces: see match_strengths.py.
 
 goals: both sides score Poisson's goals, with Dixon and Coles' correction of low scores. Teams have a pace beside their
 strength, so an attack (strength + pace) / 2 and a defence (strength - pace) / 2, and where nothing else counts they
 score goal_rate 10^((attack - the other's defence) / 400) goals. The belief after a match is the normal law with the
-same mean and covariance, see goal_beliefs.py and goal_likelihoods.py. All three outcomes are predicted.
+same mean and covariance, see goal_likelihoods.py. All three outcomes are predicted.
 
 A match of weight w counts as w matches. The games of a rating period all count at the beliefs before it: their
 precisions x x^T I and their surprises x V add up. Beliefs of two players stay independent after a match, as in Glicko
@@ -62,7 +62,6 @@ approach", with a covariance for each player.) Contests of teams: see team_rules
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from jaxrate.core.factory_hyperparameters import collect_params, factory_hyperparameter_space
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
     DEVIATION,
@@ -74,11 +73,15 @@ from jaxrate.core.hyperparameter_definitions import (
     RATING,
     SIDE_ADVANTAGE,
     Parameter,
+    collect_params,
+    factory_hyperparameter_space,
 )
 from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, check_param_names, system_factory
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems import mean_reversion as fading
-from jaxrate.systems.skills.goal_settings import (
+from jaxrate.systems.skills.rules import make_rules
+from jaxrate.systems.skills.settings_and_event_checks import (
+    DEFAULT_NOISE,
     EXPECTED_GOALS_NOISE,
     EXPECTED_GOALS_SCALE,
     GOAL_DISPERSION,
@@ -88,10 +91,6 @@ from jaxrate.systems.skills.goal_settings import (
     PACE_GROWTH,
     POINT_RATE,
     TOTAL_NOISE,
-)
-from jaxrate.systems.skills.rules import make_rules
-from jaxrate.systems.skills.settings_and_event_checks import (
-    DEFAULT_NOISE,
     check_events_fit,
     fill_param_defaults,
     parse_settings,

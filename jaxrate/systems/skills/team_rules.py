@@ -32,12 +32,14 @@ from jaxrate.systems.rounds.round_teams import (
     teams_with_result_hidden,
 )
 from jaxrate.systems.skills.aging import assign_kinds_and_age_for_games
-from jaxrate.systems.skills.contest_messages import contest_log_likelihood, contest_messages, is_contested
 from jaxrate.systems.skills.posterior import learn_from_member_messages
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State
-from jaxrate.systems.skills.team_performances import (
+from jaxrate.systems.skills.team_results import (
     MemberStrengths,
     TeamPerformances,
+    contest_log_likelihood,
+    contest_messages,
+    is_contested,
     make_member_strengths,
     make_team_performances,
     member_performances,

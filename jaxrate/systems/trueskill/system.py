@@ -43,7 +43,6 @@ from jax.scipy.special import erfc, erfinv, log_ndtr, ndtr
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead, stack_pair
-from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
     CLOCK_DRIFT,
@@ -55,6 +54,7 @@ from jaxrate.core.hyperparameter_definitions import (
     HyperparameterRange,
     Parameter,
     check_whole_number,
+    collect_params,
 )
 from jaxrate.core.rules import Params, Rating, Rules
 from jaxrate.core.system import (
@@ -70,7 +70,7 @@ from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.special_functions import normal_moments_above_margin, truncated_normal_moments
 from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_distributions
+from jaxrate.systems.rounds import cdf_sums, expected_wins
 from jaxrate.systems.rounds import round_teams as players_in_several_teams
 from jaxrate.systems.rounds.round_teams import (
     Teams,
@@ -237,10 +237,7 @@ def win_probabilities(
     The margin is as in `expected_share_of_teams_beaten`.
     """
     deviation, mask = jnp.sqrt(variance), teams.size > 0
-    nodes, weights = (
-        jnp.asarray(x, mean.dtype)
-        for x in (performance_distributions.NORMAL_FINE.nodes, performance_distributions.NORMAL_FINE.weights)
-    )
+    nodes, weights = (jnp.asarray(x, mean.dtype) for x in (cdf_sums.NORMAL_FINE.nodes, cdf_sums.NORMAL_FINE.weights))
     number = jnp.arange(len(mean), dtype=jnp.int32)
 
     def one(k: Array) -> Array:

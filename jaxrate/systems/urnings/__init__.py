@@ -1,4 +1,4 @@
 """Urnings, in pieces.
 
-system.py                urnings (Bolsinova, Maris, Hofman, van der Maas and Brinkhuis 2022)
+system.py  urnings (Bolsinova, Maris, Hofman, van der Maas and Brinkhuis 2022)
 """

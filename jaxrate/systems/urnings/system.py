@@ -40,7 +40,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.factory_hyperparameters import collect_params
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
     OPEN_UNIT_INTERVAL,
@@ -48,6 +47,7 @@ from jaxrate.core.hyperparameter_definitions import (
     HyperparameterRange,
     Parameter,
     check_whole_number,
+    collect_params,
     to_float_with_infinite_overflow,
     to_floats_or_inf,
 )
