@@ -9,24 +9,24 @@ With `backend="altair"`, careers, trajectory, ranks, leaderboard, matchups, cali
 a chart of Altair instead: the pointer shows names and numbers. A chart holds its data, and JupyterLab draws it without
 a network after `altair.renderers.enable("mimetype")`. ImportError without altair.
 
-career_plots.py         careers, trajectory: lines of ratings of some players through time
-rank_plots.py           ranks
-leaderboard_plots.py    leaderboard, matchups, distribution, odds
-prediction_plots.py     predictions against results: calibration, scorelines, losses
-strength_plots.py       intervals, rank_sets, win_matrix
-loss_plots.py           loss_surface, profile
-belief_plot.py          belief
-rating_lines.py         lines of ratings through a history
-line_pictures.py        what a picture of lines holds, also of ranks and of others in grey
-line_drawing.py         lines by Matplotlib
-line_end_labels.py      where the names of lines stand
-time_steps.py           steps of time, at whose ends lines have points
-player_tables.py        rows of players with intervals, and matrices of percentages
-altair_charts.py        interactive charts, by Altair
-finding_titles.py       titles that say what a plot shows
-name_labels.py          names of players
-plot_inputs.py          checks of arguments, sources and units
-scoreboard_style.py     axes, titles, colours and legends of all plots
+career_plots.py       careers, trajectory: lines of ratings of some players through time
+rank_plots.py         ranks
+leaderboard_plots.py  leaderboard, matchups, distribution, odds
+prediction_plots.py   predictions against results: calibration, scorelines, losses
+strength_plots.py     intervals, rank_sets, win_matrix
+loss_plots.py         loss_surface, profile
+belief_plot.py        belief
+rating_lines.py       lines of ratings through a history
+line_pictures.py      what a picture of lines holds, also of ranks and of others in grey
+line_drawing.py       lines by Matplotlib
+line_end_labels.py    where the names of lines stand
+time_steps.py         steps of time, at whose ends lines have points
+player_tables.py      rows of players with intervals, and matrices of percentages
+altair_charts.py      interactive charts, by Altair
+finding_titles.py     titles that say what a plot shows
+name_labels.py        names of players
+plot_inputs.py        checks of arguments, sources and units
+scoreboard_style.py   axes, titles, colours and legends of all plots
 """
 
 from jaxrate.plots.belief_plot import belief
