@@ -65,7 +65,7 @@ class Blend(NamedTuple):
         predictions = [predict(system, self.states[name], data) for name, system in self.systems.items()]
         x = log_odds_by_system([expected_score_from_prediction(guess) for guess in predictions])
         weights, limits = (np.array([*numbers.values()]) for numbers in (self.weights, self.limits))
-        return _blended_expected_scores(np.clip(x, -limits, limits), weights)
+        return _blend_log_odds(x, limits, weights)
 
 
 @enforce_argument_annotations
@@ -135,7 +135,7 @@ def blend_one_step_ahead(
     limits = np.full(x.shape[1], np.inf)
     end = max(int(np.argmax(mask)), FIRST_FIT_MATCHES)
     while begin < len(score):
-        prediction[begin:end] = _blended_expected_scores(np.clip(x[begin:end], -limits, limits), weights)
+        prediction[begin:end] = _blend_log_odds(x[begin:end], limits, weights)
         weights = fit_blend_weights(x[:end], score[:end], match_weights[:end], weights)
         limits = _log_odds_limits(x[:end])
         begin, end = end, math.ceil(GROWTH * end)
@@ -165,7 +165,7 @@ def fit_blend_weights(
 
     value = loss(w)
     for _ in range(MAX_NEWTON_STEPS):
-        p = _blended_expected_scores(x, w)
+        p = _blend_log_odds(x, np.inf, w)
         slope = x.T @ (match_weights * (p - score)) + num_systems * (w - prior)
         curvature = (x * (match_weights * p * (1.0 - p))[:, None]).T @ x + num_systems * np.eye(num_systems)
         step = np.linalg.solve(curvature, slope)
@@ -183,9 +183,9 @@ def _log_odds_limits(x: HostArray) -> HostArray:
     return np.asarray(np.quantile(np.abs(x), BOLDEST_SHARE, axis=0))
 
 
-def _blended_expected_scores(x: HostArray, weights: Any) -> HostArray:
-    """[n] expected scores of the blend from log-odds [n, K]."""
-    return 1.0 / (1.0 + np.exp(-np.clip(x @ np.asarray(weights), -700.0, 700.0)))
+def _blend_log_odds(x: HostArray, limits: Any, weights: HostArray) -> HostArray:
+    """[n] expected scores of the blend from log-odds [n, K], of which each counts within its limits."""
+    return 1.0 / (1.0 + np.exp(-np.clip(np.clip(x, -limits, limits) @ weights, -700.0, 700.0)))
 
 
 def name_systems(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:

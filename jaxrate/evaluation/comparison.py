@@ -67,58 +67,6 @@ MARGIN_POINTS_DEVIATION = 200.0  # points, of leagues about `MEAN_MARGIN_POINTS`
 MAX_FIT_MATCHES = 200_000  # matches, the first ones, that are rated
 
 
-def system_with_best_margin_scale(
-    system: RatingSystem, explicit_settings: Mapping[str, Any], data: Dataset, period: float | None, num_past: int
-) -> RatingSystem:
-    """The system with the margin scale that predicted the first `num_past` matches best.
-
-    The same system if it learns from no margins, if the scale is among the `explicit_settings` that the user made, or
-    without a past.
-
-    Args:
-      system: adapted to the data, so that a mean margin is worth `MEAN_MARGIN_POINTS`.
-      explicit_settings: the settings and hyperparameters that the user gave.
-      data: the dataset.
-      period: the length of the rating periods; None: match by match.
-      num_past: matches before the scored ones.
-    """
-    is_adaptable = system.settings.get("outcome") == "margin" and "margin_scale" not in explicit_settings
-    if not is_adaptable or not num_past or not data.of_matches:
-        return system
-    matches = slice_events(data.matches, 0, min(num_past, MAX_FIT_MATCHES))
-    events = matches if period is None else periods(matches, period)
-    weight = np.ones(len(matches.score)) if matches.context.weight is None else np.asarray(matches.context.weight)
-    second_half = np.arange(len(weight)) >= len(weight) // 2
-    losses = []
-    for ratio in MARGIN_POINTS_GRID / MEAN_MARGIN_POINTS:
-        params = system.params._replace(margin_scale=ratio * system.params.margin_scale)
-        result = run(system, events, params=params, num_players=len(data.players))
-        losses.append(
-            log_loss(expected_score_from_prediction(result.prediction), matches.score, weight=weight, mask=second_half)
-        )
-    scale = (
-        system.params.margin_scale
-        * loss_minimising_mean_margin_points(np.array(losses) * weight[second_half].sum())
-        / MEAN_MARGIN_POINTS
-    )
-    return replace_params(system, system.params._replace(margin_scale=float(f"{scale:.3g}")))
-
-
-def loss_minimising_mean_margin_points(losses_on_grid: HostArray) -> float:
-    """The best worth of a mean margin in points, from the summed log losses of `MARGIN_POINTS_GRID` [6].
-
-    It is the usual one if some losses are not finite.
-    """
-    if not np.isfinite(losses_on_grid).all():
-        return MEAN_MARGIN_POINTS
-    penalised_losses = losses_on_grid + 0.5 * ((MARGIN_POINTS_GRID - MEAN_MARGIN_POINTS) / MARGIN_POINTS_DEVIATION) ** 2
-    middle = int(np.clip(np.argmin(penalised_losses), 1, len(MARGIN_POINTS_GRID) - 2))
-    neighbours = slice(middle - 1, middle + 2)
-    square, linear, _ = np.polyfit(MARGIN_POINTS_GRID[neighbours], penalised_losses[neighbours], 2)
-    lowest = -0.5 * linear / square if square > 0 else MARGIN_POINTS_GRID[np.argmin(penalised_losses)]
-    return float(np.clip(lowest, MARGIN_POINTS_GRID[0], MARGIN_POINTS_GRID[-1]))
-
-
 BASELINES = "elo", "glicko", "glicko2", "elo_mmr", "codeforces", "trueskill"  # what reports compare with
 TEAM_BASELINES = "trueskill", "weng_lin", "skills"  # of teams
 
@@ -158,8 +106,46 @@ def make_contender(name: str, choice: Any, data: Dataset, num_past: int = 0, per
         return Contender(name, set_default_period(choice, period), is_given=True, period=period)
     changes = {} if isinstance(choice, str) else choice
     system = make_system_for_data(name, changes, period, data, unscored_count=num_past)
-    system = system_with_best_margin_scale(system, changes, data, period, num_past)
-    return Contender(name, system, fixed=tuple(changes), period=period)
+    return adapt_margin_scale(Contender(name, system, fixed=tuple(changes), period=period), data, num_past)
+
+
+def adapt_margin_scale(contender: Contender, data: Dataset, num_past: int) -> Contender:
+    """The contender with the margin scale that predicted the first `num_past` matches best.
+
+    The same if it learns from no margins, if the user gave the scale, or without a past. Before, a mean margin is worth
+    `MEAN_MARGIN_POINTS` to it.
+    """
+    system = contender.system
+    is_adaptable = system.settings.get("outcome") == "margin" and contender.has_default("margin_scale")
+    if not is_adaptable or not num_past or not data.of_matches:
+        return contender
+    matches = slice_events(data.matches, 0, min(num_past, MAX_FIT_MATCHES))
+    events = matches if contender.period is None else periods(matches, contender.period)
+    weight = np.ones(len(matches.score)) if matches.context.weight is None else np.asarray(matches.context.weight)
+    second_half, usual_scale, losses = np.arange(len(weight)) >= len(weight) // 2, system.params.margin_scale, []
+    for points in MARGIN_POINTS_GRID:
+        params = system.params._replace(margin_scale=points / MEAN_MARGIN_POINTS * usual_scale)
+        result = run(system, events, params=params, num_players=len(data.players))
+        expected = expected_score_from_prediction(result.prediction)
+        losses.append(log_loss(expected, matches.score, weight=weight, mask=second_half))
+    best = loss_minimising_mean_margin_points(np.array(losses) * weight[second_half].sum())
+    scale = float(f"{best / MEAN_MARGIN_POINTS * usual_scale:.3g}")
+    return contender._replace(system=replace_params(system, system.params._replace(margin_scale=scale)))
+
+
+def loss_minimising_mean_margin_points(losses_on_grid: HostArray) -> float:
+    """The best worth of a mean margin in points, from the summed log losses of `MARGIN_POINTS_GRID` [6].
+
+    It is the usual one if some losses are not finite.
+    """
+    if not np.isfinite(losses_on_grid).all():
+        return MEAN_MARGIN_POINTS
+    penalised_losses = losses_on_grid + 0.5 * ((MARGIN_POINTS_GRID - MEAN_MARGIN_POINTS) / MARGIN_POINTS_DEVIATION) ** 2
+    middle = int(np.clip(np.argmin(penalised_losses), 1, len(MARGIN_POINTS_GRID) - 2))
+    neighbours = slice(middle - 1, middle + 2)
+    square, linear, _ = np.polyfit(MARGIN_POINTS_GRID[neighbours], penalised_losses[neighbours], 2)
+    lowest = -0.5 * linear / square if square > 0 else MARGIN_POINTS_GRID[np.argmin(penalised_losses)]
+    return float(np.clip(lowest, MARGIN_POINTS_GRID[0], MARGIN_POINTS_GRID[-1]))
 
 
 DEMANDS = {  # of data, by the feature: why a system without it is left out, and what is said if all are

@@ -337,11 +337,9 @@ def fit_with_time_limit(
     """
     limits = FitLimits(MAX_EVENTS, TIME_LIMIT) if limits is None else limits
     start_time = time.monotonic()
-    first_event = int(max(num_past - limits.max_events, 0))
-    if not data.of_matches:
-        start = data.rounds.player_start
-        first_event = int(np.searchsorted(start, max(start[num_past] - limits.max_events, 0)))
-        first_event = min(first_event, max(num_past - 1, 0))
+    start = data.events.start
+    first_event = int(np.searchsorted(start, max(start[num_past] - limits.max_events, 0)))
+    first_event = min(first_event, max(num_past - 1, 0))
     events = slice_events(data.events, first_event, num_past)
     events = events if period_length is None else periods(events, period_length)
     options: dict[str, Any] = {
