@@ -269,13 +269,15 @@ def write_findings(rows: Sequence[ScoredForecaster], worth: Sequence[FeatureWort
     names = join_names(["the ratings", *(x.name for x in worth)])
     intro = f"Boosted trees on {names}, trained on {num_past - first_trained_match(num_past):,} earlier matches,"
     gap = trees.log_loss_difference
-    sentences.append(FINDINGS[f"trees {relation(gap)}"].format(trees=intro, best=best.name, gap=_format_gap(gap)))
-    if relation(trees_on_ratings.log_loss_difference) == "ahead":
+    sentences.append(
+        FINDINGS[f"trees {relation_to_best(gap)}"].format(trees=intro, best=best.name, gap=_format_gap(gap))
+    )
+    if relation_to_best(trees_on_ratings.log_loss_difference) == "ahead":
         sentences.append(FINDINGS["ratings ahead"].format(gap=_format_gap(trees_on_ratings.log_loss_difference)))
     return sentences + _describe_worth(worth, SUSPECT_SHARE * max(floor_loss - loss, 0.0))
 
 
-def relation(gap: LogLossDifference | None, count: int = 1) -> str:
+def relation_to_best(gap: LogLossDifference | None, count: int = 1) -> str:
     """How a forecaster and the best system compare: "ahead", "behind", or "equal".
 
     A difference counts that is further from 0 than chance takes 5% of so many differences, by Bonferroni's bound.
@@ -297,7 +299,7 @@ def _describe_ceiling(row: ScoredForecaster, best: ScoredForecaster, way: float)
     if gap is None or gap.error is None:
         return FINDINGS["few"].format(name=row.name)
     where = "" if row.scored == best.scored else f" on the {row.scored:,} matches that it has"
-    finding, whole = f"ceiling {relation(gap)}", way - gap.difference
+    finding, whole = f"ceiling {relation_to_best(gap)}", way - gap.difference
     if finding == "ceiling ahead" and not where and way > 0 and whole >= MIN_SHARE_OF_WAY:
         finding = "way"
     share = 100.0 * way / whole if finding == "way" else 0.0
@@ -306,7 +308,7 @@ def _describe_ceiling(row: ScoredForecaster, best: ScoredForecaster, way: float)
 
 def _describe_worth(worth: Sequence[FeatureWorth], suspect: float) -> list[str]:
     """What has the evidence that trees find beside the ratings; who adds more than `suspect` is doubted."""
-    clear = [x for x in worth if x.loss.difference >= MIN_WORTH and relation(x.loss, len(worth)) == "behind"]
+    clear = [x for x in worth if x.loss.difference >= MIN_WORTH and relation_to_best(x.loss, len(worth)) == "behind"]
     parts = [f"{x.name} (without it they lose {_format_gap(x.loss)})" for x in clear]
     unclear = [x.name for x in worth if x not in clear]
     sentences = [FINDINGS["evidence"].format(parts=join_names(parts))] if clear else []
@@ -397,7 +399,7 @@ def benchmark_systems(
         check_trees_can_be_grown(data, target.num_past)
     columns = resolve_stack_columns(stack, data)
     entries, predictions, notes, left_out = _rate_systems(target, systems, fit_seconds, watch)
-    forecasts = [("past frequencies", "frequencies", _past_frequencies(target)), *_blend(predictions, target)]
+    forecasts = [("past frequencies", "frequencies", _past_frequencies(target)), *_blend_forecasts(predictions, target)]
     forecasts += [(x.name, x.kind, x.as_outcomes(target.num_outcomes)) for x in external]
     others = [score_forecast(name, kind, x[target.num_past :], target) for name, kind, x in forecasts]
     worth = list[FeatureWorth]()
@@ -529,7 +531,9 @@ def _past_frequencies(target: ScoringTarget) -> HostArray:
     return past_frequencies(target.score, side, target.num_past, target.num_outcomes)
 
 
-def _blend(predictions: Mapping[str, HostArray], target: ScoringTarget) -> list[tuple[str, ForecasterKind, HostArray]]:
+def _blend_forecasts(
+    predictions: Mapping[str, HostArray], target: ScoringTarget
+) -> list[tuple[str, ForecasterKind, HostArray]]:
     """The blend of two or more systems as a forecast; nothing where draws have probabilities."""
     if len(predictions) < 2 or target.num_outcomes == 3:
         return []

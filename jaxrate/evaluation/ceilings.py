@@ -321,11 +321,11 @@ def match_features(
     histories = player_histories(matches, score, expected, np.array([*(data.seasons or {}).values()]))
     if data.clock is None:
         histories = {PLAYED: histories[PLAYED]}
-    features |= {name: _see_from_both_sides(values) for name, values in histories.items()}
+    features |= {name: _view_from_both_sides(values) for name, values in histories.items()}
     features |= {name: np.stack([lead, -lead])[..., None] for name, lead in _first_player_leads(data).items()}
     if seen := [name for name in columns if name in features]:
         raise ValueError(f"stack: trees see {seen[0]!r} anyway; give the column another name")
-    return features | {name: _see_from_both_sides(values) for name, values in columns.items()}
+    return features | {name: _view_from_both_sides(values) for name, values in columns.items()}
 
 
 def _first_player_leads(data: Dataset) -> dict[str, HostArray]:
@@ -336,7 +336,7 @@ def _first_player_leads(data: Dataset) -> dict[str, HostArray]:
     return {name: np.asarray(lead, np.float64) for name, lead in leads.items()}
 
 
-def _see_from_both_sides(values: HostArray) -> HostArray:
+def _view_from_both_sides(values: HostArray) -> HostArray:
     """[2, n, F] a value of each match [n]; or those of its two players [n, 2], one's own first, with the difference."""
     if values.ndim == 1:
         return np.stack([values, values])[..., None]

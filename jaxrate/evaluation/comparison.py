@@ -166,7 +166,7 @@ def select_candidates(
       ValueError: if none is left, or if contests are not in order of time and a system takes notice.
     """
     systems = {name: make_contender(name, choice, data).system for name, choice in choices.items()}
-    candidates = {name: x for name, x in systems.items() if _suits(x, data, is_named=is_named)}
+    candidates = {name: x for name, x in systems.items() if _is_suitable(x, data, is_named=is_named)}
     if not candidates:
         raise ValueError(f"none of these systems rates {data.events.nouns}: {', '.join(choices)}")
     left_out = _find_lacking_features(candidates, data)
@@ -178,7 +178,7 @@ def select_candidates(
     return {name: choices[name] for name in candidates if name not in left_out}, left_out
 
 
-def _suits(system: RatingSystem, data: Dataset, *, is_named: bool) -> bool:
+def _is_suitable(system: RatingSystem, data: Dataset, *, is_named: bool) -> bool:
     """Whether a system rates such events; unless it is named, it must be made for them.
 
     One that rates no single matches is made for categories, in rating periods.
