@@ -8,7 +8,7 @@ pytest.importorskip("pyarrow")
 
 from jaxrate.metrics.prediction_metrics import calibration
 from jaxrate.plots import finding_titles as titles
-from jaxrate.plots.line_pictures import Line
+from jaxrate.plots.pictures import Line
 
 YEARS = np.array(["1990-05-01", "1991-05-01", "1992-05-01"], "datetime64[D]")
 

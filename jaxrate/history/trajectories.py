@@ -114,35 +114,19 @@ def build_trajectories(history: History) -> Trajectories:
 
 def trajectories_of_rows(history: History, rows: Participations) -> Trajectories:
     """The trajectories of a history, from its participations, one for each player and event."""
+    begin, end = rows.start[:-1], rows.start[1:]  # a first point stands before the rows of each player
     start = rows.start + np.arange(len(rows.start))
-    at = np.arange(len(rows.row)) + rows.player + 1  # the point of each event
-
-    def arrange_by_point(values: Any, at_first: Any) -> Any:
-        if values is None:
-            return None
-        arranged = np.empty(start[-1], values.dtype)
-        arranged[start[:-1]] = at_first
-        arranged[at] = values
-        return arranged
-
-    def arrange_found(before: Any, final: Any) -> Any:
-        """[R] the rating that the next event found, or the state has."""
-        if before is None:
-            return None
-        found = np.empty(start[-1], before.dtype)
-        found[at - 1], found[start[1:] - 1] = before, final
-        return found
-
-    row, event, time, end = (
-        arrange_by_point(x, first)
-        for x, first in ((rows.row, -1), (rows.event, -1), (rows.time, np.nan), (rows.end, -np.inf))
-    )
+    event_columns = [np.insert(x, begin, -1) for x in (rows.row, rows.event)]
+    event_columns += [np.insert(rows.time, begin, np.nan), np.insert(rows.end, begin, -np.inf)]
     if rows.before.mean is None:
-        after = [arrange_by_point(x, np.nan) for x in rows.after]
-        return Trajectories(start, row, event, time, end, *after, *after)
-    found = [arrange_found(x, final) for x, final in zip(rows.before, final_ratings(history), strict=True)]
-    after = [arrange_by_point(x, None if y is None else y[start[:-1]]) for x, y in zip(rows.after, found, strict=True)]
-    return Trajectories(start, row, event, time, end, *after, *found)
+        after = [None if x is None else np.insert(x, begin, np.nan) for x in rows.after]
+        return Trajectories(start, *event_columns, *after, *after)
+    later, after = [], []
+    for before, left, final in zip(rows.before, rows.after, final_ratings(history), strict=True):
+        found = None if before is None else np.insert(before, end, final)
+        later.append(found)
+        after.append(None if left is None or found is None else np.insert(left, begin, found[start[:-1]]))
+    return Trajectories(start, *event_columns, *after, *later)
 
 
 DEFAULT_ACTIVE_DAYS = 365.0  # within which whoever has played is active; without dates it is

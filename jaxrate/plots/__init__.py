@@ -9,34 +9,32 @@ With `backend="altair"`, careers, trajectory, ranks, leaderboard, matchups, cali
 a chart of Altair instead: the pointer shows names and numbers. A chart holds its data, and JupyterLab draws it without
 a network after `altair.renderers.enable("mimetype")`. ImportError without altair.
 
-career_plots.py       careers, trajectory: lines of ratings of some players through time
-rank_plots.py         ranks
-leaderboard_plots.py  leaderboard, matchups, distribution, odds
-prediction_plots.py   predictions against results: calibration, scorelines, losses
-strength_plots.py     intervals, rank_sets, win_matrix
-loss_plots.py         loss_surface, profile
-belief_plot.py        belief
-rating_lines.py       lines of ratings through a history
-line_pictures.py      what a picture of lines holds, also of ranks and of others in grey
-line_drawing.py       lines by Matplotlib
-line_end_labels.py    where the names of lines stand
-time_steps.py         steps of time, at whose ends lines have points
-player_tables.py      rows of players with intervals, and matrices of percentages
-altair_charts.py      interactive charts, by Altair
-finding_titles.py     titles that say what a plot shows
-name_labels.py        names of players
-plot_inputs.py        checks of arguments, sources and units
-scoreboard_style.py   axes, titles, colours and legends of all plots
+career_plots.py      careers, trajectory: lines of ratings of some players through time
+rank_plots.py        ranks
+standing_plots.py    leaderboard, matchups, distribution, odds; of strengths intervals, rank_sets, win_matrix
+prediction_plots.py  predictions against results: calibration, scorelines, losses
+loss_plots.py        loss_surface, profile
+belief_plot.py       belief
+rating_lines.py      lines of ratings through a history
+pictures.py          what pictures hold: texts, rows, lines of ratings and ranks
+line_drawing.py      lines by Matplotlib
+line_end_labels.py   where the names of lines stand
+time_steps.py        steps of time, at whose ends lines have points
+player_tables.py     rows of players with intervals, and matrices of percentages
+altair_charts.py     interactive charts, by Altair
+finding_titles.py    titles that say what a plot shows
+name_labels.py       names of players
+plot_inputs.py       checks of arguments, sources and units
+scoreboard_style.py  axes, titles, colours and legends of all plots
 """
 
 from jaxrate.plots.belief_plot import belief
 from jaxrate.plots.career_plots import careers, trajectory
-from jaxrate.plots.leaderboard_plots import distribution, leaderboard, matchups, odds
 from jaxrate.plots.loss_plots import loss_surface, profile
 from jaxrate.plots.prediction_plots import calibration, comparison, loss_by_difference, residuals, scorelines
 from jaxrate.plots.rank_plots import ranks
 from jaxrate.plots.scoreboard_style import COLOURS, PAPER, make_axes
-from jaxrate.plots.strength_plots import intervals, rank_sets, win_matrix
+from jaxrate.plots.standing_plots import distribution, intervals, leaderboard, matchups, odds, rank_sets, win_matrix
 
 __all__ = [
     "COLOURS",

@@ -10,18 +10,20 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_short_count, format_whole_percent
 from jaxrate.plots.line_end_labels import CLEARANCE, LineEnd, place_line_end_labels
-from jaxrate.plots.line_pictures import (
+from jaxrate.plots.name_labels import NAME_STEPS, pad_numbers
+from jaxrate.plots.pictures import (
     MIN_TICK_DISTANCE,
     PANEL_TICK_DISTANCE,
     Band,
     Line,
     LinePicture,
+    PictureText,
+    RowPicture,
     UnnamedPlayers,
     count_panel_columns,
     rank_range,
     rank_ticks,
 )
-from jaxrate.plots.name_labels import NAME_STEPS, pad_numbers
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     DIVERGING_COLOURS,
@@ -32,7 +34,6 @@ from jaxrate.plots.scoreboard_style import (
     RULE,
     TEXT_COLOURS,
     Z_95,
-    PictureText,
     cell_text_colour,
     is_isolated,
     mix_colours,
@@ -77,38 +78,19 @@ def chart_of_rows(rows: list[dict[str, Any]]) -> Any:
         return altair.Chart(altair.Data(values=rows))
 
 
-def interval_chart(
-    names: list[str],
-    values: HostArray,
-    half_widths: HostArray | None,
-    text: PictureText,
-    value_texts: Sequence[str],
-    numbers: Sequence[int] = (),
-    *,
-    step: int = 1,
-) -> Any:
+def interval_chart(picture: RowPicture, step: int) -> Any:
     """A row for each player with the interval of their value, which stands at the right, too.
 
-    Names may have numbers before them. If only some rows have names, as `step` says, none has a written value, and the
-    pointer shows both.
+    If only some rows have names, as `step` says, none has a written value, and the pointer shows both.
     """
     altair = import_altair()
+    text, names, values, half_widths = picture[:4]
     half = np.zeros(len(names)) if half_widths is None else half_widths
-    labels = number_names(numbers, names) if numbers else names
-    rows = [
-        {
-            "row": i + 1,
-            "label": label,
-            "name": name,
-            "value": round(value, 3),
-            "low": round(value - w, 3),
-            "high": round(value + w, 3),
-            "text": value_text,
-        }
-        for i, (label, name, value, w, value_text) in enumerate(
-            zip(labels, names, values.tolist(), half.tolist(), value_texts, strict=True)
-        )
-    ]
+    labels = number_names(picture.numbers, names) if picture.numbers else names
+    shown_values = (np.round(x, 3).tolist() for x in (values, values - half, values + half))
+    columns = range(1, len(names) + 1), labels, names, *shown_values, picture.value_texts
+    keys = "row", "label", "name", "value", "low", "high", "text"
+    rows = [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
     chart = chart_of_rows(rows)
     padding = 8.0 + CHARACTER_PIXELS * min(max(map(len, labels)), MAX_LABEL_LENGTH)
     height = min(ROW_HEIGHT * len(names), MAX_NAMED_ROWS_HEIGHT) if step == 1 else THINNED_ROWS_HEIGHT

@@ -11,7 +11,7 @@ from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.finding_titles import format_amount, line_end_title, peak_title
 from jaxrate.plots.line_drawing import MAX_INTERVALS, show_lines
 from jaxrate.plots.line_end_labels import EDGE_SHARE
-from jaxrate.plots.line_pictures import Line, LinePicture, UnnamedPlayers, without_deviations
+from jaxrate.plots.pictures import Line, LinePicture, PictureText, UnnamedPlayers, without_deviations
 from jaxrate.plots.plot_inputs import (
     MAX_NAMED_LINES,
     check_backend,
@@ -36,7 +36,7 @@ from jaxrate.plots.rating_lines import (
     times_span,
     unnamed_players,
 )
-from jaxrate.plots.scoreboard_style import COLOURS, PictureText
+from jaxrate.plots.scoreboard_style import COLOURS
 from jaxrate.plots.time_steps import TimeSteps
 from jaxrate.systems.system_titles import system_title
 

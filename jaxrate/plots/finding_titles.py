@@ -10,8 +10,8 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count
 from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, classify_lead
-from jaxrate.plots.line_pictures import Line
 from jaxrate.plots.name_labels import list_names
+from jaxrate.plots.pictures import Line
 from jaxrate.plots.rating_lines import format_peak_time, times_span
 
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared

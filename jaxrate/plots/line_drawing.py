@@ -7,7 +7,8 @@ import numpy as np
 
 from jaxrate.plots.altair_charts import line_chart, rank_panels_chart
 from jaxrate.plots.line_end_labels import CLEARANCE, LineEnd, place_line_end_labels
-from jaxrate.plots.line_pictures import (
+from jaxrate.plots.name_labels import fit_names, text_width
+from jaxrate.plots.pictures import (
     MIN_TICK_DISTANCE,
     PANEL_TICK_DISTANCE,
     Line,
@@ -17,7 +18,6 @@ from jaxrate.plots.line_pictures import (
     rank_range,
     rank_ticks,
 )
-from jaxrate.plots.name_labels import fit_names, text_width
 from jaxrate.plots.plot_inputs import count_lines
 from jaxrate.plots.scoreboard_style import (
     COLOURS,

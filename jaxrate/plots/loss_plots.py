@@ -17,13 +17,13 @@ from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
 from jaxrate.plots.finding_titles import format_amount
+from jaxrate.plots.pictures import PictureText
 from jaxrate.plots.plot_inputs import describe_counted_data, to_dataset
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
     PAPER,
     Z_95,
-    PictureText,
     add_legend,
     check_axes,
     group_thousands,

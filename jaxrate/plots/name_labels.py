@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy.optimize import isotonic_regression  # type: ignore[import-untyped]
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.history.history import find_player_id
@@ -78,19 +79,8 @@ def spread_labels(positions: HostArray, min_distance: float) -> HostArray:
     order = np.argsort(-positions, kind="stable")
     rank = min_distance * np.arange(len(positions))
     result = np.empty(len(positions))
-    result[order] = _decreasing_fit(positions[order].astype(float) + rank) - rank
+    result[order] = isotonic_regression(positions[order] + rank, increasing=False).x - rank
     return result
-
-
-def _decreasing_fit(values: HostArray) -> HostArray:
-    """The nearest values [n] that do not increase, by least squares: means of adjacent violators are pooled."""
-    pools: list[tuple[float, int]] = []
-    for value in values.tolist():
-        pools.append((value, 1))
-        while len(pools) > 1 and pools[-2][0] < pools[-1][0]:
-            (first, m), (second, n) = pools[-2:]
-            pools[-2:] = [((first * m + second * n) / (m + n), m + n)]
-    return np.concatenate([np.full(count, value) for value, count in pools]) if pools else values
 
 
 def text_width(texts: Iterable[str], font_size: float) -> float:

@@ -1,7 +1,7 @@
 """Tables of players in pictures: rows with a value and its interval, and matrices of percentages."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from jaxrate.plots.altair_charts import (
 )
 from jaxrate.plots.finding_titles import favourite_title
 from jaxrate.plots.name_labels import NAME_GAP, describe_name_step, name_step, set_name_ticks, text_width
+from jaxrate.plots.pictures import PictureText, RowPicture
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,
     COLOURS,
@@ -23,7 +24,6 @@ from jaxrate.plots.scoreboard_style import (
     LINE_SPACING,
     RULE,
     SMALL_FONT,
-    PictureText,
     add_colour_bar,
     axes_height,
     cell_text_colour,
@@ -52,25 +52,13 @@ FAVOURED_COLOURS = "blue: favoured, orange: not"
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
 
 
-class RowPicture(NamedTuple):
-    """A row for each player, the first on top: a name, a value with its interval, and the value as text."""
-
-    text: PictureText
-    labels: list[str]
-    values: HostArray
-    half_widths: HostArray | None  # of the intervals
-    value_texts: Sequence[str]  # at the right, where all rows have names
-    numbers: Sequence[int] = ()  # before the names
-    head: str = ""  # above the texts of values
-
-
 def show_rows(picture: RowPicture, ax: "Axes | None", backend: str = "matplotlib") -> Any:
     """Draw rows into axes, or into a new figure; or their interactive chart. Returns axes or chart."""
     text, labels, values, half_widths, value_texts, numbers, head = picture
     step = _row_name_step(labels, ax)
     text = text._replace(subtitle=text.subtitle + describe_name_step(step))
     if backend == "altair":
-        return interval_chart(labels, values, half_widths, text, value_texts, numbers, step=step)
+        return interval_chart(picture._replace(text=text), step)
     ax = make_picture_axes(ax, figure_size_for_rows(labels), text, grid="x")
     _draw_intervals(ax, values, half_widths)
     _draw_player_rows(ax, labels, value_texts, numbers, head, step=step)

@@ -28,7 +28,8 @@ from jaxrate.plots.finding_titles import (
     surprise_title,
 )
 from jaxrate.plots.name_labels import format_plot_name, player_label, set_name_ticks
-from jaxrate.plots.player_tables import CELL_SIDE, MAX_ROWS, RowPicture, draw_percent_cells, show_rows
+from jaxrate.plots.pictures import PictureText, RowPicture
+from jaxrate.plots.player_tables import CELL_SIDE, MAX_ROWS, draw_percent_cells, show_rows
 from jaxrate.plots.plot_inputs import (
     check_backend,
     check_drawable_count,
@@ -45,7 +46,6 @@ from jaxrate.plots.scoreboard_style import (
     MARKERS,
     SMALL_FONT,
     Z_95,
-    PictureText,
     add_legend,
     line_style,
     make_axes,

@@ -1,7 +1,7 @@
 """A plot of ranks through time: lines with names, or of several players a panel for each."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -9,13 +9,21 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History, format_time
-from jaxrate.history.leaderboards import ranks_over_time
+from jaxrate.history.leaderboards import ListRules, ranks_over_time
 from jaxrate.history.participations import Participations
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.finding_titles import ranks_title
 from jaxrate.plots.line_drawing import show_lines
-from jaxrate.plots.line_pictures import MAX_GREY_LINES, Line, LinePicture, UnnamedPlayers, quantile_bands, unnamed_lines
 from jaxrate.plots.name_labels import player_labels_by_id
+from jaxrate.plots.pictures import (
+    MAX_GREY_LINES,
+    Line,
+    LinePicture,
+    PictureText,
+    UnnamedPlayers,
+    quantile_bands,
+    unnamed_lines,
+)
 from jaxrate.plots.plot_inputs import (
     MAX_NAMED_LINES,
     check_backend,
@@ -24,7 +32,7 @@ from jaxrate.plots.plot_inputs import (
     describe_source,
 )
 from jaxrate.plots.rating_lines import describe_begin, time_axis_label
-from jaxrate.plots.scoreboard_style import PictureText, is_isolated
+from jaxrate.plots.scoreboard_style import is_isolated
 from jaxrate.plots.time_steps import TimeSteps, abbreviate_dates, default_step_length
 from jaxrate.systems.system_titles import system_title
 
@@ -38,12 +46,10 @@ def ranks(
     players: Any,
     *,
     step: float | None = None,
-    active: Any = None,
-    min_games: int | None = None,
-    cautious: float = 0.0,
     others: Iterable[Any] = (),
     ax: "Axes | None" = None,
     backend: str = "matplotlib",
+    **rules: Unpack[ListRules],
 ) -> Any:
     """Plot ranks through a history; the scale is logarithmic, the best on top. Three players or more have a panel each.
 
@@ -79,8 +85,7 @@ def ranks(
         raise ValueError("ranks through time need times, and this history has none, or not for all events")
     check_step(step)
     steps, moments = _steps_and_ends(rated, rows, labels, step)
-    listing = {"active": active, "min_games": min_games, "cautious": cautious}
-    table = _rank_table(rated, rows, moments, labels, listing)
+    table = _rank_table(rated, rows, moments, labels, rules)
     num_counted = len(table.moments) - (
         steps.is_cut and len(table.moments) > 1
     )  # a year that goes on counts for nobody
@@ -124,19 +129,19 @@ def _steps_and_ends(
 
 
 def _rank_table(
-    rated: History, rows: Participations, moments: HostArray, labels: Mapping[int, str], listing: Mapping[str, Any]
+    rated: History, rows: Participations, moments: HostArray, labels: Mapping[int, str], rules: ListRules
 ) -> RankTable:
     """The ranks at these moments, begun when enough players are listed, and have settled ratings."""
-    table = RankTable(moments, _ranks_of_everybody(rated, moments, listing), is_settled=True)
-    if listing["min_games"] is None and rated.hindsight is None:
+    table = RankTable(moments, _ranks_of_everybody(rated, moments, rules), is_settled=True)
+    if rules.get("min_games") is None and rated.hindsight is None:
         table = _without_first_ratings(table, rows, [*labels])
-    if listing["min_games"] == 0:
+    if rules.get("min_games") == 0:
         return table
-    return _begin_when_many_are_listed(rated, table, labels, listing)
+    return _begin_when_many_are_listed(rated, table, labels, rules)
 
 
-def _ranks_of_everybody(rated: History, moments: HostArray, listing: Mapping[str, Any]) -> HostArray:
-    return ranks_over_time(rated, range(len(rated.players)), moments, **listing)
+def _ranks_of_everybody(rated: History, moments: HostArray, rules: ListRules) -> HostArray:
+    return ranks_over_time(rated, range(len(rated.players)), moments, **rules)
 
 
 def _without_first_ratings(table: RankTable, rows: Participations, named: list[int]) -> RankTable:
@@ -157,10 +162,10 @@ def _without_first_ratings(table: RankTable, rows: Participations, named: list[i
 
 
 def _begin_when_many_are_listed(
-    rated: History, table: RankTable, labels: Mapping[int, str], listing: Mapping[str, Any]
+    rated: History, table: RankTable, labels: Mapping[int, str], rules: ListRules
 ) -> RankTable:
     """The table from when half of those who play are listed, or half as many as usual."""
-    played = _ranks_of_everybody(rated, table.moments, {**listing, "min_games": 0})
+    played = _ranks_of_everybody(rated, table.moments, {**rules, "min_games": 0})
     listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (table.ranks, played))
     begin = int(np.argmax((listed > 0) & ((2 * listed >= playing) | (2 * listed >= np.median(listed)))))
     for i, name in labels.items():

@@ -9,8 +9,8 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_number
 from jaxrate.history.history import History
 from jaxrate.history.participations import Participations
-from jaxrate.plots.line_pictures import MAX_GREY_LINES, Line, UnnamedPlayers, quantile_bands, unnamed_lines
 from jaxrate.plots.name_labels import player_labels_by_id
+from jaxrate.plots.pictures import MAX_GREY_LINES, Line, UnnamedPlayers, quantile_bands, unnamed_lines
 from jaxrate.plots.plot_inputs import check_ratings_finite
 from jaxrate.plots.time_steps import YEAR, TimeSteps, default_steps
 

@@ -3,12 +3,13 @@
 import textwrap
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations, format_value_or_type
 from jaxrate.core.array_types import HostArray
+from jaxrate.plots.pictures import PictureText
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,16 +41,6 @@ MAX_MONTH_TICKS = 8  # below 7, half a year is too short for the ticks of three 
 DOT_SHARE = 1.7  # diameter of the dot of an isolated point to the width of a line
 Z_95 = 1.96  # deviations to either side: 95%
 SHORT_NAME_LENGTH = 14  # characters of labels that fit into a legend with two columns
-
-
-class PictureText(NamedTuple):
-    """The texts of a picture or an interactive chart."""
-
-    title: str
-    subtitle: str
-    x: str = ""  # of its axes
-    y: str = ""
-    source: str = ""
 
 
 @enforce_argument_annotations

@@ -1,4 +1,4 @@
-"""Lines through time, which pictures and interactive charts draw: of players with names, and of others in grey."""
+"""What pictures and interactive charts hold: their texts, rows of players, and lines of players through time."""
 
 import math
 import warnings
@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.plots.scoreboard_style import PictureText
 
 MAX_GREY_LINES = 200  # of more players, bands are drawn
 MIN_BAND_PLAYERS = 20  # at a time, for quantiles of their values
@@ -18,6 +17,28 @@ MIN_RANK_TICKS = 3  # of round ranks; with fewer, ticks are at even distances
 MIN_RANK_RANGE = 2.0  # from the best rank to the worst
 MIN_TICK_DISTANCE = 0.06  # from one rank at an axis to the next, as a share of a logarithmic axis
 PANEL_TICK_DISTANCE = 0.15  # in one of several small charts
+
+
+class PictureText(NamedTuple):
+    """The texts of a picture or an interactive chart."""
+
+    title: str
+    subtitle: str
+    x: str = ""  # of its axes
+    y: str = ""
+    source: str = ""
+
+
+class RowPicture(NamedTuple):
+    """A row for each player, the first on top: a name, a value with its interval, and the value as text."""
+
+    text: PictureText
+    labels: list[str]
+    values: HostArray
+    half_widths: HostArray | None  # of the intervals
+    value_texts: Sequence[str]  # at the right, where all rows have names
+    numbers: Sequence[int] = ()  # before the names
+    head: str = ""  # above the texts of values
 
 
 class Line(NamedTuple):
