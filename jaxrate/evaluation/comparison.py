@@ -75,21 +75,20 @@ class Contender(NamedTuple):
     """A system to be compared, and what of it is the user's."""
 
     name: str
+    choice: Any  # the user's system, which stays as it is; or their hyperparameters and settings of the named one
     system: RatingSystem
-    is_given: bool = False  # whether the user made it: it stays as it is
-    fixed: tuple[str, ...] = ()  # settings and hyperparameters of a named one that the user gave
     period: float | None = None  # the length of its rating periods; None: one event after the other
     is_fitted: bool = False  # to the events before the scored ones
     reason: str = ""  # why a fit was not taken
 
     @property
-    def is_changed(self) -> bool:
-        """Whether anything of it is the user's."""
-        return self.is_given or bool(self.fixed)
+    def is_given(self) -> bool:
+        """Whether the system is the user's."""
+        return isinstance(self.choice, RatingSystem)
 
     def has_default(self, name: str) -> bool:
         """Whether a hyperparameter is neither the user's nor fitted."""
-        return not (self.is_given or self.is_fitted or name in self.fixed)
+        return not (self.is_given or self.is_fitted or name in self.choice)
 
 
 def make_contender(name: str, choice: Any, data: Dataset, num_past: int = 0, period: float | None = None) -> Contender:
@@ -103,10 +102,10 @@ def make_contender(name: str, choice: Any, data: Dataset, num_past: int = 0, per
       period: the length of the rating periods; None: one event after the other.
     """
     if isinstance(choice, RatingSystem):
-        return Contender(name, set_default_period(choice, period), is_given=True, period=period)
+        return Contender(name, choice, set_default_period(choice, period), period)
     changes = {} if isinstance(choice, str) else choice
     system = make_system_for_data(name, changes, period, data, unscored_count=num_past)
-    return adapt_margin_scale(Contender(name, system, fixed=tuple(changes), period=period), data, num_past)
+    return adapt_margin_scale(Contender(name, changes, system, period), data, num_past)
 
 
 def adapt_margin_scale(contender: Contender, data: Dataset, num_past: int) -> Contender:
@@ -219,8 +218,8 @@ def fit_contender(data: Dataset, num_past: int, limits: FitLimits | None, conten
     """The contender with a fitted system, or with the reason why it is not; the user's own stays as it is."""
     if contender.is_given:
         return contender
-    period, fixed = contender.period, contender.fixed
-    system, reason = fit_with_time_limit(contender.system, data, num_past, period, fixed, limits)
+    _, choice, system, period, *_ = contender
+    system, reason = fit_with_time_limit(system, data, num_past, period, tuple(choice), limits)
     return contender._replace(system=system, is_fitted=not reason, reason=reason)
 
 
@@ -277,7 +276,7 @@ def compose_notes(data: Dataset, contenders: Iterable[Contender], num_past: int,
     facts = {name: _list_facts(x, data, num_past) for name, x in systems.items()}
     notes = {fact: _write_notes(fact, facts) for fact in NOTES}
     if not fit:
-        changed = [name for name, x in systems.items() if x.is_changed]
+        changed = [name for name, x in systems.items() if x.choice]
         exceptions = f", except those of {join_names(changed)}" if changed else ""
         notes["as given"] = [f"Hyperparameters are the default ones{exceptions}."]
     if worths := ", ".join(notes["side"]).replace(" for", " points for", 1):
@@ -292,7 +291,7 @@ def _list_facts(contender: Contender, data: Dataset, num_past: int) -> dict[str,
     system, past = contender.system, f"{num_past:,} {data.events.nouns}"
     facts = {"not fitted": contender.reason, "ignored": ", ".join(unused_data_features(system, data))}
     facts["fitted"] = past if contender.is_fitted else ""
-    facts["as given"] = past if contender.is_changed else ""
+    facts["as given"] = past if contender.choice else ""
     learns_margins = bool(data.margin) and system.settings.get("outcome") == "margin"
     if num_past and learns_margins and contender.has_default("margin_scale"):
         facts["margins"] = past
