@@ -447,30 +447,23 @@ def _count_past(target: ScoringTarget, since: Any) -> int:
 
 
 def _resolve_outcomes(outcomes: int | None, target: ScoringTarget, external: list[ExternalForecast]) -> int:
-    """How many outcomes are scored; ValueError where forecasts of others, systems or scores have no three."""
-    lacking, of_matches = [x.name for x in external if not x.has_draws], target.data.of_matches
-    past_score = target.score[: target.num_past]
-    if outcomes is None:
-        are_three = of_matches and not lacking and _are_three_scores(past_score)
-        outcomes = 3 if are_three and np.mean(past_score == 0.5) >= MIN_DRAWS else 2
-    if outcomes == 3:
-        _check_three_outcomes(target, lacking)
-    return outcomes
+    """How many outcomes are scored; ValueError for three that cannot be."""
+    reason = _why_not_three_outcomes(target, external)
+    if outcomes == 3 and reason:
+        raise ValueError(reason)
+    if outcomes is not None:
+        return outcomes
+    return 3 if not reason and np.mean(target.score[: target.num_past] == 0.5) >= MIN_DRAWS else 2
 
 
-def _check_three_outcomes(target: ScoringTarget, lacking: list[str]) -> None:
-    """ValueError unless win, draw and loss can be scored; `lacking` forecasts of others leave out the draw."""
-    if lacking:
-        raise ValueError(f"{lacking[0]} leaves out the draw; give win, draw and loss, or score by outcomes=2")
+def _why_not_three_outcomes(target: ScoringTarget, external: list[ExternalForecast]) -> str:
+    """Why win, draw and loss cannot be scored; nothing if they can."""
+    if lacking := [x.name for x in external if not x.has_draws]:
+        return f"{lacking[0]} leaves out the draw; give win, draw and loss, or score by outcomes=2"
     if not target.data.of_matches:
-        raise ValueError("win, draw and loss are predicted of matches, and these are contests; take outcomes=2")
-    if not _are_three_scores(target.score):
-        raise ValueError("with outcomes=3 all scores must be 0, 0.5 or 1")
-
-
-def _are_three_scores(score: HostArray) -> bool:
-    """Whether all scores are those of a loss, a draw or a win."""
-    return bool(np.isin(score, (0.0, 0.5, 1.0)).all())
+        return "win, draw and loss are predicted of matches, and these are contests; take outcomes=2"
+    has_three_scores = np.isin(target.score, (0.0, 0.5, 1.0)).all()
+    return "" if has_three_scores else "with outcomes=3 all scores must be 0, 0.5 or 1"
 
 
 def _rate_systems(
