@@ -1,7 +1,7 @@
 """Titles of plots: the finding, where the data decide it, in words that fit one player as well as a team."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -60,7 +60,7 @@ def line_end_title(lines: Sequence[Line], clock: str, unit: str, num_early: int 
     if settled:
         return peak_title(settled, len(lines), clock, unit, span=float(ends.max() - begin))
     last = max(lines, key=lambda line: float(line.y[-1]))
-    place = ("", "higher, ", "highest, ")[min(len(lines), 3) - 1]
+    place = "highest, " if len(lines) > 1 else ""
     return f"{last.name} ended {place}at {format_amount(float(last.y[-1]), unit, 0)}"
 
 
@@ -89,19 +89,14 @@ def peak_title(
 
     The lines are of those who have a peak. `span` is the number of days that a plot shows. None: that of the lines.
     """
-    peaks = [float(np.nanmax(line.y)) for line in lines]
-    highest, *lower = sorted(lines, key=lambda line: -float(np.nanmax(line.y)))
-    at = highest.x[int(np.nanargmax(highest.y))]
+    highest = max(lines, key=lambda line: float(np.nanmax(line.y)))
+    peak, at = float(np.nanmax(highest.y)), highest.x[int(np.nanargmax(highest.y))]
     when = format_peak_time(at, times_span(lines) if span is None else span)
     when = f"{'in' if clock == 'date' else 'at time'} {when}"
     if clock not in ("date", "time"):
         when = f"after {format_count(int(at), 'contest' if clock == 'contests' else 'match')}"
-    place = ""
-    if num_named == 2:
-        place = f" higher than {lower[0].name}," if lower else ""
-    elif num_named > 2:
-        place = f" highest{_named_players_scope(num_named, max(peaks) < others_peak)},"
-    return f"{highest.name} peaked{place} at {format_amount(max(peaks), unit)} {when}"
+    place = f" highest{_named_players_scope(num_named, peak < others_peak)}," if num_named > 1 else ""
+    return f"{highest.name} peaked{place} at {format_amount(peak, unit)} {when}"
 
 
 def _named_players_scope(count: int, is_limited: bool) -> str:
@@ -115,17 +110,14 @@ def ranks_title(ranks: Mapping[str, HostArray], moments: int, others_firsts: int
     If somebody else was first as often, `others_firsts` times, it is said of the named ones alone.
     """
     firsts = {name: int((rank == 1).sum()) for name, rank in ranks.items()}
-    if not any(firsts.values()):
+    most = max(firsts.values())
+    if not most:
         return _best_ranks_title(ranks)
-    first, others = _split_best(firsts, max)
-    most, often = firsts[first[0]], ""
-    if len(ranks) == 2:
-        often = f" more often than {others[0]}," if others else " equally often,"
-    elif len(ranks) > 2:
-        often = f" most often{_named_players_scope(len(ranks), others_firsts >= most)},"
-    each = "each " * (len(first) > 1)
+    names = [name for name, count in firsts.items() if count == most]
+    often = f" most often{_named_players_scope(len(ranks), others_firsts >= most)}," if len(ranks) > 1 else ""
+    each = "each " * (len(names) > 1)
     when = f"at the end of {most:,} of {moments:,} years" if is_yearly else f"on {most:,} of {moments:,} dates"
-    return f"{list_names(first)} ranked first{often} {each}{when}"
+    return f"{list_names(names)} ranked first{often} {each}{when}"
 
 
 def _best_ranks_title(ranks: Mapping[str, HostArray]) -> str:
@@ -133,19 +125,10 @@ def _best_ranks_title(ranks: Mapping[str, HostArray]) -> str:
     best = {name: int(np.nanmin(rank)) for name, rank in ranks.items() if not np.isnan(rank).all()}
     if not best:
         return f"{list_names([*ranks])} ranked only of late"
-    names, others = _split_best(best, min)
-    finding = f"{list_names(names)} {'both ' * (len(names) == 2)}reached rank {best[names[0]]:,}"
-    if len(names) == len(ranks):
-        return f"{finding} at best"
-    if len(ranks) > 2:
-        return f"{finding}, the best of these {len(ranks)}"
-    return "".join([finding, *(f", {name} rank {best[name]:,}" for name in others)])
-
-
-def _split_best(values: Mapping[str, int], choose: Callable[[Iterable[int]], int]) -> tuple[list[str], list[str]]:
-    """The names of those with the best value, and of the others."""
-    best = choose(values.values())
-    return [name for name, x in values.items() if x == best], [name for name, x in values.items() if x != best]
+    rank = min(best.values())
+    names = [name for name, x in best.items() if x == rank]
+    among = f", the best of these {len(ranks)}" if len(names) < len(ranks) else " at best"
+    return f"{list_names(names)} {'both ' * (len(names) == 2)}reached rank {rank:,}{among}"
 
 
 def favourite_title(names: Sequence[str], percent: HostArray, is_cut: bool = False) -> str:
@@ -179,12 +162,8 @@ def calibration_title(calibrations: Mapping[str, Any]) -> str:
         (one,) = calibrations.values()
         filled = one.weight > 0
         return _lean_title(*(np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight)))
-    best, other = sorted(calibrations, key=lambda name: calibrations[name].error)[:2]
-    error, other_error = (f"{100.0 * calibrations[name].error:.1f}" for name in (best, other))
-    if len(calibrations) > 2:
-        return f"{best} is calibrated best, off by {error} percentage points on average"
-    errors = f"{error} rather than {other_error} percentage points"
-    return f"{best} is better calibrated than {other}, off by {errors} on average"
+    best = min(calibrations, key=lambda name: calibrations[name].error)
+    return f"{best} is calibrated best, off by {100.0 * calibrations[best].error:.1f} percentage points on average"
 
 
 def _lean_title(predicted: HostArray, observed: HostArray, weight: HostArray) -> str:
@@ -231,16 +210,10 @@ def loss_title(bins: Mapping[str, LossBins]) -> str:
     are not those of another.
     """
     if len(bins) > 1:
-        mean = {name: float(one.match_loss.mean()) for name, one in bins.items()}
-        best, second = sorted(mean, key=lambda name: mean[name])[:2]
-        behind = bins[second].match_loss - bins[best].match_loss
-        if behind.mean() <= CLEAR_DEVIATIONS * behind.std() / math.sqrt(len(behind)):
-            amounts = f"log loss {mean[best]:.3f} and {mean[second]:.3f}"
-            return f"{best} and {second} lose about equally over all matches, {amounts}"
-        if len(bins) == 2:
-            amounts = f"log loss {mean[best]:.3f} rather than {mean[second]:.3f}"
-            return f"{best} loses less than {second} over all matches, {amounts}"
-        return f"{best} loses least over all matches, log loss {mean[best]:.3f}"
+        names = sorted(bins, key=lambda name: float(bins[name].match_loss.mean()))
+        behind = [bins[name].match_loss - bins[names[0]].match_loss for name in names]
+        errors = [x.std() / math.sqrt(len(x)) for x in behind]
+        return comparison_title(names, np.array([x.mean() for x in behind]), np.array(errors))
     ((difference, loss, error, expected, _, _),) = bins.values()
     z = np.divide(loss - expected, error, out=np.zeros(len(loss)), where=error > 0)
     worst = int(np.argmax(np.abs(z)))
