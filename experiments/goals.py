@@ -29,7 +29,7 @@ import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.fitting.fit_problem import mean_loss_derivatives, prepare_fit
 from jaxrate.fitting.prediction_task import make_prediction_task
-from jaxrate.forecasts.points import make_point_system
+from jaxrate.forecasts.scorelines import make_point_system
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 
 FIRST = {"growth": 6.0, "initial_deviation": 70.0, "side_advantage": 45.0, "low_score_dependence": -0.05}

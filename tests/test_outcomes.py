@@ -12,7 +12,7 @@ import jaxrate as jr
 from jaxrate.core.rules import RatedEvent
 from jaxrate.core.system import replace_params
 from jaxrate.fitting.losses import LOSSES, make_replay_record_for_loss
-from jaxrate.forecasts.points import make_point_system
+from jaxrate.forecasts.scorelines import make_point_system
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.prediction_wrapping import (
     davidson_outcome_probabilities,

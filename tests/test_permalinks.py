@@ -18,7 +18,7 @@ NAMES = ["</script><b>x", "Łukasz Kubot", "Lukasz Kubot", "CON", "محمد", "=
 
 
 def test_addresses_are_spelt_in_the_letters_of_the_name():
-    from jaxrate.site.permalinks import assign_slugs
+    from jaxrate.site.page_templates import assign_slugs
     from jaxrate.site.site_data import unique_display_names
 
     names = [*NAMES, "Novak Đoković", "羽生 善治", "藤井聡太", "★", "Любовь", "पी. वी. सिंधु", "A" * 300]

@@ -10,7 +10,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.history.out_of_core import chunk_pipeline, duckdb_sort_and_ids
-from jaxrate.history.out_of_core.run_resumption import remove_leftover_run_files
+from jaxrate.history.out_of_core.checkpoints import remove_leftover_run_files
 from tests.conftest import mark_full
 from tests.test_rate_files import as_text, contents, made_table, written
 

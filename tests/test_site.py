@@ -12,7 +12,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data import simulate
-from jaxrate.site.hindsight_level import align_hindsight
+from jaxrate.site.site_data import align_hindsight
 from tests.browser import downloaded, findings, narrowed, pointed, texts, wait_for
 from tests.conftest import mark_full
 

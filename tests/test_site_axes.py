@@ -10,8 +10,8 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.text_format import format_percentage
 from jaxrate.history.leaderboards import rows_of_peaks
+from jaxrate.site.benchmark_page import draw_system_bars, write_comparison_title
 from jaxrate.site.drawings import MAX_MARKS, make_axis
-from jaxrate.site.system_bars import draw_system_bars, write_comparison_title
 from jaxrate.systems.system_titles import system_title
 from tests.browser import texts, wait_for
 

@@ -16,14 +16,14 @@ from jaxrate.site.accuracy_summary import (
     _summarise_two_sided,
     summarise_accuracy,
 )
-from jaxrate.site.method_texts import (
-    RatingScale,
-    rating_scale,
-)
-from jaxrate.site.system_bars import (
+from jaxrate.site.benchmark_page import (
     advise_best_system,
     describe_comparison,
     write_comparison_title,
+)
+from jaxrate.site.method_texts import (
+    RatingScale,
+    rating_scale,
 )
 from jaxrate.site.wording import MODELS
 from jaxrate.systems import SYSTEMS

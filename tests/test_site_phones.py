@@ -7,8 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.metrics.prediction_metrics import wilson_interval
-from jaxrate.site.accuracy_summary import CalibrationBin
-from jaxrate.site.reliability_plot import reliability_dot_plot
+from jaxrate.site.accuracy_summary import CalibrationBin, reliability_dot_plot
 from tests.browser import narrowed, wait_for
 
 pytest.importorskip("jinja2")

@@ -27,9 +27,9 @@ from jaxrate.site.forecast_tables import (
 )
 from jaxrate.site.headline import write_headline
 from jaxrate.site.json_columns import returned_players
+from jaxrate.site.page_templates import MAX_FEED_ENTRIES, add_feed_entry
 from jaxrate.site.player_pages import summarise_players
 from jaxrate.site.site_data import build_site_data, page_template_context
-from jaxrate.site.sitemap_and_feed import MAX_FEED_ENTRIES, add_feed_entry
 from jaxrate.site.table_rows import iterate_upset_win_positions_by_player
 
 

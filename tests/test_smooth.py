@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 import jaxrate as jr
 import jaxrate.smoothing.forecasts_from_smoothed_past as forecasting
 from jaxrate.events import slice_events
-from jaxrate.site.hindsight_level import align_hindsight
+from jaxrate.site.site_data import align_hindsight
 from jaxrate.smoothing.smoother import resolve_smoothing_model, smooth_events
 from jaxrate.smoothing.timelines import build_timelines
 from tests.reference.skills_twin import Skills, game

@@ -1,35 +1,31 @@
 """The `jaxrate` command. A command is imported when it is called, and JAX by the commands that rate.
 
-rate_output.py                 what `jaxrate rate` writes: players, careers, accuracy, hindsight
-arena.py                       jaxrate arena
-as_of_and_since.py             the options --as-of and --since: the time that they name, and the events up to it
-benchmark.py                   `jaxrate benchmark`
-chunked_rating.py              `jaxrate rate` of a folder of Parquet files, or by chunks
-compare.py                     `jaxrate compare`
-compilation_cache.py           compiled programs in the user's cache folder
-demo.py                        jaxrate demo
-fit.py                         `jaxrate fit`
-hyperparameters.py             hyperparameters as users write them: the values of --param, and the files of --params
-input_options.py               the options that say how to read a file, and the events that are read
-leaderboard_options.py         the options of leaderboards: who is on them, and how they are printed
-rating_by_league.py            `jaxrate rate --by`
-option_names.py                options of the command line in messages of the library
-output_path_checks.py          checks of output paths, before the work begins
-path_type.py                   paths on the command line
-plan.py                        `jaxrate plan`
-predict.py                     jaxrate predict
-terminal_tables.py             what a terminal shows: escaped text, progress and tables
-rate.py                        `jaxrate rate`
-report.py                      `jaxrate report`
-saved_run_input_and_output.py  the saved run that `jaxrate rate --state` continues, and the one that --out writes
-season_and_tournament.py       `jaxrate season` and `jaxrate tournament`
-shared_options.py              the options that several commands have, and the request that they make
-simulate.py                    `jaxrate simulate`
-site.py                        `jaxrate site`
-system_selection.py            which system is meant, and what the data say for it
-systems.py                     `jaxrate systems`
-help_pages.py                  the pages of --help: options in groups, and examples
-lazy_numpy.py                  NumPy, loaded at its first use: help and completion do without
+rate_output.py            what `jaxrate rate` prints and writes, as of a moment and since another
+arena.py                  jaxrate arena
+benchmark.py              `jaxrate benchmark`
+chunked_rating.py         `jaxrate rate` of a folder of Parquet files, or by chunks
+compare.py                `jaxrate compare`
+compilation_cache.py      compiled programs in the user's cache folder
+demo.py                   jaxrate demo
+fit.py                    `jaxrate fit`
+hyperparameters.py        hyperparameters as users write them: the values of --param, and the files of --params
+input_options.py          the options that say how to read a file, and the events that are read
+rating_by_league.py       `jaxrate rate --by`
+option_names.py           options of the command line in messages of the library
+output_path_checks.py     paths of the command line: their type, and whether they can be written
+plan.py                   `jaxrate plan`
+predict.py                jaxrate predict
+terminal_tables.py        what a terminal shows: escaped text, progress and tables
+rate.py                   `jaxrate rate`
+report.py                 `jaxrate report`
+season_and_tournament.py  `jaxrate season` and `jaxrate tournament`
+shared_options.py         options that several commands share, and leaderboards and saved runs by them
+simulate.py               `jaxrate simulate`
+site.py                   `jaxrate site`
+system_selection.py       which system is meant, and what the data say for it
+systems.py                `jaxrate systems`
+help_pages.py             the pages of --help: options in groups, and examples
+lazy_numpy.py             NumPy, loaded at its first use: help and completion do without
 """
 
 import io

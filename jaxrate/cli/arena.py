@@ -23,8 +23,7 @@ from jaxrate.cli.input_options import (
     reading_options,
 )
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_path_checks import check_html_output_file, check_output_file, title_from_file
-from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.output_path_checks import NonEmptyPath, check_html_output_file, check_output_file, title_from_file
 from jaxrate.cli.shared_options import check_finite
 from jaxrate.cli.site import parse_noun
 from jaxrate.cli.terminal_tables import (

@@ -17,8 +17,7 @@ from jaxrate.cli.input_options import (
     published_forecasts,
     reading_options,
 )
-from jaxrate.cli.output_path_checks import check_output_folder, title_from_file
-from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_folder, title_from_file
 from jaxrate.cli.predict import load_match_columns, parse_named_columns, recognise_forecast_columns_of_file
 from jaxrate.cli.shared_options import RatingRequest, share_option, system_option
 from jaxrate.cli.system_selection import plain_option, prefix_errors_with_file, read_events_with_evidence

@@ -90,8 +90,8 @@ def _rate_files(
 ) -> jr.history.RatedFiles:
     from jaxrate.data.column_recognition import ColumnsRecognisedWarning
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
+    from jaxrate.history.out_of_core.checkpoints import read_row_count_at_run_start
     from jaxrate.history.out_of_core.event_chunks import resolve_event_roles, table_season_starts
-    from jaxrate.history.out_of_core.run_resumption import read_row_count_at_run_start
 
     parquet_table = find_parquet_table(file)
     rows = SAMPLE_ROWS

@@ -26,7 +26,7 @@ from jaxrate.cli.input_options import (
     read_events,
     reading_options,
 )
-from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.output_path_checks import NonEmptyPath
 from jaxrate.cli.shared_options import RatingRequest, period_option, share_option, system_option
 from jaxrate.cli.system_selection import (
     SKILLS,

@@ -10,8 +10,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_path_checks import check_output_file
-from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_file
 from jaxrate.cli.system_selection import describe_evidence, drop_sides_margins_and_seasons, plain_option
 from jaxrate.cli.terminal_tables import (
     ProgressReport,

@@ -16,8 +16,7 @@ import jaxrate as jr
 from jaxrate.cli.hyperparameters import write_fitted
 from jaxrate.cli.input_options import VariadicColumnOptionsCommand, first_rows_option, is_about_teams, read_events
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_path_checks import check_output_file
-from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_file
 from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
 from jaxrate.cli.system_selection import (
     check_system_request,

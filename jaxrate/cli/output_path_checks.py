@@ -1,10 +1,13 @@
-"""Checks of output paths, before the work begins."""
+"""Paths of the command line: their type, and whether they can be written."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
+
+import click
 
 ABBREVIATION = re.compile("[b-df-hj-np-tv-xz]{2,4}|atp|wta|nba|wnba|ncaa|epl|ufc|mma|afl|ipl|uefa|fifa|fide")
 
@@ -57,3 +60,12 @@ def _check_writable(path: Path) -> None:
 
 def _format_error(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
+
+
+class NonEmptyPath(click.Path):
+    """A path; an empty one would be the folder where one is, and is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("name a file or a folder.", param, ctx)
+        return super().convert(value, param, ctx)

@@ -17,7 +17,7 @@ from jaxrate.cli.input_options import (
     reading_options,
 )
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.output_path_checks import NonEmptyPath
 from jaxrate.cli.shared_options import period_option, system_option
 from jaxrate.cli.system_selection import check_contest_file_time_order, check_period
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections, report_options

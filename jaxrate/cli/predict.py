@@ -21,8 +21,7 @@ from jaxrate.cli.input_options import (
     reading_options,
 )
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_path_checks import check_output_file
-from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_file
 from jaxrate.cli.terminal_tables import (
     ODDS_HEADINGS,
     ProgressReport,

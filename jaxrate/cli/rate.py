@@ -12,13 +12,6 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.as_of_and_since import (
-    career_up_to,
-    events_up_to,
-    note_time_outside_history,
-    parse_time_option,
-    time_of_shown_ratings,
-)
 from jaxrate.cli.chunked_rating import chunk_options, rate_by_chunks
 from jaxrate.cli.hyperparameters import fitted_share, hint_scored_on_fitted_data
 from jaxrate.cli.input_options import (
@@ -31,33 +24,40 @@ from jaxrate.cli.input_options import (
     read_events,
 )
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.leaderboard_options import leaderboard_options, leaderboard_table
-from jaxrate.cli.output_path_checks import check_output_folder, title_from_file
-from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_folder, title_from_file
 from jaxrate.cli.rate_output import (
     SHOWN_EVENTS,
     calibration_lines,
     career_sections,
     career_sides,
+    career_up_to,
     check_smooth_has_whole_history,
+    events_up_to,
     find_category,
     head_to_head_sections,
     metric_lines,
+    note_time_outside_history,
+    parse_time_option,
     peak_rating_sections,
     smooth_task,
     smoothed_career_columns,
     smoothed_event_columns,
     strengths_by_category,
+    time_of_shown_ratings,
     to_match_table,
 )
 from jaxrate.cli.rating_by_league import rate_leagues
-from jaxrate.cli.saved_run_input_and_output import (
+from jaxrate.cli.shared_options import (
+    RatingRequest,
     complete_request_from_saved_run,
+    leaderboard_options,
+    leaderboard_table,
     lock_output_folder,
     reader_arguments_from_saved_run,
+    request_options,
     save_run,
+    share_option,
 )
-from jaxrate.cli.shared_options import RatingRequest, request_options, share_option
 from jaxrate.cli.system_selection import (
     RatingTask,
     check_system_and_hint,

@@ -12,9 +12,8 @@ import click
 import jaxrate as jr
 from jaxrate.cli.input_options import is_about_teams, is_parquet_folder_or_pattern, is_shipped_dataset
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.leaderboard_options import leaderboard_table
 from jaxrate.cli.output_path_checks import check_output_folder
-from jaxrate.cli.shared_options import RatingRequest
+from jaxrate.cli.shared_options import RatingRequest, leaderboard_table
 from jaxrate.cli.system_selection import (
     check_system_request,
     choose_system,

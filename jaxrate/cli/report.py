@@ -19,13 +19,17 @@ from jaxrate.cli.input_options import (
     published_forecasts,
 )
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.option_names import format_reading_options
-from jaxrate.cli.output_path_checks import check_html_output_file, title_from_file
-from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.output_path_checks import NonEmptyPath, check_html_output_file, title_from_file
 from jaxrate.cli.rate import rate_and_evaluate_task
 from jaxrate.cli.rate_output import smooth_task
-from jaxrate.cli.shared_options import RatingRequest, complete_systems, request_options, share_option
+from jaxrate.cli.shared_options import (
+    LEADERBOARD_OPTIONS,
+    RatingRequest,
+    complete_systems,
+    request_options,
+    share_option,
+)
 from jaxrate.cli.site import load_display_names, names_option, noun_option
 from jaxrate.cli.system_selection import (
     check_system_request,
@@ -96,9 +100,9 @@ def report(
     from jaxrate.evaluation.scored_predictions import format_metric
     from jaxrate.history.history import find_player_id
     from jaxrate.site.accuracy_summary import LOSING_ADVICE, summarise_accuracy
+    from jaxrate.site.benchmark_page import advise_best_system
     from jaxrate.site.page_templates import make_template_environment
     from jaxrate.site.site_data import unique_display_names
-    from jaxrate.site.system_bars import advise_best_system
     from jaxrate.site.wording import choose_player_or_team_noun
     from jaxrate.systems.system_construction_by_name import make_system
 

@@ -18,7 +18,7 @@ from jaxrate.cli.input_options import (
     reading_options,
 )
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.output_path_checks import NonEmptyPath
 from jaxrate.cli.shared_options import parse_whole_number
 from jaxrate.cli.terminal_tables import (
     ProgressReport,

@@ -9,8 +9,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.help_pages import HelpCommand
-from jaxrate.cli.output_path_checks import check_output_file, check_output_folder
-from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_file, check_output_folder
 from jaxrate.cli.shared_options import parse_whole_number
 from jaxrate.cli.terminal_tables import ProgressReport, report_options
 

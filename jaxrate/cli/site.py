@@ -14,10 +14,9 @@ import click
 import jaxrate as jr
 from jaxrate.cli.help_pages import HelpCommand
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.leaderboard_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.option_names import format_reading_options
-from jaxrate.cli.output_path_checks import check_output_folder
-from jaxrate.cli.path_type import NonEmptyPath
+from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_folder
+from jaxrate.cli.shared_options import LEADERBOARD_OPTIONS
 from jaxrate.cli.terminal_tables import ProgressReport, print_escaped, report_options, warnings_as_notes
 from jaxrate.core.text_format import format_value_for_error
 
@@ -106,8 +105,8 @@ def site(
     accuracy of the predictions. index.html also opens from the folder. Runs saved with --smooth show hindsight, too.
     """
     from jaxrate.site.accuracy_summary import summarise_accuracy
+    from jaxrate.site.page_templates import check_address
     from jaxrate.site.site_writer import check_site_folder
-    from jaxrate.site.sitemap_and_feed import check_address
     from jaxrate.site.wording import choose_player_or_team_noun
 
     check_output_folder("--out", out)

@@ -4,26 +4,24 @@ upcoming_events.py               events to come: read, checked against the histo
 draw_probabilities.py            chances of draws, with odds that are fitted to results
 prediction_explanations.py       explain_fixtures: what players, sides and covariates contribute to a prediction
 season_simulation.py             seasons that are simulated: goals, standings and places
-scorelines.py                    predict_scorelines: goals of both sides, totals, handicaps
-points.py                        predict_points: points of both sides, totals, leads
+scorelines.py                    scorelines of goals, and margins and points
 tournament_simulation.py         simulate_tournament: groups and a knockout
 series_and_knockout_brackets.py  series, brackets and the matrix of all matchups
 pairwise_probabilities.py        predict_pairs: all pairs of players in few numbers
-matchup_tables.py                such tables for pages, with draws and sides
-matchups_with_partners.py        such tables of teams, in which partners are equal
+matchup_tables.py                predictions for every two players, with or without partners, in few numbers
 balanced_teams_and_pairings.py   balance_teams, pair_players
 sklearn_estimator.py             RatingClassifier, an estimator for scikit-learn
 """
 
 from jaxrate.forecasts.balanced_teams_and_pairings import balance_teams, pair_players
 from jaxrate.forecasts.pairwise_probabilities import predict_pairs
-from jaxrate.forecasts.points import predict_points
 from jaxrate.forecasts.prediction_explanations import Explanation, explain_fixtures
 from jaxrate.forecasts.scorelines import (
     LineProbabilities,
     Scorelines,
     both_score_probability,
     goal_difference_probabilities,
+    predict_points,
     predict_scorelines,
     summarise_scorelines,
     total_goals_probabilities,

@@ -11,9 +11,8 @@ participations.py    who took part in which event, with ratings before and after
 trajectories.py      the points of players through time, and the level of all ratings
 leaderboards.py      leaderboards at any date, ranks through time, leads and peaks
 column_table.py      ColumnTable: columns that print as a table
-run_metadata.py      the metadata of a saved run
 blat_mmr_beliefs.py  quantiles, modes and probabilities of the beliefs of BlatMMR
-saved_runs.py        save and load: histories in folders
+saved_runs.py        `save` and `load`: histories in folders
 out_of_core/         histories larger than memory
 """
 

@@ -1,4 +1,4 @@
-"""Rated histories, kept in a folder that people can read.
+"""`save` and `load`: histories in folders.
 
 run.json              the system, its parameters, the kind of events, the last time
 ratings.parquet       one row per player, best first
@@ -15,6 +15,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -29,15 +30,11 @@ from jaxrate.data.table_writing import write
 from jaxrate.events import period_number
 from jaxrate.history.event_columns import from_table_columns, no_events
 from jaxrate.history.history import History, MakesHistory
-from jaxrate.history.out_of_core.checkpoints import CHECKPOINT_FILE
-from jaxrate.history.out_of_core.rate_files_runs_as_histories import (
-    StoredFileRun,
-    read_rate_files_run,
-)
+from jaxrate.history.out_of_core.checkpoints import CHECKPOINT_FILE, StoredFileRun, read_rate_files_run
 from jaxrate.history.player_records import rating_table
-from jaxrate.history.run_metadata import make_run_metadata
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.storage.atomic_folder import (
+    FORMAT_VERSION,
     NPZ_NAMES,
     RUN_FILE,
     lock_folder,
@@ -58,7 +55,55 @@ from jaxrate.storage.npz_tables import (
     restore_state,
 )
 from jaxrate.systems import SYSTEMS
+from jaxrate.systems.prediction_wrapping import wrapper_names
+from jaxrate.systems.rounds.hazard_tables import Density
 from jaxrate.systems.system_construction_by_name import PREDICTION_WRAPPERS, make_wrapped_system
+
+
+def make_run_metadata(rated: History) -> dict[str, Any]:
+    """The contents of run.json for a rated history; ValueError if JSON cannot hold them."""
+    system = rated.system
+    settings = {name: x.name if isinstance(x, Density) else x for name, x in system.settings.items()}
+    for name, value in settings.items():
+        if not _is_json_value(value):
+            raise ValueError(f"{system.name} was made with {name} of its own, which a saved run cannot hold")
+    params = {name: None if x is None else float(x) for name, x in system.params._asdict().items()}
+    if system.name in SYSTEMS and not _is_packaged_system(system, params):
+        raise ValueError(f"this {system.name} is not the one of jaxrate; give a system of your own a name of its own")
+    return {
+        "format": FORMAT_VERSION,
+        "jaxrate": version("jaxrate"),
+        "system": system.name,
+        "settings": settings,
+        "params": params,
+        "period": None if rated.period is None else float(rated.period),
+        COUNT_KEYS[rated.contests is not None]: len(rated.events["row"]),
+        "players": len(rated.players),
+        "last": rated.last,
+        "clock": rated.clock,
+        "options": rated.options,
+        "categories": None if rated.categories is None else np.asarray(rated.categories).tolist(),
+        "seasons": rated.seasons,
+    } | dict.fromkeys(wrapper_names(system), True)
+
+
+def _is_packaged_system(system: RatingSystem, params: dict[str, float | None]) -> bool:
+    """Whether the system of that name in the package has these rules."""
+    try:
+        return (
+            make_wrapped_system(wrapper_names(system), SYSTEMS[system.name], system.settings | params).rules
+            == system.rules
+        )
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_json_value(value: Any) -> bool:
+    """Whether JSON can hold it."""
+    if isinstance(value, tuple):
+        return all(map(_is_json_value, value))
+    return value is None or isinstance(value, (str, int, float))
+
 
 LOG = logging.getLogger(__name__)
 RATING_COLUMNS = "id", "player", "rating", "deviation", "games"  # columns of the ratings without pyarrow

@@ -1,23 +1,298 @@
-"""Benchmarks as one HTML page that needs no network: how near the best rating of each history comes to ceilings."""
+"""Benchmarks as a page, with bars of systems."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_decimals, format_number, join_names, use_minus_sign
 from jaxrate.evaluation.benchmark import Benchmark
-from jaxrate.evaluation.scored_predictions import LOSS_DIFFERENCE_HEAD
+from jaxrate.evaluation.comparison import Comparison, format_side_advantage, system_result_label
+from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, LOSS_DIFFERENCE_HEAD, ScoredForecaster, format_metric
 from jaxrate.metrics.prediction_metrics import LogLossDifference
-from jaxrate.site.drawings import Axis, site_icon, site_mark
+from jaxrate.metrics.ranking_metrics import PairOrderDifference
+from jaxrate.site.accuracy_summary import Advice
+from jaxrate.site.drawings import Axis, interval_bar, make_axis, site_icon, site_mark
 from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
-from jaxrate.site.system_bars import (
-    SystemRow,
-    build_system_rows,
-    compare_in_words,
-    describe_gap,
-    gap_and_half_width,
-    name_in_print,
-    name_systems_in_print,
+from jaxrate.systems.system_titles import system_title
+
+BLEND_TITLE = "All blended"
+MAX_NAMED_EQUALS = 4  # systems about equal, in a title
+
+
+class Measure(NamedTuple):
+    """What systems are compared by: a metric, and the unit of differences of it."""
+
+    metric: str
+    heading: str
+    calls: str  # the metric that is the share of right calls
+    calls_text: str  # so many of 1,000, in words
+    scale: float  # of differences
+    digits: int
+    explanation: str  # of the bars
+
+
+LOG_LOSS = Measure(
+    "log loss",
+    "log loss",
+    "accuracy",
+    "called {} of 1,000 {} right",
+    1.0,
+    4,
+    "log loss, with 95% intervals; less is better{beaten}. Even chances for everybody have log loss 0.6931.",
 )
+PAIR_ORDER = Measure(
+    "pair inversion",
+    "pairs in order",
+    "pair inversion",
+    "put {} of 1,000 pairs in order",
+    100.0,
+    2,
+    "the share of pairs of opponents that finished in the predicted order, in percentage points, with 95% intervals. "
+    "Here ties count as in order.",
+)
+
+
+class SystemRow(NamedTuple):
+    """A forecaster, with its difference from the best system."""
+
+    name: str
+    value: str  # of the measure
+    bar: str  # as HTML
+    text: str
+
+
+class SystemBars(NamedTuple):
+    measure: Measure
+    axis: Axis
+    rows: list[SystemRow]
+    others: list[SystemRow]  # a blend of the systems, and forecasts that were published
+    explanation: str
+
+
+def is_comparison(comparison: Comparison | None) -> bool:
+    """Whether there are two or more forecasters to compare."""
+    return comparison is not None and len(comparison.results) + len(comparison.others) > 1
+
+
+def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
+    """The bars of a comparison; None without differences."""
+    if comparison is None or not _has_differences(comparison):
+        return None
+    measure, count = _measure(comparison), len(comparison.results)
+    axis, rows = build_system_rows([*comparison.results, *comparison.others], measure)
+    gaps = [gap_and_half_width(_difference(x), measure)[0] for x in (*comparison.results[1:], *comparison.others)]
+    beaten = ", and less than 0 is better than the best" if any(gap < 0 for gap in gaps) else ""
+    return SystemBars(measure, axis, rows[:count], rows[count:], measure.explanation.format(beaten=beaten))
+
+
+def build_system_rows(
+    forecasters: Sequence[ScoredForecaster], measure: Measure = LOG_LOSS
+) -> tuple[Axis, list[SystemRow]]:
+    """The rows of forecasters, the best system first, and the axis of their bars."""
+    gaps = [(0.0, None), *(gap_and_half_width(_difference(x), measure) for x in forecasters[1:])]
+    low, high = (choose(gap + sign * (half or 0.0) for gap, half in gaps) for choose, sign in ((min, -1), (max, 1)))
+    axis = make_axis(low, high)
+    rows = list[SystemRow]()
+    for forecaster, gap in zip(forecasters, gaps, strict=True):
+        value = format_metric(measure.metric, forecaster.quality[measure.metric])
+        text = describe_gap(*gap, measure) if rows else "best"
+        rows.append(SystemRow(name_in_print(forecaster), value, interval_bar(axis, *gap, measure.digits), text))
+    return axis, rows
+
+
+def name_in_print(forecaster: ScoredForecaster) -> str:
+    """The name of a forecaster in print, of a system with the length of its periods."""
+    name = forecaster.name
+    if forecaster.kind == "system":
+        return system_result_label(forecaster._replace(name=system_title(name)))
+    if forecaster.kind == "blend":
+        return BLEND_TITLE
+    return name if forecaster.kind in ("forecast", "odds") else name[0].upper() + name[1:]
+
+
+def _has_differences(comparison: Comparison) -> bool:
+    return len(comparison.results) > 1 and _difference(comparison.results[0]) is not None
+
+
+def _measure(comparison: Comparison) -> Measure:
+    return PAIR_ORDER if comparison.results[0].log_loss_difference is None else LOG_LOSS
+
+
+def _difference(result: ScoredForecaster) -> LogLossDifference | PairOrderDifference | None:
+    """How far a system is behind the best, by the measure of its comparison."""
+    return result.pair_order_difference if result.log_loss_difference is None else result.log_loss_difference
+
+
+def gap_and_half_width(
+    gap: LogLossDifference | PairOrderDifference | None, measure: Measure = LOG_LOSS
+) -> tuple[float, float | None]:
+    """A difference in the unit of the measure, and half of its 95% interval, None if that is not known."""
+    if gap is None:
+        return 0.0, None
+    half = None if gap.error is None else INTERVAL_ERRORS * gap.error * measure.scale
+    return measure.scale * gap.difference, half
+
+
+def describe_gap(gap: float, half: float | None, measure: Measure = LOG_LOSS) -> str:
+    """How far behind the best system, as "+0.0041 ± 0.0012"; less than 0 is ahead of it."""
+    text = use_minus_sign(format_decimals(gap, measure.digits, signed=True))
+    return text if half is None else f"{text} ± {half:.{measure.digits}f}"
+
+
+def separate_systems_behind(comparison: Comparison) -> tuple[list[ScoredForecaster], list[ScoredForecaster]]:
+    """The systems that are about equal to the best, which is the first of them, and those that are clearly behind.
+
+    The 95% interval of the difference from the best tells: of the first it reaches zero, or is not known.
+    """
+    measure = _measure(comparison)
+    equal: list[ScoredForecaster] = []
+    behind: list[ScoredForecaster] = []
+    for result in comparison.results:
+        gap, half = gap_and_half_width(_difference(result), measure)
+        (equal if half is None or gap <= half else behind).append(result)
+    return equal, behind
+
+
+def write_comparison_title(comparison: Comparison | None, name: str) -> str:
+    """What readers of the ratings of this system learn from others, as a finding; "Other systems" without differences.
+
+    Which systems predicted about equally well, or how many matches the best called right, and the next or this one.
+    """
+    if comparison is None or not _has_differences(comparison):
+        return "Other systems"
+    (best, *others), behind = separate_systems_behind(comparison)
+    number, shown = len(comparison.results), _find_system_of_page(behind, comparison, name)
+    rival = shown if shown is not None or others else behind[0]
+    if rival is None:
+        if len(others) < MAX_NAMED_EQUALS and (behind or number == 2):
+            return f"{_join_labels([best, *others])} predicted about equally well"
+        return f"{f'{len(others) + 1} of' if behind else 'All'} {number} systems predicted about equally well"
+    most, calls = _calls_of_thousand(comparison, best), _calls_of_thousand(comparison, rival)
+    if most <= calls:
+        return f"{_join_labels([best, *others])} predicted best of {number} systems"
+    if shown is not None:
+        those = f"{name_in_print(best)}, {'one of the best' if others else 'the best'} of {number} systems"
+        return f"{name_in_print(shown)} {_describe_calls(comparison, str(calls))}, and {those}, {most}"
+    those = f"{name_in_print(rival)}, the {'next best system' if number > 2 else 'other system'}"
+    return f"{name_in_print(best)} {_describe_calls(comparison, str(most))}, and {those}, {calls}"
+
+
+def describe_comparison(comparison: Comparison | None, system: RatingSystem) -> list[str]:
+    """Sentences that qualify the title: who is equal or behind, who alone learns from margins, and other forecasts.
+
+    `system` is that whose ratings are shown.
+    """
+    if comparison is None or not _has_differences(comparison):
+        return []
+    best, results = comparison.results[0], comparison.results
+    learners = {x.name for x in results if x.system.settings.get("outcome") == "margin"}
+    texts = []
+    if len(learners) == 1 and len({x.name for x in results}) > 1:
+        texts.append(f"Of these systems only {system_title(*learners)} learns from points.")
+    others = [(f"The model of {x.name}", x.log_loss_difference) for x in comparison.published]
+    if comparison.blend is not None:
+        others.append(("The blend of all systems", comparison.blend.log_loss_difference))
+    texts += [f"{other} {compare_in_words(gap, name_in_print(best))}." for other, gap in others]
+    standing = [_describe_standing(comparison), _describe_shown_system(comparison, system)]
+    return [*filter(None, [" ".join(filter(None, standing)), " ".join(texts)])]
+
+
+def _describe_standing(comparison: Comparison) -> str:
+    """Which systems are about equal to the best, and which predicted worse, by the measure of the comparison."""
+    equal, behind = separate_systems_behind(comparison)
+    measure, best = _measure(comparison), name_in_print(equal[0])
+    if len(equal) == 1:
+        nearest = describe_gap(*gap_and_half_width(_difference(behind[0]), measure), measure).lstrip("+")
+        unit = " percentage points" if measure is PAIR_ORDER else ""
+        next_best = f": the next, {name_in_print(behind[0])}," if len(behind) > 1 else ","
+        return f"By {measure.heading} {_join_labels(behind)} predicted worse than {best}{next_best} by {nearest}{unit}."
+    gaps = [gap_and_half_width(_difference(x), measure) for x in equal[1:]]
+    reason = (
+        ""
+        if any(half is None for _, half in gaps)
+        else ": the 95% interval of the difference from the best reaches zero"
+    )
+    calls = sorted({_calls_of_thousand(comparison, x) for x in equal})
+    calls_text = _describe_calls(comparison, " to ".join(dict.fromkeys(map(str, (calls[0], calls[-1])))))
+    text = f"By {measure.heading} {_join_labels(equal)} are about equal{reason}. They {calls_text}."
+    return f"{text} {_join_labels(behind)} predicted worse." if behind else text
+
+
+def _describe_shown_system(comparison: Comparison, system: RatingSystem) -> str:
+    """What it means for readers that the ratings shown are of a system that is clearly behind; nothing of others."""
+    _, behind = separate_systems_behind(comparison)
+    shown, best = _find_system_of_page(behind, comparison, system.name), comparison.results[0]
+    if shown is None:
+        return ""
+    more = _calls_of_thousand(comparison, best) - _calls_of_thousand(comparison, shown)
+    told = _describe_calls(comparison, f"{abs(more)} {'more' if more > 0 else 'fewer'}" if more else "as many")
+    if more <= 0:
+        told += ", and its chances were better"
+    text = f"The ratings on this page are those of {name_in_print(shown)}. {name_in_print(best)} {told}."
+    here, there = (getattr(x.params, "side_advantage", None) for x in (system, shown.system))
+    if here is None or there is None:
+        return text
+    here, there = map(format_side_advantage, (here, there))
+    if here == there:
+        return text
+    return f"{text} Here the side advantage is {here} points; in the comparison it is {there}, from earlier matches."
+
+
+def _calls_of_thousand(comparison: Comparison, result: ScoredForecaster) -> int:
+    """How many of 1,000 matches a system called right, or of pairs that it put in order."""
+    return round(1000 * result.quality[_measure(comparison).calls])
+
+
+def _describe_calls(comparison: Comparison, number: str) -> str:
+    return _measure(comparison).calls_text.format(number, next(iter(comparison.counts)))
+
+
+def compare_in_words(gap: LogLossDifference | None, best: str) -> str:
+    """How a forecaster compares with the best system, as "is about equal to Skills"."""
+    difference, half = gap_and_half_width(gap)
+    if half is None or abs(difference) <= half:
+        return f"is about equal to {best}, within the 95% interval"
+    return f"predicts {'better' if difference < 0 else 'worse'} than {best}, by {abs(difference):.4f} of log loss"
+
+
+def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: bool = False) -> tuple[Advice, ...]:
+    """How to rate better, if the system of this name is behind the one that predicted best by more than chance.
+
+    `is_fitted`: whether its hyperparameters were fitted, which is then no advice.
+    """
+    if comparison is None or not _has_differences(comparison):
+        return ()
+    _, behind = separate_systems_behind(comparison)
+    if _find_system_of_page(behind, comparison, name) is None:
+        return ()
+    place = [x.name for x in comparison.results].index(name) + 1
+    best = comparison.results[0]
+    option = f"--system {best.name}" + ("" if best.period is None else f" --period {format_number(best.period)}")
+    rank = f"{name} was number {place} of {len(comparison.results)} systems by its predictions"
+    fit = "jaxrate fit FILE --data-share 0.8 --save fitted.toml", "jaxrate report FILE --params fitted.toml"
+    advice = [] if is_fitted else [Advice(f"{rank}; to fit it to earlier results", fit)]
+    purpose = f"to rate by {best.name}, which predicted best"
+    return (*advice, Advice(purpose if advice else f"{rank}; {purpose}", (f"jaxrate report FILE {option}",)))
+
+
+def _find_system_of_page(behind: list[ScoredForecaster], comparison: Comparison, name: str) -> ScoredForecaster | None:
+    """The result of the system of this name if it is clearly behind the best; None of others."""
+    shown = next((x for x in comparison.results if x.name == name), None)
+    return shown if any(x is shown for x in behind) else None
+
+
+def name_systems_in_print(text: str, names: Iterable[str]) -> str:
+    """A text about systems of these names, with their names in print."""
+    for name in {*names}:
+        text = re.sub(rf"\b{re.escape(name)}\b", system_title(name), text)
+    return text
+
+
+def _join_labels(results: Iterable[ScoredForecaster]) -> str:
+    return join_names(dict.fromkeys(map(name_in_print, results)))
+
 
 SCRIPT_FILES = ("words.js",)
 

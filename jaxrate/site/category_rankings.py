@@ -1,5 +1,6 @@
-"""Strengths by category, and their rankings."""
+"""The rankings of categories, and who won how often against whom."""
 
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -13,12 +14,11 @@ from jaxrate.history.history import History
 from jaxrate.history.leaderboards import classify_first_place
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.site.drawings import interval_bar, make_axis
+from jaxrate.site.forecast_tables import write_matrix_finding
 from jaxrate.site.headline import describe_lead, format_points, stale_clause
 from jaxrate.site.json_columns import half_widths_for_json, ratings_for_json
-from jaxrate.site.page_templates import join_figures
-from jaxrate.site.pair_fields import sort_categories
-from jaxrate.site.permalinks import assign_slugs
-from jaxrate.site.site_data import UNCERTAIN_RATIO, SiteData, event_nouns, groups_by_id, has_draws
+from jaxrate.site.page_templates import assign_slugs, join_figures
+from jaxrate.site.site_data import UNCERTAIN_RATIO, SiteData, event_nouns, groups_by_id, has_draws, sort_categories
 from jaxrate.site.wording import SURFACES, UNKNOWN, category_noun, category_phrase, format_category, pluralise
 
 MIN_EVENTS, MIN_PLAYERS = 10, 20  # a ranking is of those with so many events in the category, if so many have them
@@ -294,3 +294,43 @@ def _draw_rows(data: SiteData, one: CategoryStrengths, begin: int, end: int) -> 
         rows.append(f"<tr>{''.join(cells)}\n")
     head = "".join(f'<th scope="col" class="{kind}">{text}</th>' for kind, text in heads)
     return axis.grid, head, "".join(rows)
+
+
+MATRIX_PLAYERS = 12  # the best, against each other
+
+
+def build_matrix_views(
+    data: SiteData, matchups: Mapping[Any, Any], strengths: Sequence[CategoryStrengths], *, has_draws: bool
+) -> list[dict[str, Any]]:
+    """The matrix of each category with its place, its finding, and the path of the ranking whose first it shows.
+
+    Without categories it shows the first of the ranking.
+    """
+    by_category = {x.category: x for x in strengths}
+    views = []
+    for category, tables in matchups.items():
+        strength = by_category.get(category)
+        ranked = data.listed if strength is None or not len(strength.listed) else strength.listed
+        matrix = _win_matrix(data, tables, ranked)
+        finding, place = write_matrix_finding(matrix, data.noun.one, has_draws), ""
+        if category is not None:
+            place = category_phrase(category_noun(data.rated), format_category(category))
+        if finding and place:
+            rest = finding if not finding.startswith("No ") else f"no{finding[2:]}"
+            finding = f"{place[:1].upper()}{place[1:]}, {rest}"
+        path = strength.path if strength is not None and ranked is strength.listed else ""
+        views.append({"matrix": matrix, "place": place, "finding": finding, "path": path})
+    return views
+
+
+def _win_matrix(data: SiteData, tables: Any, ranked: HostArray) -> list[tuple[str, str, list[float | None]]]:
+    """The first of these ids, each with their slug, their name and their chances in percent against each other."""
+    groups = groups_by_id(data)[ranked]
+    places = np.argsort(data.leaderboard_ids)[ranked[groups == groups[:1]]]
+    places = places[places < tables.even.left.shape[1]][:MATRIX_PLAYERS]
+    pairs = np.repeat(places, len(places)), np.tile(places, len(places))
+    chance = np.clip(100 * tables.even.probability(*pairs), 0.0, 100.0).reshape(len(places), -1)
+    return [
+        (data.slugs[i], data.names[i], [None if x == y else float(chance[x, y]) for y in range(len(places))])
+        for x, i in enumerate(data.leaderboard_ids[places].tolist())
+    ]

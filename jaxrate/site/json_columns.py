@@ -1,10 +1,15 @@
-"""The numbers of a site in JSON: ratings, chances and times with decimals enough for pages, and the leaderboard."""
+"""Tables of pages as JSON columns, and the data files of a site."""
 
+import csv
+import json
+from io import StringIO
 from typing import Any
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.data.table_writing import UTF8_BOM as BYTE_ORDER_MARK
+from jaxrate.data.table_writing import escape_formulas
 from jaxrate.history.event_columns import times_to_event_clock
 from jaxrate.site.site_data import EXTRA_DIGITS, SiteData
 
@@ -100,3 +105,47 @@ def returned_players(data: SiteData) -> HostArray:
     )
     earlier_games = np.diff(np.append(0, np.cumsum(data.careers.time < begin))[data.careers.start])[data.listed]
     return (np.asarray(rank_then) == 0) & (earlier_games >= max(data.min_games, 1))
+
+
+def script_safe_json(values: Any, **options: Any) -> str:
+    """JSON that is safe in a script of a page."""
+    options = options or {"separators": (",", ":")}
+    text = json.dumps(values, ensure_ascii=False, allow_nan=False, **options)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def leaderboard_rows(site_data: SiteData) -> list[dict[str, Any]]:
+    """The ranking as rows, for downloads: current players by rank, then all others by rating, without one."""
+    board = leaderboard_columns(site_data)
+    order = np.argsort(1 - np.array(board["current"]), kind="stable").tolist()
+    board = {name: [column[i] for i in order] for name, column in board.items()}
+    headings = {
+        "group": "group",
+        "name": "name",
+        "rating": "rating",
+        "spread": "plus or minus",
+        "games": "games",
+        "last": "last played",
+    }
+    headings |= {"change": "change", "then": "earlier rank", "peak": "best", "peaked": "best on", "slug": "page"}
+    if site_data.rated.clock == "dates":
+        for key in ("last", "peaked"):
+            board[key] = [None if x is None else str(np.datetime64(int(x), "D")) for x in board[key]]
+    board["slug"] = [f"players/{slug}.html" for slug in board["slug"]]
+    columns, ranks = [board[key] for key in headings if key in board], site_data.current.rank
+    names = [text for key, text in headings.items() if key in board]
+    return [
+        {"rank": int(ranks[i]) if i < len(ranks) else None, **dict(zip(names, row, strict=True))}
+        for i, row in enumerate(zip(*columns, strict=True))
+    ]
+
+
+def rows_to_csv(rows: list[dict[str, Any]]) -> str:
+    """Rows as the text of a CSV file, without formulas, and with a mark for spreadsheets that it is UTF-8."""
+    safe = escape_formulas({key: np.array([row[key] for row in rows], object) for key in rows[0]})
+    file = StringIO()
+    file.write(BYTE_ORDER_MARK.decode())
+    writer = csv.writer(file)
+    writer.writerow(safe)
+    writer.writerows(zip(*(x.tolist() for x in safe.values()), strict=True))
+    return file.getvalue()

@@ -1,8 +1,10 @@
-"""The templates of pages, with dates and numbers marked so that scripts can show them in the reader's language."""
+"""Templates of pages, their addresses, sitemap and feed."""
 
+import json
 import re
+import unicodedata
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -10,6 +12,7 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 PAGE_FOLDER = Path(__file__).with_name("page")
 STYLE_FILES = "page.css", "site.css", "print.css"
@@ -73,3 +76,141 @@ def load_template_and_assets(
 def concatenate_page_files(names: Iterable[str]) -> str:
     """The contents of files of the folder `page`, one after the other."""
     return "\n".join((PAGE_FOLDER / name).read_text(encoding="utf-8") for name in names)
+
+
+PERMALINKS_FILE = "permalinks.json"  # slugs by the players' names in the history
+LETTER_SPELLINGS = str.maketrans(
+    dict(zip("łøđðþßæœ\u0131", ["l", "o", "d", "d", "th", "ss", "ae", "oe", "i"], strict=True))
+)
+WINDOWS_RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)\d)")  # names that Windows reserves
+MAX_SLUG_BYTES = 180  # file systems take names of 255
+
+
+def load_permalinks(folder: Path) -> dict[str, str]:
+    """The addresses that earlier builds gave, by the players' names in the history.
+
+    Raises:
+      ValueError: if the file is damaged.
+    """
+    path = folder / PERMALINKS_FILE
+    if not path.exists():
+        return {}
+    try:
+        links = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(links, dict) and all(isinstance(x, str) and x == spell_slug(x) for x in links.values()):
+            return links
+    except ValueError:
+        pass
+    raise ValueError(f"{path} is damaged; restore it, or remove it, which changes addresses of players")
+
+
+def assign_slugs(players: Any, names: list[str], permalinks: Mapping[str, str]) -> list[str]:
+    """A unique file name for each player.
+
+    Args:
+      players: [num_players] names in the history, which are the keys of `permalinks`.
+      names: names that are shown, from which new addresses are made.
+      permalinks: addresses that stay, also those of players who are gone.
+    """
+    used_slugs = set(permalinks.values())
+    slugs = []
+    for player, name in zip(map(str, players), names, strict=True):
+        slug = permalinks.get(player)
+        if slug is None:
+            slug = stem = spell_slug(name)
+            number = 1
+            while slug in used_slugs:
+                number += 1
+                slug = f"{stem}-{number}"
+            used_slugs.add(slug)
+        slugs.append(slug)
+    return slugs
+
+
+def spell_slug(name: str) -> str:
+    """Lower-case letters, digits and hyphens: Latin letters without accents, those of other scripts as they are."""
+    spelt = unicodedata.normalize("NFKC", name.lower().translate(LETTER_SPELLINGS)).lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", spelt) if spelt.isascii() else _strip_accents_and_dash_symbols(spelt)
+    slug = slug.encode()[:MAX_SLUG_BYTES].decode(errors="ignore").strip("-")
+    slug = slug or f"player-{sha256(name.encode()).hexdigest()[:8]}"
+    return f"{slug}-player" if WINDOWS_RESERVED.fullmatch(slug) else slug
+
+
+def _strip_accents_and_dash_symbols(text: str) -> str:
+    letters = []
+    for letter in text:
+        plain = "".join(x for x in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(x))
+        kept = plain if plain.isascii() else letter
+        letters.append(kept if kept and unicodedata.category(letter)[0] in "LMN" else "-")
+    return re.sub(r"-+", "-", unicodedata.normalize("NFC", "".join(letters)))
+
+
+MAX_MAP_PAGES = 50_000  # pages of one map, as sitemaps.org allows
+MAX_FEED_ENTRIES = 20
+
+
+def check_address(address: str | None) -> str | None:
+    """The base address of a site with a slash at its end; ValueError if it is no address."""
+    if address is None:
+        return None
+    if not re.fullmatch(r"https?://[^\s/?#\"'<>]+(/[^\s?#\"'<>]*)?", address):
+        raise ValueError(f"address must begin with https:// and name the folder of the site, got {address!r}")
+    return address if address.endswith("/") else f"{address}/"
+
+
+def page_address(address: str, path: str) -> str:
+    """The absolute address of a page."""
+    return address + ("" if path == "index.html" else quote(path))
+
+
+def site_map_files(address: str, paths: list[str], day: str) -> dict[str, str]:
+    """The map of all pages as files by name; above the most that one may hold, a map of maps."""
+    parts = [paths[i : i + MAX_MAP_PAGES] for i in range(0, len(paths), MAX_MAP_PAGES)]
+    if len(parts) == 1:
+        return {"sitemap.xml": _site_map("urlset", "url", [page_address(address, x) for x in paths], day)}
+    names = [f"sitemap-{i}.xml" for i in range(1, len(parts) + 1)]
+    files = {
+        name: _site_map("urlset", "url", [page_address(address, x) for x in part], day)
+        for name, part in zip(names, parts, strict=True)
+    }
+    return files | {"sitemap.xml": _site_map("sitemapindex", "sitemap", [address + x for x in names], day)}
+
+
+def _site_map(kind: str, item: str, addresses: list[str], day: str) -> str:
+    rows = "".join(f"<{item}><loc>{escape(x)}</loc><lastmod>{day}</lastmod></{item}>\n" for x in addresses)
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<{kind} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{rows}</{kind}>\n'
+    )
+
+
+def add_feed_entry(entries: list[dict[str, str]], entry: dict[str, str]) -> list[dict[str, str]]:
+    """The entries of a feed, the latest first; a build of the same results replaces its entry."""
+    kept = [x for x in entries if x["id"] != entry["id"]]
+    same = next((x for x in entries if x["id"] == entry["id"]), None)
+    unchanged = same is not None and all(same[x] == entry[x] for x in ("title", "summary"))
+    return [entry | {"updated": same["updated"]} if same and unchanged else entry, *kept][:MAX_FEED_ENTRIES]
+
+
+def feed_text(address: str, title: str, entries: list[dict[str, str]]) -> str:
+    """The feed of changes, in Atom."""
+    items = "".join(
+        f"<entry><id>{escape(x['id'])}</id><title>{escape(x['title'])}</title><updated>{x['updated']}</updated>"
+        f'<link href="{escape(address)}"/><summary>{escape(x["summary"])}</summary></entry>\n'
+        for x in entries
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
+        f"<id>{escape(address)}</id><title>{escape(title)}</title><updated>{entries[0]['updated']}</updated>\n"
+        f'<author><name>{escape(title)}</name></author><link href="{escape(address)}"/>'
+        f'<link rel="self" href="{escape(address)}feed.xml"/>\n{items}</feed>\n'
+    )
+
+
+def saved_feed_entries(marker_content: Any) -> list[dict[str, str]]:
+    """The entries that an earlier build saved in its marker file; none if it has none."""
+    entries = marker_content.get("feed", []) if isinstance(marker_content, dict) else []
+    keys = {"id", "title", "summary", "updated"}
+    return [
+        x for x in entries if isinstance(x, dict) and keys <= set(x) and all(isinstance(y, str) for y in x.values())
+    ]

@@ -15,7 +15,15 @@ from jaxrate.evaluation.comparison import Comparison
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
 from jaxrate.history.history import History, describe_event_counts, find_player_id
 from jaxrate.history.player_records import rating_table
-from jaxrate.site.accuracy_summary import FIELD_WORDS, summarise_accuracy
+from jaxrate.site.accuracy_summary import FIELD_WORDS, reliability_dot_plot, summarise_accuracy
+from jaxrate.site.benchmark_page import (
+    describe_comparison,
+    draw_system_bars,
+    is_comparison,
+    name_in_print,
+    name_systems_in_print,
+    write_comparison_title,
+)
 from jaxrate.site.career_charts import (
     describe_thinning,
     draw_career_charts,
@@ -27,17 +35,16 @@ from jaxrate.site.headline import write_headline
 from jaxrate.site.json_columns import leaderboard_columns, ratings_for_json
 from jaxrate.site.method_texts import describe_settings, describe_source, describe_teams, rating_scale
 from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, load_template_and_assets
-from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categories
 from jaxrate.site.player_pages import career_columns, number_players, player_career, summarise_players
-from jaxrate.site.reliability_plot import reliability_dot_plot
-from jaxrate.site.site_data import SiteData, build_site_data, event_nouns, page_template_context, script_settings
-from jaxrate.site.system_bars import (
-    describe_comparison,
-    draw_system_bars,
-    is_comparison,
-    name_in_print,
-    name_systems_in_print,
-    write_comparison_title,
+from jaxrate.site.site_data import (
+    SiteData,
+    build_site_data,
+    encode_matchups,
+    event_nouns,
+    page_template_context,
+    pair_fields,
+    script_settings,
+    sort_categories,
 )
 from jaxrate.site.table_rows import (
     build_career_lines,

@@ -1,4 +1,10 @@
-"""Data of all pages of a site: careers, names, and texts."""
+"""What all pages of a site are made of.
+
+Ratings in hindsight, at the level and spread of the ratings at the time.
+
+Results tell differences of ratings. The level of all is held by newcomers, and what is learned of them later moves it;
+and whoever is rated without later results is drawn to that level. So both lines are compared with the same field.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -8,6 +14,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import coarse_rating_decimals, format_count, format_decimals, use_minus_sign
+from jaxrate.forecasts.matchup_tables import MatchupTables, Partners, encode_matchup_tables, typical_team_size
 from jaxrate.history.dataset_rating import do_leads_fade
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import (
@@ -18,8 +25,8 @@ from jaxrate.history.leaderboards import (
     rows_of_peaks,
 )
 from jaxrate.history.participations import Participations
+from jaxrate.history.player_records import rating_table
 from jaxrate.history.trajectories import PEAK_MIN_EVENTS
-from jaxrate.site.hindsight_level import align_hindsight, smoothed_event_ratings
 from jaxrate.site.line_ups import (
     TEAM_SHARE,
     LineUps,
@@ -29,19 +36,133 @@ from jaxrate.site.line_ups import (
     side_score_by_participant,
     side_words,
 )
-from jaxrate.site.pair_fields import equal_partners
-from jaxrate.site.permalinks import assign_slugs
+from jaxrate.site.page_templates import assign_slugs
 from jaxrate.site.wording import (
+    SURFACES,
+    UNKNOWN,
     PlayerOrTeamNoun,
     category_noun,
     choose_player_or_team_noun,
     describe_current_players,
     describe_draw_chances,
     describe_learned_columns,
+    format_category,
     format_time_span,
     format_times,
     learns_from_margins,
 )
+
+LEVEL_ROWS = 1000  # rows of the predictions around each over which fields are compared, at least
+LEVEL_SHARE = 0.05  # of all rows, at least
+EDGE_ROWS = 250  # before the last row, and behind the first: near the ends of the history the field is a shorter one
+
+
+def align_hindsight(careers: Participations, mean: HostArray, deviation: HostArray) -> tuple[HostArray, HostArray]:
+    """The ratings in hindsight, moved and scaled so that the field around each match is as it was at the time.
+
+    Args:
+      careers: all careers, with the ratings at the time.
+      mean, deviation: [n, 2] of both players of each match in hindsight, or [n, 1] of participants.
+
+    Returns:
+      The same, of which everybody in the rows around each has the mean and the standard deviation of those at the time.
+    """
+    n = len(mean)
+    middle, spread = _moving_mean_and_deviation(careers, careers.gather(mean), n)
+    middle_then, spread_then = _moving_mean_and_deviation(careers, careers.after.mean, n)
+    is_spread = (spread > 0) & (spread_then > 0)
+    scale = np.where(is_spread, spread_then / np.where(is_spread, spread, 1.0), 1.0)
+    middle, middle_then, scale = (x[:, None] for x in (middle, middle_then, scale))
+    return middle_then + (mean - middle) * scale, deviation * scale
+
+
+def _moving_mean_and_deviation(careers: Participations, rating: HostArray, n: int) -> tuple[HostArray, HostArray]:
+    """[n] the mean and the standard deviation of ratings [M] in the rows around each row."""
+    at = np.arange(n)
+    half = int(max(LEVEL_ROWS, LEVEL_SHARE * n)) // 2
+    half_at = np.clip(np.minimum(at, n - 1 - at), min(EDGE_ROWS, half), half)
+    begin, end = np.maximum(at - half_at, 0), np.minimum(at + half_at + 1, n)
+    centre = float(np.mean(rating)) if len(rating) else 0.0
+    centred = np.asarray(rating, float) - centre
+    count, first, second = (
+        np.append(0.0, np.cumsum(np.bincount(careers.row, x, n))) for x in (np.ones(len(centred)), centred, centred**2)
+    )
+    number, mean, square = (x[end] - x[begin] for x in (count, first, second))
+    number = np.maximum(number, 1.0)
+    return centre + mean / number, np.sqrt(np.maximum(square / number - (mean / number) ** 2, 0.0))
+
+
+def smoothed_event_ratings(rated: History, smoothed: Any) -> tuple[HostArray, HostArray]:
+    """Means and deviations [n, 2] of both players of each match, or [n, 1] of participants, given the whole history.
+
+    Args:
+      rated: the history.
+      smoothed: as from `jr.smooth` of the same events, or the columns that `jaxrate rate --smooth` saved of it.
+
+    Raises:
+      ValueError: if it is of other events.
+    """
+    result, sides = ("score", ("_a", "_b")) if rated.contests is None else ("rank", ("",))
+    columns = smoothed_event_columns(smoothed) if isinstance(smoothed, History) else smoothed
+    columns = columns if isinstance(columns, Mapping) else {}
+    if not {"rating", "deviation"} <= {name.removesuffix("_a") for name in columns}:
+        raise ValueError("smoothed must be as from jr.smooth, or the columns that `jaxrate rate --smooth` saved")
+    if not np.array_equal(rated.events[result], np.asarray(columns.get(result))):
+        raise ValueError(f"smoothed must be of the same {rated.nouns} as the rated history, in their order")
+    mean, deviation = (
+        np.stack([columns[f"{name}{side}"] for side in sides], axis=1) for name in ("rating", "deviation")
+    )
+    return mean, deviation
+
+
+def smoothed_event_columns(smoothed: History) -> dict[str, HostArray]:
+    """The columns of a history with hindsight that are saved beside a run: its ratings are those after events."""
+    return {name.replace("_after", ""): x for name, x in smoothed.columns().items()}
+
+
+def equal_partners(rated: History, listed: HostArray) -> Partners | None:
+    """The partners of any two in a history of teams: as strong as the middle one of those `listed`, best first."""
+    size = typical_team_size(rated)
+    return None if size < 2 or not len(listed) else Partners(size - 1, int(listed[len(listed) // 2]))
+
+
+def sort_categories(rated: History, tables: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Tables by category, beginning with that in which strengths are known best: the commonest, as a rule.
+
+    One without a name is the last.
+    """
+    if rated.categories is None:
+        return dict(tables)
+    ratings = rating_table(rated)
+
+    def mean_deviation(category: Any) -> float:
+        """Of all players' strengths in it; the histories do not keep the categories of matches."""
+        deviations = ratings.get(f"deviation {category}")
+        return 0.0 if deviations is None else float(np.mean(deviations))
+
+    return {x: tables[x] for x in sorted(tables, key=lambda x: (format_category(x) == UNKNOWN, mean_deviation(x)))}
+
+
+def pair_fields(rated: History, matchups: Mapping[Any, MatchupTables]) -> dict[str, Any]:
+    """The variables of its template, from the tables by category."""
+    num_players = len(rated.players)
+    tables = list(matchups.values())
+    count = min((x.even.left.shape[1] for x in tables), default=num_players)
+    categories = [format_category(name) for name in matchups if name is not None]
+    return {
+        "few": count if count < num_players else 0,
+        "sided": bool(tables) and all(x.home is not None for x in tables),
+        "drawn": bool(tables) and all(x.draw is not None for x in tables),
+        "categories": categories,
+        "category_noun": category_noun(rated),
+        "in_series": not any(x.casefold() in SURFACES for x in categories),  # tennis has none
+    }
+
+
+def encode_matchups(matchups: Mapping[Any, MatchupTables]) -> list[dict[str, Any]]:
+    """The tables in JSON, in the order of the categories."""
+    return [encode_matchup_tables(tables) for tables in matchups.values()]
+
 
 MEAN_YEAR_DAYS = 365.25
 FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long careers they may leave the chart

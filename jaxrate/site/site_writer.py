@@ -17,15 +17,15 @@ from jaxrate.forecasts.scorelines import Scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
-from jaxrate.site.accuracy_summary import summarise_accuracy
+from jaxrate.site.accuracy_summary import reliability_dot_plot, summarise_accuracy
 from jaxrate.site.category_rankings import (
     build_category_strengths,
+    build_matrix_views,
     describe_overall_rating,
     ranking_links_with_leaders,
     render_category_rankings,
     shared_category_column,
 )
-from jaxrate.site.data_files import leaderboard_rows, rows_to_csv, script_safe_json
 from jaxrate.site.drawings import PLAYERS as PREVIEW_PLAYERS
 from jaxrate.site.drawings import preview_image, site_icon, site_mark
 from jaxrate.site.forecast_tables import (
@@ -36,9 +36,8 @@ from jaxrate.site.forecast_tables import (
     closest_match_sentence,
     render_next_matches,
 )
-from jaxrate.site.head_to_head_matrix import build_matrix_views
 from jaxrate.site.headline import Headline, write_headline
-from jaxrate.site.json_columns import leaderboard_columns
+from jaxrate.site.json_columns import leaderboard_columns, leaderboard_rows, rows_to_csv, script_safe_json
 from jaxrate.site.line_ups import contest_label_column, team_rating_share_column
 from jaxrate.site.method_texts import (
     describe_dates,
@@ -49,13 +48,29 @@ from jaxrate.site.method_texts import (
     describe_teams,
     rating_scale,
 )
-from jaxrate.site.page_templates import SHARED_SCRIPTS, STYLE_FILES, concatenate_page_files, make_template_environment
-from jaxrate.site.pair_fields import encode_matchups, pair_fields, sort_categories
-from jaxrate.site.permalinks import PERMALINKS_FILE, load_permalinks
+from jaxrate.site.page_templates import (
+    PERMALINKS_FILE,
+    SHARED_SCRIPTS,
+    STYLE_FILES,
+    add_feed_entry,
+    check_address,
+    concatenate_page_files,
+    feed_text,
+    load_permalinks,
+    make_template_environment,
+    saved_feed_entries,
+    site_map_files,
+)
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
-from jaxrate.site.reliability_plot import reliability_dot_plot
-from jaxrate.site.site_data import SiteData, build_site_data, page_template_context, script_settings
-from jaxrate.site.sitemap_and_feed import add_feed_entry, check_address, feed_text, saved_feed_entries, site_map_files
+from jaxrate.site.site_data import (
+    SiteData,
+    build_site_data,
+    encode_matchups,
+    page_template_context,
+    pair_fields,
+    script_settings,
+    sort_categories,
+)
 from jaxrate.site.table_rows import CareerLines, build_career_lines, ranking_axis, ranking_heads, ranking_rows
 from jaxrate.site.wording import category_noun, choose_title, describe_period, pluralise, spell_dates
 from jaxrate.systems.system_titles import describe_system

@@ -1,8 +1,14 @@
-"""Events rated a chunk at a time: the next is read and arranged while one is rated and the last is written."""
+"""Chunks read, scheduled, rated and written side by side, until a signal asks to stop."""
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
+from queue import Full, Queue
+from threading import Event, Thread
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -31,7 +37,6 @@ from jaxrate.history.event_columns import (
     make_event_columns,
     to_table_columns,
 )
-from jaxrate.history.out_of_core.background_threads import prefetch, write_behind
 from jaxrate.history.out_of_core.event_chunks import OpenedTable, map_row_errors_to_file, read_event_chunks
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.prediction_metrics import count_ranked_contests
@@ -44,6 +49,99 @@ from jaxrate.replay.scan_programs import make_replay_rules
 from jaxrate.replay.schedule import Plan, PlanShape, make_plan, make_plan_of_shape
 from jaxrate.storage.atomic_folder import flush_to_disk
 from jaxrate.storage.npz_tables import to_arrow_if_installed
+
+QUEUE_SIZE = 1  # items that wait between two threads
+POLL_SECONDS = 0.05  # seconds after which a waiting thread checks whether it is still needed
+
+
+class _EndOfItems(NamedTuple):
+    """Marks the end of the items, and says why they ended."""
+
+    error: BaseException | None = None
+
+
+def _start_thread_in_same_context(work: Callable[[], None]) -> Thread:
+    """Start a thread that works in the precision and the context of this one."""
+    double, context = bool(jax.config.read("jax_enable_x64")), copy_context()
+
+    def work_in_precision() -> None:
+        with jax.enable_x64(double):
+            work()
+
+    thread = Thread(target=context.run, args=[work_in_precision], daemon=True)
+    thread.start()
+    return thread
+
+
+@contextmanager
+def prefetch(items: Iterator[Any]) -> Iterator[Iterator[Any]]:
+    """The items, each made by another thread while the one before it is used. Errors arrive in their place."""
+    queue: Queue[Any] = Queue(QUEUE_SIZE)
+    over = Event()
+
+    def put(item: Any) -> None:
+        while not over.is_set():
+            try:
+                return queue.put(item, timeout=POLL_SECONDS)
+            except Full:
+                continue
+
+    def work() -> None:
+        try:
+            for item in items:
+                put(item)
+                if over.is_set():
+                    return
+            put(_EndOfItems())
+        except BaseException as error:
+            put(_EndOfItems(error))
+
+    def receive_items() -> Iterator[Any]:
+        while not isinstance(item := queue.get(), _EndOfItems):
+            yield item
+        if item.error is not None:
+            raise item.error
+
+    thread = _start_thread_in_same_context(work)
+    try:
+        yield receive_items()
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
+def write_behind(consume: Callable[[Any], None]) -> Iterator[Callable[[Any], None]]:
+    """A function that hands items to another thread, which uses them in their order.
+
+    An error of that thread is raised by the next call, or at the end, when all items have been used. After an error of
+    this thread the waiting items are used all the same.
+    """
+    queue: Queue[Any] = Queue(QUEUE_SIZE)
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        while not isinstance(item := queue.get(), _EndOfItems):
+            if not failed:
+                try:
+                    consume(item)
+                except BaseException as error:
+                    failed.append(error)
+
+    def put(item: Any) -> None:
+        if failed:
+            raise failed[0]
+        queue.put(item)
+
+    thread = _start_thread_in_same_context(work)
+    try:
+        yield put
+    finally:
+        queue.put(_EndOfItems())
+        thread.join()
+    if failed:
+        raise failed[0]
+
 
 PREDICTIONS_FOLDER = "predictions"
 
@@ -292,3 +390,32 @@ def _write_predictions_file(path: Path, columns: dict[str, Any]) -> None:
         arrow.parquet.write_table(
             table, temporary, use_dictionary=others, column_encoding=encoding, compression=compression
         )
+
+
+@contextmanager
+def catch_stop_signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM and Ctrl-C set. Once the results are saved, the signal takes its usual course."""
+    requested = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield requested  # only the main thread receives signals
+        return
+    received: list[int] = []
+
+    def handle_signal(number: int, frame: Any) -> None:
+        if number == signal.SIGINT and number in received:
+            raise KeyboardInterrupt  # Ctrl-C a second time does not wait
+        received.append(number)
+        requested.set()
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    excluded = None, signal.SIG_IGN  # handlers outside Python cannot be restored; a shell's background jobs ignore
+    before = {number: handler for number, handler in before.items() if handler not in excluded}
+    for number in before:
+        signal.signal(number, handle_signal)
+    try:
+        yield requested
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if received:
+            signal.raise_signal(received[0])

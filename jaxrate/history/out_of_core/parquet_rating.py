@@ -25,10 +25,7 @@ from jaxrate.events import Matches, Periods, Rounds, period_number
 from jaxrate.history.dataset_rating import calibrated_by_end, initial_slope
 from jaxrate.history.event_columns import no_events
 from jaxrate.history.history import History
-from jaxrate.history.out_of_core.checkpoints import read_checkpoint, write_checkpoint
-from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, ChunkedRunSpec, RunProgress, rate_chunks
-from jaxrate.history.out_of_core.event_chunks import open_table_sorted_if_needed, resolve_event_roles
-from jaxrate.history.out_of_core.run_resumption import (
+from jaxrate.history.out_of_core.checkpoints import (
     GAMES_KEY,
     NAMES_KEY,
     RANKED_KEY,
@@ -36,13 +33,22 @@ from jaxrate.history.out_of_core.run_resumption import (
     add_resume_hint_to_errors,
     file_fingerprints,
     progress_metadata,
+    read_checkpoint,
     read_run_to_resume,
     remove_leftover_run_files,
     settings_that_must_match,
+    write_checkpoint,
 )
-from jaxrate.history.out_of_core.stop_signals import catch_stop_signals
+from jaxrate.history.out_of_core.chunk_pipeline import (
+    PREDICTIONS_FOLDER,
+    ChunkedRunSpec,
+    RunProgress,
+    catch_stop_signals,
+    rate_chunks,
+)
+from jaxrate.history.out_of_core.event_chunks import open_table_sorted_if_needed, resolve_event_roles
 from jaxrate.history.player_records import rating_table
-from jaxrate.history.run_metadata import make_run_metadata
+from jaxrate.history.saved_runs import make_run_metadata
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, metrics_from_sums
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
