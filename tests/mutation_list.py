@@ -172,7 +172,7 @@ MUTATIONS = [
     # Chunks and live histories
     M("resume keeps finished parts", "int(number[1]) >= parts", "int(number[1]) > parts",
       "tests/test_rate_files_interrupted.py -k 'others_stay'"),
-    M("resume with seasons to come", 'if x <= metadata["last"]]', "if True]",
+    M("resume with seasons to come", 'if x <= last]', "if True]",
       "tests/test_rate_files_evidence.py -k 'seasons'"),
     M("resume with files that follow", 'x[1] < metadata["rows"]', 'x[1] <= metadata["rows"]',
       "tests/test_rate_files_interrupted.py -k 'may_be_others'"),

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
+import scipy  # type: ignore[import-untyped]
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray

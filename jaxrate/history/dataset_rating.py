@@ -532,10 +532,10 @@ def rate(
         system = set_default_period(system, period if onto is None else getattr(onto.system.params, "period", None))
     data = as_dataset("rate", data, **reading_options_of_history(onto))
     _check_names_storable(system, data)
-    if onto is None and data.of_matches and has_sides(data) != uses_side(system):
-        log_side_mismatch(system, has_sides(data))
     state, last, num_before, slope = None, None, 0, initial_slope(system, calibrate)
-    if onto is not None:
+    if onto is None:
+        _log_side_mismatch_of_data(system, data)
+    else:
         state, last, num_before, slope = onto.state, onto.last, onto.num_rows, slope_of_history(onto)
         system = extend_system_seasons(calibrated_as_history(system, onto), (data.seasons or {}).values())
         check_data_can_continue_history(system, data, period, onto)
@@ -564,6 +564,12 @@ def _group_by_period(data: Dataset, period: float, onto: History | None) -> Ragg
         raise ValueError("rating periods need times; name the column of time")
     events = periods(data.matches, period)
     return events if onto is None else events._replace(length=None)
+
+
+def _log_side_mismatch_of_data(system: RatingSystem, data: Dataset) -> None:
+    """Log a side advantage that does not fit the data."""
+    if data.of_matches and has_sides(data) != uses_side(system):
+        log_side_mismatch(system, has_sides(data))
 
 
 @lru_cache(maxsize=64)
@@ -605,21 +611,18 @@ def build_history(
     performances: Performances | None,
 ) -> History:
     """The history that `rate` returns, from the result of a run."""
-    flat: Any = data.events.flat
-    games = count_games(data.matches if data.of_matches else data.rounds, len(data.players))
+    time: Any = data.events.flat.time
+    games = count_games(data.events, len(data.players))
     before = 0 if onto is None else onto.contests or 0
     events = make_event_columns(data, result.prediction, recorded_columns(result, performances), before)
-    last = float(flat.time[-1]) if data.clock and len(flat.time) else None if onto is None else onto.last
+    last, clock = float(time[-1]) if data.clock and len(time) else None, data.clock
+    options = {name: x for name, x in {"dates": data.dates, "source": data.source}.items() if x is not None}
     if onto is not None:
         games[: len(onto.games)] += onto.games
         events = concatenate_event_columns(onto.events, events)
-    clock, options = (data.clock, {}) if onto is None else (data.clock or onto.clock, onto.options)
-    about_data = {"dates": data.dates, "source": data.source}
-    options = options | {name: value for name, value in about_data.items() if value is not None}
-    seasons = data.seasons
-    if not seasons or tuple(seasons.values()) != system.settings.get("seasons"):
-        seasons = None
-    categories = _category_names(system, data)
+        last, clock, options = onto.last if last is None else last, clock or onto.clock, onto.options | options
+    knows_seasons = data.seasons and tuple(data.seasons.values()) == system.settings.get("seasons")
+    seasons, categories = data.seasons if knows_seasons else None, _category_names(system, data)
     return History(system, result.state, data.players, games, period, last, clock, events, options, categories, seasons)
 
 

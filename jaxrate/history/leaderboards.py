@@ -135,17 +135,25 @@ class Leaderboard(ColumnTable):
 
     def _format_cells(self, name: str, values: HostArray) -> Iterable[Any]:
         """The values of a column as text for people."""
-        if name == "deviation":
-            return format_credible_intervals(self.rating, values)
-        if name in ("last", "peak_time"):
-            return format_times(values)
-        if name in ("rating", "change", "peak"):
+
+        def format_points(signed: bool) -> list[str]:
             digits = rating_decimals(self.rating)
-            signed = name == "change" or (name == "peak" and self.peak_median is not None)
             return ["" if x != x else format_decimals(x, digits, signed=signed) for x in values]
-        if name == "games":
-            return [f"{x:,}" for x in values]
-        return [x or "" for x in values] if name == "rank_then" else values
+
+        match name:
+            case "deviation":
+                return format_credible_intervals(self.rating, values)
+            case "last" | "peak_time":
+                return format_times(values)
+            case "rating" | "change":
+                return format_points(signed=name == "change")
+            case "peak":
+                return format_points(signed=self.peak_median is not None)
+            case "games":
+                return [f"{x:,}" for x in values]
+            case "rank_then":
+                return [x or "" for x in values]
+        return values
 
 
 def format_times(times: HostArray) -> list[str]:
@@ -325,11 +333,7 @@ class HistoryLeaderboardBuilder:
 
     def build_leaderboard(self, now: float | None, since: float | None, top: int) -> Leaderboard:
         self.min_games = self.resolve_min_games(now)
-        if since is not None or now is not None:
-            self.check_has_times("since" if now is None else "as_of")
-        is_early = now is not None and now < self.end
-        if self.category is not None and (since is not None or is_early):
-            raise ValueError("the history keeps ratings by category at its end only: leave out since, and later events")
+        self._check_moments(now, since)
         trajectories, rated = self.trajectories, self.rated
         self.groups = trajectories.groups(trajectories.points_at(now))
         rating, points, ranked_ids, rank = self.ranked_list_at(now)
@@ -352,6 +356,14 @@ class HistoryLeaderboardBuilder:
             change = np.where(earlier_list.points == trajectories.start[:-1], np.nan, change)
             columns |= {"change": change[top_ids], "rank_then": earlier_list.rank[top_ids]}
         return Leaderboard(columns, self._describe_scope(now, since, ranked_ids, level), len(ranked_ids), sizes)
+
+    def _check_moments(self, now: float | None, since: float | None) -> None:
+        """ValueError unless the history can tell of these moments."""
+        if since is not None or now is not None:
+            self.check_has_times("since" if now is None else "as_of")
+        is_early = now is not None and now < self.end
+        if self.category is not None and (since is not None or is_early):
+            raise ValueError("the history keeps ratings by category at its end only: leave out since, and later events")
 
     def build_leaderboard_at_end(self, as_of: Any, top: int) -> Leaderboard:
         """The list of everybody at the end of a history whose events are in other files, or at a time after it."""

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_count
 from jaxrate.data.table_sources import import_pyarrow
@@ -237,37 +238,39 @@ def _restore_rated(
     system = _remake_system(metadata, make)
     with name_file_in_errors("state.npz"):
         stored = read_npz_arrays(files["state.npz"])
-    seasons = metadata.get("seasons")  # missing in runs of earlier versions
-    if seasons is not None and [*seasons.values()] != [*system.settings.get("seasons", ())]:
-        raise ValueError("run.json is damaged (its seasons are not those of the system)")
-    category_names = metadata["categories"]
-    if category_names is not None and system.settings.get("categories") != len(category_names):
-        raise ValueError(f"run.json is damaged ({len(category_names)} categories are not those of the system)")
+    seasons, categories = _restore_seasons_and_categories(metadata, system)
     with name_file_in_errors("state.npz"):
         state = restore_state(system, players, stored)
-    kind, (ratings, predictions) = (
-        next(key for key in COUNT_KEYS if key in metadata),
-        [x for x in files if x != "state.npz"],
-    )
-    is_npz = ratings in NPZ_NAMES.values()
-    if not is_npz:
+    kind = next(key for key in COUNT_KEYS if key in metadata)
+    ratings, predictions = (x for x in files if x != "state.npz")
+    if ratings in NPZ_NAMES.values():
+        read_ratings, read_predictions = read_npz_names_and_games, read_npz_predictions
+    else:
         import_pyarrow()
+        read_ratings, read_predictions = read_parquet_names_and_games, read_parquet_predictions
     with name_file_in_errors(ratings):
-        names, games = (read_npz_names_and_games if is_npz else read_parquet_names_and_games)(files[ratings], players)
+        names, games = read_ratings(files[ratings], players)
     with name_file_in_errors(predictions):
-        read_table = read_npz_predictions if is_npz else read_parquet_predictions
-        predictions_table = read_table(files[predictions], kind, metadata[kind], names)
-    categories = (
-        None
-        if category_names is None
-        else np.array(category_names, object if isinstance(category_names[0], str) else None)
-    )
+        events = from_table_columns(read_predictions(files[predictions], kind, metadata[kind], names), names)
     period, last, clock, options = (metadata[key] for key in ("period", "last", "clock", "options"))
     if period is not None:
         with name_file_in_errors("run.json"):
             period_number(0.0 if last is None else last, period)
-    events = from_table_columns(predictions_table, names)
     return History(system, state, names, games, period, last, clock, events, options, categories, seasons)
+
+
+def _restore_seasons_and_categories(
+    metadata: dict[str, Any], system: RatingSystem
+) -> tuple[dict[str, float] | None, HostArray | None]:
+    """The seasons and categories of a run; ValueError if they are not those of its system."""
+    seasons, names = metadata.get("seasons"), metadata["categories"]  # runs of earlier versions have no seasons
+    if seasons is not None and [*seasons.values()] != [*system.settings.get("seasons", ())]:
+        raise ValueError("run.json is damaged (its seasons are not those of the system)")
+    if names is None:
+        return seasons, None
+    if system.settings.get("categories") != len(names):
+        raise ValueError(f"run.json is damaged ({len(names)} categories are not those of the system)")
+    return seasons, np.array(names, object if isinstance(names[0], str) else None)
 
 
 def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] | None) -> RatingSystem:

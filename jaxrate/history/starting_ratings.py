@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import enforce_argument_annotations, is_whole_number
 from jaxrate.core.hyperparameter_definitions import check_params
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
@@ -56,40 +56,51 @@ def initial_state(
         deviation of a system that has none (of Urnings it follows from the size of the urns), and of BlatMMR, which
         begins with beliefs.
     """
-    names = players.players if isinstance(players, Dataset) else players
-    names, count = (None, names) if np.ndim(names) == 0 else (names, len(names))
-    if isinstance(count, (bool, str)) or not isinstance(count, (int, np.integer)) or count < 0:
-        raise ValueError(
-            f"players must be a number of players, their names or a Dataset, got {format_value_for_error(players)}"
-        )
-    count, params = int(count), system.params
+    names, count = _names_and_count(players)
+    params = system.params
     check_player_count_and_memory(system, count)
     state = system.init(params, count)
-    params_of_players: dict[str, Any] = {}  # [players with values of their own] by hyperparameter
-    values = {
-        what: _map_player_values_to_ids(names, count, what, x)
-        for what, x in {"rating": rating, "deviation": deviation}.items()
+    given = {
+        _initial_parameter(system, quantity): _map_player_values_to_ids(names, count, quantity, values)
+        for quantity, values in {"rating": rating, "deviation": deviation}.items()
+        if values
     }
-    ids = sorted({*values["rating"], *values["deviation"]})
-    for quantity, values_by_id in values.items():
-        if not values_by_id:
-            continue
-        name = next((x for x in INITIAL_PARAMETERS[quantity] if x in params._fields), None)
-        if name is None:
-            raise ValueError(
-                f"{system.name} {REFUSAL_REASONS.get((system.name, quantity), f'has no {quantity} to begin with')}"
-            )
-        for x in values_by_id.values():
-            check_params(system.name, params._replace(**{name: x}), system.space)
-        params_of_players[name] = jnp.array([values_by_id.get(i, getattr(params, name)) for i in ids], float)
+    ids = sorted({i for values_by_id in given.values() for i in values_by_id})
     if not ids:
         return state
+    for name, values_by_id in given.items():
+        for x in values_by_id.values():
+            check_params(system.name, params._replace(**{name: x}), system.space)
+    params_of_players = {  # [players with values of their own] by hyperparameter
+        name: jnp.array([values_by_id.get(i, getattr(params, name)) for i in ids], float)
+        for name, values_by_id in given.items()
+    }
 
     def initial_row(player_params: dict[str, Any]) -> State:
         return jax.tree.map(lambda x: x[0], system.init(params._replace(**player_params), 1))
 
     rows = jax.vmap(initial_row)(params_of_players)
     return jax.tree.map(lambda x, y: x.at[np.array(ids)].set(y), state, rows)
+
+
+def _names_and_count(players: Any) -> tuple[Any, int]:
+    """The names of players, None if only their number is given, and their number."""
+    names = players.players if isinstance(players, Dataset) else players
+    names, count = (None, names) if np.ndim(names) == 0 else (names, len(names))
+    if not is_whole_number(count) or count < 0:
+        raise ValueError(
+            f"players must be a number of players, their names or a Dataset, got {format_value_for_error(players)}"
+        )
+    return names, int(count)
+
+
+def _initial_parameter(system: RatingSystem, quantity: str) -> str:
+    """The hyperparameter that newcomers begin with, of their rating or deviation."""
+    name = next((x for x in INITIAL_PARAMETERS[quantity] if x in system.params._fields), None)
+    if name is None:
+        reason = REFUSAL_REASONS.get((system.name, quantity), f"has no {quantity} to begin with")
+        raise ValueError(f"{system.name} {reason}")
+    return name
 
 
 def _map_player_values_to_ids(

@@ -146,15 +146,21 @@ def progress_metadata(progress: RunProgress) -> dict[str, Any]:
 
 def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[str, Any]) -> None:
     """ValueError unless the settings are those of the run in the folder; seasons to come may be others."""
+    old_settings = metadata["how"]
+    if metadata["last"] is not None and "seasons" in settings:
+        old_settings, settings = (_seasons_begun(x, metadata["last"]) for x in (old_settings, settings))
     for name, new in settings.items():
-        old = metadata["how"].get(name)
-        if name == "seasons" and metadata["last"] is not None:
-            old, new = ([x for x in starts if x <= metadata["last"]] for starts in (old or (), new))
+        old = old_settings.get(name)
         if old != new:
             if isinstance(new, dict) and isinstance(old, dict):
                 old, new = ({key: x[key] for key in x if old.get(key) != new.get(key)} for x in (old, new))
             difference = f"the run in {folder} has {name} {old}, this one {new}"
             raise ValueError(f"{difference}; go on as it began, or name another folder")
+
+
+def _seasons_begun(settings: dict[str, Any], last: float) -> dict[str, Any]:
+    """The settings, with the seasons that had begun by the last event alone."""
+    return settings | {"seasons": [x for x in settings.get("seasons") or () if x <= last]}
 
 
 def read_row_count_at_run_start(folder: Path) -> int | None:

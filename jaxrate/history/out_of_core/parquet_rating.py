@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from jaxrate.core.argument_checks import Key, enforce_argument_annotations
-from jaxrate.core.array_types import Array
+from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem, check_event_kind, random_draw_rule, set_default_period
 from jaxrate.data.column_role_definitions import document_roles, roles_taken_by, select_role_arguments
 from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
@@ -46,7 +46,7 @@ from jaxrate.history.out_of_core.chunk_pipeline import (
     catch_stop_signals,
     rate_chunks,
 )
-from jaxrate.history.out_of_core.event_chunks import open_table_sorted_if_needed, resolve_event_roles
+from jaxrate.history.out_of_core.event_chunks import OpenedTable, open_table_sorted_if_needed, resolve_event_roles
 from jaxrate.history.player_records import rating_table
 from jaxrate.history.saved_runs import make_run_metadata
 from jaxrate.metrics.calibration_slopes import OnlineSlope
@@ -148,7 +148,7 @@ def rate_files(
     """
     arguments = select_role_arguments(locals())
     system = set_default_period(system, period)
-    if not (isinstance(chunk, int) and chunk >= 1):
+    if chunk < 1:
         raise ValueError(f"chunk must be a whole number from 1, got {chunk!r}")
     if random_draw_rule(system.rules) is not None and key is None:
         key = jax.random.key(0)
@@ -156,53 +156,97 @@ def rate_files(
     roles = resolve_event_roles(parquet_table, arguments, stacklevel=4)
     named = {role: x for role, x in arguments.items() if x not in (None, ())}
     options = {"columns": named} | ({"sided": True} if roles.side or roles.constant_side else {})
-    has_contests = roles.layout.contest is not None
-    kind = Rounds if has_contests else Matches if period is None else Periods
-    check_event_kind(system.name, system.events, kind)
-    if period is not None and has_contests:
-        raise ValueError("contests are rated one by one; leave out period")
-    if period is not None:
-        period_number(0.0, period)  # which refuses what is no length
-        if roles.time is None:
-            raise ValueError("rating periods need times; name the column of time")
-    result_folders = folder.resolve(), (folder / PREDICTIONS_FOLDER).resolve()
-    if any(file.path.resolve().parent in result_folders for file in parquet_table.files):
-        raise ValueError(f"{folder} has the files that are to be rated; name another folder for the results")
-    checkpoint = read_checkpoint(folder) if resume and wrapper_names(system) else None
-    if checkpoint is not None and checkpoint[0].get("slope"):  # the system is that of the run's own result
+    _check_period(system, roles, period)
+    _check_folder_is_apart(folder, parquet_table)
+    if resume and _is_run_calibrated(system, folder):  # the system is that of the run's own result
         system, calibrate = unwrap_predictions(system), True
     is_calibrated = initial_slope(system, calibrate) is not None
     settings = settings_that_must_match(system, roles, period, chunk, brief, key, is_calibrated)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
         resumed_run = read_run_to_resume(system, folder, parquet_table, roles, settings, resume)
-        report_progress = progress or (lambda rows: None)
-        return _rate_and_write(
-            system, folder, parquet_table, roles, settings, resumed_run, key, memory, report_progress, options
-        )
+        run = FileRun(system, folder, parquet_table, roles, settings, options)
+        return _rate_and_write(run, resumed_run, key, memory, progress or (lambda rows: None))
+
+
+def _check_period(system: RatingSystem, roles: ColumnRoles, period: float | None) -> None:
+    """ValueError unless the system rates these events, in such periods."""
+    has_contests = roles.layout.contest is not None
+    check_event_kind(system.name, system.events, Rounds if has_contests else Matches if period is None else Periods)
+    if period is None:
+        return
+    if has_contests:
+        raise ValueError("contests are rated one by one; leave out period")
+    period_number(0.0, period)  # which refuses what is no length
+    if roles.time is None:
+        raise ValueError("rating periods need times; name the column of time")
+
+
+def _check_folder_is_apart(folder: Path, parquet_table: ParquetTable) -> None:
+    """ValueError if the results would lie among the files that are rated."""
+    result_folders = folder.resolve(), (folder / PREDICTIONS_FOLDER).resolve()
+    if any(file.path.resolve().parent in result_folders for file in parquet_table.files):
+        raise ValueError(f"{folder} has the files that are to be rated; name another folder for the results")
+
+
+def _is_run_calibrated(system: RatingSystem, folder: Path) -> bool:
+    """Whether the run in a folder calibrates its predictions, as this system, perhaps of its result, does."""
+    checkpoint = read_checkpoint(folder) if wrapper_names(system) else None
+    return checkpoint is not None and bool(checkpoint[0].get("slope"))
+
+
+class FileRun(NamedTuple):
+    """What is rated, how, and where the results go."""
+
+    system: RatingSystem
+    folder: Path
+    parquet_table: ParquetTable
+    roles: ColumnRoles
+    settings: dict[str, Any]  # that must match where a run goes on
+    options: dict[str, Any]  # of the history
+
+    @property
+    def has_contests(self) -> bool:
+        """Whether these are contests."""
+        return self.roles.layout.contest is not None
+
+    @property
+    def nouns(self) -> str:
+        """What rows are called."""
+        return "participations" if self.has_contests else "matches"
+
+    def beginning(self) -> ResumedRun:
+        """How far a run has come that begins."""
+        slope = OnlineSlope() if self.settings["calibrated"] else None
+        progress = RunProgress(0, 0, 0, None, np.zeros(0, np.int64), MetricSums(), None, None, slope=slope)
+        if self.has_contests:
+            progress = progress._replace(sums=ContestMetricSums(), contests=0)
+        return ResumedRun(progress, None, self.parquet_table.row_count)
+
+    def history(self, opened: OpenedTable, progress: RunProgress, players: HostArray) -> History:
+        """The history so far, without its events."""
+        system, slope_options = calibrated_by_end(self.system, progress.slope)
+        times = self.settings["period"], progress.last, opened.clock
+        options = self.options | slope_options
+        return History(system, progress.state, players, progress.games, *times, no_events(self.has_contests), options)
 
 
 def _rate_and_write(
-    system: RatingSystem, folder: Path, parquet_table: ParquetTable, roles: ColumnRoles, settings: dict[str, Any],
-    resumed_run: ResumedRun | None, key: Array | None, memory: str, report_progress: Callable[[int], Any],
-    options: dict[str, Any],
-) -> RatedFiles:  # fmt: skip
+    run: FileRun, resumed_run: ResumedRun | None, key: Array | None, memory: str, report_progress: Callable[[int], Any]
+) -> RatedFiles:
     """The result of `rate_files`, once all is rated and written."""
     start, seconds = time.perf_counter(), dict.fromkeys(WORK_KINDS, 0.0)
-    has_contests = roles.layout.contest is not None
-    slope = OnlineSlope() if settings["calibrated"] else None
-    beginning = RunProgress(0, 0, 0, None, np.zeros(0, np.int64), MetricSums(), None, None, slope=slope)
-    if has_contests:
-        beginning = beginning._replace(sums=ContestMetricSums(), contests=0)
-    done, names, initial_rows = resumed_run or ResumedRun(beginning, None, parquet_table.row_count)
-    chunk, period = settings["chunk"], settings["period"]
-    opened = open_table_sorted_if_needed(parquet_table, roles, folder / ORDERED_FOLDER, chunk, memory, names)
+    folder, settings, noun = run.folder, run.settings, run.nouns
+    done, names, initial_rows = resumed_run or run.beginning()
+    opened = open_table_sorted_if_needed(
+        run.parquet_table, run.roles, folder / ORDERED_FOLDER, settings["chunk"], memory, names
+    )
     seconds["ordering"] = time.perf_counter() - start
-    run = ChunkedRunSpec(system, opened, folder, chunk, settings["brief"], period, key)
+    how = settings["chunk"], settings["brief"], settings["period"], key
     row_count = opened.table.row_count
-    metadata = {"how": settings, "files": file_fingerprints(parquet_table), "ordered": opened.is_sorted_copy}
+    metadata = {"how": settings, "files": file_fingerprints(run.parquet_table), "ordered": opened.is_sorted_copy}
     metadata |= {"at_first": initial_rows, "whole": row_count}
-    next_time, noun = time.monotonic() + CHECKPOINT_SECONDS, "participations" if has_contests else "matches"
+    next_time = time.monotonic() + CHECKPOINT_SECONDS
 
     def save_checkpoint(progress: RunProgress) -> None:
         nonlocal done, next_time
@@ -210,9 +254,7 @@ def _rate_and_write(
         arrays = leaves_by_name(progress.state) | {GAMES_KEY: progress.games}
         arrays |= {} if progress.ranked is None else {RANKED_KEY: progress.ranked}
         arrays |= {} if opened.is_sorted_copy else {NAMES_KEY: opened.names[: progress.num_players]}
-        calibrated, slope_options = calibrated_by_end(system, progress.slope)
-        about_run = calibrated, period, opened.clock, has_contests, options | slope_options
-        run_metadata = {"run": _run_metadata_without_players(*about_run)}
+        run_metadata = {"run": _run_metadata_without_players(run, opened, progress)}
         write_checkpoint(folder, metadata | run_metadata | progress_metadata(progress), arrays)
         LOG.info("%d of %d %s are rated, and saved in %s", progress.rows, row_count, noun, folder)
         done, end = progress, time.monotonic()
@@ -225,34 +267,26 @@ def _rate_and_write(
             if done.rows < row_count:
                 with add_resume_hint_to_errors(folder):
                     poll_requests = lambda: (time.monotonic() > next_time, stop.is_set())  # noqa: E731
-                    rate_chunks(run, done, seconds, save_checkpoint, poll_requests, report_progress)
+                    chunked_run = ChunkedRunSpec(run.system, opened, folder, *how)
+                    rate_chunks(chunked_run, done, seconds, save_checkpoint, poll_requests, report_progress)
     except KeyboardInterrupt:
         saved = f"{done.rows:,} of {row_count:,} {noun} are rated and kept in {folder}"
         raise KeyboardInterrupt(f"{saved}; go on with resume") from None
     if done.rows < row_count:  # a handler of SIGTERM let the process live
         raise InterruptedError(errno.EINTR, "asked to end, before all was rated; go on with resume", str(folder))
-    players = opened.names if opened.ids is None else opened.names[: done.num_players]
-    players = np.asarray(players.to_numpy() if opened.ids is None else players)
-    rated = History(system, done.state, players, done.games, period, done.last, opened.clock, no_events(has_contests))
+    players = opened.names.to_numpy() if opened.ids is None else opened.names[: done.num_players]
+    rated = run.history(opened, done, np.asarray(players))
     write(rating_table(rated), folder / "ratings.parquet")
     shutil.rmtree(folder / ORDERED_FOLDER, ignore_errors=True)
     seconds["all"] = time.perf_counter() - start
-    system, options = calibrated_by_end(system, done.slope)
-    rated = rated._replace(system=system, options=options)
     known: dict[str, Any] = {x.name: getattr(rated, x.name) for x in fields(rated)}
-    counts = done.rows, done.contests
-    return RatedFiles(
-        **known, quality=metrics_from_sums(done.sums), seconds=seconds, folder=folder, num_in_files=counts
-    )
+    quality, counts = metrics_from_sums(done.sums), (done.rows, done.contests)
+    return RatedFiles(**known, quality=quality, seconds=seconds, folder=folder, num_in_files=counts)
 
 
-def _run_metadata_without_players(
-    system: RatingSystem, period: float | None, clock: str | None, has_contests: bool, options: dict[str, Any]
-) -> dict[str, Any] | None:
+def _run_metadata_without_players(run: FileRun, opened: OpenedTable, progress: RunProgress) -> dict[str, Any] | None:
     """The contents of run.json, but for players and the last time; None if the system cannot be saved."""
     nobody = np.zeros(0, np.int64)
     with suppress(ValueError):
-        return make_run_metadata(
-            History(system, None, nobody, nobody, period, None, clock, no_events(has_contests), options)
-        )
+        return make_run_metadata(run.history(opened, progress._replace(state=None, games=nobody, last=None), nobody))
     return None
