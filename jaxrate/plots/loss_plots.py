@@ -67,20 +67,20 @@ def loss_surface(
     """
     if ax is not None:
         check_axes(ax)
-    events, system = to_dataset(data).events, fit.system
+    data, system = to_dataset(data), fit.system
     names = _choose_two_fitted_parameters(fit, x, y)
     if points < 3:
         raise ValueError(f"points must be at least 3, got {points}")
     surface = _FitSurface(fit, names)
     columns = jax.tree.map(np.append, surface.params_on_grid(points), fit.params)
-    count = make_training_task(system, events, fit.options).weight.sum()
-    swept = sweep_parameters(fit, events, columns)
+    count = make_training_task(system, data.events, fit.options).weight.sum()
+    swept = sweep_parameters(fit, data.events, columns)
     excess_loss = _refine_surface(np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points))
     fitted = [f"{name.replace('_', ' ')} {getattr(fit.params, name):.3g}" for name in names]
     text = PictureText(
         f"Best fit at {' and '.join(fitted)}",
         f"Loss of {system_title(system.name)} near its fit; contours: summed loss above that of the fit",
-        source=describe_counted_data(_count_predictions(count), data),
+        source=describe_counted_data(_count_predictions(count), data.source),
     )
     ax = make_picture_axes(ax, (6.4, 5.6), text)
     grid_values = surface.axis_values(surface.params_on_grid(len(excess_loss)))

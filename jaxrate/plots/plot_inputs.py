@@ -80,32 +80,25 @@ def recent_player_mask(matches: Matches, clock: str | None, active: Any) -> tupl
     return last >= time.max() - active, float(active)
 
 
-def describe_source(history: Any) -> str:
-    """What a plot is drawn from, as "Source: FiveThirtyEight. 16,810 matches to Feb 7, 2021"; "" of other arguments.
-
-    It is drawn from rated and smoothed histories, data sets, matches and rounds.
-    """
+def describe_source(drawn: History | Dataset) -> str:
+    """What a plot is drawn from, as "Source: FiveThirtyEight. 16,810 matches to Feb 7, 2021"."""
     last: float | None
-    if isinstance(history, History):
-        count = history.num_rows if history.contests is None else history.contests
-        nouns, last, clock = history.nouns, history.last, history.clock
-    elif isinstance(history, (Dataset, Matches, Ragged)):
-        events, clock = to_dataset(history).events, to_dataset(history).clock
-        time = np.asarray(events.flat.time)
-        count, nouns, last = len(time), events.nouns, time[-1]
+    if isinstance(drawn, History):
+        count = drawn.num_rows if drawn.contests is None else drawn.contests
+        nouns, last, source = drawn.nouns, drawn.last, drawn.options.get("source")
     else:
-        return ""
-    until = f" to {spell_date(float(last))}" if clock == "dates" and last is not None else ""
-    return describe_counted_data(f"{count:,} {nouns}{until}", history)
+        time = np.asarray(drawn.events.flat.time)
+        count, nouns, last, source = len(time), drawn.events.nouns, time[-1], drawn.source
+    until = f" to {spell_date(float(last))}" if drawn.clock == "dates" and last is not None else ""
+    return describe_counted_data(f"{count:,} {nouns}{until}", source)
 
 
-def describe_counted_data(count: str, history: Any = None) -> str:
-    """The line of so much data below a plot: with the source that a rated history or a data set names, if it does.
+def describe_counted_data(count: str, source: str | None = None) -> str:
+    """The line of so much data below a plot, with the name of its source, if it has one.
 
     Of a source such as "FiveThirtyEight, https://... (licence)" the line has what is before the first comma or bracket.
     """
-    named = history.options.get("source") if isinstance(history, History) else getattr(history, "source", None)
-    name = " ".join(SOURCE_NAME_END.split(str(named or ""))[0].split())
+    name = " ".join(SOURCE_NAME_END.split(source or "")[0].split())
     return f"Source: {cut_name(name, MAX_SOURCE_LENGTH)}. {count}" if name else f"Data: {count}"
 
 

@@ -11,7 +11,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.hyperparameter_definitions import check_whole_number
 from jaxrate.core.text_format import format_number, format_percentage, format_percentages, format_short_count
 from jaxrate.evaluation.comparison import Comparison, system_result_label
-from jaxrate.events import Matches, Ragged, Rounds, fail_where
+from jaxrate.events import Matches, Ragged, fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.losses import cross_entropy
 from jaxrate.forecasts.scorelines import Scorelines, check_scorelines, goal_difference_probabilities
@@ -94,8 +94,12 @@ def calibration(
       ValueError: as for `jr.metrics.calibration`.
     """
     check_backend(backend, ax)
-    source = describe_source(score)
-    score, mask, is_share = _unpack_scores_and_mask(score, mask)
+    source, quantity = "", "score (%)"
+    if isinstance(score, (Dataset, Matches, Ragged)):
+        data = to_dataset(score)
+        source = describe_source(data)
+        quantity = "score (%)" if data.of_matches else "share of the others beaten (%)"
+        score, mask = _scores_and_mask_of_events(data, mask)
     predictions = values_by_system(prediction)
     calibrations = {
         name: _calibration_mirrored_if_winner_first(p, score, bins, weight, mask) for name, p in predictions.items()
@@ -104,10 +108,11 @@ def calibration(
         f"{format_plot_name(name)}{', ' if name else ''}{100.0 * one.error:.1f}": _bin_intervals(one)
         for name, one in calibrations.items()
     }
-    axis_quantity = "share of the others beaten (%)" if is_share else "score (%)"
-    text = PictureText(calibration_title({format_plot_name(name): one for name, one in calibrations.items()}),
-                     "Bars are 95% intervals, and right predictions lie on the diagonal",
-                     f"predicted {axis_quantity}", f"observed {axis_quantity}", source)  # fmt: skip
+    text = PictureText(
+        calibration_title({format_plot_name(name): one for name, one in calibrations.items()}),
+        "Bars are 95% intervals, and right predictions lie on the diagonal",
+        f"predicted {quantity}", f"observed {quantity}", source,
+    )  # fmt: skip
     if backend == "altair":
         return calibration_chart(intervals, text)
     ax = make_picture_axes(ax, (5.6, 6.6), text, grid="both")
@@ -136,18 +141,15 @@ def _bin_intervals(one: prediction_metrics.Calibration) -> tuple[HostArray, ...]
     return 100.0 * predicted, 100.0 * observed, 100.0 * low, 100.0 * high, count
 
 
-def _unpack_scores_and_mask(score: Any, mask: Any) -> tuple[Any, Any, bool]:
-    """Scores [n], from events if these are given; the mask; and whether scores are shares of several others."""
-    if not isinstance(score, (Dataset, Matches, Ragged)):
-        return score, mask, False
-    events = to_dataset(score).events
-    if isinstance(events, Matches):
-        return np.asarray(events.score), mask, False
-    if not isinstance(events.events, Rounds):
+def _scores_and_mask_of_events(data: Dataset, mask: Any) -> tuple[HostArray, Any]:
+    """Scores [n] of matches, or of contests the shares of others beaten [sum P]; and the mask, where there are any."""
+    if data.of_matches:
+        return np.asarray(data.matches.score), mask
+    if data.events.nouns == "periods":
         raise ValueError("for rating periods, give the matches")
-    share = prediction_metrics.observed_share_of_sides_beaten(events)
+    share = prediction_metrics.observed_share_of_sides_beaten(data.rounds)
     has_share = ~np.isnan(share)
-    return np.where(has_share, share, 0.5), has_share if mask is None else has_share & np.asarray(mask), True
+    return np.where(has_share, share, 0.5), has_share if mask is None else has_share & np.asarray(mask)
 
 
 def _calibration_mirrored_if_winner_first(
@@ -163,35 +165,24 @@ def _calibration_mirrored_if_winner_first(
     return prediction_metrics.calibration(p, s, bins=bins, weight=0.5 * w)
 
 
-def _draw_bin_counts(ax: "Axes", count: HostArray, bin_line_style: dict[str, Any]) -> None:
+def _draw_bin_counts(ax: "Axes", count: HostArray, look: dict[str, Any]) -> None:
     """Draw the number of predictions in each bin above the axes; for one system also as text, if there is room."""
     count_axes: Any = next((x for x in ax.child_axes if x.get_label() == "counts"), None)
     if is_first := count_axes is None:
         count_axes = ax.inset_axes(COUNT_AXES_BOX, label="counts")
         style_axes(count_axes, "none")
         count_axes.set(xlim=ax.get_xlim(), xticks=[], ylabel="number")
-    count_axes.stairs(
-        count,
-        np.linspace(0.0, 100.0, len(count) + 1),
-        color=bin_line_style["color"],
-        linestyle=bin_line_style["linestyle"],
-    )
+    edges = np.linspace(0.0, 100.0, len(count) + 1)
+    count_axes.stairs(count, edges, color=look["color"], linestyle=look["linestyle"])
     top = max(count_axes.get_ylim()[1] if not is_first else 0.0, 1.4 * count.max())
     count_axes.set(ylim=(0.0, top), yticks=[0.0, top / 1.4], yticklabels=["0", format_short_count(top / 1.4)])
     count_axes.tick_params(labelsize="x-small")
     for text in list(count_axes.texts):
         text.remove()
     if is_first and ax.bbox.width * points_per_pixel(ax) / len(count) > 3.0 * SMALL_FONT:
-        for middle, number in zip(100.0 * (np.arange(len(count)) + 0.5) / len(count), count, strict=True):
-            count_axes.text(
-                middle,
-                number,
-                format_short_count(number),
-                ha="center",
-                va="bottom",
-                color=GREY,
-                fontsize=SMALL_FONT - 2.0,
-            )
+        font: dict[str, Any] = {"ha": "center", "va": "bottom", "color": GREY, "fontsize": SMALL_FONT - 2.0}
+        for middle, number in zip(0.5 * (edges[1:] + edges[:-1]), count, strict=True):
+            count_axes.text(middle, number, format_short_count(number), **font)
 
 
 MIN_SHOWN_GOALS, MAX_SHOWN_GOALS = 4, 20
@@ -268,9 +259,8 @@ def _describe_forecast(forecast: Scorelines, match: int) -> str:
 def _goals_to_show(probability: HostArray, largest: int) -> int:
     """The goals of a side up to which all scorelines but a few are."""
     inside = np.array([probability[: i + 1, : i + 1].sum() for i in range(largest + 1)])
-    enough = int(np.argmax(inside >= (1.0 - LEFT_OUT) * probability.sum())) if len(inside) else largest
-    enough = enough if inside[enough] >= (1.0 - LEFT_OUT) * probability.sum() else largest
-    return max(enough, min(MIN_SHOWN_GOALS, largest))
+    enough = np.flatnonzero(inside >= (1.0 - LEFT_OUT) * probability.sum())
+    return max(int(enough[0]) if len(enough) else largest, min(MIN_SHOWN_GOALS, largest))
 
 
 def _frame_draws(ax: "Axes", count: int) -> None:
