@@ -162,21 +162,28 @@ def write_comparison_title(comparison: Comparison | None, name: str) -> str:
     """
     if comparison is None or not _has_differences(comparison):
         return "Other systems"
-    (best, *others), behind = separate_systems_behind(comparison)
-    number, shown = len(comparison.results), _find_system_of_page(behind, comparison, name)
-    rival = shown if shown is not None or others else behind[0]
+    equal, behind = separate_systems_behind(comparison)
+    shown = _find_system_of_page(behind, comparison, name)
+    rival = shown if shown is not None or len(equal) > 1 else behind[0]
     if rival is None:
-        if len(others) < MAX_NAMED_EQUALS and (behind or number == 2):
-            return f"{_join_labels([best, *others])} predicted about equally well"
-        return f"{f'{len(others) + 1} of' if behind else 'All'} {number} systems predicted about equally well"
+        return _write_title_of_equals(equal, behind)
+    best, number = equal[0], len(comparison.results)
     most, calls = _calls_of_thousand(comparison, best), _calls_of_thousand(comparison, rival)
     if most <= calls:
-        return f"{_join_labels([best, *others])} predicted best of {number} systems"
+        return f"{_join_labels(equal)} predicted best of {number} systems"
     if shown is not None:
-        those = f"{name_in_print(best)}, {'one of the best' if others else 'the best'} of {number} systems"
+        those = f"{name_in_print(best)}, {'one of the best' if len(equal) > 1 else 'the best'} of {number} systems"
         return f"{name_in_print(shown)} {_describe_calls(comparison, str(calls))}, and {those}, {most}"
     those = f"{name_in_print(rival)}, the {'next best system' if number > 2 else 'other system'}"
     return f"{name_in_print(best)} {_describe_calls(comparison, str(most))}, and {those}, {calls}"
+
+
+def _write_title_of_equals(equal: list[ScoredForecaster], behind: list[ScoredForecaster]) -> str:
+    """That several systems predicted about equally well, with their names or how many of all they are."""
+    number = len(equal) + len(behind)
+    if len(equal) <= MAX_NAMED_EQUALS and (behind or number == 2):
+        return f"{_join_labels(equal)} predicted about equally well"
+    return f"{f'{len(equal)} of' if behind else 'All'} {number} systems predicted about equally well"
 
 
 def describe_comparison(comparison: Comparison | None, system: RatingSystem) -> list[str]:
@@ -283,9 +290,9 @@ def _find_system_of_page(behind: list[ScoredForecaster], comparison: Comparison,
     return shown if any(x is shown for x in behind) else None
 
 
-def name_systems_in_print(text: str, names: Iterable[str]) -> str:
-    """A text about systems of these names, with their names in print."""
-    for name in {*names}:
+def name_systems_in_print(text: str, systems: Iterable[ScoredForecaster]) -> str:
+    """A text about systems, with their names in print."""
+    for name in {x.name for x in systems}:
         text = re.sub(rf"\b{re.escape(name)}\b", system_title(name), text)
     return text
 
@@ -363,20 +370,17 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> HistorySect
     systems = [row for row in benchmark.rows if row.kind == "system"]
     ceilings = [row for row in benchmark.rows if row.kind not in ("system", "frequencies") and row.scored]
     axis, rows = build_system_rows([*systems, *ceilings])
-    is_whole = [row.kind != "blend" and row.scored == benchmark.scored for row in ceilings]
-    first = is_whole.index(True) if any(is_whole) else None
-    ceiling = None if first is None else rows[len(systems) + first]
-    gap = None if first is None else ceilings[first].log_loss_difference
+    ceiling, gap = _find_best_ceiling(ceilings, rows[len(systems) :], benchmark.scored)
     lead, half = gap_and_half_width(gap)
-    names = [row.name for row in systems]
+    findings, notes = (name_systems_in_print("\n".join(x), systems) for x in (benchmark.findings, benchmark.notes))
     head, cells = _arrange_table(benchmark)
     return HistorySection(
         anchor,
         title,
         f"{benchmark.scored:,}",
         benchmark.scored_on,
-        [name_systems_in_print(x, names).replace(" ± ", "\u00a0±\u00a0") for x in benchmark.findings],
-        [name_systems_in_print(x, names) for x in benchmark.notes],
+        findings.replace(" ± ", "\u00a0±\u00a0").splitlines(),
+        notes.splitlines(),
         axis,
         rows[: len(systems)],
         rows[len(systems) :],
@@ -389,6 +393,16 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> HistorySect
         head,
         cells,
     )
+
+
+def _find_best_ceiling(
+    ceilings: list[ScoredForecaster], rows: list[SystemRow], scored: int
+) -> tuple[SystemRow | None, LogLossDifference | None]:
+    """The row of the best ceiling that has all scored matches, and its difference from the best system."""
+    for ceiling, row in zip(ceilings, rows, strict=True):
+        if ceiling.kind != "blend" and ceiling.scored == scored:
+            return row, ceiling.log_loss_difference
+    return None, None
 
 
 def _write_verdict(best: SystemRow, ceiling: SystemRow | None, gap: LogLossDifference | None) -> str:

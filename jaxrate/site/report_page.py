@@ -174,7 +174,7 @@ def report_html(
             comparison_title=write_comparison_title(comparison, rated.system.name),
             behind=draw_system_bars(comparison),
             comparison_texts=describe_comparison(comparison, rated.system),
-            comparison_notes=[name_systems_in_print(x, [y.name for y in comparison.results]) for x in comparison.notes]
+            comparison_notes=name_systems_in_print("\n".join(comparison.notes), comparison.results).splitlines()
             if comparison
             else [],
             paired=bool(matchups),
