@@ -274,7 +274,7 @@ MUTATIONS = [
       "tests/test_metrics.py -k 'winners_and_losers'"),
     M("trees round of season", "count = count if season_so_far == this_season else 0", "count = count",
       "tests/test_boosted_trees.py -k 'twin'"),
-    M("trees winners first", "num_sides = 2 if (score[:num_past] >= 0.5).all() else 1", "num_sides = 1",
+    M("trees winners first", "        num_sides = 2\n", "        num_sides = 1\n",
       "tests/test_boosted_trees.py -k 'winners'"),
     M("benchmark frequencies of the other side", "np.where(past_side < 0, shares[:, ::-1], shares)", "shares",
       "tests/test_benchmark.py -k 'frequencies'"),

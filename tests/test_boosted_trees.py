@@ -98,14 +98,15 @@ def test_trees_are_trained_on_the_past_alone():
     def forecast(results):
         prediction = np.stack([truth[:, 0], truth[:, 2]], axis=1)
         features = match_features(data, results, [prediction, 0.5 + 0.0 * prediction], {"travel": travel}, num_past)
-        return boosted_forecast(features, results, num_past, 2)
+        without = {name: values for name, values in features.items() if name != "form"}
+        return [boosted_forecast(seen, results, num_past, 2) for seen in (features, without)]
 
     other = score.copy()
     other[700:] = 1.0 - other[700:]
     one, two = forecast(score), forecast(other)
-    np.testing.assert_array_equal(one.probabilities[:101], two.probabilities[:101])
-    np.testing.assert_array_equal(one.without["form"], two.without["form"])  # nothing else is of scored results
-    assert not np.array_equal(one.probabilities[101:], two.probabilities[101:]) or "form" not in one.without
+    np.testing.assert_array_equal(one[0][:101], two[0][:101])
+    np.testing.assert_array_equal(one[1], two[1])  # nothing but form is of scored results
+    assert not np.array_equal(one[0][101:], two[0][101:])
 
 
 def test_winners_who_come_first_tell_nothing():
@@ -117,12 +118,12 @@ def test_winners_who_come_first_tell_nothing():
     p = 0.1 + 0.8 * np.where(won, truth[:, 2], truth[:, 0])
     data = data._replace(events=jr.matches(player, score, data.matches.time))
     features = match_features(data, score, [np.stack([1 - p, p], axis=1)], {}, 800)
-    trees = boosted_forecast(features, score, 800, 2).probabilities
+    trees = boosted_forecast(features, score, 800, 2)
     loss, wanted = (losses_by_match(x, score[800:]).log_loss for x in (trees[:, 1], p[800:]))
     assert wanted.mean() - 0.01 < loss.mean() < wanted.mean() + 0.06
     late = np.arange(1000)[:, None] >= 800  # of these matches the losers come first: which the trees cannot tell
     swapped = {name: np.where(late, values[::-1], values) for name, values in features.items()}
-    found = boosted_forecast(swapped, score, 800, 2).probabilities
+    found = boosted_forecast(swapped, score, 800, 2)
     np.testing.assert_allclose(found, trees[:, ::-1], rtol=1e-9)
 
 

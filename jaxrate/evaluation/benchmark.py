@@ -541,9 +541,13 @@ def _grow_trees(
     """The entries of boosted trees, and the worth of what they see, the most valuable first."""
     in_named_order = [predictions[name] for name in sorted(predictions)]  # which no scored match has a say in
     features = match_features(target.data, target.score, in_named_order, columns, target.num_past)
-    boosted = boosted_forecast(features, target.score, target.num_past, target.num_outcomes)
-    trees = score_forecast(TREES, "trees", boosted.probabilities, target)
-    on_ratings = score_forecast(TREES_ON_RATINGS, "trees", boosted.by_ratings, target)
-    without = [score_forecast(name, "trees", x, target) for name, x in boosted.without.items()]
+
+    def grow(name: str, groups: Iterable[str]) -> ForecastLosses:
+        seen = {group: features[group] for group in groups}
+        forecast = boosted_forecast(seen, target.score, target.num_past, target.num_outcomes)
+        return score_forecast(name, "trees", forecast, target)
+
+    trees, on_ratings = grow(TREES, features), grow(TREES_ON_RATINGS, ["ratings"])
+    without = [grow(name, [x for x in features if x != name]) for name in features if name != "ratings"]
     worth = [FeatureWorth(x.row.name, log_loss_behind(x, trees, target)) for x in without]
     return [trees, on_ratings], sorted(worth, key=lambda x: -x.loss.difference)

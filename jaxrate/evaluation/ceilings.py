@@ -241,14 +241,6 @@ TREE_OPTIONS: dict[str, Any] = {
 Features: TypeAlias = dict[str, HostArray]  # by group: [2, n, features] as the first and the second player see them
 
 
-class BoostedForecast(NamedTuple):
-    """What trees predict of the scored matches."""
-
-    probabilities: HostArray  # [m, K] of each result
-    by_ratings: HostArray  # the same by the ratings alone
-    without: dict[str, HostArray]  # the same without each group
-
-
 def check_trees_can_be_grown(data: Dataset, num_past: int) -> None:
     """ImportError without scikit-learn; ValueError for contests, and for too few matches before the scored ones."""
     import_ensembles()
@@ -392,8 +384,8 @@ def player_histories(
     return result
 
 
-def boosted_forecast(features: Features, score: HostArray, num_past: int, num_outcomes: int) -> BoostedForecast:
-    """Predictions of the scored matches, by trees that were trained on the matches before.
+def boosted_forecast(features: Features, score: HostArray, num_past: int, num_outcomes: int) -> HostArray:
+    """[m, K] probabilities of each result of the scored matches, by trees that were trained on the matches before.
 
     Args:
       features: of all matches.
@@ -404,24 +396,20 @@ def boosted_forecast(features: Features, score: HostArray, num_past: int, num_ou
     Raises:
       ValueError: if a result is never seen in the past.
     """
+    first, num_sides = first_trained_match(num_past), 1
+    if (score[:num_past] >= 0.5).all():  # winners come first: the order would be all that trees learn
+        num_sides = 2
+    both = np.concatenate([values[:num_sides] for values in features.values()], axis=2)
+    past, ahead = np.concatenate(both[:, first:num_past]), np.concatenate(both[:, num_past:])
+    shares = np.concatenate([outcome_shares(x[first:num_past], num_outcomes) for x in (score, 1.0 - score)[:num_sides]])
+    num_trained = num_past - first
+    is_early = np.arange(num_trained) < num_trained - round(num_trained * VALIDATED_SHARE)
     thread_limits = import_module("threadpoolctl").threadpool_limits  # which scikit-learn depends on
-    first, scored = first_trained_match(num_past), slice(num_past, None)
-    trained, num_trained = slice(first, num_past), num_past - first
-    num_sides = 2 if (score[:num_past] >= 0.5).all() else 1  # winners come first: the order would be all that counts
-    shares = np.concatenate([outcome_shares(x[trained], num_outcomes) for x in (score, 1.0 - score)[:num_sides]])
-    num_early = num_trained - round(num_trained * VALIDATED_SHARE)
-    is_early = np.tile(np.arange(num_trained) < num_early, num_sides)
-
-    def predict_by(groups: Iterable[str]) -> HostArray:
-        both = np.concatenate([features[name][:num_sides] for name in groups], axis=2)
-        past, ahead = (np.concatenate(both[:, rows]) for rows in (trained, scored))
-        num_trees = _best_number_of_trees(past, shares, is_early)
-        p = np.split(_fit_trees(past, shares, num_trees).predict_proba(ahead), num_sides)
-        return np.asarray(p[0] if num_sides == 1 else 0.5 * (p[0] + p[1][:, ::-1]))
-
     with thread_limits(1, user_api="openmp"):  # small trees: on a busy machine threads wait for each other
-        without = {name: predict_by([x for x in features if x != name]) for name in features if name != "ratings"}
-        return BoostedForecast(predict_by(features), predict_by(["ratings"]), without)
+        num_trees = _best_number_of_trees(past, shares, np.tile(is_early, num_sides))
+        p = np.asarray(_fit_trees(past, shares, num_trees).predict_proba(ahead))
+    first_view, *second_view = np.split(p, num_sides)
+    return np.mean([first_view, *(x[:, ::-1] for x in second_view)], axis=0)
 
 
 def _fit_trees(x: HostArray, shares: HostArray, num_trees: int) -> Any:
