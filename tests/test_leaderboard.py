@@ -106,7 +106,7 @@ def test_who_has_played_little_is_left_out_by_default_where_many_have_played_mor
     board, everybody = (jr.leaderboard(rated, top=41, min_games=x) for x in (None, 0))
     assert board.player.tolist() == [x[0] for x in slowly(rated, rated.last, 365.0, enough)]
     assert (len(board.player) < len(everybody.player)) == (enough > 0) == ("had played 10 times" in board.scope)
-    (rank,) = ranks_over_time(rated, range(41), np.array([rated.last]))
+    (rank,) = ranks_over_time(rated, np.array([rated.last]))
     last = jr.leaderboard(rated, top=41, as_of=rated.last)
     assert [NAMES[i] for i in np.argsort(rank)[: len(last.player)]] == last.player.tolist()
     assert np.isnan(rank).sum() == 41 - len(last.player)
@@ -204,7 +204,7 @@ def test_players_whom_no_chain_of_matches_joins_are_ranked_apart(apart):
     first = board.first_group()
     assert first.group is None and first.num_listed == 40 and first.player.tolist() == board.player[:40].tolist()
     assert jr.leaderboard(rated, among=["guest 1", "guest 2"]).group is None
-    ranks = ranks_over_time(rated, range(42), np.array([599.0, rated.last]), active="all")
+    ranks = ranks_over_time(rated, np.array([599.0, rated.last]), active="all")
     assert dict(zip(rated.players, ranks[1], strict=True)) == dict(zip(board.player, board["rank"], strict=True))
     assert f"leaders  {board.player[0]}" in repr(rated) and "guest" not in repr(rated)
     smoothed = jr.smooth(jr.skills(), apart)

@@ -140,8 +140,8 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     )
     best_index = int(np.nanargmin(profile.loss))
     high, low = (
-        _upper_border_crossing(t[best_index:], root[best_index:], border),
-        -_upper_border_crossing(-t[: best_index + 1][::-1], -root[: best_index + 1][::-1], border),
+        upper_border_crossing(t[best_index:], root[best_index:], border),
+        -upper_border_crossing(-t[: best_index + 1][::-1], -root[: best_index + 1][::-1], border),
     )
     low, high = (x if math.isinf(x) else _to_constrained(space, x) for x in (low, high))
     return LikelihoodInterval(name, low, high, level, profile, root)
@@ -237,7 +237,7 @@ def _signed_root_deviance(task: PredictionTask, likelihood_profile: LossProfile)
     return np.asarray(side * 2.0 * excess_loss / np.where(spread > 0.0, spread, 1.0))
 
 
-def _upper_border_crossing(t: HostArray, root: HostArray, border: float) -> float:
+def upper_border_crossing(t: HostArray, root: HostArray, border: float) -> float:
     """The first t, from the best value up, at which the deviance reaches the border; inf if it never does."""
     running_max = np.maximum.accumulate(root)
     return float(np.interp(border, running_max, t)) if running_max[-1] >= border else math.inf

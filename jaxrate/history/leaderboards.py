@@ -539,13 +539,8 @@ class HistoryLeaderboardBuilder:
         return number + 1, self.rated.players[ranked_ids[first]], size
 
 
-def ranks_over_time(
-    rated: History,
-    players: Any,
-    times: HostArray,
-    **rules: Unpack[ListRules],
-) -> HostArray:
-    """[M, K] the ranks of players [K], by id, on the lists as of times [M], the earliest first.
+def ranks_over_time(rated: History, times: HostArray, **rules: Unpack[ListRules]) -> HostArray:
+    """[M, num_players] the ranks of all players on the lists as of times [M], the earliest first.
 
     NaN where they are not listed. The lists are those of `leaderboard`, all by one rule: without `min_games`, by that
     of the last list, and in the groups that no chain of events up to then joins.
@@ -556,7 +551,7 @@ def ranks_over_time(
     for row, now, points in zip(all_ranks, times, leaderboards.trajectories.iterate_points_at(times), strict=True):
         rank = leaderboards.ranked_list_at(float(now), points).rank
         row[rank > 0] = rank[rank > 0]
-    return all_ranks[:, list(players)]
+    return all_ranks
 
 
 BLOCK = 64  # times of the lists that are looked at together, the latest first

@@ -16,6 +16,7 @@ from jaxrate.fitting.free_parameters import make_free_parameters, to_hyperparame
 from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
+from jaxrate.fitting.profile_intervals import upper_border_crossing
 from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.pictures import PictureText
 from jaxrate.plots.plot_inputs import describe_counted_data, to_dataset
@@ -211,14 +212,9 @@ class _RootCurve(NamedTuple):
 
     def interval(self) -> tuple[float, float]:
         """Where the loss is at most `INTERVAL_DROP` above its least; infinite where the nodes do not reach so far."""
-        border, ends = math.sqrt(INTERVAL_DROP), []
-        for sign in (-1.0, 1.0):
-            order = np.argsort(sign * self.nodes)
-            outside = order[sign * self.nodes[order] >= sign * self.best]
-            rising = np.maximum.accumulate(sign * self.roots[outside])
-            is_reached = rising[-1] >= border
-            ends.append(float(np.interp(border, rising, self.nodes[outside])) if is_reached else sign * math.inf)
-        return ends[0], ends[1]
+        border, above, below = math.sqrt(INTERVAL_DROP), self.nodes >= self.best, self.nodes <= self.best
+        low = -upper_border_crossing(-self.nodes[below][::-1], -self.roots[below][::-1], border)
+        return low, upper_border_crossing(self.nodes[above], self.roots[above], border)
 
 
 def _root_curve(nodes: HostArray, loss: HostArray) -> _RootCurve:

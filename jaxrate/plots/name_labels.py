@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression  # type: ignore[import-untyped]
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import join_names
 from jaxrate.history.history import find_player_id
 from jaxrate.plots.scoreboard_style import (
     CHARACTER_WIDTH,
@@ -71,7 +72,7 @@ def list_names(names: Iterable[str]) -> str:
     names = list(names)
     if len(names) > MAX_TITLE_NAMES:
         return f"{names[0]} and {len(names) - 1:,} others"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return join_names(names)
 
 
 def spread_labels(positions: HostArray, min_distance: float) -> HostArray:

@@ -132,16 +132,12 @@ def _rank_table(
     rated: History, rows: Participations, moments: HostArray, labels: Mapping[int, str], rules: ListRules
 ) -> RankTable:
     """The ranks at these moments, begun when enough players are listed, and have settled ratings."""
-    table = RankTable(moments, _ranks_of_everybody(rated, moments, rules), is_settled=True)
+    table = RankTable(moments, ranks_over_time(rated, moments, **rules), is_settled=True)
     if rules.get("min_games") is None and rated.hindsight is None:
         table = _without_first_ratings(table, rows, [*labels])
     if rules.get("min_games") == 0:
         return table
     return _begin_when_many_are_listed(rated, table, labels, rules)
-
-
-def _ranks_of_everybody(rated: History, moments: HostArray, rules: ListRules) -> HostArray:
-    return ranks_over_time(rated, range(len(rated.players)), moments, **rules)
 
 
 def _without_first_ratings(table: RankTable, rows: Participations, named: list[int]) -> RankTable:
@@ -165,7 +161,8 @@ def _begin_when_many_are_listed(
     rated: History, table: RankTable, labels: Mapping[int, str], rules: ListRules
 ) -> RankTable:
     """The table from when half of those who play are listed, or half as many as usual."""
-    played = _ranks_of_everybody(rated, table.moments, {**rules, "min_games": 0})
+    of_any_games: ListRules = {**rules, "min_games": 0}
+    played = ranks_over_time(rated, table.moments, **of_any_games)
     listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (table.ranks, played))
     begin = int(np.argmax((listed > 0) & ((2 * listed >= playing) | (2 * listed >= np.median(listed)))))
     for i, name in labels.items():

@@ -61,9 +61,9 @@ class TimeSteps(NamedTuple):
             return f"every {length:,.3g} units of time"
         if not self.years:
             return f"every {max(round(length), 1):,} days" if length >= 1.5 else "every day"
-        every = "each" if self.years == 1 else f"every {_ordinal(self.years)}"
+        every = "each year" if self.years == 1 else f"every {self.years} years"
         until = f" and on {spell_date(self.last)}" if self.is_cut else ""
-        return f"at the end of {every} year{until}"
+        return f"at the end of {every}{until}"
 
 
 def spell_date(days: float) -> str:
@@ -116,8 +116,3 @@ def usual_off_season(event_times: Sequence[HostArray]) -> float:
 def _months(times: HostArray) -> HostArray:
     """Days since 1970-01-01 as months since then."""
     return days_to_dates(np.floor(times)).astype("datetime64[M]").astype(int)
-
-
-def _ordinal(number: int) -> str:
-    suffix = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{suffix}"
