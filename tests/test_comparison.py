@@ -62,7 +62,9 @@ def test_published_forecasts_are_judged_beside_systems(data):
     gap = told.quality["log loss"] - found.results[0].quality["log loss"]
     assert told.log_loss_difference.difference == pytest.approx(gap, abs=1e-6) and found.rows[-1][0] == "(odds)"
     assert found.columns()["system"].tolist() == ["elo", "(odds)"]
-    with refused("published 'odds' must be [n], a forecast of each match, got (599,)"):
+    with refused(
+        "'odds' must be a system, its hyperparameters, or [n], a forecast of each match; got the shape (599,)"
+    ):
         jr.compare(data, {"elo": {}, "odds": forecast[1:]})
 
 

@@ -63,7 +63,6 @@ from jaxrate.metrics.prediction_metrics import (
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.systems.draw_probability_wrapper import add_outcomes, has_outcome_wrapper
-from jaxrate.systems.system_construction_by_name import has_sides
 
 SLOPE = "calibration slope"
 TREES = "boosted trees"  # the row of those that see everything
@@ -155,7 +154,7 @@ def _row_cells(row: ScoredForecaster) -> dict[str, str]:
     """The cells of a row by the name of their column."""
     metrics = {name: "" if value is None else format_metric(name, value) for name, value in row.quality.items()}
     if row.slope_error is not None:
-        metrics[SLOPE] = format_slope(row.quality[SLOPE], row.slope_error)
+        metrics[SLOPE] = f"{row.quality[SLOPE]:.2f} ± {INTERVAL_ERRORS * row.slope_error:.2f}"
     return {
         "forecaster": row.name,
         "kind": KIND_NAMES[row.kind],
@@ -183,11 +182,6 @@ def _row_record(row: ScoredForecaster) -> dict[str, Any]:
         "memory_bytes": row.memory,
         "hyperparameters": None if params is None else {name: _finite(x) for name, x in params.items()},
     }
-
-
-def format_slope(slope: float, error: float) -> str:
-    """A calibration slope with its 95% interval."""
-    return f"{slope:.2f} ± {INTERVAL_ERRORS * error:.2f}"
 
 
 def _difference_record(name: str, gap: LogLossDifference | None) -> dict[str, Any]:
@@ -399,7 +393,8 @@ def benchmark_systems(
         check_trees_can_be_grown(data, target.num_past)
     columns = resolve_stack_columns(stack, data)
     entries, predictions, notes, left_out = _rate_systems(target, systems, fit_seconds, watch)
-    forecasts = [("past frequencies", "frequencies", _past_frequencies(target)), *_blend_forecasts(predictions, target)]
+    frequencies = past_frequencies(target.score, target.side, target.num_past, target.num_outcomes)
+    forecasts = [("past frequencies", "frequencies", frequencies), *_blend_forecasts(predictions, target)]
     forecasts += [(x.name, x.kind, x.as_outcomes(target.num_outcomes)) for x in external]
     others = [score_forecast(name, kind, x[target.num_past :], target) for name, kind, x in forecasts]
     worth = list[FeatureWorth]()
@@ -514,14 +509,6 @@ def _loss_and_win(expected: HostArray) -> HostArray:
     """[n, 2] probabilities of loss and win, of expected scores [n]."""
     win = np.asarray(expected, np.float64)
     return np.stack([1.0 - win, win], axis=1)
-
-
-def _past_frequencies(target: ScoringTarget) -> HostArray:
-    """[n, K] how often each result was seen in the past."""
-    side = target.data.matches.context.side if has_sides(target.data) else None
-    if side is not None and np.ptp(side) == 0 and (target.score == 1).all():  # of winners, who come first
-        side = None
-    return past_frequencies(target.score, side, target.num_past, target.num_outcomes)
 
 
 def _blend_forecasts(

@@ -204,7 +204,9 @@ def past_frequencies(score: HostArray, side: HostArray | None, num_past: int, nu
       num_past: matches that count.
       num_outcomes: 2 or 3.
     """
-    sides = np.zeros(len(score)) if side is None else np.asarray(side, np.float64)
+    if side is None or (np.ptp(side) == 0 and (score == 1).all()):  # winners come first, and not who has the side
+        side = np.zeros(len(score))
+    sides = np.asarray(side, np.float64)
     shares, past_side = outcome_shares(score[:num_past], num_outcomes), sides[:num_past, None]
     own_shares = np.where(past_side < 0, shares[:, ::-1], shares)  # of who has the side
     is_sided = np.abs(past_side) > 0.5

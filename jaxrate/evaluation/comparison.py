@@ -503,7 +503,8 @@ def _split_choices(named: Mapping[str, Any], target: ScoringTarget) -> tuple[dic
     forecasts = {name: x for name, x in named.items() if name not in choices}
     for name, forecast in forecasts.items():
         if target.row is None or np.shape(forecast) != target.score.shape:
-            raise ValueError(f"published {name!r} must be [n], a forecast of each match, got {np.shape(forecast)}")
+            asked = "a system, its hyperparameters, or [n], a forecast of each match"
+            raise ValueError(f"{name!r} must be {asked}; got the shape {np.shape(forecast)}")
     return choices, forecasts
 
 

@@ -71,6 +71,11 @@ class ScoringTarget(NamedTuple):
         return np.ones(len(self.score)) if self.weight is None else np.asarray(self.weight)
 
     @property
+    def side(self) -> HostArray | None:
+        """[E] 1 where the first player has the side, -1 where the second has; None: nobody has."""
+        return np.asarray(self.data.matches.context.side) if has_sides(self.data) else None
+
+    @property
     def mask(self) -> HostArray:
         """[E] whether the match or contest is scored."""
         return np.arange(count_events(self.data)) >= self.num_past
@@ -154,7 +159,7 @@ def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:
     if target.row is None:
         return float("nan")
     mask = target.mask
-    side = np.asarray(data.matches.context.side)[mask] if has_sides(data) else None
+    side = None if target.side is None else target.side[mask]
     return constant_log_loss(target.score[mask], side, target.weight_or_one[mask])
 
 
