@@ -4,6 +4,7 @@ import errno
 import itertools
 import json
 import warnings
+from functools import partial
 from itertools import pairwise
 
 import jax
@@ -13,7 +14,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.history.out_of_core import chunk_pipeline, duckdb_sort_and_ids, parquet_rating
-from tests.conftest import MOSTLY_DOUBLE, mark_full
+from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -365,6 +366,14 @@ def test_brief_runs_say_that_their_predictions_are_in_files(table, tmp_path, jax
     for arguments in (("rate", "--state", out, "--player", "2"), ("site", out, "--out", tmp_path / "site")):
         code, _, errors = jaxrate(*arguments)
         assert code == 2 and "predictions of this run by chunks are in its files alone" in errors
+    rated = jr.load(out)
+    for draw in (
+        partial(jr.plots.trajectory, players=2),
+        partial(jr.plots.ranks, players=2),
+        jr.plots.loss_by_difference,
+    ):
+        with refused("predictions of this run by chunks are in its files alone"):
+            draw(rated)
     assert f"elo: {N:,} matches of" in jaxrate("rate", "--state", out)[1]
 
 

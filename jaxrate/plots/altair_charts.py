@@ -29,6 +29,7 @@ from jaxrate.plots.scoreboard_style import (
     DIVERGING_COLOURS,
     GREY,
     INK,
+    NAMED_COLOURS,
     PALE,
     PAPER,
     RULE,
@@ -261,7 +262,6 @@ PANEL_WIDTHS = {1: WIDTH, 2: 300}  # pixels of one of several small charts, by t
 PANEL_HEIGHT = 110
 PANEL_TICKS = 5
 DATA_ROOM = 0.03  # of the height of a chart, above and below the data
-NAMED_COLOURS = *COLOURS, GREY  # of lines with names
 MILLISECONDS = 86_400_000  # of a day
 LINE_TICKS = 8
 ISOLATED_AREA = 7  # square pixels of the dot of a point between missing ones

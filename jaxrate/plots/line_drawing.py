@@ -20,9 +20,9 @@ from jaxrate.plots.pictures import (
 )
 from jaxrate.plots.plot_inputs import count_lines
 from jaxrate.plots.scoreboard_style import (
-    COLOURS,
     GREY,
     LINE_SPACING,
+    NAMED_COLOURS,
     PALE,
     SMALL_FONT,
     TEXT_COLOURS,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-NAMED_COLOURS = *COLOURS, GREY
 LINE_WIDTH = 1.5  # points
 END_DOT_SIZE = 6.0  # of a line of ranks
 MAX_INTERVALS = 2  # lines up to which intervals are drawn: more would hide each other

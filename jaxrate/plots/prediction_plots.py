@@ -318,6 +318,7 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
 
 
 def _bin_loss_by_rating_difference(rated: History, bins: int) -> LossBins:
+    rated.check_has_events()
     columns = rated.events
     if "score" not in columns or "rating" not in columns:
         raise ValueError("the loss by difference needs matches, and ratings before them, as from jr.rate")

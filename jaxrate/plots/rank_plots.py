@@ -78,6 +78,7 @@ def ranks(
         step that is not above 0, or as for `jr.leaderboard`.
     """
     check_backend(backend, ax)
+    rated.check_has_events()
     rows, names = rated.rows.once_per_event(), rated.players
     labels = player_labels_by_id(players, names, len(names))
     check_drawable_count("players", len(labels), 1, MAX_NAMED_LINES)

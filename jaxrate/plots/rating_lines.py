@@ -23,6 +23,7 @@ def rating_lines(history: History, players: Any, skip: int = 0) -> list[Line]:
     Without times, the axis counts a player's own events. With hindsight the first point is as the second. The first
     `skip` events of each player are left out.
     """
+    history.check_has_events()
     rows = history.rows.once_per_event()
     labels = player_labels_by_id(players, history.players, len(history.players))
     lines = [_rating_line(history, rows, player, name) for player, name in labels.items()]

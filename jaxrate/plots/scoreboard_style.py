@@ -22,6 +22,7 @@ TEXT_COLOURS = dict(  # of text about a line: darker, at least 5.3 to 1 on paper
 )
 INK = "#14213d"  # text
 GREY = "#596579"  # axes, notes, and lines of reference
+NAMED_COLOURS = *COLOURS, GREY  # of lines with names
 PALE = "#c3c8d1"  # lines of players without names
 RULE = "#e4e1d8"  # grids, and cells without a value
 PAPER = "#fbfaf7"
