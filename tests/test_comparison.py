@@ -129,6 +129,8 @@ def test_what_compare_refuses(data):
         jr.compare(data, "gliko")
     with refused("two systems have the name elo; give each its own"):
         jr.compare(data, [jr.elo(), jr.elo(k=8)])
+    with refused("give systems, or their names, and not 3"):
+        jr.compare(data, ["elo", 3])
     with refused("none of these systems rates contests: elo"):
         jr.compare(jr.data.from_teams([[["Ada"], ["Bo"]]]), ["elo"])
 
