@@ -289,11 +289,8 @@ def find_common_scale(problem: FitProblem, x: HostArray, product: HostArray) -> 
     if eigenvalues[0] > MIN_INDEPENDENT_VARIANCE or eigenvalues[1] <= MIN_INDEPENDENT_VARIANCE:
         return None
     direction, params = vectors[:, 0] / size, problem.system.params
-    growth = log_hyperparameter_slopes(problem, x) @ direction
-    growth = growth / growth[np.argmax(np.abs(growth))]
-    growth = growth / np.min(np.abs(growth[np.abs(growth) > POWER_TOLERANCE]))
-    powers = np.rint(growth)
-    if np.count_nonzero(powers) < 2 or (powers < 0).any() or (np.abs(growth - powers) > POWER_TOLERANCE).any():
+    powers = _whole_powers(log_hyperparameter_slopes(problem, x) @ direction)
+    if powers is None:
         return None
     here = jax.tree.map(lambda y: float(y[0]), params_at(problem, x[None], params))
     larger = {name: getattr(here, name) * 1.5**power for name, power in zip(names, powers, strict=True)}
@@ -304,6 +301,15 @@ def find_common_scale(problem: FitProblem, x: HostArray, product: HostArray) -> 
     before, after = (mean_loss_derivatives(problem, "forward", y[None], params)[0][0, 0] for y in points)
     same = abs(after - before) <= float(np.finfo(jnp.result_type(float)).eps) ** (2.0 / 3.0) * abs(before)
     return CommonScale(direction, powers) if same else None
+
+
+def _whole_powers(growth: HostArray) -> HostArray | None:
+    """[m] whole numbers, two or more of them above 0, to which growths are in proportion; None if none are."""
+    growth = growth / growth[np.argmax(np.abs(growth))]
+    growth = growth / np.min(np.abs(growth[np.abs(growth) > POWER_TOLERANCE]))
+    powers = np.rint(growth)
+    is_whole = (powers >= 0).all() and (np.abs(growth - powers) <= POWER_TOLERANCE).all()
+    return powers if is_whole and np.count_nonzero(powers) >= 2 else None
 
 
 def log_hyperparameter_slopes(problem: FitProblem, x: HostArray) -> HostArray:

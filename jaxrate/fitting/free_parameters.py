@@ -55,64 +55,77 @@ def to_hyperparameters(free: FreeParameterTransform, x: Array, unit: Array, para
 
 def make_free_parameters(system: RatingSystem, names: tuple[str, ...]) -> tuple[FreeParameterTransform, HostArray]:
     """The transformation of these parameters, and their starting values [k]."""
-    params, space = system.params, system.space
-    anchors: dict[str, tuple[str | float, ...]] = {}
-    above: set[str] = set()  # those that lie above their anchors
-    dependent_bounds = []
-    for name in names:
-        if least := getattr(space, name).least:
-            anchors[name] = (least,)
-            above.add(name)
-    for name in params._fields:
-        for bound, rule in _bounding_parameters_in_use(system, name):
-            differs = getattr(params, bound) != getattr(params, name)
-            if bound in names:
-                if not differs:
-                    raise ValueError(
-                        f"{system.name}: {bound} starts at {name}, the border of its space; start it apart"
-                    )
-                anchors[bound] = (*anchors.get(bound, ()), name)
-                if rule == "max":
-                    above.add(bound)
-            elif name in names:
-                dependent_bounds.append((bound, name, rule if differs else "moves"))
-    spaces, start = [], []
-    for name in names:
-        value, kind = float(getattr(params, name)), getattr(space, name).space
-        if name in anchors:
-            anchor_values = [y if isinstance(y, float) else float(getattr(params, y)) for y in anchors[name]]
-            kind = "above" if name in above else "below"
-            start.append(
-                math.log(math.log(value / max(anchor_values) if kind == "above" else min(anchor_values) / value))
-            )
-        else:
-            start.append(SPACE_TRANSFORMS[kind][0](value))
-        spaces.append(kind)
-    return FreeParameterTransform(
-        names, tuple(spaces), tuple(anchors.get(x, ()) for x in names), tuple(dependent_bounds)
-    ), np.array(start)
+    anchors, above, dependent_bounds = _resolve_anchors_and_bounds(system, names)
+    spaces = [
+        getattr(system.space, name).space if name not in anchors else "above" if name in above else "below"
+        for name in names
+    ]
+    start = [
+        _start_in_space(system.params, name, kind, anchors.get(name, ()))
+        for name, kind in zip(names, spaces, strict=True)
+    ]
+    anchors_of_names = tuple(anchors.get(name, ()) for name in names)
+    return FreeParameterTransform(names, tuple(spaces), anchors_of_names, dependent_bounds), np.array(start)
+
+
+def _resolve_anchors_and_bounds(
+    system: RatingSystem, names: tuple[str, ...]
+) -> tuple[dict[str, tuple[str | float, ...]], set[str], tuple[tuple[str, str, str], ...]]:
+    """What free parameters lie above or below, by name; those that lie above; and how bounds that are not free adapt.
+
+    ValueError for a free bound that starts at the parameter that it bounds.
+    """
+    anchors: dict[str, tuple[str | float, ...]] = {
+        name: (least,) for name in names if (least := getattr(system.space, name).least)
+    }
+    above, dependent_bounds = {*anchors}, []
+    pairs = [(name, *bound) for name in system.params._fields for bound in _bounding_parameters_in_use(system, name)]
+    for name, bound, rule in pairs:
+        differs = getattr(system.params, bound) != getattr(system.params, name)
+        if bound in names and not differs:
+            raise ValueError(f"{system.name}: {bound} starts at {name}, the border of its space; start it apart")
+        if bound in names:
+            anchors[bound] = (*anchors.get(bound, ()), name)
+            above |= {bound} if rule == "max" else set()
+        elif name in names:
+            dependent_bounds.append((bound, name, rule if differs else "moves"))
+    return anchors, above, tuple(dependent_bounds)
+
+
+def _start_in_space(params: Params, name: str, kind: str, anchors: tuple[str | float, ...]) -> float:
+    """The value of a parameter as an unbounded number, the inverse of `to_hyperparameters`."""
+    value = float(getattr(params, name))
+    if kind in SPACE_TRANSFORMS:
+        return SPACE_TRANSFORMS[kind][0](value)
+    anchor_values = [x if isinstance(x, float) else float(getattr(params, x)) for x in anchors]
+    ratio = value / max(anchor_values) if kind == "above" else min(anchor_values) / value
+    return math.log(math.log(ratio))
 
 
 def resolve_free_names(system: RatingSystem, free: Sequence[str] | None) -> tuple[str, ...]:
     """The names of the free parameters; ValueError for one that cannot be fitted."""
-    fields, space = system.params._fields, system.space
+    fields = system.params._fields
     if free is None:
         bounds = {bound for x in fields for bound, _ in _bounding_parameters_in_use(system, x)}
         return tuple(x for x in fields if x not in bounds and not _unfittable_reason(system, x))
     free = (free,) if isinstance(free, str) else tuple(free)
     for name in free:
         if name not in fields:
-            fittable = ", ".join(x for x in fields if getattr(space, x).fitted)
-            several = isinstance(name, str) and name.replace(",", " ").split()
-            hint = did_you_mean_suffix(name, fields)
-            if several and len(several) > 1:
-                hint = f"; name several as free={several}"
-            raise ValueError(f"{system.name} has no parameter {name!r}{hint} (it can fit {fittable})")
+            raise ValueError(_unknown_parameter_message(system, name))
         if reason := _unfittable_reason(system, name):
             raise ValueError(f"{system.name}: {name} {reason}")
     if len(set(free)) < len(free):
         raise ValueError(f"free names a parameter twice: {', '.join(free)}")
     return tuple(free)
+
+
+def _unknown_parameter_message(system: RatingSystem, name: Any) -> str:
+    """That a system has no parameter of this name, and which name or names may be meant."""
+    fields = system.params._fields
+    fittable = ", ".join(x for x in fields if getattr(system.space, x).fitted)
+    several = name.replace(",", " ").split() if isinstance(name, str) else []
+    hint = f"; name several as free={several}" if len(several) > 1 else did_you_mean_suffix(name, fields)
+    return f"{system.name} has no parameter {name!r}{hint} (it can fit {fittable})"
 
 
 def _unfittable_reason(system: RatingSystem, name: str) -> str:
