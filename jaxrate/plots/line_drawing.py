@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxrate.core.array_types import HostArray
 from jaxrate.plots.altair_charts import line_chart, rank_panels_chart
 from jaxrate.plots.line_end_labels import CLEARANCE, LineEnd, place_line_end_labels
 from jaxrate.plots.name_labels import fit_names, text_width
@@ -83,6 +84,7 @@ def _draw_lines(ax: "Axes", picture: LinePicture) -> None:
     label_time_axis(ax, picture.text.x)
     has_notes = any(line.note for line in picture.lines)
     ax.margins(x=0.01, y=LABEL_ROOM if has_notes and not picture.is_rank else None)
+    _fade_intervals(ax)
     _label_lines(ax, picture.lines)
     if picture.then:
         _add_then_legend(ax)
@@ -107,18 +109,30 @@ def _draw_line(ax: "Axes", line: Line, colour: str, picture: LinePicture, layer:
         ax.fill_between(line.x, low, high, color=colour, linewidth=0, gid="interval", **step)
 
 
-def _label_lines(ax: "Axes", lines: Sequence[Line]) -> None:
-    """Label the ends of these lines and of those that the axes had; more than two have no intervals."""
-    drawn = [line for line in ax.lines if line.get_gid() == "line"]
+def _fade_intervals(ax: "Axes") -> None:
+    """Make intervals pale; more than two lines have none."""
+    count = count_lines(ax, "line")
     for band in [band for band in ax.collections if band.get_gid() == "interval"]:
-        if len(drawn) > MAX_INTERVALS:
+        if count > MAX_INTERVALS:
             band.remove()
         else:
-            band.set_alpha(min(0.2, 0.3 / len(drawn)))
-    num_earlier = len(drawn) - len(lines)
-    notes = [""] * num_earlier + [line.note for line in lines]
-    told_peaks = [line.peak if line.note else None for line in lines]
-    _label_line_ends(ax, drawn, notes, [None] * num_earlier + told_peaks)
+            band.set_alpha(min(0.2, 0.3 / count))
+
+
+def _label_lines(ax: "Axes", lines: Sequence[Line]) -> None:
+    """Label the ends of these lines and of those that the axes had."""
+    drawn = [line for line in ax.lines if line.get_gid() == "line"]
+    nothing = np.zeros(0)
+    earlier = [Line(str(line.get_label()), nothing, nothing) for line in drawn[: len(drawn) - len(lines)]]
+    labelled = [*earlier, *lines]
+    names = fit_names([line.name for line in labelled], ax)
+    texts = [f"{name}\n{line.note}".rstrip() for name, line in zip(names, labelled, strict=True)]
+    told_peaks = [line.peak if line.note else None for line in labelled]
+    ax.autoscale_view()
+    _draw_labels(ax, drawn, texts, told_peaks)
+    if get_figure(ax).get_layout_engine() is not None:  # labels beside the axes have made them narrower
+        get_figure(ax).draw_without_rendering()
+        _draw_labels(ax, drawn, texts, told_peaks)
 
 
 def _add_then_legend(ax: "Axes") -> None:
@@ -203,48 +217,20 @@ def _set_rank_axis(ax: "Axes", min_distance: float = MIN_TICK_DISTANCE) -> None:
     ax.set_yticks([], minor=True)
 
 
-def _label_line_ends(
-    ax: "Axes", lines: "Sequence[Line2D]", notes: Sequence[str] = (), peaks: Sequence[int | None] = ()
-) -> None:
-    """Write the label of each line, and a note below it, at the line or beside the axes at its end, in its colour.
-
-    `peaks` are the points of lines that the notes tell of.
-    """
-    _remove_labels(ax)
-    if not lines:
-        return
-    ax.autoscale_view()
-    names = fit_names([str(line.get_label()) for line in lines], ax)
-    texts = [f"{name}\n{note}".rstrip() for name, note in zip(names, notes or [""] * len(names), strict=True)]
-    widths = [text_width(text.split("\n"), SMALL_FONT) for text in texts]
-    peaks = peaks or [None] * len(lines)
-    _draw_labels(ax, lines, texts, widths, peaks)
-    if get_figure(ax).get_layout_engine() is not None:  # labels beside the axes have made them narrower
-        get_figure(ax).draw_without_rendering()
-        _remove_labels(ax)
-        _draw_labels(ax, lines, texts, widths, peaks)
-
-
 def _remove_labels(ax: "Axes") -> None:
     for text in [text for text in ax.texts if text.get_gid() == "name"]:
         text.remove()
 
 
-def _draw_labels(
-    ax: "Axes", lines: "Sequence[Line2D]", texts: Sequence[str], widths: Sequence[float], peaks: Sequence[int | None]
-) -> None:
-    """Draw these labels as the axes are now."""
+def _draw_labels(ax: "Axes", lines: "Sequence[Line2D]", texts: Sequence[str], told_peaks: Sequence[int | None]) -> None:
+    """Draw the label of each line in place of the one it had, at the line or beside the axes at its end."""
+    _remove_labels(ax)
     scale = points_per_pixel(ax)
     size = scale * ax.bbox.width, scale * ax.bbox.height
-    drawn = [scale * (ax.transData.transform(line.get_xydata()) - ax.bbox.p0).T for line in lines]
-    ends = []
-    for (x, y), text, width, peak in zip(drawn, texts, widths, peaks, strict=True):
-        num_lines = text.count("\n") + 1
-        height = LINE_SPACING * SMALL_FONT * num_lines + CLEARANCE * (num_lines > 1)
-        highest = None if peak is None else (float(x[peak]), float(y[peak]))
-        ends.append(LineEnd(float(x[-1]), float(y[-1]), width, height, highest))
-    places = place_line_end_labels(ends, [(x, y) for x, y in drawn], size)
-    for line, text, peak, place in zip(lines, texts, peaks, places, strict=True):
+    drawn = [scale * (ax.transData.transform(line.get_xydata()) - ax.bbox.p0) for line in lines]
+    ends = [_line_end(points, text, peak) for points, text, peak in zip(drawn, texts, told_peaks, strict=True)]
+    places = place_line_end_labels(ends, [(points[:, 0], points[:, 1]) for points in drawn], size)
+    for line, text, peak, place in zip(lines, texts, told_peaks, places, strict=True):
         colour: Any = line.get_color()
         leader: Any = {"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 1.0, "shrinkB": 0.0}
         label = ax.annotate(
@@ -256,3 +242,12 @@ def _draw_labels(
         )  # fmt: skip
         if place.x is not None:
             add_text_halo(label)
+
+
+def _line_end(points: HostArray, text: str, peak: int | None) -> LineEnd:
+    """The end of a line through points [m, 2] of the axes, with the size of its label."""
+    num_lines = text.count("\n") + 1
+    height = LINE_SPACING * SMALL_FONT * num_lines + CLEARANCE * (num_lines > 1)
+    width = text_width(text.split("\n"), SMALL_FONT)
+    x, y = points[-1].tolist()
+    return LineEnd(x, y, width, height, None if peak is None else (float(points[peak, 0]), float(points[peak, 1])))
