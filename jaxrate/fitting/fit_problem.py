@@ -126,59 +126,71 @@ def prepare_fit(
     `training_weights` and `validation_weights` are weights [n] of predictions: for the fit, and for the decision when
     to stop.
     """
-    weight = np.stack(
-        [training_weights, np.zeros_like(training_weights) if validation_weights is None else validation_weights]
-    )
     if mode not in (None, "forward", "reverse"):
         raise ValueError(f'mode must be "forward" or "reverse", got {mode!r}')
-    if not weight[0].any():
+    if not training_weights.any():
         raise ValueError("nothing is left to fit: all that is scored lies in the part that is held out")
-    names, params = resolve_free_names(system, free), system.params
+    names = resolve_free_names(system, free)
     if not names:
         raise ValueError(f"{system.name} has no parameter to fit: none is free")
     free_parameters, start = make_free_parameters(system, names)
     mode = mode or ("forward" if len(names) <= MAX_FORWARD_PARAMETERS else "reverse")
+    validation_weights = np.zeros_like(training_weights) if validation_weights is None else validation_weights
     problem = FitProblem(
         system,
         task,
         free_parameters,
         np.ones(len(names)),
         start,
-        weight,
+        np.stack([training_weights, validation_weights]),
         mode,
         np.arange(len(names)),
         np.eye(len(names)),
         _make_prior(system, free_parameters),
     )
-    start_evaluation = LossesAndSlopes(*mean_loss_derivatives(problem, "forward", start[None], params))
-    loss, slope, product = (y[0] for y in start_evaluation)
-    if not (np.isfinite(loss).all() and np.isfinite(slope).all() and np.isfinite(product).all()):
-        raise ValueError(f"{system.name}: the loss at the start is {loss[0]}, or has no slopes; start elsewhere")
-    size, real = np.sqrt(np.diag(product)), np.array(free_parameters.spaces) == "real"
-    active = size * np.where(real, np.maximum(np.abs(start), 1.0), 1.0) > IDLE_SLOPE
-    if not active.all() and (free is not None or not active.any()):
-        raise IneffectiveHyperparametersError(system.name, tuple(np.array(names)[~active].tolist()))
-    concerns_draws = np.array([getattr(system.space, name).concerns_draws for name in names]) & active
-    if concerns_draws.any() and not has_draws(task, training_weights):
-        if free is not None or not (active & ~concerns_draws).any():
-            names_text = ", ".join(np.array(names)[concerns_draws])
-            raise ValueError(
-                f"{system.name}: {names_text} says how often there are draws, and nothing is drawn to fit it by"
-            )
-        active &= ~concerns_draws
-    if free is None:
-        active = _independent_slope_mask(product, active)
-    unit = np.where(real & active, 1.0 / np.where(active, size, 1.0), 1.0)
+    evaluation = _evaluate_start(problem)
+    product = evaluation.product[0]
+    size, is_real = np.sqrt(np.diag(product)), np.array(free_parameters.spaces) == "real"
+    has_effect = size * np.where(is_real, np.maximum(np.abs(start), 1.0), 1.0) > IDLE_SLOPE
+    active = _select_active(problem, product, has_effect, is_named=free is not None)
+    unit = np.where(is_real & active, 1.0 / np.where(active, size, 1.0), 1.0)
     active_indices = np.flatnonzero(active)
     product = product * unit * unit[:, None]
-    start_evaluation = LossesAndSlopes(start_evaluation.loss, start_evaluation.slope * unit, product[None])
+    evaluation = LossesAndSlopes(evaluation.loss, evaluation.slope * unit, product[None])
     return problem._replace(
         unit=unit,
         start=start / unit,
         active=active_indices,
         axes=decorrelating_axes(product, active_indices),
-        start_evaluation=start_evaluation if mode == "forward" else None,
+        start_evaluation=evaluation if mode == "forward" else None,
     )
+
+
+def _evaluate_start(problem: FitProblem) -> LossesAndSlopes:
+    """Losses and slopes at the start; ValueError if they are not finite."""
+    derivatives = mean_loss_derivatives(problem, "forward", problem.start[None], problem.system.params)
+    evaluation = LossesAndSlopes(*derivatives)
+    if not all(np.isfinite(x[0]).all() for x in evaluation):
+        loss = evaluation.loss[0][0]
+        raise ValueError(f"{problem.system.name}: the loss at the start is {loss}, or has no slopes; start elsewhere")
+    return evaluation
+
+
+def _select_active(problem: FitProblem, product: HostArray, has_effect: HostArray, *, is_named: bool) -> HostArray:
+    """[k] which parameters are fitted of those that change predictions.
+
+    ValueError for one that the user named and that is not. `product` [k, k] is the mean product of slopes of events.
+    """
+    system, names, active = problem.system, np.array(problem.free.names), has_effect
+    if not active.all() and (is_named or not active.any()):
+        raise IneffectiveHyperparametersError(system.name, tuple(names[~active].tolist()))
+    concerns_draws = np.array([getattr(system.space, name).concerns_draws for name in names]) & active
+    if concerns_draws.any() and not has_draws(problem.task, problem.weight[0]):
+        active = active & ~concerns_draws
+        if is_named or not active.any():
+            reason = "says how often there are draws, and nothing is drawn to fit it by"
+            raise ValueError(f"{system.name}: {', '.join(names[concerns_draws])} {reason}")
+    return active if is_named else _independent_slope_mask(product, active)
 
 
 def decorrelating_axes(product: HostArray, active: HostArray) -> HostArray:

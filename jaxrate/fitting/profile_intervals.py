@@ -8,8 +8,10 @@ value, the sum of differences d of contests is delta^2 H / 2 and their variance 
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -95,56 +97,63 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     space, best_value = getattr(fit.system.space, name).space, getattr(fit.params, name)
     other_names = _names_with_effect(fit, task, tuple(x for x in fit.free if x != name))
     error = fit.standard_error[name] * _unconstraining_transform_derivative(space, best_value)
-    finite = math.isfinite(error) and error > 0.0
-    width = (
-        INITIAL_STANDARD_ERRORS * error
-        if finite
-        else MAX_LOG_DISTANCE * (1.0 if space != "real" else max(1.0, abs(best_value)))
-    )
+    width = MAX_LOG_DISTANCE * (1.0 if space != "real" else max(1.0, abs(best_value)))
+    if math.isfinite(error) and error > 0.0:
+        width = INITIAL_STANDARD_ERRORS * error
     width = width if space == "real" else min(width, MAX_LOG_DISTANCE)
-    t = _to_unconstrained(space, best_value) + np.linspace(-width, width, INITIAL_VALUES)
-    profile = _profile_loss_at_values(fit, events, name, other_names, task, space, t)
-    for _ in range(MAX_EXTENSIONS):
-        root, t = (
-            _signed_root_deviance(task, profile),
-            np.array([_to_unconstrained(space, x) for x in profile.value]),
-        )
-        open_ends = [
-            (end, sign) for end, sign, is_open in _profile_ends_and_whether_within_border(t, root, border) if is_open
-        ]
-        if not open_ends:
-            break
-        extension_points = [end + sign * width * np.array([0.25, 0.5, 0.75, 1.0]) for end, sign in open_ends]
-        extension = _profile_loss_at_values(
-            fit, events, name, other_names, task, space, np.concatenate(extension_points)
-        )
-        if not len(extension.value):
-            break
-        profile = _merge_profiles(profile, extension)
-    for _ in range(2):
-        t = np.array([_to_unconstrained(space, x) for x in profile.value])
-        root = _signed_root_deviance(task, profile)
-        is_outside = np.abs(root) > border
-        border_points = [
-            np.linspace(t[i], t[i + 1], BORDER_VALUES + 2)[1:-1]
-            for i in np.flatnonzero(is_outside[1:] != is_outside[:-1])
-        ]
-        if border_points:
-            profile = _merge_profiles(
-                profile,
-                _profile_loss_at_values(fit, events, name, other_names, task, space, np.concatenate(border_points)),
-            )
-    root, t = (
-        _signed_root_deviance(task, profile),
-        np.array([_to_unconstrained(space, x) for x in profile.value]),
-    )
+    profile_at = partial(_profile_loss_at_values, fit, events, name, other_names, task, space)
+    curve_of = partial(_deviance_curve, task, space)
+    profile = profile_at(_to_unconstrained(space, best_value) + np.linspace(-width, width, INITIAL_VALUES))
+    profile = _extend_open_ends(profile, profile_at, curve_of, width, border)
+    profile = _refine_borders(profile, profile_at, curve_of, border)
+    t, root = curve_of(profile)
     best_index = int(np.nanargmin(profile.loss))
-    high, low = (
-        upper_border_crossing(t[best_index:], root[best_index:], border),
-        -upper_border_crossing(-t[: best_index + 1][::-1], -root[: best_index + 1][::-1], border),
-    )
+    high = upper_border_crossing(t[best_index:], root[best_index:], border)
+    low = -upper_border_crossing(-t[: best_index + 1][::-1], -root[: best_index + 1][::-1], border)
     low, high = (x if math.isinf(x) else _to_constrained(space, x) for x in (low, high))
     return LikelihoodInterval(name, low, high, level, profile, root)
+
+
+Curve: TypeAlias = tuple[HostArray, HostArray]  # [N] unconstrained values, and signed roots of the deviance there
+
+
+def _deviance_curve(task: PredictionTask, space: str, profile: LossProfile) -> Curve:
+    return np.array([_to_unconstrained(space, x) for x in profile.value]), _signed_root_deviance(task, profile)
+
+
+def _extend_open_ends(
+    profile: LossProfile,
+    profile_at: Callable[[HostArray], LossProfile],
+    curve_of: Callable[[LossProfile], Curve],
+    width: float,
+    border: float,
+) -> LossProfile:
+    """The profile with values further out where its ends are within the border, as far as the factory allows them."""
+    for _ in range(MAX_EXTENSIONS):
+        ends = _profile_ends_and_whether_within_border(*curve_of(profile), border)
+        points = [end + sign * width * np.array([0.25, 0.5, 0.75, 1.0]) for end, sign, is_open in ends if is_open]
+        extension = profile_at(np.concatenate(points)) if points else None
+        if extension is None or not len(extension.value):
+            break
+        profile = _merge_profiles(profile, extension)
+    return profile
+
+
+def _refine_borders(
+    profile: LossProfile,
+    profile_at: Callable[[HostArray], LossProfile],
+    curve_of: Callable[[LossProfile], Curve],
+    border: float,
+) -> LossProfile:
+    """The profile with more values where the deviance passes the border."""
+    for _ in range(2):
+        t, root = curve_of(profile)
+        is_outside = np.abs(root) > border
+        passes = np.flatnonzero(is_outside[1:] != is_outside[:-1])
+        points = [np.linspace(t[i], t[i + 1], BORDER_VALUES + 2)[1:-1] for i in passes]
+        if points:
+            profile = _merge_profiles(profile, profile_at(np.concatenate(points)))
+    return profile
 
 
 def _names_with_effect(fit: Fit, task: PredictionTask, names: tuple[str, ...]) -> tuple[str, ...]:
