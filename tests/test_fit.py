@@ -298,6 +298,7 @@ def test_a_run_in_the_outermost_jit_is_the_same(default_policy):
 
 @lru_cache
 def fitted(**options):
+    """The fit of the league; tests without errors take one of their own, by errors="products"."""
     with jax.enable_x64(True):
         return jr.fit(jr.elo(), league(), **options)
 

@@ -45,7 +45,7 @@ def test_a_sweep_in_parts_is_the_same(monkeypatch):
 
 
 def test_a_profile_fits_the_others_anew(no_errors):
-    fit = fitted()
+    fit = fitted(errors="products")
     profile = jr.fitting.profile_loss(fit.system, league(), "k", [20.0, fit.params.k])
     held = jr.fit(fit.system._replace(params=fit.params._replace(k=20.0)), league(), free=("side_advantage",))
     np.testing.assert_allclose(profile.loss, [held.loss, fit.loss], rtol=1e-6)
@@ -56,7 +56,7 @@ def test_a_profile_fits_the_others_anew(no_errors):
 
 def test_rules_are_made_anew_on_the_way(no_errors):
     """Where they cut what is far from where they were made, fits must not end there."""
-    matches, best = league(), fitted()
+    matches, best = league(), fitted(errors="products")
     with jax.enable_x64(True):
         start = capped(k=30.0)
         fit = jr.fit(start, matches)
@@ -95,7 +95,7 @@ def test_rules_made_anew_predict_what_is_fitted():
 
 def test_a_least_value_holds_up_no_other(no_errors):
     """It is best to learn less than is allowed: the side is worth what it is with the least K."""
-    least = 1.5 * fitted().params.k
+    least = 1.5 * fitted(errors="products").params.k
     with jax.enable_x64(True):
         start = jr.elo(k=2.0 * least)
         start = start._replace(space=start.space._replace(k=start.space.k._replace(least=least)))
