@@ -40,6 +40,8 @@ from speed_peers import SYSTEMS, elote_replay, numba, numba_replay, riix_replay
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
+from jaxrate.events.dataset import Dataset
+from jaxrate.history.leaderboards import ranks_over_time
 from jaxrate.replay import schedule
 from jaxrate.replay.execution import min_mean_width_for_levels
 from jaxrate.replay.step_assignment import assign_steps_and_slots
@@ -290,8 +292,35 @@ def timed_reading(kind, read, path, number, options):
     }
 
 
+def part_questions(options):
+    """What is asked of a history of ten million participations, and its tables; leaderboards build on the second."""
+    n, dates = (5_000, 6) if options.quick else (5_000_000, 60)
+    matches = league(n // 10, n, days=20 * 365.0).matches
+    data = Dataset(matches, np.arange(n // 10), np.arange(n), clock="dates")
+    rated = jr.rate(jr.glicko(), data)
+    _ = rated._replace().predictions, rated.rows.once_per_event()  # loads what first calls load
+    middle, end = float(np.median(matches.time)), float(rated.last)
+    times = np.linspace(middle, end, dates)
+    tables = {"predictions, an Arrow table": lambda x: x.predictions, "participations": lambda x: x.rows}
+    questions = {
+        "a leaderboard at a time": partial(jr.leaderboard, as_of=middle),
+        "peaks": jr.history.peak_ratings,
+        f"ranks on {dates} dates": lambda x: ranks_over_time(x, [0, 1, 2], times),
+    }
+    rows = []
+    for title, ask in (tables | questions).items():
+        fresh = rated._replace() if title in tables else rated  # whose tables are not made yet
+        with suppress(OSError):
+            forget_peak()
+        before, seconds = resident("VmRSS"), clock(partial(ask, fresh))
+        row = {"what": title, "participations": 2 * n, "seconds": seconds, "peak_MB": resident("VmHWM") - before}
+        repeated = [] if title in tables else [clock(partial(ask, fresh)) for _ in range(2)]
+        rows.append(row | {"seconds": min([seconds, *repeated])})
+    return {"questions to a history": rows}
+
+
 PARTS = {"atp": part_atp, "periods": part_periods, "players": part_players, "schedule": part_schedule}
-PARTS |= {"files": part_files, "cli": part_cli}
+PARTS |= {"files": part_files, "cli": part_cli, "questions": part_questions}
 
 
 def main():
