@@ -236,7 +236,7 @@ def time_of_shown_ratings(rated: jr.History, until: float | None) -> float | Non
 def note_time_outside_history(report: ProgressReport, rated: jr.History, until: float | None) -> None:
     """A note if --as-of is before the history, or so long after it that nobody plays any more."""
     from jaxrate.history.history import format_time
-    from jaxrate.history.trajectories import DEFAULT_ACTIVE_DAYS
+    from jaxrate.history.leaderboards import DEFAULT_ACTIVE_DAYS
 
     if until is None or rated.last is None or not len(rated.events["row"]):
         return

@@ -217,6 +217,9 @@ def slice_events(events: Any, low: int, high: int) -> Any:
     return Ragged(periods, starts - starts[0], pair_start - pair_start[0], events.length)
 
 
+FEW_PER_PLAYER = 4
+
+
 def number_connected_groups(num_players: int, player: HostArray, event: HostArray) -> HostArray:
     """[N] numbers from 0 of groups that no chain of events joins, the largest first; -1: took part in none.
 
@@ -230,16 +233,16 @@ def number_connected_groups(num_players: int, player: HostArray, event: HostArra
     """
     one_of_event = np.zeros(event.max(initial=-1) + 1, np.int64)
     one_of_event[event] = player
-    first, second, label = player, one_of_event[event], np.arange(num_players)
-    while True:
-        first, second = label[first], label[second]
-        differs = np.flatnonzero(first != second)
-        if not len(differs):
-            break
-        first, second = first[differs], second[differs]
-        np.minimum.at(label, np.maximum(first, second), np.minimum(first, second))
-        while ((next_label := label[label]) != label).any():
-            label = next_label
+    label, other = np.arange(num_players), one_of_event[event]
+    for step in (len(player) // (FEW_PER_PLAYER * num_players + 1) + 1, 1):  # a few events join most players
+        first, second = player[::step], other[::step]
+        while len(first):
+            first, second = label[first], label[second]
+            differs = np.flatnonzero(first != second)
+            first, second = first[differs], second[differs]
+            np.minimum.at(label, np.maximum(first, second), np.minimum(first, second))
+            while ((next_label := label[label]) != label).any():
+                label = next_label
     has_played = np.zeros(num_players, bool)
     has_played[player] = True
     roots, group = np.unique(label[has_played], return_inverse=True)

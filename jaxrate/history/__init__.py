@@ -8,7 +8,6 @@ starting_ratings.py  initial_state: ratings of one's own to start from
 ratings_at_times.py  ratings, modifiers of categories and ratings by category, as of a time
 player_records.py    careers, ratings at a time, heads to heads, upsets, form
 participations.py    who took part in which event, with ratings before and after
-trajectories.py      the points of players through time, and the level of all ratings
 leaderboards.py      leaderboards at any date, ranks through time, leads and peaks
 column_table.py      ColumnTable: columns that print as a table
 blat_mmr_beliefs.py  quantiles, modes and probabilities of the beliefs of BlatMMR

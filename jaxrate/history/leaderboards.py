@@ -37,13 +37,6 @@ from jaxrate.history.ratings_at_times import (
     parse_query_time,
     parse_time_after_last_events,
 )
-from jaxrate.history.trajectories import (
-    DEFAULT_ACTIVE_DAYS,
-    PEAK_MIN_EVENTS,
-    build_trajectories,
-    lead_over_level,
-    trajectories_of_rows,
-)
 from jaxrate.systems.elo_mmr.belief import contest_variances
 
 MAX_NAMED_GROUPS = 5
@@ -174,6 +167,50 @@ def describe_groups(numbers: HostArray, leaders: HostArray, sizes: HostArray, ev
     return f"ranked in groups that no chain of {events} joins: {join_names([*named, *others])}"
 
 
+PEAK_MIN_EVENTS = 10  # events after which a rating may be a peak: first ratings jump
+DEFAULT_ACTIVE_DAYS = 365.0  # within which whoever has played is active; without dates it is
+ACTIVE_SHARE = 0.1  # of the length of the history
+MAX_ACTIVE = 50_000  # whose ratings are looked at
+NUM_TIMES = 100  # at which the median is taken; between them it is interpolated
+NUM_PARTS = 10  # of the history: those with the highest and the lowest level say how far it drifts
+
+
+def lead_over_level(rows: Participations, score: HostArray, clock: str | None) -> tuple[HostArray, HostArray | None]:
+    """What peaks are chosen by: the score [R], or where ratings drift its lead over their level; and that level."""
+    level = drifting_level(rows, clock)
+    return (score if level is None else score - level), level
+
+
+def drifting_level(rows: Participations, clock: str | None) -> HostArray | None:
+    """[R] the median rating of the active at the time of each row; None unless it drifts by more than a deviation.
+
+    The active have played in the year before, or in a tenth of the history without dates. The level of a part of the
+    history is the mean of its medians; it drifts by the difference of the highest and the lowest. The deviation is that
+    of the ratings of the active from their mean, pooled over time. Of many active, so many of them speak for all.
+    `clock` is that of the history, as in `Dataset`.
+    """
+    if not len(rows.player):
+        return None
+    if not rows.have_all_times:
+        rows = rows._replace(end=rows.event.astype(float))
+    end_of_event = np.zeros(rows.event.max() + 1)
+    end_of_event[rows.event] = rows.end
+    times = np.unique(end_of_event[np.linspace(0, len(end_of_event) - 1, NUM_TIMES + 1).astype(int)[1:]])
+    window = DEFAULT_ACTIVE_DAYS if clock == "dates" else ACTIVE_SHARE * (times[-1] - end_of_event[0])
+    median, variance = np.zeros((2, len(times)))
+    for i, counts in enumerate(rows.iterate_counts_at(times)):
+        last = (rows.start[:-1] + counts - 1)[counts > 0]
+        active = last[rows.end[last] >= times[i] - window]
+        rating = rows.after.mean[active[:: len(active) // MAX_ACTIVE + 1]]
+        median[i], variance[i] = np.median(rating), np.var(rating)
+    if len(times) < NUM_PARTS:
+        return None
+    levels = [part.mean() for part in np.array_split(median, NUM_PARTS)]
+    if max(levels) - min(levels) <= np.sqrt(variance.mean()):
+        return None
+    return np.interp(rows.end, times, median)
+
+
 class ListRules(TypedDict, total=False):
     """Who is on a leaderboard, and what players are ranked by; see `leaderboard`."""
 
@@ -266,7 +303,7 @@ def make_history_leaderboards(
     """The lists of everybody, all by one rule: without `min_games`, by that of the list at this time."""
     leaderboards = HistoryLeaderboardBuilder(rated, **rules)
     leaderboards.min_games = leaderboards.resolve_min_games(now)
-    leaderboards.groups = leaderboards.trajectories.groups(leaderboards.trajectories.points_at(now))
+    leaderboards.groups = leaderboards.rows.groups(leaderboards.rows.counts_at(now))
     return leaderboards
 
 
@@ -287,8 +324,10 @@ def _steady_state_deviation(system: RatingSystem) -> Any:
 def _ranked_ids(mean: Any, is_listed: HostArray, groups: HostArray | None = None) -> HostArray:
     """The ids of the listed players, best first, one of the groups [n] after the other."""
     listed = np.flatnonzero(is_listed)
-    order = (-np.asarray(mean)[listed],) if groups is None else (-np.asarray(mean)[listed], groups[listed])
-    return np.asarray(listed[np.lexsort(order)])
+    order = np.argsort(-np.asarray(mean)[listed], kind="stable")
+    if groups is not None and groups[listed].any():
+        order = order[np.argsort(groups[listed][order], kind="stable")]
+    return np.asarray(listed[order])
 
 
 def _take_ratings(rating: Rating, player_ids: HostArray) -> list[Any]:
@@ -299,7 +338,7 @@ class _RankedPlayersAtTime(NamedTuple):
     """The ranked players as of a time."""
 
     rating: Rating  # leaves [N]
-    points: HostArray  # [N] the points of all players in the trajectories
+    counts: HostArray  # [N] how many events of each count by then
     ranked_ids: HostArray  # ids of the listed players, best first, one group after the other
     rank: HostArray  # [N] within the group, from 1; 0 of who is not listed
 
@@ -321,39 +360,38 @@ class HistoryLeaderboardBuilder:
             raise ValueError(f"cautious must be finite, got {cautious}")
         self.rated, self.min_games, self.cautious = rated, min_games, cautious
         self.category = None if category is None else category_number(rated, category)
-        self.trajectories = trajectories = build_trajectories(rated)
+        self.rows = rows = rated.rows.once_per_event()
         self.is_eligible = _eligible_player_mask(among, rated.players)
-        self.has_all_times = (
-            rated.clock is not None and trajectories.has_all_times and len(trajectories.time) >= len(trajectories.start)
-        )
-        self.first = float(np.nanmin(trajectories.time)) if self.has_all_times else np.nan
-        self.end = float(np.nanmax(trajectories.time)) if self.has_all_times else np.nan
+        self.has_all_times = rated.clock is not None and rows.have_all_times and len(rows.time) > 0
+        self.first = float(np.min(rows.time)) if self.has_all_times else np.nan
+        self.end = float(np.max(rows.time)) if self.has_all_times else np.nan
         self.by_default, self.active = active is None, self._activity_window(active)
         self.groups = np.zeros(len(self.is_eligible), int)  # of whom only those of one can be compared
 
     def build_leaderboard(self, now: float | None, since: float | None, top: int) -> Leaderboard:
         self.min_games = self.resolve_min_games(now)
         self._check_moments(now, since)
-        trajectories, rated = self.trajectories, self.rated
-        self.groups = trajectories.groups(trajectories.points_at(now))
-        rating, points, ranked_ids, rank = self.ranked_list_at(now)
+        rows, rated = self.rows, self.rated
+        self.groups = rows.groups(rows.counts_at(now))
+        rating, counts, ranked_ids, rank = self.ranked_list_at(now)
         top_ids, (numbers, _, sizes) = ranked_ids[:top], self._groups_and_leaders(ranked_ids)
         names, (mean, deviation) = rated.players[top_ids], _take_ratings(rating, top_ids)
         columns = {"rank": rank[top_ids], "player": names, "rating": mean, "deviation": deviation}
         if len(numbers) > 1:
             columns["group"] = self.groups[top_ids] + 1
-        columns["games"] = (points - trajectories.start[:-1])[top_ids]
+        columns["games"] = counts[top_ids]
         if self.has_all_times:
-            columns["last"] = rated.display_times(trajectories.time[points][top_ids])
+            last_time = np.where(counts > 0, rows.time[rows.start[:-1] + counts - 1], np.nan)
+            columns["last"] = rated.display_times(last_time[top_ids])
         if self.category is not None:
             return Leaderboard(columns, self._describe_scope(now, None, ranked_ids, None), len(ranked_ids), sizes)
-        peaks, level = self._peak_columns(points, top_ids)
+        peaks, level = self._peak_columns(counts, top_ids)
         columns |= peaks
         since = self._default_since(now) if since is None else self._check_since(now, since)
         if since is not None:
             earlier_list = self.ranked_list_at(since)
             change = np.asarray(rating.mean) - np.asarray(earlier_list.rating.mean)
-            change = np.where(earlier_list.points == trajectories.start[:-1], np.nan, change)
+            change = np.where(earlier_list.counts == 0, np.nan, change)
             columns |= {"change": change[top_ids], "rank_then": earlier_list.rank[top_ids]}
         return Leaderboard(columns, self._describe_scope(now, since, ranked_ids, level), len(ranked_ids), sizes)
 
@@ -386,14 +424,16 @@ class HistoryLeaderboardBuilder:
             raise ValueError(f"{system.name} has no deviations to be cautious about")
         return Rating(rating.mean - self.cautious * (rating.deviation - _steady_state_deviation(system)), None)
 
-    def _peak_columns(self, points: HostArray, top_ids: HostArray) -> tuple[dict[str, HostArray], HostArray | None]:
-        """The peaks up to these points, and the level of ratings that they are above; None if it does not drift."""
-        trajectories = self.trajectories
-        score = self._apply_caution(Rating(trajectories.mean, trajectories.deviation)).mean
-        lead, level = lead_over_level(trajectories, score, self.rated.clock)
-        peak = trajectories.peak_points(lead, points)[top_ids]
+    def _peak_columns(self, counts: HostArray, top_ids: HostArray) -> tuple[dict[str, HostArray], HostArray | None]:
+        """The peaks of so many events, and the level of ratings that they are above; None if it does not drift."""
+        rows = self.rows
+        score = self._apply_caution(rows.after).mean
+        lead, level = lead_over_level(rows, score, self.rated.clock)
+        peak = rows.peak_rows(lead, counts, PEAK_MIN_EVENTS)[top_ids]
+        if not len(lead):
+            return {"peak": np.full(len(top_ids), np.nan)}, None
         columns = {"peak": lead[peak]} | ({} if level is None else {"peak_median": level[peak]})
-        columns |= {"peak_time": trajectories.time[peak]} if self.has_all_times else {}
+        columns |= {"peak_time": rows.time[peak]} if self.has_all_times else {}
         columns = {name: np.where(peak < 0, np.nan, x) for name, x in columns.items()}
         if self.has_all_times:
             columns["peak_time"] = self.rated.display_times(columns["peak_time"])
@@ -401,59 +441,54 @@ class HistoryLeaderboardBuilder:
 
     def resolve_min_games(self, now: float | None) -> int:
         """The number of games that is given, or else that of the list at this time."""
-        return (
-            self._default_min_games(now, self.trajectories.points_at(now)) if self.min_games is None else self.min_games
-        )
+        return self._default_min_games(now, self.rows.counts_at(now)) if self.min_games is None else self.min_games
 
-    def ranked_list_at(self, now: float | None, points: HostArray | None = None) -> _RankedPlayersAtTime:
-        trajectories = self.trajectories
-        points = trajectories.points_at(now) if points is None else points
-        rating = self._apply_caution(self._ratings_at(now, points))
-        is_listed = self.listed_mask(np.arange(len(points)), points, now) & ~np.isnan(np.asarray(rating.mean))
-        ranked_ids, rank = _ranked_ids(rating.mean, is_listed, self.groups), np.zeros(len(points), int)
+    def ranked_list_at(self, now: float | None, counts: HostArray | None = None) -> _RankedPlayersAtTime:
+        counts = self.rows.counts_at(now) if counts is None else counts
+        rating = self._apply_caution(self._ratings_at(now, counts))
+        is_listed = self.listed_mask(np.arange(len(counts)), counts, now) & ~np.isnan(np.asarray(rating.mean))
+        ranked_ids, rank = _ranked_ids(rating.mean, is_listed, self.groups), np.zeros(len(counts), int)
         group = self.groups[ranked_ids]
         rank[ranked_ids] = np.arange(1, len(group) + 1) - np.searchsorted(group, group)
-        return _RankedPlayersAtTime(rating, points, ranked_ids, rank)
+        return _RankedPlayersAtTime(rating, counts, ranked_ids, rank)
 
-    def listed_mask(self, players: HostArray, points: HostArray, now: Any) -> HostArray:
-        """Whether players at these points may be listed at a time, or at several; all may have axes that broadcast."""
-        trajectories = self.trajectories
-        games = points - trajectories.start[players]
+    def listed_mask(self, players: HostArray, counts: HostArray, now: Any) -> HostArray:
+        """Whether players with so many events may be listed at a time, or at several; all may broadcast."""
         is_past = now is not None and now < self.end
-        is_listed = (games > 0) | (~np.asarray(is_past) & (points == trajectories.start[players + 1] - 1))  # none later
-        is_listed &= self.is_eligible[players] & (games >= (self.min_games or 0))
+        is_listed = (counts > 0) | (~np.asarray(is_past) & (counts == self.rows.totals[players]))  # none later
+        is_listed &= self.is_eligible[players] & (counts >= (self.min_games or 0))
         if self.active is not None:
-            is_listed &= trajectories.time[points] >= self._activity_end(now) - self.active
+            last_time = self.rows.time[self.rows.start[players] + counts - 1]
+            is_listed &= (counts > 0) & (last_time >= self._activity_end(now) - self.active)
         return np.asarray(is_listed)
 
-    def _ratings_at(self, now: float | None, points: HostArray) -> Rating:
+    def _ratings_at(self, now: float | None, counts: HostArray) -> Rating:
         """[N] ratings after the last events by then; of players without later events, the state advanced to then."""
-        rated, trajectories = self.rated, self.trajectories
+        rated = self.rated
         if now is not None and rated.hindsight is not None:
             return rated.hindsight.at(now)
-        final = self.final_ratings(now)
-        is_last_point = points == trajectories.start[1:] - 1
-        earlier = trajectories.ratings_at(points, now, self.rated.system.settings.get("seasons") or ())
-        return Rating(
-            *(
-                None if x is None or y is None else np.where(is_last_point, x, y)
-                for x, y in zip(final, earlier, strict=True)
-            )
-        )
+        final, seasons = self.final_ratings(now), rated.system.settings.get("seasons") or ()
+        if rated.hindsight is not None:
+            return final
+        return self.rows.ratings_at(np.arange(len(counts)), counts, now, seasons, final)
 
     def final_ratings(self, now: float | None) -> Rating:
         """[N] ratings after everybody's last event, with the time since then passed."""
         system, params = self.rated.system, self.rated.system.params
         rows = advance_state_to_time(system, self.rated.state, now, params)
         rating = system.summary(params, rows)
-        return rating if self.category is None else category_rating(system, params, rating, rows, self.category)
+        rating = rating if self.category is None else category_rating(system, params, rating, rows, self.category)
+        return Rating(*(None if x is None else np.asarray(x) for x in rating))
 
-    def _default_min_games(self, now: float | None, points: HostArray) -> int:
-        """The default number of games to be listed, for players at these points."""
+    def _default_min_games(self, now: float | None, counts: HostArray) -> int:
+        """The default number of games to be listed, for players with so many."""
         if not self.by_default or self.active is None:
             return 0
-        is_recent = self.is_eligible & (self.trajectories.time[points] >= self._activity_end(now) - self.active)
-        is_experienced = is_recent & (points - self.trajectories.start[:-1] >= DEFAULT_MIN_GAMES)
+        is_recent = self.is_eligible & (counts > 0)
+        is_recent[is_recent] = (self.rows.time[self.rows.start[:-1] + counts - 1])[is_recent] >= (
+            self._activity_end(now) - self.active
+        )
+        is_experienced = is_recent & (counts >= DEFAULT_MIN_GAMES)
         return (
             DEFAULT_MIN_GAMES
             if MIN_SETTLED_PLAYERS <= np.count_nonzero(is_experienced) < np.count_nonzero(is_recent)
@@ -491,7 +526,7 @@ class HistoryLeaderboardBuilder:
         return since
 
     def check_has_times(self, name: str) -> None:
-        if not self.trajectories.has_all_times and self.rated.clock is not None:
+        if not self.rows.have_all_times and self.rated.clock is not None:
             raise ValueError(f"some events of the history have no time, so that {name} cannot be told")
         if not self.has_all_times and name != "as_of":
             raise ValueError(f"{name} needs times, and this history has none; name the column of time when it is read")
@@ -548,8 +583,8 @@ def ranks_over_time(rated: History, times: HostArray, **rules: Unpack[ListRules]
     leaderboards = make_history_leaderboards(rated, float(times[-1]), **rules)
     leaderboards.check_has_times("a rank through time")
     all_ranks = np.full((len(times), len(leaderboards.is_eligible)), np.nan)
-    for row, now, points in zip(all_ranks, times, leaderboards.trajectories.iterate_points_at(times), strict=True):
-        rank = leaderboards.ranked_list_at(float(now), points).rank
+    for row, now, counts in zip(all_ranks, times, leaderboards.rows.iterate_counts_at(times), strict=True):
+        rank = leaderboards.ranked_list_at(float(now), counts).rank
         row[rank > 0] = rank[rank > 0]
     return all_ranks
 
@@ -569,20 +604,21 @@ def lead_start(rated: History, **rules: Unpack[ListRules]) -> float | None:
     leader = leaderboards.ranked_list_at(None).ranked_ids[:1].tolist()
     if not leader or not leaderboards.has_all_times:
         return None
-    trajectories, is_compared = leaderboards.trajectories, leaderboards.groups == leaderboards.groups[leader[0]]
-    times = np.unique(trajectories.end[np.isfinite(trajectories.end)])
+    rows, is_compared = leaderboards.rows, leaderboards.groups == leaderboards.groups[leader[0]]
+    times = np.unique(rows.end)
     if rated.clock == "dates":
         times = times[np.append(np.diff(np.floor(times)) > 0, True)]  # the last of each day
-    order = np.argsort(trajectories.end, kind="stable")
-    end, player = trajectories.end[order], trajectories.player_ids()[order]
-    bound, points, num_events = _greatest_ratings(leaderboards), trajectories.start[1:] - 1, len(order)
+    order = np.argsort(rows.end, kind="stable")
+    end, player = rows.end[order], rows.player[order]
+    bound, num_events = _greatest_ratings(leaderboards), len(order)
+    points = rows.start[1:] + np.arange(len(rows.start) - 1)  # in the bounds: of all events of each player
     for begin in range((len(times) - 1) // BLOCK * BLOCK, -1, -BLOCK):
         block = times[begin : begin + BLOCK]
         earlier = int(np.searchsorted(end, block[0], side="right"))
         events, num_events = slice(earlier, num_events), earlier
         points = points - np.bincount(player[events], minlength=len(points))  # at the first of these times
         highest = bound[points]
-        np.maximum.at(highest, player[events], bound[order[events]])
+        np.maximum.at(highest, player[events], bound[order[events] + player[events] + 1])
         rating = _listed_ratings(leaderboards, np.array(leader), block)
         rivals = np.flatnonzero(is_compared & (highest >= rating.min(initial=np.inf, where=rating > -np.inf)))
         rivals = np.union1d(rivals, leader)
@@ -594,26 +630,31 @@ def lead_start(rated: History, **rules: Unpack[ListRules]) -> float | None:
 
 
 def _greatest_ratings(leaderboards: HistoryLeaderboardBuilder) -> HostArray:
-    """[R] the greatest rating that a list can show of a player at a point: time moves a rating one way only."""
-    trajectories = leaderboards.trajectories
-    greatest, last = np.fmax(trajectories.mean, trajectories.later_mean), trajectories.start[1:] - 1
-    for now in (None, leaderboards.end):
-        greatest[last] = np.fmax(greatest[last], np.asarray(leaderboards.final_ratings(now).mean))
+    """[R + num_players] the greatest rating that a list can show of a player before their events and after each.
+
+    Time moves a rating one way only, between two events from that which the one left to that which the next found.
+    """
+    rows = leaderboards.rows
+    begin, end = rows.start[:-1], rows.start[1:]
+    ends = [np.asarray(leaderboards.final_ratings(now).mean) for now in (None, leaderboards.end)]
+    left = np.insert(rows.after.mean, begin, np.nan)
+    found = np.insert(rows.after.mean if rows.before.mean is None else rows.before.mean, end, np.fmax(*ends))
+    greatest = np.fmax(left, found)
     return np.where(np.isnan(greatest), -np.inf, greatest)
 
 
 def _listed_ratings(leaderboards: HistoryLeaderboardBuilder, players: HostArray, times: HostArray) -> HostArray:
     """[K, B] the ratings of these players on the lists of these times; -inf of who is not listed."""
-    trajectories = leaderboards.trajectories
-    begin, end = trajectories.start[players], trajectories.start[players + 1]
-    points = np.stack(
-        [i - 1 + np.searchsorted(trajectories.end[i:j], times, side="right") for i, j in zip(begin, end, strict=True)]
-    )
-    is_listed = leaderboards.listed_mask(players[:, None], points, times)
-    rating, _ = trajectories.ratings_at(points, times, leaderboards.rated.system.settings.get("seasons") or ())
-    is_last = is_listed & (points == end[:, None] - 1)
+    rows = leaderboards.rows
+    slices = zip(rows.start[players], rows.start[players + 1], strict=True)
+    counts = np.stack([np.searchsorted(rows.end[i:j], times, side="right") for i, j in slices])
+    players = players[:, None]
+    is_listed = leaderboards.listed_mask(players, counts, times)
+    seasons = leaderboards.rated.system.settings.get("seasons") or ()
+    rating = np.array(rows.ratings_at(players, counts, times, seasons, leaderboards.final_ratings(None)).mean)
+    is_last = is_listed & (counts == rows.totals[players])
     for at in np.flatnonzero(is_last.any(axis=0)):
-        final = np.asarray(leaderboards.final_ratings(float(times[at])).mean)[players]
+        final = np.asarray(leaderboards.final_ratings(float(times[at])).mean)[players[:, 0]]
         rating[:, at] = np.where(is_last[:, at], final, rating[:, at])
     return np.where(is_listed & ~np.isnan(rating), rating, -np.inf)
 
@@ -715,11 +756,8 @@ def rows_of_peaks(rated: History, rows: Participations) -> tuple[HostArray | Non
     The level [R] is the median of the active, above which peaks are measured; None where it does not drift. The rows
     [num_players] are those of the peaks of leaderboards, -1 of players who have none.
     """
-    trajectories = trajectories_of_rows(rated, rows)
-    lead, level = lead_over_level(trajectories, trajectories.mean, rated.clock)
-    peak = trajectories.peak_points(lead, trajectories.points_at())
-    peak = np.where(peak < 0, -1, peak - np.arange(len(peak)) - 1)
-    return None if level is None else level[trajectories.row >= 0], peak
+    lead, level = lead_over_level(rows, rows.after.mean, rated.clock)
+    return level, rows.peak_rows(lead, rows.totals, PEAK_MIN_EVENTS)
 
 
 @enforce_argument_annotations
@@ -751,24 +789,23 @@ def peak_ratings(rated: History, *, top: int = 20, cautious: float = 0.0, min_ga
     if not (np.isfinite(cautious) and cautious >= 0):
         raise ValueError(f"cautious must be from 0, got {cautious}")
     min_events = (PEAK_MIN_EVENTS if rated.hindsight is None else 1) if min_games is None else max(min_games, 1)
-    trajectories = build_trajectories(rated)
-    score = trajectories.mean
+    rows = rated.rows.once_per_event()
+    score = rows.after.mean
     if cautious:
-        if trajectories.deviation is None:
+        if rows.after.deviation is None:
             raise ValueError(f"{rated.system.name} has no deviations to be cautious about")
-        score = score - cautious * trajectories.deviation
-    score, level = lead_over_level(trajectories, score, rated.clock)
-    highest = trajectories.peak_points(score, trajectories.points_at(), min_events)
+        score = score - cautious * rows.after.deviation
+    score, level = lead_over_level(rows, score, rated.clock)
+    highest = rows.peak_rows(score, rows.totals, min_events)
     player_ids = np.flatnonzero(highest >= 0)
     player_ids = player_ids[np.argsort(-score[highest[player_ids]], kind="stable")[:top]]
-    peak_points = highest[player_ids]
-    time = None if rated.clock is None else rated.display_times(trajectories.time[peak_points])
+    peaks = rows.select(highest[player_ids])
     return PeakRatings(
         np.arange(1, len(player_ids) + 1),
         rated.players[player_ids],
-        trajectories.mean[peak_points],
-        None if trajectories.deviation is None else trajectories.deviation[peak_points],
-        None if level is None else (trajectories.mean - level)[peak_points],
-        trajectories.row[peak_points],
-        time,
+        peaks.after.mean,
+        peaks.after.deviation,
+        None if level is None else peaks.after.mean - level[highest[player_ids]],
+        peaks.row,
+        None if rated.clock is None else rated.display_times(peaks.time),
     )

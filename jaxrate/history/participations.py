@@ -1,5 +1,6 @@
 """The table of participations: who took part in which event, with what result, and their ratings before and after."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -7,7 +8,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Rating
-from jaxrate.events import period_end
+from jaxrate.events import number_connected_groups, period_end
 from jaxrate.history.event_columns import EventColumns, mirrored_column
 
 # what a column says of player 1, from what it says of player 0
@@ -36,7 +37,11 @@ class Participations(NamedTuple):
     def gather(self, values: Any) -> HostArray:
         """[R] the values of rows of events [n], or of their seats [n, seats], row by row."""
         values = np.asarray(values)
-        return values[self.row] if values.ndim == 1 else values[self.row, self.side]
+        return values[self.row] if values.ndim == 1 else self._gather_seats(values, self.side)
+
+    def _gather_seats(self, values: HostArray, side: HostArray) -> HostArray:
+        """[R] the values [n, seats] of these sides of the rows; by one number for each, which is fast."""
+        return np.take(values.reshape(-1), self.row * self.row.dtype.type(values.shape[1]) + side)
 
     def column(self, name: str, of_opponent: bool = False) -> HostArray:
         """[R] a column of events as the player of each row sees it, or in a match as their opponent does.
@@ -45,7 +50,7 @@ class Participations(NamedTuple):
         """
         values = self.events[name]
         if values.ndim == 2:
-            return values[self.row, self.side ^ of_opponent]
+            return self._gather_seats(values, self.side ^ of_opponent)
         if self.opponent is None:
             return values[self.row]
         mirror = mirrored_column(name, self.events)
@@ -64,12 +69,97 @@ class Participations(NamedTuple):
 
     def once_per_event(self) -> "Participations":
         """One row for each player of an event: the first of several, with the rating that the last left."""
+        if self.opponent is not None:
+            return self
         is_first = np.append(True, (np.diff(self.player) != 0) | (np.diff(self.event) != 0))[: len(self.player)]
         if is_first.all():
             return self
         first = np.flatnonzero(is_first)
         last = np.append(first[1:], len(self.player)) - 1
         return self.select(first)._replace(after=self.select(last).after)
+
+    @property
+    def totals(self) -> HostArray:
+        """[num_players] how many rows each player has."""
+        return np.diff(self.start)
+
+    @property
+    def have_all_times(self) -> bool:
+        """Whether all events have times."""
+        return not np.isnan(self.time).any()
+
+    def counts_at(self, time: float | None = None) -> HostArray:
+        """[num_players] how many of each player's rows count by a time: those before the first later one. None: all."""
+        if time is None:
+            return self.totals
+        later = np.append(0, np.cumsum(self.end > time))
+        return self.totals - np.diff(later[self.start])
+
+    def iterate_counts_at(self, times: HostArray) -> Iterator[HostArray]:
+        """Iterate over times, the earliest first: [num_players] what `counts_at` has at that time."""
+        step = np.searchsorted(times, self.end).astype(np.min_scalar_type(len(times)))  # small numbers are sorted fast
+        order, counts, begin = np.argsort(step, kind="stable"), np.zeros(len(self.start) - 1, int), 0
+        for until in np.cumsum(np.bincount(step, minlength=len(times))[: len(times)]).tolist():
+            counts = counts + np.bincount(self.player[order[begin:until]], minlength=len(counts))
+            begin = until
+            yield counts
+
+    def groups(self, counts: HostArray) -> HostArray:
+        """[num_players] numbers from 0 of groups that no chain of the first rows of players joins, the largest first.
+
+        `counts` [num_players] are the rows that count of each. Who has none is in the first group.
+        """
+        player, event = self.events["player"], self.events["event"]
+        if (counts < self.totals).any():
+            is_counted = np.zeros(len(event), bool)
+            is_counted[self.row[np.arange(len(self.row)) < np.repeat(self.start[:-1] + counts, self.totals)]] = True
+            player, event = player[is_counted], event[is_counted]
+        event = np.repeat(event, player.shape[1])
+        return np.maximum(number_connected_groups(len(counts), player.ravel(), event), 0)
+
+    def ratings_at(
+        self, players: HostArray, counts: HostArray, time: Any, seasons: Sequence[float], final: Rating
+    ) -> Rating:
+        """Leaves [...] the ratings at a time of players, of whom so many rows count; arguments [...] may broadcast.
+
+        They are those that the next event found, for which all the time between has passed, or after the last event
+        `final` [num_players]. But before a season that is the first to begin between two events, they are those that
+        the earlier one left. With hindsight they are those at the last event; NaN before the first.
+        """
+        row, is_last = self.start[players] + counts, counts == self.totals[players]
+        last, following = np.maximum(row - 1, 0), np.minimum(row, max(len(self.player) - 1, 0))
+        if self.before.mean is None:
+            known = (None if x is None else np.where(counts > 0, x[last], np.nan) for x in self.after)
+            return Rating(*(None if x is None else np.where(is_last, y, x) for x, y in zip(known, final, strict=True)))
+        is_before_season = np.zeros(np.shape(row), bool)
+        if time is not None and len(seasons) and len(self.player):
+            times = np.where(counts > 0, self.time[last], np.nan), time, self.time[following]
+            begun_by_last, begun, begun_by_next = (np.searchsorted(seasons, x, side="right") for x in times)
+            is_before_season = ~is_last & (begun_by_last == begun) & (begun < begun_by_next)
+
+        def choose(found: Any, left: Any, end: Any) -> Any:
+            if found is None or end is None:
+                return None
+            rating = np.where(is_last, end[players], found[following] if len(found) else np.nan)
+            return np.where(is_before_season, left[last], rating) if is_before_season.any() else rating
+
+        return Rating(*map(choose, self.before, self.after, final))
+
+    def peak_rows(self, score: HostArray, counts: HostArray, min_events: int) -> HostArray:
+        """[num_players] each player's first row with the greatest score [R], of those that count, from `min_events` on.
+
+        `counts` [num_players] are the rows that count of each. -1 of players who have fewer than `min_events`.
+        """
+        place = np.arange(len(score)) - np.repeat(self.start[:-1], self.totals)
+        may_peak = (place >= min_events - 1) & (place < np.repeat(counts, self.totals))
+        rows = np.flatnonzero(may_peak)
+        peaks, player = np.full(len(counts), -1), self.player[rows]
+        first = np.flatnonzero(np.append(True, np.diff(player) != 0)[: len(player)])
+        if len(first):
+            greatest = np.maximum.reduceat(score[rows], first)
+            at_peak = rows[score[rows] == np.repeat(greatest, np.diff(np.append(first, len(rows))))]
+            peaks[self.player[at_peak[::-1]]] = at_peak[::-1]  # of several of a player, the first one stays
+        return peaks
 
 
 def make_participations(history: Any) -> Participations:
@@ -78,15 +168,17 @@ def make_participations(history: Any) -> Participations:
     num_seats = events["player"].shape[1]
     seats = events["player"].ravel()
     order = _stable_order(seats)
-    start = np.append(0, np.cumsum(np.bincount(seats, minlength=num_players)))
-    row, side = np.divmod(order, num_seats)
+    counts = np.bincount(seats, minlength=num_players)
+    start = np.append(0, np.cumsum(counts))
+    row = order // order.dtype.type(num_seats)
+    side = (order - row * order.dtype.type(num_seats)).astype(np.int8)
+    player = np.repeat(np.arange(num_players, dtype=np.int32), counts)
     opponent = seats[order ^ 1] if num_seats == 2 else None  # the other seat of the match
     time = np.full(len(row), np.nan) if history.clock is None else events["time"][row].astype(float)
     end = time if history.period is None else period_end(time, history.period)
     nothing = Rating(None, None)
-    rows = Participations(
-        start, seats[order], events["event"][row], row, side, opponent, time, end, nothing, nothing, events
-    )
+    event = events["event"].astype(order.dtype)[row]
+    rows = Participations(start, player, event, row, side, opponent, time, end, nothing, nothing, events)
     recorded = _recorded_ratings(rows, ""), _recorded_ratings(rows, "_after")
     if history.hindsight is not None:
         return rows._replace(after=recorded[1])
@@ -129,8 +221,8 @@ def _ratings_after(
 
 
 def _stable_order(ids: HostArray) -> HostArray:
-    """[R] the order of ids from 0, equal ones as they are; by 16 bits at a time, which is fast."""
+    """[R] the order of ids from 0, equal ones as they are; by 16 bits at a time, and in few bytes, which is fast."""
     order = np.argsort(ids.astype(np.uint16), kind="stable")
     if ids.max(initial=0) > np.iinfo(np.uint16).max:
         order = order[np.argsort((ids[order] >> 16).astype(np.uint16), kind="stable")]
-    return order
+    return order.astype(np.int32) if len(order) <= np.iinfo(np.int32).max else order

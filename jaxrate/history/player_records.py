@@ -22,7 +22,6 @@ from jaxrate.history.ratings_at_times import (
     parse_time_after_last_events,
     ratings,
 )
-from jaxrate.history.trajectories import build_trajectories
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
 from jaxrate.systems.skills.rules import find_smoothing_model
@@ -107,16 +106,15 @@ def rating_at(rated: History, player: Any, date: Any) -> Rating:
     query_time, player_id = parse_query_time(rated, date), find_player_id(rated.players, player)
     if query_time is None:
         raise ValueError("date must be a number or a date, got None")
-    trajectories = build_trajectories(rated)
-    if np.isnan(trajectories.time[trajectories.start[player_id] + 1 : trajectories.start[player_id + 1]]).any():
+    rows, system = rated.rows.of_player(player_id).once_per_event(), rated.system
+    if np.isnan(rows.time).any():
         raise ValueError(f"some events of {player!r} have no time, so that no rating can be as of one")
-    points, system = trajectories.points_at(query_time), rated.system
-    if points[player_id] < trajectories.start[player_id + 1] - 1:
-        mean, deviation = trajectories.ratings_at(points, query_time, system.settings.get("seasons") or ())
-        return Rating(float(mean[player_id]), None if deviation is None else float(deviation[player_id]))
-    row = jax.tree.map(lambda x: x[player_id : player_id + 1], rated.state)
-    mean, deviation = system.summary(system.params, advance_state_to_time(system, row, query_time, system.params))
-    return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
+    state = jax.tree.map(lambda x: x[player_id : player_id + 1], rated.state)
+    final = system.summary(system.params, advance_state_to_time(system, state, query_time, system.params))
+    rows = rows._replace(start=np.array([0, len(rows.time)]))  # of this player alone
+    seasons = system.settings.get("seasons") or ()
+    found = rows.ratings_at(np.array([0]), rows.counts_at(query_time), query_time, seasons, final)
+    return Rating(*(None if x is None else float(x[0]) for x in found))
 
 
 @enforce_argument_annotations

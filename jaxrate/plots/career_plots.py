@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.history.history import History
-from jaxrate.history.trajectories import PEAK_MIN_EVENTS
+from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
 from jaxrate.plots.finding_titles import format_amount, line_end_title, peak_title
 from jaxrate.plots.line_drawing import MAX_INTERVALS, show_lines
 from jaxrate.plots.line_end_labels import EDGE_SHARE

@@ -12,7 +12,7 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.history import History
-from jaxrate.history.trajectories import DEFAULT_ACTIVE_DAYS
+from jaxrate.history.leaderboards import DEFAULT_ACTIVE_DAYS
 from jaxrate.plots.name_labels import cut_name
 from jaxrate.plots.scoreboard_style import check_axes
 from jaxrate.plots.time_steps import spell_date

@@ -9,9 +9,8 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History, format_time
-from jaxrate.history.leaderboards import ListRules, ranks_over_time
+from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, ListRules, ranks_over_time
 from jaxrate.history.participations import Participations
-from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.plots.finding_titles import ranks_title
 from jaxrate.plots.line_drawing import show_lines
 from jaxrate.plots.name_labels import player_labels_by_id

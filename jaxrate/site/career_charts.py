@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import use_minus_sign
-from jaxrate.history.trajectories import PEAK_MIN_EVENTS
+from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import round_marks
 from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData, event_nouns, format_peak
 

@@ -18,6 +18,7 @@ from jaxrate.forecasts.matchup_tables import MatchupTables, Partners, encode_mat
 from jaxrate.history.dataset_rating import do_leads_fade
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import (
+    PEAK_MIN_EVENTS,
     Leaderboard,
     describe_groups,
     leaderboard,
@@ -26,7 +27,6 @@ from jaxrate.history.leaderboards import (
 )
 from jaxrate.history.participations import Participations
 from jaxrate.history.player_records import rating_table
-from jaxrate.history.trajectories import PEAK_MIN_EVENTS
 from jaxrate.site.line_ups import (
     TEAM_SHARE,
     LineUps,

@@ -229,11 +229,10 @@ def peaks_with_hindsight(run):
 @question()
 def ranks_through_time(run):
     times = np.linspace(run.middle - 100.0, run.rated.last, 8)  # later than equals by symmetry, whom rounding ranks
-    every = np.arange(len(run.rated.players))
-    ranks = {"usual": ranks_over_time(run.rated, every, times), "start": lead_start(run.rated)}
-    ranks["active"] = ranks_over_time(run.rated, every, times, active=200.0, min_games=2)
+    ranks = {"usual": ranks_over_time(run.rated, times), "start": lead_start(run.rated)}
+    ranks["active"] = ranks_over_time(run.rated, times, active=200.0, min_games=2)
     if run.smoothed is not None:
-        ranks["hindsight"] = ranks_over_time(run.smoothed, every, times)
+        ranks["hindsight"] = ranks_over_time(run.smoothed, times)
     return columns_of(**ranks)
 
 
