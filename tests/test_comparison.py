@@ -9,6 +9,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mean_side_score
 from jaxrate.data import simulate
+from jaxrate.evaluation import comparison
 from jaxrate.evaluation.scored_predictions import describe_constant_forecast, format_metric
 from jaxrate.events import slice_events
 from jaxrate.fitting import hyperparameter_fit
@@ -108,8 +109,9 @@ def test_systems_of_contests_of_teams_differ_by_pairs_of_opponents():
 
 
 def test_those_whose_demands_are_not_met_are_left_out(monkeypatch):
-    for name in ("glicko2", "blat_mmr", "urnings", "weng_lin", "trueskill", "skills"):  # which are rated as others
-        monkeypatch.delitem(jr.extend.SYSTEMS, name)
+    others = "glicko2", "blat_mmr", "urnings", "weng_lin", "trueskill", "skills"  # which are rated as the rest
+    systems = {name: make for name, make in jr.extend.SYSTEMS.items() if name not in others}
+    monkeypatch.setattr(comparison, "SYSTEMS", systems)
     matches = jr.matches([[0, 1], [1, 2], [0, 2]], [0.3, 0.7, 0.5])
     data = jr.data.Dataset(matches, np.array(list("xyz"), object), np.arange(3), clock=None)
     found = jr.compare(data, watch=print)
