@@ -218,18 +218,35 @@ def test_diverging_steps_return_the_best_point(no_errors):
     assert jr.fit(jr.elo(), league(), steps=1).reason == "steps"
 
 
-def test_a_prior_keeps_tau_where_a_history_says_little_of_it():
-    """The best is that of losses and prior together: slopes of the summed losses, by differences, are its pull."""
-    matches = jr.data.simulate.league(30, 600, seed=3, drift=30.0).matches
+def leaps(seed):
+    """Matches of sixteen players, of whom one leaps by 600 points now and then."""
+    random = np.random.default_rng(seed)
+    strength, pairs, scores = random.normal(0.0, 150.0, 16), [], []
+    for _ in range(800):
+        if random.random() < 0.01:
+            strength[random.integers(16)] += random.choice([-1.0, 1.0]) * 600.0
+        a, b = random.choice(16, 2, replace=False)
+        pairs.append((a, b))
+        scores.append(float(random.random() < 1.0 / (1.0 + 10.0 ** ((strength[b] - strength[a]) / 400.0))))
+    return jr.matches(np.array(pairs), np.array(scores), np.linspace(0.0, 2000.0, 800))
+
+
+def test_a_prior_keeps_tau_from_growing_where_a_history_says_little_of_it():
+    """The best is that of losses and prior together: slopes of the summed losses, by differences, are its pull.
+
+    The likelihood alone is greatest at a tau of 4.8, and does not know it within 1.4. Below 0.6 nothing pulls.
+    """
     with jax.enable_x64(True):
-        fit = jr.fit(jr.glicko2(), matches, free=("tau", "initial_volatility"))
-        assert 0.15 < fit.params.tau < 2.4 and fit.standard_error["tau"] < math.inf
+        fit = jr.fit(jr.glicko2(), leaps(2), free=("tau", "initial_volatility"))
+        assert 0.65 < fit.params.tau < 2.4 and fit.standard_error["tau"] < math.inf
 
         def total(log_tau):
-            guess = predicted(fit.system, matches, tau=math.exp(log_tau))
-            return 600 * jr.metrics.log_loss(guess, matches.score)
+            guess = predicted(fit.system, leaps(2), tau=math.exp(log_tau))
+            return 800 * jr.metrics.log_loss(guess, leaps(2).score)
 
         best = math.log(fit.params.tau)
         pull = (total(best + 1e-3) - total(best - 1e-3)) / 2e-3
+        small = jr.fit(jr.glicko2(), leaps(1), free=("tau",))
+        assert small.params.tau < 0.3 and small.loss_history[-1] == pytest.approx(small.loss, abs=1e-12)
     np.testing.assert_allclose(pull, -(best - math.log(0.6)) / math.log(4.0) ** 2, atol=2e-3)
-    np.testing.assert_allclose(fit.loss, total(best) / 600, rtol=1e-6)
+    np.testing.assert_allclose(fit.loss, total(best) / 800, rtol=1e-6)

@@ -77,7 +77,7 @@ class Parameter(NamedTuple):
     if_none: str = ""  # what None stands for, where it stands for a value
     caution: str = ""  # what a fit of it says beside its interval, where that does not hold what it promises
     prior: tuple[float, float] | None = (
-        None  # of a fit: the median of a positive one, and the deviation of its logarithm
+        None  # of a fit: the most that is usual of a positive one, and the deviation of its logarithm above that
     )
 
     @property

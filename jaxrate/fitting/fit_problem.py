@@ -76,7 +76,7 @@ class FitProblem(NamedTuple):
     mode: str
     active: HostArray  # [m] the parameters that are not idle
     axes: HostArray  # [k, m] directions, one event's slopes along which are about 1 and uncorrelated
-    prior: HostArray = NO_PRIOR  # [2, k] where parameters are expected, and how precisely: 1 / variance, or 0
+    prior: HostArray = NO_PRIOR  # [2, k] below what parameters are expected, and how precisely: 1 / variance, or 0
     start_evaluation: LossesAndSlopes | None = (
         None  # with these rules, at the start, with the system's own other parameters
     )
@@ -225,10 +225,10 @@ def mean_loss_derivatives(problem: FitProblem, quantity: str, x: HostArray, para
     total = problem.weight.sum(axis=1)
     each = np.where(total > 0, total, 1.0)
     if quantity == "hessian":
-        return (sums + np.diag(problem.prior[1])) / each[0]
+        return (sums + prior_curvature(problem, x[0])) / each[0]
     penalty = prior_penalty(problem, x)
     if isinstance(sums, tuple):
-        pull = (x - problem.prior[0]) * problem.prior[1]
+        pull = np.maximum(x - problem.prior[0], 0.0) * problem.prior[1]
         return (sums[0] + penalty) / each, (sums[1] + pull) / each[0], sums[2] / each[0]
     return (sums + penalty) / each
 
@@ -240,9 +240,14 @@ def _make_prior(system: RatingSystem, free: FreeParameterTransform) -> HostArray
     return np.array(rows).T
 
 
+def prior_curvature(problem: FitProblem, x: HostArray) -> HostArray:
+    """[k, k] what the priors add to the curvature of the summed loss at x [k]."""
+    return np.diag(problem.prior[1] * (x > problem.prior[0]))
+
+
 def prior_penalty(problem: FitProblem, x: HostArray) -> HostArray:
     """[S, 2] what the priors add to the summed losses of training and of validation at x [S, k]."""
-    penalty = 0.5 * np.sum(problem.prior[1] * (x - problem.prior[0]) ** 2, axis=1)
+    penalty = 0.5 * np.sum(problem.prior[1] * np.maximum(x - problem.prior[0], 0.0) ** 2, axis=1)
     return np.stack([penalty, np.zeros_like(penalty)], axis=1)
 
 
@@ -393,7 +398,7 @@ def coordinate_covariance(
         product = mean_loss_derivatives(problem, "forward", x[None], params)[2][0]
     if errors == "products":
         assert product is not None
-        curvature_matrix = product + np.diag(problem.prior[1]) / problem.weight[0].sum()
+        curvature_matrix = product + prior_curvature(problem, x) / problem.weight[0].sum()
     else:
         curvature_matrix = mean_loss_derivatives(problem, "hessian", x[None], params)[0]
     curvature = curvature_matrix[active_block]

@@ -57,8 +57,8 @@ from jaxrate.systems import mean_reversion as fading
 
 SCALE = 173.7178
 MAX_VOLATILITY = 1e3  # volatility: with a large tau some grow beyond all numbers, and ratings with them
-# Where a history says little of tau, a fit keeps it near what Glickman calls reasonable, 0.3 to 1.2: from 8 on, many
-# histories explode that were predicted well until then.
+# Where a history says little of tau, a fit keeps it from growing far above what Glickman calls reasonable, 0.3 to 1.2:
+# from 8 on, many histories explode that were predicted well until then.
 TAU_PRIOR = 0.6, math.log(4.0)
 VOLATILITY_STEPS = (
     20  # steps in which the new volatility is found: no more than 18 were taken in 3 million events, wild ones too
