@@ -142,3 +142,27 @@ def test_one_row_for_each_event_has_the_rating_that_its_last_seat_left():
         rows, first = slice(*table.start[player : player + 2]), slice(*once.start[player : player + 2])
         last = [np.flatnonzero(table.event[rows] == event)[-1] for event in once.event[first]]
         np.testing.assert_array_equal(once.after.mean[first], table.after.mean[rows][last])
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+@MOSTLY_SINGLE
+def test_ratings_of_any_date_are_those_that_a_loop_finds(name, x64):
+    """Of each player the rating before their first later event; of who has none, that of the state at the time."""
+    history = HISTORIES[name](np.random.default_rng(5))
+    rows = history.rows.once_per_event()
+    for time in (-3.0, 0.0, 6.5, 12.0, 26.0, 39.0):
+        found = jr.ratings(history, time=time)
+        if history.hindsight is not None:
+            np.testing.assert_array_equal(found.mean, history.hindsight.at(time).mean)
+            continue
+        later = jr.ratings(history)
+        for i, player in enumerate(history.players):
+            mine = rows.of_player(i)
+            after = np.flatnonzero(mine.end > time)
+            at = jr.history.rating_at(history, player, time)
+            assert [None if x is None else float(x[i]) for x in found] == [*at]
+            begun = [k for k, x in enumerate((10.0, 25.0)) if name == "seasons" and time < x]
+            if len(after) and not begun:
+                assert at.mean == mine.before.mean[after[0]]
+            elif not len(after) and name in ("matches", "outcomes", "contests"):
+                assert at.mean == pytest.approx(float(later.mean[i]), rel=1e-6)

@@ -268,7 +268,7 @@ def write_findings(rows: Sequence[ScoredForecaster], worth: Sequence[FeatureWort
     )
     if relation_to_best(trees_on_ratings.log_loss_difference) == "ahead":
         sentences.append(FINDINGS["ratings ahead"].format(gap=_format_gap(trees_on_ratings.log_loss_difference)))
-    return sentences + _describe_worth(worth, SUSPECT_SHARE * max(floor_loss - loss, 0.0))
+    return sentences + _describe_feature_worth(worth, SUSPECT_SHARE * max(floor_loss - loss, 0.0))
 
 
 def relation_to_best(gap: LogLossDifference | None, count: int = 1) -> str:
@@ -300,7 +300,7 @@ def _describe_ceiling(row: ScoredForecaster, best: ScoredForecaster, way: float)
     return FINDINGS[finding].format(name=row.name, best=best.name, gap=_format_gap(gap), where=where, share=share)
 
 
-def _describe_worth(worth: Sequence[FeatureWorth], suspect: float) -> list[str]:
+def _describe_feature_worth(worth: Sequence[FeatureWorth], suspect: float) -> list[str]:
     """What has the evidence that trees find beside the ratings; who adds more than `suspect` is doubted."""
     clear = [x for x in worth if x.loss.difference >= MIN_WORTH and relation_to_best(x.loss, len(worth)) == "behind"]
     parts = [f"{x.name} (without it they lose {_format_gap(x.loss)})" for x in clear]

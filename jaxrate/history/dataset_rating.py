@@ -534,7 +534,7 @@ def rate(
     _check_names_storable(system, data)
     state, last, num_before, slope = None, None, 0, initial_slope(system, calibrate)
     if onto is None:
-        _log_side_mismatch_of_data(system, data)
+        _log_unfitting_side_advantage(system, data)
     else:
         state, last, num_before, slope = onto.state, onto.last, onto.num_rows, slope_of_history(onto)
         system = extend_system_seasons(calibrated_as_history(system, onto), (data.seasons or {}).values())
@@ -566,7 +566,7 @@ def _group_by_period(data: Dataset, period: float, onto: History | None) -> Ragg
     return events if onto is None else events._replace(length=None)
 
 
-def _log_side_mismatch_of_data(system: RatingSystem, data: Dataset) -> None:
+def _log_unfitting_side_advantage(system: RatingSystem, data: Dataset) -> None:
     """Log a side advantage that does not fit the data."""
     if data.of_matches and has_sides(data) != uses_side(system):
         log_side_mismatch(system, has_sides(data))

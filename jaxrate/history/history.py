@@ -37,7 +37,8 @@ class History:
     """Ratings through time: of matches or contests, event by event or in periods, at the time or with hindsight.
 
     `rows` has who took part in which event, and their ratings before and after it: the table that questions are asked
-    of. `table()` is a data frame of the events.
+    of. `jr.ratings(history, time=...)` has the ratings of all players at any date, with hindsight if the history has
+    it. `table()` is a data frame of the events.
     """
 
     system: RatingSystem  # with the parameters of the run

@@ -20,6 +20,9 @@ class Participations(NamedTuple):
 
     A match has two rows, one for each player. A contest has one for each seat, so that a player in several teams has
     several rows of an event.
+
+        history.rows.of_player(3).before.mean  # the ratings of player 3 before each event
+        history.rows.once_per_event().of_player(3).after.mean  # after each contest, or with hindsight
     """
 
     start: HostArray  # [num_players + 1]
@@ -30,8 +33,8 @@ class Participations(NamedTuple):
     opponent: HostArray | None  # [R] ids; None of contests
     time: HostArray  # [R] on the clock of the history; NaN where there is none
     end: HostArray  # [R] when the event counts: at its time, or once its rating period has ended
-    before: Rating  # leaves [R] the rating that the event found; None of a history with hindsight
-    after: Rating  # leaves [R] that it left: of several rows of a period or a contest, the last has the change
+    before: Rating  # mean and deviation [R] that the event found; with hindsight both are None
+    after: Rating  # mean and deviation [R] that it left; of several rows of a period or contest the last has the change
     events: EventColumns  # the columns of events by name
 
     def gather(self, values: Any) -> HostArray:
@@ -129,21 +132,27 @@ class Participations(NamedTuple):
         row, is_last = self.start[players] + counts, counts == self.totals[players]
         last, following = np.maximum(row - 1, 0), np.minimum(row, max(len(self.player) - 1, 0))
         if self.before.mean is None:
-            known = (None if x is None else np.where(counts > 0, x[last], np.nan) for x in self.after)
-            return Rating(*(None if x is None else np.where(is_last, y, x) for x, y in zip(known, final, strict=True)))
-        is_before_season = np.zeros(np.shape(row), bool)
-        if time is not None and len(seasons) and len(self.player):
-            times = np.where(counts > 0, self.time[last], np.nan), time, self.time[following]
-            begun_by_last, begun, begun_by_next = (np.searchsorted(seasons, x, side="right") for x in times)
-            is_before_season = ~is_last & (begun_by_last == begun) & (begun < begun_by_next)
+            between = [None if x is None else np.where(counts > 0, x[last], np.nan) for x in self.after]
+        elif not len(self.player):
+            between = [*final]
+        else:
+            is_new_season = ~is_last & self._is_first_season_next(
+                np.where(counts > 0, last, -1), following, time, seasons
+            )
+            pairs = zip(self.before, self.after, strict=True)
+            between = [None if x is None else np.where(is_new_season, y[last], x[following]) for x, y in pairs]
+        pairs = zip(between, final, strict=True)
+        return Rating(*(None if x is None or y is None else np.where(is_last, y[players], x) for x, y in pairs))
 
-        def choose(found: Any, left: Any, end: Any) -> Any:
-            if found is None or end is None:
-                return None
-            rating = np.where(is_last, end[players], found[following] if len(found) else np.nan)
-            return np.where(is_before_season, left[last], rating) if is_before_season.any() else rating
-
-        return Rating(*map(choose, self.before, self.after, final))
+    def _is_first_season_next(
+        self, last: HostArray, following: HostArray, time: Any, seasons: Sequence[float]
+    ) -> HostArray:
+        """[...] whether the first season to begin between the rows `last` and `following` begins after `time`."""
+        if time is None or not len(seasons):
+            return np.zeros(np.shape(last), bool)
+        times = np.where(last >= 0, self.time[last], np.nan), time, self.time[following]
+        begun_by_last, begun, begun_by_next = (np.searchsorted(seasons, x, side="right") for x in times)
+        return np.asarray((begun_by_last == begun) & (begun < begun_by_next))
 
     def peak_rows(self, score: HostArray, counts: HostArray, min_events: int) -> HostArray:
         """[num_players] each player's first row with the greatest score [R], of those that count, from `min_events` on.

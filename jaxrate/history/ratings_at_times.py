@@ -14,12 +14,10 @@ from jaxrate.core.rules import AdvanceRuleProtocol, Params, PrepareRuleProtocol,
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.data.date_parsing import parse_date
-from jaxrate.events import MAX_ABS_DAYS, as_event_time, check_clock, is_date
+from jaxrate.events import MAX_ABS_DAYS, as_event_time, check_clock, is_date, period_end
 from jaxrate.history.history import History, format_time, resolve_system_state_and_players
 
-PAST_RATINGS_HINT = (
-    "ratings are those after the last event: `leaderboard` lists any date of a rated history, `rating_at` one player"
-)
+PAST_RATINGS_HINT = "what is asked is known after the last event: of a rated history `ratings` tells any date"
 
 
 def parse_query_time(rated: Any, time: Any) -> Any:
@@ -121,7 +119,7 @@ def _last_event_player_label(rated: History) -> str:
 def ratings(system: RatingSystem | History, state: State = None, *, time: Any = None, params: Params = None) -> Rating:
     """Every player's rating [num_players]: after their last event, or as of `time`, with the time since then passed.
 
-        jr.ratings(rated, time="2026-01-01").deviation  # as of a date
+        jr.ratings(rated, time="1999-12-31").mean  # as of any date of a history
 
     Both conventions are in use: published lists often show ratings as of the last event, while the uncertainty of today
     depends on the time since. Players who have not played do not age.
@@ -132,17 +130,20 @@ def ratings(system: RatingSystem | History, state: State = None, *, time: Any = 
     begins at the same moment. Its own time passes before its games count (Glicko) or with them (Glicko-2). With
     `periods(..., period=[k, ...])` and `period=1` the end of period k is `time=k + 1`.
 
+    Before its end a history has the rating that each player's next event found, as `rating_at` does for one player, and
+    that of a newcomer of who had not played by then; with hindsight NaN.
+
     Args:
       system, state: the system, and the state that `run` left; or in place of both a rated history, or one with
-        hindsight, as from `smooth`. A history with hindsight has ratings as of any time: NaN for those who had not
-        played by then.
+        hindsight, as from `smooth`.
       time: on the clock of the matches: a number, of days since 1970-01-01 if dates were read, or a date (ISO text, a
         `date`, a `datetime`, a `Timestamp`, a `np.datetime64`), which stands for its midnight in UTC. None: as each
         left their last event.
       params: hyperparameters, by default `system.params`.
 
     Raises:
-      ValueError: if the time is before somebody's last event, whose player and end are named, or is no moment.
+      ValueError: if the time is no moment; of a state, or with `params`, if it is before somebody's last event, whose
+        player and end are named.
     """
     return _ratings_at_time(system, *resolve_system_state_and_players(system, state), time, params)
 
@@ -153,10 +154,26 @@ def _ratings_at_time(rated: Any, system: RatingSystem, state: State, players: An
         if params is not None:
             raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
         return rated.hindsight.at(parse_query_time(rated, time))
+    if (
+        isinstance(rated, History)
+        and params is None
+        and _is_before_end(rated, query_time := parse_query_time(rated, time))
+    ):
+        rows, seasons = rated.rows.once_per_event(), system.settings.get("seasons") or ()
+        final = system.summary(system.params, advance_state_to_time(system, state, query_time, system.params))
+        return rows.ratings_at(np.arange(len(players)), rows.counts_at(query_time), query_time, seasons, final)
     params = system.params if params is None else params
     return system.summary(
         params, advance_state_to_time(system, state, parse_time_after_last_events(rated, state, time, players), params)
     )
+
+
+def _is_before_end(rated: History, query_time: Any) -> bool:
+    """Whether some events of a history are later, and their rows tell what was before."""
+    if query_time is None or is_traced(query_time) or rated.last is None or rated.has_events_elsewhere:
+        return False
+    end = rated.last if rated.period is None else period_end(rated.last, rated.period)
+    return query_time < end and rated.rows.have_all_times
 
 
 @enforce_argument_annotations

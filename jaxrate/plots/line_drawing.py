@@ -170,7 +170,7 @@ def _draw_panels(ax: "Axes", picture: LinePicture) -> None:
         row, column = divmod(i, num_columns)
         left, bottom = column * width, 1.0 - (row + 1.0) * height
         panels.append(ax.inset_axes((left, bottom, share * width, PANEL_SHARE[1] * height)))
-        _draw_panel(panels[-1], picture, i)
+        _draw_line_before_others(panels[-1], picture, i)
     limits = [panel.get_xlim() for panel in panels]
     for i, panel in enumerate(panels):
         panel.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
@@ -181,7 +181,7 @@ def _draw_panels(ax: "Axes", picture: LinePicture) -> None:
             panel.set_ylabel("")
 
 
-def _draw_panel(panel: "Axes", picture: LinePicture, number: int) -> None:
+def _draw_line_before_others(panel: "Axes", picture: LinePicture, number: int) -> None:
     """Draw the line of this number in front of all others."""
     line, colour = picture.lines[number], NAMED_COLOURS[number]
     style_axes(panel)

@@ -67,14 +67,14 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
 
 def shared_category_column(rated: History) -> dict[str, Any]:
     """By its heading, [n] the categories of the rows of the predictions, where both players have the same."""
-    numbers = _category_numbers(rated)
+    numbers = _category_numbers_of_seats(rated)
     if numbers is None or rated.categories is None or (numbers != numbers[:, :1]).any():
         return {}
     names = np.array([format_category(x) for x in rated.categories.tolist()], object)
     return {category_noun(rated): names[numbers[:, 0]]}
 
 
-def _category_numbers(rated: History) -> HostArray | None:
+def _category_numbers_of_seats(rated: History) -> HostArray | None:
     """[n, seats] the numbers of the categories of players; None if the history does not keep them all."""
     names = rated.events.get("category")
     if rated.categories is None or names is None or None in names:
@@ -84,7 +84,7 @@ def _category_numbers(rated: History) -> HostArray | None:
 
 def _opponent_category_by_career_row(data: SiteData) -> HostArray | None:
     """[M] the number of the category that the player of each row of the careers met; None if it is not kept."""
-    careers, numbers = data.careers, _category_numbers(data.rated)
+    careers, numbers = data.careers, _category_numbers_of_seats(data.rated)
     return None if numbers is None else numbers[careers.row, careers.side ^ (numbers.shape[1] == 2)]
 
 
