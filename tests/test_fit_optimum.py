@@ -246,7 +246,7 @@ def test_a_prior_keeps_tau_from_growing_where_a_history_says_little_of_it():
 
         best = math.log(fit.params.tau)
         pull = (total(best + 1e-3) - total(best - 1e-3)) / 2e-3
-        small = jr.fit(jr.glicko2(), leaps(1), free=("tau",))
+        small = jr.fit(jr.glicko2(), leaps(1), free=("tau", "initial_volatility"))
         assert small.params.tau < 0.3 and small.loss_history[-1] == pytest.approx(small.loss, abs=1e-12)
     np.testing.assert_allclose(pull, -(best - math.log(0.6)) / math.log(4.0) ** 2, atol=2e-3)
     np.testing.assert_allclose(fit.loss, total(best) / 800, rtol=1e-6)
