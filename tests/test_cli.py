@@ -15,7 +15,9 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import cli
+from jaxrate.cli import arena, rate
 from jaxrate.cli import terminal_tables as progress
+from jaxrate.cli.option_names import name_options
 from jaxrate.cli.rate_output import career_sides
 from jaxrate.cli.terminal_tables import to_text_table
 from jaxrate.core.text_format import metric_heading
@@ -506,3 +508,60 @@ def test_goals_from_a_file_to_scorelines_and_a_season(jaxrate, season):
     assert code == 0 and "goal difference" in text
     code, _, errors = jaxrate("season", run, june, "--ties", "corners", "--samples", 50)
     assert code != 0 and "goal_difference" in errors
+
+
+def test_a_saved_run_as_the_file_is_told(jaxrate, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").touch()
+    code, _, errors = jaxrate("rate", tmp_path / "run")
+    assert code == 2 and errors == f"jaxrate: {tmp_path}/run is a saved run; name it with --state {tmp_path}/run\n"
+
+
+def test_ranks_that_are_text_are_one_line_for_each_text():
+    """Defect: ten lines of the same text, and no count."""
+    with pytest.raises(ValueError) as told:
+        rank = [str(i) if i < 5 else "DNF" for i in range(15)] * 2
+        jr.read({"contest": [1] * 15 + [2] * 15, "player": [*range(30)], "rank": rank})
+    assert str(told.value).startswith(
+        "row 5 (counting from 0): column 'rank' is 'DNF' in 20 rows, not a number (contest"
+    )
+    assert name_options(str(told.value), rate.rate).count("--unfinished DNF") == 1 and "\n" not in str(told.value)
+
+
+def test_semicolons_in_names_are_told_with_options(tmp_path):
+    (tmp_path / "games.csv").write_text("team_a,team_b,score\nA;B,C;D,1\nA;C,B;D,0\n")
+    with pytest.warns(UserWarning) as told:
+        jr.read(tmp_path / "games.csv")
+    assert "(if semicolons divide players, say --a team_a, --b team_b,)" in name_options(
+        str(told[0].message), rate.rate
+    )
+
+
+def test_repeats_have_the_lines_of_the_file(tmp_path):
+    (tmp_path / "games.csv").write_text("a,b,score,date\nx,y,1,2024-01-01\nx,y,1,2024-01-01\n")
+    with pytest.warns(UserWarning, match="line 3 repeats line 2; they count again"):
+        jr.read(tmp_path / "games.csv")
+
+
+def test_an_arena_takes_those_who_did_not_finish():
+    assert "--unfinished" in {option for x in arena.arena.params for option in x.opts}
+
+
+def test_points_that_cannot_be_read_are_said_to_be_missing(jaxrate, tmp_path):
+    """Their column was left out without a word."""
+    table = "a,b,score,home_goals,away_goals\nAda,Bo,1,3,1\nBo,Ada,0.5,2,two\n"
+    (tmp_path / "games.csv").write_text(table, encoding="utf-8")
+    out = tmp_path / "page.html"
+    code, _, errors = jaxrate("report", tmp_path / "games.csv", "--plain", "--compare", "elo", "--out", out)
+    assert code == 0 and "points are not shown: " in errors and "'two'" in errors
+
+
+def test_expected_goals_without_goals_are_told(jaxrate, season):
+    options = "--expected-goals", "xg_home", "xg_away"
+    _, _, notes = jaxrate("rate", season / "games.csv", *options)
+    assert "skills use --expected-goals where they learn from goals: --param outcome=goals" in notes
+    _, _, notes = jaxrate("rate", season / "games.csv", "--system", "elo", *options)
+    assert "elo does not use --expected-goals; skills does" in notes
+    jaxrate("rate", season / "games.csv", "--system", "elo", "--out", season / "run")
+    code, _, errors = jaxrate("predict", season / "run", season / "june.csv", "--scorelines")
+    assert code != 0 and "this elo says nothing of scorelines; take jr.skills('goals', margin=...)" in errors

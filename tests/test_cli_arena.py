@@ -270,3 +270,57 @@ def test_votes_of_the_chatbot_arena(jaxrate, tmp_path):
     assert "<title>LLMfao votes</title>" in page.read_text() and "Source: our friends." in page.read_text()
     assert code == 0 and "took model_a and model_b for a and b; winner for the score" in notes, notes
     assert said.index("oak") < said.index("elm")
+
+
+def test_games_in_any_order_of_time(jaxrate, tmp_path):
+    games = (
+        f'[White "{a}"]\n[Black "{b}"]\n[Result "{result}"]\n[Date "2026.0{month}.??"]\n\n1. e4 {result}\n\n'
+        for month, a, b in ((5, "Ada", "Bo"), (3, "Bo", "Ada"))
+        for result in ("1-0", "1/2-1/2", "0-1")
+    )
+    path = tmp_path / "games.pgn"
+    path.write_text("".join(games))
+    assert plain(jaxrate, path)["votes"] == 6
+    assert plain(jaxrate, path, "--moved")["moved"]["votes"] == 6
+
+
+def test_who_only_lost_and_who_met_nobody_is_said(jaxrate, tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("a,b,wins,losses\nx,y,7,5\nx,w,1,0\nu,v,2,2\n")
+    code, text, errors = jaxrate("arena", path)
+    assert code == 0 and "-inf" in text
+    assert "2 groups of players never met" in errors and "no finite rating without a --prior: w" in errors
+    rows = {row["player"]: row for row in plain(jaxrate, path)["players"]}
+    assert rows["w"]["rating"] is None and rows["u"]["rating"] is None
+    assert rows["u"]["least_rank"] == 1 and rows["u"]["greatest_rank"] == 5
+    assert jaxrate("arena", path, "-q")[2] == ""
+    assert all(row["rating"] is not None for row in plain(jaxrate, path, "--prior", 350)["players"])
+
+
+def test_a_bad_row_has_its_own_number_where_others_are_dropped(jaxrate, tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("a,b,wins,losses,gone,v\nx,y,1,1,1,\nx,y,3,2,0,p\ny,z,-1,3,0,p\n")
+    assert "row 2 (counting from 0, line 4): wins is -1" in jaxrate("arena", path, "--drop", "gone")[2]
+    path.write_text("a,b,wins,losses,gone,v\nx,y,1,1,1,\nx,y,3,2,0,p\ny,z,1,3,0,\n")
+    errors = jaxrate("arena", path, "--drop", "gone", "--cluster", "v")[2]
+    assert "row 2 (counting from 0, line 4): column 'v' has no value" in errors
+
+
+def test_ties_that_are_not_counted_are_told(jaxrate, tmp_path):
+    table = {
+        "a": ["x", "y", "x"],
+        "b": ["y", "z", "z"],
+        "wins": [30, 22, 25],
+        "losses": [20, 18, 12],
+        "ties": [5, 3, 2],
+    }
+    jr.data.write(table | {"ties_both_bad": [7, 4, 1]}, tmp_path / "counts.csv")
+    page = tmp_path / "page.html"
+    _, text, errors = jaxrate("arena", tmp_path / "counts.csv", "--report", page)
+    assert "12 votes for neither are left out; --tied ties --tied ties_both_bad counts them" in errors
+    html = page.read_text(encoding="utf-8")
+    assert ">12 votes for neither are left out.</p>" in html and "Source:" not in html
+    assert text.startswith("The leading model is x, but ") and "(137 votes, 3 models)" in text.splitlines()[0]
+    named = "--tied", "ties", "--tied", "ties_both_bad"
+    _, text, errors = jaxrate("arena", tmp_path / "counts.csv", *named)
+    assert "left out" not in errors and "149 votes" in text

@@ -612,3 +612,42 @@ def test_options_of_reading_never_end_in_a_traceback(jaxrate, tmp_path, command)
     if command == "predict":
         code, _, errors = jaxrate("predict", tmp_path / "run", coming, "--time", "when", "--at", "2026-06-02")
         assert code == 2 and "--at is for fixtures without times, and --time names their column" in errors
+
+
+def test_a_forgotten_state_is_told(jaxrate, run, tmp_path):
+    (tmp_path / "new.csv").write_text("a,b,score\nplayer 01,player 02,1\n")
+    replaced = f"replaced a run of {len(jr.load(run).predictions)} matches in {run}"
+    code, _, errors = jaxrate("rate", tmp_path / "new.csv", "--out", run, "--quiet")
+    assert code == 0 and f"{replaced}; to go on with a run, name it with --state {run}\n" in errors
+
+
+def test_what_is_doubtful_about_matches_that_follow_is_noted(jaxrate, tmp_path):
+    """The day's file once more, and a file that does not say who was at home."""
+    games = tmp_path / "games.csv"
+    games.write_text("date,home,away,score\n2026-05-01,Zoë,Bo,1\n2026-05-02,Bo,Zoë,0\n")
+    assert jaxrate("rate", games, "--system", "elo", "--out", tmp_path / "run")[0] == 0
+    games.write_text("date,home,away,score\n2026-05-02,Bo,Zoë,0\n2026-05-03,Bo,Zoe,1\n")
+    code, _, errors = jaxrate("rate", games, "--state", tmp_path / "run")
+    assert code == 0 and "1 of 2 new matches repeat matches that the history has at its end, 2026-05-02: 0 (c" in errors
+    assert "taken as new players, though they differ from known ones only by accents: 'Zoe' (near: 'Zoë')" in errors
+    games.write_text("date,a,b,score\n2026-05-03,Bo,Zoë,1\n")
+    code, _, errors = jaxrate("rate", games, "--state", tmp_path / "run")
+    assert code == 0 and errors.count("\n") == 1 and "new matches do not say who has it" in errors
+
+
+@pytest.mark.full
+def test_category_takes_one_column_or_two_wherever_they_stand(jaxrate, races, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "race_b").mkdir()  # a folder of that name does not matter
+    quick = ["--system", "category_glicko", "--mixtures", "Random", "--quiet", "--top", "1"]
+    before = jaxrate("rate", "--category", "race_a", "race_b", *quick, "races.csv")
+    for two in (["--category=race_a", "race_b"], ["--category", "race_a", "--category", "race_b"]):
+        assert (
+            jaxrate("rate", "races.csv", *quick, *two)[1].partition("matches in")[0]
+            == before[1].partition("matches in")[0]
+        )
+    assert before[0] == 0 and re.search("strength against +[A-Z]", before[1])
+    only = quick[:2] + quick[4:]
+    code, out, _ = jaxrate("rate", *only, "--category", "map", "--period", "30", "races.csv")
+    assert code == 0 and "Lost Temple" in out and "in periods of 30" in out and "\nlog loss" in out
+    assert "no such file" in jaxrate("rate", *only, "--category", "map", "races")[2]

@@ -300,3 +300,39 @@ def test_mistakes_about_teams(jaxrate, tmp_path, arguments, message):
     command, *more = arguments
     code, text, errors = jaxrate(command, tmp_path / "games.csv", *more)
     assert code == 2 and text == "" and message in errors
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("r,Cy,,3,2024-01-01", r"row 2 \(counting from 0, line 4\): column 'place' has no value"),
+        ("r,Cy,2,3,2024-01-01", "row 2 .*: the places 2 to 3 overlap others of the same contest"),
+        ("r,Bo,3,3,2024-01-01", "row 2 .*: player 'Bo' is in contest 'r' twice"),
+        (
+            "r,Cy,3,3,2024-01-02",
+            "row 2 .*: time 2024-01-02 differs within contest 'r'; if several contests have this name, give",
+        ),
+        ("s,Cy,1,1,2023-12-31\ns,Bo,2,2,2023-12-31", "row 2 .*: time 2023-12-31 is earlier than 2024-01-01.* --sort\n"),
+    ],
+)
+def test_bad_rows_of_contests_are_named(jaxrate, tmp_path, share, row, message):
+    path = tmp_path / "races.csv"
+    path.write_text(f"race,driver,place,last,date\nr,Ada,1,1,2024-01-01\nr,Bo,2,2,2024-01-01\n{row}\n")
+    code, text, errors = jaxrate("rate", path, *COLUMNS, "--system", "share", "--out", tmp_path / "out")
+    assert code == 2 and text == "" and errors.count("\n") == 1 and re.search(f"races.csv: {message}", errors)
+    assert not (tmp_path / "out").exists()
+    for command in ("compare", "plan"):
+        assert jaxrate(command, path, *COLUMNS, "--system", "share") == (2, "", errors)
+
+
+def test_a_contest_of_one_is_a_note(jaxrate, tmp_path, share):
+    rows = "contest,player,rank\nr,Ada,1\nr,Bo,2\ns,Ada,1\nt,Bo,1\nt,Ada,1\n"
+    (tmp_path / "races.csv").write_text(rows)
+    for command in ("rate", "compare"):
+        code, text, errors = jaxrate(command, tmp_path / "races.csv", "--system", "share")
+        assert (
+            code == 0
+            and errors == "jaxrate: contest 's' has one participant; that changes nothing in systems of ranks\n"
+        )
+        assert re.search(r"5 before .* -", text, re.DOTALL)  # nobody has played so often
+    assert "one participant" in jaxrate("rate", tmp_path / "races.csv", "--system", "share", "-q")[2]

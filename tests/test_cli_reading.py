@@ -303,3 +303,32 @@ def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     code, _, notes = jaxrate("rate", league / "games.csv", "--rest", "5", *more)
     assert code == 0 and "does not use --rest; skills does" in notes
     assert "does not use --league-season; skills does" in notes
+
+
+def test_two_columns_or_one_and_weights_by_name(jaxrate, league):
+    games, known = league / "games.csv", ["--season", "season", "--covariates", "rest", "--system", "skills"]
+    weigh = ["--param", "rest=3", "--param", "season_keep=0.7"]
+    for two in (
+        ["--margin=pa", "pb", games],
+        ["--margin", "pa", "--margin", "pb", games],
+        [games, "--margin", "pa", "pb"],
+    ):
+        code, said, errors = jaxrate("rate", *known, *weigh, *two, "--as-of", "2019-09-01")
+        assert code == 0 and "skills: 4 matches of 5 players" in said, errors
+    plain = "--system", "glicko", "--out", league / "glicko"
+    code, _, notes = jaxrate("rate", games, "--margin", "pa", "pb", "--season", "season", *plain)
+    assert code == 0 and "glicko learns from --margin who won, and not by how much; skills does" in notes
+    code, said, errors = jaxrate("predict", league / "glicko", league / "next.csv")
+    assert code == 0, errors  # which asks for nothing that it took no notice of
+
+
+def test_dates_that_could_be_either(jaxrate, tmp_path):
+    (tmp_path / "games.csv").write_text("date,a,b,score\n03/07/2024,x,y,1\n04/07/2024,y,x,1\n")
+    code, _, errors = jaxrate("rate", tmp_path / "games.csv")
+    assert code == 2 and "--dates day-first or --dates month-first" in errors
+    for how, day in (("day-first", "2024-07-04"), ("month-first", "2024-04-07"), ("%d/%m/%Y", "2024-07-04")):
+        code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--dates", how, "--out", tmp_path / how[:3])
+        assert code == 0 and "took" not in errors, errors
+        assert str(jr.load(tmp_path / how[:3]).predictions["time"][1]) == day
+    code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--dates", "dmy")
+    assert code == 2 and 'dates must be "day-first", "month-first" or a format' in errors

@@ -4,6 +4,7 @@ import copy
 import csv
 import inspect
 import json
+import math
 import pickle
 import re
 from typing import Annotated
@@ -397,3 +398,91 @@ def test_hyperparameters_out_of_range_are_refused_by_run_and_predict():
         jr.run(system, matches, params=params)
     with pytest.raises(ValueError, match="elo: k must be"):
         jr.predict(system, system.init(system.params, 2), matches, params=params)
+
+
+CONTEST = {"contest": [0, 0, 0], "player": ["p", "q", "r"], "rank": [1, 2, 3]}
+
+
+@pytest.mark.parametrize("make", [jr.elo, jr.glicko, jr.glicko2])
+@pytest.mark.parametrize("value", [20, 30.0, np.float32(20)])
+def test_a_number_is_no_season(make, value):
+    with pytest.raises(ValueError, match=f"{make.__name__}: seasons must be"):
+        make(value)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda rated: jr.leaderboard(5), "leaderboard: rated must be a History (as of jr.rate), got 5"),
+        (lambda rated: jr.extend.schedule_by_level(5), "schedule_by_level: events must be a Matches"),
+        (lambda rated: jr.site.report_html(5), "report_html: rated must be a History (as of jr.rate), got 5"),
+        (lambda rated: jr.ratings(jr.elo(), 5), "ratings: state must be a state, as jr.run leaves it, got 5"),
+        (lambda rated: jr.ratings(jr.elo()), "give the state of the system beside it"),
+        (lambda rated: jr.forecasts.add_outcomes(5), "add_outcomes: system must be a RatingSystem"),
+        (lambda rated: jr.leaderboard(rated, top=1.5), "leaderboard: top must be a whole number, got 1.5"),
+        (lambda rated: jr.leaderboard(rated, top=True), "leaderboard: top must be a whole number, got True"),
+        (lambda rated: jr.leaderboard(rated, cautious=math.nan), "cautious must be a number, got nan"),
+        (
+            lambda rated: jr.forecasts.simulate_season(rated, {"a": ["p"], "b": ["q"]}, samples=10**12),
+            "samples must be a whole number",
+        ),
+        (lambda rated: jr.run(jr.elo, jr.matches([[0, 1]], [1])), "run: system must be a RatingSystem"),
+        (lambda rated: jr.save("", rated), "save: folder must be a path, got ''"),
+        (lambda rated: jr.rate(jr.urnings(), CONTEST), "urnings rates Matches, not Rounds"),
+        (lambda rated: jr.rate(jr.blat_mmr(), CONTEST), "blat_mmr rates Matches, not Rounds"),
+        (
+            lambda rated: jr.history.performance_ratings(jr.elo_mmr(), jr.matches([[0, 1]], [1])),
+            "performances are of contests",
+        ),
+        (
+            lambda rated: jr.fit(jr.elo(), jr.matches([[0, 1]] * 3, [1, 0, 1]), loss=lambda *_: None),
+            "a number for each prediction",
+        ),
+        (
+            lambda rated: jr.fitting.sweep_parameters(jr.elo(), jr.matches([[0, 1]], [1]), {"k": [1.0]}),
+            "params._replace(k=",
+        ),
+        (
+            lambda rated: jr.forecasts.predict_fixtures(rated, ("p", "q")),
+            "as [('Ada', 'Bo')], or a table; of one match it is [('p', 'q')]",
+        ),
+    ],
+)
+def test_what_is_no_such_thing(rated, call, said):
+    with refused(said):
+        call(rated)
+
+
+def test_missing_and_unknown_arguments_are_pythons_errors(rated):
+    with pytest.raises(TypeError, match=r"report_html\(\) missing 1 required positional argument: 'rated'"):
+        jr.site.report_html()
+    with pytest.raises(TypeError, match=r"report_html\(\) got an unexpected keyword argument 'tilte'"):
+        jr.site.report_html(rated, tilte="x")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--as-of", "2024-02-30"), "--as-of 2024-02-30: there is no such day"),
+        (("--min-games", 50), "had played 50 times (a lower --min-games lists more)"),
+        (("--player", "Adda"), "no player 'Adda'; did you mean 'Ada'?"),
+    ],
+)
+def test_options_that_leave_nothing_say_what_to_do(jaxrate, fixtures_and_results, options, said):
+    _, text, errors = jaxrate("rate", fixtures_and_results[0], *options)
+    assert said in text + errors
+
+
+def test_messages_of_the_command_name_its_options(jaxrate, tmp_path):
+    path = tmp_path / "games.csv"
+    path.write_text("a,b,score,home_goals\np,q,1,3\nq,p,0,1\n")
+    assert "--sort needs a column of time" in jaxrate("rate", path, "--sort")[2]
+    assert (
+        "goals or points of both sides are the margin, as --margin" in jaxrate("rate", path, "--score", "home_goals")[2]
+    )
+
+
+@pytest.mark.parametrize("option", ["--out", "--report"])
+def test_an_empty_path_is_refused(jaxrate, games, option):
+    code, _, errors = jaxrate("arena", games, option, "")
+    assert code == 2 and "name a file or a folder" in errors

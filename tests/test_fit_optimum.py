@@ -250,3 +250,30 @@ def test_a_prior_keeps_tau_from_growing_where_a_history_says_little_of_it():
         assert small.params.tau < 0.3 and small.loss_history[-1] == pytest.approx(small.loss, abs=1e-12)
     np.testing.assert_allclose(pull, -(best - math.log(0.6)) / math.log(4.0) ** 2, atol=2e-3)
     np.testing.assert_allclose(fit.loss, total(best) / 800, rtol=1e-6)
+
+
+def test_what_is_found_reads_well():
+    system, history = jr.glicko(c=12.3456, side_advantage=33), np.array([0.7, 0.65, 0.66])
+    errors, none = {"c": 0.55, "side_advantage": np.inf}, np.zeros((2, 2))
+    found = jr.fitting.Fit(system, system.params, tuple(errors), ("initial_deviation",), {}, 0.65, history,
+                   history + 0.1, errors, none, True, "steps", 1.0)  # fmt: skip
+    assert repr(found).splitlines() == [
+        "glicko after 2 steps (steps): loss 0.70000 at the start, 0.65000 now",
+        "of the validation part 0.80000 at the start, 0.75000 now",
+        "of no effect here: initial_deviation",
+        "hyperparameter  fitted  standard error  unit",
+        "c               12.346            0.55  points per sqrt(period)",
+        "side_advantage      33             inf  points",
+    ]
+    assert "0.75000 now<br>" in found._repr_html_() and "<td" in found._repr_html_()
+    profile = jr.fitting.LossProfile(np.array([1.0, 2.0]), np.array([0.5, np.nan]), None, system, "c", 600.0)
+    assert repr(profile).splitlines() == [
+        "glicko by c (points per sqrt(period)), all others fitted anew: 2 values, the least loss 0.50000 at 1",
+        "c     loss  sum above the least",
+        "1  0.50000                 0.00",
+        "2      nan                  nan",
+    ]
+    many = profile._replace(value=np.arange(20.0), loss=np.full(20, 0.5))
+    assert len(repr(many).splitlines()) == 1 and "20 values" in repr(many)
+    rolled = jr.fitting.RollingFits(None, np.array([0.6]), np.array([0.65]), np.array([300]))
+    assert repr(rolled).splitlines()[1].split() == ["1", "300", "0.65000", "0.60000", "-0.05000"]

@@ -293,3 +293,24 @@ def test_rating_periods_have_one_length(data):
     system = jr.glicko2()
     jr.run(system, months, params=system.params._replace(period=30.0))
     assert jr.compare(data, {"mine": system}, lengths=[30.0], last=0.2).results[0].system.params.period == 30.0
+
+
+def test_they_print_as_a_few_lines(data, rated):
+    first, second = np.argsort(-np.asarray(rated.state.rating))[:2]
+    slope = rated.system.params.calibration_slope
+    assert repr(rated).splitlines() == [
+        "History: 600 matches of 41 players",
+        f"  system   {jr.forecasts.calibrate(jr.glicko(), calibration_slope=slope)!r}",
+        f"  last     {rated.last:.15g}",
+        repr(rated).splitlines()[3],
+    ]
+    leaders = repr(rated).splitlines()[3]
+    assert leaders.startswith(f"  leaders  {NAMES[first]} {rated.state.rating[first]:.1f}, {NAMES[second]} ")
+    assert repr(jr.run(jr.elo(), data)) == "Run\n  state       rating [41]\n  prediction  [600]"
+    lines = repr(jr.history.rating_history(jr.glicko(), data)).splitlines()
+    assert lines[-1] == "  before      mean [600, 2], deviation [600, 2]"
+    contests = jr.data.from_teams([[["Ada"], ["Bo"]], [["Bo"], ["Cy"], ["Ada"]]])
+    text = repr(jr.rate(jr.weng_lin(), contests))
+    assert text.startswith("History: 2 contests, 5 participations of 3 players\n") and "last" not in text
+    assert "in periods of 50" in repr(jr.rate(jr.elo(), data, period=50.0))
+    assert repr(jax.eval_shape(lambda: jr.run(jr.elo(), data))).startswith("Run\n")

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.dataset_from_table import read
 from jaxrate.events import rounds
 from tests.read.tables import MEMORY, table
@@ -198,3 +199,32 @@ def test_a_rank_below_1_is_refused_or_told(source, code):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read(source(RACES | {"par": [-5, -2, 1, -3, 0, 4]}), contest="race", participant="driver", rank="par")
+
+
+def test_a_team_whose_members_have_ranks_of_their_own_is_not_hinted_at():
+    """Drivers of a team finish apart, and the hint named --team for them."""
+    table = {"contest": [1] * 4, "player": [*"abcd"], "team": [*"xxyy"]}
+    with pytest.warns(ColumnsRecognisedWarning, match="the column team is not used; if those of a team share a rank"):
+        read(table | {"rank": [1, 1, 2, 2]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ColumnsRecognisedWarning)
+        read(table | {"rank": [1, 2, 3, 4]})
+
+
+@pytest.mark.parametrize("players", [("Heim", "Gast"), ("a", "b")])
+@pytest.mark.parametrize(
+    "names", [("ToreH", "ToreG"), ("TORE_HEIM", "TORE_GAST"), ("tally a", "tally b"), ("na", "nb")]
+)
+def test_points_that_nothing_uses_are_told(players, names):
+    table = dict(zip((*players, *names), ("xyxyxy", "yxyxyx", [3, 1, 3, 2, 1, 3], [2, 2, 2, 0, 3, 0]), strict=True))
+    table |= {"Erg": [1, 0, 1, 1, 0, 1], "elo_a": [1, 2, 3, 4, 5, 6], "elo_b": [2, 1, 4, 3, 6, 5]}
+    table = {name: [*column] for name, column in table.items()}
+    roles = {"a": players[0], "b": players[1], "side": "a", "score": "Erg"}
+    is_told = players == ("Heim", "Gast") or names[0][-1] == "a"
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        read(table, **roles)
+        said = [str(note.message) for note in notes]
+        read(table, **roles, margin=names)
+    assert len(notes) == len(said) == int(is_told)
+    assert all(f"margin={[*names]}" in x for x in said)

@@ -297,3 +297,16 @@ def test_rows_of_both_sides_of_matches_are_told():
         warnings.simplefilter("error")
         read(MIRRORED)  # who won at home may have won away
         read(MIRRORED | {"t": [1, 2, 3, 4, 5, 6]})
+
+
+def test_long_cells_are_cut(games):
+    long = "x" * 10**5
+    for text in (
+        f"a,b,score\nx,y,{long}\n",
+        f"a,b,score\n{long},{long},1\n",
+        f"a,b,score\n{long},y\n",
+        f"{long},b\n1,2",
+    ):
+        with pytest.raises(ValueError, match="x") as caught:
+            read(games(text))
+        assert len(str(caught.value)) < 1_200
