@@ -1,11 +1,11 @@
 """The expected number of participants whom each beats.
 
 Normal performances of at most three participants for a point of the table, and logistic ones of at most
-`max_pairwise_participants`, are summed over all pairs (`pairwise_wins`). Larger rounds are read from tables: of normal
-performances from those of a few levels of deviations; of logistic ones from one table of everybody, over each one's own
-performance. Where deviations differ too much for that
-table it is made anew with eight times the points and nodes, and where they differ yet more, all pairs are summed. The
-slopes are those of the first table. Those of any other density (`hazards`) are read as the logistic ones are.
+`max_pairwise_participants`, are summed over all pairs (`pairwise_expected_wins_and_losses`). Larger rounds are read
+from tables: of normal performances from those of a few levels of deviations; of logistic ones from one table of
+everybody, over each one's own performance. Where deviations differ too much for that table it is made anew with eight
+times the points and nodes, and where they differ yet more, all pairs are summed. The slopes are those of the first
+table. Those of any other density (`hazards`) are read as the logistic ones are.
 
 Of normal performances shares are within 1e-8 of sums over all pairs, and in float32 within 1e-5, however much the
 deviations differ; of logistic ones within 1e-8 in small rounds (1e-6), and within 2e-4 in others. All lie in [0, 1].
