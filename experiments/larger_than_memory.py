@@ -28,7 +28,7 @@ import jaxrate as jr
 from common import resident
 games, out, name, brief, chunk = sys.argv[1:]
 found = jr.history.rate_files(jr.extend.SYSTEMS[name](), games, out, brief=brief == "1", chunk=int(chunk), resume=True)
-told = {"matches": found.matches, "players": len(found.players), "log_loss": found.quality["log loss"]}
+told = {"matches": found.num_rows, "players": len(found.players), "log_loss": found.quality["log loss"]}
 print(json.dumps(told | {"seconds": found.seconds, "peak_mb": resident("VmHWM")}))
 """
 WHOLE = """
@@ -65,7 +65,7 @@ found = jr.history.rate_files(
     jr.extend.SYSTEMS[name](), games, out, chunk=int(chunk),
     progress=lambda rows: told.append((rows, time.perf_counter())),
 )
-whole = found.matches // int(chunk)  # chunks, but for the last if it is shorter
+whole = found.num_rows // int(chunk)  # chunks, but for the last if it is shorter
 late = told[whole // 2 - 1 : whole]
 quarter = max(len(late) // 2, 1)
 speeds = [(y[0] - x[0]) / (y[1] - x[1]) for x, y in zip(late, late[quarter:])]

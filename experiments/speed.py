@@ -305,7 +305,7 @@ def part_questions(options):
     questions = {
         "a leaderboard at a time": partial(jr.leaderboard, as_of=middle),
         "peaks": jr.history.peak_ratings,
-        f"ranks on {dates} dates": lambda x: ranks_over_time(x, [0, 1, 2], times),
+        f"ranks on {dates} dates": lambda x: ranks_over_time(x, times),
     }
     rows = []
     for title, ask in (tables | questions).items():

@@ -92,4 +92,4 @@ def rate_from_files(case):
         chunk = max(case["matches"] // 4, 500)
         found = jr.history.rate_files(jr.glicko(), path, Path(folder) / "out", brief=True, chunk=chunk)
         seconds = time.perf_counter() - start
-    return seconds, found.matches, {f"{kind}_seconds": x for kind, x in found.seconds.items() if kind != "all"}
+    return seconds, found.num_rows, {f"{kind}_seconds": x for kind, x in found.seconds.items() if kind != "all"}
