@@ -90,3 +90,22 @@ def test_a_list_of_bulk_is_that_of_its_end(bulk):
     for rules in ({"min_games": 3}, {"active": 100.0}, {"since": 5.0}):
         with refused("the predictions of this run by chunks are in its files alone"):
             jr.leaderboard(found, **rules)
+
+
+def test_a_history_of_which_some_events_are_in_files_tells_its_end(bulk):
+    """Lists counted the games of the few that followed, and ratings of early dates were those of the end."""
+    found, _ = bulk
+    more = {"a": ["player 03"], "b": ["player 05"], "score": [1.0], "time": [1002.0]}
+    rated = jr.rate(found.system, jr.read(more, side="a", players=found.players), onto=found)
+    board = jr.leaderboard(rated, top=40)
+    assert board.games.sum() == 2 * (N + 1) and board.group is None and len(board.player) == len(found.players)
+    for ask in (jr.ratings, jr.history.rating_table):
+        with refused("time 500 is before the last event of"):
+            ask(rated, time=500.0)
+    for history in (found, rated):
+        with refused("time 500 is before the last event of"):
+            jr.history.rating_at(history, "player 03", 500.0)
+        with refused("in its files alone"):
+            jr.history.peak_ratings(history)
+    with refused("in its files alone"):
+        found.table()

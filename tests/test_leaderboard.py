@@ -511,3 +511,23 @@ def test_one_name_is_one_player(rated):
     assert jr.history.recent_form(rated, name)["player"].tolist() == [name]
     with refused("elo has no parameter 'kk'; did you mean 'k'?"):
         jr.fit(jr.elo(), jr.matches([[0, 1]] * 9, [1.0, 0.0, 0.5] * 3), free="kk")
+
+
+def test_contests_whose_times_decrease_count_once_those_before_them_do():
+    """Of a system that takes no notice of times; a list told of contests after its day, and peaks were NaN."""
+    three, time = [[["a"], ["b"], ["c"]]], np.r_[np.arange(15.0) + 50.0, np.arange(15.0)]
+    rated = jr.rate(jr.weng_lin(), jr.data.from_teams(three * 30, time=time))
+    assert not len(jr.leaderboard(rated, as_of=20.0).player) and jr.history.rating_at(rated, "a", 20.0).mean == 25.0
+    assert (jr.leaderboard(rated, as_of=55.0).last == 55.0).all()
+    assert np.isfinite(jr.leaderboard(rated).peak).all() and len(jr.history.peak_ratings(rated).player) == 3
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_cautious_lead_begins_where_cautious_lists_have_its_leader(seed):
+    random = np.random.default_rng(seed)
+    pairs = np.array([random.choice(6, 2, replace=False) for _ in range(60)])
+    table = {"a": pairs[:, 0], "b": pairs[:, 1], "score": random.integers(0, 2, 60), "time": np.arange(60.0)}
+    rated, rules = jr.rate(jr.glicko(), jr.read(table)), {"cautious": 2.0, "min_games": 0}
+    first = [jr.leaderboard(rated, top=1, as_of=float(t), **rules).player[0] for t in range(60)]
+    start = next(t for t in range(60, 0, -1) if first[t - 1] != first[-1])
+    assert lead_start(rated, **rules) == start

@@ -79,14 +79,17 @@ class History:
         """Who took part in which event, by player and then by event."""
         return make_participations(self)
 
-    @property
+    @cached_property
     def has_events_elsewhere(self) -> bool:
-        """Whether the columns of events are in other files, as those of some runs by chunks."""
-        return not len(self.events["row"]) and bool(self.games.any())
+        """Whether the columns of some events are in other files, as those of some runs by chunks."""
+        num_rows = len(self.events["row"])
+        found = 2 * num_rows if self.nouns == "matches" or not num_rows else len(self.rows.once_per_event().player)
+        return found < int(self.games.sum())
 
-    def check_has_events(self) -> None:
-        """ValueError if the columns of events are in other files."""
-        if self.has_events_elsewhere:
+    def check_has_events(self, all_of_them: bool = False) -> None:
+        """ValueError if the columns of all events, or of some where all are needed, are in other files."""
+        has_none = not len(self.events["row"]) and bool(self.games.any())
+        if has_none or (all_of_them and self.has_events_elsewhere):
             raise ValueError(
                 "the predictions of this run by chunks are in its files alone, as they are brief or too many: those "
                 "in the folder `predictions`"
@@ -105,6 +108,7 @@ class History:
 
         `kind` is "polars", "pandas" or "pyarrow". None: the first of them that is installed.
         """
+        self.check_has_events()
         return to_frame(self.columns(), kind)
 
     def columns(self) -> dict[str, HostArray]:

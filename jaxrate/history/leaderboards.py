@@ -290,7 +290,7 @@ def leaderboard(
     if category is not None and rated.hindsight is not None:
         raise ValueError("a smoothed history has no ratings by category; take the rated one")
     if since is not None or rules.get("min_games") or rules.get("active") not in (None, "all"):
-        rated.check_has_events()
+        rated.check_has_events(all_of_them=True)
     leaderboards = HistoryLeaderboardBuilder(rated, among, category, **rules)
     if rated.has_events_elsewhere:
         return leaderboards.build_leaderboard_at_end(as_of, top)
@@ -301,6 +301,7 @@ def make_history_leaderboards(
     rated: History, now: float | None, **rules: Unpack[ListRules]
 ) -> "HistoryLeaderboardBuilder":
     """The lists of everybody, all by one rule: without `min_games`, by that of the list at this time."""
+    rated.check_has_events(all_of_them=True)
     leaderboards = HistoryLeaderboardBuilder(rated, **rules)
     leaderboards.min_games = leaderboards.resolve_min_games(now)
     leaderboards.groups = leaderboards.rows.groups(leaderboards.rows.counts_at(now))
@@ -406,7 +407,7 @@ class HistoryLeaderboardBuilder:
     def build_leaderboard_at_end(self, as_of: Any, top: int) -> Leaderboard:
         """The list of everybody at the end of a history whose events are in other files, or at a time after it."""
         rated = self.rated
-        rating = self._apply_caution(
+        rating = self.apply_caution(
             self.final_ratings(parse_time_after_last_events(rated, rated.state, as_of, rated.players))
         )
         ranked_ids = _ranked_ids(rating.mean, self.is_eligible)
@@ -415,7 +416,7 @@ class HistoryLeaderboardBuilder:
         columns |= dict(zip(("rating", "deviation"), _take_ratings(rating, ids), strict=True))
         return Leaderboard(columns, "", len(ranked_ids))
 
-    def _apply_caution(self, rating: Rating) -> Rating:
+    def apply_caution(self, rating: Rating) -> Rating:
         """The rating, or with `cautious` the mean less so many deviations."""
         system = self.rated.system
         if not self.cautious:
@@ -427,7 +428,7 @@ class HistoryLeaderboardBuilder:
     def _peak_columns(self, counts: HostArray, top_ids: HostArray) -> tuple[dict[str, HostArray], HostArray | None]:
         """The peaks of so many events, and the level of ratings that they are above; None if it does not drift."""
         rows = self.rows
-        score = self._apply_caution(rows.after).mean
+        score = self.apply_caution(rows.after).mean
         lead, level = lead_over_level(rows, score, self.rated.clock)
         peak = rows.peak_rows(lead, counts, PEAK_MIN_EVENTS)[top_ids]
         if not len(lead):
@@ -445,7 +446,7 @@ class HistoryLeaderboardBuilder:
 
     def ranked_list_at(self, now: float | None, counts: HostArray | None = None) -> _RankedPlayersAtTime:
         counts = self.rows.counts_at(now) if counts is None else counts
-        rating = self._apply_caution(self._ratings_at(now, counts))
+        rating = self.apply_caution(self._ratings_at(now, counts))
         is_listed = self.listed_mask(np.arange(len(counts)), counts, now) & ~np.isnan(np.asarray(rating.mean))
         ranked_ids, rank = _ranked_ids(rating.mean, is_listed, self.groups), np.zeros(len(counts), int)
         group = self.groups[ranked_ids]
@@ -636,9 +637,10 @@ def _greatest_ratings(leaderboards: HistoryLeaderboardBuilder) -> HostArray:
     """
     rows = leaderboards.rows
     begin, end = rows.start[:-1], rows.start[1:]
-    ends = [np.asarray(leaderboards.final_ratings(now).mean) for now in (None, leaderboards.end)]
-    left = np.insert(rows.after.mean, begin, np.nan)
-    found = np.insert(rows.after.mean if rows.before.mean is None else rows.before.mean, end, np.fmax(*ends))
+    apply_caution = leaderboards.apply_caution
+    ends = [np.asarray(apply_caution(leaderboards.final_ratings(now)).mean) for now in (None, leaderboards.end)]
+    left = np.insert(apply_caution(rows.after).mean, begin, np.nan)
+    found = np.insert(apply_caution(rows.after if rows.before.mean is None else rows.before).mean, end, np.fmax(*ends))
     greatest = np.fmax(left, found)
     return np.where(np.isnan(greatest), -np.inf, greatest)
 
@@ -651,10 +653,11 @@ def _listed_ratings(leaderboards: HistoryLeaderboardBuilder, players: HostArray,
     players = players[:, None]
     is_listed = leaderboards.listed_mask(players, counts, times)
     seasons = leaderboards.rated.system.settings.get("seasons") or ()
-    rating = np.array(rows.ratings_at(players, counts, times, seasons, leaderboards.final_ratings(None)).mean)
+    found = rows.ratings_at(players, counts, times, seasons, leaderboards.final_ratings(None))
+    rating = np.array(leaderboards.apply_caution(found).mean)
     is_last = is_listed & (counts == rows.totals[players])
     for at in np.flatnonzero(is_last.any(axis=0)):
-        final = np.asarray(leaderboards.final_ratings(float(times[at])).mean)[players[:, 0]]
+        final = np.asarray(leaderboards.apply_caution(leaderboards.final_ratings(float(times[at]))).mean)[players[:, 0]]
         rating[:, at] = np.where(is_last[:, at], final, rating[:, at])
     return np.where(is_listed & ~np.isnan(rating), rating, -np.inf)
 
@@ -788,6 +791,7 @@ def peak_ratings(rated: History, *, top: int = 20, cautious: float = 0.0, min_ga
         raise ValueError(f"top must be at least 1, got {top}")
     if not (np.isfinite(cautious) and cautious >= 0):
         raise ValueError(f"cautious must be from 0, got {cautious}")
+    rated.check_has_events(all_of_them=True)
     min_events = (PEAK_MIN_EVENTS if rated.hindsight is None else 1) if min_games is None else max(min_games, 1)
     rows = rated.rows.once_per_event()
     score = rows.after.mean

@@ -1,6 +1,7 @@
 """The table of participations: who took part in which event, with what result, and their ratings before and after."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
@@ -32,7 +33,7 @@ class Participations(NamedTuple):
     side: HostArray  # [R] 0 or 1 in a match; 0 in a contest
     opponent: HostArray | None  # [R] ids; None of contests
     time: HostArray  # [R] on the clock of the history; NaN where there is none
-    end: HostArray  # [R] when the event counts: at its time, or once its rating period has ended
+    end: HostArray  # [R] when the event counts, as those before it do: at its time, or after its rating period
     before: Rating  # mean and deviation [R] that the event found; with hindsight both are None
     after: Rating  # mean and deviation [R] that it left; of several rows of a period or contest the last has the change
     events: EventColumns  # the columns of events by name
@@ -131,10 +132,10 @@ class Participations(NamedTuple):
         """
         row, is_last = self.start[players] + counts, counts == self.totals[players]
         last, following = np.maximum(row - 1, 0), np.minimum(row, max(len(self.player) - 1, 0))
-        if self.before.mean is None:
-            between = [None if x is None else np.where(counts > 0, x[last], np.nan) for x in self.after]
-        elif not len(self.player):
+        if not len(self.player):
             between = [*final]
+        elif self.before.mean is None:
+            between = [None if x is None else np.where(counts > 0, x[last], np.nan) for x in self.after]
         else:
             is_new_season = ~is_last & self._is_first_season_next(
                 np.where(counts > 0, last, -1), following, time, seasons
@@ -185,6 +186,8 @@ def make_participations(history: Any) -> Participations:
     opponent = seats[order ^ 1] if num_seats == 2 else None  # the other seat of the match
     time = np.full(len(row), np.nan) if history.clock is None else events["time"][row].astype(float)
     end = time if history.period is None else period_end(time, history.period)
+    if (np.diff(events["time"]) < 0).any():  # of contests whose times do not matter to the system
+        end = np.concatenate([np.maximum.accumulate(end[i:j]) for i, j in pairwise(start)])
     nothing = Rating(None, None)
     event = events["event"].astype(order.dtype)[row]
     rows = Participations(start, player, event, row, side, opponent, time, end, nothing, nothing, events)

@@ -106,6 +106,8 @@ def rating_at(rated: History, player: Any, date: Any) -> Rating:
     query_time, player_id = parse_query_time(rated, date), find_player_id(rated.players, player)
     if query_time is None:
         raise ValueError("date must be a number or a date, got None")
+    if rated.has_events_elsewhere:
+        query_time = parse_time_after_last_events(rated, rated.state, query_time, rated.players)
     rows, system = rated.rows.of_player(player_id).once_per_event(), rated.system
     if np.isnan(rows.time).any():
         raise ValueError(f"some events of {player!r} have no time, so that no rating can be as of one")
@@ -290,12 +292,14 @@ def recent_form(rated: History, players: Iterable[Any] | None = None, *, last: i
             (rated.players[player], len(score), results, score.sum(), recent.column("prediction").sum(), change.sum())
         )
     heads = "player", "games", "result", "score", "expected_score", "change"
-    return ColumnTable({head: np.array(x) for head, x in zip(heads, zip(*form, strict=True), strict=True)})
+    return ColumnTable({head: np.array([row[i] for row in form]) for i, head in enumerate(heads)})
 
 
 def _participations_in_matches(rated: History, player: int | None = None) -> Participations:
     """The participations of all or of one; ValueError unless they are of matches of two."""
     rated.check_has_events()
+    if rated.hindsight is not None:
+        raise ValueError("this is of ratings at the time, and the history is one with hindsight; take that of jr.rate")
     if rated.rows.opponent is None:
         raise ValueError("this is of matches of two, and the history is of contests")
     return rated.rows if player is None else rated.rows.of_player(player)

@@ -17,7 +17,7 @@ from jaxrate.data.date_parsing import parse_date
 from jaxrate.events import MAX_ABS_DAYS, as_event_time, check_clock, is_date, period_end
 from jaxrate.history.history import History, format_time, resolve_system_state_and_players
 
-PAST_RATINGS_HINT = "what is asked is known after the last event: of a rated history `ratings` tells any date"
+PAST_RATINGS_HINT = "what is asked is known after the last event; `jr.leaderboard` lists any date of a history"
 
 
 def parse_query_time(rated: Any, time: Any) -> Any:
@@ -112,6 +112,8 @@ def _player_label(player_id: int, players: Any) -> str:
 
 def _last_event_player_label(rated: History) -> str:
     """The player of the last event, for messages."""
+    if not len(rated.events["player"]):
+        return "a player"
     return repr(rated.players.tolist()[rated.events["player"][-1, 0]])
 
 
