@@ -15,7 +15,7 @@ from jaxrate.core.text_format import did_you_mean_suffix, format_count, format_n
 from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import to_frame
-from jaxrate.events import number_connected_groups, period_end
+from jaxrate.events import period_end
 from jaxrate.history.event_columns import (
     EventColumns,
     are_whole_days,
@@ -23,7 +23,7 @@ from jaxrate.history.event_columns import (
     days_to_datetime64,
     to_table_columns,
 )
-from jaxrate.history.participations import Participations, make_participations
+from jaxrate.history.participations import Participations, group_players, make_participations
 from jaxrate.replay.padded_states_and_columns import extend_state_if_needed
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.storage.npz_tables import has_pyarrow, to_arrow_if_installed
@@ -164,9 +164,7 @@ def player_groups(history: History) -> HostArray:
 
     Their ratings cannot be compared. Who has not played is in the first; so is everybody where there are no events.
     """
-    player, event = history.events["player"], history.events["event"]
-    groups = number_connected_groups(len(history.players), player.ravel(), np.repeat(event, player.shape[1]))
-    return np.maximum(groups, 0)
+    return group_players(len(history.players), history.events["player"], history.events["event"])
 
 
 def system_with_extended_seasons(rated: History, season_starts: Iterable[float]) -> RatingSystem:

@@ -373,8 +373,9 @@ class HistoryLeaderboardBuilder:
         self.min_games = self.resolve_min_games(now)
         self._check_moments(now, since)
         rows, rated = self.rows, self.rated
-        self.groups = rows.groups(rows.counts_at(now))
-        rating, counts, ranked_ids, rank = self.ranked_list_at(now)
+        counts = rows.counts_at(now)
+        self.groups = rows.groups(counts)
+        rating, _, ranked_ids, rank = self.ranked_list_at(now, counts)
         top_ids, (numbers, _, sizes) = ranked_ids[:top], self._groups_and_leaders(ranked_ids)
         names, (mean, deviation) = rated.players[top_ids], _take_ratings(rating, top_ids)
         columns = {"rank": rank[top_ids], "player": names, "rating": mean, "deviation": deviation}
@@ -382,8 +383,7 @@ class HistoryLeaderboardBuilder:
             columns["group"] = self.groups[top_ids] + 1
         columns["games"] = counts[top_ids]
         if self.has_all_times:
-            last_time = np.where(counts > 0, rows.time[rows.start[:-1] + counts - 1], np.nan)
-            columns["last"] = rated.display_times(last_time[top_ids])
+            columns["last"] = rated.display_times(rows.last_times(top_ids, counts[top_ids]))
         if self.category is not None:
             return Leaderboard(columns, self._describe_scope(now, None, ranked_ids, None), len(ranked_ids), sizes)
         peaks, level = self._peak_columns(counts, top_ids)
@@ -459,8 +459,7 @@ class HistoryLeaderboardBuilder:
         is_listed = (counts > 0) | (~np.asarray(is_past) & (counts == self.rows.totals[players]))  # none later
         is_listed &= self.is_eligible[players] & (counts >= (self.min_games or 0))
         if self.active is not None:
-            last_time = self.rows.time[self.rows.start[players] + counts - 1]
-            is_listed &= (counts > 0) & (last_time >= self._activity_end(now) - self.active)
+            is_listed &= self.rows.last_times(players, counts) >= self._activity_end(now) - self.active
         return np.asarray(is_listed)
 
     def _ratings_at(self, now: float | None, counts: HostArray) -> Rating:
@@ -485,10 +484,8 @@ class HistoryLeaderboardBuilder:
         """The default number of games to be listed, for players with so many."""
         if not self.by_default or self.active is None:
             return 0
-        is_recent = self.is_eligible & (counts > 0)
-        is_recent[is_recent] = (self.rows.time[self.rows.start[:-1] + counts - 1])[is_recent] >= (
-            self._activity_end(now) - self.active
-        )
+        last_times = self.rows.last_times(np.arange(len(counts)), counts)
+        is_recent = self.is_eligible & (last_times >= self._activity_end(now) - self.active)
         is_experienced = is_recent & (counts >= DEFAULT_MIN_GAMES)
         return (
             DEFAULT_MIN_GAMES

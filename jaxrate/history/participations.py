@@ -118,8 +118,13 @@ class Participations(NamedTuple):
             is_counted = np.zeros(len(event), bool)
             is_counted[self.row[np.arange(len(self.row)) < np.repeat(self.start[:-1] + counts, self.totals)]] = True
             player, event = player[is_counted], event[is_counted]
-        event = np.repeat(event, player.shape[1])
-        return np.maximum(number_connected_groups(len(counts), player.ravel(), event), 0)
+        return group_players(len(counts), player, event)
+
+    def last_times(self, players: Any, counts: HostArray) -> HostArray:
+        """[...] the times of the last events of players of whom so many rows count; NaN where there is none."""
+        if not len(self.time):
+            return np.full(np.broadcast_shapes(np.shape(players), np.shape(counts)), np.nan)
+        return np.where(counts > 0, self.time[self.start[players] + counts - 1], np.nan)
 
     def ratings_at(
         self, players: HostArray, counts: HostArray, time: Any, seasons: Sequence[float], final: Rating
@@ -172,6 +177,16 @@ class Participations(NamedTuple):
         return peaks
 
 
+def group_players(num_players: int, player: HostArray, event: HostArray) -> HostArray:
+    """[num_players] numbers from 0 of groups that no chain of events joins, the largest first.
+
+    `player` [n, seats] are the ids in rows of events, and `event` [n] the number of the event of each row. Who took
+    part in none is in the first group.
+    """
+    groups = number_connected_groups(num_players, player.ravel(), np.repeat(event, player.shape[1]))
+    return np.maximum(groups, 0)
+
+
 def make_participations(history: Any) -> Participations:
     """The participations of a history."""
     events, num_players = history.events, len(history.players)
@@ -194,9 +209,8 @@ def make_participations(history: Any) -> Participations:
     recorded = _recorded_ratings(rows, ""), _recorded_ratings(rows, "_after")
     if history.hindsight is not None:
         return rows._replace(after=recorded[1])
-    is_last_of_group = np.append(np.diff(rows.event if history.period is None else end) != 0, False)[: len(row)]
-    final = final_ratings(history)
-    after = [_ratings_after(start, x, y, z, is_last_of_group) for x, y, z in zip(*recorded, final, strict=True)]
+    group, final = rows.event if history.period is None else end, final_ratings(history)
+    after = [_ratings_after(start, x, y, z, group) for x, y, z in zip(*recorded, final, strict=True)]
     return rows._replace(before=recorded[0], after=Rating(*after))
 
 
@@ -213,9 +227,7 @@ def final_ratings(history: Any) -> Rating:
     )
 
 
-def _ratings_after(
-    start: HostArray, before: Any, left: Any, final: Any, is_last_of_group: HostArray
-) -> HostArray | None:
+def _ratings_after(start: HostArray, before: Any, left: Any, final: Any, group: HostArray) -> HostArray | None:
     """[R] what events left: what the player's next event found, and at last what the state has.
 
     Where time moves ratings, that is `left` at the last event of a period, or seat of a contest, as far as it is known.
@@ -226,6 +238,7 @@ def _ratings_after(
     last = start[1:] - 1
     has_played = np.diff(start) > 0
     if left is not None:
+        is_last_of_group = np.append(np.diff(group) != 0, False)[: len(group)]
         is_known = is_last_of_group & ~np.isnan(left)
         after = np.where(is_known, left, after)
     after[last[has_played]] = final[has_played]
