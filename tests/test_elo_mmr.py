@@ -13,7 +13,7 @@ from scipy.special import expit, ndtr
 
 import jaxrate as jr
 from jaxrate.events import LAST_ID, Rounds, build_rounds
-from jaxrate.history.dataset_rating import rating_history_with_performances
+from jaxrate.history.recorded_runs import rating_history_with_performances
 from jaxrate.numerics import sums_and_recurrences
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.systems.elo_mmr import density_dispatch

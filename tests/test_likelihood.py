@@ -10,7 +10,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli.fit import describe_fit, format_factory_call
-from jaxrate.history.dataset_rating import OPTION
+from jaxrate.history.online_calibration import OPTION
 from jaxrate.metrics.calibration_slopes import MEMORY, PRIOR_INFORMATION, OnlineSlope, calibrate_online
 from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 from tests.conftest import MOSTLY_DOUBLE

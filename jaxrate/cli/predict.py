@@ -400,7 +400,7 @@ def predict(
 
     --explain prints, for each match or contest, the parts of every player: skill, experience, side and so on.
     """
-    from jaxrate.history.dataset_rating import slope_of_history
+    from jaxrate.history.online_calibration import slope_of_history
 
     if out is not None:
         if out.suffix.lower() not in (".csv", ".parquet"):

@@ -47,7 +47,8 @@ from jaxrate.events import Matches, Periods, periods, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.hyperparameter_fit import FitLimits, fit_with_time_limit, make_fixed_key
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.history.dataset_rating import check_contests_in_time_order, rating_history
+from jaxrate.history.dataset_rating import check_contests_in_time_order
+from jaxrate.history.recorded_runs import rating_history
 from jaxrate.metrics.prediction_metrics import log_loss
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan

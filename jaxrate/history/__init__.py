@@ -1,6 +1,8 @@
 """Rated histories of players with names and dates: ratings, leaderboards, careers, form, head to head.
 
 dataset_rating.py    a dataset is rated event by event, also onto a history, or league by league
+recorded_runs.py     runs that record predictions, ratings before and after events, and performances
+online_calibration.py  predictions are calibrated by a slope that is learnt online
 history.py           History: ratings through time, which every question takes
 event_columns.py     the events of a history in columns of NumPy, and as a table for people
 hindsight.py         smooth: histories with hindsight
@@ -16,7 +18,7 @@ out_of_core/         histories larger than memory
 """
 
 from jaxrate.history import blat_mmr_beliefs
-from jaxrate.history.dataset_rating import RecordedRun, performance_ratings, rate_leagues, rating_history
+from jaxrate.history.dataset_rating import rate_leagues
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import PeakRatings, peak_ratings
 from jaxrate.history.out_of_core.parquet_rating import RatedFiles, rate_files
@@ -32,6 +34,7 @@ from jaxrate.history.player_records import (
     upsets,
 )
 from jaxrate.history.ratings_at_times import category_ratings, modifiers
+from jaxrate.history.recorded_runs import RecordedRun, performance_ratings, rating_history
 from jaxrate.history.starting_ratings import initial_state
 from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.rounds.performance_inference import Performances

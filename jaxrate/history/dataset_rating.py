@@ -1,49 +1,39 @@
-"""A dataset is rated event by event, also onto a history, or league by league.
-
-Predictions of systems with default hyperparameters, calibrated by one slope of the log-odds that is learnt online.
-
-`rate` and `rate_files` are where all commands and pages get their predictions, and these go through here: expected
-scores of matches, and in contests the shares of the others to be beaten. Chances of goals do not: those of scorelines
-and of seasons belong together with them. What is known of the slope is kept with the history, in its options, and its
-system is that of `jr.forecasts.calibrate` with the slope at the end, so that forecasts are calibrated as well. Ratings
-do not depend on it.
-"""
+"""A dataset is rated event by event, also onto a history, or league by league."""
 
 import logging
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from functools import lru_cache, partial
-from typing import Annotated, Any, NamedTuple
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, Key, enforce_argument_annotations
+from jaxrate.core.argument_checks import Key, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
-from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
-from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.parallel_map import Executor, map_items
-from jaxrate.core.rules import InferringUpdate, Params, RatedEvent, Rating, Record, State
-from jaxrate.core.system import RatingSystem, random_draw_rule, set_default_period, split_sides
+from jaxrate.core.system import RatingSystem, random_draw_rule, set_default_period
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import missing_mask
 from jaxrate.data.dataset_from_table import as_dataset
 from jaxrate.data.faulty_rows import describe_example_rows
 from jaxrate.data.lookalike_names import unstorable_reason
 from jaxrate.data.table_sources import add_location_to_data_errors
-from jaxrate.events import Matches, Periods, Ragged, Rounds, RowError, count_games, period_number, periods
-from jaxrate.events.dataset import Dataset, check_dataset, resolve_events_and_num_players
+from jaxrate.events import Matches, Ragged, Rounds, RowError, count_games, period_number, periods
+from jaxrate.events.dataset import Dataset, check_dataset
 from jaxrate.history.event_columns import are_plain_names, concatenate_event_columns, make_event_columns
 from jaxrate.history.history import History, format_time, system_with_extended_seasons
-from jaxrate.metrics.calibration_slopes import OnlineSlope, calibrate_online
-from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
-from jaxrate.replay.checked_replay import check_contest_order_if_time_matters, depends_on_time, run
-from jaxrate.replay.row_gather_and_scatter import describe_shapes
-from jaxrate.systems import SYSTEMS
-from jaxrate.systems.draw_probability_wrapper import calibrate
-from jaxrate.systems.prediction_wrapping import expected_score_from_prediction, unwrap_predictions, wrapper_names
-from jaxrate.systems.rounds.performance_inference import PERFORMANCE_COLUMNS, Performances
+from jaxrate.history.online_calibration import (
+    calibrate_events,
+    calibrated_as_history,
+    calibrated_by_end,
+    initial_slope,
+    slope_of_history,
+)
+from jaxrate.history.recorded_runs import RecordedRun, do_leads_fade, rating_history_with_performances, recorded_columns
+from jaxrate.replay.checked_replay import check_contest_order_if_time_matters, depends_on_time
+from jaxrate.systems.prediction_wrapping import unwrap_predictions
+from jaxrate.systems.rounds.performance_inference import Performances
 from jaxrate.systems.system_construction_by_name import extend_system_seasons, has_sides, uses_side
 
 
@@ -97,177 +87,6 @@ def _select_events(data: Dataset, keep: HostArray) -> Dataset:
         contests=None if data.contests is None else data.contests[keep],
         fixtures=None,
     )
-
-
-FADING_HYPERPARAMETERS = "reversion", "season_keep", "form_reversion"  # each None where nothing fades
-
-
-class RecordedRun(NamedTuple):
-    """What `run` leaves behind, and the ratings on the way."""
-
-    state: State  # leaves [num_players, ...]
-    prediction: Any  # as in `Run`
-    before: Rating  # leaves [n, 2] of both players of a match or pair, or [P] of participants, when the event begins
-    after: Rating | None = None  # the same as the event left them; None unless asked for
-
-    def __repr__(self) -> str:
-        fields = {name: part for name, part in self._asdict().items() if part is not None}
-        lines = (f"  {name:<11} {describe_shapes(part)}" for name, part in fields.items())
-        return "\n".join(["RecordedRun", *lines])
-
-
-@enforce_argument_annotations
-def rating_history(
-    system: RatingSystem, events: Matches | Ragged | Dataset, *, after: bool = False, **options: Any
-) -> RecordedRun:
-    """`run` with the same options, numbers and errors, recording the ratings before each event.
-
-    With `after` also those that it left: a rating period those of its end, beside each of its matches. The numbers are
-    then those of `run` to rounding, as a compiler that has more to keep may round in another order.
-
-        history = jr.history.rating_history(jr.elo(), jr.matches([[0, 1], [1, 2]], [1, 0.5]), after=True)
-        change = history.after.mean - history.before.mean  # [2, 2]
-    """
-    return rating_history_and_performances(system, events, after=after, **options)[0]
-
-
-def do_leads_fade(system: RatingSystem) -> bool:
-    """Whether means move while time passes, so that what an event left is not what the next one finds."""
-    return any(getattr(system.params, name, None) is not None for name in FADING_HYPERPARAMETERS)
-
-
-def rating_history_and_performances(
-    system: RatingSystem,
-    events: Matches | Ragged | Dataset,
-    performance_function: Record | None = None,
-    after: bool = False,
-    **options: Any,
-) -> tuple[RecordedRun, Any]:
-    """The history, and what `performance_function` says of each event; None without it."""
-    record = bind(record_prediction_and_ratings, system.summary, performance_function, after)
-    state, (prediction, before, left, inferred) = run(system, events, record=record, **options)
-    check_accelerator_predictions_finite(prediction)
-    return RecordedRun(state, prediction, before, left), inferred
-
-
-def record_prediction_and_ratings(
-    summary: Any, performance_function: Record | None, with_ratings_after: bool, rated_event: RatedEvent
-) -> tuple[Any, ...]:
-    """The prediction, the ratings before, those after and the performances; None in place of what is not asked for."""
-    before = _ratings_of_event_players(summary, rated_event.params, rated_event.before, rated_event.event)
-    left = (
-        _ratings_of_event_players(summary, rated_event.params, rated_event.after, rated_event.event)
-        if with_ratings_after
-        else None
-    )
-    return (
-        rated_event.prediction,
-        before,
-        left,
-        None if performance_function is None else performance_function(rated_event),
-    )
-
-
-def _ratings_of_event_players(summary: Any, params: Params, rows: State, event: Any) -> Rating:
-    """The ratings of both players of a match or of each pair, or of participants."""
-    rating = summary(params, rows)
-    if isinstance(event, Periods):
-        rating = jax.tree.map(lambda *x: jnp.stack(x, axis=-1), *split_sides(rating, event))
-    return rating
-
-
-def _performances_of_rated_event(rated_event: RatedEvent) -> Performances:
-    inferred: Performances = rated_event.inferred
-    return inferred
-
-
-def performance_recording_function(system: RatingSystem) -> Record | None:
-    """What records the `Performances` that a system infers of a round; None if it infers none."""
-    return _performances_of_rated_event if isinstance(system.rules.update, InferringUpdate) else None
-
-
-@enforce_argument_annotations
-def performance_ratings(
-    system: RatingSystem | History,
-    contests: Annotated[Ragged | Dataset | None, CHECKED_BY_FUNCTION] = None,
-    **options: Any,
-) -> Performances:
-    """The rating at which each participant performed in each contest, and the rank that would have kept their rating.
-
-    The performance is inferred from the result before ratings are updated: the zero of the paper's Q
-    (Ebtekar and Liu 2021, Theorem 3.3) in Elo-MMR and Elo-MMX, and what Codeforces and TopCoder call a performance;
-    under a ceiling, if there is one. A member of a team has the performance that is expected of them, given that of
-    the team. A rating rises if the performance lies above it, and falls if it lies below (of an asymmetric density of
-    Elo-MMR only nearly so).
-
-    The rank needed is the worst at which that performance would have been at least the rating before, had everybody
-    else come in the order in which they did: 1 + the number of others, or of other teams, ahead. Nobody ties there.
-
-        data = jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]], [["Bo"], ["Cy"], ["Ada"]]])
-        jr.history.performance_ratings(jr.elo_mmr(), data)
-
-    Args:
-      system: `elo_mmr()`, `elo_mmx()`, `codeforces()` or `topcoder()`; or a history that one of them rated.
-      contests: as of `run`; none with a rated history, which has its own.
-      options: `params`, `state`, `num_players` and `schedule`, as of `run`.
-
-    Returns:
-      NumPy arrays [sum P], in the order of the rows: performances in rating points, NaN in contests that change
-      nothing, as those of one participant; and ranks from 1, 0 in such contests and where even the first place would
-      not have kept the rating, since the ceiling lies below it.
-
-    Raises:
-      ValueError: for a system that infers no performances, a history that was rated before they were kept, and as
-        `run` does.
-    """
-    if isinstance(system, History):
-        if contests is not None or options:
-            raise ValueError("a rated history has contests of its own; give nothing else")
-        performance, rank = (system.events.get(name, np.zeros(0)) for name in PERFORMANCE_COLUMNS)
-        if (np.isnan(performance).all() and len(system.events["row"])) or "performance" not in system.events:
-            _check_infers_performances(system.system)
-            raise ValueError("this history was rated without performances; rate the contests again")
-        return Performances(performance.astype(float), rank)
-    _check_infers_performances(system)
-    _, inferred = rating_history_with_performances(system, contests, **options)
-    if inferred is None:
-        raise ValueError("performances are of contests of many, as from jr.rounds, and these are matches")
-    return inferred
-
-
-def _check_infers_performances(system: RatingSystem) -> None:
-    """ValueError for a system without performances."""
-    if performance_recording_function(system) is None:
-        names = [name for name, make in SYSTEMS.items() if performance_recording_function(make())]
-        raise ValueError(f"{system.name} infers no performances; {', '.join(names)} do")
-
-
-def rating_history_with_performances(
-    system: RatingSystem, events: Any, **options: Any
-) -> tuple[RecordedRun, Performances | None]:
-    """The history, and its performances on the host, if these are contests and the system infers them."""
-    event_data, _ = resolve_events_and_num_players(events)
-    has_contests = isinstance(event_data, Ragged) and isinstance(event_data.events, Rounds)
-    result, inferred = rating_history_and_performances(
-        system, events, performance_recording_function(system) if has_contests else None, **options
-    )
-    if inferred is None:
-        return result, None
-    return result, mask_performances_of_contests_without_effect(system, jax.tree.map(np.asarray, inferred), event_data)
-
-
-def mask_performances_of_contests_without_effect(
-    system: RatingSystem, inferred: Performances, rounds: Ragged
-) -> Performances:
-    """The performances that a system inferred, NaN in contests that changed nothing."""
-    if not len(inferred.performance):
-        return inferred
-    flat: Any = rounds.events
-    start, performance = rounds.player_start, inferred.performance
-    is_contested_row = (flat.rank if system.settings.get("skip_ties") else flat.team) > 0  # as `field.contested`
-    contested = np.repeat(np.logical_or.reduceat(is_contested_row, start[:-1]), np.diff(start))
-    performance = np.where(contested, performance, np.array(np.nan, performance.dtype))
-    return Performances(performance, np.where(contested, inferred.rank_needed, np.int32(0)))
 
 
 MAX_COMPARED_ROWS = 100_000  # last rows of a history, in which repeated matches are sought
@@ -371,97 +190,6 @@ def _is_repeated(data: Dataset, indices: HostArray, onto: History) -> HostArray:
     a, b = data.matches.player[indices].T.tolist()
     score = np.asarray(data.matches.score)[indices].tolist()
     return np.array([match in known for match in zip(a, b, score, strict=True)])
-
-
-OPTION = "calibration"  # of a history, with the fields of its `OnlineSlope`
-
-
-def has_default_hyperparameters(system: RatingSystem) -> bool:
-    """Whether the hyperparameters that a fit may move are those of its factory."""
-    if system.factory is None or wrapper_names(system):
-        return False
-    try:
-        default = system.factory(**system.settings).params._asdict()
-    except ValueError:  # the settings need hyperparameters of their own, as a coarse grid a wide kernel
-        return False
-    fitted = (name for name, about in system.space._asdict().items() if about.fitted)
-    return all(getattr(system.params, name) == default[name] for name in fitted)
-
-
-def initial_slope(system: RatingSystem, calibrated: bool | None) -> OnlineSlope | None:
-    """What is known of the slope before the first event; None if predictions are not calibrated.
-
-    `calibrated` None: if hyperparameters are the default. Predictions of goals and those in full are never calibrated,
-    since all of their numbers belong together, and nor are those of systems without a space of hyperparameters.
-    """
-    if system.space is None or wrapper_names(system) or getattr(system.params, "goal_rate", None) is not None:
-        return None
-    is_calibrated = has_default_hyperparameters(system) if calibrated is None else calibrated
-    return OnlineSlope() if is_calibrated else None
-
-
-def slope_of_history(rated: History) -> OnlineSlope | None:
-    """What is known of the slope at the end of a history; None if its predictions are not calibrated online."""
-    known = rated.options.get(OPTION)
-    return None if known is None or wrapper_names(rated.system) != ("calibrated",) else OnlineSlope(**known)
-
-
-def calibrated_as_history(system: RatingSystem, onto: History) -> RatingSystem:
-    """The system, calibrated as that of the history is, if it is given as it was before."""
-    if slope_of_history(onto) is None or wrapper_names(system):
-        return system
-    return set_slope(system, onto.system.params.calibration_slope)
-
-
-def set_slope(system: RatingSystem, slope: float) -> RatingSystem:
-    """The calibrated system with this slope, to six digits."""
-    slope = float(f"{slope:.6g}")
-    if wrapper_names(system):
-        return system._replace(params=system.params._replace(calibration_slope=slope))
-    return calibrate(system, calibration_slope=slope)
-
-
-def calibrate_events(
-    prediction: Any, data: Dataset, period: float | None, last: float | None, slope: OnlineSlope
-) -> tuple[HostArray, OnlineSlope]:
-    """The calibrated expected scores [n] or shares [sum P], and what is known of the slope after the events.
-
-    Events of one time, or of one rating period, are calibrated by the slope before it; without times each event is
-    after the one before it. `last` is the time of the event before them.
-    """
-    events: Any = data.events.flat
-    begins_time = np.ones(len(events.time), bool)
-    if data.clock is not None and len(begins_time):
-        time = np.append(np.nan if last is None else last, events.time)
-        begins_time = np.diff(time if period is None else period_number(time, period)) != 0.0
-    if data.of_matches:
-        expected = np.asarray(expected_score_from_prediction(prediction))
-        return calibrate_online(expected, np.asarray(events.score), events.context.weight, begins_time, slope)
-    start, rows = data.rounds.player_start, np.zeros(len(data.rows), bool)
-    rows[start[:-1]] = begins_time
-    beaten = observed_share_of_sides_beaten(data.rounds)
-    team = np.repeat(start[:-1], np.diff(start)) + events.team  # numbered by the rows
-    weight = np.where(np.isnan(beaten), 0.0, 0.5 / np.bincount(team, minlength=1)[team])
-    return calibrate_online(np.asarray(prediction), np.nan_to_num(beaten), weight, rows, slope, start)
-
-
-def calibrated_by_end(system: RatingSystem, slope: OnlineSlope | None) -> tuple[RatingSystem, dict[str, Any]]:
-    """The system with the slope that is known at the end, and the options of its history. Without a slope as it is."""
-    if slope is None:
-        return system, {}
-    return set_slope(system, slope.learn().slope), {OPTION: slope._asdict()}
-
-
-def describe_calibration(system: RatingSystem, options: Mapping[str, Any]) -> str:
-    """What was done to the predictions, by the system and options of a history, as a sentence; "" if nothing was."""
-    if OPTION not in options:
-        has_goals = getattr(system.params, "goal_rate", None) is not None and not wrapper_names(system)
-        return "Chances are those of goals, and are not calibrated." if has_goals else ""
-    slope = OnlineSlope(**options[OPTION]).learn().slope
-    return (
-        f"Chances are calibrated: a slope learnt from the events before each multiplies their log-odds, {slope:.2f} "
-        "at the end."
-    )
 
 
 @enforce_argument_annotations
@@ -624,14 +352,6 @@ def build_history(
     knows_seasons = data.seasons and tuple(data.seasons.values()) == system.settings.get("seasons")
     seasons, categories = data.seasons if knows_seasons else None, _category_names(system, data)
     return History(system, result.state, data.players, games, period, last, clock, events, options, categories, seasons)
-
-
-def recorded_columns(result: RecordedRun, performances: Performances | None = None) -> dict[str, Any]:
-    """The ratings before the events, those that they left if these were recorded, and performances, by column."""
-    left = Rating(None, None) if result.after is None else result.after
-    columns = {"rating": result.before.mean, "deviation": result.before.deviation}
-    columns |= {"rating_after": left.mean, "deviation_after": left.deviation}
-    return columns | ({} if performances is None else performances._asdict())
 
 
 def check_contests_in_time_order(system: RatingSystem, data: Dataset) -> None:

@@ -24,15 +24,15 @@ from jaxrate.core.rules import Rating, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Rounds, is_date
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.dataset_rating import (
+from jaxrate.history.dataset_rating import build_history
+from jaxrate.history.history import History
+from jaxrate.history.recorded_runs import (
     RecordedRun,
-    build_history,
     do_leads_fade,
     mask_performances_of_contests_without_effect,
     performance_recording_function,
     record_prediction_and_ratings,
 )
-from jaxrate.history.history import History
 from jaxrate.live import compiled_event_programs
 from jaxrate.live.event_packing import (
     Checkpoint,

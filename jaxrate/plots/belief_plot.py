@@ -11,9 +11,9 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.blat_mmr_beliefs import belief_grid
-from jaxrate.history.dataset_rating import rating_history as record
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import find_player_id
+from jaxrate.history.recorded_runs import rating_history as record
 from jaxrate.plots.finding_titles import format_amount
 from jaxrate.plots.name_labels import player_label
 from jaxrate.plots.plot_inputs import (

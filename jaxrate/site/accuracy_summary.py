@@ -9,9 +9,9 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, join_names
 from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, MIN_MATCHES_FOR_CONSTANT, WAYS_OUT, constant_log_loss
 from jaxrate.events import rounds
-from jaxrate.history.dataset_rating import describe_calibration
 from jaxrate.history.event_columns import EventColumns
 from jaxrate.history.history import History
+from jaxrate.history.online_calibration import describe_calibration
 from jaxrate.metrics.prediction_metrics import (
     calibration,
     experience_mask,

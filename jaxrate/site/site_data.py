@@ -15,7 +15,6 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import coarse_rating_decimals, format_count, format_decimals, use_minus_sign
 from jaxrate.forecasts.matchup_tables import MatchupTables, Partners, encode_matchup_tables, typical_team_size
-from jaxrate.history.dataset_rating import do_leads_fade
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import (
     PEAK_MIN_EVENTS,
@@ -27,6 +26,7 @@ from jaxrate.history.leaderboards import (
 )
 from jaxrate.history.participations import Participations
 from jaxrate.history.player_records import rating_table
+from jaxrate.history.recorded_runs import do_leads_fade
 from jaxrate.site.line_ups import (
     TEAM_SHARE,
     LineUps,

@@ -22,22 +22,22 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.events import Ragged, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.dataset_rating import (
-    RecordedRun,
-    calibrate_events,
-    do_leads_fade,
-    mask_performances_of_contests_without_effect,
-    performance_recording_function,
-    record_prediction_and_ratings,
-    recorded_columns,
-)
 from jaxrate.history.event_columns import (
     days_to_datetime64,
     event_prediction_columns,
     make_event_columns,
     to_table_columns,
 )
+from jaxrate.history.online_calibration import calibrate_events
 from jaxrate.history.out_of_core.event_chunks import OpenedTable, map_row_errors_to_file, read_event_chunks
+from jaxrate.history.recorded_runs import (
+    RecordedRun,
+    do_leads_fade,
+    mask_performances_of_contests_without_effect,
+    performance_recording_function,
+    record_prediction_and_ratings,
+    recorded_columns,
+)
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.prediction_metrics import count_ranked_contests
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, add_contest_metrics, add_match_metrics

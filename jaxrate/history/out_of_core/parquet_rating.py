@@ -22,9 +22,9 @@ from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, Rounds, period_number
-from jaxrate.history.dataset_rating import calibrated_by_end, initial_slope
 from jaxrate.history.event_columns import no_events
 from jaxrate.history.history import History
+from jaxrate.history.online_calibration import calibrated_by_end, initial_slope
 from jaxrate.history.out_of_core.checkpoints import (
     GAMES_KEY,
     NAMES_KEY,

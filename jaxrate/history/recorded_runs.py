@@ -1,0 +1,198 @@
+"""Runs that record predictions, the ratings before and after each event, and performances."""
+
+from typing import Annotated, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
+from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.rules import InferringUpdate, Params, RatedEvent, Rating, Record, State
+from jaxrate.core.system import RatingSystem, split_sides
+from jaxrate.events import Matches, Periods, Ragged, Rounds
+from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
+from jaxrate.history.history import History
+from jaxrate.replay.checked_replay import run
+from jaxrate.replay.row_gather_and_scatter import describe_shapes
+from jaxrate.systems import SYSTEMS
+from jaxrate.systems.rounds.performance_inference import PERFORMANCE_COLUMNS, Performances
+
+FADING_HYPERPARAMETERS = "reversion", "season_keep", "form_reversion"  # each None where nothing fades
+
+
+class RecordedRun(NamedTuple):
+    """What `run` leaves behind, and the ratings on the way."""
+
+    state: State  # leaves [num_players, ...]
+    prediction: Any  # as in `Run`
+    before: Rating  # leaves [n, 2] of both players of a match or pair, or [P] of participants, when the event begins
+    after: Rating | None = None  # the same as the event left them; None unless asked for
+
+    def __repr__(self) -> str:
+        fields = {name: part for name, part in self._asdict().items() if part is not None}
+        lines = (f"  {name:<11} {describe_shapes(part)}" for name, part in fields.items())
+        return "\n".join(["RecordedRun", *lines])
+
+
+@enforce_argument_annotations
+def rating_history(
+    system: RatingSystem, events: Matches | Ragged | Dataset, *, after: bool = False, **options: Any
+) -> RecordedRun:
+    """`run` with the same options, numbers and errors, recording the ratings before each event.
+
+    With `after` also those that it left: a rating period those of its end, beside each of its matches. The numbers are
+    then those of `run` to rounding, as a compiler that has more to keep may round in another order.
+
+        history = jr.history.rating_history(jr.elo(), jr.matches([[0, 1], [1, 2]], [1, 0.5]), after=True)
+        change = history.after.mean - history.before.mean  # [2, 2]
+    """
+    return rating_history_and_performances(system, events, after=after, **options)[0]
+
+
+def do_leads_fade(system: RatingSystem) -> bool:
+    """Whether means move while time passes, so that what an event left is not what the next one finds."""
+    return any(getattr(system.params, name, None) is not None for name in FADING_HYPERPARAMETERS)
+
+
+def rating_history_and_performances(
+    system: RatingSystem,
+    events: Matches | Ragged | Dataset,
+    performance_function: Record | None = None,
+    after: bool = False,
+    **options: Any,
+) -> tuple[RecordedRun, Any]:
+    """The history, and what `performance_function` says of each event; None without it."""
+    record = bind(record_prediction_and_ratings, system.summary, performance_function, after)
+    state, (prediction, before, left, inferred) = run(system, events, record=record, **options)
+    check_accelerator_predictions_finite(prediction)
+    return RecordedRun(state, prediction, before, left), inferred
+
+
+def record_prediction_and_ratings(
+    summary: Any, performance_function: Record | None, with_ratings_after: bool, rated_event: RatedEvent
+) -> tuple[Any, ...]:
+    """The prediction, the ratings before, those after and the performances; None in place of what is not asked for."""
+    before = _ratings_of_event_players(summary, rated_event.params, rated_event.before, rated_event.event)
+    left = (
+        _ratings_of_event_players(summary, rated_event.params, rated_event.after, rated_event.event)
+        if with_ratings_after
+        else None
+    )
+    return (
+        rated_event.prediction,
+        before,
+        left,
+        None if performance_function is None else performance_function(rated_event),
+    )
+
+
+def _ratings_of_event_players(summary: Any, params: Params, rows: State, event: Any) -> Rating:
+    """The ratings of both players of a match or of each pair, or of participants."""
+    rating = summary(params, rows)
+    if isinstance(event, Periods):
+        rating = jax.tree.map(lambda *x: jnp.stack(x, axis=-1), *split_sides(rating, event))
+    return rating
+
+
+def _performances_of_rated_event(rated_event: RatedEvent) -> Performances:
+    inferred: Performances = rated_event.inferred
+    return inferred
+
+
+def performance_recording_function(system: RatingSystem) -> Record | None:
+    """What records the `Performances` that a system infers of a round; None if it infers none."""
+    return _performances_of_rated_event if isinstance(system.rules.update, InferringUpdate) else None
+
+
+@enforce_argument_annotations
+def performance_ratings(
+    system: RatingSystem | History,
+    contests: Annotated[Ragged | Dataset | None, CHECKED_BY_FUNCTION] = None,
+    **options: Any,
+) -> Performances:
+    """The rating at which each participant performed in each contest, and the rank that would have kept their rating.
+
+    The performance is inferred from the result before ratings are updated: the zero of the paper's Q
+    (Ebtekar and Liu 2021, Theorem 3.3) in Elo-MMR and Elo-MMX, and what Codeforces and TopCoder call a performance;
+    under a ceiling, if there is one. A member of a team has the performance that is expected of them, given that of
+    the team. A rating rises if the performance lies above it, and falls if it lies below (of an asymmetric density of
+    Elo-MMR only nearly so).
+
+    The rank needed is the worst at which that performance would have been at least the rating before, had everybody
+    else come in the order in which they did: 1 + the number of others, or of other teams, ahead. Nobody ties there.
+
+        data = jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]], [["Bo"], ["Cy"], ["Ada"]]])
+        jr.history.performance_ratings(jr.elo_mmr(), data)
+
+    Args:
+      system: `elo_mmr()`, `elo_mmx()`, `codeforces()` or `topcoder()`; or a history that one of them rated.
+      contests: as of `run`; none with a rated history, which has its own.
+      options: `params`, `state`, `num_players` and `schedule`, as of `run`.
+
+    Returns:
+      NumPy arrays [sum P], in the order of the rows: performances in rating points, NaN in contests that change
+      nothing, as those of one participant; and ranks from 1, 0 in such contests and where even the first place would
+      not have kept the rating, since the ceiling lies below it.
+
+    Raises:
+      ValueError: for a system that infers no performances, a history that was rated before they were kept, and as
+        `run` does.
+    """
+    if isinstance(system, History):
+        if contests is not None or options:
+            raise ValueError("a rated history has contests of its own; give nothing else")
+        performance, rank = (system.events.get(name, np.zeros(0)) for name in PERFORMANCE_COLUMNS)
+        if (np.isnan(performance).all() and len(system.events["row"])) or "performance" not in system.events:
+            _check_infers_performances(system.system)
+            raise ValueError("this history was rated without performances; rate the contests again")
+        return Performances(performance.astype(float), rank)
+    _check_infers_performances(system)
+    _, inferred = rating_history_with_performances(system, contests, **options)
+    if inferred is None:
+        raise ValueError("performances are of contests of many, as from jr.rounds, and these are matches")
+    return inferred
+
+
+def _check_infers_performances(system: RatingSystem) -> None:
+    """ValueError for a system without performances."""
+    if performance_recording_function(system) is None:
+        names = [name for name, make in SYSTEMS.items() if performance_recording_function(make())]
+        raise ValueError(f"{system.name} infers no performances; {', '.join(names)} do")
+
+
+def rating_history_with_performances(
+    system: RatingSystem, events: Any, **options: Any
+) -> tuple[RecordedRun, Performances | None]:
+    """The history, and its performances on the host, if these are contests and the system infers them."""
+    event_data, _ = resolve_events_and_num_players(events)
+    has_contests = isinstance(event_data, Ragged) and isinstance(event_data.events, Rounds)
+    result, inferred = rating_history_and_performances(
+        system, events, performance_recording_function(system) if has_contests else None, **options
+    )
+    if inferred is None:
+        return result, None
+    return result, mask_performances_of_contests_without_effect(system, jax.tree.map(np.asarray, inferred), event_data)
+
+
+def mask_performances_of_contests_without_effect(
+    system: RatingSystem, inferred: Performances, rounds: Ragged
+) -> Performances:
+    """The performances that a system inferred, NaN in contests that changed nothing."""
+    if not len(inferred.performance):
+        return inferred
+    flat: Any = rounds.events
+    start, performance = rounds.player_start, inferred.performance
+    is_contested_row = (flat.rank if system.settings.get("skip_ties") else flat.team) > 0  # as `field.contested`
+    contested = np.repeat(np.logical_or.reduceat(is_contested_row, start[:-1]), np.diff(start))
+    performance = np.where(contested, performance, np.array(np.nan, performance.dtype))
+    return Performances(performance, np.where(contested, inferred.rank_needed, np.int32(0)))
+
+
+def recorded_columns(result: RecordedRun, performances: Performances | None = None) -> dict[str, Any]:
+    """The ratings before the events, those that they left if these were recorded, and performances, by column."""
+    left = Rating(None, None) if result.after is None else result.after
+    columns = {"rating": result.before.mean, "deviation": result.before.deviation}
+    columns |= {"rating_after": left.mean, "deviation_after": left.deviation}
+    return columns | ({} if performances is None else performances._asdict())
