@@ -5,13 +5,20 @@ import re
 from collections.abc import Mapping, Sequence
 from inspect import getdoc, signature
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_type_hints
 
 import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.data.column_role_definitions import COLUMN_ROLES, FORMAT_NAMES, roles_taken_by
+from jaxrate.data.column_role_definitions import (
+    COLUMN_ROLES,
+    FORMAT_NAMES,
+    PLAYER_PAIR,
+    WINNER_LOSER,
+    Columns,
+    roles_taken_by,
+)
 
 pa = pytest.importorskip("pyarrow")
 cli = pytest.importorskip("jaxrate.cli")
@@ -197,11 +204,11 @@ def test_options_have_the_names_of_arguments():
 
 TYPES = {  # of arguments, by what a role accepts
     "column": str | None,
-    "columns": str | Sequence[str],
-    "one or two columns": str | Sequence[str],
-    "two columns": str | Sequence[str],
+    "columns": str | Sequence[str] | None,
+    "one or two columns": str | Sequence[str] | None,
+    "two columns": str | Sequence[str] | None,
     "days": float | None,
-    "statistics": str | Sequence[str] | Mapping[str, str | Sequence[str]],
+    "statistics": str | Sequence[str] | Mapping[str, str | Sequence[str]] | None,
     "shares": Mapping[str, Sequence[str]] | None,
 }
 
@@ -214,11 +221,15 @@ def test_signatures_and_docstrings_are_those_of_the_roles(function):
     assert [name for name in parameters if name in COLUMN_ROLES] == names and "COLUMNS" not in text
     for name in names:
         role, parameter = COLUMN_ROLES[name], parameters[name]
-        kind = str | Literal[False] | None if (function, name) == (jr.read, "score") else TYPES[role.accepts]
-        assert parameter.annotation == (kind | None if name == "category" else kind)
         assert parameter.default in (None, ()) and f"{name}: " in text and f"{role.meaning}." in text
         details = READING_OPTIONS[name]["help"].lower()
         assert role.meaning.partition("`")[0].rstrip().lower() in details and all(x in details for x in role.default)
+
+
+def test_columns_have_the_types_of_their_roles():
+    special = {"score": str | Literal[False] | None} | dict.fromkeys((*PLAYER_PAIR, *WINNER_LOSER), TYPES["columns"])
+    types = {name: TYPES[role.accepts] for name, role in COLUMN_ROLES.items()}
+    assert get_type_hints(Columns) == types | special and [*get_type_hints(Columns)] == [*COLUMN_ROLES]
 
 
 LEAGUE = """Div,Date,Time,HomeTeam,AwayTeam,FTHG,FTAG,FTR

@@ -5,11 +5,11 @@ same names.
 """
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
-from inspect import cleandoc, signature
+from inspect import Parameter, cleandoc, signature
 from textwrap import fill
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypedDict, TypeVar, get_type_hints
 
 from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 
@@ -220,6 +220,42 @@ COLUMN_ROLES = {
         takers=("formats", "arena"),
     ),
 }
+
+
+class Columns(TypedDict, total=False):
+    """Which columns of a table are used, and for what: the keywords of `read` that `COLUMN_ROLES` explains."""
+
+    a: str | Sequence[str] | None
+    b: str | Sequence[str] | None
+    score: str | Literal[False] | None
+    winner: str | Sequence[str] | None
+    loser: str | Sequence[str] | None
+    contest: str | None
+    participant: str | None
+    rank: str | None
+    team: str | None
+    last_rank: str | None
+    ceiling: str | None
+    noise: str | None
+    time: str | None
+    side: str | None
+    neutral: str | None
+    weight: str | None
+    category: str | Sequence[str] | None
+    margin: str | Sequence[str] | None
+    statistics: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None
+    shares: Mapping[str, Sequence[str]] | None
+    expected_goals: str | Sequence[str] | None
+    covariates: str | Sequence[str] | None
+    rest: float | None
+    form: float | None
+    age: str | Sequence[str] | None
+    season: str | None
+    league_season: str | None
+    columns: str | Sequence[str] | None
+    drop: str | Sequence[str] | None
+
+
 TWO_COLUMNS = {"age": "of a's and of b's age or date of birth", "expected_goals": "of a's and of b's expected goals"}
 FORMAT_NAMES = "tennis", "football", "pgn", "contests", "ergast", "movielens", "lichess"  # of `jr.data.formats`
 CONTEST_ROLES = tuple(name for name, role in COLUMN_ROLES.items() if role.history == "contests")
@@ -280,8 +316,18 @@ USUAL_NAMES = {  # what people call roles
 
 
 def suggest_role_on_unknown_argument(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function name the right argument where it does not know one (a decorator)."""
-    names = signature(function).parameters
+    """Make a function of `**columns: Unpack[Columns]` name the right argument where it does not know one (a decorator).
+
+    Its signature then has the roles, so that they are completed where keywords are.
+    """
+    own = signature(function)
+    named = [x for x in own.parameters.values() if x.kind is not Parameter.VAR_KEYWORD]
+    columns = [
+        Parameter(role, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for role, annotation in get_type_hints(Columns).items()
+    ]
+    complete = own.replace(parameters=[*named, *columns])
+    names = complete.parameters
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -299,6 +345,7 @@ def suggest_role_on_unknown_argument(function: Callable[P, R]) -> Callable[P, R]
         with blame_arguments(function.__name__, kwargs):
             return function(*args, **kwargs)
 
+    call.__signature__ = complete  # type: ignore[attr-defined]  # by which editors complete the names of roles
     return call
 
 

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -20,7 +20,12 @@ from jaxrate.data.column_conversion import (
     to_numbers,
 )
 from jaxrate.data.column_recognition import SIDE_NOTE, ColumnsRecognisedWarning, date_columns, recognise_columns
-from jaxrate.data.column_role_definitions import document_roles, select_role_arguments, suggest_role_on_unknown_argument
+from jaxrate.data.column_role_definitions import (
+    Columns,
+    document_roles,
+    select_role_arguments,
+    suggest_role_on_unknown_argument,
+)
 from jaxrate.data.column_spellings import DRAW_NAMES, RESULT_NAMES, normalise_column_name
 from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, check_date_style, is_date_style, parse_time_column
 from jaxrate.data.event_tables import (
@@ -268,21 +273,22 @@ def _load_rows(table: TableSource, names: Sequence[str], rows: HostArray) -> dic
 @suggest_role_on_unknown_argument
 @document_roles()
 def read(
-    source: Any, *, a: str | None = None, b: str | None = None, score: str | Literal[False] | None = None,
-    winner: str | None = None, loser: str | None = None, contest: str | None = None, participant: str | None = None,
-    rank: str | None = None, team: str | None = None, last_rank: str | None = None, ceiling: str | None = None,
-    noise: str | None = None, time: str | None = None, side: str | None = None, neutral: str | None = None,
-    weight: str | None = None, category: str | Sequence[str] | None = None, margin: str | Sequence[str] = (),
-    statistics: str | Sequence[str] | Mapping[str, str | Sequence[str]] = (),
-    shares: Mapping[str, Sequence[str]] | None = None, expected_goals: str | Sequence[str] = (),
-    covariates: str | Sequence[str] = (), rest: float | None = None, form: float | None = None,
-    age: str | Sequence[str] = (), season: str | None = None, league_season: str | None = None,
-    columns: str | Sequence[str] = (), drop: str | Sequence[str] = (),
-    mixtures: Mapping[Any, CategoryShares] | None = None, players: Any = None, categories: Any = None,
-    seasons: Mapping[str, float] | None = None, history: Any = None, upcoming: bool = False, sort: bool = False,
-    skip_incomplete: bool = False, normalise_names: bool = False, dates: str | None = None,
-    na_values: Sequence[str] = (), unfinished: Sequence[str] = (),
-) -> Dataset:  # fmt: skip
+    source: Any,
+    *,
+    mixtures: Mapping[Any, CategoryShares] | None = None,
+    players: Any = None,
+    categories: Any = None,
+    seasons: Mapping[str, float] | None = None,
+    history: Any = None,
+    upcoming: bool = False,
+    sort: bool = False,
+    skip_incomplete: bool = False,
+    normalise_names: bool = False,
+    dates: str | None = None,
+    na_values: Sequence[str] = (),
+    unfinished: Sequence[str] = (),
+    **columns: Unpack[Columns],
+) -> Dataset:
     """Checked matches from a table with one row per match, or rounds from one with one row per participant.
 
         data = jr.read("games.csv")
@@ -339,16 +345,16 @@ def read(
         accents; if matches with times repeat an earlier one exactly; if a margin has another sign than the score; if
         rows were skipped.
     """
-    arguments = select_role_arguments(locals())
+    arguments = select_role_arguments(columns)
     level = stacklevel_outside_package()
     table_sources.import_pyarrow()
     table = table_files.open_table_source(source)
     known = NamesOfEarlierData(players, categories, mixtures or {}, seasons, history)
     with table_sources.add_location_to_data_errors(table.title, table.where):
         check_argument("read", "upcoming", bool, upcoming)
-        check_argument("read", "age", str | Sequence[str] | None, age)
-        check_argument("read", "expected_goals", str | Sequence[str] | None, expected_goals)
-        check_argument("read", "statistics", str | Sequence[str] | Mapping[str, Any], statistics)
+        for role in ("age", "expected_goals"):
+            check_argument("read", role, str | Sequence[str] | None, arguments[role])
+        check_argument("read", "statistics", str | Sequence[str] | Mapping[str, Any] | None, arguments["statistics"])
         check_date_style(dates)
         check_texts("na_values", na_values)
         check_texts("unfinished", unfinished)

@@ -49,7 +49,7 @@ def test_statistics_and_shares(source):
         ({"shares": {"points": "home"}}, "statistic 'points' must be of two columns, a's and b's$"),
         ({"shares": ["home", "away"]}, "shares must be a dict of two columns by name, got"),
         ({"statistics": {"x": ("a", "b", "c")}}, "statistic 'x' must be of two columns, a's and b's, or of one"),
-        ({"statistics": [3]}, "read: statistics must be text, a sequence of names or a mapping"),
+        ({"statistics": [3]}, "read: statistics must be text, a sequence of names, a mapping or None"),
         ({"statistics": "rest", "shares": {"rest": ("home", "away")}}, "two statistics have the same name"),
         ({"statistics": "rest", "covariates": "rest"}, "column 'rest' tells the result"),
         ({"statistics": "home", "margin": ("home", "away")}, "column 'home' is the margin"),
