@@ -169,7 +169,7 @@ def recognise_evidence_columns_of_file(
         if "margin" in evidence and "score" not in columns:  # a column of results tells who won, and not the points
             roles, na_values = select_role_arguments(columns), columns.get("na_values", ())
             recognised = recognise_columns(table, roles, False, columns.get("dates"), na_values)
-            score = None if recognised.has_winner_codes else recognised.arguments["score"]
+            score = None if recognised.winner_codes else recognised.arguments["score"]
             evidence |= {} if score is None else {"score": score}
         return evidence
     except (ValueError, OSError):  # reading the file says what is wrong

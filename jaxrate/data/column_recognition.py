@@ -171,6 +171,7 @@ class ResultChoice(NamedTuple):
     result: str | None = None
     points: tuple[str, ...] = ()  # of both sides, which tell the results
     scores: Column | None = None  # of the first players, if numbers stand for the winners
+    codes: dict[int, float] | None = None  # the scores that these numbers stand for
     notes: tuple[str, ...] = ()
 
 
@@ -273,7 +274,7 @@ def _choose_winner_codes(
     if codes == WINNER_CODES[2] and not lead.any():
         note += f"; if it is 1 where {players[0]} won, say score={name!r}"
     array = import_pyarrow().array(scores, mask=np.isnan(scores))
-    return ResultChoice(name, scores=import_pyarrow().chunked_array([array]), notes=(note,))
+    return ResultChoice(name, scores=import_pyarrow().chunked_array([array]), codes=codes, notes=(note,))
 
 
 def _agreement(scores: HostArray, lead: HostArray) -> float:
@@ -389,7 +390,7 @@ class RecognisedColumnRoles(NamedTuple):
     has_unused_home: bool = False  # whether a and b are called as home and away are, and nobody has the side
     unused_neutral: str | None = None  # the column that says that there are sides, where nobody has the side
     unused_team: str | None = None  # the column that is called as teams are, in contests without teams
-    has_winner_codes: bool = False  # whether numbers that stand for the winner became scores
+    winner_codes: dict[int, float] | None = None  # the scores that numbers in the column of results stand for
 
 
 class HeaderRoles(NamedTuple):
@@ -471,7 +472,7 @@ def recognise_columns(
         arguments["side"] is None and not upcoming and are_home_and_away(arguments["a"], arguments["b"]),
         unused_neutral,
         _unused_team_column(spelt, arguments) if layout == CONTEST_ROLES else None,
-        choice.scores is not None,
+        choice.codes,
     )
 
 

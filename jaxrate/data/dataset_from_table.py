@@ -19,7 +19,13 @@ from jaxrate.data.column_conversion import (
     to_flags,
     to_numbers,
 )
-from jaxrate.data.column_recognition import SIDE_NOTE, ColumnsRecognisedWarning, date_columns, recognise_columns
+from jaxrate.data.column_recognition import (
+    SIDE_NOTE,
+    ColumnsRecognisedWarning,
+    RecognisedColumnRoles,
+    date_columns,
+    recognise_columns,
+)
 from jaxrate.data.column_role_definitions import (
     Columns,
     document_roles,
@@ -30,6 +36,7 @@ from jaxrate.data.column_spellings import DRAW_NAMES, RESULT_NAMES, normalise_co
 from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, check_date_style, is_date_style, parse_time_column
 from jaxrate.data.event_tables import (
     CategoryShares,
+    LineUpColumns,
     NamesOfEarlierData,
     build_dataset,
     check_line_up_roles,
@@ -192,10 +199,17 @@ def _count_and_verb(mask: HostArray) -> str:
 MIN_AGREEMENT = 0.9  # share of the rows with a word for a draw that lack a winner
 
 
+class DrawColumn(NamedTuple):
+    """A column that tells which matches are drawn."""
+
+    name: str
+    note: str  # what was recognised, in words
+
+
 def score_drawn_matches(
     table: TableSource, roles: ColumnRoles, columns: dict[str, Column], rows: HostArray
-) -> tuple[ColumnRoles, dict[str, Column], str | None]:
-    """The roles and columns with 0.5 for the score of drawn matches that the result leaves open; and a note.
+) -> tuple[ColumnRoles, dict[str, Column], DrawColumn | None]:
+    """The roles and columns with 0.5 for the score of drawn matches that the result leaves open; and their column.
 
     Of winners and losers these are all that a flag, or a column of results, calls drawn. Beside other results they are
     those without a result, and, if no result is a draw, those that a flag calls drawn.
@@ -230,7 +244,7 @@ def score_drawn_matches(
     return (
         roles._replace(layout=layout._replace(result=result)),
         columns | {result: import_pyarrow().chunked_array([scores])},
-        note,
+        DrawColumn(name, note),
     )
 
 
@@ -268,6 +282,76 @@ def _load_rows(table: TableSource, names: Sequence[str], rows: HostArray) -> dic
         mask = np.isin(np.arange(len(column)), rows) if mask is None else mask
         columns[name] = keep_rows(name, column, mask)
     return columns
+
+
+class ResolvedTable(NamedTuple):
+    """A table, and what its columns are used for."""
+
+    table: TableSource  # which does not load again what was inspected
+    roles: ColumnRoles
+    arguments: dict[str, Any]  # that name columns, by role
+    recognition: RecognisedColumnRoles
+    line_ups: LineUpColumns | None
+
+
+def resolve_table(
+    table: TableSource, arguments: dict[str, Any], upcoming: bool, dates: str | None, na_values: Sequence[str]
+) -> ResolvedTable:
+    """Which columns of a table are used, and for what: as the arguments say, and else as the columns are called.
+
+    Raises:
+      ValueError: if arguments contradict each other or the table, or if it does not tell what they leave open.
+    """
+    line_ups = find_line_up_columns(table.names, arguments)
+    if line_ups is not None:
+        check_line_up_roles(arguments)
+        first_players = line_ups.first[0], line_ups.second[0]
+        arguments = arguments | dict(zip(line_ups.roles, first_players, strict=True))
+    recognition = recognise_columns(table, arguments, upcoming, dates, na_values)
+    table = recognition.table
+    roles = resolve_roles(table.names, recognition.arguments, upcoming, recognition.points)
+    if line_ups is not None:
+        roles = set_line_up_columns(roles, line_ups, table.names)
+    roles = roles._replace(time=None) if recognition.timeless else roles
+    return ResolvedTable(table, roles, arguments, recognition, line_ups)
+
+
+class ConvertedColumns(NamedTuple):
+    """Columns as events are built from: scores, times and a player in each cell."""
+
+    roles: ColumnRoles
+    columns: dict[str, Column]
+    line_up_note: str  # on line-ups in cells; "" if there are none
+    result_note: str | None  # on a notation that may mean something else
+    draws: DrawColumn | None
+    date_style: str | None  # how dates were written, if that had to be found out or was told
+
+
+def convert_columns(
+    resolved: ResolvedTable,
+    loaded: dict[str, Column],
+    rows: HostArray,
+    dates: str | None = None,
+    na_values: Sequence[str] = (),
+    unfinished: Sequence[str] = (),
+) -> ConvertedColumns:
+    """The columns, of which results, line-ups in cells and dates are as events are built from.
+
+    `rows` [n] says where those of the columns stand in the table; the others are as in `read`.
+
+    Raises:
+      RowError: where a row is not as the others are.
+    """
+    with map_row_errors(rows):
+        roles, loaded, line_up_note = expand_line_up_cells(resolved.roles, loaded)
+        if roles.layout.num_first:
+            check_line_up_roles(resolved.arguments)
+            roles = roles._replace(side=None, constant_side=None, neutral=None)  # of columns called as home is
+        loaded, result_note = parse_result_columns(roles, loaded, na_values, unfinished)
+        roles, loaded, draws = score_drawn_matches(resolved.table, roles, loaded, rows)
+        check_points_not_negative(() if roles.margin else roles.layout.points, loaded)
+        loaded, date_style = parse_time_column(roles.time, loaded, dates, na_values)
+    return ConvertedColumns(roles, loaded, line_up_note, result_note, draws, date_style)
 
 
 @suggest_role_on_unknown_argument
@@ -358,17 +442,8 @@ def read(
         check_date_style(dates)
         check_texts("na_values", na_values)
         check_texts("unfinished", unfinished)
-        line_ups = find_line_up_columns(table.names, arguments)
-        if line_ups is not None:
-            check_line_up_roles(arguments)
-            first_players = line_ups.first[0], line_ups.second[0]
-            arguments = arguments | dict(zip(line_ups.roles, first_players, strict=True))
-        recognition = recognise_columns(table, arguments, upcoming, dates, na_values)
-        table = recognition.table
-        roles = resolve_roles(table.names, recognition.arguments, upcoming, recognition.points)
-        if line_ups is not None:
-            roles = set_line_up_columns(roles, line_ups, table.names)
-        roles = roles._replace(time=None) if recognition.timeless else roles
+        resolved = resolve_table(table, arguments, upcoming, dates, na_values)
+        table, roles, recognition, line_ups = resolved.table, resolved.roles, resolved.recognition, resolved.line_ups
         if sort and roles.time is None:
             raise ValueError("sort=True needs a column of time")
         if (mixtures or categories is not None) and not roles.category:
@@ -376,16 +451,10 @@ def read(
         if seasons and not roles.season:
             raise ValueError("seasons needs season, the column that they are in")
         check_seasons(seasons)
-        loaded, rows = _load_role_columns_and_drop_rows(table, roles)
-        with map_row_errors(rows):
-            roles, loaded, line_up_note = expand_line_up_cells(roles, loaded)
-            if roles.layout.num_first:
-                check_line_up_roles(arguments)
-                roles = roles._replace(side=None, constant_side=None, neutral=None)  # of columns called as home is
-            loaded, result_note = parse_result_columns(roles, loaded, na_values, unfinished)
-            roles, loaded, draw_note = score_drawn_matches(table, roles, loaded, rows)
-            check_points_not_negative(() if roles.margin else roles.layout.points, loaded)
-            loaded, date_style = parse_time_column(roles.time, loaded, dates, na_values)
+        loaded, rows = load_role_columns_and_drop_rows(table, roles)
+        roles, loaded, line_up_note, result_note, draws, date_style = convert_columns(
+            resolved, loaded, rows, dates, na_values, unfinished
+        )
         if normalise_names:
             loaded = unify_spellings(
                 loaded, _columns_holding_names_by_kind(roles), [players, categories, None, None, seasons]
@@ -395,7 +464,7 @@ def read(
         kept, used = (
             (loaded, rows) if split.played.all() else _select_played_or_upcoming_rows(loaded, rows, split, upcoming)
         )
-        notes = [*filter(None, [table.note]), *recognition.notes, *filter(None, [result_note, draw_note])]
+        notes = [*filter(None, [table.note]), *recognition.notes, *filter(None, [result_note, draws and draws.note])]
         if roles.layout.num_first:
             notes = [note.removesuffix(SIDE_NOTE) for note in notes]
         notes = [*filter(None, [line_up_note, "" if line_ups is None else line_ups.note]), *notes]
@@ -478,7 +547,7 @@ def _select_played_or_upcoming_rows(
     return filter_column_rows(loaded, keep), rows[keep]
 
 
-def _load_role_columns_and_drop_rows(table: TableSource, roles: ColumnRoles) -> tuple[dict[str, Column], HostArray]:
+def load_role_columns_and_drop_rows(table: TableSource, roles: ColumnRoles) -> tuple[dict[str, Column], HostArray]:
     """The columns, without the rows to drop; and which rows are left."""
     names = roles.all_columns
     loaded = table.load(names, roles.text_columns, roles.number_columns)

@@ -130,6 +130,11 @@ def _mixture_shares(name: str, shares: CategoryShares, categories: dict[str, int
     return result
 
 
+def _player_ids(names: Sequence[str], columns: dict[str, Column], players: Any) -> tuple[HostArray, HostArray]:
+    """Ids [n, columns] of the players in these columns, and all names by id; `players` may be a function for that."""
+    return players(names, columns) if callable(players) else to_ids(names, columns, players)
+
+
 def build_match_fields(
     roles: ColumnRoles,
     columns: dict[str, Column],
@@ -145,7 +150,7 @@ def build_match_fields(
       RowError: where a column does not hold what its role requires.
     """
     labels, starts = None, None
-    player, players = to_ids(roles.layout.players, columns, players)
+    player, players = _player_ids(roles.layout.players, columns, players)
     first, second = player.T
     fail_where(
         first == second, lambda row: f"{format_unquoted_name(players[first[row]])} is on both sides; remove the row"
@@ -439,7 +444,8 @@ def read_line_up_fields(
         fail_where(missing_mask(columns[name], True), lambda row: f"column {name!r} has no value")  # noqa: B023
     present = np.stack([~missing_mask(columns[name], True) for name in layout.players], axis=1)
     row, position = np.nonzero(present)
-    player, players = to_ids(["players"], {"players": _names_by_row(layout.players, columns, present)}, players)
+    names = {"players": _names_by_row(layout.players, columns, present)}
+    player, players = _player_ids(["players"], names, players)
     arguments = match_arguments_from_columns(roles, columns, count)
     score, second = arguments["score"], position >= layout.num_first
     fail_where(
@@ -521,7 +527,7 @@ def read_participant_fields(
         return f"contest {format_name_of_id(contests, contest[row])}"
 
     with add_contest_to_errors(label):
-        player, players = to_ids(layout.players, columns, players)
+        player, players = _player_ids(layout.players, columns, players)
     values: dict[str, Any] = {"contest": contest, "player": player[:, 0]}
     values |= participant_arguments_from_columns(roles, columns, contest, label)
     labels = None
@@ -671,7 +677,7 @@ def _check_tied_place_ranges(contest: HostArray, first: HostArray, last: HostArr
 class NamesOfEarlierData(NamedTuple):
     """Names that have ids already, and mixtures, as in `read`."""
 
-    players: Any
+    players: Any  # or what makes ids of names
     categories: Any
     mixtures: Mapping[Any, CategoryShares]
     seasons: Mapping[str, float] | None

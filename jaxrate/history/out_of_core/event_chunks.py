@@ -119,7 +119,7 @@ def resolve_event_roles(parquet_table: ParquetTable, arguments: Mapping[str, Any
         recognition = recognise_columns(table, select_role_arguments(arguments), False, None, ())
         roles = resolve_roles(table.names, recognition.arguments, False, recognition.points)
         roles = roles._replace(time=None) if recognition.timeless else roles
-        if recognition.has_winner_codes:
+        if recognition.winner_codes:
             raise ValueError("numbers that stand for the winner are not read by chunks; write a column of scores")
     warn_recognised_columns(recognition.notes, roles.time, None, stacklevel=stacklevel)
     return roles
