@@ -39,23 +39,23 @@ def resolve_statistics(statistics: Any, shares: Any) -> list[Statistic]:
     if shares and not isinstance(shares, Mapping):
         raise ValueError(f"shares must be a dict of two columns by name, got {format_value_for_error(shares)}")
     if not isinstance(statistics, Mapping):
-        names = [statistics] if isinstance(statistics, str) else list(statistics or ())
-        statistics = {name: name for name in names}
-    resolved = []
-    for share, columns_by_name in ((False, statistics), (True, shares or {})):
-        for name, columns in columns_by_name.items():
-            pair = tuple(columns) if isinstance(columns, (list, tuple)) else (columns,)
-            if not all(isinstance(x, str) and x for x in (name, *pair)):
-                raise ValueError(f"statistics must be names of columns, got {format_value_for_error(columns)}")
-            if len(pair) != 2 and (share or len(pair) != 1):
-                raise ValueError(
-                    f"statistic {name!r} must be of two columns, a's and b's{'' if share else ', or of one'}"
-                )
-            resolved.append(Statistic(name, pair, share))
+        statistics = {name: name for name in as_column_list(statistics)}
+    resolved = [_resolve_statistic(name, columns, False) for name, columns in statistics.items()]
+    resolved += [_resolve_statistic(name, columns, True) for name, columns in (shares or {}).items()]
     names = [one.name for one in resolved]
     if len(set(names)) < len(names):
         raise ValueError(f"two statistics have the same name: {', '.join(names)}")
     return resolved
+
+
+def _resolve_statistic(name: Any, columns: Any, share: bool) -> Statistic:
+    """The statistic of this name, of the columns of both players, or of one by how much the first was ahead."""
+    pair = tuple(as_column_list(columns))
+    if not all(isinstance(x, str) and x for x in (name, *pair)):
+        raise ValueError(f"statistics must be names of columns, got {format_value_for_error(columns)}")
+    if len(pair) not in ((2,) if share else (1, 2)):
+        raise ValueError(f"statistic {name!r} must be of two columns, a's and b's{'' if share else ', or of one'}")
+    return Statistic(name, pair, share)
 
 
 def first_player_statistic_lead(statistic: Statistic, columns: Mapping[str, Column]) -> HostArray:
@@ -192,38 +192,40 @@ def resolve_roles(
         name: as_column_list(arguments[name]) if role.accepts_list else arguments[name]
         for name, role in COLUMN_ROLES.items()
     }
-    if layout.contest is not None:
-        wrong = [name for name, role in COLUMN_ROLES.items() if role.history == "matches" and values[name]]
-        if wrong:
-            raise ValueError(f"contests take no {' and no '.join(wrong)}, which only matches of two do; leave it out")
-        check_participant_columns(values["category"], values["margin"], statistics)
-    values["constant_side"] = constant_side(names, layout, values["side"]) if layout.contest is None else None
+    if layout.contest is None:
+        values["constant_side"] = constant_side(names, layout, values["side"])
+        values["category"] *= 2 if len(values["category"]) == 1 else 1
+    else:
+        check_contest_roles(values, statistics)
+        values["constant_side"] = None
     check_margin_covariates_statistics(layout, values["margin"], values["covariates"], statistics)
     check_expected_goals(values["expected_goals"], [*values["margin"], *values["covariates"]], statistics)
-    if values["time"] is None:
-        values["time"] = next(
-            filter(None, (find_column_ignoring_case(names, key) for key in COLUMN_ROLES["time"].default)), None
-        )
-    if values["neutral"] is not None and values["side"] is None:
-        raise ValueError("neutral needs side: without it nobody has the side in any match")
-    if len(values["category"]) == 1 and layout.contest is None:
-        values["category"] *= 2
+    values["time"] = values["time"] or find_own_column(names, "time")
     values |= {"layout": layout, "upcoming": upcoming, "age": tuple(values["age"]), "statistics": statistics}
     roles = ColumnRoles(**{name: values[name] for name in ColumnRoles._fields})
-    for name in roles.derived_covariates:
-        if name in roles.prematch_columns:
-            raise ValueError(
-                f"{name} is computed from the history, and there is a column {name!r} among the others: rename it"
-            )
-    if roles.season is not None and roles.league_season is not None:
-        raise ValueError("give season, which begins for all at once, or league_season, and not both")
+    check_combined_roles(roles)
     check_columns_exist_and_unique(names, roles.all_columns)
     return roles
 
 
-def check_participant_columns(category: list[str], margin: list[str], statistics: Sequence[Statistic]) -> None:
-    """ValueError unless category, margin and each statistic of contests are one column."""
-    pairs = {"category": category, "margin": margin}
+def check_combined_roles(roles: ColumnRoles) -> None:
+    """ValueError for roles that need others, or exclude them."""
+    if roles.neutral is not None and roles.side is None:
+        raise ValueError("neutral needs side: without it nobody has the side in any match")
+    for name in {*roles.derived_covariates}.intersection(roles.prematch_columns):
+        raise ValueError(
+            f"{name} is computed from the history, and there is a column {name!r} among the others: rename it"
+        )
+    if roles.season is not None and roles.league_season is not None:
+        raise ValueError("give season, which begins for all at once, or league_season, and not both")
+
+
+def check_contest_roles(values: Mapping[str, Any], statistics: Sequence[Statistic]) -> None:
+    """ValueError for columns of matches, and unless category, margin and each statistic of contests are one column."""
+    wrong = [name for name, role in COLUMN_ROLES.items() if role.history == "matches" and values[name]]
+    if wrong:
+        raise ValueError(f"contests take no {' and no '.join(wrong)}, which only matches of two do; leave it out")
+    pairs = {"category": values["category"], "margin": values["margin"]}
     pairs |= {f"statistic {one.name!r}": list(one.columns) for one in statistics}
     for name, columns in pairs.items():
         if len(columns) > 1:
@@ -265,42 +267,51 @@ def check_expected_goals(names: list[str], others: list[str], statistics: Sequen
             raise ValueError(f"column {name!r} holds expected goals, so that it cannot be something else as well")
 
 
+LAYOUTS = (
+    WINNER_LOSER,
+    PLAYER_PAIR,
+    CONTEST_ROLES,
+)  # of which the first two roles are the players, or contest and player
+
+
 def default_column(role: str) -> str:
     """The name by which the library knows the column of a role."""
     return COLUMN_ROLES[role].default[0]
+
+
+def find_own_column(names: Sequence[str], role: str) -> str | None:
+    """The column that has one of the library's own names for a role, in any case."""
+    columns = (find_column_ignoring_case(names, name) for name in COLUMN_ROLES[role].default)
+    return next(filter(None, columns), None)
+
+
+def named_layouts(arguments: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The layouts of which an argument names a column."""
+    return [roles for roles in LAYOUTS if any(arguments[role] is not None for role in roles)]
+
+
+def choose_layout(names: Sequence[str], arguments: Mapping[str, Any], upcoming: bool) -> tuple[str, ...] | None:
+    """The layout that arguments name, or else that whose players have the library's own names; None: neither."""
+    own = {
+        roles: [find_own_column(names, role) for role in roles[:2]]
+        for roles in LAYOUTS
+        if not (upcoming and roles == WINNER_LOSER)
+    }
+    complete = [roles for roles, columns in own.items() if None not in columns]
+    exact = [roles for roles in complete if own[roles] == [default_column(role) for role in roles[:2]]]
+    return next(iter([*named_layouts(arguments), *exact, *complete]), None)
 
 
 def resolve_table_layout(
     names: Sequence[str], arguments: Mapping[str, Any], upcoming: bool, points: tuple[str, ...] = ()
 ) -> TableLayout:
     """The layout of a table with columns of these names, some of which the arguments name by role."""
-    layouts: list[tuple[str, ...]] = [WINNER_LOSER, PLAYER_PAIR, CONTEST_ROLES]
-    matching = [roles for roles in layouts if any(arguments[role] is not None for role in roles)]
-    if len(matching) > 1:
-        raise ValueError("give the columns a and b, or winner and loser, or those of contests, and not the others")
-    result = arguments["rank"] or arguments["last_rank"]
-    if upcoming and CONTEST_ROLES in matching and result:
-        missing = "" if result in names else f", and there is no column {result!r}"
-        raise ValueError(f"contests to come have no rank yet{missing}; leave out rank")
-    if upcoming and (WINNER_LOSER in matching or result):
-        raise ValueError(
-            "matches to come have columns a and b, contests contest, player and perhaps team; nobody has won them yet"
-        )
-    if not matching:
-        layouts = layouts[1:] if upcoming else layouts
-        matching = [roles for roles in layouts if all(default_column(role) in names for role in roles[:2])]
-        matching += [
-            roles
-            for roles in layouts
-            if all(find_column_ignoring_case(names, default_column(role)) for role in roles[:2])
-        ]
-    roles = matching[0] if matching else PLAYER_PAIR
-
-    def column(role: str) -> str:
-        return arguments[role] or find_column_ignoring_case(names, default_column(role)) or default_column(role)
-
-    players = [column(role) for role in roles[:2]]
-    if roles != CONTEST_ROLES and players[0] == players[1]:
+    check_layout_arguments(names, arguments, upcoming)
+    roles = choose_layout(names, arguments, upcoming) or PLAYER_PAIR
+    players = [_column_of_role(names, arguments, role) for role in roles[:2]]
+    if roles == CONTEST_ROLES:
+        return _contest_layout(names, arguments, upcoming, players)
+    if players[0] == players[1]:
         raise ValueError(f"{roles[0]} and {roles[1]} are the same column, {players[0]!r}; name one for each player")
     if roles == WINNER_LOSER:
         if arguments["score"]:
@@ -308,44 +319,83 @@ def resolve_table_layout(
                 "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores"
             )
         return TableLayout(players, winner_first=True)
-    if roles == PLAYER_PAIR:
-        unscored = arguments["score"] is False or (
-            arguments["score"] is None and find_column_ignoring_case(names, "score") is None
+    layout = _player_pair_layout(names, arguments, upcoming, points)
+    has_results = {*layout.points, layout.result} <= {*names, None}
+    return TableLayout(players) if upcoming and not has_results else layout._replace(players=players)
+
+
+def check_layout_arguments(names: Sequence[str], arguments: Mapping[str, Any], upcoming: bool) -> None:
+    """ValueError if arguments name columns of several layouts, or results of events to come."""
+    named = named_layouts(arguments)
+    if len(named) > 1:
+        raise ValueError("give the columns a and b, or winner and loser, or those of contests, and not the others")
+    result = arguments["rank"] or arguments["last_rank"]
+    if upcoming and CONTEST_ROLES in named and result:
+        missing = "" if result in names else f", and there is no column {result!r}"
+        raise ValueError(f"contests to come have no rank yet{missing}; leave out rank")
+    if upcoming and WINNER_LOSER in named:
+        raise ValueError(
+            "matches to come have columns a and b, contests contest, player and perhaps team; nobody has won them yet"
         )
-        if is_margin_of_two_columns(arguments["margin"]) and unscored:
-            points = tuple(arguments["margin"])
-        if arguments["score"] is False and not points and not upcoming:
-            raise ValueError("score=False needs the two columns of each side's points as margin, which tell who won")
-        result = None if points or arguments["score"] is False else column("score")
-        if upcoming:  # which is read to see whether there is one
-            result, points = (result if result in names else None), (points if {*points} <= {*names} else ())
-        return TableLayout(players, result, points=points)
+
+
+def _column_of_role(names: Sequence[str], arguments: Mapping[str, Any], role: str) -> Any:
+    return arguments[role] or find_column_ignoring_case(names, default_column(role)) or default_column(role)
+
+
+def _player_pair_layout(
+    names: Sequence[str], arguments: Mapping[str, Any], upcoming: bool, points: tuple[str, ...]
+) -> TableLayout:
+    """The columns of the results of matches of a and b: that of the score, or the points of both."""
+    score = arguments["score"]
+    own_score = None if score is False else score or find_own_column(names, "score")
+    if own_score is None and is_margin_of_two_columns(arguments["margin"]):
+        points = tuple(arguments["margin"])
+    if score is False and not points and not upcoming:
+        raise ValueError("score=False needs the two columns of each side's points as margin, which tell who won")
+    result = None if points or score is False else own_score or default_column("score")
+    return TableLayout([], result, points=points)
+
+
+def _contest_layout(
+    names: Sequence[str], arguments: Mapping[str, Any], upcoming: bool, players: list[str]
+) -> TableLayout:
+    """The columns of contests: with a rank, of which lower is better, or with a score, of which higher is."""
     contest, participant = players
     if upcoming:
         return TableLayout([participant], None, contest)
     if arguments["rank"] is not None and arguments["score"]:
         raise ValueError("give rank, lower is better, or score, higher is better, and not both")
-    rank, score = (arguments[role] or find_column_ignoring_case(names, role) for role in ("rank", "score"))
-    scored = bool(arguments["score"]) or (arguments["score"] is None and rank is None and score is not None)
-    if arguments["last_rank"] is not None and (scored or arguments["team"] is not None):
+    has_own_score = find_own_column(names, "score") and not find_own_column(names, "rank")
+    is_open = arguments["score"] is None and arguments["rank"] is None
+    ranked = not (arguments["score"] or (is_open and has_own_score))
+    if arguments["last_rank"] is not None and (not ranked or arguments["team"] is not None):
         raise ValueError("last_rank, the last place of a tie, goes with rank, and not with score or team")
-    return TableLayout([participant], column("score" if scored else "rank"), contest, ranked=not scored)
+    result = _column_of_role(names, arguments, "rank" if ranked else "score")
+    return TableLayout([participant], result, contest, ranked=ranked)
 
 
 def constant_side(names: Sequence[str], layout: TableLayout, side: str | None) -> float | None:
     """The side where it is the same in all matches, as side="a" and side="b" say; None if `side` is a column."""
-    literal = side in ("a", "b") and (side not in names or side == layout.players[0 if side == "a" else 1])
-    if side in ("winner", "loser") or (layout.winner_first and (literal or side in layout.players)):
+    if side is None:
+        return None
+    is_constant = side in PLAYER_PAIR and (side not in names or layout.first_players[PLAYER_PAIR.index(side)] == side)
+    if side in WINNER_LOSER or (layout.winner_first and (is_constant or side in layout.players)):
         raise ValueError(
             f"side={side!r} would tell the result before the match; name a column that says who had the side, "
             "1 the winner, -1 the loser, 0 neither"
         )
-    if side in layout.players and not literal:
+    if is_constant:
+        return 1.0 if side == "a" else -1.0
+    _check_side_column(names, layout, side)
+    return None
+
+
+def _check_side_column(names: Sequence[str], layout: TableLayout, side: str) -> None:
+    """ValueError unless a column says who has the side, and does not hold players."""
+    if side in layout.players:
         hint = "a" if side == layout.players[0] else "b"
         raise ValueError(f"side={side!r} names players; where {side!r} has the side in all matches, say side={hint!r}")
-    if side is not None and not literal and side not in names:
-        hint = did_you_mean_suffix(side, names) or (
-            "; where the first player has the side in all matches, say side='a'"
-        )
+    if side not in names:
+        hint = did_you_mean_suffix(side, names) or "; where the first player has the side in all matches, say side='a'"
         raise ValueError(f"no column {side!r} (there are: {', '.join(map(str, names))}){hint}")
-    return (1.0 if side == "a" else -1.0) if literal else None
