@@ -29,9 +29,8 @@ from jaxrate.data.column_conversion import (
     to_ids,
     to_numbers,
 )
-from jaxrate.data.column_recognition import matching_pair
 from jaxrate.data.column_role_definitions import CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER, check_column_names
-from jaxrate.data.column_spellings import LINE_UP_SPELLINGS, NAME_TEMPLATES, SIDE_PAIRS, normalise_column_name
+from jaxrate.data.column_spellings import LINE_UP_SPELLINGS, NAME_TEMPLATES, SIDE_PAIRS, Header
 from jaxrate.data.derived_covariates import derived_columns, parse_season_start_years
 from jaxrate.data.faulty_rows import collect_row_errors, is_blank_mask, map_row_errors
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE, to_sides
@@ -285,11 +284,11 @@ def find_line_up_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> 
     for roles in OTHER_LAYOUTS:
         if all(find_column_ignoring_case(names, default_column(role)) for role in roles):
             return None
-    spelt = {normalise_column_name(name): name for name in reversed(names)}
-    if any(matching_pair(spelt, NAME_TEMPLATES, spelling) for spelling in SIDE_PAIRS if not spelling.own):
+    header = Header.of_columns(names)
+    if any(header.pairs(NAME_TEMPLATES, sides) for sides in SIDE_PAIRS if sides.kind != "own"):
         return None  # of named sides; numbered columns are sets, or more about them
     for roles, *templates in LINE_UP_SPELLINGS:
-        sides = [_numbered_columns(spelt, template) for template in templates]
+        sides = [_numbered_columns(header.by_spelling, template) for template in templates]
         if all(sides) and sum(map(len, sides)) > 2:
             for role, columns, template in zip(roles, sides, templates, strict=True):
                 _check_numbers_without_gap(role, columns, template)

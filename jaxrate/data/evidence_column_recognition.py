@@ -1,33 +1,41 @@
 """Columns that improve predictions, by their names, and hints about columns whose roles are doubtful."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import to_column, to_numbers
-from jaxrate.data.column_recognition import RecognisedColumnRoles, pairs_of_points, player_columns
-from jaxrate.data.column_role_definitions import CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER, select_role_arguments
+from jaxrate.data.column_recognition import RecognisedColumnRoles, RoleSearch, recognise_players
+from jaxrate.data.column_role_definitions import (
+    CONTEST_ROLES,
+    PLAYER_PAIR,
+    WINNER_LOSER,
+    as_column_list,
+    select_role_arguments,
+)
 from jaxrate.data.column_spellings import (
-    CONTEST_NAMES,
     GOAL_TEMPLATES,
-    PARTICIPANT_NAMES,
+    HOME_AND_AWAY,
+    NAME_TEMPLATES,
     POINT_TEMPLATES,
     RANK_NAMES,
     SIDE_PAIRS,
+    TEAM_NAMES,
+    Header,
     normalise_column_name,
 )
 from jaxrate.data.event_tables import find_line_up_columns, label_codes
-from jaxrate.data.role_resolution import ColumnRoles, default_column
+from jaxrate.data.role_resolution import ColumnRoles
+from jaxrate.data.table_files import table_in_memory
 from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 
-MARGIN_NAME, SEASON_NAME, SURFACE_NAME = "margin", "season", "surface"
 WINNER_TEMPLATES = *GOAL_TEMPLATES[1:-1], "{}points", "points{}"  # "WPts" are points of a ranking
 FORMAT_EVIDENCE: dict[str, dict[str, Any]] = {"football": {"margin": ["home_score", "away_score"]}}
 
@@ -45,30 +53,28 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
     """
     if not arguments.keys().isdisjoint(CONTEST_ROLES[:3]):
         return {}
-    columns_by_spelling = {normalise_column_name(name): name for name in reversed(names)}
-    has_players = all(
-        arguments.get(role) or find_column_ignoring_case(names, default_column(role)) for role in ("a", "b")
-    )
-    has_winner = all(
-        arguments.get(role) or find_column_ignoring_case(names, default_column(role)) for role in ("winner", "loser")
-    )
-    has_line_ups = find_line_up_columns(names, select_role_arguments(arguments)) is not None
-    has_contests = all(columns_by_spelling.keys() & {*x} for x in (CONTEST_NAMES, PARTICIPANT_NAMES, RANK_NAMES))
-    sides = None if has_line_ups or has_players or has_winner else player_columns(columns_by_spelling, has_contests)
-    if not (has_line_ups or has_players or has_winner or sides):
+    roles, header = select_role_arguments(arguments), Header.of_columns(names)
+    if find_line_up_columns(names, roles) is not None:
+        return _points_season_and_surface(header, False, {*arguments, "season"})
+    table = table_in_memory({}, list(names))
+    search = recognise_players(RoleSearch(table, header, roles, [], False))
+    if search.layout not in (PLAYER_PAIR, WINNER_LOSER):
         return {}
-    is_own = has_players or (sides is not None and sides[0].own)
+    is_own = search.kind == "own" or (search.layout == PLAYER_PAIR and search.sides is None)
+    others = ["season"] if "league_season" in arguments else []
+    return _points_season_and_surface(header, is_own, {*arguments, *others})
+
+
+def _points_season_and_surface(header: Header, is_own: bool, known: Collection[str]) -> dict[str, Any]:
+    """The columns of roles that are not known; `is_own`: a row may be one of its first player."""
     evidence: dict[str, Any] = {}
-    for spelling in (x for x in SIDE_PAIRS if is_own or not x.own):
-        templates = WINNER_TEMPLATES if spelling.won else POINT_TEMPLATES
-        points = pairs_of_points(columns_by_spelling, templates, [spelling])
-        if "margin" not in evidence and points:
-            evidence["margin"] = list(points[0])
-    for role, name in (("margin", MARGIN_NAME), ("season", SEASON_NAME), ("category", SURFACE_NAME)):
-        if name in columns_by_spelling and role not in evidence:
-            evidence[role] = columns_by_spelling[name]
-    given = {*arguments, *(["season"] if "league_season" in arguments or has_line_ups else [])}
-    return {role: x for role, x in evidence.items() if role not in given}
+    for sides in SIDE_PAIRS if is_own else [x for x in SIDE_PAIRS if x.kind != "own"]:
+        for pair in header.points(WINNER_TEMPLATES if sides.kind == "winner" else POINT_TEMPLATES, [sides]):
+            evidence.setdefault("margin", list(pair))
+    for role, name in (("margin", "margin"), ("season", "season"), ("category", "surface")):
+        for column in header.columns([name]):
+            evidence.setdefault(role, column)
+    return {role: x for role, x in evidence.items() if role not in known}
 
 
 MAX_CODES = 2  # numbers below 1 in a column of ranks that stand for something else
@@ -87,29 +93,46 @@ def doubtful_roles_hints(
       columns: their values.
       is_score_named: whether an argument names the score.
     """
-    a, b, score = (recognised.arguments[role] for role in ("a", "b", "score"))
-    layout, hints = roles.layout, list[str]()
-    if recognised.has_rank_as_score:
-        hint = f"say rank={score!r}"
-        hints.append(f"{score} looks like a rank, of which lower is better, but of a score higher is better; {hint}")
-    elif layout.contest is not None and layout.result is not None and not (layout.ranked or is_score_named):
-        score = layout.result
-        hint = f"if lower is, say rank={score!r}"
-        hints.append(f"{score}: the higher is the better; {hint}")
-    if layout.ranked and layout.result in columns:
-        hints += filter(None, [_zero_ranks_hint(roles, columns)])
-    if (team := recognised.unused_team) is not None and _do_teams_share_ranks(recognised):
-        hint = f"say team={team!r}"
-        hints.append(f"the column {team} is not used; if those of a team share a rank, {hint}")
-    if (neutral := recognised.unused_neutral) is not None:
-        hint = f"say side='a', neutral={neutral!r}"
-        hints.append(
-            f"the column {neutral} is not used, as nobody has the home advantage; if {a or 'a'} is at home, {hint}"
+    hints = [_unused_side_hint(recognised, roles)]
+    if roles.layout.contest is not None:
+        hints = [_contest_score_hint(recognised, roles, is_score_named), _zero_ranks_hint(roles, columns)]
+        hints.append(_unused_team_hint(recognised))
+    return [hint for hint in hints if hint]
+
+
+def _contest_score_hint(recognised: RecognisedColumnRoles, roles: ColumnRoles, is_score_named: bool) -> str:
+    """That higher scores are better, where nobody said so, or where the column is called as ranks are."""
+    score, result = recognised.arguments["score"], roles.layout.result
+    if score is not None and normalise_column_name(score) in RANK_NAMES:
+        return (
+            f"{score} looks like a rank, of which lower is better, but of a score higher is better; say rank={score!r}"
         )
-    elif recognised.has_unused_home:
-        hint = "if the first has it, say side='a'"
-        hints.append(f"{a} and {b} look like home and away, but nobody has the home advantage; {hint}")
-    return hints
+    if result is None or roles.layout.ranked or is_score_named:
+        return ""
+    return f"{result}: the higher is the better; if lower is, say rank={result!r}"
+
+
+def _unused_team_hint(recognised: RecognisedColumnRoles) -> str:
+    """That a column is called as teams are, and nothing uses it."""
+    named = [name for value in recognised.arguments.values() for name in as_column_list(value)]
+    teams = [name for name in Header.of_columns(recognised.table.names).columns(TEAM_NAMES) if name not in named]
+    if recognised.arguments["team"] is not None or not teams or not _do_teams_share_ranks(recognised, teams[0]):
+        return ""
+    return f"the column {teams[0]} is not used; if those of a team share a rank, say team={teams[0]!r}"
+
+
+def _unused_side_hint(recognised: RecognisedColumnRoles, roles: ColumnRoles) -> str:
+    """That nobody has the home advantage, though columns are called as those of home, away or neutral ground are."""
+    a, b, neutral = recognised.arguments["a"], recognised.arguments["b"], recognised.unused_neutral
+    nobody = "nobody has the home advantage"
+    if neutral is not None:
+        hint = f"if {a or 'a'} is at home, say side='a', neutral={neutral!r}"
+        return f"the column {neutral} is not used, as {nobody}; {hint}"
+    header = Header.of_columns([name for name in (a, b) if name is not None])
+    is_home = any((a, b) in header.pairs(NAME_TEMPLATES, sides)[:1] for sides in HOME_AND_AWAY)
+    if not is_home or roles.upcoming or recognised.arguments["side"] is not None:
+        return ""
+    return f"{a} and {b} look like home and away, but {nobody}; if the first has it, say side='a'"
 
 
 def _zero_ranks_hint(roles: ColumnRoles, columns: dict[str, Column]) -> str:
@@ -119,6 +142,8 @@ def _zero_ranks_hint(roles: ColumnRoles, columns: dict[str, Column]) -> str:
       RowError: where a rank is below 1, and the others of all contests are places from 1.
     """
     name, contest_name = str(roles.layout.result), str(roles.layout.contest)
+    if not roles.layout.ranked or name not in columns:
+        return ""
     try:
         rank, contest = to_numbers(name, columns[name]), label_codes(contest_name, columns)[0]
     except ValueError:  # which building the contests tells
@@ -152,25 +177,31 @@ def _share_of_places(rank: HostArray, contest: HostArray) -> float:
 
 def unused_points_hint(table: TableSource, data: Dataset, roles: ColumnRoles) -> str:
     """That two columns of numbers, which nothing uses, tell who won as the points of both sides do; or nothing."""
+    unused = [] if _are_points_known(table, roles) else [x for x in table.names if x not in roles.all_columns]
+    pairs = [pair for pair in permutations(unused, 2) if _are_of_both_sides(pair, roles.layout.first_players)]
+    wanted = list(dict.fromkeys(chain(*pairs)))
+    loaded = table.load(wanted, [], wanted) if wanted else {}
+    columns = {name: to_column(name, loaded[name]) for name in wanted}
+    x, y = next((pair for pair in pairs if _do_tell_winners([columns[name] for name in pair], data)), ("", ""))
+    return f"{x} and {y} are not used; if they are the points of both, say margin=[{x!r}, {y!r}]" if x else ""
+
+
+def _are_points_known(table: TableSource, roles: ColumnRoles) -> bool:
+    """Whether the columns of both sides' points are used, or are called as such."""
     layout = roles.layout
     players = dict(zip(WINNER_LOSER if layout.winner_first else PLAYER_PAIR, layout.first_players, strict=True))
-    if layout.points or roles.margin or "margin" in recognise_evidence_columns(table.names, players):
-        return ""
-    names = [name for name in table.names if name not in roles.all_columns and table.names.count(name) == 1]
-    pairs = [pair for pair in permutations(names, 2) if _are_of_both_sides(pair, layout.first_players)]
-    score, rows = np.asarray(data.matches.score), data.rows
-    decided = score != 0.5
-    if not pairs or np.count_nonzero(decided) < MIN_DECIDED:
-        return ""
-    wanted = list(dict.fromkeys(name for pair in pairs for name in pair))
-    loaded = table.load(wanted, [], wanted)
-    for x, y in pairs:
-        with suppress(ValueError):
-            first, second = (to_numbers(name, to_column(name, loaded[name]), np.nan)[rows] for name in (x, y))
-            if np.mean(np.sign(first - second)[decided] == np.sign(score - 0.5)[decided]) >= MIN_AGREEMENT:
-                hint = f"say margin=[{x!r}, {y!r}]"
-                return f"{x} and {y} are not used; if they are the points of both, {hint}"
-    return ""
+    return bool(layout.points or roles.margin or "margin" in recognise_evidence_columns(table.names, players))
+
+
+def _do_tell_winners(points: Sequence[Column], data: Dataset) -> bool:
+    """Whether, of two columns of numbers, the greater is that of the winner in nearly all matches."""
+    decided = np.sign(np.asarray(data.matches.score) - 0.5)
+    if np.count_nonzero(decided) < MIN_DECIDED:
+        return False
+    with suppress(ValueError):
+        first, second = (to_numbers("", column, np.nan)[data.rows] for column in points)
+        return bool(np.mean(np.sign(first - second)[decided != 0] == decided[decided != 0]) >= MIN_AGREEMENT)
+    return False
 
 
 def _are_of_both_sides(pair: tuple[str, str], players: tuple[str, str]) -> bool:
@@ -192,9 +223,9 @@ def _differing_parts(x: str, y: str) -> tuple[str, str]:
     return letters[0] if is_letter else (p, q)
 
 
-def _do_teams_share_ranks(recognised: RecognisedColumnRoles) -> bool:
+def _do_teams_share_ranks(recognised: RecognisedColumnRoles, team_name: str) -> bool:
     """Whether, of teams with several members in a contest, most have one rank; drivers of a team have their own."""
-    names = [*(recognised.arguments[role] or role for role in ("contest", "rank")), recognised.unused_team]
+    names = [*(recognised.arguments[role] or role for role in ("contest", "rank")), team_name]
     if not {*names} <= {*recognised.table.names}:
         return True
     loaded = recognised.table.load(names, names, ())

@@ -36,7 +36,7 @@ class OutcomeWords(NamedTuple):
 
 
 OUTCOME_WORDS = (
-    *(OutcomeWords(sides.first, sides.second) for sides in SIDE_PAIRS if not (sides.won or sides.own)),
+    *(OutcomeWords(sides.first, sides.second) for sides in SIDE_PAIRS if sides.kind == "sides"),
     OutcomeWords(("w", "win", "won", "wins", "victory", "beat"), ("l", "loss", "lose", "lost", "defeat")),
     OutcomeWords(("wl", "winloss", "winlose"), ("lw", "losswin", "losewin"), ("dd", "drawdraw", "tt")),
     OutcomeWords(("a",), ("b",), (*DRAW_WORDS, "c")),  # as language models judge

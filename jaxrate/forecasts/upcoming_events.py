@@ -24,7 +24,7 @@ from jaxrate.core.text_format import (
 from jaxrate.data.column_conversion import to_column
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning, player_columns
 from jaxrate.data.column_role_definitions import COLUMN_ROLES, PLAYER_PAIR, WINNER_LOSER, as_column_list
-from jaxrate.data.column_spellings import normalise_column_name
+from jaxrate.data.column_spellings import Header
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.derived_covariates import upcoming_rest_and_form
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
@@ -315,7 +315,7 @@ def _team_columns(names: Sequence[str]) -> dict[str, list[str]]:
     if find_column_ignoring_case(names, "contest") is not None:
         return {}
     own = [find_column_ignoring_case(names, side) for side in PLAYER_PAIR]
-    sides = None if all(own) else player_columns({normalise_column_name(name): name for name in reversed(names)})
+    sides = None if all(own) else player_columns(Header.of_columns(names))
     pair = own if all(own) else () if sides is None else sides[1]
     return {side: [str(name)] for side, name in zip(PLAYER_PAIR, pair, strict=False)}
 
