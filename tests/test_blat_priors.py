@@ -63,7 +63,7 @@ def test_a_league_from_a_prior_of_ones_own_and_players_who_come_later(double):
     tables = [{"a": names[[a]], "b": names[[b]], "score": np.array([s])} for _, (a, b, s) in history]
     rated = jr.rate(system, jr.read(tables[0]))
     for table in tables[1:]:
-        rated = jr.rate(system, jr.read(table, players=rated.players), onto=rated)
+        rated = jr.rate(system, jr.read(table, history=rated), onto=rated)
     order = [list(rated.players).index(name) for name in names]
     close(np.asarray(rated.state.belief)[order], wanted, rtol=1e-9)
 

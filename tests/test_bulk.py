@@ -58,7 +58,7 @@ def test_matches_of_a_file_are_rated_onto_bulk(bulk):
     found, folder = bulk
     rated = jr.load(folder / "rated")
     more = {"a": ["player 03"], "b": ["player 05"], "score": [1.0], "time": [1002.0]}
-    onto = jr.rate(rated.system, jr.read(more, side="a", players=rated.players), onto=rated)
+    onto = jr.rate(rated.system, jr.read(more, side="a", history=rated), onto=rated)
     assert onto.games.sum() == found.games.sum() + 2 and onto.predictions.num_rows == N + 1
 
 
@@ -96,7 +96,7 @@ def test_a_history_of_which_some_events_are_in_files_tells_its_end(bulk):
     """Lists counted the games of the few that followed, and ratings of early dates were those of the end."""
     found, _ = bulk
     more = {"a": ["player 03"], "b": ["player 05"], "score": [1.0], "time": [1002.0]}
-    rated = jr.rate(found.system, jr.read(more, side="a", players=found.players), onto=found)
+    rated = jr.rate(found.system, jr.read(more, side="a", history=found), onto=found)
     board = jr.leaderboard(rated, top=40)
     assert board.games.sum() == 2 * (N + 1) and board.group is None and len(board.player) == len(found.players)
     for ask in (jr.ratings, jr.history.rating_table):

@@ -491,7 +491,7 @@ def test_rate_by_categories(jaxrate, races, tmp_path):
     code, out, err = jaxrate("rate", *by, "--out", tmp_path / "run")
     assert code == 0, err
     assert "category_glicko rates in periods, here of 14" in err and "in periods of 14" in out
-    data = jr.read(races, category=("race_a", "race_b"), mixtures={"Random": None})
+    data = jr.data.mix_categories(jr.read(races, category=("race_a", "race_b")), {"Random": None})
     system = jr.category_glicko(3)
     rated = jr.rate(system, data, period=14.0)
     table = pa.parquet.read_table(tmp_path / "run" / "predictions.parquet")
@@ -553,7 +553,7 @@ def test_categories_that_a_system_does_not_know_are_not_kept(jaxrate, races, tmp
         ),
         (["--category", "race_a", "--mixtures", "Randm"], "the mixture 'Randm' is in no row; did you mean 'Random'"),
         (["--category", "race_a", "--mixtures", "Random", "--mixtures", "Random"], "--mixtures names one twice"),
-        (["--mixtures", "Random"], "mixtures and categories need category"),
+        (["--mixtures", "Random"], "mixtures need category"),
         (["--category", "race_a", "race_b", "--category", "map"], "category must be one column or the pair"),
         (["--category", "map", "--time", "race_a"], "row 0 .*column 'race_a' is .*, not an ISO date"),
     ],

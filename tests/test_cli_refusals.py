@@ -206,8 +206,8 @@ RATE, PREDICT, SITE = (cli.load_command(name) for name in ("rate", "predict", "s
 @pytest.mark.parametrize(
     ("message", "command", "text"),
     [
-        ("alike; normalise_names=True joins them", RATE, "alike; --normalise-names joins them"),
-        ("alike; normalise_names=True joins them", SITE, "alike"),
+        ("alike; jr.data.unify_names(data) joins them", RATE, "alike; --normalise-names joins them"),
+        ("alike; jr.data.unify_names(data) joins them", SITE, "alike"),
         ("none; as by a='home' (there are: x)", RATE, "none; as by --a home (there are: x)"),
         ("none; as by a='home' (there are: x)", SITE, "none (there are: x)"),
         ("x; as margin=['h g', 'away'], or not", RATE, "x; as --margin 'h g' away, or not"),

@@ -105,7 +105,7 @@ def test_messages_say_what_to_give(rated, tmp_path):
     jr.save(tmp_path / "run", rated)
     with refused("the run is of glicko: give its factory as make, or leave make out"):
         jr.load(tmp_path / "run", make=jr.elo)
-    data = jr.read({"a": ["p"], "b": ["q"], "score": [1], "time": [1]}, players=rated.players)
+    data = jr.read({"a": ["p"], "b": ["q"], "score": [1], "time": [1]}, history=rated)
     with refused("as jr.rate(saved.system, data, onto=saved) does"):
         jr.rate(jr.elo(), data, onto=rated)
     with refused("leave out what is rated already, which is all before that"):
@@ -279,7 +279,7 @@ def test_a_run_is_carried_on_after_many_other_settings():
     rated = jr.rate(jr.trueskill(sweeps=3), data)
     for sweeps in range(4, 150):
         jr.trueskill(sweeps=sweeps)
-    later = jr.read({"a": ["Ada"], "b": ["Cy"], "score": [1.0], "time": [2]}, players=rated.players)
+    later = jr.read({"a": ["Ada"], "b": ["Cy"], "score": [1.0], "time": [2]}, history=rated)
     assert len(jr.rate(jr.trueskill(sweeps=3), later, onto=rated).predictions) == 3
 
 

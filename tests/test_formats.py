@@ -9,7 +9,9 @@ import sys
 import numpy as np
 import pytest
 
+from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.data.formats import FORMATS, contests, ergast, football, lichess, movielens, pgn, pgn_games, tennis
+from jaxrate.data.saved_options import read_by_options
 
 pa = pytest.importorskip("pyarrow")
 
@@ -113,7 +115,7 @@ def test_tennis(folder):
     assert data.rows.tolist() == [5, 6, 9, 8, 4, 3, 1, 0]
     assert data.events.score.tolist() == [1] * 8
     assert data.clock == "dates"
-    one = tennis(path / "atp_matches_2023.csv", players=["Cy Wood (10)"])
+    one = tennis(path / "atp_matches_2023.csv", history=NamesOfEarlierData(["Cy Wood (10)"]))
     assert one.players[0] == "Cy Wood (10)" and names(one)[0] == ["Bo Ek (9)", "Cy Wood (10)"]
 
 
@@ -205,7 +207,7 @@ def test_further_options_go_with_a_format(folder):
     assert data.categories.tolist() == ["z"] and [*data.seasons] == ["z"] and data.margin == ("home_score",)
     assert data.events.context.columns["away_score"].tolist() == [1, 0]
     with pytest.warns(UserWarning, match="skipped 1 of 2 rows"):
-        assert len(football(path, category="tournament", skip_incomplete=True).events.score) == 1
+        assert len(football(path, category="tournament", on_faulty="skip").events.score) == 1
     for options, message in (
         (
             {"category": "tournament"},
@@ -216,8 +218,8 @@ def test_further_options_go_with_a_format(folder):
     ):
         with pytest.raises(ValueError, match=f"^{message}"):
             football(path, **options)
-    with pytest.raises(TypeError, match="formats take no 'home'"):
-        football(path, home="country")
+    with pytest.raises(TypeError, match="formats take no 'winner'"):
+        football(path, winner="country")
 
 
 @pytest.mark.parametrize(
@@ -240,7 +242,9 @@ def test_bad_football(folder, row, message):
 
 def test_football_sorted_or_unplayed(folder):
     rows = ["2000-01-01,A,B,NA,1,x,y,z,FALSE\n", "2000-01-03,A,B,1,1,x,y,z,FALSE\n", "2000-01-02,B,C,1,0,x,y,z,TRUE\n"]
-    data = football(folder(results__csv=FOOTBALL + "".join(rows)) / "results.csv", sort=True, players=["C"])
+    data = football(
+        folder(results__csv=FOOTBALL + "".join(rows)) / "results.csv", sort=True, history=NamesOfEarlierData(["C"])
+    )
     assert names(data) == [["B", "C"], ["A", "B"]] and data.players[0] == "C" and data.rows.tolist() == [2, 1]
     with pytest.raises(ValueError, match="^results.csv: no rows are left of 1$"):
         football(folder(results__csv=FOOTBALL + rows[0]) / "results.csv")
@@ -252,9 +256,9 @@ def test_rest_form_and_age_of_a_format(tmp_path):
     head = "tourney_date,winner_id,winner_name,loser_id,loser_name,score,round,surface,winner_age,loser_age"
     path = tmp_path / "atp_matches_2024.csv"
     path.write_text("\n".join([head, *rows, ""]))
-    data = tennis(path, age=["winner_age", "loser_age"], rest=7, form=30)
+    data = read_by_options(path, {"age": ["winner_age", "loser_age"], "rest": 7, "form": 30}, reader=tennis)
     columns = data.matches.context.columns
-    assert data.covariates == ("rest", "form", "age")
+    assert data.covariates == ("age", "rest", "form")
     np.testing.assert_allclose(columns["age"], [0.0, -5.4, -5.3, -5.2], atol=1e-6)
     assert columns["form"][0] == 0 and (np.diff(columns["form"]) > 0).all()
 
@@ -286,7 +290,7 @@ def test_contests(folder):
     assert data.players.tolist() == ["Ann", "Bob", "Zoë", "Dan"] and data.clock == "dates"
     folder(**{"0__json": contest(["Ann", 0, 0], ["Bob", 1, 1], seconds=4 * 86_400)})
     assert [time for time, _ in grid(contests(path))] == [4, 2, 3] and data.contests.tolist() == [0, 2, 10]
-    data = contests(path, sort=True, players=["Dan"])
+    data = contests(path, sort=True, history=NamesOfEarlierData(["Dan"]))
     assert [time for time, _ in grid(data)] == [2, 3, 4] and data.players[0] == "Dan"
     assert data.rows.tolist() == [2, 3, 4, 5, 6, 0, 1]
 
@@ -354,7 +358,9 @@ def test_ergast(folder):
         + "1,5,1,1,1\n2,5,2,\\N,R\n3,5,3,2,2\n4,5,4,\\N,W\n5,5,5,\\N,D\n"
         + "6,9,2,3,3\n7,9,1,\\N,N\n8,9,2,1,1\n9,9,4,2,2\n10,9,5,\\N,F\n11,9,1,\\N,E\n"
     )
-    data = ergast(folder(races__csv=RACES, drivers__csv=DRIVERS, results__csv=results), players=["Cy Wood"])
+    data = ergast(
+        folder(races__csv=RACES, drivers__csv=DRIVERS, results__csv=results), history=NamesOfEarlierData(["Cy Wood"])
+    )
     first, second = days("2021-03-21", "2021-03-28")
     assert grid(data) == [
         (first, [("Kimi Räikkönen", 2, 1), ("Ann Lee", 0, 1), ("Bo Ek (4)", 1, 1)]),
@@ -420,7 +426,7 @@ def movie_files(kind):
 def test_movielens(folder, kind):
     path = folder(**movie_files(kind))
     mission = "Mission: Impossible, 1"
-    data = movielens(path, players=["user 7"])
+    data = movielens(path, history=NamesOfEarlierData(["user 7"]))
     assert names(data) == [[mission, "user 1"], ["Heat (1995) (30)", "user 7"]] + [
         ["Heat (1995) (10)", u] for u in ("user 1", "user 7")
     ]
@@ -469,7 +475,7 @@ def test_lichess(folder):
         + "g1,TRUE,1.50421E+12,1.50421E+12,13,outoftime,white,15+2,ann,1500,bob\n"
         + "g3,TRUE,129600000.0,0,13,draw,draw,15+2,cy,1500,bob\n"
     )
-    data = lichess(folder(games__csv=text) / "games.csv", players=["bob"])
+    data = lichess(folder(games__csv=text) / "games.csv", history=NamesOfEarlierData(["bob"]))
     assert names(data) == [["cy", "ann"], ["cy", "bob"], ["ann", "bob"]]
     assert data.events.score.tolist() == [0, 0.5, 1] and data.events.context.side.tolist() == [1, 1, 1]
     assert data.events.time.tolist() == [1, 1.5, 1_504_210_000 / 86_400] and data.clock == "dates"
@@ -549,7 +555,7 @@ def test_pgn_times(folder):
         {"Date": "2024.02.09", "UTCTime": "18:30:15"},
         {"Date": "2024.??.31"},
     ]
-    data = load(folder, "".join(game(**tags) for tags in dates), sort=True, players=["Bob"])
+    data = load(folder, "".join(game(**tags) for tags in dates), sort=True, history=NamesOfEarlierData(["Bob"]))
     expected = days("2024-01-01", "2024-01-01", "2024-02-01", "2024-02-07T18:30:15", "2024-02-08", "2024-02-09")
     assert np.allclose(data.events.time, expected, atol=1e-9)
     assert data.rows.tolist() == [0, 5, 1, 2, 3, 4]

@@ -39,8 +39,12 @@ def twin(table):
     return rest, form
 
 
+def with_both(data, history=None):
+    return jr.data.add_form(jr.data.add_rest(data, REST, history), FORM, history)
+
+
 def columns_of(table, **more):
-    return jr.read(table, rest=REST, form=FORM, **more).matches.context.columns
+    return with_both(jr.read(table, **more)).matches.context.columns
 
 
 def test_rest_and_form_are_those_of_the_twin():
@@ -49,7 +53,7 @@ def test_rest_and_form_are_those_of_the_twin():
     found = columns_of(table)
     np.testing.assert_array_equal(found["rest"], rest)
     np.testing.assert_allclose(found["form"], form, rtol=1e-12, atol=1e-14)
-    assert jr.read(table, rest=REST, form=FORM).covariates == ("rest", "form")
+    assert with_both(jr.read(table)).covariates == ("rest", "form")
 
 
 @pytest.mark.parametrize("changed", [0, 30, N - 1])
@@ -74,28 +78,26 @@ def test_what_is_to_come_follows_from_what_was():
     table = league()
     past, late = ({name: x[rows] for name, x in table.items()} for rows in (slice(0, 50), slice(50, None)))
     system = jr.skills(covariates=("rest", "form"), rest=30.0, form=50.0)
-    rated = jr.rate(system, jr.read(past, rest=REST, form=FORM))
-    more = jr.read(late, rest=REST, form=FORM, players=rated.players, history=rated.predictions)
+    rated = jr.rate(system, with_both(jr.read(past)))
+    more = with_both(jr.read(late, history=rated), rated)
     whole = columns_of(table)
     for name in ("rest", "form"):
         np.testing.assert_allclose(more.matches.context.columns[name], whole[name][50:], rtol=1e-6, atol=1e-6)
-    guess = np.asarray(jr.run(system, jr.read(table, rest=REST, form=FORM)).prediction)[50]
+    guess = np.asarray(jr.run(system, with_both(jr.read(table))).prediction)[50]
     first = {name: x[:1] for name, x in late.items() if name != "score"}
-    coming = jr.forecasts.predict_fixtures(rated, first, rest=REST, form=FORM)
+    coming = jr.forecasts.predict_fixtures(rated, first)
     np.testing.assert_allclose(coming["expected"], guess, rtol=1e-5)
-    pair = jr.forecasts.predict_fixtures(
-        rated, [(first["a"][0], first["b"][0])], time=float(first["time"][0]), rest=REST, form=FORM
-    )
+    pair = jr.forecasts.predict_fixtures(rated, [(first["a"][0], first["b"][0])], time=float(first["time"][0]))
     np.testing.assert_allclose(pair["expected"], guess, rtol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:.*no chain of earlier ones")
 def test_a_coming_match_counts_for_the_rest_of_the_next():
     past = {"a": ["a", "c"], "b": ["b", "d"], "score": [1, 1], "time": [0.0, 0.0]}
-    rated = jr.rate(jr.skills(covariates="rest", rest=-40.0), jr.read(past, rest=9.0))
+    rated = jr.rate(jr.skills(covariates="rest", rest=-40.0), jr.data.add_rest(jr.read(past), 9.0))
     coming = {"a": ["a", "a"], "b": ["b", "c"], "time": [20.0, 21.0]}
-    found = jr.forecasts.predict_fixtures(rated, coming, rest=9.0)["expected"]
-    alone = jr.forecasts.predict_fixtures(rated, {name: x[1:] for name, x in coming.items()}, rest=9.0)["expected"]
+    found = jr.forecasts.predict_fixtures(rated, coming)["expected"]
+    alone = jr.forecasts.predict_fixtures(rated, {name: x[1:] for name, x in coming.items()})["expected"]
     assert found[1] > alone[0] + 0.1
 
 
@@ -103,7 +105,7 @@ def test_ages_are_years_at_the_match():
     table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0], "date": ["2020-01-01", "2021-01-01"]}
     born = {"x": datetime.date(1990, 1, 1), "y": datetime.date(2000, 1, 1), "z": None}
     births = {f"born_{side}": [born[name] for name in table[side]] for side in "ab"}
-    found = jr.read(table | births, age=["born_a", "born_b"], skip_incomplete=True).matches.context.columns["age"]
+    found = jr.read(table | births, age=["born_a", "born_b"], on_faulty="skip").matches.context.columns["age"]
     np.testing.assert_allclose(found, [3652 / 365.25, 0.0])
     ages = {"age_a": [30.5, 21], "age_b": [20, None]}
     found = jr.read(table | ages, age=["age_a", "age_b"]).matches.context.columns["age"]
@@ -130,29 +132,40 @@ def test_seasons_of_leagues_are_the_years_in_their_names():
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
+    ("add", "why"),
     [
-        ({"rest": 0}, "rest must be a number of days above 0, got 0"),
-        ({"form": "long"}, "form must be a number of days above 0, got 'long'"),
-        ({"age": "score"}, "age must be the columns of a's and of b's age or date of birth, got score"),
-        ({"rest": 3, "columns": ["rest"]}, "rest is computed from the history, and there is a column 'rest'"),
-        ({"rest": 3, "history": {"a": []}}, "history must be a table with time, a, b and score"),
-        ({"rest": 3, "drop_time": True}, "rest and form need a column of time"),
+        (lambda data: jr.data.add_rest(data, 0), "rest must be a number of days above 0, got 0"),
+        (lambda data: jr.data.add_form(data, "long"), "add_form: fade must be a number, got 'long'"),
+        (lambda data: jr.data.add_rest(jr.data.add_rest(data)), "there is a column 'rest' among the others: rename it"),
+        (lambda data: jr.data.add_rest(data, history={"a": []}), "history must be an earlier Dataset or a History"),
+        (lambda data: jr.data.add_form(data._replace(clock=None)), "form needs a column of time"),
     ],
 )  # fmt: skip
-def test_what_is_refused(options, why):
-    table = league() | {"age": np.full(N, 200.0), "rest": np.zeros(N)}
-    if "drop_time" in options:
-        del table["time"]
+def test_what_is_refused(add, why):
     with pytest.raises(ValueError, match=why):
-        jr.read(table, **{name: x for name, x in options.items() if name != "drop_time"})
+        add(jr.read(league()))
+
+
+def test_ages_are_of_two_columns():
+    with pytest.raises(ValueError, match="age must be the columns of a's and of b's age or date of birth, got score"):
+        jr.read(league() | {"age": np.full(N, 200.0)}, age="score")
+
+
+def test_form_is_kept_with_a_history_in_a_folder(tmp_path):
+    table = league()
+    past, late = ({name: x[rows] for name, x in table.items()} for rows in (slice(0, 50), slice(50, None)))
+    rated = jr.rate(jr.skills(covariates=("rest", "form"), rest=30.0, form=50.0), with_both(jr.read(past)))
+    jr.save(tmp_path / "run", rated)
+    after = jr.rate(rated.system, late, onto=jr.load(tmp_path / "run"))
+    whole = jr.rate(rated.system, with_both(jr.read(table)))
+    np.testing.assert_allclose(after.predictions["prediction"], whole.predictions["prediction"], rtol=1e-5)
 
 
 def test_rows_without_a_result_go_on_from_those_with_one():
     table = league()
     scores = [None if i >= 55 else float(x) for i, x in enumerate(table["score"])]
     with pytest.warns(UserWarning, match="5 of 60 rows have no result"):
-        data = jr.read(table | {"score": scores}, rest=REST, form=FORM)
+        data = with_both(jr.read(table | {"score": scores}))
     rest, form = twin(table)
     np.testing.assert_array_equal(data.fixtures.matches.context.columns["rest"], rest[55:])
     coming = data.fixtures.matches.context.columns["form"]
@@ -190,7 +203,7 @@ def test_new_matches_without_sides_are_told():
     assert len(notes) == 1 and after.predictions["prediction"][3].as_py() > 0.5
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        jr.rate(before.system, jr.read(new, side="a", players=before.players), onto=before)
+        jr.rate(before.system, jr.read(new, side="a", history=before), onto=before)
 
 
 @pytest.mark.filterwarnings("ignore:took ")

@@ -259,7 +259,7 @@ def test_only_chances_change_and_a_saved_run_goes_on(tmp_path, period):
     at = 450  # where a period begins
     first = jr.rate(jr.glicko(), jr.read(part(table, slice(at))), period=period)
     jr.save(tmp_path, first)
-    rest = jr.read(part(table, slice(at, None)), players=first.players)
+    rest = jr.read(part(table, slice(at, None)), history=first)
     saved = jr.load(tmp_path)
     for system in (saved.system, jr.glicko()):
         whole = jr.rate(system, rest, period=period, onto=saved)
@@ -286,7 +286,7 @@ def test_contests_are_calibrated_go_on_and_are_forecast_so(tmp_path, x64):
     first = jr.rate(jr.trueskill(), jr.read(part(table, slice(at)), **CONTEST_COLUMNS))
     jr.save(tmp_path, first)
     saved = jr.load(tmp_path)
-    rest = jr.read(part(table, slice(at, None)), players=first.players, **CONTEST_COLUMNS)
+    rest = jr.read(part(table, slice(at, None)), history=first, **CONTEST_COLUMNS)
     whole = jr.rate(saved.system, rest, onto=saved)
     np.testing.assert_allclose(expected(whole), expected(rated), atol=1e-5)
 

@@ -163,7 +163,7 @@ def test_rows_are_named():
             {"season": "mode"},
             "line-ups take no season: give the times at which they begin to the system, as",
         ),
-        ({"rest": 9, "form": 9}, "line-ups take no rest and no form, and neither do other contests; leave them out"),
+        ({"shares": {"x": ("date", "goals")}}, "line-ups take no shares, and neither do other contests; leave it out"),
         ({"covariates": "goals"}, "line-ups take no covariates: they are each player's own, in a table with a row for"),
         ({"weight": "goals"}, "row 2 (counting from 0): column 'goals' is 0, and weights are above 0"),
         ({"category": ["mode", "date"]}, "the category of line-ups is one column"),
@@ -258,7 +258,7 @@ def test_incomplete_rows_are_skipped():
         list_table() | {"b": [["Cy"], [], ["Di"], ["Bob"]]},
     ):
         with pytest.warns(UserWarning, match="skipped 1 of 4 rows"):
-            data = jr.read(table, skip_incomplete=True)
+            data = jr.read(table, on_faulty="skip")
         assert data.contests.tolist() == [0, 2, 3]
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.core.system import random_draw_rule
+from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.events import Matches
 from jaxrate.live.event_packing import MATCH_FORMS, PackedEvent, required_match_columns
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
@@ -343,13 +344,14 @@ def test_live_refuses_the_names_that_read_refuses(name):
     live = jr.live.start_history(jr.elo())
     live.update(*others, 1.0)
     before = live.to_json() if not isinstance(name, bytes) else live.players
+    known = NamesOfEarlierData([*others, name])
     calls = [
         lambda: live.update(others[0], name, 1.0),
         lambda: live.predict(name, others[0]),
         lambda: jr.live.start_history(jr.elo(), [name]),
         lambda: jr.live.start_history(jr.elo_mmr()).update_round([others[0], name]),
         lambda: jr.rate(jr.elo(), jr.read({"a": others, "b": [others[1], name], "score": [1, 1]})),
-        lambda: jr.rate(jr.elo(), jr.read({"a": others[:1], "b": others[1:], "score": [1]}, players=[*others, name])),
+        lambda: jr.rate(jr.elo(), jr.read({"a": others[:1], "b": others[1:], "score": [1]}, history=known)),
     ]
     for call in calls:
         with refused(BROKEN[name]):

@@ -303,7 +303,7 @@ def test_rated_matches_keep_the_chances(name, tmp_path):
     assert again.system == system and again.predictions.equals(rated.predictions)
 
     half = jr.rate(system, table(slice(5)), key=jax.random.key(1))
-    later = jr.rate(system, table(slice(5, None), players=half.players), onto=half)
+    later = jr.rate(system, table(slice(5, None), history=half), onto=half)
     assert len(later.predictions) == 10 and later.predictions.column_names == rated.predictions.column_names
 
     career = jr.career(rated, "b")

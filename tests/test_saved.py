@@ -105,7 +105,7 @@ def test_two_halves_are_one_run(tmp_path, x64, name, length, default_policy):
     first = jr.read(rows(table, 0, middle), side="side")
     jr.save(tmp_path / "run", jr.rate(system, first, period=length))
     half = jr.load(tmp_path / "run")
-    second = jr.read(rows(table, middle, 900), side="side", players=half.players)
+    second = jr.read(rows(table, middle, 900), side="side", history=half)
     assert len(half.players) < len(second.players) == len(whole.players)
     equal(jr.rate(system, second, period=length, onto=half), whole)
 
@@ -121,7 +121,7 @@ def test_two_halves_of_the_tennis_history_are_one_run(tmp_path, name, default_po
     whole = jr.run(system, jr.read(source).matches)
     jr.save(tmp_path, jr.rate(system, jr.read(source.slice(0, half))))
     onto = jr.load(tmp_path)
-    both = jr.rate(system, jr.read(source.slice(half), players=onto.players), onto=onto)
+    both = jr.rate(system, jr.read(source.slice(half), history=onto), onto=onto)
     for x, y in zip(jax.tree.leaves(both.state), jax.tree.leaves(whole.state), strict=True):
         np.testing.assert_array_equal(x, y)
     np.testing.assert_array_equal(both.predictions["prediction"].to_numpy(), whole.prediction)
@@ -162,7 +162,7 @@ def test_periods_follow_exactly():
     for length, last, same, following in ((0.1, 1.0, 1.05, 1.1), (0.1, 0.95, 0.96, 1.0), (7.0, -3.0, -1.0, 0.0)):
         onto = jr.rate(jr.elo(), jr.read(table | {"time": [last - 20, last]}), period=length)
         for time in (same, following):
-            data = jr.read({"a": ["x"], "b": ["z"], "score": [1], "time": [time]}, players=onto.players)
+            data = jr.read({"a": ["x"], "b": ["z"], "score": [1], "time": [time]}, history=onto)
             parts = len(jr.periods(jr.matches([[0, 1]] * 2, [1, 1], [last, time]), length).pair_start) - 1
             assert parts == (1 if time == same else 2)
             if parts == 2:
@@ -175,10 +175,10 @@ def test_periods_follow_exactly():
 def test_time_zero_is_a_time_and_hours_follow_days():
     table = {"a": ["x"], "b": ["y"], "score": [1]}
     first = jr.rate(jr.glicko(), jr.read(table | {"week": [0]}, time="week"), period=1.0)
-    second = jr.read(table | {"week": [1]}, time="week", players=first.players)
+    second = jr.read(table | {"week": [1]}, time="week", history=first)
     assert jr.rate(jr.glicko(), second, period=1.0, onto=first).last == 1
     days = jr.rate(jr.glicko(), jr.read(table | {"date": ["2024-01-01"]}))
-    hours = jr.read(table | {"date": ["2024-01-01 10:30:00"]}, players=days.players)
+    hours = jr.read(table | {"date": ["2024-01-01 10:30:00"]}, history=days)
     times = jr.rate(jr.glicko(), hours, onto=days).predictions["time"].to_pylist()
     assert [str(time) for time in times] == ["2024-01-01 00:00:00", "2024-01-01 10:30:00"]
 
@@ -240,24 +240,24 @@ def test_what_cannot_follow_is_refused(system, options, table, message):
     data = jr.read(rows(league(), 0, 899))
     onto = jr.rate(jr.elo(), data._replace(events=data.events._replace(time=data.events.time * 299 / 300)))
     with pytest.raises(ValueError, match=message):
-        jr.rate(system, jr.read(table, players=onto.players), onto=onto, **options)
+        jr.rate(system, jr.read(table, history=onto), onto=onto, **options)
 
 
 def test_players_need_their_ids_and_periods_their_end():
     onto = jr.rate(jr.elo(), jr.read(league()), period=30.0)
-    with pytest.raises(ValueError, match="read the events with players=saved.players"):
+    with pytest.raises(ValueError, match="read the events with history=saved"):
         jr.rate(jr.elo(), jr.read(NEW), period=30.0, onto=onto)
-    same = jr.read(NEW | {"time": [300.5]}, players=onto.players)
+    same = jr.read(NEW | {"time": [300.5]}, history=onto)
     onto_299 = onto._replace(last=300.0)
     with pytest.raises(ValueError, match="in the same rating period as the last match of the saved run, 300"):
         jr.rate(jr.elo(), same, period=30.0, onto=onto_299)
     timeless = {key: values for key, values in league().items() if key != "time"}
     before = jr.rate(jr.elo(), jr.read(timeless))
     assert before.last is None
-    again = jr.read(timeless, players=before.players)
+    again = jr.read(timeless, history=before)
     assert len(jr.rate(jr.elo(), again, onto=before).predictions) == 1800
     with pytest.raises(ValueError, match="the saved run has no times, the new matches have numbers for times"):
-        jr.rate(jr.elo(), jr.read(league(), players=before.players), onto=before)
+        jr.rate(jr.elo(), jr.read(league(), history=before), onto=before)
     with pytest.raises(ValueError, match="rating periods need times"):
         jr.rate(jr.elo(), again, period=7.0)
 

@@ -68,7 +68,7 @@ def test_two_halves_of_contests_are_one_run(tmp_path, x64, share):
     jr.save(tmp_path, jr.rate(system, jr.read(rows(table, 0, 22))))
     half = jr.load(tmp_path)
     assert half.system.settings == {"factors": (0.5, 0.75)} and half.contests == 4
-    data = jr.read(rows(table, 22, 45), players=half.players)
+    data = jr.read(rows(table, 22, 45), history=half)
     assert len(data.players) > len(half.players)
     both = jr.rate(half.system, data, onto=half)
     same_contests(both, whole, 1e-12 if x64 else 1e-5)
@@ -92,8 +92,8 @@ def test_a_career_of_contests(share):
 
 def test_teams_are_ranked_among_teams_and_follow(tmp_path):
     table = {"contest": list("aaaaa"), "player": list("vwxyz"), "rank": [1, 3, 2, 2, 3], "car": [5, 7, 6, 6, 8]}
-    solo = jr.read({"contest": list("bb"), "player": list("vz"), "rank": [2, 1]}, players=list("vwxyz"))
     teams, system = jr.read(table, team="car"), jr.weng_lin()
+    solo = jr.read({"contest": list("bb"), "player": list("vz"), "rank": [2, 1]}, history=teams)
     alone, first = jr.rate(system, jr.read(table)), jr.rate(system, teams)
     assert "teams" not in alone.predictions.column_names
     assert alone.predictions["rank"].to_pylist() == [1, 4, 2, 2, 4]
@@ -117,24 +117,24 @@ def test_contests_follow_with_or_without_times(share):
     timeless = {name: values for name, values in table.items() if name != "time"}
     dated = table | {"time": (np.datetime64("2024-01-01") + np.asarray(table["time"], int)).tolist()}
     onto = jr.rate(share(), jr.read(table))
-    data = jr.read(timeless, players=onto.players)
+    data = jr.read(timeless, history=onto)
     both = jr.rate(share(), data, onto=onto)
     assert (both.last, both.clock, both.contests) == (14, "numbers", 16)
     assert both.predictions["time"].to_pylist() == [*table["time"], *[None] * 45]
     for late, more in ((dated, "dates"), (table, "numbers")):
         first = jr.rate(share(), jr.read(timeless))
         assert first.clock is None and first.predictions["time"].null_count == 45
-        both = jr.rate(share(), jr.read(late, players=first.players), onto=first)
+        both = jr.rate(share(), jr.read(late, history=first), onto=first)
         assert both.clock == more and both.predictions["time"].to_pylist()[45:] == list(late["time"])
     with pytest.raises(ValueError, match="the saved run has numbers for times, the new contests have dates"):
-        jr.rate(share(), jr.read(dated, players=onto.players), onto=onto)
+        jr.rate(share(), jr.read(dated, history=onto), onto=onto)
     with pytest.raises(ValueError, match=r"row 0 .*: time 0 is earlier than the last contest of the saved run, 14"):
-        jr.rate(share(), jr.read(table, players=onto.players), onto=onto)
+        jr.rate(share(), jr.read(table, history=onto), onto=onto)
 
 
 def test_matches_and_contests_do_not_follow_each_other(share):
     onto = jr.rate(share(), jr.read(races()))
-    matches = jr.read(NEW, players=onto.players)
+    matches = jr.read(NEW, history=onto)
     with pytest.raises(ValueError, match="the saved run is of contests, these are matches"):
         jr.rate(share(), matches, onto=onto)
     with pytest.raises(ValueError, match="glicko rates Matches or Periods, not Rounds"):

@@ -90,7 +90,7 @@ def test_a_system_of_ones_own_comes_back_by_its_factory(tmp_path):
     back = jr.load(tmp_path, make=own)
     equal(back, rated)
     assert back.system == rated.system and back.system.settings == {"scales": ((3.0,), "narrow"), "bonus": True}
-    more = jr.read(NEW, players=back.players)
+    more = jr.read(NEW, history=back)
     assert len(jr.rate(back.system, more, onto=back).predictions) == 901
     for make, message in (
         (None, r"for the system 'own', which this version does not have; if it is your own, .* jr.load\(folder, make"),

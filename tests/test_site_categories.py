@@ -68,7 +68,7 @@ def test_predictions_keep_the_category_of_each_player(tennis, tmp_path):
     jr.save(tmp_path / "run", tennis)
     assert jr.load(tmp_path / "run").predictions["category_b"].equals(table["category_b"])
     shares = {"a": [*"xxx"], "b": [*"yyy"], "score": [1, 1, 0], "on": ["clay", "hard", "?"]}
-    mixed = jr.rate(jr.skills(categories=2), jr.read(shares, category="on", mixtures={"?": None}))
+    mixed = jr.rate(jr.skills(categories=2), jr.data.mix_categories(jr.read(shares, category="on"), {"?": None}))
     assert "category_a" not in mixed.predictions.column_names
     rounds = {"contest": [1, 1, 2, 2], "player": [*"xyxy"], "rank": [1, 2, 2, 1], "mode": [*"ffgg"]}
     rated = jr.rate(jr.skills(categories=2), jr.read(rounds, category="mode"))

@@ -330,13 +330,14 @@ def test_a_saved_run_learns_of_new_seasons(tmp_path, double, period):
     jr.save(tmp_path / "run", before)
     loaded = jr.load(tmp_path / "run")
     assert loaded.seasons == before.seasons
-    known = {"players": loaded.players, "categories": loaded.categories}
-    second = jr.read(parts[1], **roles, **known, seasons=loaded.seasons)
+    second = jr.read(parts[1], **roles, history=loaded)
     after = jr.rate(loaded.system, second, period=period, onto=loaded)
     assert after.system == whole.system and after.seasons == whole.seasons
     assert_close_leaves("the state", after.state, whole.state, 1e-12)
     with pytest.raises(ValueError, match="the seasons differ from the saved run's"):
-        jr.rate(loaded.system, jr.read(parts[1], **roles, **known), period=period, onto=loaded)
+        jr.rate(
+            loaded.system, jr.read(parts[1], **roles, history=loaded._replace(seasons=None)), period=period, onto=loaded
+        )
     early = second._replace(seasons=loaded.seasons | {"x": float(first.matches.time[-1])})
     with pytest.raises(ValueError, match="a season that the run does not know begins at"):
         jr.rate(loaded.system, early, period=period, onto=loaded)

@@ -509,9 +509,7 @@ def test_saved_runs_go_on(rated, table, tmp_path):
     first = jr.rate(rated.system, jr.read(half, **COLUMNS))
     jr.save(tmp_path / "run", first)
     loaded = jr.load(tmp_path / "run")
-    whole = jr.rate(
-        loaded.system, jr.read(rest, **COLUMNS, players=loaded.players, categories=loaded.categories), onto=loaded
-    )
+    whole = jr.rate(loaded.system, jr.read(rest, **COLUMNS, history=loaded), onto=loaded)
     np.testing.assert_allclose(whole.state.mean, rated.state.mean, atol=0.05)
     expected = rated.predictions["prediction"].to_numpy()
     np.testing.assert_allclose(whole.predictions["prediction"].to_numpy(), expected, atol=1e-4)

@@ -800,11 +800,11 @@ def test_files_are_rated_saved_and_carried_on(tmp_path):
     loaded = jr.load(tmp_path / "run")
     assert (loaded.system.params, loaded.system.settings) == (system.params, system.settings)
     np.testing.assert_array_equal(loaded.state.green, first.state.green)
-    whole = jr.read(columns, players=first.players)
+    whole = jr.read(columns, history=first)
     again = jr.rate(system, whole, key=jax.random.key(3))
     assert int(again.state.green.sum()) == 25 * 12 and len(again.predictions) == 300
     np.testing.assert_array_equal(again.state.green, jr.rate(system, whole, key=jax.random.key(3)).state.green)
-    more = jr.rate(loaded.system, jr.read({k: x[150:] for k, x in columns.items()}, players=first.players), onto=loaded)
+    more = jr.rate(loaded.system, jr.read({k: x[150:] for k, x in columns.items()}, history=first), onto=loaded)
     assert int(more.state.green.sum()) == 25 * 12 and len(more.predictions) == 300
     assert set(jr.history.rating_table(more)) == {"id", "player", "rating", "deviation", "games", "green", "size"}
 

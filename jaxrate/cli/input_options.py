@@ -30,12 +30,21 @@ ROLE_SETTINGS: dict[str, dict[str, Any]] = {  # of options, by what a role accep
     "columns": {"multiple": True},
     "one or two columns": {"multiple": True, "metavar": "COLUMN ..."},
     "two columns": {"nargs": 2, "metavar": "COLUMN ..."},
-    "days": {"type": float, "metavar": "DAYS"},
     "statistics": {"multiple": True, "metavar": "COLUMNS"},
     "shares": {"multiple": True, "metavar": "COLUMNS"},
 }
 ROLE_EXAMPLES = {"statistics": ", as in xg=xg1,xg2", "shares": ", as in games=games1,games2"}
 OTHER_OPTIONS: dict[str, dict[str, Any]] = {
+    "rest": {
+        "help": "Add the days since each player's last match as a covariate, at most this many.",
+        "type": float,
+        "metavar": "DAYS",
+    },
+    "form": {
+        "help": "Add recent form (results against expectation) as a covariate; it fades in this many days.",
+        "type": float,
+        "metavar": "DAYS",
+    },
     "mixtures": {
         "help": "A category that is a mix of others, equal or as in Random=Zerg:0.5,Terran:0.5; may be repeated.",
         "metavar": "NAME[=PARTS]",
@@ -259,11 +268,12 @@ def is_parquet_folder_or_pattern(file: str) -> bool:
 
 
 def reader_argument_names(reader: Callable[..., jr.data.Dataset]) -> tuple[str, ...]:
-    """The arguments that a format takes: its own, and further options of `read` where it passes these on."""
-    from jaxrate.data.formats.csv_collections import READ_OPTIONS
+    """The options that a format takes: its own, and further ones where it passes these on."""
+    from jaxrate.data.formats.csv_collections import COLUMN_OPTIONS
+    from jaxrate.data.saved_options import DATASET_OPTIONS
 
     parameters = signature(reader).parameters
-    return (*parameters, *(READ_OPTIONS if "options" in parameters else ()))
+    return (*parameters, *((*COLUMN_OPTIONS, *DATASET_OPTIONS, "skip_incomplete") if "options" in parameters else ()))
 
 
 def read_events(
@@ -273,9 +283,13 @@ def read_events(
     *,
     source: Any = None,
     first: int | None = None,
+    history: jr.History | None = None,
     **arguments: Any,
 ) -> jr.data.Dataset:
-    """The events of a file, as the reading options say; `source` is its table if that is open already."""
+    """The events of a file, as the reading options say; `source` is its table if that is open already.
+
+    They follow the `history`, whose names keep their ids.
+    """
     options = dict(options)
     if "format" not in options and (first is not None or is_parquet_folder_or_pattern(file)):
         from jaxrate.data.parquet_table import find_parquet_table, parquet_source
@@ -284,6 +298,7 @@ def read_events(
         source = parquet_source(parquet_table, first)
         if first is not None and first < parquet_table.row_count:
             report.note(f"read the first {first:,} of {parquet_table.row_count:,} rows")
+    from jaxrate.data.saved_options import read_by_options
     from jaxrate.data.table_files import csv_files
 
     is_pgn = is_pgn_file(file) and not arguments.get("upcoming")
@@ -296,7 +311,7 @@ def read_events(
                     f"{file} is a folder; say what it holds with --format ({', '.join(jr.data.formats.FORMATS)})"
                 )
             shipped = jr.data.datasets.nfl_columns() if is_shipped else file
-            return jr.read(shipped if source is None else source, **options, **arguments)
+            return read_by_options(shipped if source is None else source, options | arguments, history)
         if file_format not in jr.data.formats.FORMATS:
             formats = ", ".join(jr.data.formats.FORMATS)
             suggestion = did_you_mean_suffix(file_format, jr.data.formats.FORMATS)
@@ -306,4 +321,4 @@ def read_events(
         if foreign:
             option = foreign[0].replace("_", "-")
             raise ValueError(f"--{option} cannot be combined with --format {file_format}, which knows its own columns")
-        return load(file, **options, **arguments)
+        return read_by_options(file, options | arguments, history, load)

@@ -25,12 +25,18 @@ OTHER_ARGUMENTS = (  # in hints, beside roles of columns
     *("mixtures", "dates", "na_values", "unfinished", "sort", "skip_incomplete", "normalise_names"),
     *("newcomers", "results", "at", "upcoming", "free", "resume"),
 )
+WORDS_OF_OPTIONS = {  # what stands in messages for options that are no arguments
+    "on_faulty='skip'": "skip_incomplete=True",
+    "jr.data.unify_names(data)": "normalise_names=True",
+}
 CLAUSE_END = re.compile(r"\)?(?: \(there are: [^\n]*\))?$")
 
 
 def name_options(message: str, command: click.Command | None) -> str:
     """A message of the library with options of the command in place of arguments."""
     options = {} if command is None else {_argument_name(x): x for x in command.params for _ in x.opts[:1]}
+    for words, argument in WORDS_OF_OPTIONS.items():
+        message = message.replace(words, argument)
     lines = message.split("\n")
     return "\n".join(_name_options_of_line(line, options) for line in lines)
 

@@ -22,6 +22,7 @@ from jaxrate.cli.input_options import (
 )
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_file
+from jaxrate.cli.shared_options import split_reading_options
 from jaxrate.cli.terminal_tables import (
     ODDS_HEADINGS,
     ProgressReport,
@@ -417,7 +418,7 @@ def predict(
         raise ValueError(f"--at {at}: write a date, as 2026-05-20")
     if at is not None and "time" in options:
         raise ValueError("--at is for fixtures without times, and --time names their column; leave one out")
-    options = {"time": when} | options
+    rated, options = split_reading_options(rated, {"time": when} | options)
     with report.stage(f"predicting {Path(file).name}"), warnings_as_notes(report):
         predictions = jr.forecasts.predict_fixtures(rated, file, newcomers=newcomers, **options)
     player_sets = [set(predictions[name].tolist()) for name in ("a", "b", "player") if name in predictions]

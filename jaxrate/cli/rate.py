@@ -53,7 +53,6 @@ from jaxrate.cli.shared_options import (
     leaderboard_options,
     leaderboard_table,
     lock_output_folder,
-    reader_arguments_from_saved_run,
     request_options,
     save_run,
     share_option,
@@ -221,7 +220,7 @@ def rate(
         if saved is None:
             data, request = read_events_with_evidence(report, file, request, plain=plain)
         else:
-            data = read_events(report, file, request.columns, **reader_arguments_from_saved_run(saved))
+            data = read_events(report, file, request.columns, history=saved)
         until, since_time = (
             parse_time_option(*x, data.clock, data.dates) for x in (("--as-of", as_of), ("--since", since))
         )

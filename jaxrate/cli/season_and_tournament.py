@@ -19,7 +19,7 @@ from jaxrate.cli.input_options import (
 )
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.output_path_checks import NonEmptyPath
-from jaxrate.cli.shared_options import parse_whole_number
+from jaxrate.cli.shared_options import parse_whole_number, split_reading_options
 from jaxrate.cli.terminal_tables import (
     ProgressReport,
     name_teams,
@@ -85,7 +85,7 @@ def season(
     """
     import jax
 
-    rated = jr.load(run)
+    rated, options = split_reading_options(jr.load(run), options)
     settings: dict[str, Any] = {"ties": ties} if ties else {}
     with report.stage(f"simulating {samples:,} seasons"), warnings_as_notes(report):
         season_forecast = jr.forecasts.simulate_season(

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import wraps
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 import click
 
@@ -188,15 +188,14 @@ def leaderboard_table(board: Leaderboard, *, are_teams: bool = False) -> TextTab
 LAYOUT_OPTIONS = {"format", *LAYOUT_ROLES}  # of which new ones replace all those of the saved run
 
 
-def reader_arguments_from_saved_run(saved: jr.History | None) -> dict[str, Any]:
-    """The names that have ids already, as arguments of `jr.read`."""
-    if saved is None:
-        return {}
-    arguments: dict[str, Any] = {} if saved.categories is None else {"categories": saved.categories}
-    arguments |= {} if saved.seasons is None else {"seasons": saved.seasons}
-    if {"rest", "form"} & saved.options.get("columns", {}).keys():
-        arguments["history"] = saved.predictions
-    return {"players": saved.players} | arguments
+def split_reading_options(rated: jr.History, options: dict[str, Any]) -> tuple[jr.History, dict[str, Any]]:
+    """The run with the options that no function of it takes, as if saved with it; and the others."""
+    from jaxrate.forecasts.upcoming_events import FixtureOptions
+
+    saved = {name: x for name, x in options.items() if name not in get_type_hints(FixtureOptions)}
+    columns = rated.options.get("columns", {}) | saved
+    others = {name: x for name, x in options.items() if name not in saved}
+    return rated._replace(options=rated.options | {"columns": columns}), others
 
 
 def complete_request_from_saved_run(saved: jr.History, request: RatingRequest) -> RatingRequest:

@@ -14,6 +14,7 @@ from types import NoneType, UnionType
 from typing import (
     Annotated,
     Any,
+    Literal,
     NamedTuple,
     ParamSpec,
     TypeAlias,
@@ -177,6 +178,8 @@ def matches_annotation(annotation: Any, value: Any) -> bool:
         return is_whole_number(value) or (hasattr(value, "aval") and is_traced(value))
     if annotation is float:
         return is_number(value)
+    if origin is Literal:
+        return any(type(value) is type(one) and value == one for one in inner)
     if origin is Callable:
         return callable(value)
     if origin is Mapping or origin is dict:
@@ -332,6 +335,8 @@ def describe_annotation(annotation: Any) -> str:
         )
     if annotation in TYPE_DESCRIPTIONS:
         return TYPE_DESCRIPTIONS[annotation]
+    if origin is Literal:
+        return " or ".join(map(repr, inner))
     if origin is os.PathLike:
         return "a path"
     if origin is Callable:

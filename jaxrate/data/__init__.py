@@ -11,6 +11,9 @@ column_conversion.py            columns as ids, numbers, flags and days
 date_parsing.py                 dates as people write them
 result_parsing.py               results as people write them
 derived_covariates.py           covariates that are computed from a history: rest, form and age
+category_mixtures.py            categories that stand for several
+name_unification.py             names that look alike, joined
+saved_options.py                options of the command line that are no arguments of `read`
 seasons_and_margins.py          seasons and margins of matches, and their noise
 lookalike_names.py              names that look alike
 faulty_rows.py                  rows that lack a value, repeat another, or are wrong
@@ -30,20 +33,33 @@ import lazy_loader  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
     from jaxrate.data import datasets, formats, simulate
+    from jaxrate.data.category_mixtures import mix_categories
+    from jaxrate.data.derived_covariates import add_form, add_rest
+    from jaxrate.data.name_unification import unify_names
     from jaxrate.data.rounds_from_nested_teams import from_teams
     from jaxrate.data.table_writing import to_frame, write
     from jaxrate.events.dataset import Dataset
 
 __all__ = [
     "Dataset",
+    "add_form",
+    "add_rest",
     "datasets",
     "formats",
     "from_teams",
+    "mix_categories",
     "simulate",
     "to_frame",
+    "unify_names",
     "write",
 ]
-_FUNCTIONS = {"rounds_from_nested_teams": ["from_teams"], "table_writing": ["to_frame", "write"]}
+_FUNCTIONS = {
+    "category_mixtures": ["mix_categories"],
+    "derived_covariates": ["add_form", "add_rest"],
+    "name_unification": ["unify_names"],
+    "rounds_from_nested_teams": ["from_teams"],
+    "table_writing": ["to_frame", "write"],
+}
 _get_name, _, _ = lazy_loader.attach(__name__, {"datasets", "formats", "simulate"}, _FUNCTIONS)
 
 

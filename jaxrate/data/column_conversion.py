@@ -134,7 +134,7 @@ def to_ids(
     arrays = [columns[name] for name in names]
     descriptions = [f"{name!r} holds" for name in names]
     for name, array in zip(names, arrays, strict=True):
-        _check_present(name, array, True, "; skip_incomplete=True leaves such rows out")
+        _check_present(name, array, True, "; on_faulty='skip' leaves such rows out")
     num_existing = 0 if existing_names is None else len(existing_names)
     if num_existing:
         try:

@@ -9,18 +9,17 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
 from textwrap import fill
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypedDict, TypeVar, get_type_hints
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypedDict, TypeVar, get_args, get_type_hints
 
 from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Function = TypeVar("Function", bound=Callable[..., Any])
-Accepts: TypeAlias = Literal["column", "columns", "one or two columns", "two columns", "days", "statistics", "shares"]
+Accepts: TypeAlias = Literal["column", "columns", "one or two columns", "two columns", "statistics", "shares"]
 Taker: TypeAlias = Literal["rate_files", "formats", "arena"]
 
 WINNER_LOSER, PLAYER_PAIR = ("winner", "loser"), ("a", "b")
-DERIVED_COVARIATES = "rest", "form", "age"  # covariates that are computed from a history
 PLACEHOLDER = re.compile(r"^ *COLUMNS: .*$", re.MULTILINE)  # in a docstring, where those of the roles come
 DOCSTRING_WIDTH = 116
 
@@ -178,18 +177,6 @@ COLUMN_ROLES = {
         history="both",
         takers=("rate_files", "formats", "arena"),
     ),
-    "rest": ColumnRole(
-        "add the days since each player's last match as a covariate, at most this many",
-        "Those of a less those of b; newcomers have had the longest rest.",
-        accepts="days",
-        takers=("formats",),
-    ),
-    "form": ColumnRole(
-        "add recent form (results against expectation) as a covariate; it fades in this many days",
-        "Expected by Elo; it fades to 1 / e. Rest and form are of the matches above alone.",
-        accepts="days",
-        takers=("formats",),
-    ),
     "age": ColumnRole(
         "add the age difference as a covariate, from two columns of ages or dates of birth",
         "In years. Where either has none it is 0.",
@@ -222,8 +209,8 @@ COLUMN_ROLES = {
 }
 
 
-class Columns(TypedDict, total=False):
-    """Which columns of a table are used, and for what: the keywords of `read` that `COLUMN_ROLES` explains."""
+class UntimedColumns(TypedDict, total=False):
+    """The roles of `Columns` but for the time."""
 
     a: str | Sequence[str] | None
     b: str | Sequence[str] | None
@@ -237,7 +224,6 @@ class Columns(TypedDict, total=False):
     last_rank: str | None
     ceiling: str | None
     noise: str | None
-    time: str | None
     side: str | None
     neutral: str | None
     weight: str | None
@@ -247,13 +233,17 @@ class Columns(TypedDict, total=False):
     shares: Mapping[str, Sequence[str]] | None
     expected_goals: str | Sequence[str] | None
     covariates: str | Sequence[str] | None
-    rest: float | None
-    form: float | None
     age: str | Sequence[str] | None
     season: str | None
     league_season: str | None
     columns: str | Sequence[str] | None
     drop: str | Sequence[str] | None
+
+
+class Columns(UntimedColumns, total=False):
+    """Which columns of a table are used, and for what: the keywords of `read` that `COLUMN_ROLES` explains."""
+
+    time: str | None
 
 
 TWO_COLUMNS = {"age": "of a's and of b's age or date of birth", "expected_goals": "of a's and of b's expected goals"}
@@ -315,38 +305,52 @@ USUAL_NAMES = {  # what people call roles
 }
 
 
-def suggest_role_on_unknown_argument(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function of `**columns: Unpack[Columns]` name the right argument where it does not know one (a decorator).
+REPLACED_ARGUMENTS = {  # arguments of earlier versions, and what to write now
+    **dict.fromkeys(("players", "categories", "seasons"), "say history=, of the earlier data or the rated history"),
+    "skip_incomplete": "say on_faulty='skip'",
+    "normalise_names": "apply jr.data.unify_names to the data",
+    "mixtures": "apply jr.data.mix_categories to the data",
+    "rest": "apply jr.data.add_rest to the data",
+    "form": "apply jr.data.add_form to the data",
+}
 
-    Its signature then has the roles, so that they are completed where keywords are.
+
+def suggest_role_on_unknown_argument(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function of `**columns: Unpack[...]` name the right argument where it does not know one (a decorator).
+
+    Its signature then has what it collects by `**`, so that roles are completed where keywords are.
     """
     own = signature(function)
-    named = [x for x in own.parameters.values() if x.kind is not Parameter.VAR_KEYWORD]
-    columns = [
-        Parameter(role, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for role, annotation in get_type_hints(Columns).items()
-    ]
-    complete = own.replace(parameters=[*named, *columns])
-    names = complete.parameters
+    parameters = {name: x for name, x in own.parameters.items() if x.kind is not Parameter.VAR_KEYWORD}
+    for collected in own.parameters.values():
+        if collected.kind is Parameter.VAR_KEYWORD:
+            hints = get_type_hints(get_args(collected.annotation)[0])
+            for name in sorted(hints, key=lambda name: [*COLUMN_ROLES, *hints].index(name)):
+                parameters[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=hints[name])
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs:
-            if name not in names:
-                role = USUAL_NAMES.get(name)
-                hint = (
-                    did_you_mean_suffix(name, names)
-                    if role is None
-                    else f"; it is {role}, as in {role}={format_value_for_error(kwargs[name])}"
-                )
+        for name, value in kwargs.items():
+            if name not in parameters:
+                hint = _hint_for_unknown_argument(name, value, parameters)
                 raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{hint}")
         from jaxrate.core.argument_checks import blame_arguments  # it loads NumPy, which the help does without
 
         with blame_arguments(function.__name__, kwargs):
             return function(*args, **kwargs)
 
-    call.__signature__ = complete  # type: ignore[attr-defined]  # by which editors complete the names of roles
+    call.__signature__ = own.replace(parameters=[*parameters.values()])  # type: ignore[attr-defined]
     return call
+
+
+def _hint_for_unknown_argument(name: str, value: Any, names: Iterable[str]) -> str:
+    """What to write in place of an argument, as the end of a message."""
+    if name in REPLACED_ARGUMENTS:
+        return f"; {REPLACED_ARGUMENTS[name]}"
+    role = USUAL_NAMES.get(name)
+    if role is None:
+        return did_you_mean_suffix(name, names)
+    return f"; it is {role}, as in {role}={format_value_for_error(value)}"
 
 
 def join_alternatives(names: Collection[str]) -> str:
@@ -361,10 +365,6 @@ def check_role_arguments(arguments: Mapping[str, Any]) -> None:
         role = COLUMN_ROLES[name]
         if value is None or role.accepts in ("statistics", "shares") or (name == "score" and value is False):
             continue  # `resolve_statistics` checks statistics; score=False says that there is no column
-        if role.accepts == "days":
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e9:
-                raise ValueError(f"{name} must be a number of days above 0, got {format_value_for_error(value)}")
-            continue
         listed = role.accepts_list and isinstance(value, (list, tuple))
         if name == "category" and (not isinstance(value, str) if not listed else len(value) not in (0, 2)):
             raise ValueError(f"category must be one column or the pair of a's and b's, got {value}")

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
@@ -35,7 +35,6 @@ from jaxrate.data.column_role_definitions import (
 from jaxrate.data.column_spellings import DRAW_NAMES, RESULT_NAMES, normalise_column_name
 from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, check_date_style, is_date_style, parse_time_column
 from jaxrate.data.event_tables import (
-    CategoryShares,
     LineUpColumns,
     NamesOfEarlierData,
     build_dataset,
@@ -54,7 +53,6 @@ from jaxrate.data.faulty_rows import (
     warn_repeated_matches,
 )
 from jaxrate.data.lookalike_names import (
-    unify_spellings,
     warn_doubtful_names,
     warn_lookalike_names,
     warn_names_with_other_accents,
@@ -70,7 +68,7 @@ from jaxrate.data.result_parsing import (
     result_column_to_scores,
 )
 from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
-from jaxrate.data.seasons_and_margins import check_seasons, warn_margin_signs
+from jaxrate.data.seasons_and_margins import warn_margin_signs
 from jaxrate.data.table_files import ARROW_METHODS
 from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
 from jaxrate.events import Ragged, fail_where, warn_single_participant
@@ -359,17 +357,12 @@ def convert_columns(
 def read(
     source: Any,
     *,
-    mixtures: Mapping[Any, CategoryShares] | None = None,
-    players: Any = None,
-    categories: Any = None,
-    seasons: Mapping[str, float] | None = None,
-    history: Any = None,
-    upcoming: bool = False,
     sort: bool = False,
-    skip_incomplete: bool = False,
-    normalise_names: bool = False,
+    upcoming: bool = False,
     dates: str | None = None,
     na_values: Sequence[str] = (),
+    on_faulty: Literal["error", "skip"] = "error",
+    history: Any = None,
     unfinished: Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> Dataset:
@@ -394,27 +387,20 @@ def read(
         can take (`__arrow_c_stream__`), a dict of arrays or lists, or a list of dicts, one per row, which may be nested
         as JSON is. Of lazy frames and relations only the columns that are used are made.
       COLUMNS: the roles of `data.column_roles.COLUMN_ROLES`, each the name of a column.
-      mixtures: names in the columns of categories that stand for several, as a random race does: by name their shares
-        (by name, or names of equal parts; None: all categories in equal parts). Each player draws on their own.
-      players: names that have ids already, as in `players` of an earlier dataset: they keep them, others come after.
-      categories: names that have ids already, as in `categories` of an earlier dataset; there are no others.
-      seasons: seasons that are known already, as in `seasons` of an earlier dataset; others begin after them.
-      history: the matches so far, for rest and form: `predictions` of a rated history.
-      upcoming: the events are to come. They are put in order of time, and no score or margin is read: 0.5 and 0 stand
-        in for them, or in contests a tie of all players and teams. Where some rows have a result, those are left out.
       sort: put the rows in order of time (stable, contests as wholes). Otherwise a time that decreases is an error; in
         contests it is one only to systems in which time passes.
-      skip_incomplete: leave out rows in which a column that is used has no value, or nothing but blanks. A missing
-        ceiling is none, and a time that is missing everywhere is no time.
+      upcoming: the events are to come. They are put in order of time, and no score or margin is read: 0.5 and 0 stand
+        in for them, or in contests a tie of all players and teams. Where some rows have a result, those are left out.
       dates: how dates in text are written that are not ISO: "day-first", "month-first" or a format of `strptime`. None:
         as they are clear, by the name of the month, the year in front, or a day above 12.
       na_values: texts that say that there is no result, or no margin, beside "P", "P-P", "postp.", "NA", "-" and others
         that are usual; case does not matter. "-1" is the number, too, in columns of numbers.
+      on_faulty: "skip" leaves out rows in which a column that is used has no value, or nothing but blanks; they are an
+        "error" otherwise. A missing ceiling is none, and a time that is missing everywhere is no time.
+      history: an earlier `Dataset`, or a `History`: its players and categories keep their ids, and others come after;
+        its seasons keep their beginnings, and others begin after them. Or a list of players in order of id.
       unfinished: texts in the column of ranks, as "DNF", of those who did not finish; case does not matter. They tie
         with each other, behind all of their contest who have a rank.
-      normalise_names: names (of players, categories, contests and teams) that differ only by letter case, by blanks
-        around them or doubled, or by Unicode form (NFKC) are the same: spelt as most often, without those blanks.
-        Those of `players` and `categories` stay as they are, and new ones join them.
 
     Raises:
       ValueError: names the file, the bad rows of the source, up to ten (counting from 0; in CSV also their lines),
@@ -425,7 +411,7 @@ def read(
     Warns:
       UserWarning: about columns that were recognised, and rows that have no result; if a and b name columns called as
         home and away are, without side; if contests have a single participant, since systems of ranks learn nothing
-        from them; if names of players, categories or contests differ only in what `normalise_names` joins, or in
+        from them; if names of players, categories or contests differ only in what `jr.data.unify_names` joins, or in
         accents; if matches with times repeat an earlier one exactly; if a margin has another sign than the score; if
         rows were skipped.
     """
@@ -433,12 +419,14 @@ def read(
     level = stacklevel_outside_package()
     table_sources.import_pyarrow()
     table = table_files.open_table_source(source)
-    known = NamesOfEarlierData(players, categories, mixtures or {}, seasons, history)
     with table_sources.add_location_to_data_errors(table.title, table.where):
         check_argument("read", "upcoming", bool, upcoming)
         for role in ("age", "expected_goals"):
             check_argument("read", role, str | Sequence[str] | None, arguments[role])
         check_argument("read", "statistics", str | Sequence[str] | Mapping[str, Any] | None, arguments["statistics"])
+        known = names_of_earlier_data(history)
+        if on_faulty not in ("error", "skip"):
+            raise ValueError(f"on_faulty must be 'error' or 'skip', got {on_faulty!r}")
         check_date_style(dates)
         check_texts("na_values", na_values)
         check_texts("unfinished", unfinished)
@@ -446,19 +434,10 @@ def read(
         table, roles, recognition, line_ups = resolved.table, resolved.roles, resolved.recognition, resolved.line_ups
         if sort and roles.time is None:
             raise ValueError("sort=True needs a column of time")
-        if (mixtures or categories is not None) and not roles.category:
-            raise ValueError("mixtures and categories need category, the columns that they are in")
-        if seasons and not roles.season:
-            raise ValueError("seasons needs season, the column that they are in")
-        check_seasons(seasons)
         loaded, rows = load_role_columns_and_drop_rows(table, roles)
         roles, loaded, line_up_note, result_note, draws, date_style = convert_columns(
             resolved, loaded, rows, dates, na_values, unfinished
         )
-        if normalise_names:
-            loaded = unify_spellings(
-                loaded, _columns_holding_names_by_kind(roles), [players, categories, None, None, seasons]
-            )
         with map_row_errors(rows):
             split = split_by_result(roles, loaded)
         kept, used = (
@@ -478,7 +457,7 @@ def read(
         for hint in hints:
             warnings.warn(hint, ColumnsRecognisedWarning, stacklevel=level)
         warn_unplayed_rows(split, rows, upcoming, stacklevel=level)
-        if skip_incomplete:
+        if on_faulty == "skip":
             incomplete = find_incomplete_rows(roles, kept)
             warn_incomplete_rows(used[incomplete], len(incomplete), stacklevel=level)
             if incomplete.all():
@@ -486,13 +465,15 @@ def read(
             kept, used = filter_column_rows(kept, ~incomplete), used[~incomplete]
         dataset = build_dataset(roles, kept, used, known, sort, sort or upcoming)
         if split.coming.any() and not upcoming:
-            known = known._replace(players=dataset.players, categories=dataset.categories, seasons=dataset.seasons)
-            known = known._replace(history=(history, dataset))
             coming = filter_column_rows(loaded, split.coming)
-            fixtures = build_dataset(roles._replace(upcoming=True), coming, rows[split.coming], known, False, True)
-            dataset = dataset._replace(fixtures=fixtures)
+            fixtures = build_dataset(
+                roles._replace(upcoming=True), coming, rows[split.coming], names_of_earlier_data(dataset), False, True
+            )
+            dataset = dataset._replace(fixtures=fixtures._replace(upcoming=True))
         played = int(split.played.sum()) if upcoming and not split.played.all() else 0
-        dataset = dataset._replace(dates=date_style if is_date_style(date_style) else None, played=played)
+        dataset = dataset._replace(
+            dates=date_style if is_date_style(date_style) else None, played=played, upcoming=upcoming
+        )
     if isinstance(dataset.events, Ragged):
         warn_single_participant(dataset.events, dataset.contests, stacklevel=level)
     elif table.noted:
@@ -503,15 +484,15 @@ def read(
     for field in ("players", "categories", "contests", "seasons") if table.noted else ():
         value = getattr(dataset, field)
         field_names: HostArray | None = np.array([*value], object) if isinstance(value, dict) else value
-        num_known = len(players) if field == "players" and players is not None else 0
+        num_known = len(known.players) if field == "players" and known.players is not None else 0
         if field == "players":
             warn_doubtful_names(dataset.players, num_known, stacklevel=level)
         warn_lookalike_names(field, field_names, num_known if upcoming else 0, stacklevel=level)
         warn_names_with_other_accents(
             field, field_names if field_names is None else field_names[num_known:], stacklevel=level
         )
-    if table.noted and players is not None and dataset.players.dtype == object:
-        warn_new_names_with_other_accents(dataset.players, len(players), stacklevel=level)
+    if table.noted and known.players is not None and dataset.players.dtype == object:
+        warn_new_names_with_other_accents(dataset.players, len(known.players), stacklevel=level)
     return dataset
 
 
@@ -528,10 +509,16 @@ def warn_recognised_columns(
         )
 
 
-def _columns_holding_names_by_kind(roles: ColumnRoles) -> list[list[str]]:
-    """The columns of names: of players, categories, contests, teams and seasons."""
-    single = roles.layout.contest, roles.team, roles.season
-    return [roles.layout.players, roles.category, *([name] if name else [] for name in single)]
+def names_of_earlier_data(history: Any) -> NamesOfEarlierData:
+    """The names that keep their ids: those of an earlier `Dataset` or of a `History`, or players; None: none."""
+    if history is None:
+        return NamesOfEarlierData()
+    if isinstance(history, (list, np.ndarray)):
+        return NamesOfEarlierData(history)
+    if getattr(history, "players", None) is None:
+        kind = type(history).__name__
+        raise ValueError(f"history must be an earlier Dataset or a History, as of jr.read or jr.rate, got {kind}")
+    return NamesOfEarlierData(*(getattr(history, name, None) for name in NamesOfEarlierData._fields))
 
 
 def _select_played_or_upcoming_rows(

@@ -11,24 +11,24 @@ which fades by a time constant tau:
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_value_for_error
 from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids, to_numbers
-from jaxrate.data.column_role_definitions import DERIVED_COVARIATES
 from jaxrate.data.faulty_rows import stacklevel_outside_package
-from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column
-from jaxrate.events import Matches, fail_where
+from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 
 ELO_K = 24.0  # points
 DAYS_PER_YEAR = 365.25  # days
+MAX_DAYS = 1e9
 MAX_AGE = 120.0  # years; of more, as of a birth on the first day of 1900, none is known
 
 
@@ -75,82 +75,102 @@ def rest_and_form_differences(
     return rests, forms
 
 
-def upcoming_rest_and_form(
-    history: Any, rest: float | None, form: float | None, players: HostArray, matches: Matches
-) -> dict[str, HostArray]:
-    """[n] rest and form, unless None, of matches to come in order of time; `history` as of `read`."""
-    nobody = np.full(len(matches.score), np.nan)
-    played = PlayedMatches(players[np.asarray(matches.player)], nobody, np.asarray(matches.time, np.float64))
-    return _rest_and_form_after_history(played, rest, form, history)
+@enforce_argument_annotations
+def add_rest(data: Dataset, cap: float = 14.0, history: Any = None) -> Dataset:
+    """The matches with a covariate `rest`: the days since each player's last match, those of a less those of b.
 
-
-def _rest_and_form_after_history(
-    played: PlayedMatches, rest: float | None, form: float | None, history: Any
-) -> dict[str, HostArray]:
-    player_history, lengths = RestAndFormState({}, {}, {}), (rest or 1.0, form or 1.0)
-    for earlier in history if isinstance(history, tuple) else (history,):
-        if earlier is not None:
-            rest_and_form_differences(_history_to_played_matches(earlier), *lengths, player_history)
-    differences = zip(
-        DERIVED_COVARIATES, (rest, form), rest_and_form_differences(played, *lengths, player_history), strict=False
-    )
-    return {name: values for name, wanted, values in differences if wanted is not None}
-
-
-def derived_columns(
-    roles: ColumnRoles,
-    columns: Mapping[str, Column],
-    players: HostArray,
-    score: HostArray,
-    time: HostArray | None,
-    dated: bool,
-    history: Any,
-) -> dict[str, HostArray]:
-    """[n] of each derived covariate, by its name.
+        data = jr.data.add_rest(jr.read("games.csv"), cap=10)
+        rated = jr.rate(jr.skills(covariates="rest", rest=3), data)
 
     Args:
-      roles: with the settings of the derived covariates.
-      columns: those of the source.
-      players: [n, 2] names.
-      score: [n] of the first player.
-      time: [n] of the matches, in any order; None: there is none.
-      dated: whether the times are dates.
-      history: the matches so far, a dataset or a table as `predictions` of a rated history, or several in a tuple.
-        None: there were none.
+      data: matches with times, as from `read`; their `fixtures` follow them.
+      cap: days that longer rests count as; newcomers have had the longest.
+      history: the matches before these: an earlier `Dataset`, or a `History`. None: there were none.
 
     Raises:
-      ValueError: where there are no times, or a history without the columns time, a, b and score.
+      ValueError: for contests, for matches without times, or with a column that is called so.
     """
-    if time is None and (roles.rest or roles.form):
-        raise ValueError("rest and form need a column of time")
-    result = dict[str, HostArray]()
-    if time is not None and (roles.rest or roles.form):
-        order = np.argsort(time, kind="stable")
-        score = np.full(len(score), np.nan) if roles.upcoming else score
-        played = PlayedMatches(players[order], score[order], time[order])
-        differences = _rest_and_form_after_history(played, roles.rest, roles.form, history)
-        result = {name: values[np.argsort(order)] for name, values in differences.items()}
-    if roles.age:
-        first, second = (_age_in_years(name, columns[name], time, dated) for name in roles.age)
-        result["age"] = np.where(np.isnan(first) | np.isnan(second), 0.0, first - second)
-    return result
+    return _add_covariates(data, {"rest": cap}, () if history is None else (history,))
 
 
-def _history_to_played_matches(history: Any) -> PlayedMatches:
-    """The matches of a table of predictions, or of a dataset."""
+@enforce_argument_annotations
+def add_form(data: Dataset, fade: float = 30.0, history: Any = None) -> Dataset:
+    """The matches with a covariate `form`: the results of late against those that Elo expected, a's less b's.
+
+        data = jr.data.add_form(jr.read("games.csv"), fade=20)
+        rated = jr.rate(jr.skills(covariates="form", form=40), data)
+
+    Args:
+      data: matches with times, as from `read`; their `fixtures` follow them.
+      fade: days in which form fades to 1 / e.
+      history: the matches before these: an earlier `Dataset`, or a `History`. None: there were none.
+
+    Raises:
+      ValueError: for contests, for matches without times, or with a column that is called so.
+    """
+    return _add_covariates(data, {"form": fade}, () if history is None else (history,))
+
+
+def _add_covariates(data: Dataset, days: Mapping[str, float], earlier: Sequence[Any]) -> Dataset:
+    """The matches with these covariates, which follow from earlier histories."""
+    if not data.of_matches:
+        raise ValueError(f"{', '.join(days)} is of matches of two players, and these are contests")
+    matches = data.matches
+    for name, value in days.items():
+        if not 0 < value < MAX_DAYS:
+            raise ValueError(f"{name} must be a number of days above 0, got {format_value_for_error(value)}")
+        if data.clock is None:
+            raise ValueError(f"{name} needs a column of time")
+        if name in (matches.context.columns or {}):
+            raise ValueError(
+                f"{name} is computed from the history, and there is a column {name!r} among the others: rename it"
+            )
+    fixtures = data.fixtures
+    if fixtures is not None:
+        fixtures = _add_covariates(fixtures, days, (*earlier, data))
+    columns: Any = (matches.context.columns or {}) | rest_and_form_columns(data, days, earlier)
+    return data._replace(
+        events=matches._replace(context=matches.context._replace(columns=columns)),
+        covariates=(*data.covariates, *days),
+        derived={**(data.derived or {}), **days},
+        fixtures=fixtures,
+    )
+
+
+def rest_and_form_columns(data: Dataset, days: Mapping[str, float], earlier: Sequence[Any]) -> dict[str, HostArray]:
+    """[n] rest and form before each match, those that `days` have a number for, after these histories."""
+    state, lengths = RestAndFormState({}, {}, {}), (days.get("rest", 1.0), days.get("form", 1.0))
+    for history in earlier:
+        rest_and_form_differences(_played_matches(history), *lengths, state)
+    rest, form = rest_and_form_differences(_played_matches(data), *lengths, state)
+    return {name: values for name, values in (("rest", rest), ("form", form)) if name in days}
+
+
+def _played_matches(history: Any) -> PlayedMatches:
+    """The matches of a dataset, or of a rated history."""
     if isinstance(history, Dataset):
         matches = history.matches
-        return PlayedMatches(history.players[matches.player], matches.score, matches.time)
-    names = getattr(history, "column_names", ())
-    if not {"time", "a", "b", "score"} <= {*names}:
-        raise ValueError("history must be a table with time, a, b and score, as predictions of a rated history")
-    time = history["time"].to_numpy()
+        score = np.full(len(matches.score), np.nan) if history.upcoming else np.asarray(matches.score, np.float64)
+        return PlayedMatches(history.players[np.asarray(matches.player)], score, np.asarray(matches.time, np.float64))
+    table = getattr(history, "predictions", None)
+    if table is None or not {"time", "a", "b", "score"} <= {*table.column_names}:
+        raise ValueError("history must be an earlier Dataset or a History, of matches with times")
+    time = table["time"].to_numpy()
     days = (time - np.datetime64(0, "D")) / np.timedelta64(1, "D") if time.dtype.kind == "M" else time
-    players = np.array([history[name].to_pylist() for name in "ab"], object).T
-    return PlayedMatches(players, history["score"].to_numpy().astype(np.float64), days.astype(np.float64))
+    players = np.array([table[name].to_pylist() for name in "ab"], object).T
+    return PlayedMatches(players, table["score"].to_numpy().astype(np.float64), days.astype(np.float64))
 
 
-def _age_in_years(name: str, column: Column, time: HostArray | None, dated: bool) -> HostArray:
+def age_differences(names: Sequence[str], columns: Mapping[str, Column], time: HostArray | None) -> HostArray:
+    """[n] by how many years the first player is older, from two columns of ages or births; 0 where either has none.
+
+    `time` [n] are the dates of the matches; None if there are none.
+    """
+    first, second = (_age_in_years(name, columns[name], time) for name in names)
+    return np.where(np.isnan(first) | np.isnan(second), 0.0, first - second)
+
+
+def _age_in_years(name: str, column: Column, time: HostArray | None) -> HostArray:
     """[n] years, from ages as they are or from days of birth; NaN where there is none."""
     absent = missing_mask(column, nan_is_missing=True)
     if absent.all():
@@ -164,7 +184,7 @@ def _age_in_years(name: str, column: Column, time: HostArray | None, dated: bool
     days, are_births = to_days(name, present)
     if not are_births:
         days = to_numbers(name, present)
-    elif time is None or not dated:
+    elif time is None:
         raise ValueError(f"column {name!r} has dates of birth, which need matches with dates; give ages")
     values[~absent] = days
     age = (time - values) / DAYS_PER_YEAR if are_births and time is not None else values

@@ -4,14 +4,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import (
-    did_you_mean_suffix,
     format_count,
     format_number,
     format_unquoted_name,
@@ -31,7 +29,7 @@ from jaxrate.data.column_conversion import (
 )
 from jaxrate.data.column_role_definitions import CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER, check_column_names
 from jaxrate.data.column_spellings import LINE_UP_SPELLINGS, NAME_TEMPLATES, SIDE_PAIRS, Header
-from jaxrate.data.derived_covariates import derived_columns, parse_season_start_years
+from jaxrate.data.derived_covariates import age_differences, parse_season_start_years
 from jaxrate.data.faulty_rows import collect_row_errors, is_blank_mask, map_row_errors
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE, to_sides
 from jaxrate.data.role_resolution import ColumnRoles, TableLayout, default_column, first_player_statistic_lead
@@ -54,79 +52,13 @@ from jaxrate.events import (
 )
 from jaxrate.events.dataset import Dataset, EventBuilderInputs
 
-CategoryShares = Mapping[Any, float] | Sequence[Any] | None
 
+class NamesOfEarlierData(NamedTuple):
+    """The names that have ids already, in their order, and the seasons that have begun; None: none."""
 
-def category_ids_or_shares(
-    names: Sequence[str], columns: dict[str, Column], existing_names: Any, mixtures: Mapping[Any, CategoryShares]
-) -> tuple[HostArray, HostArray]:
-    """The categories in a pair of columns: ids [n, 2], or shares [n, 2, C] if a mixture is among them; and names [C].
-
-    Args:
-      names: the two columns.
-      columns: values by name.
-      existing_names: all categories in order of id; None: those of the columns, in order of first appearance.
-      mixtures: by name, see `read`.
-
-    Raises:
-      ValueError: for a category that is not known (names the row); for a mixture of other names than categories, of
-        shares that do not sum to one, or, without `existing_names`, that nobody plays.
-    """
-    if not isinstance(mixtures, Mapping):
-        raise ValueError(f"mixtures must be a dict of shares by name, as {{'Random': None}}, got {mixtures!r}")
-    if existing_names is not None and not len(existing_names):
-        raise ValueError("categories is empty; leave it out to take those of the columns")
-    codes, values = to_ids(names, columns, existing_names, "categories")
-    labels = [str(value) for value in values.tolist()]
-    is_mixture = np.array([name in map(str, mixtures) for name in labels])
-    num_existing = 0 if existing_names is None else len(existing_names)
-    if is_mixture[:num_existing].any():
-        raise ValueError(f"{labels[int(np.argmax(is_mixture))]!r} is in categories and in mixtures")
-    unknown = ~is_mixture & (np.arange(len(labels)) >= num_existing) & (existing_names is not None)
-
-    def say(row: int) -> str:
-        name = next(labels[code] for code in codes[row] if unknown[code])
-        known = labels[:num_existing]
-        return f"unknown category {name!r}{did_you_mean_suffix(name, known)} (there are {', '.join(known)})"
-
-    fail_where(unknown[codes].any(axis=1), say)
-    pure = np.flatnonzero(~is_mixture)
-    if not len(pure):
-        raise ValueError(f"all categories are mixtures: {', '.join(labels)}")
-    categories = {labels[i]: position for position, i in enumerate(pure)}
-    share = np.zeros((len(labels), len(pure)))
-    share[pure, np.arange(len(pure))] = 1.0
-    for name, shares in mixtures.items():
-        if str(name) in labels:
-            share[labels.index(str(name))] = _mixture_shares(str(name), shares, categories)
-        elif existing_names is None:
-            raise ValueError(f"the mixture {str(name)!r} is in no row{did_you_mean_suffix(str(name), labels)}")
-    position = np.cumsum(~is_mixture) - 1
-    return share[codes] if is_mixture[codes].any() else position[codes].astype(np.int32), values[pure]
-
-
-def _mixture_shares(name: str, shares: CategoryShares, categories: dict[str, int]) -> HostArray:
-    """[C] the shares of a mixture."""
-    if shares is None:
-        return np.full(len(categories), 1.0 / len(categories))
-    message = f"the mixture {name!r} must be None, a list of names, or a dict of shares by name, got {shares!r}"
-    if isinstance(shares, (str, bytes)) or not isinstance(shares, (Mapping, Sequence)) or not len(shares):
-        raise ValueError(message)
-    parts = shares if isinstance(shares, Mapping) else dict.fromkeys(shares, 1.0 / len(shares))
-    if len({str(part) for part in parts}) < len(shares):
-        raise ValueError(f"the mixture {name!r} has a part twice")
-    result = np.zeros(len(categories))
-    for part, share in parts.items():
-        if isinstance(share, bool) or not isinstance(share, Real):
-            raise ValueError(message)
-        if str(part) not in categories:
-            hint = did_you_mean_suffix(str(part), categories)
-            reason = f"which is no category{hint} (there are {', '.join(categories)})"
-            raise ValueError(f"the mixture {name!r} has {str(part)!r}, {reason}")
-        result[categories[str(part)]] = share
-    if not (result >= 0).all() or abs(result.sum() - 1.0) > 1e-6:
-        raise ValueError(f"the shares of the mixture {name!r} must be from 0 and sum to 1, not to {result.sum():g}")
-    return result
+    players: Any = None  # or what makes ids of names
+    categories: Any = None
+    seasons: Mapping[str, float] | None = None
 
 
 def _player_ids(names: Sequence[str], columns: dict[str, Column], players: Any) -> tuple[HostArray, HostArray]:
@@ -134,40 +66,31 @@ def _player_ids(names: Sequence[str], columns: dict[str, Column], players: Any) 
     return players(names, columns) if callable(players) else to_ids(names, columns, players)
 
 
-def build_match_fields(
-    roles: ColumnRoles,
-    columns: dict[str, Column],
-    players: Any,
-    categories: Any,
-    mixtures: Mapping[Any, CategoryShares],
-    seasons: Mapping[str, float] | None,
-    history: Any = None,
-) -> EventBuilderInputs:
-    """Ids and numbers of the matches. Names that have ids already are as in `read`.
+def build_match_fields(roles: ColumnRoles, columns: dict[str, Column], known: NamesOfEarlierData) -> EventBuilderInputs:
+    """Ids and numbers of the matches.
 
     Raises:
       RowError: where a column does not hold what its role requires.
     """
     labels, starts = None, None
-    player, players = _player_ids(roles.layout.players, columns, players)
+    player, players = _player_ids(roles.layout.players, columns, known.players)
     first, second = player.T
     fail_where(
         first == second, lambda row: f"{format_unquoted_name(players[first[row]])} is on both sides; remove the row"
     )
     values = {"player": player} | match_arguments_from_columns(roles, columns, len(player))
     if roles.category:
-        values["category"], labels = category_ids_or_shares(roles.category, columns, categories, mixtures)
+        values["category"], labels = to_ids(roles.category, columns, known.categories, "categories")
     time, clock = time_column_to_days_and_clock(roles.time, columns)
-    if roles.derived_covariates:
-        match_values = players[player], values["score"], time.get("time"), clock == "dates", history
-        values["columns"] |= derived_columns(roles, columns, *match_values)
+    if roles.age:
+        values["columns"]["age"] = age_differences(roles.age, columns, time["time"] if clock == "dates" else None)
     if roles.league_season is not None:
         values["columns"][roles.league_season] = parse_season_start_years(roles.league_season, columns)
     if roles.season is not None:
         if clock is None:
             raise ValueError(NO_TIME_MESSAGE)
         season_rows = match_seasons_from_column(roles.season, columns, time["time"])
-        starts = find_season_starts(lambda: [season_rows], seasons)
+        starts = find_season_starts(lambda: [season_rows], known.seasons)
     return EventBuilderInputs(values | time, players, clock, labels, seasons=starts)
 
 
@@ -229,7 +152,7 @@ def match_row_order(
 def build_match_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: HostArray) -> Dataset:
     """The dataset of these matches, which stand in these rows of the source."""
     statistics = tuple(one.name for one in roles.statistics)
-    evidence = tuple(roles.margin), (*roles.covariates, *roles.derived_covariates), fields.seasons
+    evidence = tuple(roles.margin), (*roles.covariates, *(["age"] if roles.age else [])), fields.seasons
     fields_of_dataset = fields.players, rows, fields.categories, fields.clock, None, *evidence
     return Dataset(
         matches(**fields.values),
@@ -250,7 +173,7 @@ UNSUPPORTED_ROLES = {  # and what to do instead; nothing: no contest takes them
     "statistics": OWN_ADVICE,
     "covariates": OWN_ADVICE,
     "season": "give the times at which they begin to the system, as skills(seasons=...)",
-    **dict.fromkeys(("rest", "form", "age", "league_season", "shares", "expected_goals"), ""),
+    **dict.fromkeys(("age", "league_season", "shares", "expected_goals"), ""),
 }
 OTHER_LAYOUTS = PLAYER_PAIR, WINNER_LOSER, ("contest", "participant")  # roles whose default columns tell of them
 
@@ -424,12 +347,7 @@ def _cell_names(value: Any, divides: bool) -> list[Any]:
 
 
 def read_line_up_fields(
-    roles: ColumnRoles,
-    columns: dict[str, Column],
-    players: Any,
-    categories: Any,
-    mixtures: Mapping[Any, CategoryShares],
-    rows: HostArray,
+    roles: ColumnRoles, columns: dict[str, Column], known: NamesOfEarlierData, rows: HostArray
 ) -> tuple[EventBuilderInputs, HostArray]:
     """Ids and numbers of the players of both teams, and the row [sum P] of the columns in which each stands.
 
@@ -443,8 +361,9 @@ def read_line_up_fields(
         fail_where(missing_mask(columns[name], True), lambda row: f"column {name!r} has no value")  # noqa: B023
     present = np.stack([~missing_mask(columns[name], True) for name in layout.players], axis=1)
     row, position = np.nonzero(present)
-    names = {"players": _names_by_row(layout.players, columns, present)}
-    player, players = _player_ids(["players"], names, players)
+    player, players = _player_ids(
+        ["players"], {"players": _names_by_row(layout.players, columns, present)}, known.players
+    )
     arguments = match_arguments_from_columns(roles, columns, count)
     score, second = arguments["score"], position >= layout.num_first
     fail_where(
@@ -458,7 +377,7 @@ def read_line_up_fields(
         values["noise"] = weight[row] ** -0.5
     labels = None
     if roles.category:
-        category, labels = category_ids_or_shares(roles.category[:1], columns, categories, mixtures)
+        category, labels = to_ids(roles.category[:1], columns, known.categories, "categories")
         values["category"] = category[row, 0]
     values["columns"] = {name: x[row] for name, x in arguments["columns"].items() if name not in roles.margin}
     if roles.margin:
@@ -507,13 +426,9 @@ NO_RANK_ADVICE = (
 
 
 def read_participant_fields(
-    roles: ColumnRoles,
-    columns: dict[str, Column],
-    players: Any,
-    categories: Any,
-    mixtures: Mapping[Any, CategoryShares],
+    roles: ColumnRoles, columns: dict[str, Column], known: NamesOfEarlierData
 ) -> EventBuilderInputs:
-    """Ids and numbers of the participants. Names that have ids already are as in `read`.
+    """Ids and numbers of the participants.
 
     Raises:
       RowError: where a column does not hold what its role requires.
@@ -526,13 +441,13 @@ def read_participant_fields(
         return f"contest {format_name_of_id(contests, contest[row])}"
 
     with add_contest_to_errors(label):
-        player, players = _player_ids(layout.players, columns, players)
+        player, players = _player_ids(layout.players, columns, known.players)
     values: dict[str, Any] = {"contest": contest, "player": player[:, 0]}
     values |= participant_arguments_from_columns(roles, columns, contest, label)
     labels = None
     with add_contest_to_errors(label):
         if roles.category:
-            category, labels = category_ids_or_shares(roles.category, columns, categories, mixtures)
+            category, labels = to_ids(roles.category, columns, known.categories, "categories")
             values["category"] = category[:, 0]
         time, clock = time_column_to_days_and_clock(roles.time, columns)
     return EventBuilderInputs(values | time, players, clock, labels, contests)
@@ -673,21 +588,11 @@ def _check_tied_place_ranges(contest: HostArray, first: HostArray, last: HostArr
     fail_where(too_many, lambda row: f"{say(row)} are fewer than the players who share them")
 
 
-class NamesOfEarlierData(NamedTuple):
-    """Names that have ids already, and mixtures, as in `read`."""
-
-    players: Any  # or what makes ids of names
-    categories: Any
-    mixtures: Mapping[Any, CategoryShares]
-    seasons: Mapping[str, float] | None
-    history: Any
-
-
 def build_dataset(
     roles: ColumnRoles,
     columns: dict[str, Column],
     rows: HostArray,
-    names: NamesOfEarlierData,
+    known: NamesOfEarlierData,
     sort: bool,
     in_order: bool,
 ) -> Dataset:
@@ -697,7 +602,7 @@ def build_dataset(
       roles: which columns are used, and for what.
       columns: values [n] by name.
       rows: [n] of the source.
-      names: those that have ids already.
+      known: the names that have ids already.
       sort: whether the caller asked for the order of time.
       in_order: whether to put the rows in order of time.
 
@@ -706,9 +611,9 @@ def build_dataset(
     """
     with map_row_errors(rows):
         try:
-            return _build_events(roles, columns, rows, names, sort, in_order)
+            return _build_events(roles, columns, rows, known, sort, in_order)
         except RowError as error:
-            recheck = partial(_recheck_rows, roles, columns, rows, names)
+            recheck = partial(_recheck_rows, roles, columns, rows, known)
             raise collect_row_errors(error, recheck, _contest_or_row_ids(roles, columns, len(rows))) from None
 
 
@@ -716,7 +621,7 @@ def _build_events(
     roles: ColumnRoles,
     columns: dict[str, Column],
     rows: HostArray,
-    names: NamesOfEarlierData,
+    known: NamesOfEarlierData,
     sort: bool,
     in_order: bool,
 ) -> Dataset:
@@ -725,11 +630,11 @@ def _build_events(
     of_teams = layout.num_first > 0  # matches of two teams, as contests
     of_matches = layout.contest is None and not of_teams
     if of_teams:
-        fields, row = read_line_up_fields(roles, columns, *names[:3], rows)
+        fields, row = read_line_up_fields(roles, columns, known, rows)
     elif of_matches:
-        fields = build_match_fields(roles, columns, *names)
+        fields = build_match_fields(roles, columns, known)
     else:
-        fields = read_participant_fields(roles, columns, *names[:3])
+        fields = read_participant_fields(roles, columns, known)
     if sort and fields.clock is None:
         raise ValueError(f"sort=True needs times, but column {roles.time!r} has no value")
     with map_row_errors(row):
@@ -741,11 +646,11 @@ def _build_events(
 
 
 def _recheck_rows(
-    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, names: NamesOfEarlierData, mask: HostArray
+    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, known: NamesOfEarlierData, mask: HostArray
 ) -> None:
     """RowError about rows of the columns, if those of the mask are wrong too; their order is not looked at."""
     with map_row_errors(np.flatnonzero(mask)):
-        _build_events(roles, filter_column_rows(columns, mask), rows[mask], names, False, True)
+        _build_events(roles, filter_column_rows(columns, mask), rows[mask], known, False, True)
 
 
 def _contest_or_row_ids(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.data.table_sources import Column, import_pyarrow
+from jaxrate.data.table_sources import import_pyarrow
 
 # characters, first to last, that have one form (NFKC), and that `lower` changes as `casefold` does
 PLAIN_RANGES = (
@@ -31,7 +31,7 @@ LETTERS_WITHOUT_ACCENTS = str.maketrans(
 NO_OPPONENT_PATTERN = r"(?i)^\W*(((half|full)\W*)?bye|walk\W?over|w/o|forfeit|freilos|no opponent|tb[ad])\W*$"
 JOINED_NAMES_PATTERN = r"\s*[/&+;]\s*"  # what stands between the names of partners
 NAME_NOTES = {  # what a name of a player may be instead, by the kinds of `_find_doubtful_names`
-    "no opponent": "rated as any other; leave the rows without an opponent out; skip_incomplete=True does where their "
+    "no opponent": "rated as any other; leave the rows without an opponent out; on_faulty='skip' does where their "
     "cell is empty",
     "joined": "rated as one, apart from the members; if they are teams, write the names in a cell with semicolons "
     "between, and say a=['a'], b=['b'] of their columns",
@@ -108,7 +108,7 @@ def warn_lookalike_names(subject: str, names: HostArray | None, num_known: int, 
     if not groups:
         return
     text = _describe_groups(subject, groups, "blanks, letter case or Unicode form")
-    advice = "normalise_names=True joins them"
+    advice = "jr.data.unify_names(data) joins them"
     warnings.warn(f"{text}; {advice}", UserWarning, stacklevel=stacklevel)
 
 
@@ -251,55 +251,6 @@ def _group_lookalikes(names: Iterable[str]) -> dict[str, list[str]]:
     for name in names:
         groups[lookalike_key(name)].append(name)
     return groups
-
-
-def unify_spellings(
-    columns: dict[str, Column], groups: Sequence[Sequence[str]], existing_names: Sequence[Any]
-) -> dict[str, Column]:
-    """The columns, with one spelling for names that look alike: the commonest of a group of columns, normalised.
-
-    Args:
-      columns: values by name.
-      groups: columns whose names are of the same kind, as those of both players.
-      existing_names: for each group the names that have ids already, or None. They stay as they are, and so do names
-        that are equal to one of them.
-    """
-    for group, names in zip(groups, existing_names, strict=True):
-        counts: Counter[str] = Counter()
-        for name in dict.fromkeys(group):
-            counts += _count_texts(columns[name])
-        existing_texts = [name for name in (() if names is None else list(names)) if isinstance(name, str)]
-        spelling = {lookalike_key(name): name for name in reversed(existing_texts)}  # of those alike, the first
-        counts_by_key: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for name, n in counts.items():
-            counts_by_key[lookalike_key(name)][normalise_name(name)] += n
-        spelling = {key: found.most_common(1)[0][0] for key, found in counts_by_key.items()} | spelling
-        change = {name: spelling[lookalike_key(name)] for name in counts} | {name: name for name in existing_texts}
-        columns = columns | {name: _replace_names(columns[name], change) for name in group}
-    return columns
-
-
-def _count_texts(column: Column) -> Counter[str]:
-    """The number of rows of each text in a column, in order of first appearance."""
-    if isinstance(column, np.ndarray):
-        return Counter(value for value in column if isinstance(value, str))
-    if not import_pyarrow().types.is_large_string(column.type):
-        return Counter()
-    value_counts = import_pyarrow().compute.value_counts(column).to_pylist()
-    return Counter({each["values"]: each["counts"] for each in value_counts if each["values"] is not None})
-
-
-def _replace_names(column: Column, change: dict[str, str]) -> Column:
-    """The column with names changed; text of blanks alone becomes missing."""
-    arrow = import_pyarrow()
-    if isinstance(column, np.ndarray):
-        new = [(change[value] or None) if isinstance(value, str) else value for value in column]
-        return np.fromiter(new, dtype=object, count=len(new))
-    if not arrow.types.is_large_string(column.type):
-        return column
-    encoded = column.combine_chunks().dictionary_encode()
-    new_names = arrow.array([change[name] or None for name in encoded.dictionary.to_pylist()], arrow.large_string())
-    return arrow.chunked_array([new_names.take(encoded.indices)])
 
 
 def similar_names_hint(name: Any, players: Sequence[Any] | HostArray) -> str:

@@ -11,7 +11,6 @@ from jaxrate.data.column_conversion import to_numbers
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     CONTEST_ROLES,
-    DERIVED_COVARIATES,
     PLAYER_PAIR,
     WINNER_LOSER,
     as_column_list,
@@ -126,8 +125,6 @@ class ColumnRoles(NamedTuple):
     noise: str | None
     drop: list[str]
     upcoming: bool  # no score is read, and no margin or statistic
-    rest: float | None = None  # days that longer rests count as
-    form: float | None = None  # time constant of form, in days
     age: tuple[str, ...] = ()  # of a's and of b's age or birth
     league_season: str | None = None
     statistics: tuple[Statistic, ...] = ()
@@ -147,11 +144,6 @@ class ColumnRoles(NamedTuple):
         single = *single, self.time, side, self.neutral, self.weight
         after_match = [] if self.upcoming else [*self.margin, *self.statistic_columns, *self.expected_goals]
         return [*filter(None, single), *self.prematch_columns, *after_match, *self.drop, *self.age]
-
-    @property
-    def derived_covariates(self) -> list[str]:
-        """The covariates that are computed from the history."""
-        return [name for name in DERIVED_COVARIATES if getattr(self, name) not in (None, ())]
 
     @property
     def statistic_columns(self) -> list[str]:
@@ -212,10 +204,8 @@ def check_combined_roles(roles: ColumnRoles) -> None:
     """ValueError for roles that need others, or exclude them."""
     if roles.neutral is not None and roles.side is None:
         raise ValueError("neutral needs side: without it nobody has the side in any match")
-    for name in {*roles.derived_covariates}.intersection(roles.prematch_columns):
-        raise ValueError(
-            f"{name} is computed from the history, and there is a column {name!r} among the others: rename it"
-        )
+    if roles.age and "age" in roles.prematch_columns:
+        raise ValueError("age is computed from two columns, and there is a column 'age' among the others: rename it")
     if roles.season is not None and roles.league_season is not None:
         raise ValueError("give season, which begins for all at once, or league_season, and not both")
 

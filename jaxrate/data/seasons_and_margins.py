@@ -20,16 +20,6 @@ SHOWN_MATCHES = 3  # rows that a note names
 NO_TIME_MESSAGE = "season needs a column of time, which says when each begins"
 
 
-def check_seasons(seasons: Any) -> None:
-    """ValueError unless these are seasons with their starts, as in `seasons` of a dataset."""
-    if seasons is not None and not (
-        isinstance(seasons, Mapping)
-        and all(isinstance(name, str) for name in seasons)
-        and all(isinstance(begin, (int, float)) and np.isfinite(begin) for begin in seasons.values())
-    ):
-        raise ValueError("seasons must say by name when each begins, as `seasons` of an earlier dataset does")
-
-
 class MatchSeasons(NamedTuple):
     """The seasons and times of matches."""
 

@@ -1,7 +1,7 @@
 """Explanations of predictions: what players, sides, experience and covariates contribute, in rating points."""
 
 import html
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import numpy as np
@@ -10,8 +10,9 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_decimals, format_html_table, format_number, format_table
+from jaxrate.data.column_role_definitions import suggest_role_on_unknown_argument
 from jaxrate.events.dataset import Dataset
-from jaxrate.forecasts.upcoming_events import read_upcoming_events
+from jaxrate.forecasts.upcoming_events import FixtureOptions, read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.event_columns import expected_outcomes
 from jaxrate.history.history import History, format_time
@@ -60,9 +61,10 @@ class Explanation(NamedTuple):
         return f"<p>{html.escape(self.event)}</p>{''.join(tables)}"
 
 
+@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def explain_fixtures(
-    rated: History, source: Any, *, newcomers: bool = False, time: Any = None, **columns: Any
+    rated: History, source: Any, *, newcomers: bool = False, **options: Unpack[FixtureOptions]
 ) -> list[Explanation]:
     """Explanations of predictions: what each player brings to a match or a contest, part by part, in rating points.
 
@@ -75,7 +77,7 @@ def explain_fixtures(
     A calibrated prediction, or one of `add_outcomes`, is made from it.
 
     Args:
-      rated, source, newcomers, time, columns: the history and the matches, as in `predict_fixtures`.
+      rated, source, newcomers, options: the history and the matches, as in `predict_fixtures`.
 
     Returns:
       An `Explanation` for each match or contest.
@@ -87,7 +89,7 @@ def explain_fixtures(
     if not is_explained(rated.system):
         known = ", ".join(SINGLE_RATING_SYSTEMS)
         raise ValueError(f"{inner.name} has no parts that can be told apart; skills has, and {known} have a rating")
-    system, data = read_upcoming_events(rated, source, newcomers, time, columns)
+    system, data = read_upcoming_events(rated, source, newcomers, options)
     inner, rule = find_parts_rule(system)  # with seasons that have begun since
     count = len(data.players)
     if rule is None:

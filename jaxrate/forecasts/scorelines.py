@@ -1,6 +1,6 @@
 """Scorelines of goals, and margins and points."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import scipy  # type: ignore[import-untyped]
@@ -11,7 +11,8 @@ from jaxrate.core.hashable_functions_and_arrays import bind, look_up_replacement
 from jaxrate.core.hyperparameter_definitions import check_whole_number
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.forecasts.upcoming_events import read_upcoming_events, time_column
+from jaxrate.data.column_role_definitions import suggest_role_on_unknown_argument
+from jaxrate.forecasts.upcoming_events import FixtureOptions, read_upcoming_events, time_column
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
 from jaxrate.replay.event_prediction import predict
@@ -42,9 +43,10 @@ class LineProbabilities(NamedTuple):
     under: HostArray  # [...] below it
 
 
+@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def predict_scorelines(
-    rated: History, source: Any, *, most_goals: int = 15, newcomers: bool = False, time: Any = None, **columns: Any
+    rated: History, source: Any, *, most_goals: int = 15, newcomers: bool = False, **options: Unpack[FixtureOptions]
 ) -> Scorelines:
     """The chances of all scorelines of matches to come, of skills that learn from goals.
 
@@ -57,14 +59,14 @@ def predict_scorelines(
     Args:
       rated: as from `rate`, of `jr.skills("goals", ...)`.
       most_goals: of each side. What is left out of 1 is the chance of more, which is below 1e-9 for two goals a side.
-      source, newcomers, time, columns: as of `predict_fixtures`.
+      source, newcomers, options: as of `predict_fixtures`.
 
     Raises:
       ValueError: for a system that does not learn from goals, and as `predict_fixtures`.
     """
     most_goals = check_whole_number("predict_scorelines", "most_goals", most_goals, 1, MAX_GOALS)
     make_scoreline_system(rated.system, most_goals)  # before anything is read
-    system, data = read_upcoming_events(rated, source, newcomers, time, columns)
+    system, data = read_upcoming_events(rated, source, newcomers, options)
     if not data.of_matches:
         raise ValueError("contests have no scorelines; give matches of two")
     system = make_scoreline_system(system, most_goals)
@@ -204,6 +206,7 @@ def _line_probabilities(table: HostArray, quantity: HostArray, line: float) -> L
     return LineProbabilities(above, on, below)
 
 
+@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def predict_points(
     rated: History,
@@ -212,8 +215,7 @@ def predict_points(
     total: float | None = None,
     lead: float | None = None,
     newcomers: bool = False,
-    time: Any = None,
-    **columns: Any,
+    **options: Unpack[FixtureOptions],
 ) -> ColumnTable:
     """A table of matches to come: the points that both sides should score, of skills that learn from points.
 
@@ -226,13 +228,13 @@ def predict_points(
       rated: as from `rate`, of `jr.skills("points", ...)`.
       total: a line: the column `over` is the chance that both sides together score more.
       lead: a line: the column `ahead` is the chance that a leads by more at the end; -3.5: or loses by less than 3.5.
-      source, newcomers, time, columns: as of `predict_fixtures`.
+      source, newcomers, options: as of `predict_fixtures`.
 
     Raises:
       ValueError: for a system that does not learn from points, and as `predict_fixtures`.
     """
     make_point_system(rated.system)  # before anything is read
-    system, data = read_upcoming_events(rated, source, newcomers, time, columns)
+    system, data = read_upcoming_events(rated, source, newcomers, options)
     if not data.of_matches:
         raise ValueError("contests have no points of two sides; give matches of two")
     inner = make_point_system(system)

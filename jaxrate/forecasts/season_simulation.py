@@ -14,7 +14,7 @@ themselves are drawn.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -25,12 +25,14 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import join_names
+from jaxrate.data.column_role_definitions import suggest_role_on_unknown_argument
 from jaxrate.data.table_files import open_table_source
 from jaxrate.events import matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
 from jaxrate.forecasts.scorelines import replace_goal_prediction
 from jaxrate.forecasts.upcoming_events import (
+    FixtureOptions,
     PlayedResults,
     is_table,
     predict_fixtures,
@@ -280,6 +282,7 @@ class SeasonForecast(NamedTuple):
         return f"{self.columns()._repr_html_()}<p>{self.samples:,} seasons</p>"
 
 
+@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def simulate_season(
     rated: History,
@@ -292,7 +295,7 @@ def simulate_season(
     samples: int = 10_000,
     key: Key | None = None,
     newcomers: bool = False,
-    **columns: Any,
+    **options: Unpack[FixtureOptions],
 ) -> SeasonForecast:
     """How a season may end: its remaining matches, played many times.
 
@@ -305,7 +308,7 @@ def simulate_season(
 
     Args:
       rated: as from `rate` or `load`, up to now.
-      coming, columns, newcomers: the matches to come, as in `predict_fixtures`.
+      coming, options, newcomers: the matches to come, as in `predict_fixtures`.
       results: the matches of this season that have been played, with scores, as `read` takes them. None: those of the
         table of matches to come that have a result, and of the same season where a column names seasons.
       points: for a win, a draw and a loss.
@@ -328,12 +331,12 @@ def simulate_season(
     check_count("samples", samples, 1, MAX_SAMPLES)
     if is_table(coming):
         coming = open_table_source(coming)
-    system, data = read_upcoming_events(rated, coming, newcomers, columns.pop("time", None), columns)
+    system, data = read_upcoming_events(rated, coming, newcomers, options)
     pair_names = data.players[data.matches.player]
     if results is None:
-        past = read_results_beside_fixtures(rated, coming, data, newcomers, columns, has_goals)
+        past = read_results_beside_fixtures(rated, coming, data, newcomers, options, has_goals)
     else:
-        past = read_played_results(rated, results, newcomers, columns, has_goals)
+        past = read_played_results(rated, results, newcomers, options, has_goals)
     names = list(dict.fromkeys([*([] if past is None else past.names.ravel()), *pair_names.T.ravel()]))
     if not 0 <= relegated < len(names):
         raise ValueError(f"relegated must be from 0 to {len(names) - 1}, got {relegated}")

@@ -141,7 +141,7 @@ def _columns_by_role(X: Any) -> dict[str, Any]:
 def _columns_to_dataset(columns: dict[str, Any], rated: History | None, is_upcoming: bool = False) -> Dataset:
     roles: dict[str, Any] = {name: name for name in columns if name in ("time", "side")}
     source = open_table_source(columns)._replace(noted=False)
-    return read(source, **roles, players=None if rated is None else rated.players, upcoming=is_upcoming)
+    return read(source, **roles, history=rated, upcoming=is_upcoming)
 
 
 def _scores_from_labels(labels: HostArray) -> HostArray:

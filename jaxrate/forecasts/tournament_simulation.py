@@ -136,7 +136,7 @@ def simulate_tournament(
     pair_names = [(parsed_plan.names[i], parsed_plan.names[j]) for i, j in pairs]
     games: Any
     if has_goals:
-        system, data = read_upcoming_events(rated, pair_names, newcomers, time, {"side": None})
+        system, data = read_upcoming_events(rated, pair_names, newcomers, {"time": time, "side": None})
         games = build_goal_simulation_matches(system, rated.state, data, pairs)
     else:
         forecasts = predict_fixtures(rated, pair_names, newcomers=newcomers, time=time, side=None)

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -21,17 +21,26 @@ from jaxrate.core.text_format import (
     format_value_for_error,
     join_names,
 )
+from jaxrate.data.category_mixtures import check_known_categories
 from jaxrate.data.column_conversion import to_column
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning, player_columns
-from jaxrate.data.column_role_definitions import COLUMN_ROLES, PLAYER_PAIR, WINNER_LOSER, as_column_list
+from jaxrate.data.column_role_definitions import (
+    COLUMN_ROLES,
+    PLAYER_PAIR,
+    WINNER_LOSER,
+    UntimedColumns,
+    as_column_list,
+    suggest_role_on_unknown_argument,
+)
 from jaxrate.data.column_spellings import Header
-from jaxrate.data.dataset_from_table import read
-from jaxrate.data.derived_covariates import upcoming_rest_and_form
+from jaxrate.data.derived_covariates import rest_and_form_columns
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
+from jaxrate.data.faulty_rows import stacklevel_outside_package
 from jaxrate.data.formats import FORMATS
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
+from jaxrate.data.saved_options import read_by_options
 from jaxrate.data.table_files import open_table_source
-from jaxrate.data.table_sources import find_column_ignoring_case
+from jaxrate.data.table_sources import add_location_to_data_errors, find_column_ignoring_case
 from jaxrate.events import Context, Matches, check_clock, count_teams, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
@@ -45,13 +54,22 @@ from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
 from jaxrate.systems.system_construction_by_name import split_unsupported_teams
 
-HISTORY_ROLES = "rest", "form"  # covariates that are computed from the rated history
+HISTORY_COVARIATES = "rest", "form"  # that are computed from the rated history
 PLAYER_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "contest", "participant", "team"
 NEEDED_ROLES = "side", "category", "covariates", "age"  # without which a system would predict something else
 AFTER_MATCH_ROLES = "winner", "loser", "rank", "last_rank", "statistics", "shares", "expected_goals"
 RESULT_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "score", "margin", "drop"  # of played matches
-PREFERENCES = "na_values", "dates", "skip_incomplete", "normalise_names"  # arguments that name no column
+PREFERENCES = "na_values", "dates", "on_faulty", "skip_incomplete", "normalise_names"  # that name no column
 MAX_SEASON_DAYS = 400.0  # from the first result to the last match to come
+
+
+class FixtureOptions(UntimedColumns, total=False):
+    """How a table of what is to come is read; see `predict_fixtures`."""
+
+    time: Any
+    dates: str | None
+    na_values: Sequence[str]
+    on_faulty: Literal["error", "skip"]
 
 
 def reading_options_of_run(
@@ -95,14 +113,15 @@ def _spelt_as_in_table(role: str, value: Any, names: Sequence[str]) -> Any:
 
 
 def read_upcoming_events(
-    rated: History, source: Any, newcomers: bool, time: Any, columns: dict[str, Any]
+    rated: History, source: Any, newcomers: bool, options: Mapping[str, Any]
 ) -> tuple[RatingSystem, Dataset]:
     """What is to come, with its times, and the system that predicts it; arguments as of `predict_fixtures`.
 
     Raises:
       ValueError: as `predict_fixtures`.
     """
-    windows = {name: (rated.options.get("columns", {}) | columns).get(name) for name in HISTORY_ROLES}
+    columns = dict(options)
+    time = columns.pop("time", None)
     if isinstance(time, str) and is_table(source):
         source = open_table_source(source)
         if time in source.names:
@@ -110,7 +129,7 @@ def read_upcoming_events(
         elif not any(map(str.isdigit, time)):  # as dates have
             suggestion = did_you_mean_suffix(time, source.names)
             raise ValueError(f"no column {time!r} of times{suggestion}")
-    data = _read_source(rated, source, {name: x for name, x in columns.items() if name not in windows})
+    data = _read_source(rated, source, columns)
     if data.clock not in (None, rated.clock):
         raise ValueError(f"the times must be {rated.clock or 'left out'}, as in the run")
     unknown_names = data.players[len(rated.players) :]
@@ -120,22 +139,24 @@ def read_upcoming_events(
     if rated.seasons and not data.seasons and is_table(source):
         latest = max(rated.seasons.items(), key=lambda season: season[1])[0]
         text = f"took the last season of the history, {latest}, for that of all matches, as no column says theirs"
-        warnings.warn(f"{text}; season='season' names one", ColumnsRecognisedWarning, stacklevel=4)
+        warnings.warn(
+            f"{text}; season='season' names one", ColumnsRecognisedWarning, stacklevel=stacklevel_outside_package() - 1
+        )
     if data.clock is None:
         if time is not None and rated.clock == "dates":
             check_clock(rated.clock, time)
         if time is None and rated.clock == "dates" and rated.last is not None and not is_list_of_name_tuples(source):
             end = f"took the end of the history, {format_time(rated.last, rated.clock)}, for the time of all matches"
             text = f"{end}, as they have none of their own; time='2026-05-31' sets another"
-            warnings.warn(text, ColumnsRecognisedWarning, stacklevel=4)
+            warnings.warn(text, ColumnsRecognisedWarning, stacklevel=stacklevel_outside_package() - 1)
         query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
         data = _set_all_times(data, (rated.last or 0.0) if query_time is None else query_time)
     elif time is not None:
         raise ValueError("the fixtures have times, so that none can be given for them all")
     else:
         _check_after_history(rated, data)
-    if any(windows.values()) and rated.contests is None:
-        data = _add_rest_and_form(rated, data, windows)
+    if rated.contests is None:
+        data = _add_rest_and_form(rated, data)
     if is_list_of_name_tuples(source):
         data = _fill_neutral_side_and_covariates(rated.system, data)
     data = data._replace(events=fill_result_columns(rated.system, data.events), clock=rated.clock)
@@ -168,7 +189,10 @@ def _warn_unconnected(rated: History, data: Dataset) -> None:
     text = (
         f"{format_count(len(unconnected), noun)} of players whom no chain of earlier ones joins ({join_names(names)})"
     )
-    warnings.warn(f"{text}: their ratings cannot be compared, so that chances are those of strangers", stacklevel=5)
+    warnings.warn(
+        f"{text}: their ratings cannot be compared, so that chances are those of strangers",
+        stacklevel=stacklevel_outside_package() - 1,
+    )
 
 
 def _check_after_history(rated: History, data: Dataset) -> None:
@@ -188,13 +212,14 @@ def _check_after_history(rated: History, data: Dataset) -> None:
         )
 
 
-def _add_rest_and_form(rated: History, data: Dataset, windows: dict[str, float | None]) -> Dataset:
-    """Upcoming matches with rest and form from the rated history, where they have none."""
+def _add_rest_and_form(rated: History, data: Dataset) -> Dataset:
+    """Upcoming matches with rest and form from the rated history, where it has them and they have not."""
+    days = rated.options.get("derived", {}) | rated.options.get("columns", {})
+    days = {name: days[name] for name in HISTORY_COVARIATES if days.get(name) is not None}
+    if not days:
+        return data
     context = data.matches.context
-    history_columns = upcoming_rest_and_form(
-        rated.predictions, windows["rest"], windows["form"], data.players, data.matches
-    )
-    columns: Any = history_columns | (context.columns or {})
+    columns: Any = rest_and_form_columns(data._replace(upcoming=True), days, [rated]) | (context.columns or {})
     return data._replace(events=data.matches._replace(context=context._replace(columns=columns)))
 
 
@@ -275,9 +300,7 @@ def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Datase
     if isinstance(source, Dataset):
         data = source
         if not np.array_equal(data.players[: len(rated.players)], rated.players):
-            raise ValueError(
-                "the players have other ids than in the run; read what is to come with players=rated.players"
-            )
+            raise ValueError("the players have other ids than in the run; read what is to come with history=rated")
     else:
         pairs = is_list_of_name_tuples(source)
         if pairs:
@@ -286,7 +309,7 @@ def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Datase
             columns = columns | named
             source = open_table_source(table)._replace(noted=False)  # similar names were noted with the history
         source = open_table_source(source)
-        roles = {*COLUMN_ROLES, "mixtures", *PREFERENCES}.difference(AFTER_MATCH_ROLES, HISTORY_ROLES)
+        roles = {*COLUMN_ROLES, "mixtures", *PREFERENCES}.difference(AFTER_MATCH_ROLES)
         needed = [*NEEDED_ROLES]
         if of_matches and not pairs and _requires_noncovariate_columns_to_predict(rated):
             needed.append("columns")
@@ -297,10 +320,9 @@ def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Datase
         )
         if not of_matches and not pairs and read_options.keys().isdisjoint(PLAYER_ROLES):
             read_options |= _team_columns(source.names)
-        category_options: dict[str, Any] = {} if rated.categories is None else {"categories": rated.categories}
-        if rated.seasons is not None and read_options.get("season") is not None:
-            category_options["seasons"] = rated.seasons
-        data = read(source, **read_options, **category_options, players=rated.players, upcoming=True)
+        data = read_by_options(source, read_options | {"upcoming": True}, rated)
+        with add_location_to_data_errors(source.title, source.where):
+            check_known_categories(data, rated.categories)
     if data.of_matches != of_matches:
         kinds = ("matches", "contests") if of_matches else ("contests", "matches")
         hint = (
@@ -348,7 +370,7 @@ class PlayedResults(NamedTuple):
 
 
 def read_results_beside_fixtures(
-    rated: History, source: Any, coming: Dataset, newcomers: bool, columns: dict[str, Any], needs_goals: bool
+    rated: History, source: Any, coming: Dataset, newcomers: bool, columns: Mapping[str, Any], needs_goals: bool
 ) -> PlayedResults | None:
     """The results in the table of what is to come, of the same season; None if it has none.
 
@@ -375,28 +397,32 @@ def read_results_beside_fixtures(
         goals = None if past.goals is None else past.goals[is_of_season]
         past = PlayedResults(past.names[is_of_season], past.score[is_of_season], goals)
     text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
-    warnings.warn(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning, stacklevel=4)
+    warnings.warn(
+        f"{text}; results='results.csv' names others",
+        ColumnsRecognisedWarning,
+        stacklevel=stacklevel_outside_package() - 1,
+    )
     return past
 
 
 def read_played_results(
-    rated: History, source: Any, newcomers: bool, columns: dict[str, Any], needs_goals: bool
+    rated: History, source: Any, newcomers: bool, columns: Mapping[str, Any], needs_goals: bool
 ) -> PlayedResults:
     """Played matches between players of the history; ValueError if goals are needed and unknown."""
     data = source if isinstance(source, Dataset) else _read_results(rated, source, columns)
     return _to_played_results(rated, data, newcomers, needs_goals)
 
 
-def _read_results(rated: History, source: Any, columns: dict[str, Any]) -> Dataset:
+def _read_results(rated: History, source: Any, columns: Mapping[str, Any]) -> Dataset:
     """Played matches of a table, or of a file in the format of the history."""
     read_format = FORMATS.get(rated.options.get("columns", {}).get("format"))
     if read_format is not None and isinstance(source, (str, PathLike)):
         with suppress(ValueError):  # of other tables, which are read below
-            return read_format(source, players=rated.players)
+            return read_format(source, history=rated)
     table = open_table_source(source)
     roles = *RESULT_ROLES, *PREFERENCES
     options = reading_options_of_run(rated, table.names, {x: y for x, y in columns.items() if x in roles}, roles)
-    return read(table, **options, players=rated.players)
+    return read_by_options(table, options, rated)
 
 
 def _to_played_results(rated: History, data: Dataset, newcomers: bool, needs_goals: bool) -> PlayedResults:
@@ -430,9 +456,10 @@ def _set_all_times(data: Dataset, time: float) -> Dataset:
     return data._replace(events=data.events.with_flat(flat._replace(time=np.full_like(flat.time, time))))
 
 
+@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def predict_fixtures(
-    rated: History, source: Any, *, newcomers: bool = False, time: Any = None, **columns: Any
+    rated: History, source: Any, *, newcomers: bool = False, **options: Unpack[FixtureOptions]
 ) -> ColumnTable:
     """Forecasts of upcoming matches or contests, as columns that print as a table.
 
@@ -454,21 +481,21 @@ def predict_fixtures(
       source: a list of pairs of names. For contests, a list of line-ups, as [(["Ada", "Bo"], ["Cy", "Di"])]: the teams
         of each, where a team is a name or a list of names. Covariates of a list are 0. Or a table as `read` takes it,
         without score and rank. If it has scores, the rows without one are predicted. Or what `read` made of a table:
-        the `fixtures` of the data that were rated, or what it read with `upcoming=True` and the players, categories and
-        seasons of the history.
+        the `fixtures` of the data that were rated, or what it read with `upcoming=True` and `history=rated`.
       newcomers: whether names that the history does not have are new players. If not, they are refused.
       time: the time of all events, if the source has no times: a date if the history has dates, else a number. Or the
         name of a table's column of times. None: the end of the history; for a table a warning says so.
-      columns: names of columns, by the keywords of `read`. A keyword that you leave out is as the command line saved it
-        with the history. Upcoming events need players, sides and whatever else the system learns from. A table may lack
-        the column `neutral`: then no place is neutral. With a list, category="duo" names the category that everybody
-        meets.
+      options: names of columns, by the keywords of `read`, and its `dates`, `na_values` and `on_faulty`. A keyword that
+        you leave out is as the command line saved it with the history. Rest and form (`jr.data.add_rest`) follow from
+        the history where it has them. Upcoming events need players, sides and whatever else the system learns from. A
+        table may lack the column `neutral`: then no place is neutral. With a list, category="duo" names the category
+        that everybody meets.
 
     Raises:
       ValueError: for names that the history does not have (names the nearest), events of another kind or with times of
         another kind or before its end, and as `read` does.
     """
-    system, data = read_upcoming_events(rated, source, newcomers, time, columns)
+    system, data = read_upcoming_events(rated, source, newcomers, options)
     if not data.of_matches:
         forecasts = _forecast_contests(rated, system, data)
     else:

@@ -14,10 +14,12 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.system import RatingSystem, random_draw_rule, set_default_period
 from jaxrate.core.text_format import format_value_for_error
+from jaxrate.data.category_mixtures import check_known_categories
 from jaxrate.data.column_conversion import missing_mask
-from jaxrate.data.dataset_from_table import as_dataset
+from jaxrate.data.dataset_from_table import is_readable_source
 from jaxrate.data.faulty_rows import describe_example_rows
 from jaxrate.data.lookalike_names import unstorable_reason
+from jaxrate.data.saved_options import read_by_options
 from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events import Matches, Ragged, Rounds, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset, check_dataset
@@ -93,21 +95,18 @@ MAX_COMPARED_ROWS = 100_000  # last rows of a history, in which repeated matches
 
 
 def reading_options_of_history(onto: History | None) -> dict[str, Any]:
-    """Options of `read` for a table that carries on a history."""
+    """The options by which a table that carries on a history is read."""
     if onto is None:
         return {}
-    category_options = {"categories": onto.categories, "seasons": onto.seasons}
     columns = {} if "format" in onto.options.get("columns", {}) else onto.options.get("columns", {})
     dates = {} if onto.options.get("dates") is None else {"dates": onto.options["dates"]}
-    return (
-        dates | columns | {"players": onto.players} | {name: x for name, x in category_options.items() if x is not None}
-    )
+    return dates | onto.options.get("derived", {}) | columns
 
 
 def check_data_can_continue_history(system: RatingSystem, data: Dataset, period: float | None, onto: History) -> None:
     """ValueError unless the events can follow a rated history by this system, in periods of this length."""
     if onto.seasons and data.seasons and not onto.seasons.items() <= data.seasons.items():
-        raise ValueError("the seasons differ from the saved run's; read the matches with seasons=...")
+        raise ValueError("the seasons differ from the saved run's; read the matches with history=saved")
     continued_system = system_with_extended_seasons(onto, system.settings.get("seasons") or ())
     if (system.rules, system.params) != (continued_system.rules, continued_system.params):
         raise ValueError(
@@ -126,13 +125,14 @@ def _check_names_and_clock_continue(data: Dataset, onto: History) -> None:
     """ValueError unless players and categories have their ids, and events and times are of the kind of the history."""
     if not np.array_equal(data.players[: len(onto.players)], onto.players):
         raise ValueError(
-            "the players have other ids than in the saved run; read the events with players=saved.players, of the run "
-            "that is given as onto"
+            "the players have other ids than in the saved run; read the events with history=saved, the run that is "
+            "given as onto"
         )
+    check_known_categories(data, onto.categories)
     if onto.categories is not None and not (
         data.categories is not None and data.categories.tolist() == onto.categories.tolist()
     ):
-        raise ValueError("the categories differ from the saved run's; read the matches with categories=...")
+        raise ValueError("the categories differ from the saved run's; read the matches with history=saved")
     nouns = data.events.nouns
     if nouns != onto.nouns:
         raise ValueError(f"the saved run is of {onto.nouns}, these are {nouns}")
@@ -228,9 +228,8 @@ def rate(
 
     Args:
       system: as from `elo()`, `glicko()`, ...
-      data: a `Dataset`, or a table or path as `read` takes it. To carry on, `read` needs `players=onto.players`, and
-        `categories=onto.categories` and `seasons=onto.seasons` if there are any; the system learns of new seasons. A
-        table is read in this way, with the columns that the command line saved.
+      data: a `Dataset`, or a table or path as `read` takes it. To carry on, `read` needs `history=onto`; the
+        system learns of new seasons. A table is read in this way, with the columns that the command line saved.
       period: the length of rating periods; None: match by match, or contest by contest. A system whose own `period` is
         the default gets this one.
       onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; with
@@ -258,7 +257,8 @@ def rate(
     """
     if period is not None:  # histories of earlier versions may have another than their system
         system = set_default_period(system, period if onto is None else getattr(onto.system.params, "period", None))
-    data = as_dataset("rate", data, **reading_options_of_history(onto))
+    data = read_by_options(data, reading_options_of_history(onto), onto) if is_readable_source(data) else data
+    check_dataset("rate", data)
     _check_names_storable(system, data)
     state, last, num_before, slope = None, None, 0, initial_slope(system, calibrate)
     if onto is None:
@@ -344,7 +344,11 @@ def build_history(
     before = 0 if onto is None else onto.contests or 0
     events = make_event_columns(data, result.prediction, recorded_columns(result, performances), before)
     last, clock = float(time[-1]) if data.clock and len(time) else None, data.clock
-    options = {name: x for name, x in {"dates": data.dates, "source": data.source}.items() if x is not None}
+    options = {
+        name: x
+        for name, x in {"dates": data.dates, "source": data.source, "derived": data.derived}.items()
+        if x is not None
+    }
     if onto is not None:
         games[: len(onto.games)] += onto.games
         events = concatenate_event_columns(onto.events, events)

@@ -7,6 +7,7 @@ import gzip
 
 import numpy as np
 
+from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.data.table_sources import TableSource
 
 NASTY = ["", " ", "\t", "\0", "\x1b[31m", "\u202e", "\ufeff", "\ud800", "nan", "NaN", "inf", "-inf", "infinity", "null"]
@@ -77,7 +78,7 @@ def drawn_table(random):
         if random.random() < 0.25:
             arguments[flag] = True
     if random.random() < 0.1:
-        arguments["players"] = pick(random, PLAYERS)
+        arguments["history"] = NamesOfEarlierData(pick(random, PLAYERS))
     if random.random() < 0.1:
         arguments["mixtures"] = pick(random, MIXTURES)
     if random.random() < 0.05 and n:

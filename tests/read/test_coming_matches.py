@@ -58,7 +58,7 @@ def test_fixtures_of_other_players_are_refused(games):
     data, _ = read_coming(games)
     other = jr.rate(jr.elo(), read({"a": list("yx"), "b": list("xz"), "score": [1, 1], "date": ["2024-01-01"] * 2}))
     with pytest.raises(
-        ValueError, match="the players have other ids than in the run; read what is to come with players="
+        ValueError, match="the players have other ids than in the run; read what is to come with history="
     ):
         jr.forecasts.predict_fixtures(other, data.fixtures)
 

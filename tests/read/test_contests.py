@@ -7,6 +7,7 @@ import pytest
 
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.dataset_from_table import read
+from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.events import rounds
 from tests.read.tables import MEMORY, table
 
@@ -51,7 +52,7 @@ def test_contests_by_score_and_in_teams(source):
     weight, team = [1, 0.5, 1, 0.5, 1], [0, 0, 1, 0, 1]
     rank = [-2.5, -2.5, -3, -1, -2]
     same(dataset.events, rounds([0, 0, 0, 1, 1], [0, 1, 2, 0, 1], rank, team=team, weight=weight))
-    dataset = read(source(columns), contest="race", participant="who", drop="bad", players=["r"])
+    dataset = read(source(columns), contest="race", participant="who", drop="bad", history=NamesOfEarlierData(["r"]))
     same(dataset.events, rounds([0, 0, 1, 1], [1, 0, 1, 2], [-2.5, -3, -1, -2]))
     assert dataset.rows.tolist() == [0, 2, 3, 4]
 
@@ -123,7 +124,7 @@ def test_contests_to_come(source):
     ):
         read(source({"contest": ["p"], "player": ["x"]}), contest="contest", rank="place", upcoming=True)
     columns = {"contest": ["q", "q", "p", "p"], "player": list("xyxz"), "date": ["2024-01-09"] * 2 + ["2024-01-02"] * 2}
-    dataset = read(source(columns), players=["z"], upcoming=True)
+    dataset = read(source(columns), history=NamesOfEarlierData(["z"]), upcoming=True)
     same(dataset.events, rounds([0, 0, 1, 1], [1, 0, 1, 2], [0] * 4, time=[19724] * 2 + [19731] * 2))
     assert dataset.contests.tolist() == ["p", "q"] and dataset.rows.tolist() == [2, 3, 0, 1]
     columns |= {"car": list("uuvw")}
@@ -153,7 +154,7 @@ BAD_CONTESTS = {
     "weight": ({"w": [1, 1, 0, 1, 1]}, {"weight": "w"}, 2, "weight 0.0 is not above 0"),
     "team": ({"car": list("uvwxx")}, {"team": "car"}, 4, "rank 4.0 differs from 9.0 of the same team in row 3 .*Monza"),
     "no team": ({"car": ["u", None, *"vwx"]}, {"team": "car"}, 1, "column 'car' has no value; players without a team"),
-    "no player": ({"player": ["x", None, "y", "z", "z"]}, {}, 1, "column 'player' has no value; skip_incomplete"),
+    "no player": ({"player": ["x", None, "y", "z", "z"]}, {}, 1, "column 'player' has no value; on_faulty='skip'"),
     "no rank, named": ({"rank": [1, 2, None, 1, 2]}, {}, 2, r"column 'rank' has no value \(contest 'Spa'\); give"),
     "weight, named": ({"w": [0] * 5}, {"weight": "w"}, 0, r"weight 0.0 is .*; remove the row \(contest 'Spa'\)$"),
 }  # fmt: skip

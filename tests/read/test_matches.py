@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
+from jaxrate.data.category_mixtures import mix_categories
 from jaxrate.data.dataset_from_table import read
+from jaxrate.data.event_tables import NamesOfEarlierData
+from jaxrate.data.saved_options import read_by_options
 from jaxrate.events.dataset import Dataset
 from tests.read.tables import ELSE, MEMORY, names, table
 
@@ -287,7 +290,7 @@ RACES = {"x": ["P", "T", "R"], "y": ["T", "R", "Z"]}
 
 
 def test_known_categories_keep_their_ids(source):
-    dataset = read(source(table(**RACES)), category=("x", "y"), categories=["Z", "P", "R", "T"])
+    dataset = read(source(table(**RACES)), category=("x", "y"), history=NamesOfEarlierData([], ["Z", "P", "R", "T"]))
     assert dataset.events.context.category.tolist() == [[1, 3], [3, 2], [2, 0]]
     assert dataset.categories.tolist() == ["Z", "P", "R", "T"]
 
@@ -301,19 +304,28 @@ def test_known_categories_keep_their_ids(source):
     ],
 )
 def test_mixtures(source, mixture, shares):
-    dataset = read(source(table(**RACES)), category=("x", "y"), mixtures={"R": mixture})
+    dataset = mix_categories(read(source(table(**RACES)), category=("x", "y")), {"R": mixture})
     assert dataset.categories.tolist() == ["P", "T", "Z"]
     p, t, z = np.eye(3)
     np.testing.assert_allclose(dataset.events.context.category, [[p, t], [t, shares], [shares, z]])
-    later = {"category": "x", "categories": ["P", "T"], "mixtures": {"R": ["T"]}}  # nobody plays it here
-    absent = read(source(table(x=["P", "T", "P"])), **later)
+    later = {"category": "x", "mixtures": {"R": ["T"]}}  # nobody plays it here
+    absent = read_by_options(source(table(x=["P", "T", "P"])), later, NamesOfEarlierData([], ["P", "T"]))
     assert absent.events.context.category.tolist() == [[0, 0], [1, 1], [0, 0]]
+
+
+def test_mixtures_of_what_is_to_come(source):
+    rows = table(**RACES, score=[1, 0, None])
+    with pytest.warns(UserWarning, match="1 of 3 rows has no result"):
+        data = mix_categories(read(source(rows), category=("x", "y")), {"R": None})
+    assert data.categories.tolist() == ["P", "T"] and data.fixtures.categories.tolist() == ["P", "T", "Z"]
+    np.testing.assert_allclose(data.fixtures.events.context.category[0], [[1 / 3] * 3, [0, 0, 1]])
 
 
 def test_mixtures_of_numbers_and_of_known_categories():
     columns = {"a": [1, 2], "b": [2, 1], "score": [1, 0], "race": np.array([3, 7])}
     for name, part in ((7, 5), ("7", "5")):
-        dataset = read(columns, category="race", categories=[5, 3], mixtures={name: [part]})
+        known = read(columns, category="race", history=NamesOfEarlierData([], [5, 3]))
+        dataset = mix_categories(known, {name: [part]})
         assert dataset.categories.tolist() == [5, 3]
         np.testing.assert_allclose(dataset.events.context.category, [[[0, 1]] * 2, [[1, 0]] * 2])
 
@@ -367,25 +379,33 @@ def test_one_column_in_two_roles(source):
 
 def test_known_players_keep_their_ids(source):
     first = read(source(table()))
-    later = read(source({"a": ["Dan", "Cy"], "b": ["Cy", "Eve"], "score": [1.0, 0.0]}), players=first.players)
+    later = read(source({"a": ["Dan", "Cy"], "b": ["Cy", "Eve"], "score": [1.0, 0.0]}), history=first)
     assert later.players.tolist() == ["Ann", "Bob", "Cy", "Dan", "Eve"]
     assert later.events.player.tolist() == [[3, 2], [2, 4]]
     assert later.events.player.dtype == np.int32
-    assert read(source(table()), players=["Cy", "Zoë"]).events.player.tolist() == [[2, 3], [3, 0], [0, 2]]
-    assert read(source(table()), players=[]).players.tolist() == first.players.tolist()
+    assert read(source(table()), history=NamesOfEarlierData(["Cy", "Zoë"])).events.player.tolist() == [
+        [2, 3],
+        [3, 0],
+        [0, 2],
+    ]
+    assert read(source(table()), history=NamesOfEarlierData([])).players.tolist() == first.players.tolist()
 
 
 def test_known_players_of_other_types():
     for known in ([7, 3], np.array([7, 3], np.int8), ["x", 3]):
-        dataset = read({"a": np.array([3, 5]), "b": np.array([4, 3]), "score": [1, 1]}, players=known)
+        dataset = read(
+            {"a": np.array([3, 5]), "b": np.array([4, 3]), "score": [1, 1]}, history=NamesOfEarlierData(known)
+        )
         assert [[dataset.players[i] for i in row] for row in dataset.events.player] == [[3, 4], [5, 3]]
         assert list(dataset.players[:2]) == list(known)
-    as_text = read({"a": ["3", "5"], "b": ["4", "3"], "score": [1, 1]}, players=np.array([7, 3]))  # as CSV gives them
+    as_text = read(
+        {"a": ["3", "5"], "b": ["4", "3"], "score": [1, 1]}, history=NamesOfEarlierData(np.array([7, 3]))
+    )  # as CSV gives them
     assert as_text.players.tolist() == [7, 3, 4, 5]
     with pytest.raises(ValueError, match="row 1 .*column 'b' is 'x', not a whole number, as the known players are"):
-        read({"a": ["3", "5"], "b": ["4", "x"], "score": [1, 1]}, players=[7, 3])
+        read({"a": ["3", "5"], "b": ["4", "x"], "score": [1, 1]}, history=NamesOfEarlierData([7, 3]))
     with pytest.raises(ValueError, match="players has a name twice"):
-        read({"a": [1, "x"], "b": [2, 1], "score": [1, 1]}, players=[1, 1])
+        read({"a": [1, "x"], "b": [2, 1], "score": [1, 1]}, history=NamesOfEarlierData([1, 1]))
 
 
 def test_upcoming(source):

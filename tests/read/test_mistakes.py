@@ -7,7 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from jaxrate.data.category_mixtures import check_known_categories, mix_categories
 from jaxrate.data.dataset_from_table import read
+from jaxrate.data.event_tables import NamesOfEarlierData
 from tests.conftest import mark_full
 from tests.read.tables import KINDS, MEMORY, table
 
@@ -27,7 +29,6 @@ ROWS = {
     "no weight": ({"x": [1.0, 1.0, None]}, {"weight": "x"}, 2, "column 'x' has no value"),
     "no category": ({"x": ["p", None, "q"]}, {"category": "x"}, 1, "column 'x' has no value"),
     "no category of b": ({"x": list("pqr"), "y": ["p", None, "q"]}, {"category": ("x", "y")}, 1, "'y' has no value"),
-    "category": ({"x": list("pqr")}, {"category": "x", "categories": ["q", "p"]}, 2, "unknown category 'r' .*are q, p"),
     "no drop": ({"x": [1, 0, None]}, {"drop": "x"}, 2, "column 'x' has no value"),
     "self": ({"b": ["Bob", "Bob", "Cy"]}, {}, 1, "Bob is on both sides"),
     "score above": ({"score": [1.0, 0.0, 1.5]}, {}, 2, r"score 1.5 is outside \[0, 1\]"),
@@ -148,47 +149,9 @@ ARGUMENTS = {
     "missing drop": ({"drop": ["score", "walkover"]}, "no column 'walkover'"),
     "missing category": ({"category": ("a", "class")}, "no column 'class'"),
     "half a category": ({"category": ("a",)}, "category must be one column or the pair"),
-    "categories of nothing": ({"categories": ["x"]}, "mixtures and categories need category, the columns"),
-    "a mixture of nothing": ({"mixtures": {"x": None}}, "mixtures and categories need category, the columns"),
-    "a strange part": ({"category": "b", "mixtures": {"Bob": ["Cyy"]}}, "the mixture 'Bob' has 'Cyy', which is no cat"),
-    "a mixture nobody plays": (
-        {"category": "b", "mixtures": {"Bobb": None}},
-        "the mixture 'Bobb' is in no row; did you",
-    ),
-    "a part twice": ({"category": "b", "mixtures": {"Bob": ["Cy", "Cy"]}}, "the mixture 'Bob' has a part twice"),
-    "parts as text": (
-        {"category": "b", "mixtures": {"Bob": "Cy"}},
-        "the mixture 'Bob' must be None, a list of names, or",
-    ),
-    "a number for parts": (
-        {"category": "b", "mixtures": {"Bob": 0.5}},
-        "the mixture 'Bob' must be None, a list of names",
-    ),
-    "a share of text": (
-        {"category": "b", "mixtures": {"Bob": {"Cy": "x"}}},
-        "the mixture 'Bob' must be None, a list of",
-    ),
-    "a list of mixtures": ({"category": "b", "mixtures": ["Bob"]}, "mixtures must be a dict of shares by name, as "),
-    "no category": ({"category": "b", "categories": []}, "categories is empty; leave it out"),
-    "category and mixture": (
-        {"category": "b", "categories": ["Bob", "Cy", "Ann"], "mixtures": {"Cy": None}},
-        "'Cy' is in categories and in mixtures",
-    ),
     "missing column": ({"columns": ["score", "margin"]}, "no column 'margin'"),
     "season of a contest": ({"contest": "a", "participant": "b", "season": "score"}, "contests take no season"),
     "category of a number": ({"category": 3}, "category must be one column or the pair"),
-    "shares beyond one": (
-        {"category": "b", "mixtures": {"Bob": {"Ann": 0.5, "Cy": 0.6}}},
-        "the shares of the mixture 'Bob' must be from 0 and sum to 1, not to 1.1",
-    ),
-    "a share below zero": (
-        {"category": "b", "mixtures": {"Bob": {"Ann": -0.5, "Cy": 1.5}}},
-        "the shares of the mixture 'Bob' must be from 0",
-    ),
-    "nothing but mixtures": (
-        {"category": "b", "mixtures": dict.fromkeys(["Ann", "Bob", "Cy"])},
-        "all categories are mix",
-    ),
     "neutral without side": ({"neutral": "score"}, "neutral needs side"),
     "only loser": ({"loser": "a"}, "no column 'winner'"),
     "only contest": ({"contest": "a"}, "no column 'player'"),
@@ -209,11 +172,11 @@ ARGUMENTS = {
     ),
     "last of a match": ({"a": "a", "last_rank": "score"}, "give the columns a and b, or winner and loser, or those of"),
     "players of another type": (
-        {"players": [1, 2]},
+        {"history": NamesOfEarlierData([1, 2])},
         "row 0 .*column .a. is .*, not a whole number, as the known players are",
     ),
-    "a player twice": ({"players": ["Bob", "Ann", "Bob"]}, "players has a name twice"),
-    "a player without name": ({"players": ["Bob", None]}, "players has a name missing"),
+    "a player twice": ({"history": NamesOfEarlierData(["Bob", "Ann", "Bob"])}, "players has a name twice"),
+    "a player without name": ({"history": NamesOfEarlierData(["Bob", None])}, "players has a name missing"),
     "a and winner": ({"a": "a", "winner": "b"}, "give the columns a and b, or winner and loser"),
     "all four": ({"a": "a", "b": "b", "winner": "a", "loser": "b"}, "give the columns a and b, or winner and loser"),
     "score of a winner": ({"winner": "a", "loser": "b", "score": "score"}, "the score of a winner is 1"),
@@ -222,6 +185,8 @@ ARGUMENTS = {
     "side loser": ({"side": "loser"}, "side='loser' would tell the result"),
     "side of a winner": ({"winner": "a", "loser": "b", "side": "a"}, "side='a' would tell the result"),
     "side of a loser": ({"winner": "a", "loser": "b", "side": "b"}, "side='b' would tell the result"),
+    "what is no history": ({"history": 3}, "history must be an earlier Dataset or a History"),
+    "faulty rows": ({"on_faulty": True}, "on_faulty must be 'error' or 'skip', got True"),
 }
 
 
@@ -230,6 +195,45 @@ ARGUMENTS = {
 def test_bad_argument(source, kind, arguments, message):
     with pytest.raises(ValueError, match=("^" if kind in MEMORY else rf"^games\.{kind}: ") + message):
         read(source(table()), **arguments)
+
+
+MIXTURES = {
+    "a strange part": ({"Bob": ["Cyy"]}, "the mixture 'Bob' has 'Cyy', which is no cat"),
+    "nobody plays it": ({"Bobb": None}, "the mixture 'Bobb' is in no row; did you"),
+    "a part twice": ({"Bob": ["Cy", "Cy"]}, "the mixture 'Bob' has a part twice"),
+    "parts as text": ({"Bob": "Cy"}, "the mixture 'Bob' must be None, a list of names, or"),
+    "a number for parts": ({"Bob": 0.5}, "the mixture 'Bob' must be None, a list of names"),
+    "a share of text": ({"Bob": {"Cy": "x"}}, "the mixture 'Bob' must be None, a list of"),
+    "a list of mixtures": (["Bob"], "mixtures must be a dict of shares by name, as "),
+    "shares beyond one": (
+        {"Bob": {"Ann": 0.5, "Cy": 0.6}},
+        "the shares of the mixture 'Bob' must be from 0 and sum to 1, not to 1.1",
+    ),
+    "a share below zero": ({"Bob": {"Ann": -0.5, "Cy": 1.5}}, "the shares of the mixture 'Bob' must be from 0"),
+    "nothing but mixtures": (dict.fromkeys(["Ann", "Bob", "Cy"]), "all categories are mix"),
+}
+
+
+@pytest.mark.parametrize("mixtures, message", MIXTURES.values(), ids=MIXTURES)
+def test_bad_mixtures(source, mixtures, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        mix_categories(read(source(table()), category="b"), mixtures)
+
+
+def test_a_category_that_a_history_does_not_know():
+    known = NamesOfEarlierData([], ["q", "p"])
+    data = read(table(x=[*"qpq"], y=[*"pqr"]), category=("x", "y"), history=known)
+    assert data.categories.tolist() == ["q", "p", "r"]
+    check_known_categories(data, data.categories)
+    with pytest.raises(ValueError, match="^row 2 .*: unknown category 'r' .there are q, p"):
+        check_known_categories(data, known.categories)
+    with pytest.raises(ValueError, match="^row 0 .*: unknown category 'r'"):
+        check_known_categories(mix_categories(data, {"p": ["r", "q"]}), ["q"])
+
+
+def test_mixtures_need_categories(source):
+    with pytest.raises(ValueError, match="mixtures need category, the columns"):
+        mix_categories(read(source(table())), {"x": None})
 
 
 @pytest.mark.parametrize("side", ["a", "b", "winner", "loser"])

@@ -9,6 +9,7 @@ import pytest
 
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.dataset_from_table import read
+from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 
 pa = pytest.importorskip("pyarrow")
@@ -252,7 +253,7 @@ def test_opponents_of_contests_are_no_sides(games):
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (["bye", "BYE", "x"], "players are called 'bye', 'BYE', rated.*skip_incomplete=True"),
+        (["bye", "BYE", "x"], "players are called 'bye', 'BYE', rated.*on_faulty='skip'"),
         (["Walk-over", "y", "x"], "a player is called 'Walk-over', rated"),
         (["x / y", "x", "y"], "called 'x / y', rated as one.*a=.'a'., b="),
         (["x & y", "x & z", "y & z"], "'x & y', 'x & z', 'y & z', rated as one"),
@@ -263,17 +264,17 @@ def test_opponents_of_contests_are_no_sides(games):
 )
 def test_players_who_may_be_no_single_player_are_told(names, said):
     table = {"a": names, "b": ["p", "q", "C"], "score": [1, 0, 1]}
-    notes = read_noting(table, normalise_names=False)[1]
+    notes = read_noting(table)[1]
     assert re.search(said, notes) if said else not notes
-    assert "rated as" not in read_noting(table, players=names)[1]  # who were told before
+    assert "rated as" not in read_noting(table, history=NamesOfEarlierData(names))[1]  # who were told before
 
 
 def test_a_row_without_an_opponent_is_refused_or_skipped(games):
     file = games("winner,loser\nx,y\ny,\n,x\n")
-    with pytest.raises(ValueError, match="row 1 .*'loser' has no value; skip_incomplete=True"):
+    with pytest.raises(ValueError, match="row 1 .*'loser' has no value; on_faulty='skip'"):
         read(file)
     with pytest.warns(UserWarning, match="skipped 2 of 3 rows"):
-        assert read(file, skip_incomplete=True).rows.tolist() == [0]
+        assert read(file, on_faulty="skip").rows.tolist() == [0]
 
 
 def test_several_players_are_an_error(games):

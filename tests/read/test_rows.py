@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from jaxrate.data.dataset_from_table import read
+from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.data.faulty_rows import find_repeated_matches
 from jaxrate.data.lookalike_names import lookalike_key, normalise_name
+from jaxrate.data.name_unification import unify_names
 from jaxrate.data.table_writing import write
 from jaxrate.events import matches, rounds
 from tests.read.tables import table
@@ -28,7 +30,7 @@ def test_all_bad_rows_are_told(games):
     place = "games.csv: row {} (counting from 0, line {}): "
     assert str(caught.value).split("\n  ") == [
         place.format(2, 4) + f"score 7.0 is outside {UNIT_HINT}",
-        place.format(3, 5) + "column 'b' has no value; skip_incomplete=True leaves such rows out",
+        place.format(3, 5) + "column 'b' has no value; on_faulty='skip' leaves such rows out",
         place.format(4, 6) + "x is on both sides; remove the row",
         place.format(6, 8) + "column 'time' has no value",
         place.format(7, 10) + "score 9.0 is outside [0, 1]",  # the advice is given once
@@ -102,7 +104,7 @@ def test_what_is_not_finite(games, cell):
 
 def test_hexadecimal_ids():
     with pytest.raises(ValueError, match="row 0 .*column 'a' is '0x7', not a whole number, as the known players are"):
-        read({"a": ["0x7"], "b": ["3"], "score": [1]}, players=[7, 3])
+        read({"a": ["0x7"], "b": ["3"], "score": [1]}, history=NamesOfEarlierData([7, 3]))
 
 
 # Incomplete rows
@@ -111,22 +113,22 @@ def test_hexadecimal_ids():
 def test_skip_incomplete(source):
     columns = table(b=["Bob", None, "Ann"], score=[1.0, 0.5, 0.0], c=["p", "q", None], t=[None, 1, 2], x=[None] * 3)
     with pytest.warns(UserWarning, match=r"^skipped 1 of 3 rows, which lack a value: 1 \(counting from 0\)$"):
-        data = read(source(columns), time="x", skip_incomplete=True)
+        data = read(source(columns), time="x", on_faulty="skip")
     assert data.rows.tolist() == [0, 2] and data.clock is None
     with pytest.raises(ValueError, match="no rows are left: all of them lack a value$"), pytest.warns(UserWarning):
-        read(source(columns), category="c", time="t", skip_incomplete=True)
+        read(source(columns), category="c", time="t", on_faulty="skip")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        read(source(table()), skip_incomplete=True)
+        read(source(table()), on_faulty="skip")
 
 
 def test_skip_blanks_and_nan(games):
     left = pytest.warns(UserWarning, match="^1 of 5 rows has no result and is left out")
     with left, pytest.warns(UserWarning, match=r"^skipped 2 of 4 rows, which lack a value: 0, 1 "):
-        data = read(games('a,b,score\nx," ",1\n,y,1\nx,y,nan\nx,y,1\nna,y,0\n'), skip_incomplete=True)
+        data = read(games('a,b,score\nx," ",1\n,y,1\nx,y,nan\nx,y,1\nna,y,0\n'), on_faulty="skip")
     assert data.players.tolist() == ["x", "y", "na"]
     with pytest.raises(ValueError, match=r"row 1 .*score 2.0 is outside"), pytest.warns(UserWarning):
-        read(games("a,b,score\n,y,1\nx,y,2\n"), skip_incomplete=True)
+        read(games("a,b,score\n,y,1\nx,y,2\n"), on_faulty="skip")
 
 
 # Rows that repeat others
@@ -168,12 +170,10 @@ ZOE = "Zoë", "Zoe\u0308"
 
 def test_alike_names_are_noted(source):
     columns = {"a": ["Ada", "ada ", ZOE[0]], "b": ["Bo", "Bo", ZOE[1]], "score": [1.0, 1.0, 1.0]}
-    said = "^4 names of players differ .*: 'Ada' and 'ada '; 'Zo.+' and 'Zo.+'; normalise_names=True"
+    said = "^4 names of players differ .*: 'Ada' and 'ada '; 'Zo.+' and 'Zo.+'; jr.data.unify_names"
     with pytest.warns(UserWarning, match=said):
         assert len(read(source(columns)).players) == 5
-    with pytest.raises(ValueError, match="row 2 .*: Zoë is on both sides"):
-        read(source(columns), normalise_names=True)
-    with pytest.warns(UserWarning, match="^2 names of categories differ .*: 'clay' and 'Clay'; norm"):
+    with pytest.warns(UserWarning, match="^2 names of categories differ .*: 'clay' and 'Clay'; jr.data.unify"):
         read(source(table(c=["clay", "Clay", "grass"])), category="c")
     with pytest.warns(UserWarning, match="^2 names of contests differ"):
         read(source({"contest": ["p", "p", "P", "P"], "player": list("xyxy"), "rank": [1, 2, 1, 2]}))
@@ -183,19 +183,19 @@ def test_new_names_that_differ_from_known_ones_by_accents_are_noted(source):
     """Whoever carries on a history has known names: case and blanks are told of all names, accents of new ones."""
     columns = {"a": ["Zoe", "Jos\u00e9", "Eva"], "b": ["Bo", "Ada", "Zoë"], "score": [1.0, 1.0, 1.0]}
     with pytest.warns(UserWarning) as notes:
-        read(source(columns), players=["Zoë", "Bo", "JOSE", "Ada"])
+        read(source(columns), history=NamesOfEarlierData(["Zoë", "Bo", "JOSE", "Ada"]))
     assert [str(note.message) for note in notes] == [
         "taken as new players, though they differ from known ones only by accents: 'Zoe' (near: 'Zoë'), 'José' (near: "
         "'JOSE')"
     ]
-    read(source(columns), players=["Zoe", "Zoë", "Ada"])
+    read(source(columns), history=NamesOfEarlierData(["Zoe", "Zoë", "Ada"]))
     with pytest.warns(UserWarning) as notes:  # one note, of case
-        read(source({"a": ["ZOË"], "b": ["Bo"], "score": [1.0]}), players=["Zoë", "Bo"])
+        read(source({"a": ["ZOË"], "b": ["Bo"], "score": [1.0]}), history=NamesOfEarlierData(["Zoë", "Bo"]))
     assert len(notes) == 1 and "only by blanks, letter case or Unicode form" in str(notes[0].message)
-    read(source({"a": [1], "b": [2], "score": [1.0]}), players=[1])
+    read(source({"a": [1], "b": [2], "score": [1.0]}), history=NamesOfEarlierData([1]))
     north = {"a": ["Bodo", "Lodz"], "b": ["Naesby", "Ole"], "score": [1.0, 1.0]}
     with pytest.warns(UserWarning, match="'Bodo' .near: 'Bodø'., 'Naesby' .near: 'Næsby'., 'Lodz' .near: 'Łódź'.$"):
-        read(source(north), players=["Bodø", "Næsby", "Łódź"])
+        read(source(north), history=NamesOfEarlierData(["Bodø", "Næsby", "Łódź"]))
 
 
 def test_names_of_one_file_that_differ_by_accents_are_noted(source):
@@ -209,28 +209,45 @@ def test_names_of_one_file_that_differ_by_accents_are_noted(source):
     ]
 
 
-def test_normalise_names(source):
+@pytest.mark.filterwarnings("ignore:.* differ from others only by blanks")
+def test_names_that_look_alike_are_joined(source):
     a = ["Mary  Ann", "mary ann", "Mary Ann ", "\uff2d\uff41\uff52\uff59 Ann", "STRASSE", "straße", "Cy"]
     columns = {"a": a, "b": ["z"] * 7, "score": [1.0] * 7, "c": [" Clay", "clay", "clay", "x", "x", "x", "X"]}
-    data = read(source(columns), normalise_names=True, category="c")
+    data = unify_names(read(source(columns), category="c"))
     assert data.players.tolist() == ["Mary Ann", "z", "STRASSE", "Cy"] and data.categories.tolist() == ["clay", "x"]
-    with pytest.warns(UserWarning, match="'cy ' and 'Cy'"):
-        known = read(source(columns), normalise_names=True, players=["cy ", "mary ann", "Cy"])
+    assert data.events.player.tolist() == [[0, 1]] * 4 + [[2, 1]] * 2 + [[3, 1]]
+    assert data.events.context.category[:, 0].tolist() == [0] * 3 + [1] * 4
+    earlier = NamesOfEarlierData(["cy ", "mary ann", "Cy"], ["Clay", "x"])
+    known = unify_names(read(source(columns), category="c", history=earlier), earlier)
     assert known.players.tolist() == ["cy ", "mary ann", "Cy", "z", "STRASSE"]
-    assert known.events.player[-1].tolist() == [2, 3]
-    kinds = read(source(columns), normalise_names=True, category="c", categories=["Clay", "x"])
-    assert kinds.categories.tolist() == ["Clay", "x"]
-    team = {"contest": ["p ", "P", "p"], "player": list("xyz"), "rank": [1, 1, 2], "side": ["Red", "red ", "blue"]}
-    rounds = read(source(team), normalise_names=True, team="side").rounds
-    assert rounds.events.team.tolist() == [1, 1, 0] or rounds.events.team.tolist() == [0, 0, 1]
-    with pytest.raises(ValueError, match="row 1 .*column 'b' has no value"):
-        read(source(table(b=["x", "  ", "y"])), normalise_names=True)
+    assert known.events.player[-1].tolist() == [2, 3] and known.categories.tolist() == ["Clay", "x"]
 
 
-def test_normalise_names_of_any_type():
-    data = read({"a": [1, "x "], "b": ["X", 2], "score": [1, 1]}, normalise_names=True)
-    assert data.players.tolist() == [1, "x", 2]
-    assert read({"a": [1, 2], "b": [2, 3], "score": [1, 1]}, normalise_names=True).players.tolist() == [1, 2, 3]
+@pytest.mark.filterwarnings("ignore:.* differ from others only by blanks")
+def test_joined_names_of_what_is_to_come(source):
+    columns = {"a": ["Ada", "ada", "Bo"], "b": ["Bo", "Cy", "DI"], "score": [1.0, 1.0, None]}
+    with pytest.warns(UserWarning, match="1 of 3 rows has no result"):
+        data = unify_names(read(source(columns)))
+    assert data.players.tolist() == ["Ada", "Bo", "Cy"] and data.events.player.tolist() == [[0, 1], [0, 2]]
+    assert data.fixtures.players.tolist() == ["Ada", "Bo", "Cy", "DI"]
+    assert data.fixtures.events.player.tolist() == [[1, 3]]
+
+
+@pytest.mark.filterwarnings("ignore:.* differ from others only by blanks")
+def test_who_would_meet_themselves_is_refused(source):
+    columns = {"a": ["Ada", "ada ", ZOE[0]], "b": ["Bo", "Bo", ZOE[1]], "score": [1.0, 1.0, 1.0]}
+    with pytest.raises(ValueError, match="row 2 .*: 'Zoë' is on both sides, in two spellings"):
+        unify_names(read(source(columns)))
+    contest = {"contest": [1, 1, 1], "player": ["x", "y", "X"], "rank": [1, 2, 3]}
+    with pytest.raises(ValueError, match="row 2 .*: 'x' is in a contest twice"):
+        unify_names(read(source(contest)))
+
+
+@pytest.mark.filterwarnings("ignore:.* differ from others only by blanks")
+def test_names_of_any_type_are_joined():
+    data = unify_names(read({"a": [1, "x "], "b": ["X", 2], "score": [1, 1]}))
+    assert data.players.tolist() == [1, "X", 2]
+    assert unify_names(read({"a": [1, 2], "b": [2, 3], "score": [1, 1]})).players.tolist() == [1, 2, 3]
 
 
 def test_what_alike_is():

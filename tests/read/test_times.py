@@ -176,4 +176,4 @@ def test_rows_without_a_result_need_no_time(games, missing, times):
         warnings.simplefilter("ignore")
         read(games(played))
     with pytest.warns(UserWarning, match="skipped 1 of 3 rows"):
-        assert read(games(played), skip_incomplete=True).rows.tolist() == [1, 2]
+        assert read(games(played), on_faulty="skip").rows.tolist() == [1, 2]

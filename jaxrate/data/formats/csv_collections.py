@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import keep_rows, to_days, to_ids, to_numbers
-from jaxrate.data.column_role_definitions import COLUMN_ROLES, roles_taken_by
+from jaxrate.data.column_role_definitions import Columns, roles_taken_by
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.table_files import open_table_file
 from jaxrate.data.table_sources import (
@@ -34,7 +34,14 @@ from jaxrate.events.dataset import Dataset
 
 RATING_DIFFERENCE = "rating_difference"
 COLUMN_OPTIONS = roles_taken_by("formats")
-READ_OPTIONS = (*COLUMN_OPTIONS, "mixtures", "categories", "seasons", "history", "skip_incomplete", "normalise_names")
+READ_OPTIONS = (*COLUMN_OPTIONS, "on_faulty")
+
+
+class FormatOptions(Columns, total=False):
+    """Further options of `read`, of which formats take those that name columns which they do not know themselves."""
+
+    on_faulty: Literal["error", "skip"]
+
 
 RowLocator: TypeAlias = Callable[[int], str]  # the beginning of errors about a row
 Location: TypeAlias = str | os.PathLike[str]
@@ -49,8 +56,7 @@ def columns_named_by_options(options: Mapping[str, Any], derived: Sequence[str] 
     for name in options:
         if name not in READ_OPTIONS:
             raise TypeError(f"formats take no {name!r}; beside their own arguments they take {', '.join(READ_OPTIONS)}")
-    roles = [role for role in COLUMN_OPTIONS if COLUMN_ROLES[role].accepts != "days"]
-    names = [name for role in roles for name in _flatten_names(options.get(role))]
+    names = [name for role in COLUMN_OPTIONS for name in _flatten_names(options.get(role))]
     return [name for name in dict.fromkeys(names) if name not in derived]
 
 
@@ -183,7 +189,7 @@ LARGEST_NUMBER = 10**15  # times, weights and places beyond it are taken for a m
 
 
 @enforce_argument_annotations
-def contests(path: Location, *, sort: bool = False, players: Any = None) -> Dataset:
+def contests(path: Location, *, sort: bool = False, history: Any = None) -> Dataset:
     """Contests of Elo-MMR (EbTech/Elo-MMR and Elo-Datasets): a folder with a file of JSON for each, 0.json, 1.json, ...
 
     Each holds `time_seconds` (since 1970), perhaps a `weight` and a `perf_ceiling` (a number or null), and `standings`,
@@ -194,7 +200,7 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
     Args:
       path: the folder.
       sort: put the contests in order of time; the numbers nearly do.
-      players: names that have ids already, as in `read`.
+      history: whose names keep their ids, as in `read`.
     """
     path = resolve_existing_path(path)
     files = sorted(path.glob("*.json"), key=lambda file: (len(file.stem), file.stem)) if path.is_dir() else []
@@ -250,12 +256,12 @@ def contests(path: Location, *, sort: bool = False, players: Any = None) -> Data
     if set(ceiling) != {None}:
         table["ceiling"], roles["ceiling"] = np.repeat(np.array(ceiling, float), size), "ceiling"
     return read_dataset_from_derived_columns(
-        path, table, where, np.arange(len(number)), sort=sort and timed, players=players, **roles
+        path, table, where, np.arange(len(number)), sort=sort and timed, history=history, **roles
     )
 
 
 @enforce_argument_annotations
-def ergast(path: Location, *, players: Any = None) -> Dataset:
+def ergast(path: Location, *, history: Any = None) -> Dataset:
     r"""Formula 1 races of Ergast or Jolpica, in CSV: a folder with races.csv, results.csv and drivers.csv.
 
     They become rounds, sorted by date. Classified drivers rank by position; the retired, not classified, disqualified
@@ -265,7 +271,7 @@ def ergast(path: Location, *, players: Any = None) -> Dataset:
 
     Args:
       path: the folder.
-      players: names that have ids already, as in `read`.
+      history: whose names keep their ids, as in `read`.
     """
     path = resolve_existing_path(path)
     races, where_race = csv_columns([path / "races.csv"], "races", ["raceId", "round", "date"])
@@ -297,11 +303,11 @@ def ergast(path: Location, *, players: Any = None) -> Dataset:
     rows = rows[np.argsort(race[rows], kind="stable")]
     table = {"contest": race[rows], "player": dictionary_column(driver[rows], list(names.values())), "rank": rank[rows]}
     table["time"] = days[turn][race[rows]].astype("datetime64[D]")
-    return read_dataset_from_derived_columns(path, table, where, rows, players=players)
+    return read_dataset_from_derived_columns(path, table, where, rows, history=history)
 
 
 @enforce_argument_annotations
-def football(path: Location, *, sort: bool = False, players: Any = None, **options: Any) -> Dataset:
+def football(path: Location, *, sort: bool = False, history: Any = None, **options: Unpack[FormatOptions]) -> Dataset:
     """International football of martj42's international_results: results.csv.
 
     The home team is player 0 and has the side, unless the ground is neutral. A win is 1, a draw 0.5, after extra time
@@ -310,7 +316,7 @@ def football(path: Location, *, sort: bool = False, players: Any = None, **optio
     Args:
       path: the file results.csv.
       sort: put the matches in order of time; the file has them so.
-      players: names that have ids already, as in `read`.
+      history: whose names keep their ids, as in `read`.
       **options: further options of `read`, which name columns of the file, as columns="city".
     """
     path = resolve_existing_path(path)
@@ -326,12 +332,12 @@ def football(path: Location, *, sort: bool = False, players: Any = None, **optio
         neutral = map_texts("neutral", columns["neutral"], {"TRUE": 1, "FALSE": 0, "True": 1, "False": 0})
     table: dict[str, Any] = {name: columns[name] for name in (*further, *needed[:3])}
     table |= {"home_score": home, "away_score": away, "score": (1 + np.sign(home - away)) / 2, "side": 1 - neutral}
-    roles = {"a": "home_team", "b": "away_team", "side": "side", "margin": goals, "sort": sort, "players": players}
+    roles = {"a": "home_team", "b": "away_team", "side": "side", "margin": goals, "sort": sort, "history": history}
     return read_dataset_from_derived_columns(path, table, where, rows, **roles | options)
 
 
 @enforce_argument_annotations
-def lichess(path: Location, *, players: Any = None, **options: Any) -> Dataset:
+def lichess(path: Location, *, history: Any = None, **options: Unpack[FormatOptions]) -> Dataset:
     """Lichess games in CSV, as in the data set "chess" of Kaggle's datasnaek: games.csv. Sorted by `created_at`.
 
     White is player 0 and has the side. By how much they are rated higher is the column `rating_difference`, 0 where
@@ -340,7 +346,7 @@ def lichess(path: Location, *, players: Any = None, **options: Any) -> Dataset:
 
     Args:
       path: the file.
-      players: names that have ids already, as in `read`.
+      history: whose names keep their ids, as in `read`.
       **options: further options of `read`, which name columns of the file, as columns="turns".
     """
     path = resolve_existing_path(path)
@@ -360,12 +366,12 @@ def lichess(path: Location, *, players: Any = None, **options: Any) -> Dataset:
         table["score"] = map_texts("winner", columns["winner"], {"white": 1, "black": 0, "draw": 0.5})
     roles = {"a": "white_id", "b": "black_id", "side": "a", "columns": [*difference], "sort": True}
     return read_dataset_from_derived_columns(
-        path, table | difference, where, rows, **roles | {"players": players} | options
+        path, table | difference, where, rows, **roles | {"history": history} | options
     )
 
 
 @enforce_argument_annotations
-def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Dataset:
+def movielens(path: Location, *, like: float = 4.0, history: Any = None) -> Dataset:
     """Ratings of MovieLens (GroupLens) as matches of a movie, player 0, with a user, sorted by time.
 
     The movie wins, score 1, where the user gave it at least `like` stars, and else it loses. Users are "user 7"; movies
@@ -375,7 +381,7 @@ def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Data
       path: ratings.csv, ratings.dat or u.data, or the folder that holds one of them. Titles are those of movies.csv,
         movies.dat or u.item.
       like: the least rating that is a win of the movie.
-      players: names that have ids already, as in `read`.
+      history: whose names keep their ids, as in `read`.
     """
     path = resolve_existing_path(path)
     file = path
@@ -409,7 +415,7 @@ def movielens(path: Location, *, like: float = 4.0, players: Any = None) -> Data
         "time": time,
     }
     return read_dataset_from_derived_columns(
-        file, table, where, np.arange(len(score)), a="movie", b="user", sort=True, players=players
+        file, table, where, np.arange(len(score)), a="movie", b="user", sort=True, history=history
     )
 
 
@@ -433,7 +439,7 @@ DERIVED = "games", "round", "surface"
 
 
 @enforce_argument_annotations
-def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
+def tennis(path: Location, *, history: Any = None, **options: Unpack[FormatOptions]) -> Dataset:
     """Matches of Jeff Sackmann's tennis_atp or tennis_wta, sorted by the start of the tournament, then by round.
 
     The winner is player 0. Players are named "Name (id)", by their id in these files: some share a name.
@@ -446,7 +452,7 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
 
     Args:
       path: the folder with the files *_matches_*.csv of one tour (doubles are left out), or one such file.
-      players: names that have ids already, as in `read`.
+      history: whose names keep their ids, as in `read`.
       **options: further options of `read`, which name columns of the files, as columns="minutes".
     """
     path = resolve_existing_path(path)
@@ -480,7 +486,7 @@ def tennis(path: Location, *, players: Any = None, **options: Any) -> Dataset:
     winner, loser = (dictionary_column(ids[order, i], [names[key] for key in keys]) for i in range(2))
     table: dict[str, Any] = {name: columns[name].take(order) for name in further_columns}
     table |= {"winner": winner, "loser": loser, "time": days[order]}
-    roles: dict[str, Any] = {"players": players}
+    roles: dict[str, Any] = {"history": history}
     if compute.any(compute.not_equal(stages, "")).as_py():
         table["round"], roles["columns"] = stage[order], "round"
     if columns["surface"].null_count < len(stage):

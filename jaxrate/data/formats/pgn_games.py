@@ -6,13 +6,14 @@ from array import array
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.data.formats.csv_collections import (
     RATING_DIFFERENCE,
+    FormatOptions,
     Location,
     columns_named_by_options,
     decode_utf8_or_latin1,
@@ -34,7 +35,7 @@ USED_TAGS = "White", "Black", "Result", "UTCDate", "UTCTime", "Date", "WhiteElo"
 
 
 @enforce_argument_annotations
-def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: Any) -> Dataset:
+def pgn(path: Location, *, sort: bool = False, history: Any = None, **options: Unpack[FormatOptions]) -> Dataset:
     """Games in PGN, the notation of chess, as lichess and most other sites publish them.
 
     White is player 0 and has the side. By how much they are rated higher is the column `rating_difference`, 0 where
@@ -47,7 +48,7 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
     Args:
       path: a file, .pgn, or compressed: .pgn.gz, .pgn.bz2 or .pgn.zst.
       sort: put the games in order of time.
-      players: names that have ids already, as in `read`.
+      history: whose names keep their ids, as in `read`.
       **options: further options of `read`, which name tags, as category="TimeControl"; all games then have them.
     """
     path, further = resolve_existing_path(path), columns_named_by_options(options, [RATING_DIFFERENCE])
@@ -114,7 +115,7 @@ def pgn(path: Location, *, sort: bool = False, players: Any = None, **options: A
     roles = {"a": "White", "b": "Black", "side": "a", "columns": [*difference], "sort": sort and dated}
     rows = np.arange(len(line))
     data = read_dataset_from_derived_columns(
-        path, table | difference, where, rows, **roles | {"players": players} | options
+        path, table | difference, where, rows, **roles | {"history": history} | options
     )
     return data._replace(rows=np.array(kept)[data.rows])
 

@@ -1,0 +1,116 @@
+"""Categories that stand for several, as a random race does, and categories beyond those of a history."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import did_you_mean_suffix
+from jaxrate.events import Matches, RowError
+from jaxrate.events.dataset import Dataset
+
+CategoryShares: TypeAlias = Mapping[Any, float] | Sequence[Any] | None
+
+
+@enforce_argument_annotations
+def mix_categories(data: Dataset, mixtures: Annotated[Mapping[Any, CategoryShares], CHECKED_BY_FUNCTION]) -> Dataset:
+    """The events with shares of categories where the name of a category stands for several, as a random race does.
+
+        data = jr.data.mix_categories(jr.read("games.csv", category=["race_a", "race_b"]), {"Random": None})
+
+    Each player draws on their own. The mixtures are no categories any more; the others keep their order.
+
+    Args:
+      data: events with categories, as from `read`, and their `fixtures`.
+      mixtures: by the name of a category the shares of others: by name, or names of equal parts. None: all others in
+        equal parts.
+
+    Raises:
+      ValueError: for events without categories; for a mixture that nobody plays, of other names than categories, or of
+        shares that do not sum to one.
+    """
+    if not isinstance(mixtures, Mapping):
+        raise ValueError(f"mixtures must be a dict of shares by name, as {{'Random': None}}, got {mixtures!r}")
+    if data.categories is None:
+        raise ValueError("mixtures need category, the columns that they are in")
+    last: Any = data if data.fixtures is None else data.fixtures  # which may add some
+    labels = [*map(str, last.categories)]
+    absent = next((str(name) for name in mixtures if str(name) not in labels), None)
+    if absent is not None:
+        raise ValueError(f"the mixture {absent!r} is in no row{did_you_mean_suffix(absent, labels)}")
+    is_mixture = np.isin(labels, [*map(str, mixtures)])
+    pure = np.flatnonzero(~is_mixture)
+    if not len(pure):
+        raise ValueError(f"all categories are mixtures: {', '.join(labels)}")
+    number = {labels[i]: position for position, i in enumerate(pure)}
+    shares = np.zeros((len(labels), len(pure)))
+    shares[pure, np.arange(len(pure))] = 1.0
+    for name, parts in mixtures.items():
+        shares[labels.index(str(name))] = _mixture_shares(str(name), parts, number)
+    fixtures = None if data.fixtures is None else _apply_shares(data.fixtures, shares, is_mixture)
+    return _apply_shares(data, shares, is_mixture)._replace(fixtures=fixtures)
+
+
+def _apply_shares(data: Dataset, shares: HostArray, is_mixture: HostArray) -> Dataset:
+    """The events with shares [n, ..., C] where a mixture is among their categories, and else with the new ids."""
+    assert data.categories is not None
+    ids, is_pure = event_categories(data), ~is_mixture[: len(data.categories)]
+    new = shares[ids] if is_mixture[ids].any() else (np.cumsum(~is_mixture) - 1)[ids].astype(np.int32)
+    return replace_event_categories(data, new)._replace(categories=data.categories[is_pure])
+
+
+def event_categories(data: Dataset) -> HostArray:
+    """[n, 2] the categories of the players of matches, or [n] those of participants: ids, or shares [..., C]."""
+    flat: Any = data.events.flat
+    return np.asarray(flat.context.category if isinstance(flat, Matches) else flat.category)
+
+
+def replace_event_categories(data: Dataset, category: HostArray) -> Dataset:
+    """The dataset, whose events have these categories."""
+    flat: Any = data.events.flat
+    if isinstance(flat, Matches):
+        flat = flat._replace(context=flat.context._replace(category=category))
+    else:
+        flat = flat._replace(category=category)
+    return data._replace(events=data.events.with_flat(flat))
+
+
+def check_known_categories(data: Dataset, known: Sequence[Any] | HostArray | None) -> None:
+    """RowError at the first event of a category that a history does not know; None: it knows none at all."""
+    if known is None or data.categories is None or len(data.categories) <= len(known):
+        return
+    category = event_categories(data)
+    is_matches, width = data.of_matches, len(known)
+    is_new = category >= width if category.ndim == 1 + is_matches else category[..., width:] > 0
+    position = np.argwhere(is_new)[0]
+    new = category[tuple(position)] if category.ndim == 1 + is_matches else width + position[-1]
+    name, names = str(data.categories[new]), [*map(str, known)]
+    message = f"unknown category {name!r}{did_you_mean_suffix(name, names)} (there are {', '.join(names)})"
+    raise RowError(int(data.rows[position[0]]), message)
+
+
+def _mixture_shares(name: str, shares: CategoryShares, categories: dict[str, int]) -> HostArray:
+    """[C] the shares of a mixture."""
+    if shares is None:
+        return np.full(len(categories), 1.0 / len(categories))
+    message = f"the mixture {name!r} must be None, a list of names, or a dict of shares by name, got {shares!r}"
+    if isinstance(shares, (str, bytes)) or not isinstance(shares, (Mapping, Sequence)) or not len(shares):
+        raise ValueError(message)
+    parts = shares if isinstance(shares, Mapping) else dict.fromkeys(shares, 1.0 / len(shares))
+    if len({str(part) for part in parts}) < len(shares):
+        raise ValueError(f"the mixture {name!r} has a part twice")
+    result = np.zeros(len(categories))
+    for part, share in parts.items():
+        if isinstance(share, bool) or not isinstance(share, Real):
+            raise ValueError(message)
+        if str(part) not in categories:
+            hint = did_you_mean_suffix(str(part), categories)
+            reason = f"which is no category{hint} (there are {', '.join(categories)})"
+            raise ValueError(f"the mixture {name!r} has {str(part)!r}, {reason}")
+        result[categories[str(part)]] = share
+    if not (result >= 0).all() or abs(result.sum() - 1.0) > 1e-6:
+        raise ValueError(f"the shares of the mixture {name!r} must be from 0 and sum to 1, not to {result.sum():g}")
+    return result

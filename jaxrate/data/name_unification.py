@@ -1,0 +1,98 @@
+"""Players and categories whose names look alike, joined into one."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_value_for_error
+from jaxrate.data.category_mixtures import event_categories, replace_event_categories
+from jaxrate.data.dataset_from_table import names_of_earlier_data
+from jaxrate.data.lookalike_names import lookalike_key, normalise_name
+from jaxrate.events import RowError, seats
+from jaxrate.events.dataset import Dataset
+
+
+@enforce_argument_annotations
+def unify_names(data: Dataset, history: Any = None) -> Dataset:
+    """The events with one player for names that differ only by letter case, blanks or Unicode form; categories, too.
+
+        data = jr.data.unify_names(jr.read("games.csv"))
+
+    Blanks count where there are none around a name, or one in it; the Unicode form is NFKC. The name is spelt as most
+    often, without superfluous blanks.
+
+    Args:
+      data: events, as from `read`, and their `fixtures`.
+      history: whose players and categories stay as they are, and are joined by new ones that look alike: an earlier
+        `Dataset`, or a `History`, by whose ids the data were read. None: there is none.
+
+    Raises:
+      ValueError: where players who become one meet each other (names the row).
+    """
+    known = names_of_earlier_data(history)
+    datasets: list[Any] = [data] if data.fixtures is None else [data, data.fixtures]
+    counts = np.bincount(np.concatenate([np.ravel(x.events.flat.player) for x in datasets]))
+    names, ids = _unite_lookalikes(datasets[-1].players, counts, known.players)
+    datasets = [_replace_players(x, names, ids) for x in datasets]
+    if data.categories is not None:
+        used = np.concatenate([np.ravel(event_categories(x)) for x in datasets])
+        names, ids = _unite_lookalikes(datasets[-1].categories, np.bincount(used), known.categories)
+        datasets = [_replace_categories(x, names, ids) for x in datasets]
+    united: Dataset = datasets[0]
+    return united if data.fixtures is None else united._replace(fixtures=datasets[1])
+
+
+def _replace_players(data: Dataset, names: HostArray, ids: HostArray) -> Dataset:
+    _check_nobody_meets_themselves(data, names, ids)
+    flat: Any = data.events.flat
+    num_names = int(ids[: len(data.players)].max(initial=-1)) + 1
+    events = data.events.with_flat(flat._replace(player=ids[np.asarray(flat.player)]))
+    return data._replace(events=events, players=names[:num_names])
+
+
+def _check_nobody_meets_themselves(data: Dataset, names: HostArray, ids: HostArray) -> None:
+    """RowError where players of one event become one."""
+    player, event = seats(data.events)
+    united = ids[player]
+    _, first, place = np.unique(event * np.int64(len(names)) + united, return_index=True, return_inverse=True)
+    met = np.flatnonzero(player != player[first[place]])
+    if len(met):
+        where = "on both sides" if data.of_matches else "in a contest twice"
+        name = format_value_for_error(names[united[met[0]]])
+        row = data.rows[event[met[0]] if data.of_matches else met[0]]
+        raise RowError(int(row), f"{name} is {where}, in two spellings; correct the name, or remove the row")
+
+
+def _replace_categories(data: Dataset, names: HostArray, ids: HostArray) -> Dataset:
+    assert data.categories is not None
+    num_names = int(ids[: len(data.categories)].max(initial=-1)) + 1
+    return replace_event_categories(data, ids[event_categories(data)])._replace(categories=names[:num_names])
+
+
+def _unite_lookalikes(names: HostArray, counts: HostArray, known: Any) -> tuple[HostArray, HostArray]:
+    """Names without those that look like an earlier one, and the number of each of the names among them [n].
+
+    The spelling is the commonest of those that look alike, by the `counts` [at most n] of all names; the first, known
+    ones stay.
+    """
+    ids = np.arange(len(names), dtype=np.int32)
+    if names.dtype != object:
+        return names, ids
+    num_known, number = 0 if known is None else len(known), dict[Any, int]()
+    spellings = [Counter({name: 1}) for name in names[:num_known].tolist()]
+    for i, name in enumerate(names.tolist()):
+        key = lookalike_key(name) if isinstance(name, str) else name
+        if i < num_known:
+            number.setdefault(key, i)
+            continue
+        ids[i] = number.setdefault(key, len(spellings))
+        if ids[i] == len(spellings):
+            spellings.append(Counter())
+        if ids[i] >= num_known:
+            spelling = normalise_name(name) or name if isinstance(name, str) else name
+            spellings[ids[i]][spelling] += int(counts[i]) if i < len(counts) else 0
+    united = [x.most_common(1)[0][0] for x in spellings]
+    return np.fromiter(united, object, count=len(united)), ids
