@@ -154,6 +154,8 @@ def test_ratings_of_any_date_are_those_that_a_loop_finds(name, x64):
         found = jr.ratings(history, time=time)
         if history.hindsight is not None:
             np.testing.assert_array_equal(found.mean, history.hindsight.at(time).mean)
+            one_by_one = [jr.history.rating_at(history, player, time).mean for player in history.players]
+            np.testing.assert_array_equal(one_by_one, found.mean)
             continue
         later = jr.ratings(history)
         for i, player in enumerate(history.players):

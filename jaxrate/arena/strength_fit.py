@@ -100,8 +100,7 @@ def find_comparable_players(
         if 2 * main.sum() <= (degree > 0).sum():
             main = _largest_strong_component(*down)
     below, above = (_reachable_players(arrows, np.flatnonzero(main)) & ~main for arrows in (down, up))
-    pair = np.arange(len(better))
-    component = number_connected_groups(num_players, np.append(better, worse), np.append(pair, pair))
+    component = number_connected_groups(num_players, better, worse)
     return Comparability(component, main, above, below)
 
 

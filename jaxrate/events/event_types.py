@@ -217,37 +217,32 @@ def slice_events(events: Any, low: int, high: int) -> Any:
     return Ragged(periods, starts - starts[0], pair_start - pair_start[0], events.length)
 
 
-FEW_PER_PLAYER = 4
+FEW_PER_PLAYER = 2
 
 
-def number_connected_groups(num_players: int, player: HostArray, event: HostArray) -> HostArray:
-    """[N] numbers from 0 of groups that no chain of events joins, the largest first; -1: took part in none.
+def number_connected_groups(num_players: int, first: HostArray, second: HostArray) -> HostArray:
+    """[N] numbers from 0 of groups that no chain of pairs joins, the largest first; -1: in no pair.
 
     Each label becomes the least among those of the people met, and then that of the player whose label it is, until
-    all of an event have one. Of equally large groups the one with the least id comes first.
+    both of a pair have one. Of equally large groups the one with the least id comes first.
 
     Args:
       num_players: number of players N.
-      player: [R] ids of participants.
-      event: [R] the number of the event of each, from 0.
+      first, second: [P] ids of both of a pair, who may be one player.
     """
-    one_of_event = np.zeros(event.max(initial=-1) + 1, np.int64)
-    one_of_event[event] = player
-    label, other = np.arange(num_players), one_of_event[event]
-    for step in (len(player) // (FEW_PER_PLAYER * num_players + 1) + 1, 1):  # a few events join most players
-        first, second = player[::step], other[::step]
-        while len(first):
-            first, second = label[first], label[second]
-            differs = np.flatnonzero(first != second)
-            first, second = first[differs], second[differs]
-            np.minimum.at(label, np.maximum(first, second), np.minimum(first, second))
+    label = np.arange(num_players, dtype=np.int32)
+    for step in (len(first) // (FEW_PER_PLAYER * num_players + 1) + 1, 1):  # a few pairs join most players
+        one, other = first[::step], second[::step]
+        while len(one):
+            one, other = label[one], label[other]
+            differs = np.flatnonzero(one != other)
+            one, other = one[differs], other[differs]
+            np.minimum.at(label, np.maximum(one, other), np.minimum(one, other))
             while ((next_label := label[label]) != label).any():
                 label = next_label
-    has_played = np.zeros(num_players, bool)
-    has_played[player] = True
-    roots, group = np.unique(label[has_played], return_inverse=True)
-    number = np.empty(len(roots), np.int64)
-    number[np.argsort(-np.bincount(group, minlength=len(roots)), kind="stable")] = np.arange(len(roots))
-    groups = np.full(num_players, -1)
-    groups[has_played] = number[group]
-    return groups
+    has_met = np.zeros(num_players, bool)
+    has_met[first] = has_met[second] = True
+    size = np.bincount(label[has_met], minlength=num_players)
+    roots, number = np.flatnonzero(size), np.full(num_players, -1)
+    number[roots[np.argsort(-size[roots], kind="stable")]] = np.arange(len(roots))
+    return np.where(has_met, number[label], -1)

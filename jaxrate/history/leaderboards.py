@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
@@ -189,26 +190,25 @@ def drifting_level(rows: Participations, clock: str | None) -> HostArray | None:
     of the ratings of the active from their mean, pooled over time. Of many active, so many of them speak for all.
     `clock` is that of the history, as in `Dataset`.
     """
-    if not len(rows.player):
+    if not len(rows.seat):
         return None
-    if not rows.have_all_times:
-        rows = rows._replace(end=rows.event.astype(float))
-    end_of_event = np.zeros(rows.event.max() + 1)
-    end_of_event[rows.event] = rows.end
+    end, event = rows.chronology.end, rows.chronology.event
+    end_of_event = np.zeros(event.max() + 1)
+    end_of_event[event] = end
     times = np.unique(end_of_event[np.linspace(0, len(end_of_event) - 1, NUM_TIMES + 1).astype(int)[1:]])
     window = DEFAULT_ACTIVE_DAYS if clock == "dates" else ACTIVE_SHARE * (times[-1] - end_of_event[0])
     median, variance = np.zeros((2, len(times)))
-    for i, counts in enumerate(rows.iterate_counts_at(times)):
-        last = (rows.start[:-1] + counts - 1)[counts > 0]
-        active = last[rows.end[last] >= times[i] - window]
-        rating = rows.after.mean[active[:: len(active) // MAX_ACTIVE + 1]]
+    for i, (counts, last) in enumerate(rows.iterate_counts_at(times, end)):
+        active = np.flatnonzero(last >= times[i] - window)
+        active = active[:: len(active) // MAX_ACTIVE + 1]
+        rating = rows.after.mean[rows.start[active] + counts[active] - 1]
         median[i], variance[i] = np.median(rating), np.var(rating)
     if len(times) < NUM_PARTS:
         return None
     levels = [part.mean() for part in np.array_split(median, NUM_PARTS)]
     if max(levels) - min(levels) <= np.sqrt(variance.mean()):
         return None
-    return np.interp(rows.end, times, median)
+    return np.interp(rows.end if rows.have_all_times else rows.event, times, median)
 
 
 class ListRules(TypedDict, total=False):
@@ -304,7 +304,7 @@ def make_history_leaderboards(
     rated.check_has_events(all_of_them=True)
     leaderboards = HistoryLeaderboardBuilder(rated, **rules)
     leaderboards.min_games = leaderboards.resolve_min_games(now)
-    leaderboards.groups = leaderboards.rows.groups(leaderboards.rows.counts_at(now))
+    leaderboards.groups = leaderboards.rows.groups_at(now)
     return leaderboards
 
 
@@ -322,26 +322,26 @@ def _steady_state_deviation(system: RatingSystem) -> Any:
     return contest_variances(system.params).limit ** 0.5 if system.name in ("elo_mmr", "elo_mmx") else 0.0
 
 
-def _ranked_ids(mean: Any, is_listed: HostArray, groups: HostArray | None = None) -> HostArray:
-    """The ids of the listed players, best first, one of the groups [n] after the other."""
-    listed = np.flatnonzero(is_listed)
-    order = np.argsort(-np.asarray(mean)[listed], kind="stable")
-    if groups is not None and groups[listed].any():
-        order = order[np.argsort(groups[listed][order], kind="stable")]
-    return np.asarray(listed[order])
+def _sort_by_rating(players: HostArray, mean: HostArray) -> HostArray:
+    """The players, whose ids rise, by these ratings, the greatest first.
 
-
-def _take_ratings(rating: Rating, player_ids: HostArray) -> list[Any]:
-    return [None if x is None else np.asarray(x)[player_ids] for x in rating]
+    Ratings of 32 bits are sorted as one number with the ids, which is fast.
+    """
+    if mean.dtype != np.float32:
+        return players[np.argsort(-mean, kind="stable")]
+    bits = (0.0 - mean).view(np.int32)
+    key = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits).astype(np.int64) << 32  # rises with what the bits mean
+    key |= players
+    key.sort()
+    return key & 0xFFFFFFFF
 
 
 class _RankedPlayersAtTime(NamedTuple):
     """The ranked players as of a time."""
 
-    rating: Rating  # leaves [N]
     counts: HostArray  # [N] how many events of each count by then
-    ranked_ids: HostArray  # ids of the listed players, best first, one group after the other
-    rank: HostArray  # [N] within the group, from 1; 0 of who is not listed
+    ranked_ids: HostArray  # [K] ids of the listed players, best first, one group after the other
+    rank: HostArray  # [K] of these within the group, from 1
 
 
 class HistoryLeaderboardBuilder:
@@ -363,9 +363,10 @@ class HistoryLeaderboardBuilder:
         self.category = None if category is None else category_number(rated, category)
         self.rows = rows = rated.rows.once_per_event()
         self.is_eligible = _eligible_player_mask(among, rated.players)
-        self.has_all_times = rated.clock is not None and rows.have_all_times and len(rows.time) > 0
-        self.first = float(np.min(rows.time)) if self.has_all_times else np.nan
-        self.end = float(np.max(rows.time)) if self.has_all_times else np.nan
+        self.has_all_times = rated.clock is not None and rows.have_all_times and len(rows.seat) > 0
+        self.first = float(np.min(rows.time_of_row)) if self.has_all_times else np.nan
+        self.end = float(np.max(rows.time_of_row)) if self.has_all_times else np.nan
+        self.hindsight_at = None if rated.hindsight is None else lru_cache(maxsize=2)(rated.hindsight.at)
         self.by_default, self.active = active is None, self._activity_window(active)
         self.groups = np.zeros(len(self.is_eligible), int)  # of whom only those of one can be compared
 
@@ -373,27 +374,29 @@ class HistoryLeaderboardBuilder:
         self.min_games = self.resolve_min_games(now)
         self._check_moments(now, since)
         rows, rated = self.rows, self.rated
-        counts = rows.counts_at(now)
-        self.groups = rows.groups(counts)
-        rating, _, ranked_ids, rank = self.ranked_list_at(now, counts)
+        self.groups = rows.groups_at(now)
+        counts, ranked_ids, rank = self.ranked_list_at(now)
         top_ids, (numbers, _, sizes) = ranked_ids[:top], self._groups_and_leaders(ranked_ids)
-        names, (mean, deviation) = rated.players[top_ids], _take_ratings(rating, top_ids)
-        columns = {"rank": rank[top_ids], "player": names, "rating": mean, "deviation": deviation}
+        counts = counts[top_ids]
+        mean, deviation = self.ratings_at(now, top_ids, counts)
+        columns = {"rank": rank[:top], "player": rated.players[top_ids], "rating": mean, "deviation": deviation}
         if len(numbers) > 1:
             columns["group"] = self.groups[top_ids] + 1
-        columns["games"] = counts[top_ids]
+        columns["games"] = counts
         if self.has_all_times:
-            columns["last"] = rated.display_times(rows.last_times(top_ids, counts[top_ids]))
+            columns["last"] = rated.display_times(rows.last_times(top_ids, counts))
         if self.category is not None:
             return Leaderboard(columns, self._describe_scope(now, None, ranked_ids, None), len(ranked_ids), sizes)
         peaks, level = self._peak_columns(counts, top_ids)
         columns |= peaks
         since = self._default_since(now) if since is None else self._check_since(now, since)
         if since is not None:
-            earlier_list = self.ranked_list_at(since)
-            change = np.asarray(rating.mean) - np.asarray(earlier_list.rating.mean)
-            change = np.where(earlier_list.counts == 0, np.nan, change)
-            columns |= {"change": change[top_ids], "rank_then": earlier_list.rank[top_ids]}
+            counts_then, ids_then, rank = self.ranked_list_at(since)
+            rank_then = np.zeros(len(counts_then), int)
+            rank_then[ids_then] = rank
+            counts_then = counts_then[top_ids]
+            change = np.where(counts_then > 0, mean - self.ratings_at(since, top_ids, counts_then).mean, np.nan)
+            columns |= {"change": change, "rank_then": rank_then[top_ids]}
         return Leaderboard(columns, self._describe_scope(now, since, ranked_ids, level), len(ranked_ids), sizes)
 
     def _check_moments(self, now: float | None, since: float | None) -> None:
@@ -410,11 +413,12 @@ class HistoryLeaderboardBuilder:
         rating = self.apply_caution(
             self.final_ratings(parse_time_after_last_events(rated, rated.state, as_of, rated.players))
         )
-        ranked_ids = _ranked_ids(rating.mean, self.is_eligible)
-        ids = ranked_ids[:top]
+        eligible = np.flatnonzero(self.is_eligible)
+        ids = _sort_by_rating(eligible, rating.mean[eligible])[:top]
         columns = {"rank": np.arange(1, len(ids) + 1), "player": rated.players[ids], "games": rated.games[ids]}
-        columns |= dict(zip(("rating", "deviation"), _take_ratings(rating, ids), strict=True))
-        return Leaderboard(columns, "", len(ranked_ids))
+        ratings = zip(("rating", "deviation"), rating, strict=True)
+        columns |= {name: x[ids] for name, x in ratings if x is not None}
+        return Leaderboard(columns, "", len(eligible))
 
     def apply_caution(self, rating: Rating) -> Rating:
         """The rating, or with `cautious` the mean less so many deviations."""
@@ -430,7 +434,7 @@ class HistoryLeaderboardBuilder:
         rows = self.rows
         score = self.apply_caution(rows.after).mean
         lead, level = lead_over_level(rows, score, self.rated.clock)
-        peak = rows.peak_rows(lead, counts, PEAK_MIN_EVENTS)[top_ids]
+        peak = rows.peak_rows(lead, top_ids, counts, PEAK_MIN_EVENTS)
         if not len(lead):
             return {"peak": np.full(len(top_ids), np.nan)}, None
         columns = {"peak": lead[peak]} | ({} if level is None else {"peak_median": level[peak]})
@@ -442,35 +446,63 @@ class HistoryLeaderboardBuilder:
 
     def resolve_min_games(self, now: float | None) -> int:
         """The number of games that is given, or else that of the list at this time."""
-        return self._default_min_games(now, self.rows.counts_at(now)) if self.min_games is None else self.min_games
+        if self.min_games is not None:
+            return self.min_games
+        if not self.by_default or self.active is None:
+            return 0
+        counts = self.rows.counts_at(now)
+        last = self.rows.last_times(np.arange(len(counts)), counts)
+        is_recent = self.is_eligible & (last >= self._activity_end(now) - self.active)
+        num_experienced = np.count_nonzero(is_recent & (counts >= DEFAULT_MIN_GAMES))
+        is_enough = MIN_SETTLED_PLAYERS <= num_experienced < np.count_nonzero(is_recent)
+        return DEFAULT_MIN_GAMES if is_enough else 0
 
-    def ranked_list_at(self, now: float | None, counts: HostArray | None = None) -> _RankedPlayersAtTime:
-        counts = self.rows.counts_at(now) if counts is None else counts
-        rating = self.apply_caution(self._ratings_at(now, counts))
-        is_listed = self.listed_mask(np.arange(len(counts)), counts, now) & ~np.isnan(np.asarray(rating.mean))
-        ranked_ids, rank = _ranked_ids(rating.mean, is_listed, self.groups), np.zeros(len(counts), int)
-        group = self.groups[ranked_ids]
-        rank[ranked_ids] = np.arange(1, len(group) + 1) - np.searchsorted(group, group)
-        return _RankedPlayersAtTime(rating, counts, ranked_ids, rank)
+    def ranked_list_at(self, now: float | None) -> _RankedPlayersAtTime:
+        """The list as of a time."""
+        counts = self.rows.counts_at(now)
+        last = self.rows.last_times(np.arange(len(counts)), counts)
+        return _RankedPlayersAtTime(counts, *self.rank_players(now, counts, last))
 
-    def listed_mask(self, players: HostArray, counts: HostArray, now: Any) -> HostArray:
-        """Whether players with so many events may be listed at a time, or at several; all may broadcast."""
+    def rank_players(self, now: float | None, counts: HostArray, last: HostArray) -> tuple[HostArray, HostArray]:
+        """The ids [K] of the list as of a time, by which so many events [num_players] of each count, and their ranks.
+
+        `last` are the times of the last of them.
+        """
+        listed = np.flatnonzero(self.listed_mask(slice(None), counts, last, now))
+        mean = self.ratings_at(now, listed, counts[listed], with_deviation=bool(self.cautious)).mean
+        is_known = ~np.isnan(mean)
+        players = _sort_by_rating(listed[is_known], mean[is_known])
+        rank = np.arange(1, len(players) + 1)
+        if not self.groups.any():
+            return players, rank
+        players = players[np.argsort(self.groups[players], kind="stable")]
+        group = self.groups[players]
+        return players, rank - np.searchsorted(group, group)
+
+    def listed_mask(self, players: Any, counts: HostArray, last: HostArray, now: Any) -> HostArray:
+        """Whether players with so many events, and then the last one, may be listed at a time, or at several.
+
+        All may broadcast.
+        """
         is_past = now is not None and now < self.end
         is_listed = (counts > 0) | (~np.asarray(is_past) & (counts == self.rows.totals[players]))  # none later
         is_listed &= self.is_eligible[players] & (counts >= (self.min_games or 0))
         if self.active is not None:
-            is_listed &= self.rows.last_times(players, counts) >= self._activity_end(now) - self.active
+            is_listed &= last >= self._activity_end(now) - self.active
         return np.asarray(is_listed)
 
-    def _ratings_at(self, now: float | None, counts: HostArray) -> Rating:
-        """[N] ratings after the last events by then; of players without later events, the state advanced to then."""
-        rated = self.rated
-        if now is not None and rated.hindsight is not None:
-            return rated.hindsight.at(now)
-        final, seasons = self.final_ratings(now), rated.system.settings.get("seasons") or ()
-        if rated.hindsight is not None:
-            return final
-        return self.rows.ratings_at(np.arange(len(counts)), counts, now, seasons, final)
+    def ratings_at(
+        self, now: float | None, players: HostArray, counts: HostArray, with_deviation: bool = True
+    ) -> Rating:
+        """[K] cautious ratings of players after their last events by then; without later events, as of then."""
+        if self.hindsight_at is not None:
+            rating = self.final_ratings(None) if now is None else self.hindsight_at(now)
+            rating = Rating(*(None if x is None else np.asarray(x)[players] for x in rating))
+        else:
+            final, seasons = self.final_ratings(now), self.rated.system.settings.get("seasons") or ()
+            final = final if with_deviation else Rating(final.mean, None)
+            rating = self.rows.ratings_at(players, counts, now, seasons, final)
+        return self.apply_caution(rating)
 
     def final_ratings(self, now: float | None) -> Rating:
         """[N] ratings after everybody's last event, with the time since then passed."""
@@ -479,19 +511,6 @@ class HistoryLeaderboardBuilder:
         rating = system.summary(params, rows)
         rating = rating if self.category is None else category_rating(system, params, rating, rows, self.category)
         return Rating(*(None if x is None else np.asarray(x) for x in rating))
-
-    def _default_min_games(self, now: float | None, counts: HostArray) -> int:
-        """The default number of games to be listed, for players with so many."""
-        if not self.by_default or self.active is None:
-            return 0
-        last_times = self.rows.last_times(np.arange(len(counts)), counts)
-        is_recent = self.is_eligible & (last_times >= self._activity_end(now) - self.active)
-        is_experienced = is_recent & (counts >= DEFAULT_MIN_GAMES)
-        return (
-            DEFAULT_MIN_GAMES
-            if MIN_SETTLED_PLAYERS <= np.count_nonzero(is_experienced) < np.count_nonzero(is_recent)
-            else 0
-        )
 
     def _activity_end(self, now: Any) -> Any:
         """The time up to which play counts as recent."""
@@ -581,9 +600,10 @@ def ranks_over_time(rated: History, times: HostArray, **rules: Unpack[ListRules]
     leaderboards = make_history_leaderboards(rated, float(times[-1]), **rules)
     leaderboards.check_has_times("a rank through time")
     all_ranks = np.full((len(times), len(leaderboards.is_eligible)), np.nan)
-    for row, now, counts in zip(all_ranks, times, leaderboards.rows.iterate_counts_at(times), strict=True):
-        rank = leaderboards.ranked_list_at(float(now), counts).rank
-        row[rank > 0] = rank[rank > 0]
+    standings = leaderboards.rows.iterate_counts_at(times, leaderboards.rows.chronology.time)
+    for row, now, (counts, last) in zip(all_ranks, times, standings, strict=True):
+        players, ranks = leaderboards.rank_players(float(now), counts, last)
+        row[players] = ranks
     return all_ranks
 
 
@@ -648,7 +668,7 @@ def _listed_ratings(leaderboards: HistoryLeaderboardBuilder, players: HostArray,
     slices = zip(rows.start[players], rows.start[players + 1], strict=True)
     counts = np.stack([np.searchsorted(rows.end[i:j], times, side="right") for i, j in slices])
     players = players[:, None]
-    is_listed = leaderboards.listed_mask(players, counts, times)
+    is_listed = leaderboards.listed_mask(players, counts, rows.last_times(players, counts), times)
     seasons = leaderboards.rated.system.settings.get("seasons") or ()
     found = rows.ratings_at(players, counts, times, seasons, leaderboards.final_ratings(None))
     rating = np.array(leaderboards.apply_caution(found).mean)
@@ -757,7 +777,7 @@ def rows_of_peaks(rated: History, rows: Participations) -> tuple[HostArray | Non
     [num_players] are those of the peaks of leaderboards, -1 of players who have none.
     """
     lead, level = lead_over_level(rows, rows.after.mean, rated.clock)
-    return level, rows.peak_rows(lead, rows.totals, PEAK_MIN_EVENTS)
+    return level, rows.peak_rows(lead, np.arange(len(rows.totals)), rows.totals, PEAK_MIN_EVENTS)
 
 
 @enforce_argument_annotations
@@ -797,7 +817,7 @@ def peak_ratings(rated: History, *, top: int = 20, cautious: float = 0.0, min_ga
             raise ValueError(f"{rated.system.name} has no deviations to be cautious about")
         score = score - cautious * rows.after.deviation
     score, level = lead_over_level(rows, score, rated.clock)
-    highest = rows.peak_rows(score, rows.totals, min_events)
+    highest = rows.peak_rows(score, np.arange(len(rows.totals)), rows.totals, min_events)
     player_ids = np.flatnonzero(highest >= 0)
     player_ids = player_ids[np.argsort(-score[highest[player_ids]], kind="stable")[:top]]
     peaks = rows.select(highest[player_ids])

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
@@ -83,40 +82,34 @@ def career(rated: History, player: Any) -> dict[str, HostArray]:
 
 @enforce_argument_annotations
 def rating_at(rated: History, player: Any, date: Any) -> Rating:
-    """The rating and deviation that a player had at a time of a rated history, from its predictions.
+    """The rating and deviation that a player had at a time of a history.
 
         jr.history.rating_at(rated, "Ada", "2024-06-30").mean
 
     It is the rating after the last of their events by then, an event at that very time included; a rating period
     counts once it has ended. Before their first event a player has the rating of a newcomer. Between two events it is
     the one before the next event, for which all the time between has passed, but not before a season that begins
-    between; after the last one, time has passed until the moment, as in `ratings`.
+    between; after the last one, time has passed until the moment. With hindsight it is what all events tell of the
+    moment, and NaN before the first. It is that of `jr.ratings(rated, time=date)`.
 
     Args:
-      rated: a rated history with times.
+      rated: a history with times, as from `rate` or `smooth`.
       player: the player, as in `career`.
       date: a moment, as `time` of `ratings`. A date is its midnight in UTC, as in the data; `"2026-05-31T18:30"` is the
         moment itself.
 
     Raises:
-      ValueError: if there is no such player, if the history has no times, or if the date is no moment.
+      ValueError: if there is no such player, if the history, or an event of it, has no times, or if the date is no
+        moment.
     """
     if rated.clock is None:
         raise ValueError("the history has no times; name the column of time when it is read")
     query_time, player_id = parse_query_time(rated, date), find_player_id(rated.players, player)
     if query_time is None:
         raise ValueError("date must be a number or a date, got None")
-    if rated.has_events_elsewhere:
-        query_time = parse_time_after_last_events(rated, rated.state, query_time, rated.players)
-    rows, system = rated.rows.of_player(player_id).once_per_event(), rated.system
-    if np.isnan(rows.time).any():
-        raise ValueError(f"some events of {player!r} have no time, so that no rating can be as of one")
-    state = jax.tree.map(lambda x: x[player_id : player_id + 1], rated.state)
-    final = system.summary(system.params, advance_state_to_time(system, state, query_time, system.params))
-    rows = rows._replace(start=np.array([0, len(rows.time)]))  # of this player alone
-    seasons = system.settings.get("seasons") or ()
-    found = rows.ratings_at(np.array([0]), rows.counts_at(query_time), query_time, seasons, final)
-    return Rating(*(None if x is None else float(x[0]) for x in found))
+    if np.isnan(rated.events["time"]).any():
+        raise ValueError("some events of the history have no time, so that no rating can be as of one")
+    return Rating(*(None if x is None else float(x[player_id]) for x in ratings(rated, time=query_time)))
 
 
 @enforce_argument_annotations

@@ -174,8 +174,8 @@ def _is_before_end(rated: History, query_time: Any) -> bool:
     """Whether some events of a history are later, and their rows tell what was before."""
     if query_time is None or is_traced(query_time) or rated.last is None or rated.has_events_elsewhere:
         return False
-    end = rated.last if rated.period is None else period_end(rated.last, rated.period)
-    return query_time < end and rated.rows.have_all_times
+    last = rated.events["time"].max()  # NaN if some have none
+    return bool(query_time < (last if rated.period is None else period_end(last, rated.period)))
 
 
 @enforce_argument_annotations
