@@ -1,4 +1,4 @@
-"""What a step should take on a GPU by the counts of `gpu_programs.py`, and the table that `jaxrate plan` reads."""
+"""What a step should take on a GPU by the counts of `gpu_programs.py`, and the table that `rate --dry-run` reads."""
 
 import json
 from functools import cache

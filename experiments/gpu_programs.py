@@ -11,7 +11,7 @@ graphs it launches a step, 0 if the whole replay is one; and the bytes that a st
 systems also the program of many settings at once, as in `sweep`.
 
 No time is measured. The estimates are of `TURNS` in `gpu_compiled.py`, and of the constants in `gpu_estimates.py`.
-`gpu_record.py` measures, and writes the table that `jaxrate plan` reads.
+`gpu_record.py` measures, and writes the table that `rate --dry-run` reads.
 """
 
 import json

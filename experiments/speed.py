@@ -228,7 +228,7 @@ def part_cli(options):
             "jaxrate rate --out": (["rate", *file, "--out", out / "run"], len(matches.score)),
             "jaxrate rate --state --player": (["rate", "--state", out / "run", "--player", "1"], 0),
             "jaxrate compare": (["compare", *file], len(matches.score)),
-            "jaxrate plan": (["plan", *file], len(matches.score)),
+            "jaxrate rate --dry-run": (["rate", *file, "--dry-run"], len(matches.score)),
             "jaxrate simulate": (simulated, many),
         }
         if options.quick:

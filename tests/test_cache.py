@@ -77,7 +77,7 @@ def test_an_option_keeps_nothing(monkeypatch, tmp_path, jaxrate):
     monkeypatch.setattr(cli, "enable_compilation_cache", lambda: told.append(True))
     (tmp_path / "games.csv").write_text("winner,loser\nAda,Bo\n")
     for options in (), ("--no-cache",):
-        assert jaxrate(*options, "plan", tmp_path / "games.csv", "--system", "elo")[0] == 0
+        assert jaxrate(*options, "rate", tmp_path / "games.csv", "--system", "elo", "--dry-run")[0] == 0
     assert told == [True]
 
 

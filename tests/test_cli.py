@@ -173,7 +173,7 @@ def test_compare_fits_each_form(jaxrate, games):
         (("FILE", "--score", "points"), "games.csv: no column 'points'"),
         (("FILE", "--drop", "retired"), "games.csv: no column 'retired'"),
         (("FILE", "--neutral", "home"), "neutral"),
-        (("FILE", "--top", "0"), "0 is below 1"),
+        (("FILE", "--top", "0"), "--top must be at least 1, got 0"),
         (("FILE", "--out", "FILE"), "is a file; name a folder"),
         (("nowhere.csv",), "nowhere.csv: no such file"),
         (("games.xlsx",), "games.xlsx"),
@@ -247,7 +247,7 @@ def test_demo_refuses(jaxrate, arguments, message):
 
 
 def test_no_command_loads_numpy_or_jax_before_it_runs():
-    modules = sorted(set(cli.cli.modules.values()))
+    modules = [f"jaxrate.cli.{name}" for name in cli.cli.commands]
     code = f"import importlib, sys\nfor name in {modules}: importlib.import_module(name)\n"
     code += "print(sorted({'jax', 'pyarrow', 'numpy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
@@ -286,7 +286,7 @@ FRESH = """
 import os, sys
 from jaxrate.__main__ import main
 options = "games.csv", "--system", "elo"
-for command in (("plan", *options), ("rate", *options, "-q", "--out", "run")):
+for command in (("rate", *options, "--dry-run"), ("rate", *options, "-q", "--out", "run")):
     sys.argv[1:] = command
     try:
         main()
@@ -318,7 +318,10 @@ def test_memory_that_does_not_do_is_one_line(jaxrate, games, monkeypatch):
 
     monkeypatch.setattr(jr, "rate", fail)
     code, _, errors = jaxrate("rate", games)
-    assert code == 2 and errors == "jaxrate: not enough memory; `jaxrate plan FILE` estimates what a file needs\n"
+    assert (
+        code == 2
+        and errors == "jaxrate: not enough memory; `jaxrate rate FILE --dry-run` estimates what a file needs\n"
+    )
     monkeypatch.setattr(jr, "rate", lambda *arguments, **options: {}["a bug"])
     code, _, errors = jaxrate("rate", games)
     assert code == 1 and errors == "jaxrate: unexpected KeyError: 'a bug'; -v shows where it comes from\n"

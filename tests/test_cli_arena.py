@@ -60,7 +60,7 @@ def test_votes_are_as_static_finds_them(jaxrate, votes, file):
     of_file = jr.arena.fit_strengths(file, covariates=("length",), cluster="voter", anchors={"Bo": 1000.0})
     np.testing.assert_allclose(of_file.covariance, found.covariance, atol=1e-9)
     np.testing.assert_array_equal(jr.arena.detect_drift(file, cluster="voter").games, found.games)
-    with pytest.raises(ValueError, match="no column 'votr' for cluster; did you mean 'voter'"):
+    with pytest.raises(ValueError, match="no column 'votr' for `cluster`; did you mean 'voter'"):
         jr.arena.fit_strengths(votes, cluster=["voter", "votr"])
     assert said["errors"] == "sandwich" and said["model"] == "davidson" and said["converged"]
     np.testing.assert_allclose(said["coefficient"]["length"], found.coefficient["length"])
@@ -161,7 +161,7 @@ def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
         (("FILE", "--anchor", "Ada=1", "--anchor", "Ada=2"), "--anchor names Ada twice"),
         (("FILE", "--anchor", "Zed=1500"), "votes.csv: no player 'Zed'"),
         (("FILE", "--prior", "0"), "--prior must be above 0, got 0"),
-        (("FILE", "--ties", "drawn"), "Invalid value for '--ties'"),
+        (("FILE", "--ties", "drawn"), "--ties must be one of"),
         (("FILE", "--out", "table.txt"), "--out table.txt: the name must end in .csv or .parquet"),
         (("FILE", "--wins", "score"), "name one with --losses"),
         (("FILE", "--wins", "score", "--losses", "score"), "must be different columns"),

@@ -197,7 +197,10 @@ def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tm
     saved = (out / "hindsight.csv").read_text().splitlines()
     head = saved[0].replace('"', "")
     assert head == "row,time,a,b,score,prediction,rating_a,rating_b,deviation_a,deviation_b" and len(saved) == 4
-    for refused, why in ((("rate", "--state", out), "a whole history"), (("rate", path, "--system", "elo"), "skills")):
+    for refused, why in (
+        (("rate", "--state", out), "--smooth needs a FILE"),
+        (("rate", path, "--system", "elo"), "skills"),
+    ):
         code, _, error = jaxrate(*refused, "--smooth")
         assert code == 2 and why in error
 
@@ -611,7 +614,7 @@ def test_options_of_reading_never_end_in_a_traceback(jaxrate, tmp_path, command)
             assert code == 2 and "no column 'none'" in errors
     if command == "predict":
         code, _, errors = jaxrate("predict", tmp_path / "run", coming, "--time", "when", "--at", "2026-06-02")
-        assert code == 2 and "--at is for fixtures without times, and --time names their column" in errors
+        assert code == 2 and "--at cannot be combined with --time" in errors
 
 
 def test_a_forgotten_state_is_told(jaxrate, run, tmp_path):

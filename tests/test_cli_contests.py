@@ -131,7 +131,10 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
         (("rate", "--system", "glicko"), "glicko does not rate contests of many players; try "),
         (("rate", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
         (("compare", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
-        (("plan", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
+        (
+            ("rate", "--dry-run", "--period", "7"),
+            "rating periods are of matches of two, not of contests; leave out --period",
+        ),
         (
             ("rate", "--side", "a"),
             "races.csv: contests take no side",
@@ -321,8 +324,8 @@ def test_bad_rows_of_contests_are_named(jaxrate, tmp_path, share, row, message):
     code, text, errors = jaxrate("rate", path, *COLUMNS, "--system", "share", "--out", tmp_path / "out")
     assert code == 2 and text == "" and errors.count("\n") == 1 and re.search(f"races.csv: {message}", errors)
     assert not (tmp_path / "out").exists()
-    for command in ("compare", "plan"):
-        assert jaxrate(command, path, *COLUMNS, "--system", "share") == (2, "", errors)
+    for command, *more in (("compare",), ("rate", "--dry-run")):
+        assert jaxrate(command, path, *COLUMNS, "--system", "share", *more) == (2, "", errors)
 
 
 def test_a_contest_of_one_is_a_note(jaxrate, tmp_path, share):

@@ -166,7 +166,7 @@ FILES = {
         (("fit", "FILE", "--save", "FOLDER"), "is a folder; name a file, as fitted.toml"),
         (("fit", "--free", "c"), "Missing argument 'FILE'"),
         (("fit", "FILE", "--data-share", "80"), "--data-share must be above 0 and at most 1, got 80"),
-        (("fit", "FILE", "--data-share", "nan"), "--data-share must be above 0 and at most 1, got nan"),
+        (("fit", "FILE", "--data-share", "nan"), "--data-share must be a finite number, got nan"),
         (("fit", "FILE", "--data-share", "0.0001"), "nothing is left to fit"),
         (("compare", "FILE", "--params", "MISSING"), "no such file"),
         (("compare", "FILE", "--params", "FOLDER"), "is a folder; name a file, as fitted.toml"),
@@ -183,7 +183,7 @@ FILES = {
         (("rate", "FILE", "--params", "EMPTY"), 'must say system = "..."'),
         (("rate", "FILE", "--params", "ELO", "--system", "glicko"), "is of elo, not glicko"),
         (("rate", "FILE", "--params", "MISSING"), "no such file"),
-        (("rate", "FILE", "--params", "ELO", "--state", "RUN"), "--params is for new runs"),
+        (("rate", "FILE", "--params", "ELO", "--state", "RUN"), "--params cannot be combined with --state"),
     ],
 )
 def test_what_fit_refuses(jaxrate, games, tmp_path, arguments, message):

@@ -1,4 +1,4 @@
-"""Commands that list systems, plan and simulate."""
+"""Commands that list systems, tell what a run takes, and simulate."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import cli
+from jaxrate.cli import dry_run
 from jaxrate.data import simulate
 from jaxrate.systems.system_construction_by_name import make_system
 
@@ -46,11 +46,11 @@ def test_systems_lists_them_all(jaxrate):
     assert tau["default"] == 0.5 and told["blat_mmr"]["settings"]["size"] == 1001
 
 
-# plan
+# rate --dry-run
 
 
-def test_plan_describes_and_rates_nothing(jaxrate, games, few_systems):
-    code, text, errors = jaxrate("plan", games)
+def test_a_dry_run_describes_and_rates_nothing(jaxrate, games, few_systems):
+    code, text, errors = jaxrate("rate", games, "--dry-run")
     assert code == 0 and errors == ""
     assert text.startswith("600 matches of 40 players, 0 to 1000\n")
     plan = jr.extend.schedule_by_level(jr.read(games).matches)
@@ -58,37 +58,39 @@ def test_plan_describes_and_rates_nothing(jaxrate, games, few_systems):
     assert f"{steps} steps of up to {plan.number.shape[1]} matches at once" in text
     assert all(re.search(rf"\n{name} +50\d.\d MB", text) for name in ("elo", "glicko"))
     assert "\ncategory_glicko: only with --period\nelo_mmr: only with --system\n" in text
-    code, text, _ = jaxrate("plan", games, "--period", 100, "--system", "glicko")
+    code, text, _ = jaxrate("rate", games, "--dry-run", "--period", 100, "--system", "glicko")
     assert code == 0 and "11 periods in 11 steps" in text and "elo" not in text
-    code, text, errors = jaxrate("plan", games, "--system", "glicko", "--system", "category_glicko", "--json")
+    code, text, errors = jaxrate("rate", games, "--dry-run", "--system", "glicko", "--json")
     told = json.loads(text)
     assert code == 0 and errors == "" and (told["matches"], told["players"], told["last"]) == (600, 40, "1000")
     assert told["schedule"]["steps"] == plan.num_steps and 0 < told["schedule"]["filled"] <= 1
     assert told["systems"][0]["fits"] and told["systems"][0]["per_second"] > 0 and told["systems"][0]["memory"] > 5e8
-    assert told["systems"][1] == {"system": "category_glicko", "fits": False, "why": "only with --period"}
+    (other,) = json.loads(jaxrate("rate", games, "--dry-run", "--system", "category_glicko", "--json")[1])["systems"]
+    assert other == {"system": "category_glicko", "fits": False, "why": "only with --period"}
 
 
-def test_plan_of_systems_that_are_named(jaxrate, games):
-    code, text, _ = jaxrate("plan", games, "--system", "codeforces", "--system", "blat_mmr")
-    assert code == 0 and all(re.search(rf"\n{name} +50\d.\d MB", text) for name in ("codeforces", "blat_mmr"))
+def test_a_dry_run_of_systems_that_are_named(jaxrate, games):
+    for name in ("codeforces", "blat_mmr"):
+        code, text, _ = jaxrate("rate", games, "--dry-run", "--system", name)
+        assert code == 0 and re.search(rf"\n{name} +50\d.\d MB", text)
 
 
-def test_plan_of_a_folder_holds_chunks_of_it(jaxrate, tmp_path, monkeypatch):
+def test_a_dry_run_of_a_folder_holds_chunks_of_it(jaxrate, tmp_path, monkeypatch):
     """It read all of it, and told the memory of a run that has it all."""
     table = pa.table({"a": [i % 30 for i in range(900)], "b": [i % 30 + 30 for i in range(900)], "score": [1.0] * 900})
     for i in range(2):
         jr.data.write(table, tmp_path / f"{i}.parquet")
-    monkeypatch.setattr(cli.plan, "CHUNK_MATCHES", 300)
-    code, text, errors = jaxrate("plan", tmp_path, "--system", "elo", "--json")
+    monkeypatch.setattr(dry_run, "CHUNK_MATCHES", 300)
+    code, text, errors = jaxrate("rate", tmp_path, "--dry-run", "--system", "elo", "--json")
     told = json.loads(text)
     assert code == 0 and told["matches"] == 1800 and "read the first 300 of 1,800 rows" in errors
     row = told["systems"][0]
     assert row["memory"] == row["state"] + 5e8 + 200 * 600 and row["per_second"] > 0
 
 
-def test_plan_warns_when_memory_will_not_do(jaxrate, games, monkeypatch):
-    monkeypatch.setattr(cli.plan, "device_memory_bytes", lambda device: 1e8)
-    code, text, errors = jaxrate("plan", games)
+def test_a_dry_run_warns_when_memory_will_not_do(jaxrate, games, monkeypatch):
+    monkeypatch.setattr(dry_run, "device_memory_bytes", lambda device: 1e8)
+    code, text, errors = jaxrate("rate", games, "--dry-run")
     assert code == 0 and "not enough memory for elo, glicko, glicko2" in errors
     assert re.search(r"\nelo .* -\n", text)
 
@@ -112,9 +114,9 @@ def test_simulate_writes_a_league_and_its_truth(jaxrate, tmp_path):
     ("arguments", "message"),
     [
         (("x.csv",), "x.csv: the name must end in .parquet"),
-        (("x.parquet", "--players", 1), "num_players must be at least 2, got 1"),
-        (("x.parquet", "--luck", 2), "luck must be in"),
-        (("x.parquet", "--size", 5), "--size cannot be combined with --matches"),
+        (("x.parquet", "--players", 1), "--players must be at least 2, got 1"),
+        (("x.parquet", "--luck", 2), "--luck must be in"),
+        (("x.parquet", "--size", 5), "--size needs --rounds"),
         (("x.parquet", "--rounds", 5, "--draws", 0.5), "--draws cannot be combined with --rounds"),
         (("x.parquet", "--rounds", 5, "--matches", 5), "--matches cannot be combined with --rounds"),
         (("x.parquet", "--rounds", 5, "--size", "many"), "--size many: write a whole number, as 10, or a range"),

@@ -58,7 +58,7 @@ def test_csv_safe(jaxrate, strange, tmp_path):
     assert code == 0, errors
     assert "'=1+1" in pa.csv.read_csv(tmp_path / "run" / "ratings.csv")["player"].to_pylist()
     assert "=1+1" in jr.load(tmp_path / "run").players
-    assert jaxrate("rate", strange, "--csv-safe")[::2] == (2, "jaxrate: --csv and --csv-safe need --out\n")
+    assert jaxrate("rate", strange, "--csv-safe")[::2] == (2, "jaxrate: --csv-safe needs --out\n")
 
 
 def test_all_output_passes_one_door():
@@ -73,14 +73,14 @@ def test_all_output_passes_one_door():
 def test_notes_and_options(jaxrate, tmp_path):
     path = tmp_path / "games.csv"
     path.write_text("a,b,score,time\nAda,Bo,1,1\nada ,Bo,0,2\nAda,Bo,1,\nAda,Bo,1,4\nAda,Bo,1,4\n")
-    code, _, errors = jaxrate("plan", path, "--system", "elo")
+    code, _, errors = jaxrate("rate", path, "--system", "elo", "--dry-run")
     assert code == 2 and "row 2 (counting from 0, line 4): column 'time' has no value" in errors
-    code, said, notes = jaxrate("plan", path, "--system", "elo", "--skip-incomplete")
+    code, said, notes = jaxrate("rate", path, "--system", "elo", "--skip-incomplete", "--dry-run")
     assert code == 0 and "4 matches of 3 players" in said
     assert "jaxrate: skipped 1 of 5 rows, which lack a value: 2 (counting from 0)" in notes
     assert "jaxrate: 1 of 4 matches repeat an earlier one exactly" in notes and "line 6 repeats line 5" in notes
     assert "'Ada' and 'ada '; --normalise-names joins them" in notes
-    code, said, notes = jaxrate("plan", path, "--system", "elo", "--skip-incomplete", "--normalise-names")
+    code, said, notes = jaxrate("rate", path, "--system", "elo", "--skip-incomplete", "--normalise-names", "--dry-run")
     assert code == 0 and "4 matches of 2 players" in said and "normalise" not in notes
 
 

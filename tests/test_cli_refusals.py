@@ -69,7 +69,7 @@ def test_as_of_a_day_within_a_rating_period_is_the_end_of_it(jaxrate, days, tmp_
         (("rate", "days.csv", "--player", "Zed"), "no player 'Zed'"),
         (("rate", "days.csv", "--cautious", "nan"), "--cautious must be a finite number, got nan"),
         (("rate", "days.csv", "--cautious", "inf"), "--cautious must be a finite number, got inf"),
-        (("rate", "days.csv", "--period", "inf"), "--period must be above 0, got inf"),
+        (("rate", "days.csv", "--period", "inf"), "--period must be a finite number, got inf"),
         (("fit", "days.csv", "--save", "."), "--save . is a folder; name a file, as fitted.toml"),
         (("fit", "days.csv", "--save", "nowhere/fitted.toml"), "there is no folder nowhere"),
         (("fit", "days.csv", "--save", "/proc/fitted.toml"), "--save /proc/fitted.toml cannot be written: "),
@@ -83,7 +83,7 @@ def test_as_of_a_day_within_a_rating_period_is_the_end_of_it(jaxrate, days, tmp_
             "1,000,000,000,000 rows would take 1.5 TB, and there are",
         ),
         (("simulate", "league.parquet", "--matches", "1.5"), "'1.5' is no whole number"),
-        (("simulate", "league.parquet", "--rounds", "3e9"), "num_rounds must be below 2147483647, got 3000000000"),
+        (("simulate", "league.parquet", "--rounds", "3e9"), "--rounds must be below 2147483647, got 3000000000"),
         (("simulate", "league.parquet", "--days", "1e300"), "days must be at most 1e+12, got 1e+300"),
         (
             ("demo", "--simulated", "--matches", "1000000000000"),
@@ -228,7 +228,7 @@ def test_messages_name_options_of_their_command(message, command, text):
 
 def test_small_mistakes_are_told_in_words(jaxrate, tmp_path):
     """The error was that of the operating system, or of click."""
-    code, _, errors = jaxrate("tournament", tmp_path, tmp_path / "cup.toml")
+    code, _, errors = jaxrate("season", tmp_path, tmp_path / "cup.toml")
     assert code == 2 and "Errno" not in errors
     (tmp_path / "games.csv").write_text("date,winner,loser\n2024-01-01,Ada,Bo\n2024-01-02,ada,Cy\n")
     run = tmp_path / "run"
@@ -263,7 +263,7 @@ def test_the_command(jaxrate, games, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--show", "venue"), "--show and --points need --file FILE"),
+        (("--show", "venue"), "--show needs --file"),
         (("--file", "games.csv", "--show", "walkovers"), "games.csv: no column 'walkovers'; did you mean 'walkover'?"),
         (
             ("--file", "games.csv", "--points", "a", "b"),
@@ -271,8 +271,8 @@ def test_the_command(jaxrate, games, tmp_path):
         ),
         (("--file", "other.csv", "--show", "venue"), "--file: other.csv is not what was rated: its row 0 should be of"),
         (("--names", "games.csv"), "--names: games.csv: no column 'id'"),
-        (("--season",), "--season needs --coming FILE"),
-        (("--results", "games.csv"), "--results and --relegated need --season"),
+        (("--season",), "--season needs --coming"),
+        (("--results", "games.csv"), "--results needs --season"),
         (("--out", "."), "--out . holds other files; name a new folder, or the one of an earlier site"),
     ],
 )
@@ -441,7 +441,7 @@ def test_compare_without_times_has_no_periods(jaxrate, tmp_path, few_systems):
         (("--param", "tau=x"), "glicko2: tau must be a number, got 'x'"),
         (("--period", "-1"), "--period must be above 0, got -1"),
         (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
-        (("--last", "nan"), "--last must be above 0 and at most 1, got nan"),
+        (("--last", "nan"), "--last must be a finite number, got nan"),
         (("--last", "20"), "--last must be above 0 and at most 1, got 20"),
     ],
 )
@@ -476,7 +476,7 @@ def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, sh
     inversion = [float(line[1].removesuffix("%")) for line in lines]
     assert inversion == sorted(inversion, reverse=True) and min(inversion) > 70
     assert re.findall(r"(\S+\.\d+%)", text) == next(line[1:5] for line in lines if line[0] == "elo_mmr")
-    text = jaxrate("plan", path, "--system", "share", "--system", "elo")[1]
+    text = "".join(jaxrate("rate", path, "--system", name, "--dry-run")[1] for name in ("share", "elo"))
     assert "320 participations of 30 players, 0 to 1000\n40 rounds in 40 steps" in text
     assert re.search(r"\nshare +\S+ MB", text) and "\nelo: does not rate rounds" in text
 
@@ -585,10 +585,10 @@ def test_the_league_that_ships_has_its_protocol(jaxrate, monkeypatch):
         (("--stack-column", "derbi"), "has no column 'derbi'; did you mean 'derby'?"),
         (("--since", "soon"), "soon"),
         (("--since", "2099-01-01"), "no match is played since 2099-01-01"),
-        (("--since", "2022-01-01", "--last", "0.1"), "--since and --last both say what is scored; name one"),
+        (("--since", "2022-01-01", "--last", "0.1"), "--since cannot be combined with --last"),
         (("--outcomes", "4"), "--outcomes"),
-        (("--odds-method", "best"), "--odds-method"),
-        (("--fit-seconds", "-1"), "fit_seconds must be 0 or more, got -1"),
+        (("--odds-method", "best"), "unknown method of odds"),
+        (("--fit-seconds", "-1"), "--fit-seconds must be 0 or more, got -1"),
         (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
         (("--system", "gliko"), "unknown system 'gliko'"),
         (("--out", "FILE"), "is a file; name a folder"),

@@ -6,7 +6,7 @@ QUESTIONS = {
     "contract": "may any number of this device be believed?",
     "graphs": "may a loop be in a CUDA graph when there are loops within its events?",
     "kernel": 'is engine="kernel" right, and faster than the loop, so that it may become the default on a GPU?',
-    "replays": "for which histories do `jaxrate plan` and the guide advise a GPU?",
+    "replays": "for which histories do `rate --dry-run` and the guide advise a GPU?",
     "blat_mmr": 'what does algorithm="auto" of BlatMMR take on this device?',
     "settings": "how many settings should `sweep_parameters` run together?",
     "fit": "does the guide advise a GPU for fits from many starts?",

@@ -1,6 +1,6 @@
 """Matches a second of each system on histories like those that people have, by the loop and by the kernel.
 
-Decides: whether `jaxrate plan` and the guide advise a GPU for one history, by the seconds of a step and of a match.
+Decides: whether `rate --dry-run` and the guide advise a GPU for one history, by the seconds of a step and of a match.
 """
 
 from gpu_parts.histories import CATEGORIES, CONTESTS, PERIODS, ROUNDS, TENNIS, UNIFORM, resize_history

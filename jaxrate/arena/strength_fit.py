@@ -817,20 +817,20 @@ def fit_strengths(
         clusters of any kind, and whose rows may be in any order; weights count. Rounds are
         rankings, by Plackett-Luce (1975): players who tie came in an unknown order (Efron 1977). So the best of N that
         somebody chose has rank 1, and all others share rank 2.
-      ties: the model of ties in matches. "davidson" (1970), the default: P(tie) is in proportion to nu sqrt(p_a p_b);
-        "rao_kupper" (1967): to win takes more than theta times the other's strength; "half": half a win and half a
-        loss, and any score counts as a fraction of a win; "none": ties are left out.
+      ties: how ties count: "davidson", "rao_kupper", "half" or "none". "davidson" (1970): P(tie) is in proportion to nu
+        sqrt(p_a p_b); "rao_kupper" (1967): to win takes more than theta times the other's strength; "half": half a win
+        and half a loss, and any score counts as a fraction of a win; "none": ties are left out. None: davidson.
       covariates: names of columns of the matches or counts, in favour of player 0: home or white ("side" is that of the
         matches), or the difference of two answers in length. Each has a coefficient. The coefficient of a constant
         covariate is the advantage of being named first.
       anchors: known ratings in points, by player. Without them, and without a prior, ratings have mean 1500.
-      prior: deviation (points) of a normal prior of every rating about 1500. None: no prior; players who only won or
-        only lost, or never met the others, directly or through others, then have no finite rating.
+      prior: deviation of a prior at 1500, so that everybody has a rating. It is normal. None: none. Players who
+        only won or only lost, or never met the others, directly or through others, then have no finite rating.
       cluster: clusters of votes that are not independent, as those of one voter or on one prompt: the name of a column,
         or an array [n], or two of them.
-      errors: "curvature", which trusts the model; "sandwich", which does not; "bootstrap", by replicates of the data.
-        None: the clustered sandwich if there are clusters, else the curvature. Contests are clusters. For more than
-        3,000 players, errors are by curvature with all others fixed, and a little too small.
+      errors: what intervals are from: "curvature", "sandwich" or "bootstrap". "curvature" trusts the model; "sandwich"
+        does not; "bootstrap" is by replicates of the data. None: sandwich with clusters, else curvature. Contests are
+        clusters. For more than 3,000 players, errors are by curvature with all others fixed, and a little too small.
       samples, seed: the number of bootstrap replicates, and their seed.
       last_place_unranked: whether the order of players who share the last place of a contest, but not all of it, is
         unknown. False: they tied, and are about equal. None: it is unknown.
@@ -968,7 +968,7 @@ def _comparability_notes(players: HostArray, comparability: Comparability, prior
 
     notes, finite = (
         [],
-        " and have no finite rating without a prior" if prior is None else "; their ratings rest on the prior",
+        " and have no finite rating without a `prior`" if prior is None else "; their ratings rest on the prior",
     )
     groups = int(comparability.component.max(initial=-1)) + 1
     if groups > 1:

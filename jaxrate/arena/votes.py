@@ -56,7 +56,7 @@ def cluster_codes(table: TableSource, names: Sequence[str], rows: HostArray) -> 
             if name not in table.names:
                 hint = did_you_mean_suffix(name, table.names)
                 raise ValueError(
-                    f"no column {name!r} for cluster{hint} (there are: {', '.join(map(str, table.names))})"
+                    f"no column {name!r} for `cluster`{hint} (there are: {', '.join(map(str, table.names))})"
                 )
             column = to_column(name, table.load([name], [name], [])[name])
             kept = keep_rows(name, column, np.isin(np.arange(len(column)), sorted_rows))

@@ -1,36 +1,39 @@
 """The `jaxrate` command. A command is imported when it is called, and JAX by the commands that rate.
 
-rate_output.py            what `jaxrate rate` prints and writes, as of a moment and since another
-arena.py                  jaxrate arena
+arena.py                  `jaxrate arena`
 benchmark.py              `jaxrate benchmark`
 chunked_rating.py         `jaxrate rate` of a folder of Parquet files, or by chunks
+commands.py               what every command has: options by their kinds, what goes together, and output
 compare.py                `jaxrate compare`
 compilation_cache.py      compiled programs in the user's cache folder
-demo.py                   jaxrate demo
+demo.py                   `jaxrate demo`
+dry_run.py                `jaxrate rate --dry-run`
 fit.py                    `jaxrate fit`
+help_pages.py             the pages of --help: options in groups, and examples
 hyperparameters.py        hyperparameters as users write them: the values of --param, and the files of --params
 input_options.py          the options that say how to read a file, and the events that are read
-rating_by_league.py       `jaxrate rate --by`
+lazy_numpy.py             NumPy, loaded at its first use: help and completion do without
+library_options.py        options that are arguments of the library
 option_names.py           options of the command line in messages of the library
 output_path_checks.py     paths of the command line: their type, and whether they can be written
-plan.py                   `jaxrate plan`
-predict.py                jaxrate predict
-terminal_tables.py        what a terminal shows: escaped text, progress and tables
+predict.py                `jaxrate predict`
 rate.py                   `jaxrate rate`
+rate_output.py            what `jaxrate rate` shows: the leaderboard, and answers to what is asked of the history
+rate_times.py             times of `jaxrate rate`: as of which it shows ratings, and since when changes
+rating.py                 rating a file by a system: the history, how well it was predicted, and what the file is about
+rating_by_league.py       `jaxrate rate --by`
 report.py                 `jaxrate report`
-season_and_tournament.py  `jaxrate season` and `jaxrate tournament`
-shared_options.py         options that several commands share, and leaderboards and saved runs by them
+season.py                 `jaxrate season`
+shared_options.py         options that several commands share
 simulate.py               `jaxrate simulate`
 site.py                   `jaxrate site`
 system_selection.py       which system is meant, and what the data say for it
 systems.py                `jaxrate systems`
-help_pages.py             the pages of --help: options in groups, and examples
-lazy_numpy.py             NumPy, loaded at its first use: help and completion do without
+terminal_tables.py        what a terminal shows: escaped text, progress and tables
 """
 
 import io
 import os
-import re
 import signal
 import sys
 import threading
@@ -51,23 +54,17 @@ SUMMARIES = {
     "fit": "Fit the hyperparameters of a system to a file.",
     "arena": "Rank fixed-strength players, with confidence.",
     "systems": "List the rating systems, or describe one.",
-    "plan": "Tell the memory that rating a file takes, and the rate of this machine.",
     "predict": "Predict upcoming matches from a saved run.",
-    "season": "Simulate the rest of a season from a saved run.",
-    "tournament": "Simulate a tournament from a saved run.",
+    "season": "Simulate the rest of a season, or a tournament, from a saved run.",
     "report": "Write a report about a file: one page of HTML.",
     "site": "Write a website about a saved run.",
     "demo": "Rate a hundred seasons of the NFL by every system.",
     "simulate": "Write a file of simulated results, with known strengths.",
 }
-MODULES = {name: f"jaxrate.cli.{name}" for name in SUMMARIES} | dict.fromkeys(
-    ("season", "tournament"), "jaxrate.cli.season_and_tournament"
-)
 
 
 @click.group(
     cls=LazyGroup,
-    modules=MODULES,
     summaries=SUMMARIES,
     context_settings={"help_option_names": ["-h", "--help"], "rich_help_config": HELP_STYLE},
 )
@@ -91,46 +88,46 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to stop
     try:
         with _clean_up_on_signals():
-            cli(prog_name="jaxrate", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+            code = cli(prog_name="jaxrate", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as help_text:
         print_escaped(help_text.format_message())
-        sys.exit(2)
+        code = 2
     except (click.Abort, KeyboardInterrupt) as stop:
         reason = str(stop.__cause__ or stop.__context__ or stop)  # click makes an Abort of Ctrl-C
         print_message("error", f"stopped{reason and f'; {reason}'}")
-        sys.exit(130)
+        code = 130
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        code = 1
     except Exception as error:
-        code = 2
         if {"-v", "--verbose"} & set(sys.argv):
             print_escaped(traceback.format_exc(), err=True)
-        message = _format_click_error(error) if isinstance(error, click.ClickException) else str(error)
-        if isinstance(error, FileNotFoundError) and error.filename:
-            message = f"{error.filename}: no such file"
-        if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
-            message = "not enough memory; `jaxrate plan FILE` estimates what a file needs"
-        elif isinstance(error, RuntimeError) and "backend" in message and "JAX_PLATFORMS" in os.environ:
-            message = f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']}: JAX has no such device here; unset it, or take cpu"
-        elif not isinstance(error, (click.ClickException, ValueError, ImportError, OSError)):
-            message = f"unexpected {type(error).__name__}: {message}; -v shows where it comes from"
-            code = 1
+        message, code = _describe_error(error)
         print_message("error", message)
+    if code:
         sys.exit(code)
 
 
+def _describe_error(error: Exception) -> tuple[str, int]:
+    """The message of an error, and the exit code: 2 for what the user can mend."""
+    message = _format_click_error(error) if isinstance(error, click.ClickException) else str(error)
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"{error.filename}: no such file", 2
+    if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
+        return "not enough memory; `jaxrate rate FILE --dry-run` estimates what a file needs", 2
+    if isinstance(error, RuntimeError) and "backend" in message and "JAX_PLATFORMS" in os.environ:
+        return f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']}: JAX has no such device here; unset it, or take cpu", 2
+    if isinstance(error, (click.ClickException, ValueError, ImportError, OSError)):
+        return message, 2
+    return f"unexpected {type(error).__name__}: {message}; -v shows where it comes from", 1
+
+
 def _format_click_error(error: click.ClickException) -> str:
-    """The message of click, without its names of types and with a hint to --help."""
+    """The message of click, with the options that begin so, and a hint to --help."""
     message = error.format_message()
     if isinstance(error, click.NoSuchOption):
         begun = [name for name in error.possibilities or () if name.startswith(error.option_name)]
         message = f"{error.message} Did you mean {' or '.join(begun)}?" if begun else message
-    message = re.sub(r"(\S+) is not in the range x>=(\S+)\.", r"\1 is below \2.", message)
-    for kind, plain in (("float", "number"), ("integer", "whole number")):
-        message = re.sub(rf"is not a valid {kind}( range)?\.", f"is no {plain}.", message)
     context = getattr(error, "ctx", None)
     return message if context is None else f"{message.rstrip()} See {context.command_path} --help."
 

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 import jaxrate as jr
+from jaxrate.cli.commands import FILE, Output, command, option
 from jaxrate.cli.input_options import (
     VariadicColumnOptionsCommand,
     is_pgn_file,
-    is_shipped_dataset,
+    open_file_table,
     read_events,
     reader_argument_names,
     reading_options,
 )
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_path_checks import NonEmptyPath, check_html_output_file, check_output_file, title_from_file
-from jaxrate.cli.shared_options import check_finite
+from jaxrate.cli.library_options import library_option
+from jaxrate.cli.option_names import name_options
+from jaxrate.cli.output_path_checks import check_page_file, check_table_file, title_from_file
 from jaxrate.cli.site import parse_noun
-from jaxrate.cli.terminal_tables import (
-    ProgressReport,
-    TextTable,
-    first_rows_caption,
-    print_escaped,
-    print_sections,
-    report_options,
-)
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable, first_rows_caption
 from jaxrate.core.text_format import format_decimals, format_range
 from jaxrate.data.column_role_definitions import RESULT_ROLES, roles_taken_by
 
@@ -41,6 +35,15 @@ if TYPE_CHECKING:
     from jaxrate.data.table_sources import TableSource
 
 COUNT_COLUMNS = ("wins", "losses"), ("wins_a", "wins_b")  # how files name them
+
+
+class VoteColumns(NamedTuple):
+    """The options that name columns of votes, beside those of `jr.read`."""
+
+    wins: str | None
+    losses: str | None
+    tied: tuple[str, ...]
+    clusters: tuple[str, ...]
 
 
 class VoteData(NamedTuple):
@@ -55,63 +58,73 @@ class VoteData(NamedTuple):
 
 
 def read_votes(
+    report: ProgressReport, file: str, options: dict[str, Any], named: VoteColumns, *, has_times: bool
+) -> VoteData:
+    """The votes, counts or contests of a file, with times if it `has_times` that matter."""
+    from jaxrate.arena.votes import cluster_codes, drop_unused_times
+    from jaxrate.data.column_recognition import time_columns
+
+    if "format" in options or is_pgn_file(file):
+        return _read_votes_of_format(report, file, options, named)
+    table = open_file_table(file)
+    if has_times and not time_columns(table.names) and "time" not in options:
+        raise ValueError(f"{table.title}--moved needs the times of votes; name their column with --time")
+    source = (table if has_times else drop_unused_times(table, _texts_of_options(options)))._replace(noted=False)
+    with add_file_rows_to_errors(table, ()):
+        counts = _choose_count_columns(source.names, options, named)
+    if counts is None:
+        order = {"sort": True} if has_times or "time" in options else {}
+        data = read_events(report, file, options | order, source=source)
+        votes = VoteData(data, _covariate_names(data), [], table, data.rows)
+    elif has_times:
+        raise ValueError(f"{table.title}--moved needs votes with times, and not counts of them")
+    else:
+        votes = _read_counts(report, file, options, counts, source)._replace(source=table)
+    with add_file_rows_to_errors(table._replace(title=""), ()):
+        return votes._replace(clusters=cluster_codes(table, named.clusters, votes.rows))
+
+
+def _texts_of_options(options: dict[str, Any]) -> set[Any]:
+    """The values of options, which may be columns."""
+    return {x for given in options.values() for x in (given if isinstance(given, (list, tuple)) else [given])}
+
+
+def _read_votes_of_format(report: ProgressReport, file: str, options: dict[str, Any], named: VoteColumns) -> VoteData:
+    """The games of a public format, in order of time where it has one."""
+    from jaxrate.data.table_sources import TableSource
+
+    if any(named):
+        raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
+    title = f"{Path(file).name}: "
+    source = TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
+    reader = jr.data.formats.FORMATS.get(options.get("format", "pgn"))
+    sorts = reader is not None and "sort" in reader_argument_names(reader)
+    data = read_events(report, file, options | ({"sort": True} if sorts else {}))
+    return VoteData(data, _covariate_names(data), [], source, data.rows)
+
+
+def _read_counts(
     report: ProgressReport,
     file: str,
     options: dict[str, Any],
-    count_columns: tuple[str | None, str | None, tuple[str, ...]],
-    clusters: tuple[str, ...],
-    sort_by_time: bool,
+    columns: tuple[str, str, list[str]],
+    source: TableSource,
 ) -> VoteData:
-    """The votes, counts or contests of a file, with times if `sort_by_time`."""
-    from jaxrate.arena.votes import cluster_codes, drop_unused_times
-    from jaxrate.data.column_recognition import time_columns
-    from jaxrate.data.table_files import open_table_source
-    from jaxrate.data.table_sources import TableSource
-
-    if "format" in options or is_pgn_file(file):
-        if any(count_columns) or clusters:
-            raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
-        title = f"{Path(file).name}: "
-        source = TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
-        reader = jr.data.formats.FORMATS.get(options.get("format", "pgn"))
-        sorts = reader is not None and "sort" in reader_argument_names(reader)
-        data = read_events(report, file, options | ({"sort": True} if sorts else {}))
-        return VoteData(data, _covariate_names(data), [], source, data.rows)
-    table = open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
-    named_columns = {x for given in options.values() for x in (given if isinstance(given, (list, tuple)) else [given])}
-    if sort_by_time and not time_columns(table.names) and "time" not in options:
-        raise ValueError(f"{table.title}--moved needs the times of votes; name their column with --time")
-    source = (table if sort_by_time else drop_unused_times(table, named_columns))._replace(noted=False)
-    with add_file_rows_to_errors(table, ()):
-        columns = _choose_count_columns(source.names, options, *count_columns)
-    if columns is None:
-        order = {"sort": True} if sort_by_time or "time" in options else {}
-        data = read_events(report, file, options | order, source=source)
-        with add_file_rows_to_errors(table._replace(title=""), ()):
-            codes = cluster_codes(table, clusters, data.rows)
-        return VoteData(data, _covariate_names(data), codes, table, data.rows)
-    if sort_by_time:
-        raise ValueError(f"{table.title}--moved needs votes with times, and not counts of them")
+    """Counts of wins, losses and ties, and a note of ties that are not counted."""
     first, second, tie_columns = columns
     data = read_events(report, file, options | {"columns": [first, second, *tie_columns]}, source=source, upcoming=True)
-    column_values = dict(data.matches.context.columns or {})
-    if data.matches.context.side is not None:
-        column_values["side"] = data.matches.context.side
+    context = data.matches.context
+    values = dict(context.columns or {}) | ({} if context.side is None else {"side": context.side})
     a, b = np.asarray(data.matches.player).T
-    ties = sum(column_values[name] for name in tie_columns) if tie_columns else None
-    with add_file_rows_to_errors(table, data.rows):
-        vote_counts = jr.arena.count_votes(
-            a, b, column_values[first], column_values[second], ties, columns=column_values
-        )._replace(players=data.players)
-    left_out = _describe_unused_ties(table, columns, data.rows)
+    ties = sum(values[name] for name in tie_columns) if tie_columns else None
+    with add_file_rows_to_errors(source, data.rows):
+        counts = jr.arena.count_votes(a, b, values[first], values[second], ties, columns=values)
+    left_out = _describe_unused_ties(source, columns, data.rows)
     if left_out:
-        named = " ".join(
-            f"--tied {shlex.quote(name)}" for name in (*tie_columns, *_unused_tie_columns(table.names, columns))
-        )
+        names = *tie_columns, *_unused_tie_columns(source.names, columns)
+        named = " ".join(f"--tied {shlex.quote(name)}" for name in names)
         report.note(f"{left_out}; {named} counts them as ties")
-    with add_file_rows_to_errors(table._replace(title=""), ()):
-        codes = cluster_codes(table, clusters, data.rows)
-    return VoteData(vote_counts, _covariate_names(data), codes, table, data.rows, left_out)
+    return VoteData(counts._replace(players=data.players), _covariate_names(data), [], source, data.rows, left_out)
 
 
 def _unused_tie_columns(names: list[str], columns: tuple[str, str, list[str]]) -> list[str]:
@@ -157,36 +170,42 @@ def describe_vote_dates(votes: VoteData, dates: str | None) -> str:
 
 
 def _choose_count_columns(
-    names: list[str], options: dict[str, Any], wins: str | None, losses: str | None, tied: tuple[str, ...]
+    names: list[str], options: dict[str, Any], named: VoteColumns
 ) -> tuple[str, str, list[str]] | None:
     """The columns of wins, losses and ties, as options or their names say; None if these are no counts."""
-    from jaxrate.data.table_sources import check_columns_exist_and_unique, find_column_ignoring_case
+    from jaxrate.data.table_sources import find_column_ignoring_case
 
-    pairs = [
-        (find_column_ignoring_case(names, one), find_column_ignoring_case(names, two)) for one, two in COUNT_COLUMNS
-    ]
-    default_pair = next((pair for pair in pairs if all(pair)), (None, None))
-    vote_options = sorted({*RESULT_ROLES} & options.keys())
-    is_named = wins is not None or losses is not None or bool(tied)
-    if not is_named and (
-        vote_options or default_pair[0] is None or find_column_ignoring_case(names, "score") is not None
-    ):
+    def find(name: str) -> str | None:
+        return find_column_ignoring_case(names, name)
+
+    pairs = [[find(name) for name in pair] for pair in COUNT_COLUMNS]
+    usual = next(filter(all, pairs), [None, None])
+    of_votes = sorted({*RESULT_ROLES} & options.keys())
+    if not any(named[:3]) and (of_votes or not all(usual) or find("score") is not None):
         return None
-    if vote_options or "weight" in options:
-        raise ValueError(
-            f"--{vote_options[0] if vote_options else 'weight'} is for votes; counts have --wins, --losses and --tied"
-        )
-    first, second = wins or default_pair[0], losses or default_pair[1]
-    if first is None or second is None:
-        missing = "--wins" if first is None else "--losses"
-        raise ValueError(f"counts need columns of wins and of losses; name one with {missing}")
-    tie = find_column_ignoring_case(names, "ties")
-    tie_columns = [*tied] or ([tie] if tie is not None else [])
-    columns = [first, second, *tie_columns]
+    if of_votes or "weight" in options:
+        raise ValueError(f"--{[*of_votes, 'weight'][0]} is for votes; counts have --wins, --losses and --tied")
+    first, second = _check_has_both(named.wins or usual[0], named.losses or usual[1])
+    tie_columns = [*named.tied] or [*filter(None, [find("ties")])]
+    _check_different(names, [first, second, *tie_columns])
+    return first, second, tie_columns
+
+
+def _check_different(names: list[str], columns: list[str]) -> None:
+    """ValueError for columns that are not there, or are named twice."""
+    from jaxrate.data.table_sources import check_columns_exist_and_unique
+
     check_columns_exist_and_unique(names, columns)
     if len(set(columns)) < len(columns):
         raise ValueError(f"wins, losses and ties must be different columns, got {', '.join(columns)}")
-    return first, second, tie_columns
+
+
+def _check_has_both(wins: str | None, losses: str | None) -> tuple[str, str]:
+    """The columns of wins and losses; ValueError if one is unknown."""
+    if wins is None or losses is None:
+        missing = "--wins" if wins is None else "--losses"
+        raise ValueError(f"counts need columns of wins and of losses; name one with {missing}")
+    return wins, losses
 
 
 def _covariate_names(data: jr.data.Dataset) -> tuple[str, ...]:
@@ -196,24 +215,13 @@ def _covariate_names(data: jr.data.Dataset) -> tuple[str, ...]:
     return (*data.covariates, *(() if data.matches.context.side is None else ("side",)))
 
 
-def replace_argument_names_by_options(text: str) -> str:
-    """A message about arguments of `jr.arena.fit_strengths`, with options in place of arguments."""
-    text = re.sub(
-        r"\b(ties|prior|errors)='?(\w+)'?", r"--\1 \2", re.sub(r"(?<!-)\bmoved (?=clusters|takes)", "--moved ", text)
-    )
-    return text.replace("without a prior", "without a --prior").replace(" for cluster", " for --cluster")
-
-
 @contextmanager
 def add_file_rows_to_errors(source: TableSource, rows: Any) -> Iterator[None]:
-    """A ValueError names the file, the bad rows of it and options."""
+    """A ValueError names the file, and the bad rows of it."""
     from jaxrate.data.table_sources import add_location_to_data_errors
 
-    try:
-        with add_location_to_data_errors(source.title, lambda row: source.where(int(rows[row]))):
-            yield
-    except ValueError as error:
-        raise ValueError(replace_argument_names_by_options(str(error))) from None
+    with add_location_to_data_errors(source.title, lambda row: source.where(int(rows[row]))):
+        yield
 
 
 if TYPE_CHECKING:
@@ -227,8 +235,6 @@ STOP_REASONS = {
     "no further gain": "no step leads to likelier ratings",
     "no maximum": "ratings or coefficients grow without end",
 }
-TIE_MODELS = "davidson", "rao_kupper", "half", "none"
-ERROR_METHODS = "curvature", "sandwich", "bootstrap"
 READING_OPTIONS = (
     "format",
     *roles_taken_by("arena"),
@@ -240,7 +246,43 @@ READING_OPTIONS = (
 )
 
 
-@click.command(
+def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
+    """The values of --anchor NAME=RATING; a name may hold an equals sign."""
+    anchors: dict[str, float] = {}
+    for text in texts:
+        name, _, value = text.rpartition("=")
+        rating = float("nan")
+        with suppress(ValueError):
+            rating = float(value)
+        if not name or not isfinite(rating):
+            raise ValueError(f"--anchor {text}: write NAME=RATING, as in Ada=1500")
+        if name in anchors:
+            raise ValueError(f"--anchor names {name} twice")
+        anchors[name] = rating
+    return anchors
+
+
+@command(
+    FILE,
+    library_option("fit_strengths", "ties", "METHOD"),
+    option("cluster", "COLUMN", "Column of dependent votes, as the voter or the prompt; may be given twice.",
+           to="clusters", multiple=True),
+    option("anchor", "NAME=RATING", "Fix the rating of a player.  [default: the mean is 1500]", to="anchors",
+           multiple=True, callback=_parse_anchors),
+    library_option("fit_strengths", "prior", "POINTS", above=0),
+    library_option("fit_strengths", "errors", "METHOD"),
+    option("wins", "COLUMN", "Column of the wins of a.  [default: wins or wins_a]"),
+    option("losses", "COLUMN", "Column of the wins of b.  [default: losses or wins_b]"),
+    option("tied", "COLUMN", "Column of ties; several are added up.  [default: ties]", multiple=True),
+    reading_options(READING_OPTIONS),
+    option("moved", text="Test whether strengths changed over time, and whose."),
+    option("top", "NUMBER", "Length of the table.", default=20, least=1),
+    option("out", "FILE", "Save the table as .csv or .parquet."),
+    option("report", "FILE.html", "Write an HTML page.", to="page"),
+    option("title", "TEXT", "Title of the page.  [default: the name of FILE]", needs="report"),
+    option("source", "TEXT", "Where the votes are from.  [default: not said]", needs="report"),
+    option("noun", "ONE,MANY", "What the ranked are called, as player,players.  [default: model,models]",
+           callback=parse_noun),
     cls=VariadicColumnOptionsCommand,
     groups={
         "Page": ("report", "title", "source", "noun"),
@@ -253,56 +295,11 @@ READING_OPTIONS = (
         "jaxrate arena counts.csv --wins wins --losses losses --out table.csv",
         'jaxrate arena votes.csv --report page.html --title "GPT arena"',
     ),
-)
-@click.argument("file", metavar="FILE", type=NonEmptyPath())
-@click.option("--ties", type=click.Choice(TIE_MODELS), metavar="METHOD", help="Count ties by a model of them, davidson "
-              "or rao_kupper, as half a win, half, or not at all, none.  [default: davidson]")  # fmt: skip
-@click.option("--cluster", "clusters", multiple=True, metavar="COLUMN",
-              help="Column of dependent votes, as the voter or the prompt; may be given twice.")  # fmt: skip
-@click.option("--anchor", "anchors", multiple=True, metavar="NAME=RATING",
-              help="Fix the rating of a player; may be repeated.  [default: the mean is 1500]")  # fmt: skip
-@click.option("--prior", type=float, callback=check_finite, metavar="POINTS",
-              help="Deviation of a prior at 1500, so that everybody has a rating.  [default: none]")  # fmt: skip
-@click.option("--errors", type=click.Choice(ERROR_METHODS), metavar="METHOD",
-              help="Intervals by curvature, sandwich or bootstrap.  "
-              "[default: curvature; sandwich with --cluster]")  # fmt: skip
-@click.option("--wins", metavar="COLUMN", help="Column of the wins of a.  [default: wins or wins_a]")
-@click.option("--losses", metavar="COLUMN", help="Column of the wins of b.  [default: losses or wins_b]")
-@click.option("--tied", multiple=True, metavar="COLUMN",
-              help="Column of ties; several are added up.  [default: ties]")  # fmt: skip
-@reading_options(READING_OPTIONS)
-@click.option("--moved", is_flag=True, help="Test whether strengths changed over time, and whose.")
-@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, metavar="NUMBER",
-              help="Length of the table.")  # fmt: skip
-@click.option("--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Save the table as .csv or .parquet.")
-@click.option("--report", "page", type=NonEmptyPath(path_type=Path), metavar="FILE.html", help="Write an HTML page.")
-@click.option("--title", metavar="TEXT", help="Title of the page.  [default: the name of FILE]")
-@click.option("--source", metavar="TEXT", help="Where the votes are from.  [default: not said]")
-@click.option("--noun", metavar="ONE,MANY", callback=parse_noun, help="What the ranked are called, as player,players.  "
-              "[default: model,models]")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@report_options
+)  # fmt: skip
 def arena(
-    report: ProgressReport,
-    file: str,
-    ties: str | None,
-    clusters: tuple[str, ...],
-    anchors: tuple[str, ...],
-    prior: float | None,
-    errors: str | None,
-    wins: str | None,
-    losses: str | None,
-    tied: tuple[str, ...],
-    options: dict[str, Any],
-    moved: bool,
-    top: int,
-    out: Path | None,
-    page: Path | None,
-    title: str | None,
-    source: str | None,
-    noun: tuple[str, ...] | None,
-    as_json: bool,
-) -> None:
+    report: ProgressReport, file: str, options: dict[str, Any], moved: bool, top: int, out: Path | None,
+    page: Path | None, title: str | None, source: str | None, noun: tuple[str, ...] | None, **settings: Any,
+) -> Output:  # fmt: skip
     """Rank fixed-strength players, such as language models, from votes (a, b, score, or winner, loser) or counts.
 
     The order of the votes does not matter. Ratings are on the Elo scale: 400 points are odds of 10 to 1. Each has a
@@ -318,87 +315,77 @@ def arena(
     """
     from jaxrate.site.wording import MODELS, make_noun
 
-    anchor_ratings, words = _parse_anchors(anchors), make_noun(noun, MODELS)
-    if prior is not None and prior <= 0:
-        raise ValueError(f"--prior must be above 0, got {prior:g}")
-    if len(clusters) > 2:
-        raise ValueError(f"--cluster takes one column or two, got {len(clusters)}")
+    named = VoteColumns(*(settings.pop(name) for name in VoteColumns._fields))
+    _check_arena_options(named, out, page)
+    votes = read_votes(report, file, options, named, has_times=moved)
+    fitted = _fit_votes(report, votes, settings, moved)
     if out is not None:
-        if out.suffix.lower() not in (".csv", ".parquet"):
-            raise ValueError(f"--out {out}: the name must end in .csv or .parquet")
-        check_output_file("--out", out, "table.csv")
-    if page is not None:
-        from jaxrate.site.page_templates import make_template_environment
-
-        check_html_output_file("--report", page, "page.html")
-        make_template_environment()
-    votes = read_votes(report, file, options, (wins, losses, tied), clusters, moved)
-    with report.stage("fitting strengths"), add_file_rows_to_errors(votes.source, votes.rows):
-        settings: dict[str, Any] = {"prior": prior, "cluster": votes.clusters or None, "errors": errors}
-        strengths = jr.arena.fit_strengths(
-            votes.data, ties=ties, covariates=votes.covariates, anchors=anchor_ratings, **settings
-        )
-    for note in strengths.notes:
-        report.note(replace_argument_names_by_options(note))
-    ranks = _rank_sets(report, strengths)
-    drift = None
-    if moved:
-        with report.stage("testing who moved"), add_file_rows_to_errors(votes.source, votes.rows):
-            cluster = votes.clusters[0] if len(votes.clusters) == 1 else votes.clusters or None
-            drift = jr.arena.detect_drift(votes.data, ties=ties, covariates=votes.covariates, cluster=cluster)
-    if not strengths.converged:
-        hint = "; leave out a covariate that tells the results, if there is one" if strengths.coefficient else ""
-        report.note(f"not converged after {strengths.steps} steps: {STOP_REASONS[strengths.reason]}{hint}")
-    if out is not None:
-        jr.data.write(_strength_columns(strengths, ranks), out)
+        jr.data.write(_strength_columns(fitted), out)
         report.note(f"saved the table to {out}")
     if page is not None:
         with report.stage("writing the page"):
             text = jr.site.arena_page_html(
-                strengths,
-                ranks=ranks,
-                drift=drift,
-                title=title or title_from_file(file),
-                source=source or "",
-                left_out=votes.left_out,
-                dates=describe_vote_dates(votes, options.get("dates")),
-                noun=noun,
-                clusters=clusters,
-            )
+                fitted.strengths, ranks=fitted.ranks, drift=fitted.drift, title=title or title_from_file(file),
+                source=source or "", left_out=votes.left_out, dates=describe_vote_dates(votes, options.get("dates")),
+                noun=noun, clusters=named.clusters,
+            )  # fmt: skip
             page.write_text(text, encoding="utf-8")
         report.note(f"saved the page to {page}")
-    if as_json:
-        print_escaped(json.dumps(_json_result(file, strengths, ranks, drift), indent=2))
-    else:
-        sections: list[str | TextTable] = [
-            _answer(strengths, ranks, words),
-            _strength_table(strengths, ranks, top, words),
-            "\n".join(_fit_details(strengths, with_model=report.verbose)),
-        ]
-        if drift is not None:
-            table = TextTable(*drift.table_rows(top))
-            caption = first_rows_caption(len(table.rows), len(strengths.players), words.many, has_hint=False)
-            sections += ["\n".join(drift.summary_lines()), table._replace(caption=caption)]
-        print_sections(*sections)
+    sections = _arena_sections(fitted, top, make_noun(noun, MODELS), with_model=report.verbose)
+    return Output(sections, _json_result(file, fitted), 0 if fitted.strengths.converged else 1)
+
+
+class FittedVotes(NamedTuple):
+    """Strengths, the ranks that they may have, and whether they changed."""
+
+    strengths: Strengths
+    ranks: RankSets | None
+    drift: StrengthDrift | None
+    notes: list[str]  # in the words of the command line
+
+
+def _check_arena_options(named: VoteColumns, out: Path | None, page: Path | None) -> None:
+    """ValueError for too many clusters, or for files that cannot be written."""
+    if len(named.clusters) > 2:
+        raise ValueError(f"--cluster takes one column or two, got {len(named.clusters)}")
+    check_table_file("--out", out, "table.csv")
+    check_page_file("--report", page, "page.html")
+
+
+def _fit_votes(report: ProgressReport, votes: VoteData, settings: dict[str, Any], moved: bool) -> FittedVotes:
+    """The strengths of a vote, and notes about players who cannot be compared and about the search."""
+    shared: dict[str, Any] = {"ties": settings["ties"], "covariates": votes.covariates}
+    with report.stage("fitting strengths"), add_file_rows_to_errors(votes.source, votes.rows):
+        strengths = jr.arena.fit_strengths(votes.data, cluster=votes.clusters or None, **settings | shared)
+    notes = [name_options(note, click.get_current_context().command) for note in strengths.notes]
+    for note in notes:
+        report.note(note)
+    ranks, drift = _rank_sets(report, strengths), None
+    if moved:
+        with report.stage("testing who moved"), add_file_rows_to_errors(votes.source, votes.rows):
+            cluster = votes.clusters[0] if len(votes.clusters) == 1 else votes.clusters or None
+            drift = jr.arena.detect_drift(votes.data, cluster=cluster, **shared)
     if not strengths.converged:
-        sys.exit(1)
+        hint = "; leave out a covariate that tells the results, if there is one" if strengths.coefficient else ""
+        report.note(f"not converged after {strengths.steps} steps: {STOP_REASONS[strengths.reason]}{hint}")
+    return FittedVotes(strengths, ranks, drift, notes)
 
 
-def _parse_anchors(texts: tuple[str, ...]) -> dict[str, float]:
-    """The values of --anchor NAME=RATING; a name may hold an equals sign."""
-    anchors: dict[str, float] = {}
-    for text in texts:
-        name, _, value = text.rpartition("=")
-        try:
-            rating = float(value)
-        except ValueError:
-            rating = float("nan")
-        if not name or not np.isfinite(rating):
-            raise ValueError(f"--anchor {text}: write NAME=RATING, as in Ada=1500")
-        if name in anchors:
-            raise ValueError(f"--anchor names {name} twice")
-        anchors[name] = rating
-    return anchors
+def _arena_sections(
+    fitted: FittedVotes, top: int, words: PlayerOrTeamNoun, *, with_model: bool
+) -> list[str | TextTable]:
+    """Who is the best, the table, the model, and who moved."""
+    strengths, ranks, drift = fitted[:3]
+    sections: list[str | TextTable] = [
+        _answer(strengths, ranks, words),
+        _strength_table(strengths, ranks, top, words),
+        "\n".join(_fit_details(strengths, with_model=with_model)),
+    ]
+    if drift is None:
+        return sections
+    table = TextTable(*drift.table_rows(top))
+    caption = first_rows_caption(len(table.rows), len(strengths.players), words.many, has_hint=False)
+    return [*sections, "\n".join(drift.summary_lines()), table._replace(caption=caption)]
 
 
 def _rank_sets(report: ProgressReport, strengths: Strengths) -> RankSets | None:
@@ -432,15 +419,22 @@ def _fit_details(strengths: Strengths, *, with_model: bool) -> list[str]:
     if strengths.tie is not None:
         _, share, _ = outcome_probabilities(strengths.model, np.zeros(1), strengths.kappa)
         lines.append(f"ties: {100.0 * float(np.asarray(share)[0]):.0f}% of votes between equals")
-    if with_model:
-        name, likelihood = strengths.model.replace("_", "-").title(), strengths.log_likelihood / strengths.votes
-        lines.append(f"{name}: log likelihood {likelihood:.4f} a vote; intervals by {strengths.errors}")
-        if strengths.tie is not None:
-            name = "nu" if strengths.model == "davidson" else "theta"
-            lines.append(f"{name} of ties: {format_value_and_error(strengths.tie, strengths.tie_error, 4)}")
+    lines += _model_lines(strengths) if with_model else []
     for name, value in strengths.coefficient.items():
         sign, error = "+" * (value >= 0), strengths.coefficient_error[name]
         lines.append(f"{name}: {sign}{format_value_and_error(value, error, 2)} points for each unit")
+    return lines
+
+
+def _model_lines(strengths: Strengths) -> list[str]:
+    """The model, its likelihood, and its parameter of ties."""
+    from jaxrate.arena.strength_fit import format_value_and_error
+
+    name, likelihood = strengths.model.replace("_", "-").title(), strengths.log_likelihood / strengths.votes
+    lines = [f"{name}: log likelihood {likelihood:.4f} a vote; intervals by {strengths.errors}"]
+    if strengths.tie is not None:
+        symbol = "nu" if strengths.model == "davidson" else "theta"
+        lines.append(f"{symbol} of ties: {format_value_and_error(strengths.tie, strengths.tie_error, 4)}")
     return lines
 
 
@@ -461,8 +455,9 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int, noun
     return TextTable(headings if ranks is None else ["ranks", *headings], rows, (noun.one,), caption, (noun.one,))
 
 
-def _strength_columns(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any]:
+def _strength_columns(fitted: FittedVotes) -> dict[str, Any]:
     """The table as columns, the best first."""
+    strengths, ranks = fitted.strengths, fitted.ranks
     columns = {
         "player": strengths.players,
         "rating": strengths.rating,
@@ -477,37 +472,28 @@ def _strength_columns(strengths: Strengths, ranks: RankSets | None) -> dict[str,
     return {name: np.asarray(values)[strengths.order] for name, values in columns.items()}
 
 
-def _json_result(
-    file: str, strengths: Strengths, ranks: RankSets | None, moved: StrengthDrift | None
-) -> dict[str, Any]:
-    """The result for JSON, in which None stands for what is not finite."""
-
-    def finite_or_none(value: Any) -> Any:
-        value = value.item() if isinstance(value, np.generic) else value
-        return None if isinstance(value, float) and not np.isfinite(value) else value
-
-    def to_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
-        row_values = zip(*columns.values(), strict=True)
-        return [{name: finite_or_none(x) for name, x in zip(columns, row, strict=True)} for row in row_values]
-
-    drift = {}
-    if moved is not None:
-        player_columns = {name: x[moved.order] for name, x in moved._asdict().items() if np.ndim(x) == 1}
-        drift = {name: finite_or_none(x) for name, x in moved._asdict().items() if np.ndim(x) == 0}
-        drift = {"moved": drift | {"players": to_rows({"player": player_columns.pop("players"), **player_columns})}}
+def _json_result(file: str, fitted: FittedVotes) -> dict[str, Any]:
+    """The result for JSON."""
+    strengths, values = fitted.strengths, ("log_likelihood", "converged", "reason", "tie", "tie_error")
+    moved = {} if fitted.drift is None else {"moved": _json_drift(fitted.drift)}
     return {
         "file": file,
-        "model": strengths.model,
-        "errors": strengths.errors,
-        "votes": strengths.votes,
-        "log_likelihood": finite_or_none(strengths.log_likelihood),
-        "converged": strengths.converged,
-        "reason": strengths.reason,
-        "tie": strengths.tie,
-        "tie_error": finite_or_none(strengths.tie_error),
-        "coefficient": {name: finite_or_none(x) for name, x in strengths.coefficient.items()},
-        "coefficient_error": {name: finite_or_none(x) for name, x in strengths.coefficient_error.items()},
-        "notes": [replace_argument_names_by_options(note) for note in strengths.notes],
-        "players": to_rows(_strength_columns(strengths, ranks)),
-        **drift,
+        **{name: getattr(strengths, name) for name in ("model", "errors", "votes", *values)},
+        "coefficient": strengths.coefficient,
+        "coefficient_error": strengths.coefficient_error,
+        "notes": fitted.notes,
+        "players": _to_records(_strength_columns(fitted)),
+        **moved,
     }
+
+
+def _json_drift(drift: StrengthDrift) -> dict[str, Any]:
+    """Who moved, for JSON."""
+    values = drift._asdict()
+    columns = {name: x[drift.order] for name, x in values.items() if np.ndim(x) == 1}
+    scalars = {name: x for name, x in values.items() if np.ndim(x) == 0}
+    return scalars | {"players": _to_records({"player": columns.pop("players"), **columns})}
+
+
+def _to_records(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 from typing import Any
 
-import click
-
 import jaxrate as jr
-from jaxrate.cli.output_path_checks import check_output_folder
-from jaxrate.cli.rate_output import calibration_lines, metric_lines
-from jaxrate.cli.shared_options import RatingRequest, parse_whole_number
+from jaxrate.cli.commands import Output, check_only, option
+from jaxrate.cli.rating import RateOptions, calibration_lines, metric_lines
+from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.system_selection import check_system_request, choose_system, recognise_evidence_columns_of_file
 from jaxrate.cli.terminal_tables import (
     ProgressReport,
     TextTable,
-    print_escaped,
     print_message,
-    print_sections,
     to_text_table,
     warnings_as_notes,
 )
@@ -27,8 +22,9 @@ from jaxrate.data.column_role_definitions import roles_taken_by
 
 SAMPLE_ROWS = 100_000  # that show what the system needs to know of the data, and how large margins are
 CHUNK_OPTIONS = "chunk", "brief", "resume"
-ALLOWED_OPTIONS = {*CHUNK_OPTIONS, *roles_taken_by("rate_files"), "season", "sort", "no_calibrate"}
-ALLOWED_OPTIONS |= {"file", "name", "params", "fit", "out", "top", "as_json", "quiet", "verbose", "period"}
+READ_OPTIONS = *roles_taken_by("rate_files"), "season", "sort"
+OTHER_OPTIONS = "file", "system", "param", "params", "period", "out", "top", "no-calibrate", "json", "quiet", "verbose"
+ALLOWED_OPTIONS = *CHUNK_OPTIONS, *(name.replace("_", "-") for name in READ_OPTIONS), *OTHER_OPTIONS
 CHUNK_HELP = (
     "Rate Parquet files in chunks of this many rows, in bounded memory, into --out. Folders and patterns are always "
     "rated in chunks.  [default: 1048576]"
@@ -38,12 +34,12 @@ CHUNK_HELP = (
 def chunk_options(command: Any) -> Any:
     """Options --chunk, --brief and --resume."""
     options = [
-        click.option("--chunk", type=parse_whole_number, metavar="NUMBER", help=CHUNK_HELP),
-        click.option("--brief", is_flag=True, help="In chunks: save only the row and the prediction of each match."),
-        click.option("--resume", is_flag=True, help="In chunks: continue from the checkpoint in --out."),
+        option("chunk", "NUMBER", CHUNK_HELP, needs="file"),
+        option("brief", text="In chunks: save only the row and the prediction of each match.", needs="file"),
+        option("resume", text="In chunks: continue from the checkpoint in --out.", needs="file"),
     ]
-    for option in reversed(options):
-        command = option(command)
+    for one in reversed(options):
+        command = one(command)
     return command
 
 
@@ -51,33 +47,24 @@ def rate_by_chunks(
     report: ProgressReport,
     file: str,
     request: RatingRequest,
-    out: Path | None,
     chunk_settings: dict[str, Any],
-    top: int,
-    as_json: bool,
-) -> None:
-    """Rate by chunks, and print the result. `chunk_settings` has the arguments of `rate_files` that options give."""
-    context = click.get_current_context()
-    used = [x for x in context.params if context.get_parameter_source(x) == click.core.ParameterSource.COMMANDLINE]
-    others = [x for x in used if x not in ALLOWED_OPTIONS]
-    if others:
-        raise ValueError(f"--{others[0].replace('_', '-')} cannot be combined with rating in chunks")
+    asked: RateOptions,
+) -> Output:
+    """Rate by chunks. `chunk_settings` has the arguments of `rate_files` that options give."""
+    check_only(ALLOWED_OPTIONS, "rating in chunks")
+    out = asked.out
     if out is None:
         raise ValueError("the results of rating by chunks go into a folder; name one with --out")
-    check_output_folder("--out", out)
     check_system_request(request)
     columns = {name: x for name, x in request.columns.items() if name != "sort"}
-    rated_files = _rate_files(
-        report, file, request, columns, out, {name: x for name, x in chunk_settings.items() if x is not None}
-    )
+    settings = {name: x for name, x in chunk_settings.items() if x is not None}
+    settings |= {"calibrate": False} if asked.no_calibrate else {}
+    rated_files = _rate_files(report, file, request, columns, out, settings)
     for work, seconds in rated_files.seconds.items() if report.verbose else ():
         print_message("note", f"{work}: {seconds:.2f} s")
     report.note(f"saved the run to {out}")
-    board = jr.leaderboard(rated_files, top=top)
-    if as_json:
-        print_escaped(_json_result(rated_files, board))
-    else:
-        print_sections(*_result_sections(rated_files, board))
+    board = jr.leaderboard(rated_files, top=asked.top)
+    return Output(_result_sections(rated_files, board), _json_result(rated_files, board))
 
 
 def _rate_files(
@@ -119,13 +106,13 @@ def _rate_files(
         return jr.history.rate_files(task.system, parquet_table, out, **arguments, progress=progress)
 
 
-def _json_result(rated_files: jr.history.RatedFiles, board: Any) -> str:
+def _json_result(rated_files: jr.history.RatedFiles, board: Any) -> dict[str, Any]:
     system = rated_files.system
     summary = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated_files.period}
     rows, contests = rated_files.num_rows, rated_files.contests
     summary |= {"matches": rows} if contests is None else {"contests": contests, "participations": rows}
     summary |= {"players": len(rated_files.players)} | rated_files.quality
-    return json.dumps(summary | {"leaderboard": board.to_records()}, indent=1)
+    return summary | {"leaderboard": board.to_records()}
 
 
 def _result_sections(rated_files: jr.history.RatedFiles, board: Any) -> list[str | TextTable]:

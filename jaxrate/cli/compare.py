@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 import jaxrate as jr
+from jaxrate.cli.commands import FILE, Output, command, option
 from jaxrate.cli.hyperparameters import (
     FittedParams,
     hint_scored_on_fitted_data,
@@ -26,8 +24,7 @@ from jaxrate.cli.input_options import (
     read_events,
     reading_options,
 )
-from jaxrate.cli.output_path_checks import NonEmptyPath
-from jaxrate.cli.shared_options import RatingRequest, period_option, share_option, system_option
+from jaxrate.cli.shared_options import RatingRequest, last_option, plain_option, system_option
 from jaxrate.cli.system_selection import (
     SKILLS,
     add_fitted_evidence,
@@ -36,13 +33,12 @@ from jaxrate.cli.system_selection import (
     facts_from_options,
     hint_side_advantage_without_sides,
     note_evidence,
-    plain_option,
     prefix_errors_with_file,
     read_events_with_evidence,
     remove_side_advantages,
     warn_worse_than_even,
 )
-from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections, report_options
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 from jaxrate.core.text_format import contest_metrics_notes, did_you_mean_suffix, format_number, metric_heading
 
 if TYPE_CHECKING:
@@ -50,8 +46,22 @@ if TYPE_CHECKING:
     from jaxrate.metrics.prediction_metrics import LogLossDifference
     from jaxrate.systems.system_construction_by_name import DataFacts
 
+DEFAULT_PERIOD = 7.0  # days
 
-@click.command(
+
+@command(
+    FILE,
+    system_option("Compare only this system.  [default: all that can rate the file]", multiple=True),
+    option("param", "[SYSTEM.]NAME=VALUE", "Set a hyperparameter of one system, or of all that have it.", to="params",
+           multiple=True),
+    option("params", "FILE.toml", "Hyperparameters of one system, as saved by jaxrate fit --save.", to="files",
+           multiple=True),
+    option("period", "DAYS", "Length of rating periods.  [default: that of --params, or 7]", above=0),
+    reading_options(),
+    first_rows_option,
+    plain_option,
+    last_option,
+    option("fit", text="First fit each system to the matches before --last; takes a minute or so.", to="fitting"),
     cls=VariadicColumnOptionsCommand,
     groups={"Comparison": ("last", "fit")},
     examples=(
@@ -59,36 +69,11 @@ if TYPE_CHECKING:
         "jaxrate compare games.csv --last 0.2 --fit",
         "jaxrate compare games.csv --params fitted.toml --param elo.k=20",
     ),
-)
-@click.argument("file", metavar="FILE", type=NonEmptyPath())
-@system_option(multiple=True, help="Compare only this system; may be repeated.  [default: all that can rate the file]")
-@click.option("--param", "params", multiple=True, metavar="[SYSTEM.]NAME=VALUE",
-              help="Set a hyperparameter of one system, or of all that have it; may be repeated.")  # fmt: skip
-@click.option("--params", "files", multiple=True, type=NonEmptyPath(path_type=Path), metavar="FILE.toml",
-              help="Hyperparameters of one system, as saved by jaxrate fit --save; may be repeated.")  # fmt: skip
-@period_option(help="Length of rating periods.  [default: that of --params, or 7]")
-@reading_options()
-@first_rows_option
-@plain_option
-@share_option("--last", default=1.0, help="Score only the last SHARE of the predictions, as 0.2.  [default: all]")
-@click.option("--fit", "fitting", is_flag=True,
-              help="First fit each system to the matches before --last; takes a minute or so.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@report_options
+)  # fmt: skip
 def compare(
-    report: ProgressReport,
-    file: str,
-    name: tuple[str, ...],
-    params: tuple[str, ...],
-    files: tuple[Path, ...],
-    period: float | None,
-    options: dict[str, Any],
-    last: float,
-    fitting: bool,
-    as_json: bool,
-    first: int | None,
-    plain: bool,
-) -> None:
+    report: ProgressReport, file: str, name: tuple[str, ...], params: tuple[str, ...], files: tuple[Path, ...],
+    period: float | None, options: dict[str, Any], last: float, fitting: bool, first: int | None, plain: bool,
+) -> Output:  # fmt: skip
     """Rate FILE with every system, and rank the systems by how well they predicted it.
 
     Every match is predicted before its result is used. Matches are rated one by one, and also in rating periods.
@@ -101,61 +86,88 @@ def compare(
     The values of home advantage and margins come from the matches before --last, or are defaults without it. Speeds are
     those of a second run, without compilation.
     """
-    if fitting and last == 1:
-        raise ValueError("--fit needs matches before the scored ones; score the last part, as with --last 0.2")
+    _check_fitting(fitting, last)
     fits = [load_fitted(path) for path in files]
-    changes = _merge_hyperparameter_changes(
-        name or tuple(jr.extend.SYSTEMS), parse_params(params), _fits_by_system(fits), facts_from_options(options)
-    )
-    period = _fitted_period(fits) if period is None else period
-    if name or params or files or first is not None:
-        for fit in fits if first is None and not plain else ():
-            options = add_fitted_evidence(file, options, fit)
-        data = read_events(report, file, options, first=first)
-        data = remove_side_advantages(data) if plain else data
-    else:
-        data, request = read_events_with_evidence(report, file, RatingRequest(None, {}, period, options), plain=plain)
+    names, facts = name or tuple(jr.extend.SYSTEMS), facts_from_options(options)
+    changes = _merge_hyperparameter_changes(names, parse_params(params), _fits_by_system(fits), facts)
+    is_default = not (name or params or files)
+    if is_default and first is None:
+        request = RatingRequest(None, {}, None, options)
+        data, request = read_events_with_evidence(report, file, request, plain=plain)
         options = request.columns
-    lengths: tuple[float | None, ...] = (None,)
-    if not data.of_matches:
-        check_period(data, period)
-    elif data.clock is None:
-        report.note("no column of time, so no rating periods; name one with --time")
     else:
-        lengths = None, 7.0 if period is None else period
+        data, options = _read_events_of_named(report, file, options, fits, first, plain)
+    lengths = _period_lengths(report, data, _fitted_period(fits) if period is None else period)
     for fit in fits:
         changes[fit.system] = drop_fitted_seasons_from_changes(data, fit, changes[fit.system])
         note_open_hyperparameters(report, fit, changes[fit.system])
     comparison = compare_with_notes(
-        report,
-        file,
-        data,
-        changes,
-        is_named=bool(name),
-        period_lengths=lengths,
-        last=last,
-        timed=True,
-        is_fitted=fitting,
-        published=published_forecasts(file, data),
+        report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, timed=True, fit=fitting
     )
+    _note_results(report, data, comparison, changes, last, shows_evidence=is_default and not plain)
+    hint_scored_on_fitted_data(report, fits, file, last)
+    nouns = "teams" if is_about_teams(file, options) else "players"
+    return Output(_comparison_sections(comparison, nouns, last), _json_result(comparison, file))
+
+
+def _read_events_of_named(
+    report: ProgressReport,
+    file: str,
+    options: dict[str, Any],
+    fits: list[FittedParams],
+    first: int | None,
+    plain: bool,
+) -> tuple[jr.data.Dataset, dict[str, Any]]:
+    """The events for systems that are named, and the columns that they and fitted ones learn from."""
+    for fit in fits if first is None and not plain else ():
+        options = add_fitted_evidence(file, options, fit)
+    data = read_events(report, file, options, first=first)
+    return remove_side_advantages(data) if plain else data, options
+
+
+def _note_results(
+    report: ProgressReport,
+    data: jr.data.Dataset,
+    comparison: Comparison,
+    changes: dict[str, dict[str, Any]],
+    last: float,
+    *,
+    shows_evidence: bool,
+) -> None:
+    """Say what systems learn from, and where changed hyperparameters do harm."""
     best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
-    if not (name or params or files or plain) and SKILLS in best:
+    if shows_evidence and SKILLS in best:
         note_evidence(report, best[SKILLS].system, data)
     hint_side_advantage_without_sides(report, data, [result.system for result in best.values()])
-    for system_name, result in best.items():
-        warn_worse_than_even(report, data, system_name, changes[system_name], result.quality, result.period, last)
-    hint_scored_on_fitted_data(report, fits, file, last)
-    if as_json:
-        print_escaped(json.dumps(_json_result(comparison, file), indent=2))
-        return
+    for name, result in best.items():
+        warn_worse_than_even(report, data, name, changes[name], result.quality, period=result.period, last=last)
+
+
+def _period_lengths(report: ProgressReport, data: jr.data.Dataset, period: float | None) -> tuple[float | None, ...]:
+    """The lengths of rating periods by which matches are rated; None: one by one."""
+    if not data.of_matches:
+        check_period(data, period)
+        return (None,)
+    if data.clock is None:
+        report.note("no column of time, so no rating periods; name one with --time")
+        return (None,)
+    return None, DEFAULT_PERIOD if period is None else period
+
+
+def _comparison_sections(comparison: Comparison, nouns: str, last: float) -> list[str | TextTable]:
+    """What was compared, the table, and notes."""
     counts = ", ".join(f"{count:,} {what}" for what, count in comparison.counts.items())
     scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
-    plural = "teams" if is_about_teams(file, options) else "players"
-    print_sections(
-        f"{counts} of {comparison.players:,} {plural}{scored}",
+    return [
+        f"{counts} of {comparison.players:,} {nouns}{scored}",
         TextTable([*map(metric_heading, comparison.head)], comparison.rows, ("system", "form")),
         "\n".join([*contest_metrics_notes(comparison.results[0].quality), *comparison.notes]),
-    )
+    ]
+
+
+def _check_fitting(fitting: bool, last: float) -> None:
+    if fitting and last == 1:
+        raise ValueError("--fit needs matches before the scored ones; score the last part, as with --last 0.2")
 
 
 def _fits_by_system(fits: list[FittedParams]) -> dict[str, FittedParams]:
@@ -196,23 +208,27 @@ def _merge_hyperparameter_changes(
     }
     changes = {name: dict(fits[name].values) if name in fits else {} for name in systems}
     for field in sorted(params, key=lambda field: "." in field):  # those of one system last: they replace the others
-        system_name, dot, parameter = field.rpartition(".")
-        addressed = [name for name in systems if name == system_name or not dot]
-        fitting = [name for name in addressed if parameter in parameter_names[name]]
-        if not addressed:
-            raise ValueError(
-                f"--param {field}: no system {system_name!r} here{did_you_mean_suffix(system_name, systems)}"
-            )
-        if not fitting:
-            all_parameters = set().union(*(parameter_names[name] for name in addressed))
-            raise ValueError(
-                f"{' and '.join(addressed)}: no parameter {parameter!r}{did_you_mean_suffix(parameter, all_parameters)}"
-            )
-        for name in fitting:
-            changes[name][parameter] = params[field]
+        for name in _systems_with_parameter(field, parameter_names):
+            changes[name][field.rpartition(".")[2]] = params[field]
     for name in systems:
         make_system(name, changes[name], facts)  # which raises errors before the file is read
     return changes
+
+
+def _systems_with_parameter(field: str, parameter_names: dict[str, set[str]]) -> list[str]:
+    """The systems that [SYSTEM.]NAME means; ValueError if there are none."""
+    system_name, dot, parameter = field.rpartition(".")
+    addressed = [name for name in parameter_names if name == system_name or not dot]
+    if not addressed:
+        hint = did_you_mean_suffix(system_name, parameter_names)
+        raise ValueError(f"--param {field}: no system {system_name!r} here{hint}")
+    fitting = [name for name in addressed if parameter in parameter_names[name]]
+    if not fitting:
+        every = set().union(*(parameter_names[name] for name in addressed))
+        raise ValueError(
+            f"{' and '.join(addressed)}: no parameter {parameter!r}{did_you_mean_suffix(parameter, every)}"
+        )
+    return fitting
 
 
 def compare_with_notes(
@@ -222,13 +238,9 @@ def compare_with_notes(
     changes: dict[str, dict[str, Any]],
     *,
     is_named: bool,
-    period_lengths: tuple[float | None, ...],
-    last: float,
-    timed: bool,
-    is_fitted: bool = False,
-    published: dict[str, Any] | None = None,
+    **settings: Any,
 ) -> Comparison:
-    """`jr.compare` by systems with these changes, and notes about the systems that are left out."""
+    """`jr.compare` by systems with these changes and of published forecasts, and notes about what is left out."""
     from jaxrate.evaluation.comparison import select_candidates
 
     with prefix_errors_with_file(file):
@@ -236,15 +248,14 @@ def compare_with_notes(
     for reason in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name in left_out if left_out[name] == reason)
         report.note(f"left out, since {reason}: {names}")
-    forecasters = fitting | (published or {})
-    options: dict[str, Any] = dict(lengths=period_lengths, last=last, timed=timed, fit=is_fitted)
+    forecasters, is_fitted = fitting | (published_forecasts(file, data) or {}), settings.get("fit", False)
     stage = report.stage(f"{'fitting and ' * is_fitted}comparing {len(fitting)} systems", 1.0)
-    with stage as update_progress, ThreadPoolExecutor(os.cpu_count()) as workers:
-        return jr.compare(data, forecasters, **options, watch=update_progress, executor=workers if is_fitted else None)
+    with stage as watch, ThreadPoolExecutor(os.cpu_count()) as workers:
+        return jr.compare(data, forecasters, **settings, watch=watch, executor=workers if is_fitted else None)
 
 
 def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
-    """The result for JSON, in which None stands for what is not finite."""
+    """The result for JSON."""
     unit = f"{[*comparison.counts][-1]}/s"
     results = [
         {
@@ -258,18 +269,17 @@ def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
         for result in comparison.results
     ]
     top = {"file": file, **comparison.counts, "players": comparison.players, "scored": comparison.scored}
-    top["notes"] = comparison.notes
-    blend = comparison.blend
-    others: dict[str, Any] = {}
-    if blend is not None:
-        difference = _json_difference(blend.log_loss_difference)
-        others["blend"] = {"weights": blend.weights, "quality": blend.quality} | difference
+    values: dict[str, Any] = top | {"notes": comparison.notes, "results": results}
+    if (blend := comparison.blend) is not None:
+        values["blend"] = {"weights": blend.weights} | _json_forecaster(blend)
     if comparison.published:
-        others["published"] = [
-            {"name": one.name, "quality": one.quality} | _json_difference(one.log_loss_difference)
-            for one in comparison.published
-        ]
-    return top | {"results": results} | others
+        values["published"] = [{"name": one.name} | _json_forecaster(one) for one in comparison.published]
+    return values
+
+
+def _json_forecaster(forecaster: Any) -> dict[str, Any]:
+    """The quality of a blend or a published forecast, and how far it is behind the best system."""
+    return {"quality": forecaster.quality} | _json_difference(forecaster.log_loss_difference)
 
 
 def _json_difference(difference: LogLossDifference | None) -> dict[str, float | None]:

@@ -5,26 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
-
 import jaxrate as jr
-from jaxrate.cli.help_pages import HelpCommand
+from jaxrate.cli.commands import command, option
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_file
-from jaxrate.cli.system_selection import describe_evidence, drop_sides_margins_and_seasons, plain_option
+from jaxrate.cli.output_path_checks import check_output_file
+from jaxrate.cli.shared_options import plain_option
+from jaxrate.cli.system_selection import describe_evidence, drop_sides_margins_and_seasons
 from jaxrate.cli.terminal_tables import (
     ProgressReport,
     TextTable,
     name_teams,
     print_escaped,
     print_sections,
-    report_options,
     to_text_table,
 )
 from jaxrate.core.text_format import format_credible_intervals
-
-DEFAULT_PLAYERS = 5000
-DEFAULT_MATCHES = 200_000
 
 
 def rate_simulated_league(report: ProgressReport, players: int, matches: int, seed: int) -> None:
@@ -74,8 +69,14 @@ TEAMS = ("Chicago Bears", "Green Bay Packers", "San Francisco 49ers", "New Engla
 SEASON_DAYS = 200.0  # days, about
 
 
-@click.command(
-    cls=HelpCommand,
+@command(
+    option("picture", "FILE.png", "Where to draw the careers of some teams.", default=Path("nfl.png")),
+    plain_option,
+    option("simulated", text="Rate a simulated league, and compare ratings with true strengths."),
+    option("players", "NUMBER", "Number of players.", default=5000, least=2, needs="simulated"),
+    option("matches", "NUMBER", "Number of matches.", default=200_000, least=1, needs="simulated"),
+    option("seed", "NUMBER", "Random seed.", default=0, needs="simulated"),
+    json=False,
     groups={"Demo": ("plain", "picture"), "Simulated league": ("simulated", "players", "matches", "seed")},
     examples=(
         "jaxrate demo",
@@ -83,37 +84,21 @@ SEASON_DAYS = 200.0  # days, about
         "jaxrate demo --simulated --players 1000 --matches 50000",
     ),
 )
-@click.option("--picture", type=NonEmptyPath(dir_okay=False, path_type=Path), default=Path("nfl.png"),
-              show_default=True, metavar="FILE.png", help="Where to draw the careers of some teams.")  # fmt: skip
-@plain_option
-@click.option("--simulated", is_flag=True, help="Rate a simulated league, and compare ratings with true strengths.")
-@click.option("--players", type=click.IntRange(min=2), metavar="NUMBER",
-              help=f"Number of players.  [default: {DEFAULT_PLAYERS}]")  # fmt: skip
-@click.option("--matches", type=click.IntRange(min=1), metavar="NUMBER",
-              help=f"Number of matches.  [default: {DEFAULT_MATCHES}]")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), metavar="NUMBER", help="Random seed.  [default: 0]")
-@report_options
-def demo(
-    report: ProgressReport,
-    picture: Path,
-    plain: bool,
-    simulated: bool,
-    players: int | None,
-    matches: int | None,
-    seed: int | None,
-) -> None:
+def demo(report: ProgressReport, picture: Path, plain: bool, simulated: bool, **league: int) -> None:
     """Rate every match of the National Football League, 1920 to 2021, by eight systems.
 
     Prints the accuracy of each system and the final table, and draws the careers of some teams.
     """
+    if simulated:
+        rate_simulated_league(report, **league)
+    else:
+        rate_football_league(report, picture, plain)
+
+
+def rate_football_league(report: ProgressReport, picture: Path, plain: bool) -> None:
+    """Print the accuracy of all systems and the table by the best, and draw some careers."""
     from jaxrate.data.table_sources import import_pyarrow
 
-    if simulated:
-        rate_simulated_league(report, players or DEFAULT_PLAYERS, matches or DEFAULT_MATCHES, seed or 0)
-        return
-    for name, value in (("players", players), ("matches", matches), ("seed", seed)):
-        if value is not None:
-            raise ValueError(f"--{name} needs --simulated")
     if picture.suffix not in (".png", ".pdf", ".svg"):
         raise ValueError(f"--picture {picture}: the name must end in .png, .pdf or .svg")
     check_output_file("--picture", picture, "nfl.png")

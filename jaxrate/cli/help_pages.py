@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ OPTION_GROUPS: dict[str, Sequence[str]] = {
         *("statistics", "shares", "expected-goals", "covariates", "rest", "form", "age", "columns"),
     ),
     "Columns of contests": ("contest", "participant", "rank", "unfinished", "team", "last-rank", "ceiling", "noise"),
-    "System": ("system", "param", "params", "period", "outlook", "no-calibrate", "smooth"),
+    "System": ("system", "param", "params", "period", "outlook", "no-calibrate", "smooth", "dry-run"),
     "Saved runs": ("state", "as-of"),
     "Leaderboard": ("top", "active", "min-games", "cautious", "since", "peaks", "ranking-category"),
     "Players and matches": ("player", "all-matches", "against", "upsets"),
@@ -51,8 +52,8 @@ OPTION_GROUPS: dict[str, Sequence[str]] = {
     "Messages": ("quiet", "verbose", "help"),
 }
 COMMAND_GROUPS = {
-    "Rate": ("rate", "compare", "benchmark", "fit", "arena", "systems", "plan"),
-    "Forecast": ("predict", "season", "tournament"),
+    "Rate": ("rate", "compare", "benchmark", "fit", "arena", "systems"),
+    "Forecast": ("predict", "season"),
     "Publish": ("report", "site"),
     "Try it": ("demo", "simulate"),
 }
@@ -108,11 +109,10 @@ class HelpCommand(RichCommand):
 class LazyGroup(RichGroup):
     """The commands, by name and in a line; their modules are imported when they are called."""
 
-    def __init__(self, *args: Any, modules: Mapping[str, str], summaries: Mapping[str, str], **settings: Any) -> None:
+    def __init__(self, *args: Any, summaries: Mapping[str, str], **settings: Any) -> None:
         super().__init__(*args, **settings)
         for name, text in summaries.items():
             self.add_command(click.Command(name, short_help=text))
-        self.modules = modules
         self.panels = [AlignedCommandPanel(name, list(members)) for name, members in COMMAND_GROUPS.items()]
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -122,7 +122,7 @@ class LazyGroup(RichGroup):
 
     def load_command(self, name: str) -> click.Command:
         """The command of this name, imported."""
-        return getattr(import_module(self.modules[name]), name)
+        return getattr(import_module(f"jaxrate.cli.{name}"), name)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write where a beginner begins."""
@@ -145,17 +145,13 @@ def write_examples(formatter: Any, lines: Sequence[str]) -> None:
 
 def _option_panels(parameters: Sequence[click.Parameter], own_groups: Mapping[str, Sequence[str]]) -> list[Any]:
     """The groups in order, those of the command before its output; none is empty."""
-    own = {name for members in own_groups.values() for name in members}
+    own = {*chain.from_iterable(own_groups.values())}
     present = {option.removeprefix("--") for parameter in parameters for option in parameter.opts} | {"help"}
-    panels: list[RichOptionPanel] = []
-
-    def add_panel(title: str, members: Sequence[str]) -> None:
-        if options := [f"--{name}" for name in members if name in present]:
-            panels.append(AlignedOptionPanel(title, options))
-
-    for title, members in OPTION_GROUPS.items():
-        if title == "Output":
-            for own_title, own_members in own_groups.items():
-                add_panel(own_title, own_members)
-        add_panel(title, [name for name in members if name not in own])
-    return panels
+    titles = [*OPTION_GROUPS]
+    place = titles.index("Output")
+    groups: dict[str, Sequence[str]] = {}
+    groups |= {title: [x for x in members if x not in own] for title, members in OPTION_GROUPS.items()}
+    groups |= own_groups
+    ordered = dict.fromkeys([*titles[:place], *own_groups, *titles[place:]])
+    options = {title: [f"--{name}" for name in groups[title] if name in present] for title in ordered}
+    return [AlignedOptionPanel(title, names) for title, names in options.items() if names]

@@ -71,32 +71,51 @@ def load_fitted(path: Path) -> FittedParams:
     """The contents of a file; ValueError, which names it, if it is no such file or its system cannot be made."""
     from jaxrate.systems.system_construction_by_name import make_system
 
+    contents = _load_toml(path)
+    sections = contents.get("params", {}), contents.get("settings", {})
+    if not isinstance(contents.get("system"), str) or not all(isinstance(part, dict) for part in sections):
+        raise ValueError(f'{path} must say system = "...", and [params], as `jaxrate fit --save` writes them')
+    values = {key: _value_of_toml(x) for part in sections for key, x in part.items()}
+    left_open = contents.get("left_open", [])
+    if not isinstance(left_open, list):
+        raise ValueError(f"{path}: left_open must be a list of names, got {left_open!r}")
     try:
-        contents = tomllib.loads(path.read_text(encoding="utf-8"))
+        make_system(contents["system"], values)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return FittedParams(
+        path=path,
+        system=contents["system"],
+        values=values,
+        period=_positive_number(path, contents, "period", None),
+        file=contents.get("file"),
+        data_share=_positive_number(path, contents, "data_share", 1.0),
+        left_open=tuple(name for name in values if name in left_open),
+    )
+
+
+def _load_toml(path: Path) -> dict[str, Any]:
+    """The contents of a file; ValueError if it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise ValueError(f"{path} is a folder; name a file, as fitted.toml") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{path} is no TOML file: {error}") from None
-    sections, left_open = [contents.get(key, {}) for key in ("params", "settings")], contents.get("left_open", [])
-    if not isinstance(contents.get("system"), str) or not all(isinstance(part, dict) for part in sections):
-        raise ValueError(f'{path} must say system = "...", and [params], as `jaxrate fit --save` writes them')
-    period, share = contents.get("period"), contents.get("data_share", 1.0)
-    for name, value in (("period", period), ("data_share", share)):
-        if value is not None and not (isinstance(value, (int, float)) and 0 < value < float("inf")):
-            raise ValueError(f"{path}: {name} must be a number above 0, got {value!r}")
-    if not isinstance(left_open, list):
-        raise ValueError(f"{path}: left_open must be a list of names, got {left_open!r}")
-    values = {
-        key: None if x == "none" else tuple(x) if isinstance(x, list) else x for y in sections for key, x in y.items()
-    }
-    try:
-        make_system(contents["system"], values)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    left_open = tuple(name for name in values if name in left_open)
-    return FittedParams(path, contents["system"], values, period, contents.get("file"), share, left_open)
+
+
+def _positive_number(path: Path, contents: dict[str, Any], name: str, default: float | None) -> Any:
+    """A number of a file, or the default where it has none."""
+    value = contents.get(name, default)
+    if value is not None and not (isinstance(value, (int, float)) and 0 < value < float("inf")):
+        raise ValueError(f"{path}: {name} must be a number above 0, got {value!r}")
+    return value
+
+
+def _value_of_toml(value: Any) -> Any:
+    return None if value == "none" else tuple(value) if isinstance(value, list) else value
 
 
 def note_open_hyperparameters(report: ProgressReport, fit: FittedParams, values: dict[str, Any]) -> None:

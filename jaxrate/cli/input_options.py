@@ -125,14 +125,16 @@ def reading_options(names: Iterable[str] = READING_OPTIONS) -> Callable[[Any], A
     """Options that say how to read a file. The `VariadicColumnOptionsCommand` gets those in use as `options`."""
     settings = {name: READING_OPTIONS[name] for name in names}
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
-        def run_command(*args: Any, **options: Any) -> None:
+        def run_command(*args: Any, **options: Any) -> Any:
             values = {name: options.pop(name) for name in settings}
             values = {name: x for name, x in values.items() if x not in (None, (), False)}
             if is_shipped_dataset(options.get("file")):
                 values = SHIPPED_COLUMNS | values
-            command(*args, options={name: _option_to_read_argument(name, x) for name, x in values.items()}, **options)
+            return command(
+                *args, options={name: _option_to_read_argument(name, x) for name, x in values.items()}, **options
+            )
 
         for name, details in reversed(settings.items()):
             details = details if "is_flag" in details else {"metavar": "COLUMN"} | details
@@ -252,6 +254,13 @@ def _lower_case_column_names(file: str, options: dict[str, Any]) -> set[str]:
     from jaxrate.data.table_files import open_table_source
 
     return {name.lower() for name in open_table_source(file).names}
+
+
+def open_file_table(file: str) -> Any:
+    """The table of a file, or of the league that ships."""
+    from jaxrate.data.table_files import open_table_source
+
+    return open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
 
 
 def is_pgn_file(file: str) -> bool:

@@ -2,7 +2,7 @@
 
 A hint of the library names an argument and its value as Python writes them, as in `side='a'`, in a clause of its own
 behind a semicolon. A command prints its own option, in words that a shell takes. If it has none, it leaves the clause
-out.
+out. An error that begins with an argument, as "last must be at most 1", begins with its option.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import click
 from jaxrate.core.text_format import format_number
 
 TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-ARGUMENT = re.compile(rf"(?<![\w-])([a-z][a-z_]*)=(True|{TEXT}|\[(?:{TEXT}(?:, )?)+\])")
+ARGUMENT = re.compile(rf"(?<![\w-])([a-z][a-z_]*)=(True|{TEXT}|\d+(?:\.\d+)?|\[(?:{TEXT}(?:, )?)+\])")
 ARGUMENTS = re.compile(rf"{ARGUMENT.pattern}(?:(?:,| and|, and) {ARGUMENT.pattern})*")
 OTHER_ARGUMENTS = (  # in hints, beside roles of columns
     *("mixtures", "dates", "na_values", "unfinished", "sort", "skip_incomplete", "normalise_names"),
@@ -29,7 +29,14 @@ WORDS_OF_OPTIONS = {  # what stands in messages for options that are no argument
     "on_faulty='skip'": "skip_incomplete=True",
     "jr.data.unify_names(data)": "normalise_names=True",
 }
+SUBJECT = re.compile(r"^((?:[^:\n]*\.\w+: )?)([a-z_]+)(?= (?:must|needs?|takes?) )")  # of a message, or after a file
+QUOTED = re.compile(r"`([a-z_]+)`")
+ALIASES = {"num_players": "players", "num_matches": "matches", "num_rounds": "rounds"}
 CLAUSE_END = re.compile(r"\)?(?: \(there are: [^\n]*\))?$")
+
+
+class _LackingOptionError(Exception):
+    """A hint names an argument for which the command has no option."""
 
 
 def name_options(message: str, command: click.Command | None) -> str:
@@ -42,6 +49,12 @@ def name_options(message: str, command: click.Command | None) -> str:
 
 
 def _name_options_of_line(line: str, options: Mapping[str, click.Parameter]) -> str:
+    def name(argument: str) -> str:
+        option = options.get(ALIASES.get(argument, argument))
+        return option.opts[0] if option is not None and option.opts[0].startswith("--") else ""
+
+    line = SUBJECT.sub(lambda match: match[1] + (name(match[2]) or match[2]), line)
+    line = QUOTED.sub(lambda match: name(match[1]) or match[0], line)
     subject, *clauses = line.split("; ")
     shown = [_name_options_of_clause(subject, options) or subject]
     for clause in clauses:
@@ -56,28 +69,28 @@ def _name_options_of_line(line: str, options: Mapping[str, click.Parameter]) -> 
 
 def _name_options_of_clause(clause: str, options: Mapping[str, click.Parameter]) -> str | None:
     """The clause with options in place of arguments; None if the command lacks one."""
+    try:
+        return ARGUMENTS.sub(lambda hint: _name_options_of_hint(hint[0], options), clause)
+    except _LackingOptionError:
+        return None
+
+
+def _name_options_of_hint(hint: str, options: Mapping[str, click.Parameter]) -> str:
+    """The words of a command line for arguments and their values; the hint itself if these are of something else."""
     from jaxrate.data.column_role_definitions import COLUMN_ROLES
 
-    known = {*COLUMN_ROLES, *OTHER_ARGUMENTS}
-    is_lacking = False
-
-    def replace(hint: re.Match[str]) -> str:
-        nonlocal is_lacking
-        words: list[str] = []
-        for name, text in ARGUMENT.findall(hint[0]):
-            value = literal_eval(text)
-            is_time = name == "time" and isinstance(value, str) and value[:1].isdigit()
-            parameter = options.get("at" if is_time else name)
-            if name not in known:
-                return hint[0]
-            if parameter is None or (value is True) != getattr(parameter, "is_flag", False):
-                is_lacking = True
-                return hint[0]
-            words += _option_words(name, parameter, value)
-        return " ".join(words)
-
-    text = ARGUMENTS.sub(replace, clause)
-    return None if is_lacking else text
+    words: list[str] = []
+    for name, text in ARGUMENT.findall(hint):
+        value = literal_eval(text)
+        roles = {*COLUMN_ROLES, *OTHER_ARGUMENTS}
+        if name not in ({*options} - roles if text[0].isdigit() else {*options} | roles):
+            return hint
+        is_time = name == "time" and isinstance(value, str) and value[:1].isdigit()
+        parameter = options.get("at" if is_time else name)
+        if parameter is None or (value is True) != getattr(parameter, "is_flag", False):
+            raise _LackingOptionError
+        words += _option_words(name, parameter, text if text[0].isdigit() else value)
+    return " ".join(words)
 
 
 def _argument_name(parameter: click.Parameter) -> str:

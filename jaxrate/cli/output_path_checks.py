@@ -19,8 +19,10 @@ def title_from_file(file: str) -> str:
     return " ".join(x[:1].upper() + x[1:] if i == 0 else x for i, x in enumerate(words)) or "Ratings"
 
 
-def check_output_file(option: str, path: Path, example: str) -> None:
-    """ValueError if no file of this name can be written; `example` is the name of one."""
+def check_output_file(option: str, path: Path | None, example: str) -> None:
+    """ValueError if no file of this name can be written, if there is one; `example` is the name of one."""
+    if path is None:
+        return
     if path.is_dir():
         raise ValueError(f"{option} {path} is a folder; name a file, as {example}")
     if not path.parent.is_dir():
@@ -34,15 +36,29 @@ def check_output_file(option: str, path: Path, example: str) -> None:
         raise ValueError(f"{option} {path} cannot be written: {_format_error(error)}") from None
 
 
-def check_html_output_file(option: str, path: Path, example: str) -> None:
-    """ValueError as of `check_output_file`, and for a name that browsers do not open as a page."""
+def check_table_file(option: str, path: Path | None, example: str) -> None:
+    """ValueError as of `check_output_file`, and for a name that is none of a table."""
+    if path is not None and path.suffix.lower() not in (".csv", ".parquet"):
+        raise ValueError(f"{option} {path}: the name must end in .csv or .parquet")
+    check_output_file(option, path, example)
+
+
+def check_page_file(option: str, path: Path | None, example: str) -> None:
+    """ValueError as of `check_output_file`, for a name that browsers do not open as a page, and without jinja2."""
+    if path is None:
+        return
+    from jaxrate.site.page_templates import make_template_environment
+
+    make_template_environment()
     if path.suffix.lower() not in (".html", ".htm") and not path.is_dir():
         raise ValueError(f"{option} {path}: a page is HTML; name a file, as {example}")
     check_output_file(option, path, example)
 
 
-def check_output_folder(option: str, path: Path) -> None:
+def check_output_folder(option: str, path: Path | None) -> None:
     """ValueError if no folder of this name can be made with those above it, or if nothing can be written in it."""
+    if path is None:
+        return
     existing = next(x for x in (path, *path.absolute().parents) if x.exists())
     if not existing.is_dir():
         where = "" if existing == path else f": {existing}"

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 import jaxrate as jr
+from jaxrate.cli.commands import FIXTURES, RUN, Output, command, option
 from jaxrate.cli.input_options import (
     FIXTURE_OPTIONS,
     VariadicColumnOptionsCommand,
     is_parquet_folder_or_pattern,
     is_pgn_file,
-    is_shipped_dataset,
     newcomers_option,
+    open_file_table,
     reading_options,
 )
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_file
+from jaxrate.cli.output_path_checks import check_table_file
 from jaxrate.cli.shared_options import split_reading_options
 from jaxrate.cli.terminal_tables import (
     ODDS_HEADINGS,
     ProgressReport,
     TextTable,
-    print_escaped,
-    print_sections,
-    report_options,
     to_text_table,
     warnings_as_notes,
 )
@@ -60,22 +56,19 @@ def parse_named_columns(option: str, texts: Iterable[str]) -> dict[str, list[str
     return result
 
 
-def recognise_forecast_columns_of_file(
-    file: str, options: dict[str, Any]
-) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def recognise_forecast_columns_of_file(file: str, options: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
     """The columns of published forecasts and of odds in a file, as far as their names tell."""
     from jaxrate.data.evidence_column_recognition import recognise_forecast_columns
 
     if is_pgn_file(file) or is_parquet_folder_or_pattern(file) or {"a", "b", "winner", "loser"} & options.keys():
-        return {}, {}
-    try:
-        return recognise_forecast_columns(_open_source(file).names)
-    except (ValueError, OSError):  # reading the file says what is wrong
-        return {}, {}
+        return {}
+    with suppress(ValueError, OSError):  # reading the file says what is wrong
+        return dict(zip(("forecast", "odds"), recognise_forecast_columns(open_file_table(file).names), strict=True))
+    return {}
 
 
 def load_match_columns(
-    file: str, data: jr.data.Dataset, columns_by_name: dict[str, list[str]], option: str
+    file: str, data: jr.data.Dataset, columns_by_name: dict[str, list[str]], kind: str
 ) -> dict[str, Any]:
     """[n], or [n, K] of several columns, numbers of the matches by name, NaN where the file has none.
 
@@ -83,36 +76,37 @@ def load_match_columns(
       file: what was read.
       data: its matches.
       columns_by_name: which columns belong together.
-      option: by which they are named, for errors.
+      kind: the option by which they are named, for errors.
 
     Raises:
       ValueError: for a column that the file does not have, or that holds no numbers.
     """
+    option, rows = f"--{kind.replace('_', '-')}", np.asarray(data.rows)
+    rows = rows if data.of_matches else rows[np.asarray(data.rounds.player_start)[:-1]]
+    wanted = list(dict.fromkeys(name for columns in columns_by_name.values() for name in columns))
+    numbers = _load_numbers(file, wanted, option)
+    if any(rows.max(initial=0) >= len(x) for x in numbers.values()):
+        raise ValueError(f"{option}: {file} is read from several tables, whose columns cannot be told apart")
+    values = {
+        label: np.stack([numbers[name][rows] for name in columns], axis=1) for label, columns in columns_by_name.items()
+    }
+    return {label: x[:, 0] if x.shape[1] == 1 else x for label, x in values.items()}
+
+
+def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
+    """Columns of a file by their names, as numbers, without signs of percent."""
     from jaxrate.data.column_conversion import to_column, to_numbers
     from jaxrate.data.table_sources import add_location_to_data_errors
 
-    wanted = list(dict.fromkeys(name for columns in columns_by_name.values() for name in columns))
-    if not wanted:
+    if not names:
         return {}
-    source = _open_source(file)
-    for name in wanted:
+    source = open_file_table(file)
+    for name in names:
         if name not in source.names:
-            raise ValueError(f"--{option}: {file} has no column {name!r}{did_you_mean_suffix(name, source.names)}")
-    first_rows = np.asarray(data.rows)
-    if not data.of_matches:
-        first_rows = first_rows[np.asarray(data.rounds.player_start)[:-1]]
+            raise ValueError(f"{option}: {file} has no column {name!r}{did_you_mean_suffix(name, source.names)}")
     with add_location_to_data_errors(source.title, source.where):
-        loaded = source.load(wanted, (), wanted)
-        numbers = {
-            name: to_numbers(name, _strip_percent_signs(to_column(name, loaded[name])), np.nan) for name in wanted
-        }
-    if len(first_rows) and first_rows.max() >= len(numbers[wanted[0]]):
-        raise ValueError(f"--{option}: {file} is read from several tables, whose columns cannot be told apart")
-    values = {
-        label: np.stack([numbers[name][first_rows] for name in columns], axis=1)
-        for label, columns in columns_by_name.items()
-    }
-    return {label: x[:, 0] if x.shape[1] == 1 else x for label, x in values.items()}
+        loaded = source.load(names, (), names)
+        return {name: to_numbers(name, _strip_percent_signs(to_column(name, loaded[name])), np.nan) for name in names}
 
 
 def _strip_percent_signs(column: Any) -> Any:
@@ -123,12 +117,6 @@ def _strip_percent_signs(column: Any) -> Any:
     if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
         return column
     return arrow.compute.utf8_rtrim(column, characters=" %")
-
-
-def _open_source(file: str) -> Any:
-    from jaxrate.data.table_files import open_table_source
-
-    return open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
 
 
 if TYPE_CHECKING:
@@ -159,26 +147,20 @@ def _first_rows(columns: ColumnTable, how_to_get_all: str) -> TextTable:
     return table._replace(left_aligned=(*table.left_aligned, "home", "away", "date"))
 
 
-def print_scorelines(
-    forecast: jr.forecasts.Scorelines, predictions: ColumnTable, rated: jr.History, as_json: bool
-) -> None:
-    """Print goals of matches, whose sides stand in `predictions`; as JSON with the chances of all scorelines."""
-    summary = jr.forecasts.summarise_scorelines(forecast)
-    if as_json:
-        records = [
-            row | {"scorelines": table.tolist()}
-            for row, table in zip(summary.to_records(), forecast.probability, strict=True)
-        ]
-        print_escaped(json.dumps(records, indent=1))
-        return
+def scorelines_output(forecast: jr.forecasts.Scorelines, predictions: ColumnTable, rated: jr.History) -> Output:
+    """Goals of matches, whose sides stand in `predictions`; the JSON has the chances of all scorelines."""
     from jaxrate.history.column_table import ColumnTable
 
+    summary = jr.forecasts.summarise_scorelines(forecast)
+    records = [
+        row | {"scorelines": table} for row, table in zip(summary.to_records(), forecast.probability, strict=True)
+    ]
     sides = {"side": predictions["side"]} if "side" in predictions else {}
     columns = dict(arrange_prediction_columns(ColumnTable(dict(summary) | sides), rated))
     columns |= {name: np.array([f"{x:.2f}" for x in summary[name].tolist()]) for name in ("goals_a", "goals_b")}
     names = {"over": "over 2.5"} | ({"goals_a": "home goals", "goals_b": "away goals"} if "home" in columns else {})
     shown = ColumnTable({names.get(name, name): x for name, x in columns.items()})
-    print_sections(_first_rows(shown, "--json prints them all"))
+    return Output([_first_rows(shown, "--json prints them all")], records)
 
 
 def arrange_prediction_columns(predictions: ColumnTable, rated: jr.History) -> ColumnTable:
@@ -188,32 +170,40 @@ def arrange_prediction_columns(predictions: ColumnTable, rated: jr.History) -> C
     columns = dict(predictions.drop_columns(*HIDDEN_COLUMNS))
     if "connected" in columns:
         columns["connected"] = np.where(columns["connected"], "yes", "no")
-    if "odds_win" in columns and "player" in columns:
+    if {"odds_win", "player"} <= columns.keys():
         columns = _merge_teams(columns)
     if rated.clock == "dates":
         columns = {"date" if name == "time" else name: values for name, values in columns.items()}
     if "a" not in columns:
-        shares = [format_percentage(x) for x in columns.pop("share").tolist()]
-        return ColumnTable(columns | {"opponents beaten": np.array(shares)})
-    if rated.options.get("teams") and "side" in columns and not (columns["side"] == columns["b"]).any():
-        columns = _name_home_and_away(columns)
-    results = [name for name in RESULT_COLUMNS if name in columns]
-    texts = (
-        [format_percentages(x) for x in np.stack([columns[name] for name in results], axis=1).tolist()]
-        if results
-        else []
-    )
-    chances = dict(zip(results, np.array(texts).T, strict=True))
-    chances |= {
-        name: np.array([format_percentage(x) for x in columns[name].tolist()])
-        for name in ("over", "both_score")
-        if name in columns
-    }
-    odds = [[f"{x:.2f}" for x in columns[name].tolist()] for name in ODDS_COLUMNS if name in columns]
-    widths = [max(map(len, texts)) for texts in odds]
-    rows = ["  ".join(f"{x:>{width}}" for x, width in zip(row, widths, strict=True)) for row in zip(*odds, strict=True)]
+        return ColumnTable(columns | {"opponents beaten": _percent_texts(columns.pop("share"))})
+    has_home = rated.options.get("teams") and "side" in columns
+    columns = _name_home_and_away(columns) if has_home else columns
     shown = {name: values for name, values in columns.items() if name not in ("expected", *ODDS_COLUMNS)}
-    return ColumnTable(shown | chances | ({ODDS_HEADINGS[len(odds) > 2]: np.array(rows)} if odds else {}))
+    return ColumnTable(shown | _chance_texts(columns) | _odds_texts(columns))
+
+
+def _percent_texts(shares: Any) -> Any:
+    """[n] shares in percent, as text."""
+    return np.array([format_percentage(x) for x in shares.tolist()])
+
+
+def _chance_texts(columns: dict[str, Any]) -> dict[str, Any]:
+    """The chances of results, which add up, and of goals, in percent."""
+    results = [name for name in RESULT_COLUMNS if name in columns]
+    shares = np.stack([columns[name] for name in results], axis=1).tolist() if results else []
+    texts = np.array([format_percentages(x) for x in shares]).T
+    others = {name: _percent_texts(columns[name]) for name in CHANCE_COLUMNS[3:] if name in columns}
+    return dict(zip(results, texts, strict=True)) | others
+
+
+def _odds_texts(columns: dict[str, Any]) -> dict[str, Any]:
+    """The odds of all results in one column, if there are odds."""
+    from jaxrate.history.column_table import ODDS_COLUMNS
+
+    odds = [[f"{x:.2f}" for x in columns[name].tolist()] for name in ODDS_COLUMNS if name in columns]
+    padded = [[f"{x:>{max(map(len, texts))}}" for x in texts] for texts in odds]
+    rows = np.array(["  ".join(row) for row in zip(*padded, strict=True)])
+    return {ODDS_HEADINGS[len(odds) > 2]: rows} if odds else {}
 
 
 def _merge_teams(columns: dict[str, Any]) -> dict[str, Any]:
@@ -233,28 +223,25 @@ def _merge_teams(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:
-    """The columns with home and away for a and b; the side stays only if some matches are on neutral ground."""
+    """The columns with home and away for a and b, unless a b is at home; the side stays if some ground is neutral."""
+    if (columns["side"] == columns["b"]).any():
+        return columns
     is_neutral = columns["side"] == ""
     names = {"a": "home", "b": "away"}
     shown = {names.get(name, name): values for name, values in columns.items() if name != "side" or is_neutral.any()}
     return shown | ({"side": np.where(is_neutral, "neutral", "home")} if "side" in shown else {})
 
 
-def print_explanations(explanations: list[jr.forecasts.Explanation], rated: jr.History, as_json: bool) -> None:
-    """Print explanations as JSON, all of them, or as tables, as many as people read."""
-    if as_json:
-        records = [
-            {"event": x.event, "parts": x.parts.to_records(), "sides": x.sides.to_records()} for x in explanations
-        ]
-        print_escaped(json.dumps(records, indent=1))
-        return
+def explanations_output(explanations: list[jr.forecasts.Explanation], rated: jr.History) -> Output:
+    """Explanations as tables, as many as people read; the JSON has them all."""
+    records = [{"event": x.event, "parts": x.parts.to_records(), "sides": x.sides.to_records()} for x in explanations]
     shown = explanations[:MAX_EXPLANATIONS_SHOWN]
     sections: list[str | TextTable] = []
     for one in shown:
         sections += [one.event, *explanation_tables(one, rated)]
-    notes = {TEAM_NOTE if "numbers" in one.parts else SCALE_NOTE: None for one in shown}
+    sections += {TEAM_NOTE if "numbers" in one.parts else SCALE_NOTE: None for one in shown}
     rest = len(explanations) - len(shown)
-    print_sections(*sections, *notes, f"... and {rest:,} more; --json prints them all" if rest else "")
+    return Output([*sections, f"... and {rest:,} more; --json prints them all" if rest else ""], records)
 
 
 def explanation_tables(one: jr.forecasts.Explanation, rated: jr.History) -> list[TextTable]:
@@ -262,37 +249,36 @@ def explanation_tables(one: jr.forecasts.Explanation, rated: jr.History) -> list
 
     A match of two has a column for each of them, a contest a row for each player, and one for each team.
     """
-    sides = one.sides["side"].tolist()
-    newcomer = _newcomer_rating(rated)
+    sides, newcomer = one.sides["side"].tolist(), _newcomer_rating(rated)
     digits = rating_decimals([*one.parts["points"].tolist(), newcomer])
-    parts = _points_of_leaderboard(one, newcomer)
+    parts, are_teams = _points_of_leaderboard(one, newcomer), bool(rated.options.get("teams"))
     expected = format_percentages(one.sides["expected"].tolist())
-    columns = _format_parts(parts, digits, are_teams=bool(rated.options.get("teams")))
+    columns = _format_parts(parts, digits, are_teams)
     if len(one.parts["player"]) > len(sides):
-        points: Any = parts.get("points", parts.get("rating"))
-        points = one.sides["points"] if "numbers" in parts else [points[parts["side"] == side].sum() for side in sides]
-        sums = [_format_points(x, digits, is_rating="numbers" not in parts) for x in points]
-        return [
-            _table_of_columns(columns),
-            TextTable(
-                ["side", "players", "in this match", "expected"],
-                [*zip(sides, one.sides["player"].tolist(), sums, expected, strict=True)],
-                ("side", "players"),
-            ),
-        ]
+        return [_table_of_columns(columns), _table_of_teams(one, parts, digits, expected)]
     del columns["side"]
     if len(sides) != 2:
         return [_table_of_columns(columns | {"expected": expected})]
     names = [_shorten_name(name) for name in columns.pop("player")]
     differences = {
-        _part_name(name, are_teams=bool(rated.options.get("teams"))): _format_points(
-            round(float(x[0]), digits) - round(float(x[1]), digits), digits
-        )
+        _part_name(name, are_teams): _format_points(round(float(x[0]), digits) - round(float(x[1]), digits), digits)
         for name, x in parts.items()
         if name not in (*WORD_COLUMNS, "weight")
     }
     rows = [(name, *texts, differences.get(name, "")) for name, texts in (columns | {"expected": expected}).items()]
     return [TextTable(["", *names, "difference"], rows, ("",))]
+
+
+def _table_of_teams(
+    one: jr.forecasts.Explanation, parts: dict[str, Any], digits: int, expected: list[str]
+) -> TextTable:
+    """The sums of teams: their players, their points and what is expected of them."""
+    sides = one.sides["side"].tolist()
+    points: Any = parts.get("points", parts.get("rating"))
+    points = one.sides["points"] if "numbers" in parts else [points[parts["side"] == side].sum() for side in sides]
+    sums = [_format_points(x, digits, is_rating="numbers" not in parts) for x in points]
+    rows = [*zip(sides, one.sides["player"].tolist(), sums, expected, strict=True)]
+    return TextTable(["side", "players", "in this match", "expected"], rows, ("side", "players"))
 
 
 def _points_of_leaderboard(one: jr.forecasts.Explanation, newcomer: float) -> dict[str, Any]:
@@ -358,7 +344,17 @@ def _shorten_name(name: str) -> str:
     return name
 
 
-@click.command(
+@command(
+    RUN,
+    FIXTURES,
+    reading_options(FIXTURE_OPTIONS),
+    newcomers_option,
+    option("at", "DATE", "Date of the matches, if FIXTURES has none.  [default: the end of the run]",
+           excludes=("time",)),
+    option("out", "FILE", "Save the table as .csv or .parquet."),
+    option("explain", text="Print what each player contributes, in points, in place of the table."),
+    option("scorelines", text="Print goals and the likeliest scoreline in place of the table, if the run learned from "
+           "goals."),
     cls=VariadicColumnOptionsCommand,
     groups={"Fixtures": ("newcomers", "at", "explain", "scorelines")},
     examples=(
@@ -368,25 +364,11 @@ def _shorten_name(name: str) -> str:
         "jaxrate predict season july.csv --explain",
         "jaxrate predict season july.csv --scorelines",
     ),
-)
-@click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
-@click.argument("file", metavar="FIXTURES", type=NonEmptyPath())
-@reading_options(FIXTURE_OPTIONS)
-@newcomers_option
-@click.option("--at", metavar="DATE", help="Date of the matches, if FIXTURES has none.  [default: the end of the run]")
-@click.option("--out", type=NonEmptyPath(path_type=Path), metavar="FILE", help="Save the table as .csv or .parquet.")
-@click.option("--explain", is_flag=True, help="Print what each player contributes, in points, in place of the table.")
-@click.option(
-    "--scorelines",
-    is_flag=True,
-    help="Print goals and the likeliest scoreline in place of the table, if the run learned from goals.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@report_options
+)  # fmt: skip
 def predict(
     report: ProgressReport, run: Path, file: str, options: dict[str, Any], newcomers: bool, at: str | None,
-    out: Path | None, explain: bool, scorelines: bool, as_json: bool,
-) -> None:  # fmt: skip
+    out: Path | None, explain: bool, scorelines: bool,
+) -> Output:  # fmt: skip
     """Predict the matches or contests in FIXTURES from a run that jaxrate rate --out RUN saved.
 
     FIXTURES has the columns of the rated file, without results. It may be the rated file itself: rows without a result
@@ -401,26 +383,39 @@ def predict(
 
     --explain prints, for each match or contest, the parts of every player: skill, experience, side and so on.
     """
+    check_table_file("--out", out, "chances.csv")
+    rated, options = split_reading_options(jr.load(run), options)
+    settings: dict[str, Any] = {"time": _parse_time_of_fixtures(at, rated)} | options | {"newcomers": newcomers}
+    with report.stage(f"predicting {Path(file).name}"), warnings_as_notes(report):
+        predictions = jr.forecasts.predict_fixtures(rated, file, **settings)
+    _note_how_fixtures_are_predicted(report, predictions, rated)
+    if out is not None:
+        jr.data.write(predictions, out)
+        report.note(f"saved the table to {out}")
+    with warnings.catch_warnings(action="ignore"):  # which were notes above
+        if explain:
+            with report.stage("explaining predictions"):
+                return explanations_output(jr.forecasts.explain_fixtures(rated, file, **settings), rated)
+        if scorelines:
+            return scorelines_output(jr.forecasts.predict_scorelines(rated, file, **settings), predictions, rated)
+    return Output([prediction_table(predictions, rated)], predictions.to_records())
+
+
+def _parse_time_of_fixtures(text: str | None, rated: jr.History) -> Any:
+    """The value of --at: a number where the run has numbers for times, else a date as text."""
+    if text is None or (rated.clock == "dates" and any(map(str.isdigit, text))):
+        return text
+    with suppress(ValueError):
+        if rated.clock != "dates":
+            return float(text)
+    what = "a date, as 2026-05-20" if rated.clock == "dates" else "a number, as the times of the run are"
+    raise ValueError(f"--at {text}: write {what}")
+
+
+def _note_how_fixtures_are_predicted(report: ProgressReport, predictions: ColumnTable, rated: jr.History) -> None:
+    """Say who is new, and what changes the chances."""
     from jaxrate.history.online_calibration import slope_of_history
 
-    if out is not None:
-        if out.suffix.lower() not in (".csv", ".parquet"):
-            raise ValueError(f"--out {out}: the name must end in .csv or .parquet")
-        check_output_file("--out", out, "chances.csv")
-    rated = jr.load(run)
-    when: Any = at
-    if at is not None and rated.clock != "dates":
-        try:
-            when = float(at)
-        except ValueError:
-            raise ValueError(f"--at {at}: write a number, as the times of the run are") from None
-    elif at is not None and not any(map(str.isdigit, at)):
-        raise ValueError(f"--at {at}: write a date, as 2026-05-20")
-    if at is not None and "time" in options:
-        raise ValueError("--at is for fixtures without times, and --time names their column; leave one out")
-    rated, options = split_reading_options(rated, {"time": when} | options)
-    with report.stage(f"predicting {Path(file).name}"), warnings_as_notes(report):
-        predictions = jr.forecasts.predict_fixtures(rated, file, newcomers=newcomers, **options)
     player_sets = [set(predictions[name].tolist()) for name in ("a", "b", "player") if name in predictions]
     new = sorted(set().union(*player_sets) - set(rated.players.tolist()), key=str)
     if new:
@@ -430,20 +425,3 @@ def predict(
         report.note("side_advantage has no effect, as nobody has the side; name its column with --side")
     if slope := slope_of_history(rated):
         report.note(f"chances are calibrated by the slope of the run, {slope.learn().slope:.2f}")
-    if out is not None:
-        jr.data.write(predictions, out)
-        report.note(f"saved the table to {out}")
-    if explain:
-        with report.stage("explaining predictions"), warnings.catch_warnings(action="ignore"):  # which were notes above
-            found = jr.forecasts.explain_fixtures(rated, file, newcomers=newcomers, **options)
-        print_explanations(found, rated, as_json)
-        return
-    if scorelines:
-        with warnings.catch_warnings(action="ignore"):  # which were notes above
-            forecast = jr.forecasts.predict_scorelines(rated, file, newcomers=newcomers, **options)
-        print_scorelines(forecast, predictions, rated, as_json)
-        return
-    if as_json:
-        print_escaped(json.dumps(predictions.to_records(), indent=1))
-        return
-    print_sections(prediction_table(predictions, rated))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
-import click
-
 import jaxrate as jr
-from jaxrate.cli.input_options import is_about_teams, is_parquet_folder_or_pattern, is_shipped_dataset
+from jaxrate.cli.commands import Output
+from jaxrate.cli.input_options import is_about_teams, is_parquet_folder_or_pattern, open_file_table
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_path_checks import check_output_folder
+from jaxrate.cli.rating import RateOptions
 from jaxrate.cli.shared_options import RatingRequest, leaderboard_table
 from jaxrate.cli.system_selection import (
     check_system_request,
@@ -20,83 +18,53 @@ from jaxrate.cli.system_selection import (
     prefix_errors_with_file,
     read_events_with_evidence,
 )
-from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections, warnings_as_notes
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable, warnings_as_notes
 from jaxrate.core.text_format import did_you_mean_suffix, format_count
 
 MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder
 RESERVED_NAMES = re.compile(r"con|prn|aux|nul|(com|lpt)\d", re.IGNORECASE)  # names that Windows keeps for devices
-INCOMPATIBLE_OPTIONS = {
-    "state", "as_of", "player", "against", "upsets", "csv", "csv_safe", "smooth", "outlook", "since", "peaks", "last",
-    "chunk", "brief", "resume", "format",
-}  # fmt: skip
 
 
-def rate_leagues(
-    report: ProgressReport,
-    file: str,
-    request: RatingRequest,
-    by: str,
-    out: Path | None,
-    top: int,
-    leaderboard_arguments: dict[str, Any],
-    as_json: bool,
-    plain: bool,
-    no_calibrate: bool,
-) -> None:
-    """Rate each league of a file alone, and print and save them one by one."""
-    context = click.get_current_context()
-    command_line = click.core.ParameterSource.COMMANDLINE
-    if others := [
-        x for x in context.params if x in INCOMPATIBLE_OPTIONS and context.get_parameter_source(x) == command_line
-    ]:
-        raise ValueError(f"--{others[0].replace('_', '-')} cannot be combined with --by")
-    if out is not None:
-        check_output_folder("--out", out)
+def rate_leagues(report: ProgressReport, file: str, request: RatingRequest, by: str, asked: RateOptions) -> Output:
+    """Rate each league of a file alone, and save and show them one by one."""
     check_system_request(request)
-    data, request = read_events_with_evidence(report, file, request, plain=plain)
+    data, request = read_events_with_evidence(report, file, request, plain=asked.plain)
     league = _league_column(file, by)
     task = choose_system(report, request, data, file)
+    calibrate = task.calibrate and not asked.no_calibrate
     with report.stage("rating leagues"), prefix_errors_with_file(file):
-        rated_by_league = jr.history.rate_leagues(
-            task.system, task.data, league, period=task.period, calibrate=task.calibrate and not no_calibrate
-        )
+        leagues = jr.history.rate_leagues(task.system, task.data, league, period=task.period, calibrate=calibrate)
     are_teams = is_about_teams(file, request.columns)
-    boards = {name: jr.leaderboard(rated, top=top, **leaderboard_arguments) for name, rated in rated_by_league.items()}
-    if out is not None:
-        with report.stage(f"writing {out}"), warnings_as_notes(report):
-            folders = _league_folders([*rated_by_league])
-            for name, rated in rated_by_league.items():
-                folder = out / folders[name]
-                folder.mkdir(parents=True, exist_ok=True)
-                options = {"columns": request.columns, "teams": are_teams, "title": str(name)}
-                jr.save(folder, rated._replace(options=rated.options | options))
-            jr.data.write(_concatenate_ratings(by, rated_by_league), out / "leagues.parquet")
-        report.note(f"saved {len(rated_by_league):,} runs to {out}")
-    if as_json:
-        print_escaped(
-            json.dumps(
-                [_json_league(by, name, rated_by_league[name], board) for name, board in boards.items()],
-                indent=1,
-                default=str,
-            )
-        )
-        return
+    facts = {"columns": request.columns, "teams": are_teams}
+    if asked.out is not None:
+        with report.stage(f"writing {asked.out}"), warnings_as_notes(report):
+            _save_leagues(asked.out, by, leagues, facts)
+        report.note(f"saved {len(leagues):,} runs to {asked.out}")
+    listed = {"active": asked.active, "min_games": asked.min_games, "cautious": asked.cautious}
+    boards = {name: jr.leaderboard(rated, top=asked.top, **listed) for name, rated in leagues.items()}
     sections: list[str | TextTable] = [task.system.name]
-    noun = "team" if are_teams else "player"
-    for name, rated in rated_by_league.items():
-        title = f"{name}: {_format_count(rated)} of {format_count(len(rated.players), noun)}"
-        sections += [title, leaderboard_table(boards[name], are_teams=are_teams)]
-    print_sections(*sections)
+    for name, rated in leagues.items():
+        count = format_count(len(rated.players), "team" if are_teams else "player")
+        sections += [f"{name}: {_format_count(rated)} of {count}", leaderboard_table(boards[name], are_teams=are_teams)]
+    return Output(sections, [_json_league(by, name, leagues[name], board) for name, board in boards.items()])
+
+
+def _save_leagues(out: Path, by: str, leagues: dict[Any, jr.History], facts: dict[str, Any]) -> None:
+    """Save a run for each league, and the ratings of all."""
+    for name, folder in _league_folders([*leagues]).items():
+        (out / folder).mkdir(parents=True, exist_ok=True)
+        rated = leagues[name]
+        jr.save(out / folder, rated._replace(options=rated.options | facts | {"title": str(name)}))
+    jr.data.write(_concatenate_ratings(by, leagues), out / "leagues.parquet")
 
 
 def _league_column(file: str, by: str) -> Any:
     """[N] the values of a column of the file."""
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-    from jaxrate.data.table_files import open_table_source
     from jaxrate.data.table_sources import add_location_to_data_errors
 
-    table = parquet_source(find_parquet_table(file)) if is_parquet_folder_or_pattern(file) else file
-    source = open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else table)
+    in_chunks = is_parquet_folder_or_pattern(file)
+    source: Any = parquet_source(find_parquet_table(file)) if in_chunks else open_file_table(file)
     with add_location_to_data_errors(source.title, source.where):
         if by not in source.names:
             raise ValueError(f"--by: no column {by!r}{did_you_mean_suffix(by, source.names)}")
@@ -140,4 +108,4 @@ def _json_league(by: str, name: Any, rated: jr.History, board: Any) -> dict[str,
     """The result of a league for JSON."""
     rows = board.to_records()
     counts = {"matches": len(rated.events["row"])} if rated.contests is None else {"contests": rated.contests}
-    return {by: name, "system": rated.system.name} | counts | {"players": len(rated.players), "leaderboard": rows}
+    return {by: str(name), "system": rated.system.name} | counts | {"players": len(rated.players), "leaderboard": rows}

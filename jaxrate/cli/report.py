@@ -2,50 +2,59 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
-from typing import Any
-
-import click
+from shlex import quote
+from typing import TYPE_CHECKING, Any
 
 import jaxrate as jr
+from jaxrate.cli.commands import FILE, SHARE, command, option
 from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
-from jaxrate.cli.input_options import (
-    VariadicColumnOptionsCommand,
-    is_about_colours,
-    is_about_teams,
-    is_shipped_dataset,
-    published_forecasts,
-)
+from jaxrate.cli.input_options import VariadicColumnOptionsCommand
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.option_names import format_reading_options
-from jaxrate.cli.output_path_checks import NonEmptyPath, check_html_output_file, title_from_file
-from jaxrate.cli.rate import rate_and_evaluate_task
-from jaxrate.cli.rate_output import smooth_task
+from jaxrate.cli.output_path_checks import check_page_file, title_from_file
+from jaxrate.cli.rating import describe_file, rate_and_evaluate_task, smooth_task
 from jaxrate.cli.shared_options import (
-    LEADERBOARD_OPTIONS,
+    LISTED_OPTIONS,
     RatingRequest,
     complete_systems,
+    no_calibrate_option,
+    plain_option,
     request_options,
-    share_option,
 )
 from jaxrate.cli.site import load_display_names, names_option, noun_option
 from jaxrate.cli.system_selection import (
+    RatingTask,
     check_system_request,
     choose_system,
-    no_calibrate_option,
-    plain_option,
     read_events_with_evidence,
     recognise_evidence_columns_of_file,
 )
-from jaxrate.cli.terminal_tables import ProgressReport, print_escaped, report_options
+from jaxrate.cli.terminal_tables import ProgressReport, print_escaped
 from jaxrate.core.text_format import metric_heading, to_one_line
 
-OTHERS_HELP = "Another system to compare with; may be repeated.  [default: those that jaxrate systems names]"
+if TYPE_CHECKING:
+    from jaxrate.evaluation.comparison import Comparison
 
 
-@click.command(
+@command(
+    FILE,
+    request_options(files=True),
+    plain_option,
+    no_calibrate_option,
+    option("out", "FILE.html", "Where to write the page.", default=Path("report.html")),
+    option("top", "NUMBER", "Number of players with a section of their own.", default=50),
+    option("player", "NAME", "Add a player's section.", to="players", multiple=True),
+    option("compare", "NAME", "Another system to compare with.  [default: those that jaxrate systems names]",
+           to="others", multiple=True, shell_complete=complete_systems),
+    option("title", "TEXT", "Title of the page.  [default: the name of FILE]"),
+    names_option,
+    noun_option,
+    *LISTED_OPTIONS,
+    option("smooth", text="With --system skills: also draw ratings in hindsight."),
+    option("last", "SHARE", "Compare systems on the last SHARE of the predictions.", default=0.2, **SHARE),
+    json=False,
     cls=VariadicColumnOptionsCommand,
     groups={"Page": ("top", "player", "compare", "title", "names", "noun", "active", "min-games", "smooth", "last")},
     examples=(
@@ -53,119 +62,90 @@ OTHERS_HELP = "Another system to compare with; may be repeated.  [default: those
         'jaxrate report games.csv --title "Our league" --player Ada',
         "jaxrate report games.csv --system glicko2 --compare elo",
     ),
-)
-@click.argument("file", metavar="FILE", type=NonEmptyPath())
-@request_options(files=True)
-@plain_option
-@no_calibrate_option
-@click.option("--out", type=NonEmptyPath(path_type=Path), default=Path("report.html"), show_default=True,
-              metavar="FILE.html", help="Where to write the page.")  # fmt: skip
-@click.option("--top", type=click.IntRange(min=0), default=50, show_default=True, metavar="NUMBER",
-              help="Number of players with a section of their own.")  # fmt: skip
-@click.option("--player", "players", multiple=True, metavar="NAME", help="Add a player's section; may be repeated.")
-@click.option("--compare", "others", multiple=True, shell_complete=complete_systems, metavar="NAME", help=OTHERS_HELP)
-@click.option("--title", metavar="TEXT", help="Title of the page.  [default: the name of FILE]")
-@names_option
-@noun_option
-@LEADERBOARD_OPTIONS[0]
-@LEADERBOARD_OPTIONS[1]
-@click.option("--smooth", is_flag=True, help="With --system skills: also draw ratings in hindsight.")
-@share_option("--last", default=0.2, show_default=True, help="Compare systems on the last SHARE of the predictions.")
-@report_options
+)  # fmt: skip
 def report(
-    report: ProgressReport,
-    file: str,
-    request: RatingRequest,
-    plain: bool,
-    no_calibrate: bool,
-    out: Path,
-    top: int,
-    players: tuple[str, ...],
-    others: tuple[str, ...],
-    title: str | None,
-    names: Path | None,
-    noun: tuple[str, ...] | None,
-    active: Any,
-    min_games: int | None,
-    smooth: bool,
-    last: float,
-) -> None:
+    report: ProgressReport, file: str, request: RatingRequest, plain: bool, no_calibrate: bool, out: Path,
+    players: tuple[str, ...], others: tuple[str, ...], title: str | None, names: Path | None, smooth: bool,
+    last: float, **settings: Any,
+) -> None:  # fmt: skip
     """Rate the players in FILE as jaxrate rate does, and write a report: one page of HTML that works offline.
 
     It has a leaderboard to search and sort, careers and matches of the best players, win chances of any two, the
     accuracy of the predictions, and a comparison of systems.
     """
-    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.evaluation.comparison import BASELINES, TEAM_BASELINES
     from jaxrate.evaluation.scored_predictions import format_metric
     from jaxrate.history.history import find_player_id
-    from jaxrate.site.accuracy_summary import LOSING_ADVICE, summarise_accuracy
-    from jaxrate.site.benchmark_page import advise_best_system
-    from jaxrate.site.page_templates import make_template_environment
-    from jaxrate.site.site_data import unique_display_names
     from jaxrate.site.wording import choose_player_or_team_noun
     from jaxrate.systems.system_construction_by_name import make_system
 
-    check_html_output_file("--out", out, "report.html")
-    make_template_environment()
+    check_page_file("--out", out, "report.html")
     check_system_request(request)
     for other in others:
         make_system(other, {})
-    data, request, points = _read_events_and_points(report, file, request, plain=plain)
-    if names is not None:
-        data = data._replace(
-            players=np.array(unique_display_names(data.players, load_display_names(names, data.players)), object)
-        )
+    data, request, settings["points"] = _read_events_and_points(report, file, request, plain=plain)
+    data = data if names is None else _replace_display_names(data, names)
     for player in players:
         find_player_id(data.players, player)
     task = choose_system(report, request, data, file)
     task = task._replace(calibrate=False) if no_calibrate else task
     smoothed = smooth_task(report, task) if smooth else None
-    rated, _, metrics = rate_and_evaluate_task(report, file, task, changes=request.changes)
-    baselines = TEAM_BASELINES if dataset_has_teams(task.data) else BASELINES
-    changes_by_system: dict[str, dict[str, Any]] = {name: {} for name in others or baselines}
-    changes_by_system[rated.system.name] = request.changes
-    comparison = compare_with_notes(
-        report,
-        file,
-        task.data,
-        changes_by_system,
-        is_named=bool(others),
-        period_lengths=(task.period,),
-        last=last,
-        timed=False,
-        published=published_forecasts(file, task.data),
-    )
-    hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], file, last)
-    from jaxrate.systems.system_construction_by_name import has_sides
-
-    teams = is_about_teams(file, request.columns) and not dataset_has_teams(task.data)  # whose members are rated
-    about_file: dict[str, Any] = {"sided": has_sides(task.data), "teams": teams, "file": Path(file).name}
-    about_file["columns"] = {role: x for role, x in request.columns.items() if role == "category"}
-    about_file["colours"] = is_about_colours(file, request.columns)
-    if is_shipped_dataset(file):
-        about_file["source"] = jr.data.datasets.NFL_SOURCE
-    rated = rated._replace(options=rated.options | about_file)
+    rating = rate_and_evaluate_task(report, file, task, request)
+    settings["comparison"] = _compare_with_baselines(report, file, task, request, others, last)
+    rated = _add_facts_of_file(rating.history, file, task, request)
     with report.stage("writing the page"):
+        quality = {metric_heading(name): format_metric(name, value) for name, value in rating.metrics.items()}
         page = jr.site.report_html(
-            rated,
-            title=title or title_from_file(file),
-            top=top,
-            players=players,
-            quality={metric_heading(name): format_metric(name, value) for name, value in metrics.items()},
-            comparison=comparison,
-            smoothed=smoothed,
-            active=active,
-            min_games=min_games,
-            noun=noun,
-            points=points,
+            rated, title=title or title_from_file(file), players=players, smoothed=smoothed, quality=quality, **settings
         )
     out.write_text(page, encoding="utf-8")
-    losing = [advice for advice in summarise_accuracy(rated).advice if advice is LOSING_ADVICE]
-    for advice in (*losing, *advise_best_system(comparison, rated.system.name, is_fitted=request.fitted is not None)):
-        report.note(advice.to_text(shlex.quote(file), "run", format_reading_options(request.columns)))
-    _, plural = choose_player_or_team_noun(rated, noun)
+    _note_advice(report, rated, file, request, settings["comparison"])
+    _, plural = choose_player_or_team_noun(rated, settings["noun"])
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
+
+
+def _replace_display_names(data: jr.data.Dataset, names: Path) -> jr.data.Dataset:
+    """The events, of players by the names of a table."""
+    from jaxrate.site.site_data import unique_display_names
+
+    shown = unique_display_names(data.players, load_display_names(names, data.players))
+    return data._replace(players=np.array(shown, object))
+
+
+def _compare_with_baselines(
+    report: ProgressReport, file: str, task: RatingTask, request: RatingRequest, others: tuple[str, ...], last: float
+) -> Comparison:
+    """The comparison of the system with others, or with usual ones."""
+    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
+    from jaxrate.evaluation.comparison import BASELINES, TEAM_BASELINES
+
+    baselines = TEAM_BASELINES if dataset_has_teams(task.data) else BASELINES
+    changes: dict[str, dict[str, Any]] = {name: {} for name in others or baselines}
+    changes[task.system.name] = request.changes
+    comparison = compare_with_notes(
+        report, file, task.data, changes, is_named=bool(others), lengths=(task.period,), last=last
+    )
+    hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], file, last)
+    return comparison
+
+
+def _add_facts_of_file(rated: jr.History, file: str, task: RatingTask, request: RatingRequest) -> jr.History:
+    """The history with what pages say about its file; of columns those of categories."""
+    facts = describe_file(file, task.data, request.columns) | {"file": Path(file).name}
+    facts["columns"] = {role: x for role, x in request.columns.items() if role == "category"}
+    return rated._replace(options=rated.options | facts)
+
+
+def _note_advice(
+    report: ProgressReport, rated: jr.History, file: str, request: RatingRequest, comparison: Comparison
+) -> None:
+    """Say how the predictions could be better: by another system, or by a fit."""
+    from jaxrate.site.accuracy_summary import LOSING_ADVICE, summarise_accuracy
+    from jaxrate.site.benchmark_page import advise_best_system
+
+    losing = [advice for advice in summarise_accuracy(rated).advice if advice is LOSING_ADVICE]
+    better = advise_best_system(comparison, rated.system.name, is_fitted=request.fitted is not None)
+    for advice in (*losing, *better):
+        report.note(advice.to_text(quote(file), "run", format_reading_options(request.columns)))
 
 
 def _read_events_and_points(
@@ -175,22 +155,27 @@ def _read_events_and_points(
 
     The points are those that the file has and the system does not learn from; None where there are none.
     """
-    given = {} if request.fitted is None else request.fitted.values
-    is_margin_learned = bool(request.columns.get("margin") or given.get("margin"))
-    if (plain or request.name is not None or request.changes) and not is_margin_learned:
-        evidence = recognise_evidence_columns_of_file(file, request.columns)
-        columns = request.columns | {role: evidence[role] for role in ("margin", "score") if role in evidence}
-        if len(evidence.get("margin", ())) == 2:
-            try:
-                asked = request._replace(columns=columns)
-                data, asked = read_events_with_evidence(report, file, asked, plain=plain)
-            except ValueError as error:
-                report.note(f"points are not shown: {to_one_line(str(error))}")
-            else:
-                points = None
-                if data.of_matches:
-                    read: Any = data.matches.context.columns
-                    points = np.asarray(read[data.margin[0]]), np.asarray(read[data.margin[1]])
-                columns = {role: x for role, x in asked.columns.items() if role in request.columns}
-                return data._replace(margin=()), request._replace(columns=columns), points
+    columns = _columns_of_points(file, request, plain)
+    if columns:
+        try:
+            asked = request._replace(columns=request.columns | columns)
+            data, asked = read_events_with_evidence(report, file, asked, plain=plain)
+        except ValueError as error:
+            report.note(f"points are not shown: {to_one_line(str(error))}")
+        else:
+            values: Any = data.matches.context.columns if data.of_matches else {}
+            points: Any = tuple(np.asarray(values[name]) for name in data.margin) if data.of_matches else None
+            kept = {role: x for role, x in asked.columns.items() if role in request.columns}
+            return data._replace(margin=()), request._replace(columns=kept), points
     return *read_events_with_evidence(report, file, request, plain=plain), None
+
+
+def _columns_of_points(file: str, request: RatingRequest, plain: bool) -> dict[str, Any]:
+    """The arguments of `read` for points that the system does not learn from; none if there are not two columns."""
+    fitted_margin = request.fitted is not None and request.fitted.values.get("margin")
+    learns_from_results = plain or request.name is not None or bool(request.changes)
+    if not learns_from_results or request.columns.get("margin") or fitted_margin:
+        return {}
+    evidence = recognise_evidence_columns_of_file(file, request.columns)
+    has_both = len(evidence.get("margin", ())) == 2
+    return {role: evidence[role] for role in ("margin", "score") if role in evidence} if has_both else {}

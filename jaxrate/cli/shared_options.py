@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 import click
 
 import jaxrate as jr
+from jaxrate.cli.commands import SHARE, Decorator, Number, option
 from jaxrate.cli.hyperparameters import FittedParams, load_fitted, parse_params
 from jaxrate.cli.input_options import reading_options
-from jaxrate.cli.output_path_checks import NonEmptyPath
 from jaxrate.cli.terminal_tables import TextTable, first_rows_caption, name_teams, to_text_table
 from jaxrate.data.column_role_definitions import LAYOUT_ROLES
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from jaxrate.history.leaderboards import Leaderboard
 
 SYSTEM_HELP = "Rating system; jaxrate systems lists them.  [default: by the columns of the file]"
-
-PARAMS_FILE_HELP = "System and hyperparameters, as saved by jaxrate fit --save."
 
 
 class RatingRequest(NamedTuple):
@@ -36,142 +34,99 @@ class RatingRequest(NamedTuple):
     fitted: FittedParams | None = None  # the file that system and hyperparameters come from
 
 
-def request_options(param: str = "Set a hyperparameter; may be repeated.", *, files: bool) -> Callable[[Any], Any]:
+def request_options(param: str = "Set a hyperparameter.", *, files: bool) -> Decorator:
     """Options --system, --param, --period and those of columns, and --params if there may be `files` of them.
 
     The command gets a `RatingRequest` as `request`. ValueError if no system can be made of it.
     """
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def run_command(
-            *args: Any,
-            name: str | None,
-            params: tuple[str, ...],
-            period: float | None,
-            options: dict[str, Any],
-            fit: Path | None = None,
-            **arguments: Any,
-        ) -> None:
-            changes = parse_params(params)
-            fitted = None if fit is None else load_fitted(fit)
-            if fitted is not None:
-                if name not in (None, fitted.system):
-                    raise ValueError(f"{fit} is of {fitted.system}, not {name}")
-                name, changes = fitted.system, fitted.values | changes
-                period = fitted.period if period is None else period
-            command(*args, request=RatingRequest(name, changes, period, options, fitted), **arguments)
+            *, name: str | None, params: tuple[str, ...], period: float | None, options: dict[str, Any],
+            fit: Path | None = None, **arguments: Any,
+        ) -> Any:  # fmt: skip
+            request = RatingRequest(name, parse_params(params), period, options)
+            request = request if fit is None else _add_fitted(request, load_fitted(fit))
+            return command(request=request, **arguments)
 
+        decorated: Any = run_command
         options = [
-            system_option(help=SYSTEM_HELP),
-            click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help=param),
-            period_option(help="Rate in periods of this length.  [default: match by match]"),
+            system_option(SYSTEM_HELP),
+            *[params_option(excludes=("state",))] * files,
+            option("param", "NAME=VALUE", param, to="params", multiple=True),
+            option("period", "DAYS", "Rate in periods of this length.  [default: match by match]", above=0),
             reading_options(),
         ]
-        if files:
-            path = NonEmptyPath(path_type=Path)
-            options.insert(1, click.option("--params", "fit", type=path, metavar="FILE.toml", help=PARAMS_FILE_HELP))
-        decorated_command: Any = run_command
-        for option in reversed(options):
-            decorated_command = option(decorated_command)
-        return decorated_command
+        for one in reversed(options):
+            decorated = one(decorated)
+        return decorated
 
     return decorate
 
 
+def _add_fitted(request: RatingRequest, fitted: FittedParams) -> RatingRequest:
+    """The request with the system and the hyperparameters of a file, except where it says others."""
+    if request.name not in (None, fitted.system):
+        raise ValueError(f"{fitted.path} is of {fitted.system}, not {request.name}")
+    period = fitted.period if request.period is None else request.period
+    return RatingRequest(fitted.system, fitted.values | request.changes, period, request.columns, fitted)
+
+
+def params_option(**settings: Any) -> Decorator:
+    """The option --params: a file of hyperparameters."""
+    text = "System and hyperparameters, as saved by jaxrate fit --save."
+    return option("params", "FILE.toml", text, to="fit", **settings)
+
+
 def complete_systems(context: Any, parameter: Any, incomplete: str) -> list[str]:
+    """Names of systems, for the shell."""
     return [name for name in jr.extend.SYSTEMS if name.startswith(incomplete)]
 
 
-def system_option(**options: Any) -> Callable[[Any], Any]:
-    """--system, completed by the shell."""
-    return click.option("--system", "name", shell_complete=complete_systems, metavar="NAME", **options)
-
-
-def period_option(**options: Any) -> Callable[[Any], Any]:
-    """--period, checked."""
-
-    def check(context: Any, parameter: Any, value: float | None) -> float | None:
-        if value is not None and not 0 < value < float("inf"):
-            raise ValueError(f"--period must be above 0, got {value:g}")
-        return value
-
-    return click.option("--period", type=float, metavar="DAYS", callback=check, **options)
-
-
-def parse_whole_number(text: str | int) -> int:
-    """A whole number, also written as 1e6."""
-    try:
-        return int(text)
-    except ValueError:
-        value = _finite_or_none(text)
-        if value is None or value % 1:
-            raise click.BadParameter(f"{text!r} is no whole number") from None
-        return int(value)
-
-
-def check_finite(context: Any, parameter: Any, value: float | None) -> float | None:
-    """A callback of options: click lets nan and inf pass."""
-    if value is not None and not isfinite(value):
-        raise ValueError(f"{parameter.opts[0]} must be a finite number, got {value:g}")
-    return value
-
-
-def _finite_or_none(text: str | int) -> float | None:
-    """A finite number, or None."""
-    with suppress(ValueError):
-        value = float(text)
-        return value if isfinite(value) else None
-    return None
-
-
-def share_option(name: str, **options: Any) -> Callable[[Any], Any]:
-    """A share of the matches or contests, such as --last, checked."""
-
-    def check(context: Any, parameter: Any, value: float) -> float:
-        if not 0 < value <= 1:
-            raise ValueError(f"{name} must be above 0 and at most 1, got {value:g}")
-        return value
-
-    return click.option(name, type=float, metavar="SHARE", callback=check, **options)
+def system_option(text: str, **settings: Any) -> Decorator:
+    """The option --system, completed by the shell."""
+    return option("system", "NAME", text, to="name", shell_complete=complete_systems, **settings)
 
 
 def _parse_active(context: Any, parameter: Any, text: str | None) -> Any:
     """A length of time, a share of the history, or "all"."""
     if text is None or text == "all":
         return text
-    try:
+    with suppress(ValueError):
         value = float(text)
-    except ValueError:
-        value = 0.0
-    if not (isfinite(value) and value > 0):
-        raise ValueError(f"--active {text}: write a number of days above 0, a share below 1, or all")
-    return value
+        if isfinite(value) and value > 0:
+            return value
+    raise ValueError(f"--active {text}: write a number of days above 0, a share below 1, or all")
 
 
-LEADERBOARD_OPTIONS = (
-    click.option("--active", metavar="DAYS|all", callback=_parse_active, help="List players who played in the "
-                 "last DAYS, or below 1, in this share of the history.  [default: 365 if there are dates, else all]"),
-    click.option("--min-games", type=click.IntRange(min=0), metavar="NUMBER", help="Minimum games to be "
-                 "listed.  [default: 10 if 20 recent players have that many, else 0]"),
-    click.option("--cautious", type=click.FloatRange(min=0.0), default=0.0, callback=check_finite, metavar="NUMBER",
-                 help="Rank by the rating minus NUMBER deviations, as 3.  [default: 0]"),
+LISTED_OPTIONS = (
+    option("active", "DAYS|all", "List players who played in the last DAYS, or below 1, in this share of the history.  "
+           "[default: 365 if there are dates, else all]", callback=_parse_active),
+    option("min-games", "NUMBER", "Minimum games to be listed.  [default: 10 if 20 recent players have that many, "
+           "else 0]"),
 )  # fmt: skip
-
-
-def leaderboard_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options of leaderboards; the command gets arguments of `jr.leaderboard` as `leaderboard_arguments`."""
-
-    @wraps(command)
-    def run_command(*args: Any, active: Any, min_games: int | None, cautious: float, **arguments: Any) -> None:
-        command(
-            *args, leaderboard_arguments={"active": active, "min_games": min_games, "cautious": cautious}, **arguments
-        )
-
-    decorated: Any = run_command
-    for option in reversed(LEADERBOARD_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+CAUTIOUS_TEXT = "Rank by the rating minus NUMBER deviations, as 3."
+LEADERBOARD_OPTIONS = (
+    *LISTED_OPTIONS,
+    option("cautious", "NUMBER", CAUTIOUS_TEXT, type=Number(least=0.0), default=0.0),
+)
+last_option = option(
+    "last",
+    "SHARE",
+    "Score only the last SHARE of the predictions, as 0.2.  [default: all]",
+    default=1.0,
+    needs="file",
+    **SHARE,
+)
+no_calibrate_option = option(
+    "no-calibrate", text="Leave chances as a system with default hyperparameters predicts them.", excludes=("state",)
+)
+plain_option = option(
+    "plain",
+    text="Learn from results alone, not from the sides, points, seasons and surfaces in the file.",
+    excludes=("state",),
+)
 
 
 def leaderboard_table(board: Leaderboard, *, are_teams: bool = False) -> TextTable:
@@ -201,35 +156,37 @@ def split_reading_options(rated: jr.History, options: dict[str, Any]) -> tuple[j
 def complete_request_from_saved_run(saved: jr.History, request: RatingRequest) -> RatingRequest:
     """The request, completed by the options of this run; ValueError for another system, hyperparameter or period."""
     from jaxrate.history.ratings_at_times import date_format_of_history_file
+
+    _check_request_is_of_saved_run(saved, request)
+    has_new_layout = bool(request.columns.keys() & LAYOUT_OPTIONS)
+    replaced = {*LAYOUT_OPTIONS, "team"} if has_new_layout else set()
+    columns = {key: x for key, x in saved.options.get("columns", {}).items() if key not in replaced}
+    dates = date_format_of_history_file(saved)
+    if dates is not None and "format" not in columns | request.columns:
+        columns["dates"] = dates
+    return request._replace(period=saved.period, columns=columns | request.columns)
+
+
+def _check_request_is_of_saved_run(saved: jr.History, request: RatingRequest) -> None:
+    """ValueError for another system, hyperparameter or period than those of the run."""
     from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper
     from jaxrate.systems.system_construction_by_name import make_system
 
-    if request.fitted is not None:
-        raise ValueError("--params is for new runs; the saved run has its own")
     requested = make_system(request.name or saved.system.name, {})
     if requested.name != saved.system.name:
         raise ValueError(
             f"the saved run is of {saved.system.name}, not {requested.name}; rate its matches again by {requested.name}"
         )
-    saved_values = dict(saved.system.settings) | saved.system.params._asdict()
-    system = make_system(requested.name, saved_values | request.changes)
+    values = dict(saved.system.settings) | saved.system.params._asdict()
+    system = make_system(requested.name, values | request.changes)
     if has_outcome_wrapper(saved.system) and not has_outcome_wrapper(system):
         system = jr.forecasts.add_outcomes(system)
     if (system.params, system.rules) != (saved.system.params, saved.system.rules):
-        differing = ", ".join(f"{key}={saved_values[key]}" for key in request.changes)
+        differing = ", ".join(f"{key}={values[key]}" for key in request.changes)
         raise ValueError(f"the saved run has {differing}; continue without --param, or rate its matches again")
     if request.period not in (None, saved.period):
         manner = "match by match" if saved.period is None else f"in periods of {saved.period:g}"
         raise ValueError(f"the saved run was rated {manner}; continue without --period, or rate its matches again")
-    saved_columns = saved.options.get("columns", {})
-    kept_columns = {
-        key: x
-        for key, x in saved_columns.items()
-        if not (key in {*LAYOUT_OPTIONS, "team"} and request.columns.keys() & LAYOUT_OPTIONS)
-    }
-    if (dates := date_format_of_history_file(saved)) is not None and "format" not in kept_columns | request.columns:
-        kept_columns["dates"] = dates
-    return request._replace(period=saved.period, columns=kept_columns | request.columns)
 
 
 def lock_output_folder(out: Path) -> None:

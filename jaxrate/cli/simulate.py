@@ -5,17 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
-
 import jaxrate as jr
-from jaxrate.cli.help_pages import HelpCommand
-from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_file, check_output_folder
-from jaxrate.cli.shared_options import parse_whole_number
-from jaxrate.cli.terminal_tables import ProgressReport, report_options
+from jaxrate.cli.commands import argument, command, option
+from jaxrate.cli.library_options import library_option
+from jaxrate.cli.output_path_checks import check_output_file, check_output_folder
+from jaxrate.cli.terminal_tables import ProgressReport
+
+MATCH_OPTIONS, CONTEST_OPTIONS = ("draws", "side_advantage", "luck"), ("size", "noise", "grid")
 
 
-@click.command(
-    cls=HelpCommand,
+@command(
+    argument("file", "FILE"),
+    option("players", "NUMBER", "Number of players.", default=1000),
+    option("matches", "NUMBER", "Number of matches.  [default: 100000]", excludes=("rounds",)),
+    option("rounds", "NUMBER", "Number of contests of many players, instead of matches."),
+    option("size", "N or LOW-HIGH", "Participants of a contest, log-uniform.  [default: 10]", needs="rounds"),
+    library_option("league", "seed", "NUMBER", text="Random seed."),
+    library_option("league", "days", "DAYS", text="Length of the history."),
+    library_option("league", "spread", "POINTS"),
+    library_option("league", "drift", "POINTS"),
+    library_option("league", "activity", "EXPONENT", text="Player k plays in proportion to (k + 1)^-EXPONENT."),
+    library_option("league", "draws", "SHARE", excludes=("rounds",)),
+    library_option("league", "side_advantage", "POINTS", text="Advantage of the first player.", excludes=("rounds",)),
+    library_option("league", "luck", "SHARE", text="Share of skill: 1 is no luck, 0 a coin.", excludes=("rounds",)),
+    library_option("contests", "noise", "POINTS", needs="rounds"),
+    library_option("contests", "grid", "POINTS", needs="rounds"),
+    json=False,
     groups={
         "History": ("players", "matches", "rounds", "days", "seed"),
         "Strengths": ("spread", "drift", "activity"),
@@ -28,65 +43,22 @@ from jaxrate.cli.terminal_tables import ProgressReport, report_options
         "jaxrate simulate contests.parquet --rounds 300 --size 20-500",
     ),
 )
-@click.argument("file", metavar="FILE", type=NonEmptyPath(path_type=Path))
-@click.option("--players", type=parse_whole_number, metavar="NUMBER", default=1000, show_default=True,
-              help="Number of players.")  # fmt: skip
-@click.option("--matches", type=parse_whole_number, metavar="NUMBER", help="Number of matches.  [default: 100000]")
-@click.option("--rounds", type=parse_whole_number, metavar="NUMBER",
-              help="Number of contests of many players, instead of matches.")  # fmt: skip
-@click.option("--size", metavar="N or LOW-HIGH", help="Participants of a contest, log-uniform.  [default: 10]")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="NUMBER", help="Random seed.")
-@click.option("--days", type=float, default=1000.0, metavar="DAYS", help="Length of the history.  [default: 1000]")
-@click.option("--spread", type=float, default=300.0, metavar="POINTS",
-              help="Standard deviation of strengths.  [default: 300]")  # fmt: skip
-@click.option("--drift", type=float, default=0.0, metavar="POINTS",
-              help="Change of strengths, in points per sqrt(year).  [default: 0]")  # fmt: skip
-@click.option("--activity", type=float, default=0.0, metavar="EXPONENT",
-              help="Player k plays in proportion to (k + 1)^-EXPONENT.  [default: 0]")  # fmt: skip
-@click.option("--draws", type=float, metavar="SHARE", help="Share of draws between equals.  [default: 0]")
-@click.option("--side-advantage", type=float, metavar="POINTS", help="Advantage of the first player.  [default: 0]")
-@click.option("--luck", type=float, metavar="SHARE", help="Share of skill: 1 is no luck, 0 a coin.  [default: 1]")
-@click.option("--noise", type=float, metavar="POINTS", help="Standard deviation of performances.  [default: 200]")
-@click.option("--grid", type=float, metavar="POINTS", help="Round performances to this, for ties.  [default: 0]")
-@report_options
 def simulate(
-    report: ProgressReport,
-    file: Path,
-    players: int,
-    matches: int | None,
-    rounds: int | None,
-    size: str | None,
-    draws: float | None,
-    side_advantage: float | None,
-    luck: float | None,
-    noise: float | None,
-    grid: float | None,
+    report: ProgressReport, file: Path, players: int, matches: int | None, rounds: int | None, size: str | None,
     **world: Any,
-) -> None:
+) -> None:  # fmt: skip
     """Simulate players of known strengths, and write their matches or contests to FILE (Parquet), of any size.
 
     The true strengths go to a second file: league.truth.parquet for league.parquet.
     """
-    match_settings: dict[str, Any] = {
-        "matches": matches,
-        "draws": draws,
-        "side_advantage": side_advantage,
-        "luck": luck,
-    }
-    round_settings: dict[str, Any] = {"rounds": rounds, "size": size, "noise": noise, "grid": grid}
-    kind, used, unused = "rounds", round_settings, match_settings
+    unused = CONTEST_OPTIONS if rounds is None else MATCH_OPTIONS
+    world = {name: x for name, x in world.items() if name not in unused}
     if rounds is None:
-        kind, used, unused = "matches", match_settings, round_settings
-    for option, value in unused.items():
-        if value is not None:
-            raise ValueError(f"--{option.replace('_', '-')} cannot be combined with --{kind}")
-    world |= {option: value for option, value in used.items() if value is not None and option != kind}
-    if rounds is None:
-        count = 100_000 if matches is None else matches
+        kind, count = "matches", 100_000 if matches is None else matches
         stream = jr.data.simulate.stream_league(players, count, **world)
     else:
-        count, world["size"] = rounds, _parse_size_range(size or "10")
-        stream = jr.data.simulate.stream_contests(players, count, **world)
+        kind, count = "rounds", rounds
+        stream = jr.data.simulate.stream_contests(players, count, size=_parse_size_range(size or "10"), **world)
     if file.suffix.lower() != ".parquet":
         raise ValueError(f"{file}: the name must end in .parquet")
     check_output_folder("FILE in", file.parent)

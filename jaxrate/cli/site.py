@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
-import click
-
 import jaxrate as jr
-from jaxrate.cli.help_pages import HelpCommand
+from jaxrate.cli.commands import RUN, command, option
 from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.library_options import library_option
 from jaxrate.cli.option_names import format_reading_options
-from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_folder
-from jaxrate.cli.shared_options import LEADERBOARD_OPTIONS
-from jaxrate.cli.terminal_tables import ProgressReport, print_escaped, report_options, warnings_as_notes
+from jaxrate.cli.output_path_checks import check_output_folder
+from jaxrate.cli.shared_options import LISTED_OPTIONS
+from jaxrate.cli.terminal_tables import ProgressReport, print_escaped, warnings_as_notes
 from jaxrate.core.text_format import format_value_for_error
 
 SAMPLE_ROWS = 100  # of --file, to check that they were rated
@@ -33,14 +32,31 @@ def parse_noun(context: Any, parameter: Any, text: str | None) -> tuple[str, ...
     return words
 
 
-noun_option = click.option("--noun", metavar="ONE,MANY", callback=parse_noun, help="What the rated are called, as "
-                           "team,teams.  [default: teams if the rated file is about teams, else players]")  # fmt: skip
-names_option = click.option("--names", metavar="FILE", type=NonEmptyPath(path_type=Path),
-                            help="Table of display names: columns id and name.")  # fmt: skip
+noun_option = option(
+    "noun", "ONE,MANY", "What the rated are called, as team,teams.  [default: teams if the rated file is about teams, "
+    "else players]", callback=parse_noun,
+)  # fmt: skip
+names_option = option("names", "FILE", "Table of display names: columns id and name.")
 
 
-@click.command(
-    cls=HelpCommand,
+@command(
+    RUN,
+    option("out", "DIR", "Where to write the site.", required=True),
+    option("title", "TEXT", "Title of the site.  [default: the name of the rated file]"),
+    library_option("write_site", "description", "TEXT"),
+    library_option("write_site", "address", "URL"),
+    names_option,
+    noun_option,
+    option("file", "FILE", "The file that was rated."),
+    option("show", "COLUMN", "Show this column of --file.", multiple=True, needs="file"),
+    option("points", "COLUMN COLUMN", "Show the points: columns of --file for the first and second player.", nargs=2,
+           needs="file"),
+    option("coming", "FILE", "Upcoming matches, with the columns of the rated file."),
+    option("season", text="Simulate the season, as jaxrate season does.", to="seasonal", needs="coming"),
+    option("results", "FILE", "The matches played so far.", needs="season"),
+    option("relegated", "NUMBER", "Number relegated.", default=0, needs="season"),
+    *LISTED_OPTIONS,
+    json=False,
     groups={
         "Site": ("title", "description", "address", "names", "noun", "active", "min-games"),
         "Columns of the rated file": ("file", "show", "points"),
@@ -52,59 +68,17 @@ names_option = click.option("--names", metavar="FILE", type=NonEmptyPath(path_ty
         "jaxrate site season --out public --file games.csv --show venue",
         "jaxrate site season --out public --coming july.csv --season",
     ),
-)
-@click.argument("run", metavar="RUN", type=NonEmptyPath(path_type=Path))
-@click.option("--out", required=True, type=NonEmptyPath(path_type=Path), metavar="DIR", help="Where to write the site.")
-@click.option("--title", metavar="TEXT", help="Title of the site.  [default: the name of the rated file]")
-@click.option(
-    "--description", metavar="TEXT", help="One sentence on the ranking, for search engines and link previews."
-)
-@click.option(
-    "--address",
-    metavar="URL",
-    help="Where the site will be, as https://ratings.example.org/: for previews, the site map and the feed of changes.",
-)
-@names_option
-@noun_option
-@click.option("--file", metavar="FILE", type=NonEmptyPath(path_type=Path), help="The file that was rated.")
-@click.option("--show", multiple=True, metavar="COLUMN", help="Show this column of --file; may be repeated.")
-@click.option("--points", nargs=2, metavar="COLUMN COLUMN",
-              help="Show the points: columns of --file for the first and second player.")  # fmt: skip
-@click.option(
-    "--coming", metavar="FILE", type=NonEmptyPath(), help="Upcoming matches, with the columns of the rated file."
-)
-@click.option("--season", "seasonal", is_flag=True, help="With --coming: simulate the season, as jaxrate season does.")
-@click.option("--results", metavar="FILE", type=NonEmptyPath(), help="With --season: the matches played so far.")
-@click.option("--relegated", type=click.IntRange(min=0), default=0, metavar="NUMBER",
-              help="With --season: number relegated.  [default: 0]")  # fmt: skip
-@LEADERBOARD_OPTIONS[0]
-@LEADERBOARD_OPTIONS[1]
-@report_options
+)  # fmt: skip
 def site(
-    report: ProgressReport,
-    run: Path,
-    out: Path,
-    title: str | None,
-    description: str | None,
-    address: str | None,
-    names: Path | None,
-    noun: tuple[str, ...] | None,
-    file: Path | None,
-    show: tuple[str, ...],
-    points: tuple[str, str] | None,
-    coming: str | None,
-    seasonal: bool,
-    results: str | None,
-    relegated: int,
-    active: Any,
-    min_games: int | None,
-) -> None:
+    report: ProgressReport, run: Path, out: Path, address: str | None, names: Path | None, file: Path | None,
+    show: tuple[str, ...], points: tuple[str, str] | None, coming: Path | None, seasonal: bool, results: Path | None,
+    relegated: int, **settings: Any,
+) -> None:  # fmt: skip
     """Write a website about a run that jaxrate rate --out RUN saved. Any host of static files can serve it.
 
     It has leaderboards of current and all-time players, a page for every player, win chances of any two, and the
     accuracy of the predictions. index.html also opens from the folder. Runs saved with --smooth show hindsight, too.
     """
-    from jaxrate.site.accuracy_summary import summarise_accuracy
     from jaxrate.site.page_templates import check_address
     from jaxrate.site.site_writer import check_site_folder
     from jaxrate.site.wording import choose_player_or_team_noun
@@ -112,78 +86,61 @@ def site(
     check_output_folder("--out", out)
     with _prefix_errors_with_option("--out "):
         check_site_folder(out)
-    with _prefix_errors_with_option("--"):
-        check_address(address)
-    if seasonal and coming is None:
-        raise ValueError("--season needs --coming FILE")
-    if (results or relegated) and not seasonal:
-        raise ValueError("--results and --relegated need --season")
-    if (show or points) and file is None:
-        raise ValueError("--show and --points need --file FILE")
+    check_address(address)
     rated = jr.load(run)
-    display_names = {} if names is None else load_display_names(names, rated.players)
-    file_columns = dict.fromkeys([*show, *(points or ())])
-    columns = load_shown_columns_by_prediction_row(file, list(file_columns), rated) if file is not None else {}
-    for name in points or ():
-        if columns[name].dtype.kind not in "iuf":
-            raise ValueError(
-                f"--points: column {name!r} of {file} holds no numbers, but {format_value_for_error(columns[name][0])}"
-            )
-    with warnings_as_notes(report):
-        fixtures = None if coming is None else jr.forecasts.predict_fixtures(rated, coming)
-        explanations, scorelines = _explain(rated, coming), _predict_scorelines(rated, coming)
-        season = jr.forecasts.simulate_season(rated, coming, results=results, relegated=relegated) if seasonal else None
+    settings |= {"names": {} if names is None else load_display_names(names, rated.players), "address": address}
+    settings |= _load_file_columns(file, show, points or (), rated)
+    if coming is not None:
+        with warnings_as_notes(report):
+            settings |= _forecast_fixtures(rated, coming)
+            if seasonal:
+                season = jr.forecasts.simulate_season(rated, coming, results=results, relegated=relegated)
+                settings["season"] = season
     with report.stage(f"writing {len(rated.players):,} pages"):
-        jr.site.write_site(
-            rated,
-            out,
-            title=title,
-            description=description,
-            names=display_names,
-            columns={name: columns[name] for name in show},
-            points=(columns[points[0]], columns[points[1]]) if points else None,
-            smoothed=_load_smoothed_columns(run, rated.contests is None),
-            coming=fixtures,
-            explanations=explanations,
-            scorelines=scorelines,
-            season=season,
-            active=active,
-            min_games=min_games,
-            noun=noun,
-            address=address,
-        )
-    for advice in summarise_accuracy(rated).advice:
-        report.note(
-            advice.to_text(
-                None if file is None else shlex.quote(str(file)),
-                shlex.quote(str(run)),
-                format_reading_options(rated.options.get("columns", {})),
-            )
-        )
-    _, plural = choose_player_or_team_noun(rated, noun)
+        smoothed = _load_smoothed_columns(run, rated.contests is None)
+        jr.site.write_site(rated, out, smoothed=smoothed, **settings)
+    _note_advice(report, rated, run, file)
+    _, plural = choose_player_or_team_noun(rated, settings["noun"])
     print_escaped(
         f"{out}: {len(rated.players):,} {plural}\nOpen {out / 'index.html'} in a browser, or copy the folder to a host."
     )
 
 
-def _explain(rated: jr.History, coming: str | None) -> list[jr.forecasts.Explanation]:
-    """The explanations of what is to come, of systems whose predictions have parts."""
+def _load_file_columns(
+    file: Path | None, show: tuple[str, ...], points: tuple[str, ...], rated: jr.History
+) -> dict[str, Any]:
+    """The columns of the rated file that pages show, and the points of both players."""
+    names = list(dict.fromkeys([*show, *points]))
+    columns = {} if file is None else load_shown_columns_by_prediction_row(file, names, rated)
+    for name in points:
+        if columns[name].dtype.kind not in "iuf":
+            first = format_value_for_error(columns[name][0])
+            raise ValueError(f"--points: column {name!r} of {file} holds no numbers, but {first}")
+    shown = {name: columns[name] for name in show}
+    return {"columns": shown, "points": tuple(columns[name] for name in points) or None}
+
+
+def _forecast_fixtures(rated: jr.History, coming: Path) -> dict[str, Any]:
+    """Forecasts of matches to come, and what the system knows about them: parts and scorelines."""
     from jaxrate.forecasts.prediction_explanations import is_explained
-
-    if coming is None or not is_explained(rated.system):
-        return []
-    with warnings.catch_warnings(action="ignore"):  # which were notes when the file was read for the forecasts
-        return jr.forecasts.explain_fixtures(rated, coming)
-
-
-def _predict_scorelines(rated: jr.History, coming: str | None) -> jr.forecasts.Scorelines | None:
-    """The scorelines of what is to come, of systems that learn from goals."""
     from jaxrate.forecasts.scorelines import has_scorelines
 
-    if coming is None or not has_scorelines(rated.system):
-        return None
+    forecasts: dict[str, Any] = {"coming": jr.forecasts.predict_fixtures(rated, coming)}
     with warnings.catch_warnings(action="ignore"):  # which were notes when the file was read for the forecasts
-        return jr.forecasts.predict_scorelines(rated, coming)
+        if is_explained(rated.system):
+            forecasts["explanations"] = jr.forecasts.explain_fixtures(rated, coming)
+        if has_scorelines(rated.system):
+            forecasts["scorelines"] = jr.forecasts.predict_scorelines(rated, coming)
+    return forecasts
+
+
+def _note_advice(report: ProgressReport, rated: jr.History, run: Path, file: Path | None) -> None:
+    """Say how the accuracy could be better."""
+    from jaxrate.site.accuracy_summary import summarise_accuracy
+
+    name, reading = None if file is None else quote(str(file)), rated.options.get("columns", {})
+    for advice in summarise_accuracy(rated).advice:
+        report.note(advice.to_text(name, quote(str(run)), format_reading_options(reading)))
 
 
 def _load_smoothed_columns(run: Path, of_matches: bool) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +11,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import FittedParams, note_open_hyperparameters
-from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_pgn_file, is_shipped_dataset, read_events
+from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_pgn_file, open_file_table, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.terminal_tables import ProgressReport
@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 SKILLS = "skills"  # the system that learns from margins and surfaces
 
 
-def plain_option(command: Callable[..., None]) -> Callable[..., None]:
-    """The option --plain."""
-    text = "Learn from results alone, not from the sides, points, seasons and surfaces in the file."
-    return click.option("--plain", is_flag=True, help=text)(command)
-
-
-def no_calibrate_option(command: Callable[..., None]) -> Callable[..., None]:
-    """The option --no-calibrate."""
-    text = "Leave chances as a system with default hyperparameters predicts them."
-    return click.option("--no-calibrate", is_flag=True, help=text)(command)
-
-
 def read_events_with_evidence(
     report: ProgressReport, file: str, request: RatingRequest, *, plain: bool
 ) -> tuple[jr.data.Dataset, RatingRequest]:
@@ -42,21 +30,28 @@ def read_events_with_evidence(
 
     Where a system or hyperparameters are named, and where the request is `plain`, options alone name columns.
     """
-    if plain and not _is_side_option_given():
-        columns = {role: x for role, x in request.columns.items() if role not in ("side", "neutral")}
-        return remove_side_advantages(read_events(report, file, columns)), request._replace(columns=columns)
-    if request.fitted is not None and not plain:
+    if plain:
+        return _read_plain_events(report, file, request)
+    if request.fitted is not None:
         request = request._replace(columns=add_fitted_evidence(file, request.columns, request.fitted))
-    request = request if plain else complete_goals_or_points_request(file, request)
-    if plain or request.name is not None or request.changes:
+    request = complete_goals_or_points_request(file, request)
+    if request.name is not None or request.changes:
         return read_events(report, file, request.columns), request
     evidence = recognise_evidence_columns_of_file(file, request.columns)
     data, evidence = _read_events_with_readable_evidence(report, file, request.columns, evidence)
-    if not data.of_matches:
-        return data, request._replace(columns=evidence | request.columns)
-    if "margin" in evidence and not has_informative_margins(data):
+    if data.of_matches and "margin" in evidence and not has_informative_margins(data):
         data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
     return data, request._replace(columns=evidence | request.columns)
+
+
+def _read_plain_events(
+    report: ProgressReport, file: str, request: RatingRequest
+) -> tuple[jr.data.Dataset, RatingRequest]:
+    """The events without sides, unless --side was given and not only recognised."""
+    if click.get_current_context().params.get("side") is not None:
+        return read_events(report, file, request.columns), request
+    columns = {role: x for role, x in request.columns.items() if role not in ("side", "neutral")}
+    return remove_side_advantages(read_events(report, file, columns)), request._replace(columns=columns)
 
 
 def add_fitted_evidence(file: str, columns: dict[str, Any], fitted: FittedParams) -> dict[str, Any]:
@@ -141,11 +136,6 @@ def has_informative_margins(data: jr.data.Dataset) -> bool:
     return bool(np.any(np.abs(lead) > 1.0))
 
 
-def _is_side_option_given() -> bool:
-    """Whether --side was given, and not only recognised."""
-    return click.get_current_context().params.get("side") is not None
-
-
 def recognise_evidence_columns_of_file(
     file: str, columns: dict[str, Any], table: TableSource | None = None
 ) -> dict[str, Any]:
@@ -153,10 +143,7 @@ def recognise_evidence_columns_of_file(
 
     `table` is that of the file if it is open already.
     """
-    from jaxrate.data.column_recognition import recognise_columns
-    from jaxrate.data.column_role_definitions import select_role_arguments
     from jaxrate.data.evidence_column_recognition import FORMAT_EVIDENCE, recognise_evidence_columns
-    from jaxrate.data.table_files import open_table_source
 
     if "format" in columns:
         evidence = FORMAT_EVIDENCE.get(columns["format"], {})
@@ -164,16 +151,23 @@ def recognise_evidence_columns_of_file(
     if table is None and (is_parquet_folder_or_pattern(file) or is_pgn_file(file)):
         return {}
     try:
-        table = table or open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
+        table = table or open_file_table(file)
         evidence = recognise_evidence_columns(table.names, columns)
-        if "margin" in evidence and "score" not in columns:  # a column of results tells who won, and not the points
-            roles, na_values = select_role_arguments(columns), columns.get("na_values", ())
-            recognised = recognise_columns(table, roles, False, columns.get("dates"), na_values)
-            score = None if recognised.winner_codes else recognised.arguments["score"]
-            evidence |= {} if score is None else {"score": score}
-        return evidence
+        needs_score = "margin" in evidence and "score" not in columns
+        return evidence | (_recognise_score_beside_margin(table, columns) if needs_score else {})
     except (ValueError, OSError):  # reading the file says what is wrong
         return {}
+
+
+def _recognise_score_beside_margin(table: TableSource, columns: dict[str, Any]) -> dict[str, Any]:
+    """The column of results that tells who won, where it does not tell the points."""
+    from jaxrate.data.column_recognition import recognise_columns
+    from jaxrate.data.column_role_definitions import select_role_arguments
+
+    roles, na_values = select_role_arguments(columns), columns.get("na_values", ())
+    recognised = recognise_columns(table, roles, False, columns.get("dates"), na_values)
+    score = None if recognised.winner_codes else recognised.arguments["score"]
+    return {} if score is None else {"score": score}
 
 
 def _read_events_with_readable_evidence(
@@ -262,16 +256,22 @@ def choose_system(
     is_default = request.name is None and not changes
     name = request.name or (default_system(data) if is_default else default_system_name(data))
     system = make_system_for_data(name, changes, request.period, data, data_share)
-    if is_default and not fitting:
-        note_evidence(report, system, data)
-    elif not fitting:
-        hint_default_side(report, data, system, changes)
-    task = check_system_and_hint(report, system, data, request.period, file, request.columns)
-    if not fitting:
+    if fitting:
+        task = check_system_and_hint(report, system, data, request, file)
+    else:
+        if is_default:
+            note_evidence(report, system, data)
+        else:
+            hint_default_side(report, data, system, changes)
+        task = check_system_and_hint(report, system, data, request, file)
         hint_side_advantage_without_sides(report, data, [system])
+    return task._replace(calibrate=request.fitted is None and not _has_fitted(system, changes))
+
+
+def _has_fitted(system: jr.extend.RatingSystem, changes: dict[str, Any]) -> bool:
+    """Whether some of the changes are of hyperparameters that a fit may move."""
     space = {} if system.space is None else system.space._asdict()
-    fitted_names = {name for name, about in space.items() if about.fitted}
-    return task._replace(calibrate=request.fitted is None and fitted_names.isdisjoint(changes))
+    return any(space[name].fitted for name in changes if name in space)
 
 
 def drop_fitted_seasons_from_changes(
@@ -283,45 +283,47 @@ def drop_fitted_seasons_from_changes(
 
 
 def check_system_and_hint(
-    report: ProgressReport,
-    system: jr.extend.RatingSystem,
-    data: jr.data.Dataset,
-    period: float | None,
-    file: str,
-    columns: dict[str, Any],
+    report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset, request: RatingRequest, file: str
 ) -> RatingTask:
     """`choose_system` for a system that exists already."""
     from jaxrate.systems import systems_with_feature
     from jaxrate.systems.system_construction_by_name import split_unsupported_teams
 
+    period = request.period
     if system.events == (jr.Periods,) and period is None:
         period = system.params.period
         report.note(f"{system.name} rates in periods, here of {period:g}; set their length with --period")
     check_system_rates_data(system, data, period)
     check_contest_file_time_order(system, data, file)
-    if has_unused_categories(system, columns):
-        report.note(
-            f"{system.name} does not use categories; {_format_systems_that_do(systems_with_feature('categories'))}"
-        )
-    for option in unused_evidence_options(system, columns):
-        systems = [name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_OPTIONS[option] in new().settings]
-        text = f"does not use --{option.replace('_', '-')}"
-        if option == "margin" and margin_tells_result(data):
-            text = "learns from --margin who won, and not by how much"
-        if option == "expected_goals" and system.name == SKILLS:
-            report.note("skills use --expected-goals where they learn from goals: --param outcome=goals")
-            continue
-        report.note(f"{system.name} {text}; {_format_systems_that_do(systems)}")
+    _note_unused_columns(report, system, data, request.columns)
     if data.clock is None and period is None and "period" in system.params._fields:
-        hint = ""
-        if data.of_matches:
-            hint = "; jaxrate arena ranks those who do not change, as language models"
+        hint = "; jaxrate arena ranks those who do not change, as language models" if data.of_matches else ""
         report.note(f"no column of dates, so uncertainty does not grow with time; name one with --time{hint}")
     rated_data = split_unsupported_teams(system, data)
     if rated_data is not data:
         hint = _format_systems_that_do(systems_with_feature("teams"))
         report.note(f"{system.name} does not use teams: team-mates count as opponents who tie; {hint}")
     return RatingTask(system, rated_data, period)
+
+
+def _note_unused_columns(
+    report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any]
+) -> None:
+    """Say which columns change nothing, and which systems use them."""
+    from jaxrate.systems import systems_with_feature
+
+    if has_unused_categories(system, columns):
+        hint = _format_systems_that_do(systems_with_feature("categories"))
+        report.note(f"{system.name} does not use categories; {hint}")
+    for option in unused_evidence_options(system, columns):
+        systems = [name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_OPTIONS[option] in new().settings]
+        text = f"does not use --{option.replace('_', '-')}"
+        if option == "margin" and margin_tells_result(data):
+            text = "learns from --margin who won, and not by how much"
+        note = f"{system.name} {text}; {_format_systems_that_do(systems)}"
+        if option == "expected_goals" and system.name == SKILLS:
+            note = "skills use --expected-goals where they learn from goals: --param outcome=goals"
+        report.note(note)
 
 
 def _format_systems_that_do(names: Iterable[str]) -> str:
@@ -437,25 +439,37 @@ def hint_default_side(
 
 
 def warn_worse_than_even(
-    report: ProgressReport, data: jr.data.Dataset, name: str, changes: dict[str, Any], quality: dict[str, Any],
-    period: float | None = None, last: float = 1.0,
-) -> None:  # fmt: skip
+    report: ProgressReport,
+    data: jr.data.Dataset,
+    name: str,
+    changes: dict[str, Any],
+    quality: dict[str, Any],
+    *,
+    period: float | None = None,
+    last: float = 1.0,
+) -> None:
     """A note if changed hyperparameters make a system worse than equal forecasts; `quality` has its metrics."""
     from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss
 
     if not changes:
         return
-    metric = "log loss" if "log loss" in quality else "pair inversion"
-    constant = constant_forecast_log_loss(data, last) if metric == "log loss" else 0.5
-    sign = 1.0 if metric == "log loss" else -1.0
+    is_loss = "log loss" in quality
+    metric, sign = ("log loss", 1.0) if is_loss else ("pair inversion", -1.0)
+    constant = constant_forecast_log_loss(data, last) if is_loss else 0.5
     if quality[metric] is None or sign * quality[metric] <= sign * constant:
         return
     without = jr.compare(data, [name], lengths=(period,), last=last).results[0].quality[metric]
     if sign * without < sign * quality[metric]:
-        settings = (
-            ", ".join(f"{key}={value}" for key, value in changes.items()) if len(changes) < 4 else "what was given"
-        )
+        settings = ", ".join(f"{key}={value}" for key, value in changes.items())
         report.note(
-            f"with {settings} {name} predicts worse ({metric} {quality[metric]:.4f}) than without ({without:.4f}) and "
-            f"than the same forecast for all ({constant:.4f}); `jaxrate systems {name}` lists units and ranges"
+            f"with {settings if len(changes) < 4 else 'what was given'} {name} predicts worse ({metric} "
+            f"{quality[metric]:.4f}) than without ({without:.4f}) and than the same forecast for all "
+            f"({constant:.4f}); `jaxrate systems {name}` lists units and ranges"
         )
+
+
+def count_events_and_players(task: RatingTask, are_teams: bool) -> str:
+    """The size of what is rated, as "594 matches of 40 players in periods of 7"."""
+    kind, nouns = "matches" if task.data.of_matches else "participations", "teams" if are_teams else "players"
+    periods = "" if task.period is None else f" in periods of {task.period:g}"
+    return f"{len(task.data.rows):,} {kind} of {len(task.data.players):,} {nouns}{periods}"

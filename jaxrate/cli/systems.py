@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import sys
 from typing import Any
@@ -11,45 +10,45 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.help_pages import HelpCommand
+from jaxrate.cli.commands import Output, command
 from jaxrate.cli.shared_options import complete_systems
 from jaxrate.cli.system_selection import SKILLS
-from jaxrate.cli.terminal_tables import TextTable, print_escaped, print_sections
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 
 
-@click.command(cls=HelpCommand, examples=("jaxrate systems", "jaxrate systems glicko2", "jaxrate systems --json"))
-@click.argument("name", required=False, shell_complete=complete_systems)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def systems(name: str | None, as_json: bool) -> None:
+@command(
+    click.argument("name", required=False, shell_complete=complete_systems),
+    examples=("jaxrate systems", "jaxrate systems glicko2", "jaxrate systems --json"),
+)
+def systems(report: ProgressReport, name: str | None) -> Output:
     """List the rating systems, or describe the system NAME: its formulas and hyperparameters.
 
     Other commands set hyperparameters with --param NAME=VALUE.
     """
-    from jaxrate.evaluation.comparison import BASELINES, TEAM_BASELINES
-    from jaxrate.systems import DEFAULT_SYSTEMS
     from jaxrate.systems.system_construction_by_name import make_system
 
-    if as_json:
-        descriptions = {
-            key: _json_system(key, make_system(key, {})) for key in ([*jr.extend.SYSTEMS] if name is None else [name])
-        }
-        print_escaped(json.dumps(descriptions if name is None else descriptions[name], indent=1))
-        return
     if name is not None:
-        _print_system(name, make_system(name, {}))
-        return
+        system = make_system(name, {})
+        return Output(_describe_system(name, system), _json_system(name, system))
+    every = {key: make_system(key, {}) for key in jr.extend.SYSTEMS}
+    return Output(_list_systems(every), {key: _json_system(key, system) for key, system in every.items()})
+
+
+def _list_systems(systems_by_name: dict[str, jr.extend.RatingSystem]) -> list[str | TextTable]:
+    """The table of all systems, and which are the defaults."""
+    from jaxrate.evaluation.comparison import BASELINES, TEAM_BASELINES
+    from jaxrate.systems import DEFAULT_SYSTEMS
+
     rows = []
-    for key in jr.extend.SYSTEMS:
-        system = make_system(key, {})
+    for key, system in systems_by_name.items():
         kinds = [event.__name__.lower() for event in system.events]
         events = ", ".join(x for x in kinds if x != "periods" or "matches" not in kinds)  # which have periods
-        source = re.sub(r', ".*?"', "", _system_source(key))  # without titles of papers
-        rows.append((key, events, source))
-    table = TextTable(["system", "rates", "source"], rows, ("system", "rates", "source"))
+        rows.append((key, events, re.sub(r', ".*?"', "", _system_source(key))))  # without titles of papers
     defaults = ", ".join(f"{key} for {kind}" for kind, key in DEFAULT_SYSTEMS.items())
     defaults += f", and {SKILLS} for matches with points or surfaces"
     compared = f"{', '.join(BASELINES)}; of teams with {', '.join(TEAM_BASELINES)}"
-    print_sections(table, f"Default systems: {defaults}. Reports compare with {compared}.")
+    table = TextTable(["system", "rates", "source"], rows, ("system", "rates", "source"))
+    return [table, f"Default systems: {defaults}. Reports compare with {compared}."]
 
 
 def _json_system(name: str, system: jr.extend.RatingSystem) -> dict[str, Any]:
@@ -82,7 +81,8 @@ def _system_source(name: str) -> str:
     return line.partition(":")[0] if not is_first else line.rstrip(".")
 
 
-def _print_system(name: str, system: jr.extend.RatingSystem) -> None:
+def _describe_system(name: str, system: jr.extend.RatingSystem) -> list[str | TextTable]:
+    """Formulas, parameters and further arguments of a system."""
     events = ", ".join(event.__name__.lower() for event in system.events)
     rows = [
         (
@@ -105,7 +105,7 @@ def _print_system(name: str, system: jr.extend.RatingSystem) -> None:
     description, usage = map(
         _unwrap_paragraphs, (_system_description(name), _docstring_without_hyperparameters(name, system))
     )
-    print_sections(description, f"Rates {events}. Parameters:", table, further, usage)
+    return [description, f"Rates {events}. Parameters:", table, further, usage]
 
 
 def _unwrap_paragraphs(text: str) -> str:

@@ -13,7 +13,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -162,18 +161,6 @@ def _format_duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def report_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options --quiet and --verbose; the command gets a `report`."""
-
-    @click.option("-q", "--quiet", is_flag=True, help="Print no progress and no hints, only warnings about the data.")
-    @click.option("-v", "--verbose", is_flag=True, help="Print timings and details, and where errors come from.")
-    @wraps(command)
-    def run_command(*args: Any, quiet: bool, verbose: bool, **options: Any) -> None:
-        command(*args, report=ProgressReport(quiet, verbose), **options)
-
-    return run_command
-
-
 @contextmanager
 def warnings_as_notes(report: ProgressReport) -> Iterator[None]:
     """Warnings are written as notes, each once: those about columns that were recognised are hints."""
@@ -253,33 +240,40 @@ def print_sections(*sections: str | TextTable) -> None:
     if console is None:
         print_escaped("\n\n".join(map(str, contents)))
         return
-    from rich.text import Text
-
-    def print_text(text: str, style: str) -> None:
-        console.print(Text(escape_control_characters(text), style), soft_wrap=not sys.stdout.isatty())
-
     if isinstance(contents[0], TextTable):
         console.print()  # after the notes
     for section, following in zip(contents, [*contents[1:], ""], strict=True):
         if isinstance(section, TextTable):
-            table, hidden = _fit_table(section, console.width)
-            console.print(table)
-            place = f"in {console.width} columns"
-            names = ", ".join(HIDDEN_NAMES.get(name, name) for name in hidden)
-            note = f"hidden {place}: {names} (a wider window shows more)" if hidden else ""
-            caption = section.caption
-            if "earlier rank" in hidden:
-                caption = caption.replace("change and earlier rank:", "change:")
-            if "deviation" in hidden:
-                caption = caption.replace(DEVIATIONS_CLAUSE, "")
-            if caption or note:
-                console.print()
-            for line in filter(None, [caption, note]):
-                print_text(line, QUIET)
+            _print_table(console, section)
         else:
-            print_text(section, "bold" if isinstance(following, TextTable) and "\n" not in section.strip() else "")
+            is_title = isinstance(following, TextTable) and "\n" not in section.strip()
+            _print_text(console, section, "bold" if is_title else "")
         if following:
             console.print()
+
+
+def _print_text(console: Console, text: str, style: str) -> None:
+    from rich.text import Text
+
+    console.print(Text(escape_control_characters(text), style), soft_wrap=not sys.stdout.isatty())
+
+
+def _print_table(console: Console, table: TextTable) -> None:
+    """Print a table, and beneath it its caption and the columns that do not fit."""
+    fitted, hidden = _fit_table(table, console.width)
+    console.print(fitted)
+    caption = table.caption
+    if "earlier rank" in hidden:
+        caption = caption.replace("change and earlier rank:", "change:")
+    if "deviation" in hidden:
+        caption = caption.replace(DEVIATIONS_CLAUSE, "")
+    names = ", ".join(HIDDEN_NAMES.get(name, name) for name in hidden)
+    note = f"hidden in {console.width} columns: {names} (a wider window shows more)" if hidden else ""
+    lines = [line for line in (caption, note) if line]
+    if lines:
+        console.print()
+    for line in lines:
+        _print_text(console, line, QUIET)
 
 
 def open_console() -> Console | None:
@@ -333,23 +327,29 @@ def choose_column_widths_and_hidden_columns(
 
     headings = cells[0]
     natural = {i: max(map(cell_len, column)) for i, column in enumerate(zip(*cells, strict=True))}
-    optional = [i for name in OPTIONAL_COLUMNS for i, heading in enumerate(headings) if heading == name]
-    others = [i for i in reversed(range(2, len(headings))) if i not in optional]
-    choices: list[tuple[list[int], int]] = []
-    for k in range(len(optional) + 1):
-        choices.append((optional[:k], USUAL_TEXT_WIDTH))
-        if k < len(optional) and headings[optional[k]] in SHORTENING_COLUMNS:
-            choices.append((optional[:k], SHORT_TEXT_WIDTH))
-    choices += [([*optional, *others[:k]], MIN_TEXT_WIDTH) for k in range(len(others) + 1)]
-    for left_out, least in choices:
+    names = sorted((i for i in natural if headings[i] in left_aligned), key=lambda i: -natural[i])
+    widths = natural
+    for left_out, least in _list_column_choices(headings):
         widths = {i: x for i, x in natural.items() if i not in left_out}
         excess = sum(widths.values()) + GAP * (len(widths) - 1) - width
-        for i in sorted((i for i in widths if headings[i] in left_aligned), key=lambda i: -natural[i]):
+        for i in filter(widths.__contains__, names):
             cut = min(max(excess, 0), max(widths[i] - max(least, cell_len(headings[i])), 0))
             widths[i], excess = widths[i] - cut, excess - cut
         if excess <= 0:
             break
-    return widths, [i for i in natural if i not in widths]
+    return widths, sorted(natural.keys() - widths.keys())
+
+
+def _list_column_choices(headings: list[str]) -> Iterator[tuple[list[int], int]]:
+    """Which columns to leave out, and the least width of names, in the order in which that is tried."""
+    optional = [i for name in OPTIONAL_COLUMNS for i, heading in enumerate(headings) if heading == name]
+    others = [i for i in reversed(range(2, len(headings))) if i not in optional]
+    for k in range(len(optional) + 1):
+        yield optional[:k], USUAL_TEXT_WIDTH
+        if k < len(optional) and headings[optional[k]] in SHORTENING_COLUMNS:
+            yield optional[:k], SHORT_TEXT_WIDTH
+    for k in range(len(others) + 1):
+        yield [*optional, *others[:k]], MIN_TEXT_WIDTH
 
 
 def _change_style(heading: str, cell: str) -> str:

@@ -193,7 +193,7 @@ def contests(
       activity: the participants of a round are drawn one after the other without replacement, player k in proportion
         to (k + 1)^-activity, in random order of strength; 0: uniform.
       noise: standard deviation of a performance about the strength, in points.
-      grid: performances are rounded to multiples of so many points, so that equal ones tie; 0: no ties.
+      grid: performances are rounded to multiples of this, in points, so that equal ones tie; 0: no ties.
 
     Raises:
       ValueError: for a value out of range.

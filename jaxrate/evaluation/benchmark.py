@@ -356,9 +356,9 @@ def benchmark_systems(
       systems: as of `compare`. None: Elo, Glicko, Glicko-2, TrueSkill and skills, as far as they suit the data.
       last: score this last share of the matches, and fit to those before.
       since: score the matches from this date or time on, in place of `last`.
-      outcomes: 2: score expected scores, with a draw as half a win; 3: win, draw and loss. None: 3 if at least 5% of
-        the matches before are drawn, and no forecast of others leaves out the draw.
-      fit_seconds: seconds after which no step of a fit begins, for each system; 0: hyperparameters stay as they are.
+      outcomes: score expected scores (2), or win, draw and loss (3). In the first a draw is half a win. None: 3 if 5%
+        of the matches before are drawn, and no forecast of others leaves out the draw.
+      fit_seconds: limit of the fit of each system; 0 takes hyperparameters as they are. No step begins afterwards.
       watch: called with the share of the work that is done.
       forecasts: probabilities that others have published, or percents, by the name of their row: [n] of the first
         player's win (a draw as half of one), or [n, 2] of win and loss, or [n, 3] of win, draw and loss. Or the columns

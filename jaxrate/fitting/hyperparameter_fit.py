@@ -88,28 +88,28 @@ def fit(
       method: "ahead": by predictions made one step ahead; or "evidence", of `skills`: by the probability of all results
         together (see `smooth`). Its `loss` is minus the logarithm of that, as a mean over matches or contests. It takes
         no options but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, not "logistic".
-      loss: "log_loss", "brier", of skills that learn from margins or goals "margin", of rounds "pairwise" or, with
-        statistics and quits, "joint" (see `losses`); or a function in JAX of predictions [n] (of a system that predicts
-        in full [n, K]) and scores [n] that returns the loss of each, [n]. None: log_loss.
+      loss: what is minimised: "log_loss", "brier", "margin" (of margins), "joint" or "pairwise" (of contests). See
+        `losses`. Or a function in JAX of predictions [n] (of a system that predicts in full [n, K]) and scores [n] that
+        returns the loss of each, [n]. None: log_loss.
       optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: L-BFGS with a search along
         each step.
-      steps: the search takes at most this many steps.
-      warm_up: what is rated but not scored. A whole number: so many first matches of every player, which are predicted
-        from little. A share below 1: this first part of all events. None: 0.
+      steps: the maximum number of steps of the search.
+      warm_up: a number of first matches of each player, or below 1 a first share of all events, that are not scored.
+        They are rated, and predicted from little. None: 0.
       weight: [n] what each match, pair of a period, or participant of a round counts; 0: it is rated, but not scored.
         `np.arange(n) >= n // 2` scores the last half. None: 1.
-      data_share: the fit uses this first share of the matches or contests. The rest is rated and scored afterwards (see
-        `Fit.held_out`) and does not influence the fit. None: 1.
-      validation: this last share of the events to fit is left out. Its loss decides when to stop, and which step was
-        best. None: 0.
-      starts: the number of points from which the search begins: the system's own values, and random ones, which differ
-        from these by factors of about e. The best result wins.
-      errors: "information": standard errors from the curvature of the summed log loss, right if the system is;
-        "products": from the variation of the slopes between events, which takes no time and is also right if the system
-        is (Berndt, Hall, Hall and Hausman 1974); or "sandwich": from both, which is right even if the system is not, if
-        draws count as half a win (they vary less than coins), and for any loss. None: "information" for the log loss of
-        matches, or "products" if predictions times pairs of parameters are 8 million or more; "sandwich" for other
-        losses.
+      data_share: the first share of the matches or contests, which is fitted, as 0.8. The rest is rated and scored
+        afterwards (see `Fit.held_out`) and does not influence the fit. None: 1.
+      validation: the last share of the fitted part to hold out for early stopping, as 0.2. Its loss decides when to
+        stop, and which step was best. None: 0.
+      starts: the number of points from which the search begins; all but one are random. The first has the system's own
+        values, the others differ from these by factors of about e. The best result wins.
+      errors: what standard errors are from: "information", "products" or "sandwich". "information": the curvature of
+        the summed log loss, right if the system is; "products": the variation of the slopes between events, which takes
+        no time and is also right if the system is (Berndt, Hall, Hall and Hausman 1974); or "sandwich": both, which is
+        right even if the system is not, if draws count as half a win (they vary less than coins), and for any loss.
+        None: "information" for the log loss of matches, or "products" if predictions times pairs of parameters are 8
+        million or more; "sandwich" for other losses.
       mode: "forward" or "reverse" derivatives. None: forward up to 16 free parameters.
       state: to carry on from, as in `run`; players beyond it are newcomers, who start as the parameters say.
       key: for random starts, and for systems that draw random numbers.

@@ -311,12 +311,13 @@ def simulate_season(
       coming, options, newcomers: the matches to come, as in `predict_fixtures`.
       results: the matches of this season that have been played, with scores, as `read` takes them. None: those of the
         table of matches to come that have a result, and of the same season where a column names seasons.
-      points: for a win, a draw and a loss.
-      ties: what decides among equals on points, in this order: "wins"; "head_to_head", the points from matches among
-        those who are equal so far; and, if goals are known, "goal_difference" and "goals", those scored. The lot
-        decides what is left. None: wins and head to head; if goals are known, goal difference, goals and head to head.
-      relegated: the number of players at the end of the table who go down.
-      samples: the number of simulated seasons. A probability p has the standard error sqrt(p (1 - p) / samples).
+      points: points for a win, a draw and a loss.
+      ties: what decides among equals on points: wins, head_to_head, goal_difference or goals. "head_to_head" has the
+        points from matches among those who are equal so far; "goal_difference" and "goals", those scored, need goals.
+        The lot decides what is left. None: wins, then head_to_head; if goals are known goal_difference, goals,
+        head_to_head.
+      relegated: number relegated, at the end of the table.
+      samples: number of simulations. A probability p has the standard error sqrt(p (1 - p) / samples).
       key: a PRNG key. None: always the same one.
 
     Raises:

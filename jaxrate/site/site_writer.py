@@ -114,7 +114,7 @@ def write_site(
       rated: a history from `jr.rate` or `jr.load`.
       folder: a folder that is new, empty, or holds such a site, which is replaced.
       title: the name of the site. None: the name of the file, as "NFL", if `jaxrate rate` saved it, else "Ratings".
-      description: a sentence for search engines and previews of the ranking. None: the finding at its head.
+      description: one sentence on the ranking, for search engines and link previews. None: the finding at its head.
       names: display names of players, by their names in the history; others keep theirs.
       columns: further columns of matches or participations: [n] values by heading, in the order of `rated.predictions`.
       points: [n] points of the first and of the second player of each match, such as goals or sets. None: those in the
@@ -129,8 +129,9 @@ def write_site(
       active, min_games: definition of current players, as for `jr.leaderboard`.
       noun: what the rated are called, one and many, as ("team", "teams"). None: teams if `jaxrate rate` saved that the
         file is about teams, else players.
-      address: where the folder will be on the web, as "https://ratings.example.org/". The site then has canonical
-        addresses, a preview image, a map of its pages (`sitemap.xml`) and a feed of changes (`feed.xml`).
+      address: where the site will be, as https://ratings.example.org/: for previews, the site map and the feed of
+        changes. It then has canonical addresses, a preview image, a map of its pages (`sitemap.xml`) and a feed of
+        changes (`feed.xml`).
 
     Raises:
       ValueError: if the folder holds other files, a column has another length, points are given for contests, the

@@ -39,7 +39,7 @@ OTHERS = {
     "compare contests": "compare contests.csv --noise noise --system elo_mmr --system weng_lin",
     "benchmark": f"benchmark nfl.csv {NFL} --system glicko --system elo --fit-seconds 0 --out benchmark",
     "fit": f"fit nfl.csv {NFL} --system elo --free k",
-    "plan": "plan nfl.csv --a home --b away",
+    "plan": "rate nfl.csv --a home --b away --dry-run",
     "arena": "arena votes.csv --moved --cluster voter --report arena.html",
     "systems": "systems glicko",
     "predict": "predict run coming.csv",
@@ -47,7 +47,7 @@ OTHERS = {
     "predict goals": "predict goals games.csv --scorelines",
     "predict teams": "predict doubles pairs.csv",
     "season": "season run coming.csv --samples 500 --relegated 1",
-    "tournament": "tournament goals cup.toml --samples 500",
+    "tournament": "season goals cup.toml --samples 500",
 }
 PAGES = {  # what writes them, and where they are; those of commands above are there already
     "report": (f"report nfl.csv {NFL} --system glicko --top 4 --compare elo --out report.html", "report.html"),

@@ -1,26 +1,17 @@
-"""`jaxrate plan`."""
+"""`jaxrate rate --dry-run`."""
 
 from __future__ import annotations
 
-import json
 import time
-from typing import Any
-
-import click
+from typing import Any, NamedTuple
 
 import jaxrate as jr
-from jaxrate.cli.input_options import (
-    VariadicColumnOptionsCommand,
-    is_about_teams,
-    is_parquet_folder_or_pattern,
-    read_events,
-    reading_options,
-)
+from jaxrate.cli.commands import Output
+from jaxrate.cli.input_options import is_about_teams, is_parquet_folder_or_pattern, read_events
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_path_checks import NonEmptyPath
-from jaxrate.cli.shared_options import period_option, system_option
+from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.system_selection import check_contest_file_time_order, check_period
-from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections, report_options
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 from jaxrate.core.memory_checks import device_memory_bytes, format_bytes
 from jaxrate.core.text_format import format_number
 
@@ -31,80 +22,95 @@ CHUNKS_HELD = 2  # chunks of a folder that are in memory, about
 BASE_BYTES = 5e8  # bytes that Python and the compiler take
 
 
-@click.command(
-    cls=VariadicColumnOptionsCommand,
-    examples=("jaxrate plan games.csv", "jaxrate plan games.parquet --system glicko --period 30"),
-)
-@click.argument("file", metavar="FILE", type=NonEmptyPath())
-@system_option(multiple=True, help="Only this system; may be repeated.  [default: all that can rate the file]")
-@period_option(help="Assume rating periods of this length.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: memory in bytes.")
-@reading_options()
-@report_options
-def plan(
-    report: ProgressReport,
-    file: str,
-    name: tuple[str, ...],
-    period: float | None,
-    options: dict[str, Any],
-    as_json: bool,
-) -> None:
-    """Tell what FILE has, the parallelism and the memory that rating it takes, and the rate of this machine.
+def describe_run(report: ProgressReport, file: str, request: RatingRequest) -> Output:
+    """What a file has, the parallelism and the memory that rating it takes, and the rate of this machine.
 
-    The rate is measured on a sample from the middle of FILE; of a folder, which is rated by chunks, the first is read.
+    The rate is measured on a sample from the middle of the file; of a folder, which is rated by chunks, the first is
+    read. Without a system in the request, all are described.
     """
-    import jax
-
     from jaxrate.data.parquet_table import find_parquet_table
     from jaxrate.systems.system_construction_by_name import make_system, make_system_for_data
 
-    names = [make_system(key, {}).name for key in name or jr.extend.SYSTEMS]
-    in_chunks = "format" not in options and is_parquet_folder_or_pattern(file)
-    data = read_events(report, file, options, first=CHUNK_MATCHES if in_chunks else None)
-    check_period(data, period)
-    systems = [make_system_for_data(name, {}, period, data) for name in names]
+    names, changes = [*jr.extend.SYSTEMS], dict[str, Any]()
+    if request.name is not None:
+        names, changes = [request.name], request.changes
+    for name in names:
+        make_system(name, changes)  # raises errors before the file is read
+    in_chunks = "format" not in request.columns and is_parquet_folder_or_pattern(file)
+    data = read_events(report, file, request.columns, first=CHUNK_MATCHES if in_chunks else None)
+    check_period(data, request.period)
+    systems = [make_system_for_data(name, changes, request.period, data) for name in names]
     for system in systems:
         check_contest_file_time_order(system, data, file)
-    events = data.events if period is None else jr.periods(data.matches, period)
-    unit = "participations" if isinstance(events.flat, jr.Rounds) else "matches"
-    n = find_parquet_table(file).row_count if in_chunks else len(data.rows)
-    rows_held = min(n, CHUNKS_HELD * CHUNK_MATCHES) if in_chunks else n
-    with report.stage("scheduling"):
-        schedule = _describe_schedule(events)
-    device = jax.devices()[0]
-    summary: dict[str, Any] = {unit: n, "players": len(data.players), **_time_span(data), "schedule": schedule}
-    summary |= {"device": device.device_kind, "memory": device_memory_bytes(device)}
-    rows: list[dict[str, Any]] = []
-    for system in systems:
-        rows.append({"system": system.name, "fits": True})
-        if (reason := _unsupported_reason(system, events.flat, data, is_named=bool(name))) is not None:
-            rows[-1] |= {"fits": False, "why": reason}
-            continue
-        rows[-1] |= _memory_of_run(system, len(data.players), rows_held) | {"per_second": None}
-        if summary["memory"] is None or rows[-1]["memory"] <= 0.9 * summary["memory"]:
-            with report.stage(f"measuring {system.name}"):
-                rows[-1]["per_second"] = _measure_rows_per_second(system, events, len(data.rows), len(data.players))
-    if as_json:
-        print_escaped(json.dumps(summary | {"systems": rows}, indent=1))
-    else:
-        least = "" if n == len(data.rows) else "at least "
-        nouns = "teams" if is_about_teams(file, options) else "players"
-        _print_plan(summary, rows, unit, f"{least}{len(data.players):,} {nouns}")
+    n, held = len(data.rows), len(data.rows)
+    if in_chunks:
+        n = find_parquet_table(file).row_count
+        held = min(n, CHUNKS_HELD * CHUNK_MATCHES)
+    events = data.events if request.period is None else jr.periods(data.matches, request.period)
+    summary = _summarise_events(report, events, data, n)
+    run = DryRun(events, data, held, summary["memory"], is_named=request.name is not None)
+    rows = [_describe_system(report, system, run) for system in systems]
+    _note_lack_of_memory(report, rows)
+    nouns = "teams" if is_about_teams(file, request.columns) else "players"
+    players = f"{'' if n == len(data.rows) else 'at least '}{len(data.players):,} {nouns}"
+    return Output(_plan_sections(summary, rows, players), summary | {"systems": rows})
+
+
+def _note_lack_of_memory(report: ProgressReport, rows: list[dict[str, Any]]) -> None:
+    """Name the systems for which there is not enough."""
     if short := [row["system"] for row in rows if row["fits"] and row["per_second"] is None]:
         report.note(f"not enough memory for {', '.join(short)}: rate fewer players, or use a larger device")
 
 
-def _print_plan(summary: dict[str, Any], rows: list[dict[str, Any]], unit: str, players: str) -> None:
-    """Print what there is, the systems that rate it, and why others do not."""
+class DryRun(NamedTuple):
+    """What would be rated, and on what."""
+
+    events: Any
+    data: jr.data.Dataset
+    rows_held: int  # in memory
+    memory: float | None  # bytes of the device
+    is_named: bool  # whether the system is
+
+
+def _summarise_events(report: ProgressReport, events: Any, data: jr.data.Dataset, n: int) -> dict[str, Any]:
+    """The numbers of events and players, the time, the schedule and the device."""
+    import jax
+
+    with report.stage("scheduling"):
+        schedule = _describe_schedule(events)
+    device = jax.devices()[0]
+    summary: dict[str, Any] = {_event_noun(events): n, "players": len(data.players), **_time_span(data)}
+    return summary | {"schedule": schedule, "device": device.device_kind, "memory": device_memory_bytes(device)}
+
+
+def _event_noun(events: Any) -> str:
+    return "participations" if isinstance(events.flat, jr.Rounds) else "matches"
+
+
+def _describe_system(report: ProgressReport, system: jr.extend.RatingSystem, run: DryRun) -> dict[str, Any]:
+    """Whether a system rates the events, the memory that it takes, and how fast it is if that is there."""
+    row: dict[str, Any] = {"system": system.name, "fits": True}
+    if (reason := _unsupported_reason(system, run.events.flat, run.data, is_named=run.is_named)) is not None:
+        return row | {"fits": False, "why": reason}
+    row |= _memory_of_run(system, len(run.data.players), run.rows_held) | {"per_second": None}
+    if run.memory is None or row["memory"] <= 0.9 * run.memory:
+        with report.stage(f"measuring {system.name}"):
+            rate = _measure_rows_per_second(system, run.events, len(run.data.rows), len(run.data.players))
+            row["per_second"] = rate
+    return row
+
+
+def _plan_sections(summary: dict[str, Any], rows: list[dict[str, Any]], players: str) -> list[str | TextTable]:
+    """What there is, the systems that rate it, and why others do not."""
+    unit = "matches" if "matches" in summary else "participations"
     span = f"{summary['first']} to {summary['last']}" if "first" in summary else "no times"
     memory = "" if summary["memory"] is None else f", {summary['memory'] / 1e9:.1f} GB"
     about = (
         f"{summary[unit]:,} {unit} of {players}, {span}\n"
         f"{_format_schedule(summary['schedule'])}\ndevice: {summary['device']}{memory}\n"
     )
-    cells = [
-        (row["system"], format_bytes(row["memory"]), _format_rate(row["per_second"])) for row in rows if row["fits"]
-    ]
+    fitting = [row for row in rows if row["fits"]]
+    cells = [(row["system"], format_bytes(row["memory"]), _format_rate(row["per_second"])) for row in fitting]
     names_by_reason: dict[str, list[str]] = {}
     for row in rows:
         if not row["fits"]:
@@ -112,7 +118,7 @@ def _print_plan(summary: dict[str, Any], rows: list[dict[str, Any]], unit: str, 
     notes = [f"{', '.join(names)}: {why}" for why, names in names_by_reason.items()]
     notes.append(f"Peak memory is that of Python and the compiler, {format_bytes(BASE_BYTES)}, {unit} and ratings.")
     heads = ["system", "peak memory", f"{unit} a second"]
-    print_sections(about, TextTable(heads, cells, ("system",)) if cells else "", "\n".join(notes))
+    return [about, TextTable(heads, cells, ("system",)) if cells else "", "\n".join(notes)]
 
 
 def _format_rate(per_second: float | None) -> str:

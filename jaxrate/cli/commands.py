@@ -1,0 +1,209 @@
+"""What every command has: options by their kinds, what goes together, and output as text or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+
+import click
+from click.core import ParameterSource
+
+from jaxrate.cli.help_pages import HelpCommand
+from jaxrate.cli.output_path_checks import NonEmptyPath
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections
+
+Decorator = Callable[[Any], Any]
+
+
+class Output(NamedTuple):
+    """What a command shows, as text and as JSON."""
+
+    sections: Iterable[str | TextTable]
+    values: Any = None
+    exit_code: int = 0
+
+
+class Number(click.ParamType[Any]):
+    """A finite number within limits; a whole one may be written as 1e6."""
+
+    name = "number"
+
+    def __init__(self, *, least: float = -inf, above: float = -inf, most: float = inf, is_whole: bool = False) -> None:
+        self.least, self.above, self.most, self.is_whole = least, above, most, is_whole
+        limits = {f"at least {least:g}": least, f"above {above:g}": above, f"at most {most:g}": most}
+        self.range = " and ".join(text for text, limit in limits.items() if isfinite(limit))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number that a text says; an error names the option."""
+        try:
+            number: float = int(value) if self.is_whole and str(value).lstrip("+-").isdigit() else float(value)
+        except ValueError:
+            number = float("nan") if self.is_whole else self._fail(value, param, ctx)
+        if self.is_whole and number % 1 != 0:
+            self._fail(value, param, ctx)
+        name = "the number" if param is None else param.opts[0]
+        if not isfinite(number):
+            raise ValueError(f"{name} must be a finite number, got {value}")
+        if not (self.least <= number <= self.most and number > self.above):
+            raise ValueError(f"{name} must be {self.range}, got {number:g}")
+        return int(number) if self.is_whole else number
+
+    def _fail(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        self.fail(f"{value!r} is no {'whole ' * self.is_whole}number.", param, ctx)
+
+
+KINDS: dict[str, Callable[..., click.ParamType[Any]]] = {  # of values, by how help calls them
+    "NUMBER": lambda **limits: Number(is_whole=True, **({"least": 0} | limits)),
+    **dict.fromkeys(("DAYS", "POINTS", "SECONDS", "SHARE", "EXPONENT", "GAMES", "DEVIATIONS"), Number),
+    **dict.fromkeys(("DIR", "FILE", "FILE.html", "FILE.png", "FILE.toml"), lambda: NonEmptyPath(path_type=Path)),
+}
+LIMITS = "least", "above", "most"
+SHARE = {"above": 0.0, "most": 1.0}  # limits of a share of the events
+
+
+class CommandOption(click.Option):
+    """An option that may need others, or exclude them."""
+
+    def __init__(self, *args: Any, needs: str = "", excludes: Iterable[str] = (), **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.needs, self.excludes = needs, excludes
+
+
+def option(name: str, metavar: str = "", text: str = "", **settings: Any) -> Decorator:
+    """An option whose value is of the kind that its `metavar` says; a flag if it has none.
+
+    Args:
+      name: as users write it; `to` is the name of the argument of the command, if that is another.
+      metavar: of `KINDS`, or the name of another text.
+      text: its help, which tells its default where there is one.
+      settings: `needs`: the option without which it is nothing; `excludes`: those that it cannot be combined with;
+        limits of numbers, and settings of click.
+    """
+    limits = {key: settings.pop(key) for key in LIMITS if key in settings}
+    names = [f"--{name}", *([settings.pop("to")] if "to" in settings else [])]
+    kind: dict[str, Any] = {"metavar": metavar} if metavar else {"is_flag": True}
+    if metavar in KINDS:
+        kind["type"] = KINDS[metavar](**limits)
+    return click.option(*names, help=_complete_help(text, settings), cls=CommandOption, **kind | settings)
+
+
+def _complete_help(text: str, settings: Mapping[str, Any]) -> str:
+    """The help of an option, with the option that it needs, its default, and whether it may be repeated."""
+    sentence, bracket, default = text.partition("  [default: ")
+    needs, value = settings.get("needs", "file"), settings.get("default")
+    if needs != "file":
+        sentence = f"With --{needs}: {sentence[0].lower()}{sentence[1:]}"
+    if settings.get("multiple") and "twice" not in sentence:
+        sentence = f"{sentence.removesuffix('.')}; may be repeated."
+    if value is not None and not bracket:
+        return f"{sentence}  [default: {f'{value:g}' if isinstance(value, float) else value}]"
+    return sentence + bracket + default
+
+
+def argument(name: str, metavar: str, *, is_file: bool = False, **settings: Any) -> Decorator:
+    """An argument: the name of a file or a folder, as a text if it `is_file` that is read."""
+    kind = NonEmptyPath() if is_file else NonEmptyPath(path_type=Path)
+    return click.argument(name, metavar=metavar, type=kind, **settings)
+
+
+FILE = argument("file", "FILE", is_file=True)
+RUN = argument("run", "RUN")
+FIXTURES = argument("file", "FIXTURES", is_file=True)
+MESSAGES = (
+    click.option("-q", "--quiet", is_flag=True, help="Print no progress and no hints, only warnings about the data."),
+    click.option("-v", "--verbose", is_flag=True, help="Print timings and details, and where errors come from."),
+)
+
+
+def command(
+    *parameters: Decorator, json: bool = True, cls: type[HelpCommand] = HelpCommand, **settings: Any
+) -> Callable[[Callable[..., Output | None]], click.Command]:
+    """A command with these parameters. Its function gets them and a `report`, and returns an `Output`, or nothing.
+
+    Args:
+      parameters: arguments and options.
+      json: whether the option --json prints the output as JSON.
+      cls: the class of the command.
+      settings: groups of options and examples, see `HelpCommand`.
+    """
+    shared = (option("json", text="Print JSON.", to="as_json"),) * json + MESSAGES
+
+    def decorate(function: Callable[..., Output | None]) -> click.Command:
+        @wraps(function)
+        def run_command(*, quiet: bool, verbose: bool, as_json: bool = False, **options: Any) -> None:
+            check_combinations(click.get_current_context())
+            output = function(report=ProgressReport(quiet, verbose), **options)
+            if output is not None:
+                write_output(output, as_json=as_json)
+
+        decorated: Any = run_command
+        for parameter in reversed((*parameters, *shared)):
+            decorated = parameter(decorated)
+        return click.command(cls=cls, **settings)(decorated)
+
+    return decorate
+
+
+def write_output(output: Output, *, as_json: bool) -> None:
+    """Print what a command shows; it ends with its exit code."""
+    if as_json:
+        print_escaped(json.dumps(to_json_values(output.values), indent=1))
+    else:
+        print_sections(*output.sections)
+    if output.exit_code:
+        click.get_current_context().exit(output.exit_code)
+
+
+def to_json_values(value: Any) -> Any:
+    """Values of which JSON can be made: arrays as lists, and None for numbers that are not finite."""
+    if isinstance(value, Mapping):
+        return {str(key): to_json_values(x) for key, x in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json_values(x) for x in value]
+    if hasattr(value, "tolist"):  # an array, or a number of NumPy
+        return to_json_values(value.tolist())
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def is_on_command_line(name: str) -> bool:
+    """Whether the parameter of this name was given, and is not the default."""
+    return click.get_current_context().get_parameter_source(name) == ParameterSource.COMMANDLINE
+
+
+def options_on_command_line(context: click.Context) -> list[click.Parameter]:
+    """The parameters that were given."""
+    return [
+        x for x in context.command.params
+        if x.name and context.get_parameter_source(x.name) == ParameterSource.COMMANDLINE
+    ]  # fmt: skip
+
+
+def check_combinations(context: click.Context) -> None:
+    """ValueError for an option without the one that it needs, or beside one that it excludes."""
+    given = {_plain_name(x): x for x in options_on_command_line(context)}
+    for one in filter(_is_command_option, given.values()):
+        if one.needs and one.needs not in given:
+            needed = next(x for x in context.command.params if _plain_name(x) == one.needs)
+            name = "a FILE" if isinstance(needed, click.Argument) else needed.opts[0]
+            raise ValueError(f"{one.opts[0]} needs {name}")
+        if other := next(filter(given.__contains__, one.excludes), None):
+            raise ValueError(f"{one.opts[0]} cannot be combined with --{other}")
+
+
+def _is_command_option(parameter: Any) -> TypeGuard[CommandOption]:
+    return isinstance(parameter, CommandOption)
+
+
+def _plain_name(parameter: click.Parameter) -> str:
+    return next((x for x in parameter.opts if x.startswith("--")), parameter.opts[0]).removeprefix("--")
+
+
+def check_only(allowed: Sequence[str], what: str) -> None:
+    """ValueError if an option other than these was given; `what` it cannot be combined with."""
+    for one in options_on_command_line(click.get_current_context()):
+        if _plain_name(one) not in allowed:
+            raise ValueError(f"{one.opts[0]} cannot be combined with {what}")
