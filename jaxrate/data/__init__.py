@@ -10,6 +10,7 @@ parquet_table.py                Parquet files that are one table, of any size
 column_conversion.py            columns as ids, numbers, flags and days
 date_parsing.py                 dates as people write them
 result_parsing.py               results as people write them
+row_results.py                  which rows have a result, drawn ones among them, and which are to come
 derived_covariates.py           covariates that are computed from a history: rest, form and age
 category_mixtures.py            categories that stand for several
 name_unification.py             names that look alike, joined

@@ -2,23 +2,16 @@
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
 from jaxrate.core.argument_checks import check_argument
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_count, join_names
-from jaxrate.data import table_files, table_sources
-from jaxrate.data.column_conversion import (
-    keep_rows,
-    missing_mask,
-    time_column_to_days_and_clock,
-    to_column,
-    to_flags,
-    to_numbers,
-)
+from jaxrate.core.text_format import join_names
+from jaxrate.data.column_conversion import to_column, to_flags
 from jaxrate.data.column_recognition import (
     SIDE_NOTE,
     ColumnsRecognisedWarning,
@@ -32,7 +25,6 @@ from jaxrate.data.column_role_definitions import (
     select_role_arguments,
     suggest_role_on_unknown_argument,
 )
-from jaxrate.data.column_spellings import DRAW_NAMES, RESULT_NAMES, normalise_column_name
 from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, check_date_style, is_date_style, parse_time_column
 from jaxrate.data.event_tables import (
     LineUpColumns,
@@ -46,240 +38,30 @@ from jaxrate.data.event_tables import (
 )
 from jaxrate.data.evidence_column_recognition import doubtful_roles_hints, unused_points_hint
 from jaxrate.data.faulty_rows import (
+    describe_example_rows,
+    doubts_about_mirrored_matches,
+    doubts_about_repeated_matches,
     find_incomplete_rows,
     map_row_errors,
-    stacklevel_outside_package,
-    warn_incomplete_rows,
-    warn_repeated_matches,
+    warn_caller,
 )
-from jaxrate.data.lookalike_names import (
-    warn_doubtful_names,
-    warn_lookalike_names,
-    warn_names_with_other_accents,
-    warn_new_names_with_other_accents,
-)
-from jaxrate.data.result_parsing import (
-    check_texts,
-    draws_in_results,
-    flags_of_draws,
-    mentions_draw,
-    rank_unfinished_last,
-    replace_na_values,
-    result_column_to_scores,
-)
+from jaxrate.data.lookalike_names import doubts_about_names, doubts_about_new_names
+from jaxrate.data.result_parsing import check_texts
 from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
-from jaxrate.data.seasons_and_margins import warn_margin_signs
-from jaxrate.data.table_files import ARROW_METHODS
-from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
-from jaxrate.events import Ragged, fail_where, warn_single_participant
+from jaxrate.data.row_results import (
+    DrawColumn,
+    PlayedAndComingMasks,
+    check_points_not_negative,
+    doubts_about_unplayed_rows,
+    parse_result_columns,
+    score_drawn_matches,
+    split_by_result,
+)
+from jaxrate.data.seasons_and_margins import doubts_about_margins
+from jaxrate.data.table_files import ARROW_METHODS, open_table_source
+from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
+from jaxrate.events import doubts_about_single_participants
 from jaxrate.events.dataset import Dataset, check_dataset
-
-
-class PlayedAndComingMasks(NamedTuple):
-    """Rows by whether they have a result."""
-
-    played: HostArray  # [n] whether they have one
-    coming: HostArray  # [n] whether they have none, are complete otherwise, and not before the last played one
-    early: HostArray  # [n] whether they have none, are complete otherwise, and before the last played one
-
-
-def parse_result_columns(
-    roles: ColumnRoles, columns: dict[str, Column], na_values: Sequence[str], unfinished: Sequence[str]
-) -> tuple[dict[str, Column], str | None]:
-    """The columns, results of matches among them as scores, null where there is none; and a note on their notation.
-
-    Those of contests who are `unfinished` have the last rank.
-
-    Raises:
-      RowError: where a row is no result as the others are.
-      ValueError: if there are no ranks of which some could be unfinished.
-    """
-    layout = roles.layout
-    if unfinished and not layout.ranked:
-        raise ValueError("unfinished is for the ranks of contests; name their columns as contest and rank")
-    if unfinished and layout.result in columns:
-        return columns | {layout.result: rank_unfinished_last(columns[layout.result], unfinished)}, None
-    if layout.contest is not None or layout.winner_first:
-        return columns, None
-    note = None
-    new = {
-        name: replace_na_values(columns[name], na_values)
-        for name in (layout.result, *layout.points)
-        if name is not None
-    }
-    new |= {name: replace_na_values(columns[name], na_values) for name in roles.margin if name in columns}
-    if layout.result is not None:
-        players = {name: columns[name] for name in layout.first_players}
-        new[layout.result], note = result_column_to_scores(layout.result, new[layout.result], players)
-    return columns | new, note
-
-
-def check_points_not_negative(points: Sequence[str], columns: dict[str, Column]) -> None:
-    """RowError where the points of a side, in columns that nobody named, are no number or negative."""
-    for name in points:
-        values = to_numbers(name, columns[name], default=0.0)
-        fail_where(
-            values < 0,
-            lambda row: (
-                f"column {name!r} is {values[row]:g}, and points are not negative; correct it, or name both "  # noqa: B023
-                f"columns as the margin, which may be: margin={list(points)!r}"
-            ),
-        )
-
-
-def split_by_result(roles: ColumnRoles, columns: dict[str, Column]) -> PlayedAndComingMasks:
-    """Which rows of matches have a result, and which are to come.
-
-    Raises:
-      RowError: where a row that counts has no time as the others have.
-    """
-    layout = roles.layout
-    n = len(columns[layout.players[0]])
-    results = [name for name in (layout.result, *layout.points) if name is not None]
-    without_result = np.zeros(n, bool)
-    for name in results if layout.contest is None else ():
-        without_result |= missing_mask(columns[name], nan_is_missing=True)
-    if not without_result.any():
-        return PlayedAndComingMasks(~without_result, without_result, without_result)
-    complete = without_result & ~find_incomplete_rows(
-        roles._replace(upcoming=True, layout=layout._replace(result=None, points=())), columns
-    )
-    coming = complete.copy()
-    if roles.time is not None and coming.any() and not without_result.all():
-        coming[complete] = _is_not_before_last(roles.time, columns, ~without_result, complete)
-    return PlayedAndComingMasks(~without_result, coming, complete & ~coming)
-
-
-def _is_not_before_last(time: str, columns: dict[str, Column], played: HostArray, coming: HostArray) -> HostArray:
-    """[rows to come] whether they are not before the last row that was played."""
-    last, times = (_row_times(time, columns, rows) for rows in (played, coming))
-    return times >= last.max()
-
-
-def _row_times(time: str, columns: dict[str, Column], rows: HostArray) -> HostArray:
-    """The times of some rows; 0 if there are none."""
-    with map_row_errors(np.flatnonzero(rows)):
-        times, _ = time_column_to_days_and_clock(time, {time: keep_rows(time, columns[time], rows)})
-    return times.get("time", np.zeros(np.count_nonzero(rows)))
-
-
-def warn_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upcoming: bool, stacklevel: int) -> None:
-    """UserWarning about rows without a result or, if matches to come are read, about rows with one.
-
-    `rows` [n] says where those of the split stand in the source.
-    """
-    n, num_without, num_coming = len(split.played), np.count_nonzero(~split.played), np.count_nonzero(split.coming)
-    if not num_without or (upcoming and num_without == n):
-        return
-    reasons = []
-    incomplete = ~(split.played | split.coming | split.early)
-    for mask, reason in ((split.early, "earlier than the last result"), (incomplete, "incomplete otherwise")):
-        if mask.any():
-            first = "row" if np.count_nonzero(mask) == 1 else "the first is row"
-            reasons.append(f"{_count_and_verb(mask)} {reason} ({first} {rows[mask][0]}, counting from 0)")
-    if upcoming:
-        message = "; ".join([f"of {n:,} rows {_count_and_verb(split.coming)} without a result and to come", *reasons])
-    else:
-        if num_coming:
-            coming = f"{_count_and_verb(split.coming)} to come (`fixtures` of the data, or jaxrate predict)"
-            reasons = [coming, *reasons]
-        verbs = "has no result and is" if num_without == 1 else "have no result and are"
-        message = f"{num_without:,} of {n:,} rows {verbs} left out: {'; '.join(reasons)}"
-    warnings.warn(message, UserWarning, stacklevel=stacklevel)
-
-
-def _count_and_verb(mask: HostArray) -> str:
-    """The number of rows in a mask, as "1 is" or "2 are"."""
-    count = np.count_nonzero(mask)
-    return f"{count:,} {'is' if count == 1 else 'are'}"
-
-
-MIN_AGREEMENT = 0.9  # share of the rows with a word for a draw that lack a winner
-
-
-class DrawColumn(NamedTuple):
-    """A column that tells which matches are drawn."""
-
-    name: str
-    note: str  # what was recognised, in words
-
-
-def score_drawn_matches(
-    table: TableSource, roles: ColumnRoles, columns: dict[str, Column], rows: HostArray
-) -> tuple[ColumnRoles, dict[str, Column], DrawColumn | None]:
-    """The roles and columns with 0.5 for the score of drawn matches that the result leaves open; and their column.
-
-    Of winners and losers these are all that a flag, or a column of results, calls drawn. Beside other results they are
-    those without a result, and, if no result is a draw, those that a flag calls drawn.
-
-    Args:
-      table: with the other columns.
-      roles: of the columns that are used.
-      columns: their values, results as scores.
-      rows: [n] in which rows of the table these stand.
-    """
-    layout = roles.layout
-    if layout.contest is not None or not (layout.winner_first or layout.result in columns):
-        return roles, columns, None
-    score = np.ones(len(rows))
-    if layout.result is not None:
-        try:
-            score = to_numbers(layout.result, columns[layout.result], default=np.nan)
-        except ValueError:  # which the rows that are wrong will tell
-            return roles, columns, None
-    is_missing, others = np.isnan(score), [name for name in table.names if name not in roles.all_columns]
-    name, is_drawn = None, np.zeros(len(rows), bool)
-    if not (score == 0.5).any():
-        name, is_drawn = _find_draw_flags(table, others, rows, layout.winner_first)
-    if name is None and is_missing.any():
-        name, is_drawn = _find_mentioned_draws(table, others, rows, is_missing)
-        is_drawn = is_drawn & is_missing
-    if name is None or not is_drawn.any():
-        return roles, columns, None
-    result = layout.result or name
-    scores = import_pyarrow().array(np.where(is_drawn, 0.5, score), from_pandas=True)
-    note = f"{name} for the draws ({np.count_nonzero(is_drawn):,} of {format_count(len(rows), 'match')})"
-    return (
-        roles._replace(layout=layout._replace(result=result)),
-        columns | {result: import_pyarrow().chunked_array([scores])},
-        DrawColumn(name, note),
-    )
-
-
-def _find_draw_flags(
-    table: TableSource, names: Sequence[str], rows: HostArray, is_result: bool
-) -> tuple[str | None, HostArray]:
-    """The column that flags draws, also by results if these may say so; and [n] whether a match is drawn."""
-    flags = [name for name in names if normalise_column_name(name) in DRAW_NAMES]
-    results = [name for name in names if normalise_column_name(name) in RESULT_NAMES] if is_result else []
-    for name, column in _load_rows(table, [*flags, *results], rows).items():
-        is_drawn = flags_of_draws(column) if name in flags else draws_in_results(column)
-        if is_drawn is not None and is_drawn.any():
-            return name, is_drawn
-    return None, np.zeros(len(rows), bool)
-
-
-def _find_mentioned_draws(
-    table: TableSource, names: Sequence[str], rows: HostArray, is_missing: HostArray
-) -> tuple[str | None, HostArray]:
-    """The column with words for draws, nearly all in rows without a result; and [n] whether a row has one."""
-    for name, column in _load_rows(table, names, rows).items():
-        if mentions_draw(keep_rows(name, column, is_missing)).any():
-            is_drawn = mentions_draw(column)
-            if is_missing[is_drawn].mean() >= MIN_AGREEMENT:
-                return name, is_drawn
-    return None, is_missing
-
-
-def _load_rows(table: TableSource, names: Sequence[str], rows: HostArray) -> dict[str, Column]:
-    """These columns of the table, in these rows."""
-    loaded = table.load(names, names, []) if names else {}
-    mask = None
-    columns = {name: to_column(name, loaded[name]) for name in names}
-    for name, column in columns.items():
-        mask = np.isin(np.arange(len(column)), rows) if mask is None else mask
-        columns[name] = keep_rows(name, column, mask)
-    return columns
 
 
 class ResolvedTable(NamedTuple):
@@ -415,98 +197,151 @@ def read(
         accents; if matches with times repeat an earlier one exactly; if a margin has another sign than the score; if
         rows were skipped.
     """
-    arguments = select_role_arguments(columns)
-    level = stacklevel_outside_package()
-    table_sources.import_pyarrow()
-    table = table_files.open_table_source(source)
-    with table_sources.add_location_to_data_errors(table.title, table.where):
-        check_argument("read", "upcoming", bool, upcoming)
-        for role in ("age", "expected_goals"):
-            check_argument("read", role, str | Sequence[str] | None, arguments[role])
-        check_argument("read", "statistics", str | Sequence[str] | Mapping[str, Any] | None, arguments["statistics"])
+    import_pyarrow()
+    opened = open_table_source(source)
+    with add_location_to_data_errors(opened.title, opened.where):
         known = names_of_earlier_data(history)
-        if on_faulty not in ("error", "skip"):
-            raise ValueError(f"on_faulty must be 'error' or 'skip', got {on_faulty!r}")
-        check_date_style(dates)
-        check_texts("na_values", na_values)
-        check_texts("unfinished", unfinished)
-        resolved = resolve_table(table, arguments, upcoming, dates, na_values)
-        table, roles, recognition, line_ups = resolved.table, resolved.roles, resolved.recognition, resolved.line_ups
-        if sort and roles.time is None:
+        arguments = check_read_arguments(columns, upcoming, on_faulty, dates, na_values, unfinished)
+        resolved = resolve_table(opened, arguments, upcoming, dates, na_values)
+        if sort and resolved.roles.time is None:
             raise ValueError("sort=True needs a column of time")
-        loaded, rows = load_role_columns_and_drop_rows(table, roles)
-        roles, loaded, line_up_note, result_note, draws, date_style = convert_columns(
-            resolved, loaded, rows, dates, na_values, unfinished
-        )
+        loaded, rows = load_role_columns_and_drop_rows(resolved.table, resolved.roles)
+        converted = convert_columns(resolved, loaded, rows, dates, na_values, unfinished)
         with map_row_errors(rows):
-            split = split_by_result(roles, loaded)
-        kept, used = (
-            (loaded, rows) if split.played.all() else _select_played_or_upcoming_rows(loaded, rows, split, upcoming)
-        )
-        notes = [*filter(None, [table.note]), *recognition.notes, *filter(None, [result_note, draws and draws.note])]
-        if roles.layout.num_first:
-            notes = [note.removesuffix(SIDE_NOTE) for note in notes]
-        notes = [*filter(None, [line_up_note, "" if line_ups is None else line_ups.note]), *notes]
-        if roles.time is None and table.noted and (names := date_columns(table, roles.all_columns, dates)):
-            notes.append(
-                f"nothing for the time, though {join_names(names)} {'has' if len(names) == 1 else 'have'} dates"
-            )
-        warn_recognised_columns(notes, roles.time, date_style if dates is None else None, stacklevel=level)
-        with map_row_errors(used):
-            hints = doubtful_roles_hints(recognition, roles, kept, arguments["score"] is not None)
-        for hint in hints:
-            warnings.warn(hint, ColumnsRecognisedWarning, stacklevel=level)
-        warn_unplayed_rows(split, rows, upcoming, stacklevel=level)
-        if on_faulty == "skip":
-            incomplete = find_incomplete_rows(roles, kept)
-            warn_incomplete_rows(used[incomplete], len(incomplete), stacklevel=level)
-            if incomplete.all():
-                raise ValueError("no rows are left: all of them lack a value")
-            kept, used = filter_column_rows(kept, ~incomplete), used[~incomplete]
-        dataset = build_dataset(roles, kept, used, known, sort, sort or upcoming)
+            split = split_by_result(converted.roles, converted.columns)
+        used = _select_played_or_upcoming_rows(TableRows(converted.roles, converted.columns, rows), split, upcoming)
+        _warn_about_columns(resolved, converted, used, dates)
+        for doubt in doubts_about_unplayed_rows(split, rows, upcoming):
+            warn_caller(doubt)
+        used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
+        dataset = build_dataset(*used, known, sort, sort or upcoming)
         if split.coming.any() and not upcoming:
-            coming = filter_column_rows(loaded, split.coming)
-            fixtures = build_dataset(
-                roles._replace(upcoming=True), coming, rows[split.coming], names_of_earlier_data(dataset), False, True
-            )
+            coming = filter_column_rows(converted.columns, split.coming), rows[split.coming]
+            roles = converted.roles._replace(upcoming=True)
+            fixtures = build_dataset(roles, *coming, names_of_earlier_data(dataset), False, True)
             dataset = dataset._replace(fixtures=fixtures._replace(upcoming=True))
-        played = int(split.played.sum()) if upcoming and not split.played.all() else 0
-        dataset = dataset._replace(
-            dates=date_style if is_date_style(date_style) else None, played=played, upcoming=upcoming
-        )
-    if isinstance(dataset.events, Ragged):
-        warn_single_participant(dataset.events, dataset.contests, stacklevel=level)
+    for doubt, category in _doubts_about_dataset(dataset, resolved.table, converted.roles, known, upcoming):
+        warn_caller(doubt, category)
+    return dataset._replace(
+        dates=converted.date_style if is_date_style(converted.date_style) else None,
+        played=int(split.played.sum()) if upcoming and not split.played.all() else 0,
+        upcoming=upcoming,
+    )
+
+
+def check_read_arguments(
+    columns: Mapping[str, Any], upcoming: Any, on_faulty: Any, dates: Any, na_values: Any, unfinished: Any
+) -> dict[str, Any]:
+    """The columns by role, None for others; ValueError unless these can be arguments of `read`."""
+    arguments = select_role_arguments(columns)
+    check_argument("read", "upcoming", bool, upcoming)
+    check_argument("read", "on_faulty", Literal["error", "skip"], on_faulty)
+    for role in ("age", "expected_goals"):
+        check_argument("read", role, str | Sequence[str] | None, arguments[role])
+    check_argument("read", "statistics", str | Sequence[str] | Mapping[str, Any] | None, arguments["statistics"])
+    check_date_style(dates)
+    check_texts("na_values", na_values)
+    check_texts("unfinished", unfinished)
+    return arguments
+
+
+class TableRows(NamedTuple):
+    """Rows of a table, as events are built from them."""
+
+    roles: ColumnRoles
+    columns: dict[str, Column]  # [n] by name
+    rows: HostArray  # [n] where they stand in the table
+
+
+def _select_played_or_upcoming_rows(rows: TableRows, split: PlayedAndComingMasks, upcoming: bool) -> TableRows:
+    """The rows that are rated, or that are to come; ValueError if there are none."""
+    keep = split.coming if upcoming else split.played
+    if split.played.all() or (upcoming and not split.played.any()):
+        return rows
+    if not keep.any():
+        hint = "" if upcoming else "; `jaxrate predict` takes matches to come; upcoming=True reads them"
+        raise ValueError(f"no row {'without a result is to come' if upcoming else 'has a result'}{hint}")
+    return rows._replace(columns=filter_column_rows(rows.columns, keep), rows=rows.rows[keep])
+
+
+def _skip_incomplete_rows(rows: TableRows) -> TableRows:
+    """The rows that have all values; a warning counts the others. ValueError if none is left."""
+    incomplete = find_incomplete_rows(rows.roles, rows.columns)
+    if incomplete.any():
+        examples = describe_example_rows(rows.rows[incomplete])
+        count = f"{np.count_nonzero(incomplete):,} of {len(incomplete):,} rows"
+        warn_caller(f"skipped {count}, which lack a value: {examples}")
+    if incomplete.all():
+        raise ValueError("no rows are left: all of them lack a value")
+    return rows._replace(columns=filter_column_rows(rows.columns, ~incomplete), rows=rows.rows[~incomplete])
+
+
+def _warn_about_columns(
+    resolved: ResolvedTable, converted: ConvertedColumns, used: TableRows, dates: str | None
+) -> None:
+    """What columns were taken for, and which may be something else."""
+    date_style = converted.date_style if dates is None else None
+    notes = _notes_on_columns(resolved, converted, dates)
+    if recognised := describe_recognised_columns(notes, converted.roles.time, date_style):
+        warn_caller(recognised, ColumnsRecognisedWarning)
+    with map_row_errors(used.rows):
+        is_scored = resolved.arguments["score"] is not None
+        for hint in doubtful_roles_hints(resolved.recognition, used.roles, used.columns, is_scored):
+            warn_caller(hint, ColumnsRecognisedWarning)
+
+
+def _notes_on_columns(resolved: ResolvedTable, converted: ConvertedColumns, dates: str | None) -> list[str]:
+    """What was taken for what, from the table to the draws."""
+    table, roles, draws, line_ups = resolved.table, converted.roles, converted.draws, resolved.line_ups
+    notes = [table.note, *resolved.recognition.notes, converted.result_note or "", draws.note if draws else ""]
+    notes = [*filter(None, notes)]
+    if roles.layout.num_first:
+        notes = [note.removesuffix(SIDE_NOTE) for note in notes]
+    notes = [*filter(None, [converted.line_up_note, line_ups.note if line_ups else ""]), *notes]
+    if roles.time is None and table.noted and (names := date_columns(table, roles.all_columns, dates)):
+        notes.append(f"nothing for the time, though {join_names(names)} {'has' if len(names) == 1 else 'have'} dates")
+    return notes
+
+
+def _doubts_about_dataset(
+    data: Dataset, table: TableSource, roles: ColumnRoles, known: NamesOfEarlierData, upcoming: bool
+) -> Iterator[tuple[str, type[Warning]]]:
+    """What is doubtful about the events and the names of a table, each with the category of its warning."""
+    doubts: list[Iterable[str]] = []
+    if not data.of_matches:
+        doubts.append(doubts_about_single_participants(data.rounds, data.contests))
     elif table.noted:
-        warn_margin_signs(dataset, stacklevel=level)
-        if hint := "" if upcoming else unused_points_hint(table, dataset, roles):
-            warnings.warn(hint, ColumnsRecognisedWarning, stacklevel=level)
-        warn_repeated_matches(dataset.events, dataset.rows, table, stacklevel=level)
-    for field in ("players", "categories", "contests", "seasons") if table.noted else ():
-        value = getattr(dataset, field)
-        field_names: HostArray | None = np.array([*value], object) if isinstance(value, dict) else value
-        num_known = len(known.players) if field == "players" and known.players is not None else 0
-        if field == "players":
-            warn_doubtful_names(dataset.players, num_known, stacklevel=level)
-        warn_lookalike_names(field, field_names, num_known if upcoming else 0, stacklevel=level)
-        warn_names_with_other_accents(
-            field, field_names if field_names is None else field_names[num_known:], stacklevel=level
-        )
-    if table.noted and known.players is not None and dataset.players.dtype == object:
-        warn_new_names_with_other_accents(dataset.players, len(known.players), stacklevel=level)
-    return dataset
+        doubts.append(doubts_about_margins(data))
+        doubts.append(doubts_about_mirrored_matches(data.matches))
+        doubts.append(doubts_about_repeated_matches(data.matches, data.rows, table))
+        if not upcoming and (hint := unused_points_hint(table, data, roles)):
+            yield hint, ColumnsRecognisedWarning
+    if table.noted:
+        num_known = 0 if known.players is None else len(known.players)
+        doubts.append(doubts_about_names("players", data.players, num_known, num_known if upcoming else 0))
+        seasons = None if data.seasons is None else np.array([*data.seasons], object)
+        for subject, names in (("categories", data.categories), ("contests", data.contests), ("seasons", seasons)):
+            if names is not None:
+                doubts.append(doubts_about_names(subject, names, 0, 0))
+        doubts.append(doubts_about_new_names(data.players, num_known))
+    for doubt in chain.from_iterable(doubts):
+        yield doubt, UserWarning
+
+
+def describe_recognised_columns(recognised: Sequence[str], time: str | None, date_style: str | None) -> str:
+    """The roles that columns were recognised to have, and how their dates are written; "" if there are none."""
+    notes = [*recognised]
+    if date_style is not None:
+        notes.append(f"{time} as dates, {STYLE_DESCRIPTIONS[date_style]}")
+    return f"took {'; '.join(notes)}; name columns to choose others" if notes else ""
 
 
 def warn_recognised_columns(
     recognised: Sequence[str], time: str | None, date_style: str | None, stacklevel: int
 ) -> None:
-    """UserWarning about the roles that columns were recognised to have, and how their dates are written."""
-    notes = [*recognised]
-    if date_style is not None:
-        notes.append(f"{time} as dates, {STYLE_DESCRIPTIONS[date_style]}")
-    if notes:
-        warnings.warn(
-            f"took {'; '.join(notes)}; name columns to choose others", ColumnsRecognisedWarning, stacklevel=stacklevel
-        )
+    """ColumnsRecognisedWarning about the roles that columns were recognised to have."""
+    if text := describe_recognised_columns(recognised, time, date_style):
+        warnings.warn(text, ColumnsRecognisedWarning, stacklevel=stacklevel)
 
 
 def names_of_earlier_data(history: Any) -> NamesOfEarlierData:
@@ -519,19 +354,6 @@ def names_of_earlier_data(history: Any) -> NamesOfEarlierData:
         kind = type(history).__name__
         raise ValueError(f"history must be an earlier Dataset or a History, as of jr.read or jr.rate, got {kind}")
     return NamesOfEarlierData(*(getattr(history, name, None) for name in NamesOfEarlierData._fields))
-
-
-def _select_played_or_upcoming_rows(
-    loaded: dict[str, Column], rows: HostArray, split: PlayedAndComingMasks, upcoming: bool
-) -> tuple[dict[str, Column], HostArray]:
-    """The rows that are rated, or that are to come; ValueError if there are none."""
-    keep = split.coming if upcoming else split.played
-    if upcoming and not split.played.any():
-        return loaded, rows
-    if not keep.any():
-        hint = "" if upcoming else "; `jaxrate predict` takes matches to come; upcoming=True reads them"
-        raise ValueError(f"no row {'without a result is to come' if upcoming else 'has a result'}{hint}")
-    return filter_column_rows(loaded, keep), rows[keep]
 
 
 def load_role_columns_and_drop_rows(table: TableSource, roles: ColumnRoles) -> tuple[dict[str, Column], HostArray]:

@@ -31,6 +31,11 @@ def stacklevel_outside_package() -> int:
     return level
 
 
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning at the line outside this package that led here."""
+    warnings.warn(message, category, stacklevel=stacklevel_outside_package() - 1)
+
+
 @contextmanager
 def map_row_errors(rows: HostArray) -> Iterator[None]:
     """Errors about row i become those about `rows[i]`."""
@@ -67,47 +72,41 @@ def is_blank_mask(column: Column) -> HostArray:
     return np.asarray(compute.equal(compute.utf8_trim_whitespace(column), "").fill_null(False).to_numpy())
 
 
-def warn_incomplete_rows(rows: HostArray, n: int, stacklevel: int) -> None:
-    """UserWarning that these rows of n were skipped."""
-    if len(rows):
-        message = f"skipped {len(rows):,} of {n:,} rows, which lack a value: {describe_example_rows(rows)}"
-        warnings.warn(message, UserWarning, stacklevel=stacklevel)
-
-
 def describe_example_rows(rows: HostArray) -> str:
     """The first few of these rows, as "0, 4, 7, ... (counting from 0)"."""
     ellipsis = ", ..." if len(rows) > SHOWN_ROWS else ""
     return f"{', '.join(map(str, rows[:SHOWN_ROWS].tolist()))}{ellipsis} (counting from 0)"
 
 
-def warn_repeated_matches(matches: Matches, rows: HostArray, table: TableSource, stacklevel: int) -> None:
-    """UserWarning if matches with times, in these rows of a table, are in all columns as an earlier one.
-
-    Also if most matches stand there twice, once from each side. The lines of the rows, if they have some, name them.
-    """
+def doubts_about_mirrored_matches(matches: Matches) -> Iterator[str]:
+    """That most matches stand there twice, once from each side."""
     if num_mirrored := count_mirrored_matches(matches):
-        warnings.warn(
-            f"{num_mirrored:,} of {len(rows):,} matches stand there twice, once from each side with the opposite "
-            "score, and count twice; keep one row of each match",
-            UserWarning,
-            stacklevel=stacklevel,
+        yield (
+            f"{num_mirrored:,} of {len(matches.score):,} matches stand there twice, once from each side with the "
+            "opposite score, and count twice; keep one row of each match"
         )
+
+
+def doubts_about_repeated_matches(matches: Matches, rows: HostArray, table: TableSource) -> Iterator[str]:
+    """That matches with times, in these rows of a table, are in all columns as an earlier one.
+
+    The lines of the rows, if they have some, name them.
+    """
     if matches.time is None or not np.any(matches.time):
         return
     later, earlier = _repeats_in_all_columns(table, rows, *find_repeated_matches(matches))
-    if len(later):
-        pairs = zip(rows[later[:SHOWN_ROWS]].tolist(), rows[earlier[:SHOWN_ROWS]].tolist(), strict=True)
-        examples = ", ".join(
-            f"{_row_or_line(row, table.where)} repeats {_row_or_line(first, table.where)}" for row, first in pairs
-        )
-        counting = " (counting from 0)" if "row" in examples else ""
-        others = f" and {len(later) - SHOWN_ROWS:,} more" if len(later) > SHOWN_ROWS else ""
-        warnings.warn(
-            f"{len(later):,} of {len(rows):,} matches repeat an earlier one exactly, its time and score too: {examples}"
-            f"{others}{counting}; they count again, so remove them if they were played once",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
+    if not len(later):
+        return
+    pairs = zip(rows[later[:SHOWN_ROWS]].tolist(), rows[earlier[:SHOWN_ROWS]].tolist(), strict=True)
+    examples = ", ".join(
+        f"{_row_or_line(row, table.where)} repeats {_row_or_line(first, table.where)}" for row, first in pairs
+    )
+    counting = " (counting from 0)" if "row" in examples else ""
+    others = f" and {len(later) - SHOWN_ROWS:,} more" if len(later) > SHOWN_ROWS else ""
+    yield (
+        f"{len(later):,} of {len(rows):,} matches repeat an earlier one exactly, its time and score too: {examples}"
+        f"{others}{counting}; they count again, so remove them if they were played once"
+    )
 
 
 def _repeats_in_all_columns(

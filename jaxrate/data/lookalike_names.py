@@ -3,9 +3,8 @@
 import difflib
 import re
 import unicodedata
-import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import permutations
 from typing import Any
@@ -93,23 +92,30 @@ def accentless_key(name: str) -> str:
     return "".join(x for x in letters if not unicodedata.combining(x)).translate(LETTERS_WITHOUT_ACCENTS)
 
 
-def warn_lookalike_names(subject: str, names: HostArray | None, num_known: int, stacklevel: int) -> None:
-    """UserWarning if some of the names [n] look alike; `subject` is what they name, as "players".
+def doubts_about_names(subject: str, names: HostArray, num_known: int, num_noted: int) -> Iterator[str]:
+    """What is doubtful about names [n] of players, categories, contests or seasons, which `subject` says.
 
-    The first `num_known` have had their warning: they are named beside later names alone.
+    The first `num_known` are those of earlier data. Names that look alike, the first `num_noted` of which were noted
+    before, are told of all, as far as one of them is new.
     """
-    if names is None or not _has_lookalikes(names):
+    if subject == "players":
+        yield from _doubts_about_single_players(names, num_known)
+    yield from _doubts_about_lookalikes(subject, names, num_noted)
+    yield from _doubts_about_accents(subject, names[num_known:])
+
+
+def _doubts_about_lookalikes(subject: str, names: HostArray, num_known: int) -> Iterator[str]:
+    """That some of the names [n] look alike. The first `num_known` were noted: they are named beside later ones."""
+    if not _has_lookalikes(names):
         return
     groups = [
         spelt for spelt in _group_lookalikes(name for name in names if isinstance(name, str)).values() if len(spelt) > 1
     ]
     new = {*names[num_known:].tolist()}
     groups = [spelt for spelt in groups if not num_known or not new.isdisjoint(spelt)]
-    if not groups:
-        return
-    text = _describe_groups(subject, groups, "blanks, letter case or Unicode form")
-    advice = "jr.data.unify_names(data) joins them"
-    warnings.warn(f"{text}; {advice}", UserWarning, stacklevel=stacklevel)
+    if groups:
+        text = _describe_groups(subject, groups, "blanks, letter case or Unicode form")
+        yield f"{text}; jr.data.unify_names(data) joins them"
 
 
 def _describe_groups(subject: str, groups: Sequence[Sequence[str]], difference: str) -> str:
@@ -124,8 +130,8 @@ def _describe_groups(subject: str, groups: Sequence[Sequence[str]], difference: 
     )
 
 
-def warn_doubtful_names(names: HostArray, num_known: int, stacklevel: int) -> None:
-    """UserWarning if players after the first, known ones are called as a bye is, or as several players together."""
+def _doubts_about_single_players(names: HostArray, num_known: int) -> Iterator[str]:
+    """That players after the first, known ones are called as a bye is, or as several players together."""
     if names.dtype != object:
         return
     for kind, doubtful in _find_doubtful_names(names, num_known).items():
@@ -133,8 +139,7 @@ def warn_doubtful_names(names: HostArray, num_known: int, stacklevel: int) -> No
             others = f" and {len(doubtful) - SHOWN_GROUPS:,} more" if len(doubtful) > SHOWN_GROUPS else ""
             quoted = ", ".join(map(format_value_for_error, doubtful[:SHOWN_GROUPS]))
             noun = "players are" if len(doubtful) > 1 else "a player is"
-            text = f"{noun} called {quoted}{others}, {NAME_NOTES[kind]}"
-            warnings.warn(text, UserWarning, stacklevel=stacklevel)
+            yield f"{noun} called {quoted}{others}, {NAME_NOTES[kind]}"
 
 
 def _find_doubtful_names(names: HostArray, num_known: int) -> dict[str, list[str]]:
@@ -163,16 +168,22 @@ def _find_doubtful_names(names: HostArray, num_known: int) -> dict[str, list[str
     return {}
 
 
-def warn_names_with_other_accents(subject: str, names: HostArray | None, stacklevel: int) -> None:
-    """UserWarning if some of the names [n] differ only by accents; `subject` is what they name, as "players"."""
-    if names is None or names.dtype != object:
-        return
+def _doubts_about_accents(subject: str, names: HostArray) -> Iterator[str]:
+    """That some of the names [n] differ only by accents; `subject` is what they name, as "players"."""
+    if groups := _groups_but_for_accents(names):
+        yield f"{_describe_groups(subject, groups, 'accents')}; where they are the same, correct the file"
+
+
+def _groups_but_for_accents(names: HostArray) -> list[list[str]]:
+    """The names that differ only by accents, those that are alike in one list; none of names that are no text."""
+    if names.dtype != object:
+        return []
     arrow = import_pyarrow()
     with suppress(arrow.ArrowException, TypeError, UnicodeEncodeError, OverflowError):
         column = arrow.array(names, arrow.large_string())
         is_ascii = arrow.compute.string_is_ascii(column)
         if arrow.compute.all(is_ascii).as_py():
-            return
+            return []
         keys = _accentless_keys(column, is_ascii)
         counts = arrow.compute.value_counts(keys)
         repeated_keys = counts.field("values").filter(arrow.compute.greater(counts.field("counts"), 1))
@@ -180,9 +191,8 @@ def warn_names_with_other_accents(subject: str, names: HostArray | None, stackle
         groups: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for key, name in zip(*(part.filter(is_repeated).to_pylist() for part in (keys, column)), strict=True):
             groups[key].setdefault(lookalike_key(name), name)
-        if found := [[*spelt.values()] for spelt in groups.values() if len(spelt) > 1]:
-            text = _describe_groups(subject, found, "accents")
-            warnings.warn(f"{text}; where they are the same, correct the file", UserWarning, stacklevel=stacklevel)
+        return [[*spelt.values()] for spelt in groups.values() if len(spelt) > 1]
+    return []
 
 
 def _has_lookalikes(names: HostArray) -> bool:
@@ -204,14 +214,10 @@ def _has_lookalikes(names: HostArray) -> bool:
     return len(keys) < len(text)
 
 
-def warn_new_names_with_other_accents(names: HostArray, num_known: int, stacklevel: int) -> None:
-    """UserWarning if some of the names after the first, known ones differ from one of these by accents.
-
-    Args:
-      names: [n] of players, those known first.
-      num_known: number of known names.
-      stacklevel: as of `warnings.warn`.
-    """
+def doubts_about_new_names(names: HostArray, num_known: int) -> Iterator[str]:
+    """That some of the names [n] of players after the first, known ones differ from one of these by accents."""
+    if not num_known or names.dtype != object:
+        return
     arrow = import_pyarrow()
     with suppress(arrow.ArrowException, TypeError, UnicodeEncodeError, OverflowError):
         known, new = (arrow.array(part, arrow.large_string()) for part in (names[:num_known], names[num_known:]))
@@ -221,11 +227,9 @@ def warn_new_names_with_other_accents(names: HostArray, num_known: int, stacklev
         known_keys, new_keys = map(_accentless_keys, (known, new), ascii_flags)
         places = arrow.compute.index_in(new_keys, known_keys).to_pylist()
         pairs = [(names[num_known + i], names[place]) for i, place in enumerate(places) if place is not None]
-        warn_new_names(
-            [(name, other) for name, other in pairs if lookalike_key(name) != lookalike_key(other)],
-            "accents",
-            stacklevel + 1,
-        )
+        pairs = [(name, other) for name, other in pairs if lookalike_key(name) != lookalike_key(other)]
+        if pairs:
+            yield describe_new_names(pairs, "accents")
 
 
 def _accentless_keys(names: Any, is_ascii: Any) -> Any:
@@ -235,14 +239,11 @@ def _accentless_keys(names: Any, is_ascii: Any) -> Any:
     return import_pyarrow().compute.replace_with_mask(import_pyarrow().compute.utf8_lower(names), is_other, keys)
 
 
-def warn_new_names(pairs: Sequence[tuple[str, str]], difference: str, stacklevel: int) -> None:
-    """UserWarning about names of new players, each with that of a known one, which differ by no more than that."""
-    if not pairs:
-        return
+def describe_new_names(pairs: Sequence[tuple[str, str]], difference: str) -> str:
+    """A sentence about names of new players, each with that of a known one, which differ by no more than that."""
     quoted = [f"{format_value_for_error(x)} (near: {format_value_for_error(y)})" for x, y in pairs[:SHOWN_GROUPS]]
     others = f"; {len(pairs) - SHOWN_GROUPS:,} more" if len(pairs) > SHOWN_GROUPS else ""
-    text = f"taken as new players, though they differ from known ones only by {difference}: {', '.join(quoted)}{others}"
-    warnings.warn(text, UserWarning, stacklevel=stacklevel)
+    return f"taken as new players, though they differ from known ones only by {difference}: {', '.join(quoted)}{others}"
 
 
 def _group_lookalikes(names: Iterable[str]) -> dict[str, list[str]]:

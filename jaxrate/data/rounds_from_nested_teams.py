@@ -1,5 +1,6 @@
 """Rounds of teams from nested lists, as small scripts have them, and rounds without their teams."""
 
+import warnings
 from collections.abc import Hashable, Iterator
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from jaxrate.core.argument_checks import is_iterable
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import is_usable_as_name, to_float_or_none
-from jaxrate.events import Rounds, build_rounds, has_teammates, warn_single_participant
+from jaxrate.events import Rounds, build_rounds, doubts_about_single_participants, has_teammates
 from jaxrate.events.dataset import Dataset
 
 
@@ -63,7 +64,8 @@ def from_teams(
         ]
     contest, player, rank, team, weight, day = (np.array(column) for column in zip(*rows, strict=True))
     events = build_rounds(contest, player, rank, team=team, weight=weight, time=day)
-    warn_single_participant(events, np.arange(len(rounds)), stacklevel=3)
+    for doubt in doubts_about_single_participants(events, np.arange(len(rounds))):
+        warnings.warn(doubt, UserWarning, stacklevel=2)
     names = np.fromiter(ids, dtype=object, count=len(ids))
     clock = None if time is None else "numbers"
     return Dataset(events, names, np.arange(len(rows)), clock=clock, contests=np.arange(len(rounds)))

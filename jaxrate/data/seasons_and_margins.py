@@ -1,6 +1,5 @@
 """Seasons and margins of matches, and the noise of their measurement."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
@@ -146,8 +145,8 @@ def first_player_lead(point_columns: Sequence[HostArray]) -> HostArray:
     return point_columns[0] if len(point_columns) == 1 else point_columns[0] - point_columns[1]
 
 
-def warn_margin_signs(data: Dataset, stacklevel: int) -> None:
-    """UserWarning if margins of matches have another sign than the score.
+def doubts_about_margins(data: Dataset) -> Iterator[str]:
+    """That margins of matches have another sign than the score.
 
     Without any below 0 a column holds sizes, and only those of draws can be wrong.
     """
@@ -162,11 +161,7 @@ def warn_margin_signs(data: Dataset, stacklevel: int) -> None:
     if len(bad):
         examples = ", ".join(map(format_number, bad[:SHOWN_MATCHES].tolist())) + ", ..." * (len(bad) > SHOWN_MATCHES)
         message = f"{len(bad):,} of {len(rows):,} margins ({' and '.join(names)}) have another sign than the score"
-        warnings.warn(
-            f"{message}: row {examples} (counting from 0); the score says who won, the margin by how much, if at all",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
+        yield f"{message}: row {examples} (counting from 0); the score says who won, the margin by how much, if at all"
 
 
 MIN_WITHIN_SHARE = 0.25  # least share of the variance of a player's measurements that is noise

@@ -46,9 +46,9 @@ from jaxrate.events.round_builders import (
     build_rounds,
     check_contest_time_order,
     count_better,
+    doubts_about_single_participants,
     rounds,
     team_ranks,
-    warn_single_participant,
 )
 
 __all__ = [
@@ -72,6 +72,7 @@ __all__ = [
     "count_better",
     "count_games",
     "count_teams",
+    "doubts_about_single_participants",
     "event_numbers",
     "fail_where",
     "has_teammates",
@@ -87,5 +88,4 @@ __all__ = [
     "seats",
     "slice_events",
     "team_ranks",
-    "warn_single_participant",
 ]

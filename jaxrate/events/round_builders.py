@@ -1,7 +1,7 @@
 """Rounds from the columns of a long table, one row per participant."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +66,8 @@ def rounds(
     """
     further = {"ceiling": ceiling, "noise": noise, "category": category, "columns": columns}
     ragged = build_rounds(contest, player, rank, team=team, weight=weight, time=time, **further)
-    warn_single_participant(ragged, np.asarray(contest)[ragged.player_start[:-1]], stacklevel=3)
+    for doubt in doubts_about_single_participants(ragged, np.asarray(contest)[ragged.player_start[:-1]]):
+        warnings.warn(doubt, UserWarning, stacklevel=2)
     return ragged
 
 
@@ -225,15 +226,13 @@ def _first_position_of_same_player(contest_index: Any, player: Any, first_row: A
     return np.asarray(row[number] - first_row[contest_index], np.int32)
 
 
-def warn_single_participant(ragged: Ragged, contests: Any, stacklevel: int) -> None:
-    """UserWarning if contests have a single participant; `contests` [E] are their names."""
+def doubts_about_single_participants(ragged: Ragged, contests: Any) -> Iterator[str]:
+    """That contests have a single participant; `contests` [E] are their names."""
     single = np.flatnonzero(np.diff(ragged.player_start) == 1)
     if len(single):
         first = repr(contests[single[:1]].tolist()[0])
         count = f"contest {first} has" if len(single) == 1 else f"{len(single):,} contests, {first} the first, have"
-        warnings.warn(
-            f"{count} one participant; that changes nothing in systems of ranks", UserWarning, stacklevel=stacklevel
-        )
+        yield f"{count} one participant; that changes nothing in systems of ranks"
 
 
 def check_contest_time_order(ragged: Ragged, format_time: Callable[[Any], str] = str) -> None:

@@ -14,7 +14,7 @@ from jaxrate.core.rules import State
 from jaxrate.core.system import EventCheck, RatingSystem, accept_any_events
 from jaxrate.core.text_format import format_value_for_error, join_names
 from jaxrate.data.column_conversion import is_usable_as_name
-from jaxrate.data.lookalike_names import accentless_key, similar_names_hint, unstorable_reason, warn_new_names
+from jaxrate.data.lookalike_names import accentless_key, describe_new_names, similar_names_hint, unstorable_reason
 from jaxrate.events import (
     LAST_ID,
     MAX_ABS_TIME,
@@ -394,7 +394,8 @@ def warn_newcomers_like_players(
             names_by_key[accentless_key(name)] = name
         elif known != name:
             pairs.append((name, known))
-    warn_new_names(pairs, "blanks, letter case or accents", stacklevel + 1)
+    if pairs:
+        warnings.warn(describe_new_names(pairs, "blanks, letter case or accents"), UserWarning, stacklevel=stacklevel)
 
 
 def check_player_names(players: Sequence[Any] | None) -> list[Any]:

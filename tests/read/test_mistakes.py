@@ -186,7 +186,7 @@ ARGUMENTS = {
     "side of a winner": ({"winner": "a", "loser": "b", "side": "a"}, "side='a' would tell the result"),
     "side of a loser": ({"winner": "a", "loser": "b", "side": "b"}, "side='b' would tell the result"),
     "what is no history": ({"history": 3}, "history must be an earlier Dataset or a History"),
-    "faulty rows": ({"on_faulty": True}, "on_faulty must be 'error' or 'skip', got True"),
+    "faulty rows": ({"on_faulty": True}, "read: on_faulty must be 'error' or 'skip', got True"),
 }
 
 
