@@ -27,7 +27,8 @@ import json, sys
 import jaxrate as jr
 from common import resident
 games, out, name, brief, chunk = sys.argv[1:]
-found = jr.history.rate_files(jr.extend.SYSTEMS[name](), games, out, brief=brief == "1", chunk=int(chunk), resume=True)
+chunk = jr.history.Chunks(int(chunk), brief=brief == "1")
+found = jr.rate(jr.extend.SYSTEMS[name](), games, chunk=chunk, out=out)
 told = {"matches": found.num_rows, "players": len(found.players), "log_loss": found.quality["log loss"]}
 print(json.dumps(told | {"seconds": found.seconds, "peak_mb": resident("VmHWM")}))
 """
@@ -61,10 +62,8 @@ def timed(*given, **options):
     return done
 
 chunk_pipeline.execute_plan = timed
-found = jr.history.rate_files(
-    jr.extend.SYSTEMS[name](), games, out, chunk=int(chunk),
-    progress=lambda rows: told.append((rows, time.perf_counter())),
-)
+chunks = jr.history.Chunks(int(chunk), progress=lambda rows: told.append((rows, time.perf_counter())))
+found = jr.rate(jr.extend.SYSTEMS[name](), games, chunk=chunks, out=out)
 whole = found.num_rows // int(chunk)  # chunks, but for the last if it is shorter
 late = told[whole // 2 - 1 : whole]
 quarter = max(len(late) // 2, 1)
@@ -148,19 +147,14 @@ def alone(options):
     from jaxrate.data.parquet_table import find_parquet_table
     from jaxrate.history.event_columns import make_event_columns, to_table_columns
     from jaxrate.history.out_of_core.chunk_pipeline import _write_predictions_file as write_predictions_file
-    from jaxrate.history.out_of_core.event_chunks import (
-        open_table_sorted_if_needed,
-        read_event_chunks,
-        resolve_event_roles,
-    )
+    from jaxrate.history.out_of_core.event_chunks import open_table_sorted_if_needed, read_event_chunks
+    from jaxrate.history.out_of_core.table_reading import resolve_table_reading
 
     matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
     parts, rng = find_parquet_table(simulated(options, matches, players)), np.random.default_rng(0)
-    opened = open_table_sorted_if_needed(
-        parts, resolve_event_roles(parts, {}), options.work, options.chunk, "2GB", None
-    )
+    opened = open_table_sorted_if_needed(resolve_table_reading(parts, {}, 2), options.work, options.chunk, "2GB", None)
     start = time.perf_counter()
-    last = [data for _, data, _ in read_event_chunks(opened, options.chunk)][-1]
+    last = [data for _, data in read_event_chunks(opened, options.chunk)][-1]
     reading, n = time.perf_counter() - start, len(last.rows)
     found = {name: rng.normal(1500.0, 300.0, (n, 2)).astype(np.float32) for name in ("rating", "deviation")}
     columns = to_table_columns(make_event_columns(last, rng.random(n, np.float32), found), _names(opened), None)
@@ -177,7 +171,7 @@ def alone(options):
 def _names(opened):
     import pyarrow
 
-    return pyarrow.array(opened.names)
+    return pyarrow.array(opened.players.names)
 
 
 def disorder(options):

@@ -1,4 +1,4 @@
-"""From bulk to a service: what `rate_files` leaves is carried on, saved and loaded with its clock and games."""
+"""From bulk to a service: what `rate` leaves of chunks is carried on, saved and loaded with its clock and games."""
 
 import jax
 import numpy as np
@@ -21,7 +21,7 @@ def bulk(tmp_path_factory):
     time = np.linspace(0.0, 1000.0, N)
     a, b = ([f"player {x:02}" for x in side] for side in league.matches.player.T)
     pq.write_table(pa.table({"a": a, "b": b, "score": league.matches.score, "time": time}), folder / "matches.parquet")
-    return jr.history.rate_files(SYSTEM, folder / "matches.parquet", folder / "rated", chunk=100), folder
+    return jr.rate(SYSTEM, folder / "matches.parquet", chunk=100, out=folder / "rated"), folder
 
 
 def check_goes_on(live, folder, games):
@@ -64,7 +64,7 @@ def test_matches_of_a_file_are_rated_onto_bulk(bulk):
 
 def test_a_run_that_is_not_whole_and_a_folder_of_bulk_are_refused(bulk, tmp_path, monkeypatch):
     found, folder = bulk
-    with refused("has a run of `rate_files`, which `load` takes as it is; save into another folder"):
+    with refused("has a run by chunks, which `load` takes as it is; save into another folder"):
         jr.save(folder / "rated", found)
 
     def stop(rows):
@@ -73,8 +73,8 @@ def test_a_run_that_is_not_whole_and_a_folder_of_bulk_are_refused(bulk, tmp_path
     monkeypatch.setattr("jaxrate.history.out_of_core.parquet_rating.CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr("jaxrate.history.out_of_core.parquet_rating.CHECKPOINT_WORK_RATIO", 0.0)
     with pytest.raises(KeyboardInterrupt):
-        jr.history.rate_files(SYSTEM, folder / "matches.parquet", tmp_path / "part", chunk=100, progress=stop)
-    with refused("of 300 matches are rated there; go on by `rate_files` with resume=True"):
+        jr.rate(SYSTEM, folder / "matches.parquet", chunk=jr.history.Chunks(100, progress=stop), out=tmp_path / "part")
+    with refused("of 300 rows are rated there; rate them again with the same `out` to go on"):
         jr.load(tmp_path / "part")
 
 

@@ -17,7 +17,6 @@ from jaxrate.data.column_role_definitions import (
     PLAYER_PAIR,
     WINNER_LOSER,
     Columns,
-    roles_taken_by,
 )
 from jaxrate.data.saved_options import DATASET_OPTIONS, read_by_options
 
@@ -214,13 +213,13 @@ TYPES = {  # of arguments, by what a role accepts
 }
 
 
-@pytest.mark.parametrize("function", [jr.read, jr.history.rate_files])
-def test_signatures_and_docstrings_are_those_of_the_roles(function):
+def test_signatures_and_docstrings_are_those_of_the_roles():
     """To an editor by the signature, to `help` by the docstring, to the command line by its option."""
-    parameters, text = signature(function).parameters, " ".join(getdoc(function).split())
-    names = [*COLUMN_ROLES] if function is jr.read else [*roles_taken_by("rate_files")]
-    assert [name for name in parameters if name in COLUMN_ROLES] == names and "COLUMNS" not in text
-    for name in names:
+    parameters, text = signature(jr.read).parameters, " ".join(getdoc(jr.read).split())
+    for function in (jr.read, jr.rate):
+        assert [name for name in signature(function).parameters if name in COLUMN_ROLES] == [*COLUMN_ROLES]
+    assert "COLUMNS" not in text
+    for name in COLUMN_ROLES:
         role, parameter = COLUMN_ROLES[name], parameters[name]
         assert parameter.default in (None, ()) and f"{name}: " in text and f"{role.meaning}." in text
         details = READING_OPTIONS[name]["help"].lower()

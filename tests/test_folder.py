@@ -296,7 +296,7 @@ def test_runs_of_jaxrate_0_2_load_and_carry_on(name, tmp_path):
     assert names(path) == {"run.json", *RUN_FILES}
 
 
-def test_a_run_of_rate_files_of_jaxrate_0_2_loads():
+def test_a_run_by_chunks_of_jaxrate_0_2_loads():
     by_files, rated = (jr.load(REFERENCE.parent / x) for x in ("rate_files", "saved/glicko2"))
     assert by_files.players.tolist() == rated.players.tolist() and by_files.games.tolist() == rated.games.tolist()
     assert len(by_files.predictions) == 5 and by_files.last == rated.last

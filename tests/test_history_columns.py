@@ -219,7 +219,7 @@ def test_matches_of_the_last_time_that_were_rated_already_are_told():
     ]
     jr.rate(before.system, other, onto=before)  # two further matches
     jr.rate(before.system, {name: values[:1] for name, values in other.items()}, onto=before)
-    elsewhere = before._replace(events=no_events(of_contests=False))  # as `rate_files` leaves them
+    elsewhere = before._replace(events=no_events(of_contests=False))  # as `rate` leaves them by chunks
     with pytest.warns(
         UserWarning, match="2 of 2 new matches are at the end of the history, 2026-05-02, whose .* further"
     ):

@@ -127,7 +127,7 @@ def right_values(history=None):
         "data.mix_categories.data": jr.read(USUAL, category="a"), "data.mix_categories.mixtures": {"p": ["q"]},
         "data.from_teams.rounds": [[["p"], ["q"]]], "matches.player": [[0, 1]], "matches.score": [1.0],
         "rounds.contest": [0, 0], "rounds.player": [0, 1], "rounds.rank": [1, 2],
-        "history.rate_files.source": "nowhere", "metrics.probabilities_from_odds.odds": [[1.5, 2.8]],
+        "metrics.probabilities_from_odds.odds": [[1.5, 2.8]],
         "evaluation.benchmark_systems.systems": ["elo"], "evaluation.benchmark_systems.fit_seconds": 0.0,
         "site.benchmark_page_html.benchmarks": {
             "x": jr.evaluation.benchmark_systems(usual, ["elo"], fit_seconds=0)

@@ -10,7 +10,7 @@ QUESTIONS = {
     "blat_mmr": 'what does algorithm="auto" of BlatMMR take on this device?',
     "settings": "how many settings should `sweep_parameters` run together?",
     "fit": "does the guide advise a GPU for fits from many starts?",
-    "chunks": "is the reader, the host or the device the bottleneck of `rate_files`?",
+    "chunks": "is the reader, the host or the device the bottleneck of `rate` by chunks?",
     "host": "what is compared with the device, on the machine that it stands in",
 }
 ENOUGH = 0.8  # share of the best rate that is as good as it

@@ -2,7 +2,7 @@
 
 Two billion games are rated with reading left out: the chunks lie on the device and are rated again and again, later
 each time. Reading is measured on fewer games, and its rate holds for any number. Decides: whether the reader or the
-device is the bottleneck of `jr.history.rate_files`, and so what to make faster.
+device is the bottleneck of `jr.rate` by chunks, and so what to make faster.
 """
 
 import tempfile
@@ -84,12 +84,12 @@ def rate_from_host(case):
 
 
 def rate_from_files(case):
-    """By `rate_files`: read, arranged, rated and written; only row and prediction of each."""
+    """By `rate` in chunks: read, arranged, rated and written; only row and prediction of each."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "league.parquet"
         write(stream_league(case["players"], case["matches"]), path)
         start = time.perf_counter()
         chunk = max(case["matches"] // 4, 500)
-        found = jr.history.rate_files(jr.glicko(), path, Path(folder) / "out", brief=True, chunk=chunk)
+        found = jr.rate(jr.glicko(), path, chunk=jr.history.Chunks(chunk, brief=True), out=Path(folder) / "out")
         seconds = time.perf_counter() - start
     return seconds, found.num_rows, {f"{kind}_seconds": x for kind, x in found.seconds.items() if kind != "all"}

@@ -18,11 +18,11 @@ from jaxrate.cli.terminal_tables import (
     to_text_table,
     warnings_as_notes,
 )
-from jaxrate.data.column_role_definitions import roles_taken_by
+from jaxrate.data.column_role_definitions import COLUMN_ROLES
 
 SAMPLE_ROWS = 100_000  # that show what the system needs to know of the data, and how large margins are
 CHUNK_OPTIONS = "chunk", "brief", "resume"
-READ_OPTIONS = *roles_taken_by("rate_files"), "season", "sort"
+READ_OPTIONS = *COLUMN_ROLES, "sort"
 OTHER_OPTIONS = "file", "system", "param", "params", "period", "out", "top", "no-calibrate", "json", "quiet", "verbose"
 ALLOWED_OPTIONS = *CHUNK_OPTIONS, *(name.replace("_", "-") for name in READ_OPTIONS), *OTHER_OPTIONS
 CHUNK_HELP = (
@@ -50,16 +50,15 @@ def rate_by_chunks(
     chunk_settings: dict[str, Any],
     asked: RateOptions,
 ) -> Output:
-    """Rate by chunks. `chunk_settings` has the arguments of `rate_files` that options give."""
+    """Rate by chunks. `chunk_settings` has the values of the options of chunks."""
     check_only(ALLOWED_OPTIONS, "rating in chunks")
     out = asked.out
     if out is None:
         raise ValueError("the results of rating by chunks go into a folder; name one with --out")
+    if not chunk_settings["resume"] and any((out / name).exists() for name in ("checkpoint", "predictions")):
+        raise ValueError(f"there is a run in {out}; go on with it by --resume, or name another folder")
     check_system_request(request)
-    columns = {name: x for name, x in request.columns.items() if name != "sort"}
-    settings = {name: x for name, x in chunk_settings.items() if x is not None}
-    settings |= {"calibrate": False} if asked.no_calibrate else {}
-    rated_files = _rate_files(report, file, request, columns, out, settings)
+    rated_files = _rate_files(report, file, request, out, chunk_settings | {"calibrate": not asked.no_calibrate})
     for work, seconds in rated_files.seconds.items() if report.verbose else ():
         print_message("note", f"{work}: {seconds:.2f} s")
     report.note(f"saved the run to {out}")
@@ -68,42 +67,32 @@ def rate_by_chunks(
 
 
 def _rate_files(
-    report: ProgressReport,
-    file: str,
-    request: RatingRequest,
-    columns: dict[str, Any],
-    out: Path,
-    options: dict[str, Any],
+    report: ProgressReport, file: str, request: RatingRequest, out: Path, settings: dict[str, Any]
 ) -> jr.history.RatedFiles:
-    from jaxrate.data.column_recognition import ColumnsRecognisedWarning
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-    from jaxrate.history.out_of_core.checkpoints import read_row_count_at_run_start
-    from jaxrate.history.out_of_core.event_chunks import resolve_event_roles, table_season_starts
+    from jaxrate.history.out_of_core.checkpoints import read_checkpoint
+    from jaxrate.history.out_of_core.parquet_rating import Chunks, rate_by_chunks
+    from jaxrate.history.out_of_core.table_reading import resolve_table_reading
 
-    parquet_table = find_parquet_table(file)
-    rows = SAMPLE_ROWS
-    if options.get("resume"):  # files that were added change nothing of the system
-        rows = min(rows, read_row_count_at_run_start(out) or rows)
-    source = parquet_source(parquet_table, rows)._replace(noted=False)
+    columns = {name: x for name, x in request.columns.items() if name != "sort"}
+    parquet_table, checkpoint = find_parquet_table(file), read_checkpoint(out)
+    sampled = SAMPLE_ROWS if checkpoint is None else min(SAMPLE_ROWS, checkpoint[0]["at_first"])  # as at the beginning
+    source = parquet_source(parquet_table, sampled)._replace(noted=False)
     if request.name is None and not request.changes:
         evidence = recognise_evidence_columns_of_file(file, columns, source)
         columns = {role: x for role, x in evidence.items() if role != "category"} | columns
-    arguments = {name: x for name, x in columns.items() if name != "season"}
     with warnings.catch_warnings(action="ignore"):  # which are those of the sample below
-        roles = resolve_event_roles(parquet_table, arguments)
+        reading = resolve_table_reading(parquet_table, columns, 2)
     with warnings_as_notes(report):
-        sample = jr.read(source, sort=roles.time is not None, **arguments)
-    if "season" in columns:
-        sample = sample._replace(seasons=table_season_starts(parquet_table, columns["season"], roles))
-    request = request._replace(columns=columns)
-    task, n = choose_system(report, request, sample, file), parquet_table.row_count
-    arguments |= {"period": task.period, "calibrate": task.calibrate} | options
-    noun = "matches" if roles.layout.contest is None else "participations"
-    with (
-        report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress,
-        warnings.catch_warnings(action="ignore", category=ColumnsRecognisedWarning),  # which the sample has told
-    ):
-        return jr.history.rate_files(task.system, parquet_table, out, **arguments, progress=progress)
+        sample = jr.read(source, sort=reading.roles.time is not None, **columns)
+    sample = sample._replace(seasons=reading.seasons, categories=reading.categories)
+    task = choose_system(report, request._replace(columns=columns), sample, file)
+    n, noun = parquet_table.row_count, "participations" if reading.roles.layout.contest else "matches"
+    calibrate = task.calibrate if settings["calibrate"] else False
+    with report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress:
+        rows = Chunks().rows if settings["chunk"] is None else settings["chunk"]
+        chunks = Chunks(rows, settings["brief"], progress=progress)
+        return rate_by_chunks(task.system, reading, out, chunks, columns, task.period, calibrate=calibrate)
 
 
 def _json_result(rated_files: jr.history.RatedFiles, board: Any) -> dict[str, Any]:

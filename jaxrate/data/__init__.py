@@ -2,7 +2,7 @@
 
 event_tables.py                 tables of matches, of matches of teams and of participants, as columns of events
 dataset_from_table.py           `read`: a table becomes a dataset of matches or contests
-column_role_definitions.py      the roles of columns: arguments of `read`, `rate_files` and the command line
+column_role_definitions.py      the roles of columns: arguments of `read`, `rate` and the command line
 role_resolution.py              which columns of a table are used, and for what
 column_recognition.py           the roles of columns by the names that people give them, and by what they hold
 table_sources.py                files and tables in memory: their columns, and the place of a row in messages

@@ -1,6 +1,6 @@
 """The columns of a file: one table of their roles, from which signatures, documentation, checks and options follow.
 
-A role is a keyword argument of `jr.read`. `rate_files`, the formats and the command line take some of the roles, by the
+A role is a keyword argument of `jr.read` and `jr.rate`. The formats and the command line take some of the roles, by the
 same names.
 """
 
@@ -17,7 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Function = TypeVar("Function", bound=Callable[..., Any])
 Accepts: TypeAlias = Literal["column", "columns", "one or two columns", "two columns", "statistics", "shares"]
-Taker: TypeAlias = Literal["rate_files", "formats", "arena"]
+Taker: TypeAlias = Literal["formats", "arena"]
 
 WINNER_LOSER, PLAYER_PAIR = ("winner", "loser"), ("a", "b")
 PLACEHOLDER = re.compile(r"^ *COLUMNS: .*$", re.MULTILINE)  # in a docstring, where those of the roles come
@@ -47,11 +47,9 @@ COLUMN_ROLES = {
         "empty (a1, a2, b1 and b2 need not be named) and in whose text semicolons divide players; or a column of "
         "lists of players. Matches of teams become contests of two.",
         default=("a",),
-        takers=("rate_files", "arena"),
+        takers=("arena",),
     ),
-    "b": ColumnRole(
-        "column of the second player", "Names are of the same type.", default=("b",), takers=("rate_files", "arena")
-    ),
+    "b": ColumnRole("column of the second player", "Names are of the same type.", default=("b",), takers=("arena",)),
     "score": ColumnRole(
         "column of the first player's score, from 0 to 1",
         "Or of results as W, D and L, as H, D and A, as 1, X and 2, as 2-1 or 1/2-1/2 in one cell, or of the name of "
@@ -60,38 +58,35 @@ COLUMN_ROLES = {
         "of the matches; upcoming ones are `fixtures` of the dataset.",
         history="both",
         default=("score",),
-        takers=("rate_files", "arena"),
+        takers=("arena",),
     ),
     "winner": ColumnRole(
         "column of the winner, instead of `a`, `b` and `score`",
         "The winner becomes player 0 and the score is 1. Of teams as `a`.",
         default=("winner",),
-        takers=("rate_files", "arena"),
+        takers=("arena",),
     ),
-    "loser": ColumnRole("column of the loser", default=("loser",), takers=("rate_files", "arena")),
+    "loser": ColumnRole("column of the loser", default=("loser",), takers=("arena",)),
     "contest": ColumnRole(
         "column of the contest; each participant has a row",
         "Rows of the same value, of any hashable type, are one contest. They must stand together, or `sort` brings "
         "them together. Contests count in the order of the table.",
         history="contests",
         default=("contest",),
-        takers=("rate_files", "arena"),
+        takers=("arena",),
     ),
-    "participant": ColumnRole(
-        "column of the player", history="contests", default=("player",), takers=("rate_files", "arena")
-    ),
+    "participant": ColumnRole("column of the player", history="contests", default=("player",), takers=("arena",)),
     "rank": ColumnRole(
         "column of the rank, 1 is best; or give `score`, higher is better",
         "Equal ranks are a tie.",
         history="contests",
         default=("rank",),
-        takers=("rate_files", "arena"),
+        takers=("arena",),
     ),
     "team": ColumnRole(
         "column of the team; team-mates share a rank",
         "A player without a team has a value of their own. One who is in several has a row for each, see `rounds`.",
         history="contests",
-        takers=("rate_files",),
     ),
     "last_rank": ColumnRole(
         "column of the last place of a tie, as a check",
@@ -103,13 +98,11 @@ COLUMN_ROLES = {
         "column of a cap: better performances count as this",
         "The same within a contest. A missing one, or inf: none.",
         history="contests",
-        takers=("rate_files",),
     ),
     "noise": ColumnRole(
         "column of the noise of performances relative to a usual contest, as 2 for a short one",
         "The same within a contest, above 0.",
         history="contests",
-        takers=("rate_files",),
     ),
     "time": ColumnRole(
         "column of dates, or numbers of days",
@@ -117,20 +110,20 @@ COLUMN_ROLES = {
         "of eight digits, as 20240131. A column without any value is no time.",
         history="both",
         default=("time", "date", "t"),
-        takers=("rate_files", "arena"),
+        takers=("arena",),
     ),
     "side": ColumnRole(
         'column: 1 if the first player has home advantage or white, -1 if the second; or "a": always the first',
         '0: neither; true is 1 and false 0. "a" and "b", unless another column has that name: that player in every '
         "match.",
-        takers=("rate_files", "arena"),
+        takers=("arena",),
     ),
-    "neutral": ColumnRole("column: true (or 1) on neutral ground", takers=("rate_files", "arena")),
+    "neutral": ColumnRole("column: true (or 1) on neutral ground", takers=("arena",)),
     "weight": ColumnRole(
         "column of weights: a match of weight 2 counts twice; in contests with a row for each player also partial play",
         "Above 0.",
         history="both",
-        takers=("rate_files", "formats", "arena"),
+        takers=("formats", "arena"),
     ),
     "category": ColumnRole(
         "column of the category, as the surface; or two columns, one for each player, as their races",
@@ -147,7 +140,7 @@ COLUMN_ROLES = {
         "participant's team. Contests have all of these as `columns`, by participant.",
         accepts="one or two columns",
         history="both",
-        takers=("rate_files", "formats"),
+        takers=("formats",),
     ),
     "statistics": ColumnRole(
         "column of another statistic, as expected goals: the first player's lead; or, by name, one for each side",
@@ -156,26 +149,25 @@ COLUMN_ROLES = {
         "participant, about 0 for equals.",
         accepts="statistics",
         history="both",
-        takers=("rate_files", "formats"),
+        takers=("formats",),
     ),
     "shares": ColumnRole(
         "further statistics, by name from one column for each side, as games won: the lead as a share of both",
         "The statistic is (a - b) / (a + b), and 0 where nobody won any.",
         accepts="shares",
-        takers=("rate_files", "formats"),
+        takers=("formats",),
     ),
     "expected_goals": ColumnRole(
         "columns of both sides' expected goals, or of shots at goal; for skills that learn from goals",
         "Those of a (or the winner) and of b. Values may be missing: they are then NaN.",
         accepts="two columns",
-        takers=("rate_files",),
     ),
     "covariates": ColumnRole(
         "column of an advantage of the first player that is known beforehand, as komi or days of rest",
         "In contests of each participant.",
         accepts="columns",
         history="both",
-        takers=("rate_files", "formats", "arena"),
+        takers=("formats", "arena"),
     ),
     "age": ColumnRole(
         "add the age difference as a covariate, from two columns of ages or dates of birth",
@@ -197,7 +189,7 @@ COLUMN_ROLES = {
         "As `context.columns`, in contests as `columns`.",
         accepts="columns",
         history="both",
-        takers=("rate_files", "formats"),
+        takers=("formats",),
     ),
     "drop": ColumnRole(
         "skip rows where this column is true (or 1)",

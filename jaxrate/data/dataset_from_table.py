@@ -164,8 +164,8 @@ def read(
 
     Args:
       source: a path to .parquet, .csv, .tsv, .txt, .json or .jsonl (all but the first also .gz, .bz2 or .zst), .xlsx or
-        .ods, or "-" for standard input; to a folder of Parquet files that are one table, as `rate_files` takes it; a
-        pandas, polars or Arrow table, a lazy frame of polars, a relation or result of DuckDB, anything else that Arrow
+        .ods, or "-" for standard input; to a folder of Parquet files that are one table, as `rate` takes it; a pandas,
+        polars or Arrow table, a lazy frame of polars, a relation or result of DuckDB, anything else that Arrow
         can take (`__arrow_c_stream__`), a dict of arrays or lists, or a list of dicts, one per row, which may be nested
         as JSON is. Of lazy frames and relations only the columns that are used are made.
       COLUMNS: the roles of `data.column_roles.COLUMN_ROLES`, each the name of a column.

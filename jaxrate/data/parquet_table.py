@@ -4,9 +4,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class ParquetTableFile(NamedTuple):
     path: Path
     first_row: int  # its number in the table
     groups: tuple[int, ...]  # rows of each of its row groups
-    digest: str  # of its size and footer
+    fingerprint: int  # of its footer, which has the place, size and range of every column
 
     @property
     def row_count(self) -> int:
@@ -77,12 +77,11 @@ def find_parquet_table(source: Any) -> ParquetTable:
             with import_pyarrow().parquet.ParquetFile(path) as file:
                 metadata, file_schema = file.metadata, file.schema_arrow.remove_metadata()
             groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-            digest = _size_and_footer_digest(path)
         if schema is not None and not file_schema.equals(schema):
             difference = _schema_difference(schema, file_schema)
             raise ValueError(f"{path.name}: {difference}, unlike {files[0].path.name}; write all files alike")
         schema = file_schema
-        files.append(ParquetTableFile(path, first, groups, digest))
+        files.append(ParquetTableFile(path, first, groups, crc32(repr(metadata.to_dict()).encode())))
         first += sum(groups)
     if not first:
         raise ValueError(f"{title}: no rows")
@@ -116,16 +115,6 @@ def _parquet_paths(source: Any) -> list[Path]:
 
 def _is_not_hidden_or_truth(path: Path) -> bool:
     return not path.name.startswith((".", "_")) and not path.name.endswith(TRUTH_SUFFIX)
-
-
-def _size_and_footer_digest(path: Path) -> str:
-    """A digest of the size of a file and of its footer, which has the place and the range of every column."""
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(size - 8)
-        length = int.from_bytes(file.read(4), "little")
-        file.seek(max(size - 8 - length, 0))
-        return sha256(str(size).encode() + file.read()).hexdigest()
 
 
 def _schema_difference(schema: Any, other: Any) -> str:
@@ -171,43 +160,32 @@ def read_chunks(
     columns: Sequence[str],
     size: int,
     start: int = 0,
-    batch_group_numbers: Callable[[Any], HostArray] | None = None,
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number of the first row, and the columns by name, of chunks of `size` rows; only the last may be shorter.
+    group_begins: Callable[[Any], HostArray] | None = None,
+) -> Iterator[tuple[int, Any]]:
+    """The number of the first row, and the columns as an Arrow table, of chunks of `size` rows; the last is the rest.
 
-    `batch_group_numbers` gives the rows of a record batch their numbers [n]. Consecutive rows of the same number stay
-    together: the chunk is shorter where it would part them, and longer if they are more than `size`.
+    `group_begins` says of each row of an Arrow table but the first [n - 1] whether a group begins there. Rows of one
+    group stay together: the chunk is shorter where it would part them, and longer if they are more than `size`.
     """
     arrow = import_pyarrow()
-    pending: list[Any] = []
-    count, ends, last = 0, np.zeros(0, np.int64), np.nan  # ends: after so many rows a chunk may end
-
-    def take_rows(rows: int) -> dict[str, Any]:
-        nonlocal pending, count, ends
-        table = arrow.Table.from_batches(pending)
-        pending, count, ends = table.slice(rows).to_batches(), len(table) - rows, ends[ends > rows] - rows
-        return {name: table[name].slice(0, rows) for name in columns}
-
-    def next_chunk_size() -> int:
-        """How many of the pending rows are the next chunk; 0: not known yet."""
-        if batch_group_numbers is None:
-            return size if count >= size else 0
-        if count <= size or not len(ends):
-            return 0
-        return int(ends[max(int(np.searchsorted(ends, size, "right")) - 1, 0)])
-
+    pending = parquet_table.schema.empty_table().select(list(columns))
     for _, batch in read_batches(parquet_table, columns, start):
-        if batch_group_numbers is not None:
-            number = batch_group_numbers(batch)
-            changes = np.flatnonzero(np.diff(number, prepend=number[0] if last != last else last))
-            ends, last = np.append(ends, count + changes), number[-1]
-        pending.append(batch)
-        count += len(batch)
-        while rows := next_chunk_size():
-            yield start, take_rows(rows)
-            start += rows
-    if count:
-        yield start, take_rows(count)
+        pending = arrow.concat_tables([pending, arrow.Table.from_batches([batch])])
+        while rows := _next_chunk_size(pending, size, group_begins):
+            yield start, pending.slice(0, rows)
+            start, pending = start + rows, pending.slice(rows)
+    if len(pending):
+        yield start, pending
+
+
+def _next_chunk_size(pending: Any, size: int, group_begins: Callable[[Any], HostArray] | None) -> int:
+    """How many of the rows that were read are the next chunk; 0: not known yet."""
+    if group_begins is None:
+        return size if len(pending) >= size else 0
+    if len(pending) <= size:
+        return 0
+    ends = np.flatnonzero(group_begins(pending)) + 1
+    return int(ends[max(int(np.searchsorted(ends, size, "right")) - 1, 0)]) if len(ends) else 0
 
 
 def parquet_source(parquet_table: ParquetTable, max_rows: int | None = None) -> TableSource:
@@ -216,7 +194,7 @@ def parquet_source(parquet_table: ParquetTable, max_rows: int | None = None) -> 
     count = parquet_table.row_count if max_rows is None else min(max_rows, parquet_table.row_count)
 
     def load(names: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
-        hint = "; read the first of them, or rate by chunks (`rate_files`)"
+        hint = "; read the first of them, or rate them by chunks (`jr.rate` with chunk and out)"
         check_memory_fits(f"{count:,} rows in memory", BYTES_PER_ROW * count, hint=hint)
         batches, rows = [], 0
         for _, batch in read_batches(parquet_table, names):

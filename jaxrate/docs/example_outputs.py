@@ -33,7 +33,7 @@ NAMESPACES = (
 )  # of functions with examples
 NOT_RUN = {  # examples that take long, or need races, files or goals
     *("forecasts.calibrate", "forecasts.forecast_by_smoothing", "history.modifiers", "forecasts.add_outcomes"),
-    *("history.rate_files", "history.category_ratings", "history.attack_and_defence"),
+    *("history.category_ratings", "history.attack_and_defence"),
     *("forecasts.predict_points", "forecasts.predict_scorelines", "site.benchmark_page_html"),
 }
 CODE_BLOCK = re.compile(r"(?:(?<=\n\n)|^)((?:    .*\n?)+(?:\n(?:    .*\n?)+)*)")
@@ -70,6 +70,8 @@ def example_variables() -> dict[str, Any]:
     to_come = {"a": new["a"], "b": new["b"], "date": new["date"]}
     for name, columns in {"games": table, "july": coming, "to_come": to_come, "so_far": new}.items():
         jr.data.write(columns, f"{name}.csv")
+    pathlib.Path("matches").mkdir(exist_ok=True)
+    jr.data.write(table, "matches/2024.parquet")
     data, system = jr.read(table), jr.skills("logistic")
     rated, result = jr.rate(jr.glicko(), data), jr.run(system, data)
     jr.save("season", rated)

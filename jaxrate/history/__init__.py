@@ -21,7 +21,7 @@ from jaxrate.history import blat_mmr_beliefs
 from jaxrate.history.dataset_rating import rate_leagues
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import PeakRatings, peak_ratings
-from jaxrate.history.out_of_core.parquet_rating import RatedFiles, rate_files
+from jaxrate.history.out_of_core.parquet_rating import Chunks, RatedFiles
 from jaxrate.history.participations import Participations
 from jaxrate.history.player_records import (
     HeadToHead,
@@ -40,6 +40,7 @@ from jaxrate.smoothing.smoothing_result import Smoothed
 from jaxrate.systems.rounds.performance_inference import Performances
 
 __all__ = [
+    "Chunks",
     "HeadToHead",
     "History",
     "Participations",
@@ -57,7 +58,6 @@ __all__ = [
     "modifiers",
     "peak_ratings",
     "performance_ratings",
-    "rate_files",
     "rate_leagues",
     "rating_at",
     "rating_history",

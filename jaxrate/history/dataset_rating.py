@@ -1,10 +1,11 @@
 """A dataset is rated event by event, also onto a history, or league by league."""
 
 import logging
+import os
 import warnings
 from collections.abc import Hashable
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import numpy as np
@@ -16,6 +17,7 @@ from jaxrate.core.system import RatingSystem, random_draw_rule, set_default_peri
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.category_mixtures import check_known_categories
 from jaxrate.data.column_conversion import missing_mask
+from jaxrate.data.column_role_definitions import Columns, suggest_role_on_unknown_argument
 from jaxrate.data.dataset_from_table import is_readable_source
 from jaxrate.data.faulty_rows import describe_example_rows
 from jaxrate.data.lookalike_names import unstorable_reason
@@ -32,6 +34,7 @@ from jaxrate.history.online_calibration import (
     initial_slope,
     slope_of_history,
 )
+from jaxrate.history.out_of_core.parquet_rating import Chunks, rate_by_chunks
 from jaxrate.history.recorded_runs import RecordedRun, do_leads_fade, rating_history_with_performances, recorded_columns
 from jaxrate.replay.checked_replay import check_contest_order_if_time_matters, depends_on_time
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
@@ -192,6 +195,7 @@ def _is_repeated(data: Dataset, indices: HostArray, onto: History) -> HostArray:
     return np.array([match in known for match in zip(a, b, score, strict=True)])
 
 
+@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def rate(
     system: RatingSystem,
@@ -201,11 +205,15 @@ def rate(
     onto: History | None = None,
     key: Key | None = None,
     calibrate: bool | None = None,
+    chunk: int | Chunks | None = None,
+    out: str | os.PathLike[str] | None = None,
+    **columns: Unpack[Columns],
 ) -> History:
     """Rate the matches or contests of a table: predict each, then learn from it.
 
         rated = jr.rate(jr.glicko(), data)
         jr.rate(rated.system, new, onto=rated)  # to carry on with a table of new results
+        jr.rate(jr.glicko(), "matches/*.parquet", chunk=1_000_000, out="rated")  # larger than memory
 
     The predictions have one row per match: row in its file, time, a, b, score, prediction, and both ratings before with
     their deviations. Those of contests have one row per participation: row, contest, time, player, rank (from 1: so
@@ -226,10 +234,25 @@ def rate(
     Both have the quality of the event. Those of scores other than 0, 1/2 and 1 are named probability_0, ...,
     probability_1.
 
+    With `chunk` and `out` Parquet files of any size are rated a chunk at a time, into a folder, in the memory of the
+    ratings and a few chunks. The numbers are those of the whole table in memory, sorted by time: on a CPU to the last
+    bit; with BlatMMR, TrueSkill, skills, mean reversion and contests to rounding; with Urnings by chance. The folder
+    gets predictions/part-000000.parquet and so on, one for each chunk; ratings.parquet, one row per player, best first;
+    and a checkpoint, which is renewed every minute and when SIGTERM or Ctrl-C asks the process to end. The same call
+    goes on from there, even if the process was killed, and ends with the same files as if it had never been
+    interrupted; of a run that had ended it rates the files that were added since, if they do not begin before its end.
+    DuckDB (`pip install "jaxrate[large]"`) puts the rows in order of time where times decrease or contests are not
+    numbered as they stand, and makes ids of names that are no whole numbers close together; such a run takes no
+    further files. The history that is returned has the ratings, and as `quality` the measures of its predictions;
+    `load(out)` also has the events, if they are not too many.
+
     Args:
       system: as from `elo()`, `glicko()`, ...
-      data: a `Dataset`, or a table or path as `read` takes it. To carry on, `read` needs `history=onto`; the
-        system learns of new seasons. A table is read in this way, with the columns that the command line saved.
+      data: a `Dataset`, or a table or path as `read` takes it. To carry on, `read` needs `history=onto`; the system
+        learns of new seasons. A table is read in this way, with the columns that the command line saved. By chunks a
+        folder of Parquet files, which are one table in the order of their names; a pattern as "2*/*.parquet"; a list of
+        files; or one file. In a folder or pattern, files whose names begin with "." or "_" or end in ".truth.parquet"
+        do not count.
       period: the length of rating periods; None: match by match, or contest by contest. A system whose own `period` is
         the default gets this one.
       onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; with
@@ -242,6 +265,10 @@ def rate(
         `calibrate`, with the slope at its end, so that forecasts are calibrated, too. A history that is carried on
         stays as it is. Never calibrated are skills that learn from goals, whose chances are those of their scorelines,
         and systems of `add_outcomes`.
+      chunk: how many rows are rated at a time, or `jr.history.Chunks`. A rating period or contest is never divided.
+        None: all in memory, or a million with `out`. Chunk i draws by `fold_in(key, i)`.
+      out: the folder for the results of rating by chunks.
+      columns: those of a table, by role, as `read` takes them.
 
     Otherwise a system is taken as it is. The logger "jaxrate" says so if the data have sides and its `side_advantage`
     is 0, or if they have none and it is not 0.
@@ -249,15 +276,27 @@ def rate(
     Raises:
       ValueError: if the data are not events that the system rates, or not in periods of its own length; if names are of
         several types; or if the events cannot follow `onto`: of another kind, another system, other parameters or
-        periods, times of another kind, players without their ids, or events before its end (names the row).
+        periods, times of another kind, players without their ids, or events before its end (names the row). By chunks
+        also if the run in the folder is of other data, columns or settings, or damaged.
+      OSError: if the disk is full. What had been rated by chunks by the last checkpoint is kept.
+      KeyboardInterrupt: after Ctrl-C, once all that was rated by chunks is kept; at once if it is pressed again.
 
     Warns:
       UserWarning: if new matches do not say who has the side, and the system counts it; if matches at the end of `onto`
         are as others that it has at that time.
     """
+    if chunk is not None or out is not None:
+        if out is None or onto is not None:
+            raise ValueError("rating by chunks needs out, a folder, in which it also goes on; give no onto")
+        chunks = chunk if isinstance(chunk, Chunks) else Chunks() if chunk is None else Chunks(chunk)
+        return rate_by_chunks(system, data, out, chunks, columns, period, key, calibrate)
     if period is not None:  # histories of earlier versions may have another than their system
         system = set_default_period(system, period if onto is None else getattr(onto.system.params, "period", None))
-    data = read_by_options(data, reading_options_of_history(onto), onto) if is_readable_source(data) else data
+    options = reading_options_of_history(onto) | columns
+    if is_readable_source(data):
+        data = read_by_options(data, options, onto)
+    elif columns:
+        raise ValueError(f"rate: the data were read already; name {', '.join(columns)} where they are read")
     check_dataset("rate", data)
     _check_names_storable(system, data)
     state, last, num_before, slope = None, None, 0, initial_slope(system, calibrate)

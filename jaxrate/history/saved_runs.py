@@ -31,7 +31,7 @@ from jaxrate.data.table_writing import write
 from jaxrate.events import period_number
 from jaxrate.history.event_columns import from_table_columns, no_events
 from jaxrate.history.history import History, MakesHistory
-from jaxrate.history.out_of_core.checkpoints import CHECKPOINT_FILE, StoredFileRun, read_rate_files_run
+from jaxrate.history.out_of_core.checkpoints import CHECKPOINT_FILE, StoredFileRun, read_chunked_run
 from jaxrate.history.player_records import rating_table
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.storage.atomic_folder import (
@@ -118,8 +118,8 @@ def save(folder: str | os.PathLike[str], rated: History | MakesHistory) -> None:
 
         jr.save("season", rated)
 
-    The history comes from `jr.rate`, from a `Live` (its `to_rated()` is written), or from `rate_files` (its predictions
-    stay where they are). Without pyarrow, which a `Live` does not need, the tables are .npz files.
+    The history comes from `jr.rate` (by chunks its predictions stay where they are), or from a `Live` (its `to_rated()`
+    is written). Without pyarrow, which a `Live` does not need, the tables are .npz files.
 
     The run is replaced wholly or not at all, whatever interrupts it. While another process saves into the folder, this
     one waits for some seconds. Tables that `jaxrate rate` wrote beside the old run are removed.
@@ -131,7 +131,7 @@ def save(folder: str | os.PathLike[str], rated: History | MakesHistory) -> None:
     Raises:
       ValueError: if the system was made with something else, such as your own function, or has its own rules under the
         name of a system that comes with the package; if the state holds NaN; if another process saves into the folder
-        for long; or if the folder is a file, or one of `rate_files`.
+        for long; or if the folder is a file, or one of a run by chunks.
       OSError: if the files cannot be written. The run that was saved there before stays.
 
     Warns:
@@ -141,7 +141,7 @@ def save(folder: str | os.PathLike[str], rated: History | MakesHistory) -> None:
     if folder.is_file():
         raise ValueError(f'save: {folder} is a file; name a folder for the run, as in jr.save("season", rated)')
     if (folder / CHECKPOINT_FILE).exists():
-        raise ValueError(f"{folder} has a run of `rate_files`, which `load` takes as it is; save into another folder")
+        raise ValueError(f"{folder} has a run by chunks, which `load` takes as it is; save into another folder")
     if isinstance(rated, MakesHistory):
         rated = rated.to_rated()
     metadata = make_run_metadata(rated)
@@ -208,7 +208,7 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
         rated = jr.load("season")  # as jr.save("season", rated) left it
 
     Args:
-      folder: a folder that `save` or `rate_files` wrote. More than 20 million predictions of `rate_files`, and brief
+      folder: a folder that `save` wrote, or `rate` by chunks. More than 20 million predictions of chunks, and brief
         ones, stay in their files.
       make: the factory of your own system. It is called with the settings and hyperparameters that were saved. None:
         the factory in `SYSTEMS`.
@@ -218,8 +218,8 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
         version of jaxrate wrote it in a format that this one cannot carry on, or if the factory makes another system.
     """
     try:
-        if not (Path(folder) / RUN_FILE).exists() and (stored := read_rate_files_run(Path(folder))) is not None:
-            return _restore_rated_files_run(stored, make)
+        if not (Path(folder) / RUN_FILE).exists() and (stored := read_chunked_run(Path(folder))) is not None:
+            return _restore_chunked_run(stored, make)
         metadata, files = read_run_files(Path(folder))
         return _restore_rated(metadata, files, make)
     except ValueError as error:
@@ -286,7 +286,7 @@ def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] |
     return _call_factory(wrappers, make or SYSTEMS[name], name, settings | metadata["params"])
 
 
-def _restore_rated_files_run(stored_run: StoredFileRun, make: Callable[..., RatingSystem] | None) -> History:
+def _restore_chunked_run(stored_run: StoredFileRun, make: Callable[..., RatingSystem] | None) -> History:
     with name_file_in_errors(CHECKPOINT_FILE):
         check_metadata(stored_run.description)
     metadata, system = stored_run.description, _remake_system(stored_run.description, make)
@@ -294,11 +294,13 @@ def _restore_rated_files_run(stored_run: StoredFileRun, make: Callable[..., Rati
         state = restore_state(system, metadata["players"], stored_run.state)
     times = metadata["period"], metadata["last"], metadata["clock"]
     if stored_run.predictions is None:
-        events = no_events(stored_run.contests is not None)
+        events = no_events(stored_run.of_contests)
     else:
         events = from_table_columns(stored_run.predictions, stored_run.players)
     options = metadata.get("options", {})
-    return History(system, state, stored_run.players, stored_run.games, *times, events, options)
+    seasons, categories = _restore_seasons_and_categories(metadata, system)
+    names, games = stored_run.players, stored_run.games
+    return History(system, state, names, games, *times, events, options, categories, seasons)
 
 
 def _call_factory(

@@ -42,7 +42,7 @@ def start_history(
     are those in the system's settings; no others begin.
 
     Args:
-      rated: a rated history to continue, as from `rate`, `rate_files` or `load`; or a system of matches, of contests or
+      rated: a rated history to continue, as from `rate` or `load`; or a system of matches, of contests or
         of both.
       players: with a system, the names of players, all text or all numbers. Others join when they first play.
       state: with a system, the state of these players, as from `run` or `initial_state`. None: all are newcomers.

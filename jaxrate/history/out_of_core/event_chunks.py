@@ -1,198 +1,144 @@
-"""Events in chunks of Parquet files, with ids of names."""
+"""Events in chunks of a table: read as tables in memory are, with ids in place of names."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_unquoted_name
-from jaxrate.data.column_conversion import to_column, to_days
-from jaxrate.data.column_recognition import recognise_columns
-from jaxrate.data.column_role_definitions import select_role_arguments
-from jaxrate.data.dataset_from_table import warn_recognised_columns
-from jaxrate.data.date_parsing import parse_dates
-from jaxrate.data.event_tables import (
-    find_line_up_columns,
-    format_name_of_id,
-    label_codes,
-    match_arguments_from_columns,
-    participant_arguments_from_columns,
-)
+from jaxrate.data.column_conversion import to_column, to_ids
+from jaxrate.data.dataset_from_table import convert_columns, load_role_columns_and_drop_rows, split_by_result
+from jaxrate.data.event_tables import NamesOfEarlierData, build_dataset, filter_column_rows
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.parquet_table import (
     ParquetTable,
     check_no_missing,
+    find_parquet_table,
     first_decreasing_row,
     integer_range_from_footers,
-    parquet_source,
-    read_batches,
     read_chunks,
 )
-from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
-from jaxrate.data.seasons_and_margins import (
-    NO_TIME_MESSAGE,
-    MatchSeasons,
-    find_season_starts,
-    match_seasons_from_column,
-    offset_row_errors,
-)
+from jaxrate.data.result_parsing import codes_to_scores
+from jaxrate.data.role_resolution import ColumnRoles, TableLayout
+from jaxrate.data.table_files import table_in_memory
 from jaxrate.data.table_sources import Column, add_location_to_data_errors, import_pyarrow
-from jaxrate.events import Matches, NameFormatters, Ragged, RowError, build_rounds, fail_where, matches
+from jaxrate.events import RowError
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.out_of_core.duckdb_sort_and_ids import ROW_COLUMN, sort_by_time_and_assign_ids
+from jaxrate.history.out_of_core.duckdb_sort_and_ids import ID_COLUMN, ROW_COLUMN, write_sorted_copy
+from jaxrate.history.out_of_core.table_reading import TableReading, times_to_days_if_dates
 
 NO_ID = -1
+NAMES_REASON = "names are no whole numbers that lie close together"
+MAX_SPARSITY, SMALL_ID_RANGE = 4, 1 << 20  # ids stand in a table, so many times as long as the history at most
 
 
-class IntegerIdAssigner(NamedTuple):
-    """Assigns ids in order of first appearance; has the names by id."""
+class PlayerIds:
+    """Ids of whole numbers by a table that fills as they come; without a table the numbers are ids already."""
 
-    ids: Callable[[HostArray], tuple[HostArray, int]]  # names [n, 2] to ids [n, 2] and the number of names so far
-    names: HostArray  # [size of the range] by id
+    def __init__(self, names: Any, count: int, low: int = 0, id_of_offset: HostArray | None = None) -> None:
+        self.names, self.count = names, count  # [max_players] by id, and how many have come so far
+        self._low, self._id_of_offset = low, id_of_offset
 
+    @classmethod
+    def of_numbers(cls, low: int, high: int, known_names: HostArray, dtype: Any) -> "PlayerIds":
+        """Those of whole numbers from `low` to `high`; `known_names` have the first ids."""
+        names, id_of_offset = np.zeros(high - low + 1, dtype), np.full(high - low + 1, NO_ID, np.int32)
+        names[: len(known_names)] = known_names
+        id_of_offset[known_names.astype(np.int64) - low] = np.arange(len(known_names), dtype=np.int32)
+        return cls(names, len(known_names), low, id_of_offset)
 
-def make_integer_id_assigner(low: int, high: int, known_names: HostArray, dtype: Any) -> IntegerIdAssigner:
-    """Ids of whole numbers from `low` to `high`; `known_names` have the first ids."""
-    names = np.zeros(high - low + 1, dtype)
-    id_of_offset = np.full(high - low + 1, NO_ID, np.int32)
-    names[: len(known_names)] = known_names
-    id_of_offset[known_names.astype(np.int64) - low] = np.arange(len(known_names), dtype=np.int32)
-    count = len(known_names)
+    def __call__(self, columns: Sequence[str], values: Mapping[str, Column]) -> tuple[HostArray, Any]:
+        """Ids [n, columns] of the numbers in columns, and all names by id."""
+        for name in columns:
+            check_no_missing(name, values[name])
+        player = np.stack([values[name].to_numpy() for name in columns], axis=1)
+        return player if self._id_of_offset is None else self._assign(player, self._id_of_offset), self.names
 
-    def ids(player: HostArray) -> tuple[HostArray, int]:
-        nonlocal count
-        offset = np.subtract(player, low, dtype=np.int64)
-        id_of_player = id_of_offset.take(offset)
-        if count < len(names) and len(new := offset[id_of_player == NO_ID]):
+    def _assign(self, player: HostArray, id_of_offset: HostArray) -> HostArray:
+        """Ids [n, columns] in order of first appearance, row by row."""
+        offset = np.subtract(player, self._low, dtype=np.int64)
+        ids = id_of_offset.take(offset)
+        if self.count < len(self.names) and len(new := offset[ids == NO_ID]):
             order = np.arange(NO_ID - 1, NO_ID - 1 - len(new), -1, dtype=np.int32)
             id_of_offset[new[::-1]] = order[::-1]  # the last assignment stands: where each appears first
             new = new[id_of_offset[new] == order]
-            id_of_offset[new] = np.arange(count, count + len(new), dtype=np.int32)
-            names[count : count + len(new)] = new + low
-            count += len(new)
-            id_of_player = id_of_offset.take(offset)
-        return id_of_player, count
-
-    return IntegerIdAssigner(ids, names)
-
-
-NAMES_REASON = "names are no whole numbers that lie close together"
-RECOGNITION_ROWS = 100_000  # whose contents tell what columns are
-MAX_SPARSITY, SMALL_ID_RANGE = 4, 1 << 20  # ids stand in a table, so many times as long as the history at most
+            first, self.count = self.count, self.count + len(new)
+            id_of_offset[new] = np.arange(first, self.count, dtype=np.int32)
+            self.names[first : self.count] = new + self._low
+            ids = id_of_offset.take(offset)
+        return ids
 
 
 class OpenedTable(NamedTuple):
     """A table of matches, or of participations in contests, that is read in chunks."""
 
-    source: ParquetTable
+    reading: TableReading
     table: ParquetTable  # the source, or its copy in order of time
-    roles: ColumnRoles
+    columns: list[str]  # of `table`
+    layout: TableLayout  # by which events are built: of a copy its players are in columns of ids
+    players: PlayerIds
     max_players: int
-    names: Any  # [players] by id: an Arrow array, or one of NumPy that fills as they come
-    ids: Any  # names [n, k] -> ids [n, k] and how many there are then; None if the table has ids
-    clock: str | None  # as in `Dataset`
 
     @property
     def is_sorted_copy(self) -> bool:
         """Whether the source had to be put in order."""
-        return self.table is not self.source
-
-    @property
-    def whole_days(self) -> bool:
-        """Whether times are whole days."""
-        kind = None if self.clock != "dates" else self.source.schema.field(self.roles.time).type
-        return kind is not None and not import_pyarrow().types.is_timestamp(kind)
-
-
-def resolve_event_roles(parquet_table: ParquetTable, arguments: Mapping[str, Any], stacklevel: int = 3) -> ColumnRoles:
-    """Which columns are used, recognised as `read` does; a warning says which, and a ValueError refuses line-ups."""
-    with add_location_to_data_errors(f"{parquet_table.title}: ", parquet_table.where):
-        if find_line_up_columns(parquet_table.schema.names, select_role_arguments(arguments)) is not None:
-            long_table = "write a row for each player, with columns contest, player, team and rank"
-            raise ValueError(f"line-ups in several columns are not rated by chunks; {long_table}")
-        table = parquet_source(parquet_table, RECOGNITION_ROWS)
-        recognition = recognise_columns(table, select_role_arguments(arguments), False, None, ())
-        roles = resolve_roles(table.names, recognition.arguments, False, recognition.points)
-        roles = roles._replace(time=None) if recognition.timeless else roles
-        if recognition.winner_codes:
-            raise ValueError("numbers that stand for the winner are not read by chunks; write a column of scores")
-    warn_recognised_columns(recognition.notes, roles.time, None, stacklevel=stacklevel)
-    return roles
-
-
-def table_season_starts(parquet_table: ParquetTable, season: str, roles: ColumnRoles) -> dict[str, float]:
-    """When each season in this column begins, as in a `Dataset` of the whole table; two columns are read.
-
-    Raises:
-      ValueError: where a season has no name or time, or is not over, for the most part, when the next begins.
-    """
-    time, clock = roles.time, _detect_clock_kind(parquet_table, roles.time)
-
-    def read_season_matches() -> Iterator[MatchSeasons]:
-        first, names = 0, (season, str(time))
-        for _, batch in read_batches(parquet_table, names):
-            columns = {name: to_column(name, import_pyarrow().chunked_array([batch[name]])) for name in names}
-            with offset_row_errors(first):
-                days = _times_to_days_if_dates(str(time), columns[str(time)], clock)
-            yield match_seasons_from_column(season, columns, days, first)
-            first += len(batch)
-
-    with add_location_to_data_errors(f"{parquet_table.title}: ", parquet_table.where):
-        if time is None:
-            raise ValueError(NO_TIME_MESSAGE)
-        return find_season_starts(read_season_matches, None)
-
-
-def table_digest(parquet_table: ParquetTable, roles: ColumnRoles) -> str:
-    """A digest of the files of the table and of the columns that are used."""
-    files = [(file.path.name, file.digest) for file in parquet_table.files]
-    return sha256(repr((files, roles)).encode()).hexdigest()[:16]
+        return self.table is not self.reading.source
 
 
 def open_table_sorted_if_needed(
-    parquet_table: ParquetTable, roles: ColumnRoles, folder: Path, rows: int, memory: str, known_names: HostArray | None
+    reading: TableReading, folder: Path, rows: int, memory: str, known_names: HostArray | None
 ) -> OpenedTable:
     """The table, put in order if it has to be: if times decrease, or if names are no whole numbers that lie close.
 
     Also if contests are not numbered in the order in which they stand: else one might begin a second time, far below.
 
     Args:
-      parquet_table: the source.
-      roles: which columns are used.
+      reading: the source, and how it is read.
       folder: where the ordered table is kept meanwhile.
       rows: number of rows of a chunk.
       memory: what ordering may take, as "2GB".
       known_names: names that have ids already, of a table that was not put in order.
     """
-    time, player_columns = roles.time, roles.layout.players
-    with add_location_to_data_errors("", parquet_table.where):
-        _check_player_types(parquet_table, roles)
-        clock = _detect_clock_kind(parquet_table, time)
-        earlier, reason = _first_row_out_of_order(parquet_table, roles)
+    source, layout = reading.source, reading.roles.layout
+    with add_location_to_data_errors("", source.where):
+        dtype = _integer_name_type(source, layout)
+        earlier, reason = _first_row_out_of_order(source, reading.roles)
         if earlier is not None and known_names is not None:
             raise RowError(earlier, f"{reason}; rate all anew, in another folder")
-        id_range = None if earlier is not None else _integer_name_range_if_dense(parquet_table, player_columns)
+        id_range = None if earlier is not None or dtype is None else _range_if_dense(source, layout.players)
         if id_range is not None:
-            dtype = np.result_type(*(parquet_table.schema.field(x).type.to_pandas_dtype() for x in player_columns))
-            known_names = np.zeros(0, dtype) if known_names is None else known_names
-            ids, names = make_integer_id_assigner(*id_range, known_names, dtype)
-            max_players = min(len(names), len(player_columns) * parquet_table.row_count)
-            return OpenedTable(parquet_table, parquet_table, roles, max_players, names, ids, clock)
-        other_columns = [name for name in roles.all_columns if name not in (*player_columns, time)]
-        sort_folder = folder / table_digest(parquet_table, roles)
+            players = PlayerIds.of_numbers(*id_range, np.zeros(0, dtype) if known_names is None else known_names, dtype)
+            max_players = min(len(players.names), len(layout.players) * source.row_count)
+            return OpenedTable(reading, source, reading.columns, layout, players, max_players)
         try:
-            table, names = sort_by_time_and_assign_ids(
-                parquet_table, player_columns, time, roles.layout.contest, other_columns, sort_folder, rows, memory
-            )
+            return _open_sorted_copy(reading, folder, rows, memory)
         except ImportError as error:
-            told = f"{parquet_table.where(earlier)}: {reason}" if earlier is not None else NAMES_REASON
-            raise ImportError(f"{told}; {error}") from None
-    return OpenedTable(parquet_table, table, roles, len(names), names, None, clock)
+            reason = NAMES_REASON if earlier is None else f"{source.where(earlier)}: {reason}"
+            raise ImportError(f"{reason}; {error}") from None
+
+
+def _open_sorted_copy(reading: TableReading, folder: Path, rows: int, memory: str) -> OpenedTable:
+    """The copy of the table in order of time, which is written unless it is there."""
+    layout, columns = reading.roles.layout, reading.columns
+    if not reading.needs_names or reading.has_teams:
+        columns = [name for name in columns if name not in layout.players]
+    files = [(file.path.name, file.fingerprint) for file in reading.source.files]
+    folder = folder / f"{crc32(repr((files, reading.roles, columns)).encode()):08x}"
+    ordered, names = folder / "ordered.parquet", folder / "names.parquet"
+    if not ordered.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_sorted_copy(reading.source, reading.roles, columns, ordered, names, rows, memory)
+    table, name_of_id = find_parquet_table(ordered), import_pyarrow().parquet.read_table(names)["name"].combine_chunks()
+    ids = [name for name in table.schema.names if name.startswith(ID_COLUMN[:3])]
+    first = sum(name.startswith(ID_COLUMN.format(0, "")) for name in ids) if reading.has_teams else 0
+    players, count = PlayerIds(name_of_id, len(name_of_id)), len(name_of_id)
+    return OpenedTable(
+        reading, table, table.schema.names, layout._replace(players=ids, num_first=first), players, count
+    )
 
 
 def _first_row_out_of_order(parquet_table: ParquetTable, roles: ColumnRoles) -> tuple[int | None, str]:
@@ -206,57 +152,26 @@ def _first_row_out_of_order(parquet_table: ParquetTable, roles: ColumnRoles) -> 
     return first_decreasing_row(parquet_table, contest), "the number of the contest is below that in the row before"
 
 
-def _check_player_types(parquet_table: ParquetTable, roles: ColumnRoles) -> None:
-    kinds, names = import_pyarrow().types, roles.layout.players
-    types = [parquet_table.schema.field(name).type for name in names]
-    whole = all(map(kinds.is_integer, types)) and np.result_type(*(x.to_pandas_dtype() for x in types)).kind in "iu"
-    if not (whole or all(map(_is_arrow_text_type, types))):
-        got = " and ".join(map(str, types))
-        both = "both be text or both whole numbers" if len(names) > 1 else "be text or whole numbers"
-        raise ValueError(f"columns {names} must {both} of a kind, got {got}")
-
-
-def _is_arrow_text_type(arrow_type: Any) -> bool:
+def _integer_name_type(parquet_table: ParquetTable, layout: TableLayout) -> Any:
+    """The type of names if all are whole numbers; None of text, and where several players stand in a cell."""
     kinds = import_pyarrow().types
-    if kinds.is_dictionary(arrow_type):
-        arrow_type = arrow_type.value_type
-    return kinds.is_string(arrow_type) or kinds.is_large_string(arrow_type) or kinds.is_string_view(arrow_type)
+    types = [parquet_table.schema.field(name).type for name in layout.players]
+    inner = [x.value_type if kinds.is_nested(x) or kinds.is_dictionary(x) else x for x in types]
+    if (
+        all(map(kinds.is_integer, inner))
+        and (dtype := np.result_type(*(x.to_pandas_dtype() for x in inner))).kind in "iu"
+    ):
+        return dtype if inner == types else None
+    if not all(kinds.is_string(x) or kinds.is_large_string(x) or kinds.is_string_view(x) for x in inner):
+        got = " and ".join(map(str, types))
+        both = "both be text or both whole numbers" if len(types) > 1 else "be text or whole numbers"
+        raise ValueError(f"columns {layout.players} must {both} of a kind, got {got}")
+    return None
 
 
-def _detect_clock_kind(parquet_table: ParquetTable, time: str | None) -> str | None:
-    """Whether the times are dates or numbers, as `clock` of a `Dataset`; ValueError if they are neither."""
-    if time is None:
-        return None
-    kinds, kind = import_pyarrow().types, parquet_table.schema.field(time).type
-    if kinds.is_date(kind) or kinds.is_timestamp(kind):
-        return "dates"
-    if kinds.is_integer(kind) or kinds.is_floating(kind):
-        return "dates" if _has_dates_in_numbers(parquet_table, time) else "numbers"
-    raise ValueError(f"column {time!r} must hold dates, timestamps or numbers, got {kind}")
-
-
-def _has_dates_in_numbers(parquet_table: ParquetTable, time: str) -> bool:
-    """Whether all numbers of the column are dates, as 20240131 or seconds since 1970; reading ends soon if not."""
-    columns = (import_pyarrow().chunked_array([batch[time]]) for _, batch in read_batches(parquet_table, [time]))
-    styles = set[str | None]()
-    for column in columns:
-        if len(column):
-            styles.add(parse_dates(time, column, None).written)
-        if None in styles or len(styles) > 1:
-            return False
-    return bool(styles)
-
-
-def _times_to_days_if_dates(time: str, column: Column, clock: str | None) -> HostArray:
-    """[n] times as days, or as they are."""
-    return to_days(time, parse_dates(time, column, None).column if clock == "dates" else column)[0]
-
-
-def _integer_name_range_if_dense(parquet_table: ParquetTable, player_columns: list[str]) -> tuple[int, int] | None:
-    """The least and the greatest name, if names are whole numbers close enough for a table of ids."""
-    if not all(import_pyarrow().types.is_integer(parquet_table.schema.field(name).type) for name in player_columns):
-        return None
-    ranges = [integer_range_from_footers(parquet_table, name) for name in player_columns]
+def _range_if_dense(parquet_table: ParquetTable, columns: list[str]) -> tuple[int, int] | None:
+    """The least and the greatest name, if these whole numbers lie close enough for a table of ids."""
+    ranges = [integer_range_from_footers(parquet_table, name) for name in columns]
     if None in ranges:
         return None
     low, high = min(x[0] for x in ranges if x), max(x[1] for x in ranges if x)
@@ -265,55 +180,33 @@ def _integer_name_range_if_dense(parquet_table: ParquetTable, player_columns: li
 
 def read_event_chunks(
     opened: OpenedTable, size: int, start: int = 0, period: float | None = None
-) -> Iterator[tuple[int, Dataset, int]]:
-    """The number of the first row, the events of a chunk, and how many players have played by its end.
+) -> Iterator[tuple[int, Dataset]]:
+    """The number of the row after each chunk, and the events in it. Chunks are left out if no row of them counts.
 
-    A rating period of length `period` is never split between chunks, and neither is a contest. The datasets have no
-    names of players: these are in `opened`.
+    A rating period of length `period` is never split between chunks, and neither is a contest.
     """
-    roles, nobody = opened.roles, np.zeros(0, object)
-    names = [*roles.all_columns, *([ROW_COLUMN] if opened.is_sorted_copy else [])]
-    group_numbers: Any = None if period is None else partial(_period_numbers, str(roles.time), opened.clock, period)
-    if roles.layout.contest is not None:
-        group_numbers = _make_contest_counter(roles.layout.contest)
-    for first, columns in read_chunks(opened.table, names, size, start, group_numbers):
-        rows = np.arange(first, first + len(columns[names[0]]))
-        if opened.is_sorted_copy:
-            rows = columns[ROW_COLUMN].to_numpy()
-        with map_row_errors_to_file(opened.source, rows):
-            event_columns = {name: to_column(name, columns[name]) for name in roles.all_columns}
-            player, num_players = _player_ids(opened, event_columns)
-            events: Matches | Ragged
-            if roles.layout.contest is None:
-                fields = {"player": player} | match_arguments_from_columns(roles, event_columns, len(player))
-                events, contests = matches(**fields | _time_argument(opened, event_columns)), None
-            else:
-                events, contests = _build_contests(opened, event_columns, player, rows)
-            yield first, Dataset(events, nobody, rows, None, opened.clock, contests), num_players
+    source, contest, begins = opened.reading.source, opened.layout.contest, None
+    if period is not None:
+        begins = partial(_period_begins, str(opened.reading.roles.time), opened.reading.clock, period)
+    elif contest is not None:
+        begins = partial(_contest_begins, contest)
+    for first, table in read_chunks(opened.table, opened.columns, size, start, begins):
+        end = first + len(table)
+        rows = table[ROW_COLUMN].to_numpy() if opened.is_sorted_copy else np.arange(first, end)
+        with add_location_to_data_errors(f"{source.title}: ", source.where):
+            data = _build_events(opened, table, rows)
+        if data is not None:
+            yield end, data
 
 
-def _make_contest_counter(contest: str) -> Callable[[Any], HostArray]:
-    """A function of record batches that gives rows [n] the number of their contest, counting on from batch to batch."""
-    last, number = object(), 0
-
-    def count(batch: Any) -> HostArray:
-        nonlocal last, number
-        column = batch[contest]
-        if import_pyarrow().types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        code = column.dictionary_encode(null_encoding="encode").indices.to_numpy()
-        begins = np.append(column[0].as_py() != last, np.diff(code) != 0)
-        numbers = number + np.cumsum(begins)
-        last, number = column[len(column) - 1].as_py(), int(numbers[-1])
-        return np.asarray(numbers)
-
-    return count
+def _contest_begins(contest: str, table: Any) -> HostArray:
+    """[n - 1] whether a contest begins with each row but the first."""
+    return np.diff(to_ids([contest], {contest: to_column(contest, table[contest])})[0][:, 0]) != 0
 
 
-def _period_numbers(time: str, clock: str | None, length: float, batch: Any) -> HostArray:
-    """[n] the numbers of the rating periods of rows, as `period_number` has them once times are checked."""
-    column = to_column(time, import_pyarrow().chunked_array([batch[time]]))
-    return np.floor(_times_to_days_if_dates(time, column, clock) / length)
+def _period_begins(time: str, clock: str | None, length: float, table: Any) -> HostArray:
+    """[n - 1] whether a rating period begins with each row but the first, as `period_number` has them."""
+    return np.diff(np.floor(times_to_days_if_dates(time, to_column(time, table[time]), clock) / length)) != 0
 
 
 @contextmanager
@@ -323,41 +216,52 @@ def map_row_errors_to_file(parquet_table: ParquetTable, rows: HostArray) -> Iter
         yield
 
 
-def _player_ids(opened: OpenedTable, columns: dict[str, Any]) -> tuple[HostArray, int]:
-    """The ids [n, k] of the players of matches, or of participants, and how many there are so far."""
-    names = opened.roles.layout.players
-    for name in names:
-        check_no_missing(name, columns[name])
-    player = np.stack([columns[name].to_numpy() for name in names], axis=1)
-    if opened.ids is None:
-        return player, opened.max_players
-    if len(names) == 2:
-        same = player[:, 0] == player[:, 1]
-        fail_where(same, lambda row: f"{format_unquoted_name(player[row, 0])} is on both sides; remove the row")
-    ids, num_players = opened.ids(player)
-    return ids, num_players
+def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset | None:
+    """The events of the rows of an Arrow table, read beside the examples; None if no row counts.
+
+    `rows` [n] says where they stand in the source.
+    """
+    reading = opened.reading
+    beside = _beside_examples(reading.examples, table)
+    num_examples = len(next(iter(beside.values()))) - len(table)
+    rows, roles = np.append(np.full(num_examples, rows[0]), rows), reading.roles
+    if not {*roles.layout.players} <= {*beside}:
+        roles = roles._replace(layout=opened.layout)
+    resolved = reading.resolved._replace(table=table_in_memory(beside, [*beside]), roles=roles)
+    with map_row_errors(rows):
+        loaded, kept = load_role_columns_and_drop_rows(resolved.table, roles)
+        if codes := resolved.recognition.winner_codes:
+            result = str(roles.layout.result)
+            loaded[result] = import_pyarrow().chunked_array([codes_to_scores(result, loaded[result], codes)])
+        converted = convert_columns(resolved, loaded, kept)
+        roles, columns = converted.roles, converted.columns
+        if reading.clock == "numbers":
+            columns[str(roles.time)] = loaded[str(roles.time)]
+        played = split_by_result(roles, columns).played & (kept >= num_examples)
+    if not played.any():
+        return None
+    ids = {name: beside[name].take(import_pyarrow().array(kept)) for name in {*opened.layout.players} - {*columns}}
+    layout = roles.layout._replace(players=opened.layout.players, num_first=opened.layout.num_first)
+    names = NamesOfEarlierData(opened.players, reading.categories)
+    chosen = _select_rows(columns | ids, played)
+    return build_dataset(roles._replace(layout=layout), chosen, rows[kept[played]], names, False, False)
 
 
-def _time_argument(opened: OpenedTable, columns: dict[str, Any]) -> dict[str, HostArray]:
-    """The times as an argument of `matches` or `rounds`; none without a column of time."""
-    time = opened.roles.time
-    return {} if time is None else {"time": _times_to_days_if_dates(time, columns[time], opened.clock)}
+def _beside_examples(examples: Mapping[str, Column], table: Any) -> dict[str, Column]:
+    """The columns of an Arrow table below the examples, which have zeros for ids."""
+    arrow, columns = import_pyarrow(), dict[str, Column]()
+    count = len(next(iter(examples.values())))
+    for name in table.column_names:
+        if name != ROW_COLUMN:
+            values = to_column(name, table[name])
+            known = examples.get(name, arrow.chunked_array([np.zeros(count, np.int32)]))
+            columns[name] = arrow.chunked_array([*known.cast(values.type).chunks, *values.chunks], values.type)
+    return columns
 
 
-def _build_contests(
-    opened: OpenedTable, columns: dict[str, Any], player: HostArray, rows: HostArray
-) -> tuple[Ragged, HostArray]:
-    """The contests of a chunk, and their names [E], as `read_participant_fields` has those of a table in memory."""
-    roles, names = opened.roles, opened.names
-    contest, contests = label_codes(str(roles.layout.contest), columns)
-
-    def label(row: int) -> str:
-        return f"contest {format_name_of_id(contests, contest[row])}"
-
-    values = {"contest": contest, "player": player[:, 0]}
-    values |= participant_arguments_from_columns(roles, columns, contest, label) | _time_argument(opened, columns)
-    formatters = NameFormatters(
-        lambda i: format_name_of_id(contests, i), lambda i: format_unquoted_name(names[int(i)]), lambda i: str(rows[i])
-    )
-    rounds = build_rounds(**values, formatters=formatters)
-    return rounds, contests[contest[rounds.player_start[:-1]]]
+def _select_rows(columns: dict[str, Column], mask: HostArray) -> dict[str, Column]:
+    """The rows where the mask is true; without a copy, if these are the last ones."""
+    first = int(np.argmax(mask))
+    if mask[first:].all():
+        return {name: column[first:] for name, column in columns.items()}
+    return filter_column_rows(columns, mask)

@@ -13,7 +13,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.history.out_of_core import chunk_pipeline, duckdb_sort_and_ids, parquet_rating
+from jaxrate.history.out_of_core import chunk_pipeline, duckdb_sort_and_ids, parquet_rating, table_reading
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pa = pytest.importorskip("pyarrow")
@@ -81,9 +81,7 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, name, x64):
     if kind == "put in order":
         pytest.importorskip("duckdb")
         table = as_text(table)
-    found = jr.history.rate_files(
-        system, written(table, tmp_path / "games"), tmp_path / "out", side="home", chunk=CHUNK
-    )
+    found = jr.rate(system, written(table, tmp_path / "games"), chunk=CHUNK, out=tmp_path / "out", side="home")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # some matches repeat others
         data = jr.read(table, side="home", sort=True)
@@ -105,7 +103,9 @@ def test_chunks_draw_by_their_numbers(table, tmp_path):
     decided = table.filter(pa.compute.not_equal(table["score"], 0.5)).slice(0, 60)
     pq.write_table(decided, tmp_path / "games.parquet")
     system, key, data = jr.urnings(), jax.random.key(5), jr.read(decided)
-    found = jr.history.rate_files(system, tmp_path / "games.parquet", tmp_path / "out", chunk=30, brief=True, key=key)
+    found = jr.rate(
+        system, tmp_path / "games.parquet", chunk=jr.history.Chunks(30, brief=True), out=tmp_path / "out", key=key
+    )
     state = None
     for number in range(2):
         part = slice_events(data.matches, 30 * number, 30 * (number + 1))
@@ -124,7 +124,12 @@ def test_a_chunk_is_compiled_once(table, tmp_path, monkeypatch):
         return given(rules, params, state, plan, *more, **options)
 
     monkeypatch.setattr(chunk_pipeline, "execute_plan", counted)
-    jr.history.rate_files(jr.trueskill(), written(table, tmp_path / "games"), tmp_path / "out", chunk=100, brief=True)
+    jr.rate(
+        jr.trueskill(),
+        written(table, tmp_path / "games"),
+        chunk=jr.history.Chunks(100, brief=True),
+        out=tmp_path / "out",
+    )
     assert len(programs) <= 2
     predictions = ds.dataset(tmp_path / "out" / "predictions").to_table()
     assert predictions.column_names == ["row", "prediction"] and len(predictions) == N
@@ -134,31 +139,30 @@ def test_wrong_rows_and_files_are_named_and_the_run_goes_on_once_they_are_mended
     games, out = written(table, tmp_path / "games"), tmp_path / "out"
     monkeypatch.setattr(parquet_rating, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(parquet_rating, "CHECKPOINT_WORK_RATIO", 0.0)
+    monkeypatch.setattr(table_reading, "RECOGNITION_ROWS", 500)
 
-    def rate(**more):
-        return jr.history.rate_files(jr.elo(), games, out, chunk=500, resume=True, **more)
+    def rate():
+        return jr.rate(jr.elo(), games, chunk=500, out=out)
 
     whole = (games / "2.parquet").read_bytes()
     scores = pq.read_metadata(games / "2.parquet").row_group(4).column(2)
     place, size = scores.dictionary_page_offset, scores.total_compressed_size
     (games / "2.parquet").write_bytes(whole[:place] + bytes(size) + whole[place + size :])
-    with pytest.raises(ValueError, match="^2.parquet: .*is kept in .*out: once this is mended, go on with resume"):
+    with pytest.raises(ValueError, match="^2.parquet: .*is kept in .*out: once this is mended, rate again to go on"):
         rate()
     (games / "2.parquet").write_bytes(whole)
-    with pytest.raises(ValueError, match="there is a run in .*out; go on with it by resume, or name another folder"):
-        jr.history.rate_files(jr.elo(), games, out)
     with pytest.raises(ValueError, match="has hyperparameters .*go on as it began"):
-        jr.history.rate_files(jr.elo(k=10), games, out, chunk=500, resume=True)
+        jr.rate(jr.elo(k=10), games, chunk=500, out=out)
 
     def full(path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(chunk_pipeline, "flush_to_disk", full)
+    monkeypatch.setattr(parquet_rating, "flush_to_disk", full)
     with pytest.raises(OSError, match="No space left on device; what was rated by the last checkpoint is kept"):
         rate()
     monkeypatch.undo()
     rate()
-    jr.history.rate_files(jr.elo(), games, tmp_path / "at once", chunk=500)
+    jr.rate(jr.elo(), games, chunk=500, out=tmp_path / "at once")
     assert contents(out) == contents(tmp_path / "at once")
     pq.write_table(table.slice(0, 9), games / "0.parquet")
     with pytest.raises(ValueError, match=r"is of other data \(0.parquet has changed\)"):
@@ -189,11 +193,11 @@ def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch):
         for chunks in (0, 1):
             left = chunks
             with pytest.raises(OSError, match="Input/output error"):
-                jr.history.rate_files(jr.elo(), games, out, chunk=1000, resume=True)
+                jr.rate(jr.elo(), games, chunk=1000, out=out)
             changed.setattr(duckdb_sort_and_ids, "import_duckdb", lambda: pytest.fail("rows are put in order again"))
     assert (out / "checkpoint").exists()
-    found = jr.history.rate_files(jr.elo(), games, out, chunk=1000, resume=True)
-    whole = jr.history.rate_files(jr.elo(), games, tmp_path / "whole", chunk=1000)
+    found = jr.rate(jr.elo(), games, chunk=1000, out=out)
+    whole = jr.rate(jr.elo(), games, chunk=1000, out=tmp_path / "whole")
     np.testing.assert_array_equal(found.state.rating, whole.state.rating)
     assert contents(out) == contents(tmp_path / "whole")
 
@@ -201,14 +205,14 @@ def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch):
 def test_files_that_were_added_are_rated_onto_a_run_that_had_ended(table, tmp_path):
     games = written(table, tmp_path / "games")
     (games / "2.parquet").rename(tmp_path / "later.parquet")
-    run = jr.history.rate_files(jr.elo(), games, tmp_path / "out", chunk=500)
+    run = jr.rate(jr.elo(), games, chunk=500, out=tmp_path / "out")
     (tmp_path / "later.parquet").rename(games / "2.parquet")
-    found = jr.history.rate_files(run.system, games, tmp_path / "out", chunk=500, resume=True)
-    whole = jr.history.rate_files(jr.elo(), games, tmp_path / "whole", chunk=500)
+    found = jr.rate(run.system, games, chunk=500, out=tmp_path / "out")
+    whole = jr.rate(jr.elo(), games, chunk=500, out=tmp_path / "whole")
     np.testing.assert_array_equal(found.state.rating, whole.state.rating)
     pq.write_table(table.slice(0, 9), games / "3.parquet")
     with pytest.raises(ValueError, match=r"3.parquet: row 0 \(counting from 0\): the time is earlier"):
-        jr.history.rate_files(jr.elo(), games, tmp_path / "out", chunk=500, resume=True)
+        jr.rate(jr.elo(), games, chunk=500, out=tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -229,7 +233,7 @@ def test_rows_are_named_as_those_of_their_file(table, tmp_path, change, message)
     pq.write_table(table.slice(0, 30), tmp_path / "0.parquet")
     pq.write_table(change(table.slice(30, 10)), tmp_path / "1.parquet")
     with pytest.raises(ValueError, match=message):
-        jr.history.rate_files(jr.elo(), [tmp_path / "0.parquet", tmp_path / "1.parquet"], tmp_path / "out")
+        jr.rate(jr.elo(), [tmp_path / "0.parquet", tmp_path / "1.parquet"], out=tmp_path / "out")
 
 
 def test_what_a_system_cannot_rate_is_named_as_the_row_of_its_file(table, tmp_path):
@@ -237,7 +241,7 @@ def test_what_a_system_cannot_rate_is_named_as_the_row_of_its_file(table, tmp_pa
     for i, (name, score) in enumerate(zip(names, ([1.0] * 10, [1.0] * 9 + [0.5]), strict=True)):
         pq.write_table(table.slice(10 * i, 10).set_column(2, "score", pa.array(score)), name)
     with pytest.raises(ValueError, match=r"1.parquet: row 9 \(counting from 0\): score 0.5 is none of 0"):
-        jr.history.rate_files(jr.urnings(), names, tmp_path / "out", chunk=6)
+        jr.rate(jr.urnings(), names, chunk=6, out=tmp_path / "out")
 
 
 def test_empty_files_and_columns_of_structs_are_passed_over(table, tmp_path):
@@ -248,7 +252,7 @@ def test_empty_files_and_columns_of_structs_are_passed_over(table, tmp_path):
         with pq.ParquetWriter(tmp_path / f"{name}.parquet", whole.schema) as file:
             if len(whole):
                 file.write_table(whole)
-    found = jr.history.rate_files(jr.elo(), tmp_path, tmp_path / "out", chunk=50)
+    found = jr.rate(jr.elo(), tmp_path, chunk=50, out=tmp_path / "out")
     whole = jr.rate(jr.elo(), jr.read(few))
     assert found.players.tolist() == whole.players.tolist()
     np.testing.assert_array_equal(found.state.rating, whole.state.rating)
@@ -261,7 +265,7 @@ def test_names_may_be_categories_and_folders_are_no_columns(table, tmp_path):
     (tmp_path / "a=1").mkdir()
     given = few.set_column(0, "a", a.dictionary_encode()).set_column(1, "b", b.cast(pa.large_string()))
     pq.write_table(given, tmp_path / "a=1" / "0.parquet")
-    found = jr.history.rate_files(jr.elo(), str(tmp_path / "*" / "*.parquet"), tmp_path / "out")
+    found = jr.rate(jr.elo(), str(tmp_path / "*" / "*.parquet"), out=tmp_path / "out")
     whole = jr.rate(jr.elo(), jr.read(few.set_column(0, "a", a).set_column(1, "b", b)))
     assert found.players.tolist() == whole.players.tolist()
     np.testing.assert_array_equal(found.state.rating, whole.state.rating)
@@ -272,16 +276,16 @@ def test_no_file_of_others_is_touched_and_none_of_its_own_may_be_missing(table, 
     pq.write_table(table.slice(0, 50), tmp_path / "predictions" / "games.parquet")
     for out in (tmp_path, tmp_path / "predictions"):
         with pytest.raises(ValueError, match="has the files that are to be rated; name another folder"):
-            jr.history.rate_files(jr.elo(), tmp_path / "predictions", out, resume=True)
+            jr.rate(jr.elo(), tmp_path / "predictions", out=out)
     out = tmp_path / "out"
     (out / "predictions").mkdir(parents=True)
     (out / "predictions" / "mine.parquet").touch()
     (out / ".checkpoint.1.tmp").touch()  # of a process that was killed
-    jr.history.rate_files(jr.elo(), tmp_path / "predictions", out, chunk=20, resume=True)
+    jr.rate(jr.elo(), tmp_path / "predictions", chunk=20, out=out)
     assert (out / "predictions" / "mine.parquet").exists() and not (out / ".checkpoint.1.tmp").exists()
     (out / "predictions" / "part-000001.parquet").unlink()
     with pytest.raises(ValueError, match=r"predictions/part-000001.parquet is missing in .*out; put it back"):
-        jr.history.rate_files(jr.elo(), tmp_path / "predictions", out, chunk=20, resume=True)
+        jr.rate(jr.elo(), tmp_path / "predictions", chunk=20, out=out)
 
 
 def test_the_command_rates_a_folder_and_goes_on(table, tmp_path, jaxrate):
@@ -324,7 +328,7 @@ def test_dates_in_numbers(table, tmp_path):
     place, results = table.column_names.index("t"), []
     for name, times in (("digits", digits), ("seconds", seconds), ("dates", pa.array(late))):
         games = written(table.set_column(place, "t", times), tmp_path / name)
-        results.append(jr.history.rate_files(jr.glicko2(), games, tmp_path / f"{name} rated"))
+        results.append(jr.rate(jr.glicko2(), games, out=tmp_path / f"{name} rated"))
     for found in results[:2]:
         assert found.clock == "dates" and found.last == results[2].last
         np.testing.assert_array_equal(found.state.rating, results[2].state.rating)

@@ -12,7 +12,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.history.out_of_core import chunk_pipeline
 from tests.conftest import MOSTLY_DOUBLE, mark_full
-from tests.test_rate_files import N, as_text, contents, made_table, written
+from tests.test_rate_by_chunks import N, as_text, contents, made_table, written
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -64,7 +64,7 @@ def interrupted(monkeypatch, chunk):
 @pytest.mark.parametrize("chunk", mark_full([700, 40], 700), ids=["several periods", "less than one"])
 def test_periods_by_chunks_are_periods_in_memory(table, tmp_path, monkeypatch, chunk, x64):
     games, system = written(table, tmp_path / "games"), jr.glicko()
-    found = jr.history.rate_files(system, games, tmp_path / "out", chunk=chunk, period=PERIOD)
+    found = jr.rate(system, games, chunk=chunk, out=tmp_path / "out", period=PERIOD)
     whole = jr.rate(system, jr.read(table), period=PERIOD)
     for mine, theirs in zip(found.state, whole.state, strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -78,9 +78,9 @@ def test_periods_by_chunks_are_periods_in_memory(table, tmp_path, monkeypatch, c
     with monkeypatch.context() as changed:
         interrupted(changed, 2)
         with pytest.raises(KeyboardInterrupt):
-            jr.history.rate_files(system, games, tmp_path / "other", chunk=chunk, period=PERIOD)
+            jr.rate(system, games, chunk=chunk, out=tmp_path / "other", period=PERIOD)
     assert len([*(tmp_path / "other" / "predictions").iterdir()]) == 2
-    jr.history.rate_files(system, games, tmp_path / "other", chunk=chunk, period=PERIOD, resume=True)
+    jr.rate(system, games, chunk=chunk, out=tmp_path / "other", period=PERIOD)
     assert contents(tmp_path / "other") == contents(tmp_path / "out")
 
 
@@ -97,7 +97,9 @@ def test_periods_of_many_sizes_share_few_programs(tmp_path, monkeypatch):
         return state, np.full(plan.size, 0.5)
 
     monkeypatch.setattr(chunk_pipeline, "execute_plan", counted)
-    jr.history.rate_files(jr.elo(), tmp_path / "games.parquet", tmp_path / "out", chunk=500, brief=True, period=1.0)
+    jr.rate(
+        jr.elo(), tmp_path / "games.parquet", chunk=jr.history.Chunks(500, brief=True), out=tmp_path / "out", period=1.0
+    )
     parts = [days[pq.read_table(part)["row"]] for part in sorted((tmp_path / "out" / "predictions").iterdir())]
     assert len(programs) <= 16 and len(parts) > 30, (len(programs), len(parts))
     assert all(one[-1] < other[0] for one, other in pairwise(parts))  # whole periods, though some exceed a chunk
@@ -110,23 +112,23 @@ def test_a_period_is_whole_also_where_files_are_added(table, tmp_path):
     begin = int(np.searchsorted(times, 300.0))
     inside = int(np.searchsorted(times, 315.0))
     pq.write_table(table.slice(0, begin), games / "0.parquet")
-    options = {"chunk": 500, "period": PERIOD, "resume": True}
-    jr.history.rate_files(jr.elo(), games, tmp_path / "out", **options)
+    options = {"chunk": 500, "period": PERIOD}
+    jr.rate(jr.elo(), games, out=tmp_path / "out", **options)
     pq.write_table(table.slice(begin, inside - begin), games / "1.parquet")
-    jr.history.rate_files(jr.elo(), games, tmp_path / "out", **options)
+    jr.rate(jr.elo(), games, out=tmp_path / "out", **options)
     pq.write_table(table.slice(inside), games / "2.parquet")
     with pytest.raises(ValueError, match=r"2.parquet: row 0 .*: it is in the same rating period as the last match"):
-        jr.history.rate_files(jr.elo(), games, tmp_path / "out", **options)
+        jr.rate(jr.elo(), games, out=tmp_path / "out", **options)
     with pytest.raises(ValueError, match="has period 30.0, this one None; go on as it began"):
-        jr.history.rate_files(jr.elo(), games, tmp_path / "out", chunk=500, resume=True)
+        jr.rate(jr.elo(), games, chunk=500, out=tmp_path / "out")
     with pytest.raises(ValueError, match="the length of a period must be above 0, got 0"):
-        jr.history.rate_files(jr.elo(), games, tmp_path / "new", period=0.0)
+        jr.rate(jr.elo(), games, out=tmp_path / "new", period=0.0)
     with pytest.raises(ValueError, match="trueskill rates Matches .*not Periods"):
-        jr.history.rate_files(jr.trueskill(), games, tmp_path / "new", period=PERIOD)
+        jr.rate(jr.trueskill(), games, out=tmp_path / "new", period=PERIOD)
     endless = pa.array([*times[inside:-1], np.inf])
     pq.write_table(table.slice(inside).set_column(3, "t", endless), games / "2.parquet")
     with pytest.raises(ValueError, match=rf"2.parquet: row {N - inside - 1} .*: time is inf, not a finite number"):
-        jr.history.rate_files(jr.elo(), games, tmp_path / "new", period=PERIOD)
+        jr.rate(jr.elo(), games, out=tmp_path / "new", period=PERIOD)
 
 
 @pytest.mark.parametrize("kind", mark_full(["as it stands", "put in order"], "put in order"))
@@ -141,16 +143,16 @@ def test_evidence_by_chunks_is_evidence_in_memory(table, tmp_path, monkeypatch, 
     with monkeypatch.context() as changed:
         interrupted(changed, 2)
         with pytest.raises(KeyboardInterrupt):
-            jr.history.rate_files(system, games, tmp_path / "out", chunk=700, **columns)
-    found = jr.history.rate_files(system, games, tmp_path / "out", chunk=700, resume=True, **columns)
+            jr.rate(system, games, chunk=700, out=tmp_path / "out", **columns)
+    found = jr.rate(system, games, chunk=700, out=tmp_path / "out", **columns)
     for mine, theirs in zip(jax.tree.leaves(found.state), jax.tree.leaves(whole.state), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-3)
     guess = ds.dataset(tmp_path / "out" / "predictions").to_table()["prediction"].to_numpy()
     np.testing.assert_allclose(guess, whole.predictions["prediction"].to_numpy(), atol=1e-5)
     with pytest.raises(ValueError, match="skills needs the column 'rest' of the matches"):
-        jr.history.rate_files(system, games, tmp_path / "new", margin=columns["margin"])
+        jr.rate(system, games, out=tmp_path / "new", margin=columns["margin"])
     with pytest.raises(ValueError, match="has columns .*go on as it began"):
-        jr.history.rate_files(system, games, tmp_path / "out", chunk=700, resume=True, columns="home", **columns)
+        jr.rate(system, games, chunk=700, out=tmp_path / "out", columns="home", **columns)
 
 
 @pytest.mark.full

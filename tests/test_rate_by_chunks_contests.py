@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.history.out_of_core import event_chunks, parquet_rating
+from jaxrate.history.out_of_core import parquet_rating
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
-from tests.test_rate_files import contents, write_parts
+from tests.test_rate_by_chunks import contents, write_parts
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -77,7 +77,7 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, x64):
     if kind == "put in order":
         games = tmp_path / "games.parquet"
         pq.write_table(table, games)
-    found = jr.history.rate_files(TEAMS, games, out, team="team", chunk=CHUNK)
+    found = jr.rate(TEAMS, games, chunk=CHUNK, out=out, team="team")
     data = jr.read(table, team="team", sort=True)
     whole = jr.rate(TEAMS, data)
     check_is_alike(found, whole, out, whole.predictions, x64)
@@ -92,12 +92,6 @@ def test_by_chunks_is_in_memory(table, tmp_path, kind, x64):
     assert len(live.update_round([names[:2], names[2:]], rank=[1, 2], time=time)) == 3
 
 
-def test_contests_go_on_from_batch_to_batch():
-    count = event_chunks._make_contest_counter("contest")
-    batches = pa.table({"contest": [7, 7, 5, 5, 5, 9]}).to_batches(max_chunksize=3)
-    assert [count(batch).tolist() for batch in batches] == [[1, 1, 2], [2, 2, 3]]
-
-
 def test_contests_that_stand_apart_come_together(table, tmp_path, double):
     """In chunks one of them would be two."""
     pytest.importorskip("duckdb")
@@ -107,7 +101,7 @@ def test_contests_that_stand_apart_come_together(table, tmp_path, double):
     order = np.concatenate([number[:first], [row], number[first:row], number[row + 1 :]])
     apart = table.take(pa.array(order))
     pq.write_table(apart, tmp_path / "games.parquet")
-    found = jr.history.rate_files(TEAMS, tmp_path / "games.parquet", tmp_path / "out", team="team", chunk=CHUNK)
+    found = jr.rate(TEAMS, tmp_path / "games.parquet", chunk=CHUNK, out=tmp_path / "out", team="team")
     assert found.contests == CONTESTS and found.num_rows == len(table)
     whole = jr.rate(TEAMS, jr.read(apart, team="team", sort=True))
     np.testing.assert_allclose(found.state.mean, whole.state.mean, atol=0.05)
@@ -116,7 +110,7 @@ def test_contests_that_stand_apart_come_together(table, tmp_path, double):
 def test_performances_and_single_players(tmp_path):
     table = made_table(sides=(4,), largest=1).drop_columns("team")
     data, out = jr.read(table), tmp_path / "out"
-    found = jr.history.rate_files(jr.codeforces(), written(table, tmp_path / "games"), out, chunk=CHUNK)
+    found = jr.rate(jr.codeforces(), written(table, tmp_path / "games"), chunk=CHUNK, out=out)
     whole = jr.rate(jr.codeforces(), data)
     check_is_alike(found, whole, out, whole.predictions, False)
     assert "performance" in whole.predictions.column_names
@@ -126,7 +120,7 @@ def test_performances_and_single_players(tmp_path):
 def test_contests_of_two_sides_have_the_metrics_of_matches(tmp_path):
     table, out = made_table(sides=(2,)), tmp_path / "out"
     games = written(table, tmp_path / "games")
-    found = jr.history.rate_files(jr.weng_lin(), games, out, team="team", chunk=CHUNK, brief=True)
+    found = jr.rate(jr.weng_lin(), games, chunk=jr.history.Chunks(CHUNK, brief=True), out=out, team="team")
     data = jr.read(table, team="team")
     whole = jr.rate(jr.weng_lin(), data)
     row, score = jr.metrics.contests_as_matches(data)
@@ -144,25 +138,23 @@ def test_a_run_goes_on_after_a_stop(table, tmp_path, monkeypatch, double):
         if rows > 120:
             raise OSError("stop")
 
-    def rate(out, **more):
-        return jr.history.rate_files(jr.weng_lin(), games, out, team="team", chunk=CHUNK, **more)
+    def rate(out, progress=None):
+        chunk = jr.history.Chunks(CHUNK, progress=progress)
+        return jr.rate(jr.weng_lin(), games, chunk=chunk, out=out, team="team")
 
     with pytest.raises(OSError, match="what was rated by the last checkpoint is kept"):
         rate(out, progress=stop)
     assert not (out / "ratings.parquet").exists()
-    resumed, at_once = rate(out, resume=True), rate(tmp_path / "at once")
-    whole = ds.dataset(tmp_path / "at once" / "predictions").to_table()
-    check_is_alike(resumed, at_once, out, whole, True)  # blocks have sizes of their own after a stop
-    assert contents(out).keys() == contents(tmp_path / "at once").keys()
-    assert resumed.quality == pytest.approx(at_once.quality, abs=2e-3)
+    resumed, at_once = rate(out), rate(tmp_path / "at once")
+    assert contents(out) == contents(tmp_path / "at once") and resumed.quality == at_once.quality
     with refused("the run in"):
-        jr.history.rate_files(jr.weng_lin(), games, out, chunk=CHUNK, resume=True)  # without teams
+        jr.rate(jr.weng_lin(), games, chunk=CHUNK, out=out)  # without teams
     late = table.slice(len(table) - 1)
     pq.write_table(late, games / "3.parquet")
     with refused("it is in the same contest as the last participation that is rated"):
-        rate(out, resume=True)
+        rate(out)
     pq.write_table(late.set_column(1, "contest", pa.array([9999])), games / "3.parquet")
-    assert rate(out, resume=True).contests == CONTESTS + 1
+    assert rate(out).contests == CONTESTS + 1
 
 
 def test_wrong_rows_are_named(table, tmp_path):
@@ -174,7 +166,7 @@ def test_wrong_rows_are_named(table, tmp_path):
     for path in games.glob("[12].parquet"):
         path.unlink()
     with refused(f"0.parquet: row {row + 1} (counting from 0): rank"):
-        jr.history.rate_files(TEAMS, games, tmp_path / "out", team="team")
+        jr.rate(TEAMS, games, out=tmp_path / "out", team="team")
     written(table, games)
     for system, options, message in (
         (jr.elo_mmr(), {"team": "team"}, "elo_mmr knows no teams"),
@@ -183,13 +175,7 @@ def test_wrong_rows_are_named(table, tmp_path):
         (TEAMS, {"period": 7.0}, "contests are rated one by one; leave out period"),
     ):
         with refused(message):
-            jr.history.rate_files(system, games, tmp_path / f"out {message[:9]}", **options)
-
-
-def test_line_ups_are_refused(tmp_path):
-    pq.write_table(pa.table({"a1": [1], "a2": [2], "b1": [3], "b2": [4], "score": [1.0]}), tmp_path / "wide.parquet")
-    with refused("line-ups in several columns are not rated by chunks; write a row for each player, with columns co"):
-        jr.history.rate_files(TEAMS, tmp_path / "wide.parquet", tmp_path / "out")
+            jr.rate(system, games, out=tmp_path / f"out {message[:9]}", **options)
 
 
 def test_the_command_line(jaxrate, table, tmp_path, double):

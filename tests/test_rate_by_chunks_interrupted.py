@@ -12,7 +12,7 @@ import jaxrate as jr
 from jaxrate.history.out_of_core import chunk_pipeline, duckdb_sort_and_ids
 from jaxrate.history.out_of_core.checkpoints import remove_leftover_run_files
 from tests.conftest import mark_full
-from tests.test_rate_files import as_text, contents, made_table, written
+from tests.test_rate_by_chunks import as_text, contents, made_table, written
 
 pytest.importorskip("pyarrow")
 
@@ -26,9 +26,12 @@ def test_who_lives_on_after_the_signal_is_told_that_not_all_is_rated(table, tmp_
     games, out = written(table, tmp_path / "games"), tmp_path / "out"
     before = signal.signal(signal.SIGTERM, lambda number, frame: None)
     try:
-        with pytest.raises(InterruptedError, match="before all was rated; go on with resume"):
-            jr.history.rate_files(
-                jr.elo(), games, out, chunk=500, progress=lambda rows: os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(InterruptedError, match="before all was rated; rate again to go on"):
+            jr.rate(
+                jr.elo(),
+                games,
+                chunk=jr.history.Chunks(500, progress=lambda rows: os.kill(os.getpid(), signal.SIGTERM)),
+                out=out,
             )
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -40,7 +43,7 @@ def test_signals_that_are_ignored_or_not_heard_by_python_are_left_alone(table, t
     handlers = {signal.SIGTERM: None, signal.SIGINT: signal.SIG_IGN}  # None: of C, which Python cannot put back
     monkeypatch.setattr(signal, "getsignal", lambda number: handlers.get(number, getsignal(number)))
     monkeypatch.setattr(signal, "signal", lambda number, handler: changed.append(number))
-    found = jr.history.rate_files(jr.elo(), games, tmp_path / "out", chunk=1000)
+    found = jr.rate(jr.elo(), games, chunk=1000, out=tmp_path / "out")
     assert found.num_rows == 3000 and not {*changed} & {*handlers}
 
 
@@ -56,11 +59,11 @@ def test_a_signal_is_heard_while_rows_are_put_in_order(table, tmp_path, monkeypa
     def hear(number, frame):
         raise ended
 
-    monkeypatch.setattr(duckdb_sort_and_ids, "_create_source_view_and_ids", long)
+    monkeypatch.setattr(duckdb_sort_and_ids, "_create_view_of_rows_and_ids", long)
     before = signal.signal(signal.SIGINT, hear)
     try:
         with pytest.raises(ended):
-            jr.history.rate_files(jr.elo(), games, tmp_path / "out")
+            jr.rate(jr.elo(), games, out=tmp_path / "out")
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -77,16 +80,16 @@ def test_after_ctrl_c_a_run_is_kept_and_says_how_to_go_on(table, tmp_path, monke
     with monkeypatch.context() as changed:
         changed.setattr(chunk_pipeline, "execute_plan", interrupted)
         with pytest.raises(
-            KeyboardInterrupt, match="^500 of 3,000 matches are rated and kept in .*out; go on with res"
+            KeyboardInterrupt, match="^500 of 3,000 rows are rated and kept in .*out; rate again to go on"
         ):
-            jr.history.rate_files(jr.elo(), games, out, chunk=500)
+            jr.rate(jr.elo(), games, chunk=500, out=out)
         code, printed, errors = jaxrate(*options, "--resume")
     assert code == 130 and not printed and not (out / "ratings.parquet").exists()
-    assert "jaxrate: stopped; 1,000 of 3,000 matches are rated and kept" in errors and "go on with resume" in errors
+    assert "jaxrate: stopped; 1,000 of 3,000 rows are rated and kept" in errors and "rate again to go on" in errors
     assert signal.getsignal(signal.SIGINT) is before
     code, _, errors = jaxrate(*options, "--resume")
     assert code == 0, errors
-    jr.history.rate_files(jr.elo(), games, tmp_path / "at once", chunk=500)
+    jr.rate(jr.elo(), games, chunk=500, out=tmp_path / "at once")
     assert contents(out) == contents(tmp_path / "at once")
 
 
@@ -98,12 +101,12 @@ def test_files_that_are_not_rated_yet_may_be_others(table, tmp_path, monkeypatch
         os.kill(os.getpid(), signal.SIGINT)
         return given(*arguments, **options)
 
-    with monkeypatch.context() as changed, pytest.raises(KeyboardInterrupt, match="^1,100 of 3,000 matches are rated"):
+    with monkeypatch.context() as changed, pytest.raises(KeyboardInterrupt, match="^1,100 of 3,000 rows are rated"):
         changed.setattr(chunk_pipeline, "execute_plan", interrupted)
-        jr.history.rate_files(jr.elo(), games, out, chunk=1100)
+        jr.rate(jr.elo(), games, chunk=1100, out=out)
     (games / "2.parquet").rename(games / "1.parquet")
-    found = jr.history.rate_files(jr.elo(), games, out, chunk=1100, resume=True)
-    whole = jr.history.rate_files(jr.elo(), games, tmp_path / "at once", chunk=1100)
+    found = jr.rate(jr.elo(), games, chunk=1100, out=out)
+    whole = jr.rate(jr.elo(), games, chunk=1100, out=tmp_path / "at once")
     assert found.num_rows == whole.num_rows == 2950 and found.state.rating.tolist() == whole.state.rating.tolist()
 
 
@@ -133,7 +136,7 @@ def work(write, attempt):
         time.sleep(often)
         return rate(*given, **options)
     chunk_pipeline.execute_plan = told
-    jr.history.rate_files(jr.elo(), games, out, chunk=100, resume=True)
+    jr.rate(jr.elo(), games, chunk=100, out=out)
 
 random.seed(5)
 attempts = kills + 2  # the first is asked to end
@@ -165,5 +168,5 @@ def test_killed_at_random_moments_it_ends_with_the_same_files(table, tmp_path, k
     command = [sys.executable, script, games, tmp_path / "killed", str(kills), "0.02"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     assert done.stdout.split() == ["15", *["9"] * kills, "0"], done.stderr
-    jr.history.rate_files(jr.elo(), games, tmp_path / "at once", chunk=100)
+    jr.rate(jr.elo(), games, chunk=100, out=tmp_path / "at once")
     assert contents(tmp_path / "killed") == contents(tmp_path / "at once")

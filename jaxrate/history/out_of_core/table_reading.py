@@ -1,0 +1,184 @@
+"""How the columns of a table that is larger than memory are read: found out once, for all of its chunks."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.core.array_types import HostArray
+from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids
+from jaxrate.data.column_role_definitions import select_role_arguments
+from jaxrate.data.dataset_from_table import (
+    ConvertedColumns,
+    ResolvedTable,
+    convert_columns,
+    load_role_columns_and_drop_rows,
+    resolve_table,
+    warn_recognised_columns,
+)
+from jaxrate.data.date_parsing import parse_dates
+from jaxrate.data.parquet_table import ParquetTable, parquet_source, read_batches
+from jaxrate.data.role_resolution import ColumnRoles
+from jaxrate.data.seasons_and_margins import (
+    NO_TIME_MESSAGE,
+    MatchSeasons,
+    find_season_starts,
+    match_seasons_from_column,
+    offset_row_errors,
+)
+from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
+
+RECOGNITION_ROWS = 100_000  # whose contents tell what columns are
+EXAMPLES = 200  # values of a column beside which those of a chunk are read
+
+
+class TableReading(NamedTuple):
+    """What the columns of a table are used for, and what of the whole table each of its chunks needs to know."""
+
+    source: ParquetTable
+    resolved: ResolvedTable
+    columns: list[str]  # that are read
+    examples: dict[
+        str, Column
+    ]  # rows beside which others are read, so that words mean in all chunks what they mean here
+    needs_names: bool  # whether results are read by the names of the players, as those of winners
+    clock: str | None  # as in `Dataset`
+    categories: HostArray | None
+    seasons: dict[str, float] | None
+
+    @property
+    def roles(self) -> ColumnRoles:
+        """The columns by their roles, without the season, whose starts are known."""
+        return self.resolved.roles
+
+    @property
+    def has_teams(self) -> bool:
+        """Whether these are matches of teams, which are contests of two."""
+        layout = self.roles.layout
+        kinds = [self.source.schema.field(name).type for name in layout.players]
+        return layout.num_first > 0 or any(map(import_pyarrow().types.is_nested, kinds))
+
+    @property
+    def has_contests(self) -> bool:
+        """Whether the events are contests."""
+        return self.roles.layout.contest is not None or self.has_teams
+
+    @property
+    def whole_days(self) -> bool:
+        """Whether times are whole days."""
+        kind = None if self.clock != "dates" else self.source.schema.field(self.roles.time).type
+        return kind is not None and not import_pyarrow().types.is_timestamp(kind)
+
+
+def resolve_table_reading(parquet_table: ParquetTable, arguments: Mapping[str, Any], stacklevel: int) -> TableReading:
+    """How the table is read: recognised in its first rows as `read` does; a warning says what was taken for what.
+
+    Raises:
+      ValueError: if the arguments do not fit the table, or if it cannot be read by chunks.
+    """
+    source = parquet_source(parquet_table, RECOGNITION_ROWS)
+    with add_location_to_data_errors(source.title, source.where):
+        resolved = resolve_table(source, select_role_arguments(arguments), False, None, ())
+        roles = resolved.roles
+        if not {*roles.layout.players} <= {*source.names}:
+            raise ValueError("both names in a cell are not read by chunks; write a column for each player")
+        loaded, rows = load_role_columns_and_drop_rows(resolved.table, roles)
+        converted = convert_columns(resolved, loaded, rows)
+        clock = _detect_clock_kind(parquet_table, roles.time)
+        categories = _distinct_categories(parquet_table, roles.category) if roles.category else None
+        seasons = None if roles.season is None else _find_table_seasons(parquet_table, roles, clock)
+        columns = [*dict.fromkeys([*roles.all_columns, *([converted.draws.name] if converted.draws else [])])]
+        examples = _examples(source, roles, columns)
+    notes = [converted.line_up_note, *resolved.recognition.notes, converted.result_note]
+    notes += [converted.draws and converted.draws.note]
+    warn_recognised_columns([*filter(None, notes)], roles.time, None, stacklevel=stacklevel + 1)
+    resolved = resolved._replace(roles=roles._replace(season=None))
+    needs_names = _are_results_in_words(resolved, loaded, converted)
+    return TableReading(parquet_table, resolved, columns, examples, needs_names, clock, categories, seasons)
+
+
+def _examples(source: TableSource, roles: ColumnRoles, columns: Sequence[str]) -> dict[str, Column]:
+    """The first row of each result, and of each word in other columns that tell of results, and one at the least."""
+    sample = source.load(columns, [], [])
+    layout, rows = roles.layout, {0}
+    telling = layout.result, *layout.points, roles.side, *columns[len(roles.all_columns) :]
+    for name in (x for x in telling if x is not None and x in columns):
+        column = to_column(name, sample[name])
+        values = column.combine_chunks().drop_null()
+        present = np.flatnonzero(~missing_mask(column, nan_is_missing=False))
+        first = np.unique(values.dictionary_encode().indices.to_numpy(), return_index=True)[1]
+        rows |= {*present[np.sort(first)[:EXAMPLES]].tolist()}
+    return {name: to_column(name, sample[name].take(import_pyarrow().array(sorted(rows)))) for name in columns}
+
+
+def _are_results_in_words(resolved: ResolvedTable, loaded: Mapping[str, Column], converted: ConvertedColumns) -> bool:
+    """Whether results are no numbers that stand for scores."""
+    result = resolved.roles.layout.result
+    if result is None or resolved.roles.layout.contest is not None or resolved.recognition.winner_codes:
+        return False
+    return (
+        import_pyarrow().types.is_large_string(loaded[result].type)
+        or loaded[result].type != converted.columns[result].type
+    )
+
+
+def _distinct_categories(parquet_table: ParquetTable, columns: list[str]) -> HostArray:
+    """The names of categories in order of first appearance."""
+    names, kind, first = dict[Any, None](), None, 0
+    for _, batch in read_batches(parquet_table, [*dict.fromkeys(columns)]):
+        with offset_row_errors(first):
+            values = {name: to_column(name, import_pyarrow().chunked_array([batch[name]])) for name in columns}
+            labels = to_ids(columns, values, subject="categories")[1]
+        names |= dict.fromkeys(labels.tolist())
+        kind, first = labels.dtype, first + len(batch)
+    return np.array([*names], kind)
+
+
+def _find_table_seasons(parquet_table: ParquetTable, roles: ColumnRoles, clock: str | None) -> dict[str, float]:
+    """When each season begins, as in a `Dataset` of the whole table; two columns are read.
+
+    Raises:
+      ValueError: where a season has no name or time, or is not over, for the most part, when the next begins.
+    """
+    if roles.time is None:
+        raise ValueError(NO_TIME_MESSAGE)
+    season, time = str(roles.season), roles.time
+
+    def read_season_matches() -> Iterator[MatchSeasons]:
+        first = 0
+        for _, batch in read_batches(parquet_table, (season, time)):
+            columns = {name: to_column(name, import_pyarrow().chunked_array([batch[name]])) for name in (season, time)}
+            with offset_row_errors(first):
+                days = times_to_days_if_dates(time, columns[time], clock)
+            yield match_seasons_from_column(season, columns, days, first)
+            first += len(batch)
+
+    return find_season_starts(read_season_matches, None)
+
+
+def _detect_clock_kind(parquet_table: ParquetTable, time: str | None) -> str | None:
+    """Whether the times are dates or numbers, as `clock` of a `Dataset`; ValueError if they are neither."""
+    if time is None:
+        return None
+    kinds, kind = import_pyarrow().types, parquet_table.schema.field(time).type
+    if kinds.is_date(kind) or kinds.is_timestamp(kind):
+        return "dates"
+    if kinds.is_integer(kind) or kinds.is_floating(kind):
+        return "dates" if _has_dates_in_numbers(parquet_table, time) else "numbers"
+    raise ValueError(f"column {time!r} must hold dates, timestamps or numbers, got {kind}")
+
+
+def _has_dates_in_numbers(parquet_table: ParquetTable, time: str) -> bool:
+    """Whether all numbers of the column are dates, as 20240131 or seconds since 1970; reading ends soon if not."""
+    styles = set[str | None]()
+    for _, batch in read_batches(parquet_table, [time]):
+        if len(batch):
+            styles.add(parse_dates(time, import_pyarrow().chunked_array([batch[time]]), None).written)
+        if None in styles or len(styles) > 1:
+            return False
+    return bool(styles)
+
+
+def times_to_days_if_dates(time: str, column: Column, clock: str | None) -> HostArray:
+    """[n] times as days, or as they are."""
+    return to_days(time, parse_dates(time, column, None).column if clock == "dates" else column)[0]
