@@ -92,25 +92,32 @@ def check_known_categories(data: Dataset, known: Sequence[Any] | HostArray | Non
     raise RowError(int(data.rows[position[0]]), message)
 
 
-def _mixture_shares(name: str, shares: CategoryShares, categories: dict[str, int]) -> HostArray:
+def _mixture_shares(name: str, shares: CategoryShares, categories: Mapping[str, int]) -> HostArray:
     """[C] the shares of a mixture."""
     if shares is None:
         return np.full(len(categories), 1.0 / len(categories))
-    message = f"the mixture {name!r} must be None, a list of names, or a dict of shares by name, got {shares!r}"
-    if isinstance(shares, (str, bytes)) or not isinstance(shares, (Mapping, Sequence)) or not len(shares):
-        raise ValueError(message)
-    parts = shares if isinstance(shares, Mapping) else dict.fromkeys(shares, 1.0 / len(shares))
-    if len({str(part) for part in parts}) < len(shares):
-        raise ValueError(f"the mixture {name!r} has a part twice")
+    parts = _parts_of_mixture(name, shares)
+    for part in parts:
+        if part not in categories:
+            reason = f"which is no category{did_you_mean_suffix(part, categories)} (there are {', '.join(categories)})"
+            raise ValueError(f"the mixture {name!r} has {part!r}, {reason}")
     result = np.zeros(len(categories))
-    for part, share in parts.items():
-        if isinstance(share, bool) or not isinstance(share, Real):
-            raise ValueError(message)
-        if str(part) not in categories:
-            hint = did_you_mean_suffix(str(part), categories)
-            reason = f"which is no category{hint} (there are {', '.join(categories)})"
-            raise ValueError(f"the mixture {name!r} has {str(part)!r}, {reason}")
-        result[categories[str(part)]] = share
+    result[[categories[part] for part in parts]] = [*parts.values()]
     if not (result >= 0).all() or abs(result.sum() - 1.0) > 1e-6:
         raise ValueError(f"the shares of the mixture {name!r} must be from 0 and sum to 1, not to {result.sum():g}")
     return result
+
+
+def _parts_of_mixture(name: str, shares: Any) -> dict[str, float]:
+    """The shares of a mixture by the name of the category."""
+    is_list = isinstance(shares, Sequence) and not isinstance(shares, (str, bytes))
+    pairs: list[tuple[Any, Any]] = []
+    if is_list or isinstance(shares, Mapping):
+        pairs = [(part, 1.0 / len(shares)) for part in shares] if is_list else [*shares.items()]
+    if not pairs or not all(isinstance(share, Real) and not isinstance(share, bool) for _, share in pairs):
+        message = "must be None, a list of names, or a dict of shares by name"
+        raise ValueError(f"the mixture {name!r} {message}, got {shares!r}")
+    parts = {str(part): float(share) for part, share in pairs}
+    if len(parts) < len(pairs):
+        raise ValueError(f"the mixture {name!r} has a part twice")
+    return parts

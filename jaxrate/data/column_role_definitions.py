@@ -354,17 +354,22 @@ def join_alternatives(names: Collection[str]) -> str:
 def check_role_arguments(arguments: Mapping[str, Any]) -> None:
     """ValueError unless the arguments are names of columns, or lists of them where there may be several."""
     for name, value in arguments.items():
-        role = COLUMN_ROLES[name]
-        if value is None or role.accepts in ("statistics", "shares") or (name == "score" and value is False):
-            continue  # `resolve_statistics` checks statistics; score=False says that there is no column
-        listed = role.accepts_list and isinstance(value, (list, tuple))
-        if name == "category" and (not isinstance(value, str) if not listed else len(value) not in (0, 2)):
-            raise ValueError(f"category must be one column or the pair of a's and b's, got {value}")
-        if not listed and not _is_column_name(value):
-            raise ValueError(f"{name} must be the name of a column, got {format_value_for_error(value)}")
-        check_column_names(name, value if listed else ())
-        if role.accepts == "two columns" and len(as_column_list(value)) not in (0, 2):
-            raise ValueError(f"{name} must be the columns {TWO_COLUMNS[name]}, got {', '.join(as_column_list(value))}")
+        is_statistic = COLUMN_ROLES[name].accepts in ("statistics", "shares")  # which `resolve_statistics` checks
+        is_no_column = name == "score" and value is False
+        if value is not None and not is_statistic and not is_no_column:
+            _check_role_argument(name, value)
+
+
+def _check_role_argument(name: str, value: Any) -> None:
+    role, names = COLUMN_ROLES[name], as_column_list(value)
+    listed = role.accepts_list and isinstance(value, (list, tuple))
+    if name == "category" and (len(names) not in (0, 2) if listed else not isinstance(value, str)):
+        raise ValueError(f"category must be one column or the pair of a's and b's, got {value}")
+    if not listed and not _is_column_name(value):
+        raise ValueError(f"{name} must be the name of a column, got {format_value_for_error(value)}")
+    check_column_names(name, value if listed else ())
+    if role.accepts == "two columns" and len(names) not in (0, 2):
+        raise ValueError(f"{name} must be the columns {TWO_COLUMNS[name]}, got {', '.join(names)}")
 
 
 def check_column_names(role: str, names: Iterable[Any]) -> None:

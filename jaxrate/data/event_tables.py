@@ -27,7 +27,13 @@ from jaxrate.data.column_conversion import (
     to_ids,
     to_numbers,
 )
-from jaxrate.data.column_role_definitions import CONTEST_ROLES, PLAYER_PAIR, WINNER_LOSER, check_column_names
+from jaxrate.data.column_role_definitions import (
+    CONTEST_ROLES,
+    PLAYER_PAIR,
+    WINNER_LOSER,
+    as_column_list,
+    check_column_names,
+)
 from jaxrate.data.column_spellings import LINE_UP_SPELLINGS, NAME_TEMPLATES, SIDE_PAIRS, Header
 from jaxrate.data.derived_covariates import age_differences, parse_season_start_years
 from jaxrate.data.faulty_rows import collect_row_errors, is_blank_mask, map_row_errors
@@ -100,15 +106,7 @@ def match_arguments_from_columns(roles: ColumnRoles, columns: dict[str, Column],
     Raises:
       RowError: where a column does not hold what its role requires.
     """
-    layout = roles.layout
-    values: dict[str, Any] = {"score": np.full(n, 1.0 if layout.winner_first else 0.5)}
-    margin = [np.zeros(n) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin]
-    if layout.result is not None and not roles.upcoming:
-        values["score"] = to_numbers(layout.result, columns[layout.result])
-    elif layout.points and not roles.upcoming:
-        values["score"] = 0.5 + 0.5 * np.sign(
-            first_player_lead([to_numbers(name, columns[name]) for name in layout.points])
-        )
+    values: dict[str, Any] = {"score": _scores(roles, columns, n)}
     if roles.weight is not None:
         values["weight"] = to_numbers(roles.weight, columns[roles.weight])
     if roles.constant_side is not None:
@@ -117,16 +115,25 @@ def match_arguments_from_columns(roles: ColumnRoles, columns: dict[str, Column],
         values["side"] = to_sides(roles.side, columns[roles.side])
     if roles.neutral is not None:
         values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
-    values["columns"] = further_columns(roles, columns, n, margin)
+    values["columns"] = further_columns(roles, columns, n)
     return values
 
 
-def further_columns(
-    roles: ColumnRoles, columns: dict[str, Column], n: int, margin: list[HostArray]
-) -> dict[str, HostArray]:
+def _scores(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:
+    """[n] the scores of the first players; of matches to come 0.5."""
+    layout = roles.layout
+    if layout.result is not None and not roles.upcoming:
+        return to_numbers(layout.result, columns[layout.result])
+    if layout.points and not roles.upcoming:
+        lead = first_player_lead([to_numbers(name, columns[name]) for name in layout.points])
+        return np.asarray(0.5 + 0.5 * np.sign(lead))
+    return np.full(n, 1.0 if layout.winner_first else 0.5)
+
+
+def further_columns(roles: ColumnRoles, columns: dict[str, Column], n: int) -> dict[str, HostArray]:
     """The further columns [n] of matches or participants by name, with those of the margin. RowError for bad values."""
     values = {name: to_numbers(name, columns[name]) for name in roles.prematch_columns}
-    values |= dict(zip(roles.margin, margin, strict=True))
+    values |= {name: np.zeros(n) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin}
     for name, x in values.items():
         fail_where(np.isnan(x), lambda row: f"column {name!r} is {x[row]}, not a finite number")  # noqa: B023
     for name in roles.expected_goals:
@@ -193,23 +200,34 @@ def find_line_up_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> 
     Raises:
       ValueError: if only one of the sides is named.
     """
-    for roles in (PLAYER_PAIR, WINNER_LOSER):
-        named = [arguments[role] for role in roles]
-        if any(isinstance(side, (list, tuple)) for side in named):
-            for role, side in zip(roles, named, strict=True):
-                check_column_names(role, side if isinstance(side, (list, tuple)) else ())
-            if any(not side for side in named):
-                raise ValueError(f"{roles[0]} and {roles[1]} must both name the columns of a side, got {named}")
-            first, second = ([side] if isinstance(side, str) else list(side) for side in named)
-            return LineUpColumns(first, second, roles)
+    if (named := _named_line_ups(arguments)) is not None:
+        return named
     if any(arguments[role] is not None for role in (*PLAYER_PAIR, *WINNER_LOSER, *CONTEST_ROLES)):
         return None
-    for roles in OTHER_LAYOUTS:
-        if all(find_column_ignoring_case(names, default_column(role)) for role in roles):
-            return None
+    if any(all(find_column_ignoring_case(names, default_column(x)) for x in roles) for roles in OTHER_LAYOUTS):
+        return None
     header = Header.of_columns(names)
     if any(header.pairs(NAME_TEMPLATES, sides) for sides in SIDE_PAIRS if sides.kind != "own"):
         return None  # of named sides; numbered columns are sets, or more about them
+    return _numbered_line_ups(header)
+
+
+def _named_line_ups(arguments: Mapping[str, Any]) -> LineUpColumns | None:
+    """The line-ups that arguments name, if one names several columns; ValueError if only one of the sides is named."""
+    for roles in (PLAYER_PAIR, WINNER_LOSER):
+        named = [arguments[role] for role in roles]
+        lists = {role: side for role, side in zip(roles, named, strict=True) if isinstance(side, (list, tuple))}
+        for role, side in lists.items():
+            check_column_names(role, side)
+        if lists and not all(named):
+            raise ValueError(f"{roles[0]} and {roles[1]} must both name the columns of a side, got {named}")
+        if lists:
+            return LineUpColumns(as_column_list(named[0]), as_column_list(named[1]), roles)
+    return None
+
+
+def _numbered_line_ups(header: Header) -> LineUpColumns | None:
+    """The line-ups in columns that are called a1, a2, b1, b2 or the like."""
     for roles, *templates in LINE_UP_SPELLINGS:
         sides = [_numbered_columns(header.by_spelling, template) for template in templates]
         if all(sides) and sum(map(len, sides)) > 2:
@@ -270,34 +288,43 @@ def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tupl
     layout = roles.layout
     if layout.contest is not None:
         return roles, columns, ""
-    if not any(_has_lists(columns[name]) for name in layout.players):
-        shares = [separated_share(columns[name]) for name in layout.players]
-        if not layout.num_first and min(shares) >= MIN_READABLE_SHARE and len(columns[layout.players[0]]) > 1:
-            a, b = layout.players
-            hint = f"say a=[{a!r}], b=[{b!r}]"
-            return roles, columns, f"each of {a} and {b} for one name (if semicolons divide players, {hint})"
+    if any(_has_lists(columns[name]) for name in layout.players):
         if not layout.num_first:
-            return roles, columns, ""
-        if not any(shares):
-            return roles, columns | {name: _blank_as_missing(name, columns[name]) for name in layout.players}, ""
-    elif not layout.num_first:
-        _check_no_separators_beside_lists(layout, columns)
-    count = layout.num_first or 1
-    players, num_first, new = list[str](), 0, dict(columns)
-    for position, name in enumerate(layout.players):
-        cells = [_cell_names(value, layout.num_first > 0) for value in _to_values(columns[name])]
-        parts = [name]  # the first has its name, which errors show
-        for number in range(2, max(map(len, cells)) + 1):
-            part = f"{name}, {number}"
-            while part in new:
-                part += "'"
-            parts.append(part)
-            new[part] = to_column(part, [cell[number - 1] if number <= len(cell) else None for cell in cells])
-        new[name] = to_column(name, [cell[0] if cell else None for cell in cells])
-        players += parts
-        num_first += len(parts) if position < count else 0
+            _check_no_separators_beside_lists(layout, columns)
+        return _divide_line_up_cells(roles, columns)
+    shares = [separated_share(columns[name]) for name in layout.players]
+    if layout.num_first and any(shares):
+        return _divide_line_up_cells(roles, columns)
+    if layout.num_first:
+        return roles, columns | {name: _blank_as_missing(name, columns[name]) for name in layout.players}, ""
+    note, (a, b) = "", layout.players
+    if min(shares) >= MIN_READABLE_SHARE and len(columns[a]) > 1:
+        note = f"each of {a} and {b} for one name (if semicolons divide players, say a=[{a!r}], b=[{b!r}])"
+    return roles, columns, note
+
+
+def _divide_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tuple[ColumnRoles, dict[str, Column], str]:
+    """The line-ups with a column for each player of a cell, the first under the name of theirs; and a note."""
+    layout, new = roles.layout, dict(columns)
+    parts = [_add_columns_of_cells(new, name, divides=layout.num_first > 0) for name in layout.players]
+    num_first = sum(map(len, parts[: layout.num_first or 1]))
+    players = [name for names in parts for name in names]
     text = f"{' and '.join(map(str, layout.players))} for teams, of several players in a cell"
     return roles._replace(layout=layout._replace(players=players, num_first=num_first)), new, text
+
+
+def _add_columns_of_cells(columns: dict[str, Column], name: str, divides: bool) -> list[str]:
+    """The names of the columns that are added to `columns` for the players in the cells of one of them."""
+    cells = [_cell_names(value, divides) for value in _to_values(columns[name])]
+    parts = [name]  # the first has its name, which errors show
+    for number in range(2, max(map(len, cells)) + 1):
+        part = f"{name}, {number}"
+        while part in columns:
+            part += "'"
+        parts.append(part)
+    for position, part in enumerate(parts):
+        columns[part] = to_column(part, [cell[position] if position < len(cell) else None for cell in cells])
+    return parts
 
 
 def _check_no_separators_beside_lists(layout: TableLayout, columns: Mapping[str, Column]) -> None:
@@ -483,8 +510,7 @@ def participant_arguments_from_columns(
             values["ceiling"] = to_numbers(roles.ceiling, columns[roles.ceiling], default=np.inf)
         if roles.noise is not None:
             values["noise"] = to_numbers(roles.noise, columns[roles.noise])
-        margin = [np.zeros(count) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin]
-        values["columns"] = further_columns(roles, columns, count, margin)
+        values["columns"] = further_columns(roles, columns, count)
     return values
 
 

@@ -143,10 +143,7 @@ def _doubts_about_single_players(names: HostArray, num_known: int) -> Iterator[s
 
 
 def _find_doubtful_names(names: HostArray, num_known: int) -> dict[str, list[str]]:
-    """The names after the known ones by what they may be instead, a key of `NAME_NOTES`.
-
-    Names are joined if a part is a player as well, or if all parts are in other such names, too.
-    """
+    """The names after the known ones by what they may be instead, a key of `NAME_NOTES`."""
     arrow, texts = import_pyarrow(), [x for x in names.tolist() if isinstance(x, str)]
     with suppress(arrow.ArrowException, UnicodeEncodeError):
         column = arrow.array(texts, arrow.large_string())
@@ -154,18 +151,23 @@ def _find_doubtful_names(names: HostArray, num_known: int) -> dict[str, list[str
             column.filter(arrow.compute.match_substring_regex(column, pattern)).to_pylist()
             for pattern in (NO_OPPONENT_PATTERN, JOINED_NAMES_PATTERN)
         )
-        parts = {name: split for name in joined if all(split := re.split(JOINED_NAMES_PATTERN, name.strip()))}
-        counts = Counter(part for split in parts.values() for part in {*split})
-        singles, new = {*texts} if parts else {*()}, {*names[num_known:].tolist()}
-        teams = [
-            name
-            for name, split in parts.items()
-            if len({*split}) > 1 and (not singles.isdisjoint(split) or all(counts[part] > 1 for part in split))
-        ]
-        return {
-            kind: [name for name in found if name in new] for kind, found in (("no opponent", byes), ("joined", teams))
-        }
+        new = {*names[num_known:].tolist()} if byes or joined else {*()}
+        kinds = {"no opponent": byes, "joined": _names_of_partners(joined, texts)}
+        return {kind: [name for name in found if name in new] for kind, found in kinds.items()}
     return {}
+
+
+def _names_of_partners(joined: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Of names with a separator those of which a part is a player as well, or all parts are in other such names."""
+    parts = {name: re.split(JOINED_NAMES_PATTERN, name.strip()) for name in joined}
+    parts = {name: split for name, split in parts.items() if all(split)}
+    counts = Counter(part for split in parts.values() for part in {*split})
+    singles = {*texts} if parts else {*()}
+    return [
+        name
+        for name, split in parts.items()
+        if len({*split}) > 1 and (not singles.isdisjoint(split) or all(counts[part] > 1 for part in split))
+    ]
 
 
 def _doubts_about_accents(subject: str, names: HostArray) -> Iterator[str]:
@@ -260,27 +262,29 @@ def similar_names_hint(name: Any, players: Sequence[Any] | HostArray) -> str:
     Case and accents do not count. First stand those of the same words in another order, as in "Sinner Jannik", then
     those of the same words but for initials, as in "J. Sinner", then those spelt nearly so, and those with a word.
     """
-
-    def words(text: str) -> list[str]:
-        return sorted(re.findall(r"\w+", text))
-
-    def words_match(words_a: Sequence[str], words_b: Sequence[str]) -> bool:
-        return all(x in (y, y[0]) for x, y in zip(words_a, words_b, strict=True))
-
-    names_by_plain: dict[str, Any] = {accentless_key(str(x)): x for x in reversed([*players])}
-    plain_name = accentless_key(str(name))
-    words_by_plain = {x: words(x) for x in names_by_plain}
-    own_words = words(plain_name)
-    word_orders = [*permutations(own_words)] if 1 < len(own_words) <= MAX_PERMUTED_WORDS else []
-    same_words = [x for x, its in words_by_plain.items() if its == own_words]
-    same_length = [x for x, its in words_by_plain.items() if len(its) == len(own_words)]
-    initials = [
-        x
-        for x in same_length
-        if any(words_match(o, words_by_plain[x]) or words_match(words_by_plain[x], o) for o in word_orders)
-    ]
-    close = difflib.get_close_matches(plain_name, names_by_plain, n=MAX_SUGGESTIONS)
-    sharing_word = [x for x, its in words_by_plain.items() if plain_name in its or x in own_words]
-    remaining = [*close, *sharing_word] if len(own_words) > 1 else [*sharing_word, *close]
-    suggestions = [names_by_plain[x] for x in dict.fromkeys([*same_words, *initials, *remaining])][:MAX_SUGGESTIONS]
+    by_plain: dict[str, Any] = {accentless_key(str(x)): x for x in reversed([*players])}
+    similar = dict.fromkeys(_similar_names(accentless_key(str(name)), [*by_plain]))
+    suggestions = [by_plain[x] for x in similar][:MAX_SUGGESTIONS]
     return f" (near: {', '.join(map(format_value_for_error, suggestions))})" if suggestions else ""
+
+
+def _similar_names(name: str, names: Sequence[str]) -> list[str]:
+    """The names that look like this one, those most alike first; all without case and accents."""
+    own_words, words = sorted(re.findall(r"\w+", name)), {x: sorted(re.findall(r"\w+", x)) for x in names}
+    same_words = [x for x in names if words[x] == own_words]
+    initials = [x for x in names if _are_words_but_for_initials(own_words, words[x])]
+    close = difflib.get_close_matches(name, names, n=MAX_SUGGESTIONS)
+    sharing_word = [x for x in names if name in words[x] or x in own_words]
+    remaining = [*close, *sharing_word] if len(own_words) > 1 else [*sharing_word, *close]
+    return [*same_words, *initials, *remaining]
+
+
+def _are_words_but_for_initials(words: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether some order of the words is the others, where one side may have initials in place of words."""
+    if len(words) != len(others) or not 1 < len(words) <= MAX_PERMUTED_WORDS:
+        return False
+
+    def match(one: Sequence[str], other: Sequence[str]) -> bool:
+        return all(x in (y, y[0]) for x, y in zip(one, other, strict=True))
+
+    return any(match(order, others) or match(others, order) for order in permutations(words))

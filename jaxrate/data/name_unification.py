@@ -82,17 +82,20 @@ def _unite_lookalikes(names: HostArray, counts: HostArray, known: Any) -> tuple[
     if names.dtype != object:
         return names, ids
     num_known, number = 0 if known is None else len(known), dict[Any, int]()
+    for i in reversed(range(num_known)):
+        number[_lookalike_key(names[i])] = i
     spellings = [Counter({name: 1}) for name in names[:num_known].tolist()]
-    for i, name in enumerate(names.tolist()):
-        key = lookalike_key(name) if isinstance(name, str) else name
-        if i < num_known:
-            number.setdefault(key, i)
-            continue
-        ids[i] = number.setdefault(key, len(spellings))
+    for i, name in enumerate(names[num_known:].tolist(), num_known):
+        ids[i] = number.setdefault(_lookalike_key(name), len(spellings))
         if ids[i] == len(spellings):
             spellings.append(Counter())
         if ids[i] >= num_known:
-            spelling = normalise_name(name) or name if isinstance(name, str) else name
+            spelling = (normalise_name(name) or name) if isinstance(name, str) else name
             spellings[ids[i]][spelling] += int(counts[i]) if i < len(counts) else 0
     united = [x.most_common(1)[0][0] for x in spellings]
     return np.fromiter(united, object, count=len(united)), ids
+
+
+def _lookalike_key(name: Any) -> Any:
+    """The key that texts that look alike share; other names are their own."""
+    return lookalike_key(name) if isinstance(name, str) else name

@@ -177,13 +177,8 @@ def score_drawn_matches(
             score = to_numbers(layout.result, columns[layout.result], default=np.nan)
         except ValueError:  # which the rows that are wrong will tell
             return roles, columns, None
-    is_missing, others = np.isnan(score), [name for name in table.names if name not in roles.all_columns]
-    name, is_drawn = None, np.zeros(len(rows), bool)
-    if not (score == 0.5).any():
-        name, is_drawn = _find_draw_flags(table, others, rows, layout.winner_first)
-    if name is None and is_missing.any():
-        name, is_drawn = _find_mentioned_draws(table, others, rows, is_missing)
-        is_drawn = is_drawn & is_missing
+    others = [name for name in table.names if name not in roles.all_columns]
+    name, is_drawn = _find_draws(table, others, rows, score, layout.winner_first)
     if name is None or not is_drawn.any():
         return roles, columns, None
     result = layout.result or name
@@ -194,6 +189,19 @@ def score_drawn_matches(
         columns | {result: import_pyarrow().chunked_array([scores])},
         DrawColumn(name, note),
     )
+
+
+def _find_draws(
+    table: TableSource, names: Sequence[str], rows: HostArray, score: HostArray, winner_first: bool
+) -> tuple[str | None, HostArray]:
+    """The column of these that tells draws which the scores [n] leave open, if one does; and [n] which are drawn."""
+    name, is_drawn = None, np.zeros(len(rows), bool)
+    if not (score == 0.5).any():
+        name, is_drawn = _find_draw_flags(table, names, rows, winner_first)
+    if name is None and (is_missing := np.isnan(score)).any():
+        name, is_drawn = _find_mentioned_draws(table, names, rows, is_missing)
+        is_drawn = is_drawn & is_missing
+    return name, is_drawn
 
 
 def _find_draw_flags(

@@ -24,6 +24,7 @@ from jaxrate.data.parquet_table import (
 )
 from jaxrate.data.result_parsing import codes_to_scores
 from jaxrate.data.role_resolution import ColumnRoles, TableLayout
+from jaxrate.data.row_results import split_by_result
 from jaxrate.data.table_files import table_in_memory
 from jaxrate.data.table_sources import Column, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import RowError
