@@ -359,7 +359,7 @@ def test_a_field_of_equals_is_only_moved():
 
 def test_who_has_no_events_has_no_rating_at_a_time_and_questions_of_the_time_are_refused():
     table = {"a": ["Ada"], "b": ["Bo"], "score": [1.0], "time": [1.0]}
-    smoothed = jr.smooth(jr.skills(), jr.read(table, players=["Ada", "Bo", "Cy"]))
+    smoothed = jr.smooth(jr.skills(), jr.read(table)._replace(players=np.array(["Ada", "Bo", "Cy"], object)))
     assert np.isnan(jr.history.rating_at(smoothed, "Cy", 2.0).mean) and jr.ratings(smoothed).mean[2] == 1500.0
     for ask in (jr.history.upsets, jr.history.recent_form):
         with pytest.raises(ValueError, match="the history is one with hindsight; take that of jr.rate"):

@@ -57,7 +57,6 @@ COLUMN_ORDER = (
     "peak_time",
 )  # of columns
 
-
 LEADERBOARD_HEADS = {  # of columns that are shown
     **{"rank": "rank", "group": "group", "player": "player", "rating": "rating", "deviation": "95% interval"},
     **{"change": "change", "rank_then": "earlier rank", "games": "games", "last": "last played", "peak": "peak"},
@@ -81,10 +80,8 @@ class Leaderboard(ColumnTable):
     rank_then: HostArray | None  # [top] at that time; 0 for players who were not listed
     games: HostArray | None  # [top] matches or contests
     last: HostArray | None  # [top] when they played last, as dates or numbers; missing for players who have not
-    peak: (
-        HostArray | None
-    )  # [top] the highest rating of their career; NaN of fewer than ten events. Where ratings drift
-    peak_median: HostArray | None  # [top] it is above this median of the active at the time; None if they do not
+    peak: HostArray | None  # [top] the highest rating of their career; NaN of fewer than ten events
+    peak_median: HostArray | None  # [top] where ratings drift, the median of the active then, above which peaks are
     peak_time: HostArray | None  # [top] when they reached it
     scope: str  # a description of who is listed and since when ratings changed
     num_listed: int  # of whom these are the first
@@ -470,8 +467,9 @@ class HistoryLeaderboardBuilder:
         """
         listed = np.flatnonzero(self.listed_mask(slice(None), counts, last, now))
         mean = self.ratings_at(now, listed, counts[listed], with_deviation=bool(self.cautious)).mean
-        is_known = ~np.isnan(mean)
-        players = _sort_by_rating(listed[is_known], mean[is_known])
+        if np.isnan(mean).any():  # as of who had not begun, with hindsight
+            listed, mean = listed[~np.isnan(mean)], mean[~np.isnan(mean)]
+        players = _sort_by_rating(listed, mean)
         rank = np.arange(1, len(players) + 1)
         if not self.groups.any():
             return players, rank

@@ -45,7 +45,7 @@ class Participations:
     @cached_property
     def row(self) -> HostArray:
         """[R] the row of the columns of events."""
-        return (self.seat // self.num_seats).view(np.int32)
+        return self.seat // self.num_seats
 
     @cached_property
     def side(self) -> HostArray:
@@ -55,27 +55,27 @@ class Participations:
     @cached_property
     def player(self) -> HostArray:
         """[R] ids."""
-        return _take(self.events["player"].ravel(), self.seat)
+        return self.gather(self.events["player"])
 
     @cached_property
     def opponent(self) -> HostArray | None:
         """[R] ids; None of contests."""
-        return _take(self.events["player"].ravel(), self.seat ^ 1) if self.num_seats == 2 else None
+        return self.column("player", of_opponent=True) if self.num_seats == 2 else None
 
     @cached_property
     def event(self) -> HostArray:
         """[R] the number of the match or the contest, from 0."""
-        return _take(self.events["event"], self.row)
+        return self.gather(self.events["event"])
 
     @cached_property
     def time(self) -> HostArray:
         """[R] on the clock of the history; NaN where there is none."""
-        return _take(self.time_of_row, self.row)
+        return self.gather(self.time_of_row)
 
     @cached_property
     def end(self) -> HostArray:
         """[R] when the event counts, as those before it do: at its time, or after its rating period."""
-        return _take(self.end_of_row, self.row)
+        return self.gather(self.end_of_row)
 
     @cached_property
     def totals(self) -> HostArray:
@@ -90,7 +90,7 @@ class Participations:
     def gather(self, values: Any) -> HostArray:
         """[R] the values of rows of events [n], or of their seats [n, seats], row by row."""
         values = np.asarray(values)
-        return _take(values, self.row) if values.ndim == 1 else _take(values.ravel(), self.seat)
+        return values[self.row] if values.ndim == 1 else values.ravel()[self.seat]
 
     def column(self, name: str, of_opponent: bool = False) -> HostArray:
         """[R] a column of events as the player of each row sees it, or in a match as their opponent does.
@@ -99,9 +99,9 @@ class Participations:
         """
         values = self.events[name]
         if values.ndim == 2:
-            return _take(values.ravel(), self.seat ^ of_opponent)
+            return values.ravel()[self.seat ^ of_opponent]
         if self.num_seats == 1:
-            return _take(values, self.row)
+            return values[self.row]
         mirror = mirrored_column(name, self.events)
         second = self.events[mirror] if mirror else OF_SECOND_PLAYER.get(name, np.asarray)(values)
         return np.where(self.side == int(of_opponent), values[self.row], second[self.row])
@@ -140,7 +140,7 @@ class Participations:
         """[num_players] how many of each player's rows count by a time: those before the first later one. None: all."""
         if time is None or not self.have_all_times:
             return self.totals
-        return np.bincount(self.chronology.until(time).player.ravel(), minlength=len(self.totals))
+        return np.bincount(self._counted_by(time).player.ravel(), minlength=len(self.totals))
 
     def iterate_counts_at(self, times: HostArray, values: HostArray) -> Iterator[tuple[HostArray, HostArray]]:
         """Iterate over times, the earliest first: [num_players] what `counts_at` has, and the values of last rows.
@@ -152,7 +152,7 @@ class Participations:
         for end in np.searchsorted(self.chronology.end, times, side="right").tolist():
             ids = player[begin:end].ravel()
             counts = counts + np.bincount(ids, minlength=len(counts))
-            last[ids] = np.repeat(values[begin:end], self.num_seats)  # of several of a player, the last one stays
+            last[ids] = np.repeat(values[begin:end], player.shape[1])  # of several of a player, the last one stays
             begin = end
             yield counts, last
 
@@ -161,8 +161,19 @@ class Participations:
 
         Who has none is in the first group.
         """
-        joined = self.chronology if time is None or not self.have_all_times else self.chronology.until(time)
-        return group_players(len(self.totals), joined.player, joined.event)
+        if time is None or not self.have_all_times or time >= self.end_of_row.max(initial=-np.inf):
+            return self._groups_at_end
+        counted = self._counted_by(time)
+        return group_players(len(self.totals), counted.player, counted.event)
+
+    @cached_property
+    def _groups_at_end(self) -> HostArray:
+        return group_players(len(self.totals), self.chronology.player, self.chronology.event)
+
+    def _counted_by(self, time: float) -> "Chronology":
+        """The rows that count by a time."""
+        number = np.searchsorted(self.chronology.end, time, side="right")
+        return Chronology(*(x[:number] for x in self.chronology))
 
     def last_times(self, players: Any, counts: HostArray) -> HostArray:
         """[...] the times of the last events of players of whom so many rows count; NaN where there is none."""
@@ -229,11 +240,6 @@ class Chronology(NamedTuple):
     player: HostArray  # [m, seats] ids
     event: HostArray  # [m] the number of the match or the contest
 
-    def until(self, time: float) -> "Chronology":
-        """The rows that count by a time."""
-        count = np.searchsorted(self.end, time, side="right")
-        return Chronology(*(x[:count] for x in self))
-
 
 def _between(before: Any, after: HostArray, row: HostArray, counts: HostArray, keeps_last: Any) -> HostArray:
     """[...] what these rows found, or where `keeps_last` what those before them left; with hindsight always this."""
@@ -256,22 +262,23 @@ def group_players(num_players: int, player: HostArray, event: HostArray) -> Host
 
 def make_participations(history: Any) -> Participations:
     """The participations of a history."""
-    events, num_players = history.events, len(history.players)
-    seat = _sort_seats(events["player"])
-    start = np.append(0, np.cumsum(np.bincount(events["player"].ravel(), minlength=num_players)))
-    time = np.full(len(events["row"]), np.nan) if history.clock is None else events["time"].astype(float, copy=False)
+    events, player = history.events, history.events["player"]
+    seat = _sort_seats(player)
+    start = np.append(0, np.cumsum(np.bincount(player.ravel(), minlength=len(history.players))))
+    time = np.full(len(player), np.nan) if history.clock is None else events["time"].astype(float, copy=False)
     end = time if history.period is None else period_end(time, history.period)
     if (np.diff(time) < 0).any():  # of contests whose times do not matter to the system
         end = end.copy()
         for i, j in pairwise(start):
             end[seat[i:j]] = np.maximum.accumulate(end[seat[i:j]])
-    nothing = Rating(None, None)
-    rows = Participations(start, seat, nothing, nothing, events, time, end)
-    before, left = _recorded_ratings(rows, ""), _recorded_ratings(rows, "_after")
-    if history.hindsight is not None:
-        return replace(rows, after=left)
-    after = [_ratings_after(rows, history.period, *x) for x in zip(before, left, final_ratings(history), strict=True)]
-    return replace(rows, before=before, after=Rating(*after))
+    names = ("rating", "deviation"), ("rating_after", "deviation_after")
+    before, after = (Rating(*(events[x].ravel()[seat] if x in events else None for x in pair)) for pair in names)
+    if history.hindsight is None:
+        final = history.system.summary(history.system.params, history.state)
+        group = events["event"] if history.period is None else end
+        group = None if after.mean is None else group[seat // player.shape[1]]
+        after = Rating(*(_ratings_after(start, group, *x) for x in zip(before, after, final, strict=True)))
+    return Participations(start, seat, before, after, events, time, end)
 
 
 def _sort_seats(player: HostArray) -> HostArray:
@@ -279,48 +286,25 @@ def _sort_seats(player: HostArray) -> HostArray:
 
     Both are sorted as one number, which is fast.
     """
-    key = player.ravel().astype(np.int64) << 32
-    key |= np.arange(len(key))
-    key.sort()
-    return key.astype(np.uint32)
+    seat = player.ravel().astype(np.int64) << 32
+    seat |= np.arange(len(seat))
+    seat.sort()
+    seat &= 0xFFFFFFFF
+    return seat
 
 
-def _recorded_ratings(rows: Participations, suffix: str) -> Rating:
-    """Leaves [R]: the columns `rating` and `deviation` with this end of their names, as far as there are any."""
-    names = f"rating{suffix}", f"deviation{suffix}"
-    return Rating(*(rows.column(name) if name in rows.events else None for name in names))
-
-
-def final_ratings(history: Any) -> Rating:
-    """Leaves [num_players]: the ratings that players' last events left."""
-    return Rating(
-        *(None if x is None else np.asarray(x) for x in history.system.summary(history.system.params, history.state))
-    )
-
-
-def _ratings_after(rows: Participations, period: float | None, before: Any, left: Any, final: Any) -> HostArray | None:
+def _ratings_after(start: HostArray, group: Any, before: Any, left: Any, final: Any) -> HostArray | None:
     """[R] what events left: what the player's next event found, and at last what the state has.
 
     Where time moves ratings, that is `left` at the last event of a period, or seat of a contest, as far as it is known.
+    These are rows of one `group` [R].
     """
     if before is None:
         return None
     after = np.append(before[1:], before[:1])
     if left is not None:
-        is_last_of_group = np.append(np.diff(rows.event if period is None else rows.end) != 0, False)[: len(after)]
+        is_last_of_group = np.append(np.diff(group) != 0, False)[: len(after)]
         after = np.where(is_last_of_group & ~np.isnan(left), left, after)
-    has_played = rows.totals > 0
-    after[rows.start[1:][has_played] - 1] = final[has_played]
+    has_played = np.diff(start) > 0
+    after[start[1:][has_played] - 1] = np.asarray(final)[has_played]
     return after
-
-
-CHUNK = 1 << 16
-
-
-def _take(values: HostArray, numbers: HostArray) -> HostArray:
-    """[R] the values of these numbers; in chunks, since NumPy converts numbers to wide ones."""
-    found = np.empty(len(numbers), values.dtype)
-    for begin in range(0, len(numbers), CHUNK):
-        chunk = slice(begin, begin + CHUNK)
-        np.take(values, numbers[chunk], out=found[chunk], mode="clip")
-    return found
