@@ -179,10 +179,10 @@ def load_display_names(file: Path, players: Any) -> dict[Any, str]:
 
 def load_shown_columns_by_prediction_row(file: Path, names: list[str], rated: jr.History) -> dict[str, Any]:
     """[n] values of the columns for each row of the predictions."""
-    if not names:
-        return {}
     with _prefix_errors_with_option("--file: "):
         rows, loaded = rated.events["row"], _load_columns(file, names)
+    if not names:
+        return {}
     if len(np.unique(rows)) < len(rows) or rows.max(initial=0) >= len(loaded[0]):
         raise ValueError(f"{file.name} is not the only file of the run: rate all its rows at once, or leave out --show")
     _check_file_matches_rated_history(file, rated)
