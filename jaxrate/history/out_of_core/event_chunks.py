@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import to_column, to_ids
-from jaxrate.data.dataset_from_table import convert_columns, load_role_columns_and_drop_rows, split_by_result
+from jaxrate.data.dataset_from_table import convert_columns, load_role_columns_and_drop_rows
 from jaxrate.data.event_tables import NamesOfEarlierData, build_dataset, filter_column_rows
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.parquet_table import (
