@@ -1,8 +1,9 @@
 """Results as people write them: W, D and L, home and away, 1, X and 2, 2-1 in one cell, or the name of the winner."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -66,7 +67,7 @@ GLUED_FILLERS = "^(team|player|model)(?=.)|(?<=.)(wins?|won|victory|team|player|
 SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visitor": -1.0, "n": 0.0, "neutral": 0.0}
 NUMBER_PATTERN = r"\d+(?:\.\d+)?|½|1/2"
 DASH = "[-:\u2013]"  # or a long one
-SCORELINE_PATTERN = rf"^(?P<one>{NUMBER_PATTERN})\s*{DASH}\s*(?P<two>{NUMBER_PATTERN})\s*(?:\(.*\))?$"
+SCORELINE_PATTERN = rf"^({NUMBER_PATTERN})\s*{DASH}\s*({NUMBER_PATTERN})\s*(?:\(.*\))?$"
 SIGNED_NOTE = "as 1, 0 and -1 for win, draw and loss; if -1 says that there is no result, say na_values=['-1']"
 SET_PATTERN = r"(\d+)\s*[-:/\u2013]\s*(\d+)"
 SETS_NOTE = "as the sets of the first player and of the second"
@@ -119,12 +120,12 @@ def _is_na(value: Any, na_texts: Sequence[str], na_numbers: Sequence[float]) -> 
     return not isinstance(value, bool) and to_float_or_none(value) in na_numbers
 
 
-def _finite_numbers(texts: Iterable[str]) -> list[float]:
-    """The texts that are finite numbers, as numbers."""
+def _finite_numbers(values: Iterable[Any]) -> list[float]:
+    """The values that are finite numbers, also as text."""
     numbers = []
-    for text in texts:
-        with suppress(ValueError):
-            numbers.append(float(text))
+    for value in values:
+        with suppress(ValueError, TypeError):
+            numbers.append(float(value))
     return list(filter(isfinite, numbers))
 
 
@@ -141,22 +142,15 @@ def check_texts(argument: str, texts: Any) -> None:
 
 def rank_unfinished_last(column: Column, unfinished: Sequence[str]) -> Column:
     """The column of ranks, with a rank behind all numbers of it where a text or number is one of `unfinished`."""
-    texts, numbers = {value.strip().lower() for value in unfinished}, _finite_numbers(unfinished)
+    texts, numbers = [value.strip().lower() for value in unfinished], _finite_numbers(unfinished)
     values = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
-    is_last = [_is_na(value, [*texts], numbers) for value in values]
-    if not any(is_last):
-        return column
+    is_last = [_is_na(value, texts, numbers) for value in values]
     others = [value for value, late in zip(values, is_last, strict=True) if not late]
-    last = max((x for x in map(_to_rank, others) if x is not None), default=0.0) + 1.0
-    rank = str(last) if any(isinstance(value, str) for value in others) else last
+    if len(others) == len(values):
+        return column
+    last = max(_finite_numbers(others), default=0.0) + 1.0
+    rank = str(last) if str in map(type, others) else last
     return to_column("", [rank if late else value for value, late in zip(values, is_last, strict=True)])
-
-
-def _to_rank(value: Any) -> float | None:
-    """A number, also as text; None for what is none."""
-    with suppress(ValueError, TypeError):
-        return float(value) if isfinite(float(value)) else None
-    return None
 
 
 def parse_results(name: str, column: Column, players: Mapping[str, Column]) -> ParsedResults | None:
@@ -167,26 +161,31 @@ def parse_results(name: str, column: Column, players: Mapping[str, Column]) -> P
       column: [n], missing where there is no result.
       players: the names of the first players and of the second, by the names of their columns.
     """
-    first, second = players.values()
     present = ~missing_mask(column, nan_is_missing=True)
+    best, most = None, max(MIN_READABLE_SHARE * np.count_nonzero(present), 1) - 0.5
+    for reading in _readings(name, column, players):
+        count = np.count_nonzero(reading.readable & present)
+        if count > most:
+            best, most = reading, count
+        if count == np.count_nonzero(present):
+            break
+    return None if best is None else best._replace(readable=best.readable | ~present)
+
+
+def _readings(name: str, column: Column, players: Mapping[str, Column]) -> Iterator[ParsedResults]:
+    """The results in a column by each notation that has some of them, the most usual first."""
     text = _lower_text_or_none(column)
-    names = None if text is None else _parse_winner_names(text, first, second)  # names may be numbers
-    if names is not None and is_winner_column(name) and names.readable[present].all():
-        return names._replace(readable=names.readable | ~present)
+    names = None if text is None else _parse_winner_names(text, *players.values())  # which may be numbers
     numbers = _parse_number_results(name, column)
-    if numbers is not None and numbers.plain and numbers.readable[present].all():
-        return numbers._replace(readable=numbers.readable | ~present) if present.any() else None
-    candidates = [numbers if numbers is not None and numbers.plain else None, names]
+    ways = [numbers if numbers is not None and numbers.plain else None, names]
+    yield from filter(None, reversed(ways) if is_winner_column(name) else ways)
     if text is not None and not import_pyarrow().types.is_integer(column.type):
-        candidates += [*_parse_outcome_words(text, [*players]), _scores_from_scorelines(text)]
-        candidates += [_parse_winner_names(_remove_words_of_winning(text), first, second), _scores_from_sets(text)]
-    candidates.append(numbers)
-    best = max(filter(None, candidates), key=lambda way: np.count_nonzero(way.readable & present), default=None)
-    if best is None or np.count_nonzero(best.readable & present) < max(
-        MIN_READABLE_SHARE * np.count_nonzero(present), 1
-    ):
-        return None
-    return best._replace(readable=best.readable | ~present)
+        cells = _distinct_texts(text)
+        yield from _parse_outcome_words(cells, [*players])
+        yield _scores_of_cells(cells, _score_of_scoreline)
+        yield from filter(None, [_parse_winner_names(_remove_words_of_winning(text), *players.values())])
+        yield _scores_of_cells(cells, _score_of_sets)._replace(note=SETS_NOTE)
+    yield from filter(None, [numbers])
 
 
 def is_winner_column(name: str) -> bool:
@@ -196,17 +195,15 @@ def is_winner_column(name: str) -> bool:
 
 def winner_code_readings(name: str, column: Column, players: Mapping[str, Column]) -> list[dict[int, float]]:
     """What the numbers in a column of winners may mean, each the score of the first player by number; [] of others."""
+    text = _lower_text_or_none(column)
+    names = None if text is None else _parse_winner_names(text, *players.values())
     present = ~missing_mask(column, nan_is_missing=True)
+    if not is_winner_column(name) or not present.any() or (names is not None and names.readable[present].all()):
+        return []
     with suppress(ValueError):
         values = {*np.unique(to_numbers(name, column, default=np.nan)[present]).tolist()}
-        text = _lower_text_or_none(column)
-        names = None if text is None else _parse_winner_names(text, *players.values())
-        if names is not None and names.readable[present].all():
-            return []
         readings = [codes for codes in WINNER_CODES if values <= codes.keys()]
-        if is_winner_column(name) and readings and values:
-            fewest = min(map(len, readings))
-            return [codes for codes in readings if len(codes) == fewest]
+        return [codes for codes in readings if len(codes) == min(map(len, readings))]
     return []
 
 
@@ -311,32 +308,46 @@ def parse_partly_numeric_results(column: Column) -> ParsedResults | None:
     return ParsedResults(np.full(len(column), np.nan), readable, True)
 
 
-def _parse_outcome_words(text: Any, player_columns: Sequence[str]) -> list[ParsedResults]:
+class DistinctTexts(NamedTuple):
+    """The different texts in a column, and which of them each row has."""
+
+    texts: list[str]
+    index: HostArray  # [n] -1 where there is none
+
+    def map(self, function: Callable[[str], Any], missing: Any) -> HostArray:
+        """[n] the value of a function of each text; `missing` where there is none."""
+        return np.array([*map(function, self.texts), missing])[self.index]
+
+
+def _distinct_texts(text: Any) -> DistinctTexts:
+    codes = text.dictionary_encode().combine_chunks()
+    index = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return DistinctTexts(codes.dictionary.to_pylist(), np.asarray(index))
+
+
+def _scores_of_cells(cells: DistinctTexts, score_of_cell: Callable[[str], float]) -> ParsedResults:
+    """The results of a notation; the score of a cell in another one is NaN."""
+    score = cells.map(score_of_cell, np.nan)
+    return ParsedResults(score, ~np.isnan(score), False)
+
+
+def _parse_outcome_words(cells: DistinctTexts, player_columns: Sequence[str]) -> list[ParsedResults]:
     """Words for who has won, in each notation that has some of them: Home, home win, HOME_WIN.
 
     The notation in which the columns of the players are called comes first; where these are called the other way round,
     "home" is a win of the second player.
     """
-    cells, index = _distinct_cells(text)
-    words = [_outcome_word(cell) for cell in cells]
+    words = {cell: _outcome_word(cell) for cell in cells.texts}
     sides = [_outcome_word(str(name).lower()) for name in player_columns]
     results: list[ParsedResults] = []
-    for notation in OUTCOME_WORDS:
-        first, second, draw = notation
-        is_own = sides[0] in first and sides[1] in second
-        if sides[1] in first and sides[0] in second:
-            is_own, first, second = True, second, first
-        scores = dict.fromkeys(draw, 0.5) | dict.fromkeys(second, 0.0) | dict.fromkeys(first, 1.0)
-        if not {*words}.isdisjoint((*first, *second)):
-            score = np.array([*(scores.get(word, np.nan) for word in words), np.nan])[index]
-            results.insert(0 if is_own else len(results), ParsedResults(score, ~np.isnan(score), False))
+    for first, second, draw in OUTCOME_WORDS:
+        is_own, is_exchanged = (x in first and y in second for x, y in (sides, reversed(sides)))
+        wins = (0.0, 1.0) if is_exchanged else (1.0, 0.0)
+        scores = dict.fromkeys(draw, 0.5) | dict.fromkeys(second, wins[1]) | dict.fromkeys(first, wins[0])
+        if not {*words.values()}.isdisjoint((*first, *second)):
+            read = _scores_of_cells(cells, lambda cell: scores.get(words[cell], np.nan))  # noqa: B023
+            results.insert(0 if is_own or is_exchanged else len(results), read)
     return results
-
-
-def _distinct_cells(text: Any) -> tuple[list[str], HostArray]:
-    """The different texts in a column, and [n] which of them a row has; -1 where it has none."""
-    codes = text.dictionary_encode().combine_chunks()
-    return codes.dictionary.to_pylist(), np.asarray(codes.indices.fill_null(-1).to_numpy(zero_copy_only=False))
 
 
 def _outcome_word(cell: str) -> str:
@@ -357,8 +368,7 @@ def mentions_draw(column: Column) -> HostArray:
     text = _lower_text_or_none(column)
     if text is None:
         return np.zeros(len(column), bool)
-    cells, index = _distinct_cells(text)
-    return np.array([*(bool(re.search(DRAW_PATTERN, cell)) for cell in cells), False])[index]
+    return _distinct_texts(text).map(lambda cell: re.search(DRAW_PATTERN, cell) is not None, False)
 
 
 def flags_of_draws(column: Column) -> HostArray | None:
@@ -369,10 +379,8 @@ def flags_of_draws(column: Column) -> HostArray | None:
             numbers = to_numbers("", column, default=0.0)
             return np.asarray(numbers == 1.0) if np.isin(numbers, (0.0, 1.0)).all() else None
         return None
-    cells, index = _distinct_cells(text)
-    if not {*cells} <= {*TRUE_WORDS, *FALSE_WORDS}:
-        return None
-    return np.array([*(cell in TRUE_WORDS for cell in cells), False])[index]
+    cells = _distinct_texts(text)
+    return cells.map(TRUE_WORDS.__contains__, False) if {*cells.texts} <= {*TRUE_WORDS, *FALSE_WORDS} else None
 
 
 def draws_in_results(column: Column) -> HostArray:
@@ -381,23 +389,15 @@ def draws_in_results(column: Column) -> HostArray:
     if text is None:
         numbers = _parse_number_results("", column)
         return np.zeros(len(column), bool) if numbers is None else np.asarray(numbers.score == 0.5)
-    cells, index = _distinct_cells(text)
-    words = [_outcome_word(cell) for cell in cells]
-    if {*words} <= {word for notation in OUTCOME_WORDS for words in notation for word in words}:
-        return np.array([*(word in DRAW_WORDS or word in ("1/2", "0.5") for word in words), False])[index]
+    cells, draws = _distinct_texts(text), (*DRAW_WORDS, "1/2", "0.5")
+    if {*map(_outcome_word, cells.texts)} <= {*chain(*chain(*OUTCOME_WORDS))}:
+        return cells.map(lambda cell: _outcome_word(cell) in draws, False)
     return mentions_draw(column)
 
 
 def _remove_words_of_winning(text: Any) -> Any:
     """The name of the winner, of texts such as "Ash won by 5 runs"."""
     return import_pyarrow().compute.replace_substring_regex(text, r"^(winner:?|win for) | (won|wins?|beat)\b.*$", "")
-
-
-def _scores_from_sets(text: Any) -> ParsedResults:
-    """The sets of a match in one cell, as "6-4 3-6 7-6(5)": who won more of them has won."""
-    cells, index = _distinct_cells(text)
-    score = np.array([*map(_score_of_sets, cells), np.nan])[index]
-    return ParsedResults(score, ~np.isnan(score), False, SETS_NOTE)
 
 
 def _score_of_sets(cell: str) -> float:
@@ -408,16 +408,13 @@ def _score_of_sets(cell: str) -> float:
     return float(0.5 + 0.5 * np.sign(sum(np.sign(int(one) - int(two)) for one, two in sets)))
 
 
-def _scores_from_scorelines(text: Any) -> ParsedResults | None:
-    """The points of both sides in one cell."""
-    arrow = import_pyarrow()
-    fields = arrow.compute.extract_regex(text, SCORELINE_PATTERN)
-    points = []
-    for name in ("one", "two"):
-        half = arrow.compute.replace_substring_regex(arrow.compute.struct_field(fields, [name]), "^(½|1/2)$", "0.5")
-        points.append(np.asarray(half.cast(arrow.float64()).to_numpy()))
-    score = 0.5 + 0.5 * np.sign(points[0] - points[1])
-    return ParsedResults(score, ~np.isnan(score), False)
+def _score_of_scoreline(cell: str) -> float:
+    """The score of the first player by the points of both sides in a cell; NaN of other cells."""
+    match = re.search(SCORELINE_PATTERN, cell)
+    if match is None:
+        return np.nan
+    one, two = (0.5 if points in ("½", "1/2") else float(points) for points in match.groups())
+    return float(0.5 + 0.5 * np.sign(one - two))
 
 
 def _parse_winner_names(text: Any, first: Column, second: Column) -> ParsedResults | None:
