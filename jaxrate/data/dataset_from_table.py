@@ -58,7 +58,7 @@ from jaxrate.data.row_results import (
     split_by_result,
 )
 from jaxrate.data.seasons_and_margins import doubts_about_margins
-from jaxrate.data.table_files import ARROW_METHODS, open_table_source
+from jaxrate.data.table_files import OPENERS_BY_METHODS, open_table_source
 from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import doubts_about_single_participants
 from jaxrate.events.dataset import Dataset, check_dataset
@@ -375,21 +375,13 @@ def load_role_columns_and_drop_rows(table: TableSource, roles: ColumnRoles) -> t
     return filter_column_rows(columns, keep), np.flatnonzero(keep)
 
 
-TABLE_METHODS = (
-    "__arrow_c_stream__",
-    "collect_schema",
-    "project",
-    *ARROW_METHODS,
-)  # what tables of other packages have
-
-
 def is_readable_source(data: Any) -> bool:
     """Whether `read` takes it: a path, a table of any package, a dict of columns, or a list of dicts."""
-    if isinstance(data, (str, os.PathLike, Mapping)) or any(hasattr(data, name) for name in TABLE_METHODS):
+    if isinstance(data, (str, os.PathLike)):
         return True
     if isinstance(data, (list, tuple)) and not hasattr(data, "_fields"):
         return bool(data) and all(isinstance(row, Mapping) for row in data)
-    return hasattr(data, "keys") and hasattr(data, "__getitem__")
+    return any(all(hasattr(data, name) for name in methods) for methods in OPENERS_BY_METHODS)
 
 
 def read_if_source(data: Any, **options: Any) -> Any:

@@ -5,12 +5,13 @@ import csv
 import datetime
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -62,18 +63,19 @@ def read_json_records(content: bytes, is_json_lines: bool) -> tuple[dict[str, li
             raise ValueError(f"line {error.lineno}: not JSON, {error.msg}") from None
         is_json_lines = True
     if is_json_lines:
-        document = []
-        for number, line in enumerate(text.splitlines(), 1):
-            if line.strip():
-                try:
-                    document.append(json.loads(line))
-                except json.JSONDecodeError as error:
-                    raise ValueError(f"line {number}: not JSON, {error.msg}") from None
-                lines.append(number)
+        lines = [number for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        document = [_read_json_line(number, text.splitlines()[number - 1]) for number in lines]
     columns = columns_of_document(document)
     if columns is None:
         raise ValueError("no list of objects, one for each row, and no lists of equal length, one for each column")
     return columns, lines
+
+
+def _read_json_line(number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"line {number}: not JSON, {error.msg}") from None
 
 
 def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
@@ -84,29 +86,58 @@ def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
     """
     if is_list_of_records(document):
         return records_to_columns(_records_of_inner_lists(document))
-    if not isinstance(document, Mapping) or not document:
+    if not isinstance(document, Mapping):
         return None
+    shapes = (
+        _columns_of_only_list,
+        _columns_by_name,
+        _columns_by_name_and_row,
+        _columns_of_only_table,
+        _columns_of_records_by_id,
+    )
+    return next((columns for shape in shapes if (columns := shape(document)) is not None), None)
+
+
+def _columns_of_only_list(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
+    """The columns of the one list of records in an object, or of the one that is called as events are."""
     lists = {name: value for name, value in document.items() if value and is_list_of_records(value)}
-    if len(lists) > 1:
-        lists = {name: value for name, value in lists.items() if name.lower() in EVENT_LISTS} or lists
-    if len(lists) > 1:
-        raise ValueError(f"the table could be {' or '.join(map(repr, lists))}; give a file with one of them")
-    if lists:
-        return columns_of_document(next(iter(lists.values())))
-    values = list(document.values())
-    if all(isinstance(value, list) for value in values) and len({*map(len, values)}) == 1:
-        return {str(name): value for name, value in document.items()}
-    inner = [value for value in values if isinstance(value, Mapping)]
-    if (
-        len(inner) == len(values) > 1
-        and len({tuple(value) for value in inner}) == 1
-        and all(map(str.isdecimal, inner[0]))
-    ):
-        return {str(name): list(value.values()) for name, value in document.items()}  # as pandas writes columns
+    events = {name: value for name, value in lists.items() if name.lower() in EVENT_LISTS}
+    chosen = events if events and len(lists) > 1 else lists
+    if len(chosen) > 1:
+        raise ValueError(f"the table could be {' or '.join(map(repr, chosen))}; give a file with one of them")
+    return next(map(columns_of_document, chosen.values()), None)
+
+
+def _columns_by_name(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
+    """Lists of equal length."""
+    if not all(isinstance(value, list) for value in document.values()) or len({*map(len, document.values())}) != 1:
+        return None
+    return {str(name): value for name, value in document.items()}
+
+
+def _columns_by_name_and_row(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
+    """Objects of the same numbers of rows, as pandas writes columns."""
+    rows = {tuple(value) for value in _inner_objects(document)}
+    if len(rows) != 1 or not all(map(str.isdecimal, *rows)):
+        return None
+    return {str(name): list(value.values()) for name, value in document.items()}
+
+
+def _columns_of_only_table(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
+    """The table in an object, if it has only one."""
+    inner = (value for value in document.values() if isinstance(value, Mapping))
     tables = [columns for columns in map(columns_of_document, inner) if columns is not None]
-    if len(tables) == 1:
-        return tables[0]
-    return records_to_columns(inner) if len(inner) == len(values) > 1 else None  # records by their id
+    return tables[0] if len(tables) == 1 else None
+
+
+def _columns_of_records_by_id(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
+    return records_to_columns(_inner_objects(document)) if _inner_objects(document) else None
+
+
+def _inner_objects(document: Mapping[Any, Any]) -> list[Any]:
+    """The values of an object that are several objects and nothing else; else none."""
+    inner = [value for value in document.values() if isinstance(value, Mapping)]
+    return inner if len(inner) == len(document) > 1 else []
 
 
 def is_list_of_records(value: Any) -> bool:
@@ -143,16 +174,21 @@ def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
 def _expand_column(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
     """The columns of values that may be nested."""
     nested = [value if isinstance(value, Mapping) else {} for value in values]
-    if any(nested):
-        columns = {name: [None if isinstance(value, Mapping) else value for value in values]}
-        columns = columns if any(value is not None for value in columns[name]) else {}
-        for key in dict.fromkeys(key for value in nested for key in value):
-            columns |= _expand_column(f"{name}.{key}", [value.get(key) for value in nested])
-        return columns
-    if any(isinstance(value, list) for value in values) and normalise_column_name(f"{name}1") in POINT_NAMES:
-        pairs = [value if isinstance(value, list) and value else (None, None) for value in values]
-        if all(len(pair) == 2 for pair in pairs):
-            return {f"{name}.{side + 1}": [pair[side] for pair in pairs] for side in range(2)}
+    if not any(nested):
+        return _expand_points(name, values)
+    plain = [None if isinstance(value, Mapping) else value for value in values]
+    columns = {} if {*map(id, plain)} == {id(None)} else {name: plain}
+    for key in dict.fromkeys(chain(*nested)):
+        columns |= _expand_column(f"{name}.{key}", [value.get(key) for value in nested])
+    return columns
+
+
+def _expand_points(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
+    """Two columns of lists of both sides' points, and others as they are."""
+    pairs = [value or (None, None) if isinstance(value, list) else (None, None) for value in values]
+    has_lists = any(isinstance(value, list) for value in values)
+    if has_lists and {*map(len, pairs)} == {2} and normalise_column_name(f"{name}1") in POINT_NAMES:
+        return {f"{name}.{side + 1}": [pair[side] for pair in pairs] for side in range(2)}
     return {name: values}
 
 
@@ -176,32 +212,46 @@ def open_table_file(path: Path) -> TableSource:
     is_file = str(path) != STANDARD_INPUT
     title = f"{path.name}: " if is_file else "standard input: "
     with add_location_to_data_errors(title, lambda row: title + row_label(row)):
-        if is_file and path.is_dir():
-            raise ValueError("a directory, not a file")
-        if is_file and not path.exists():
-            raise ValueError("no such file")
-        suffixes = [suffix.lower() for suffix in path.suffixes]
-        mark = b"" if is_file else open_decompressed(path).read(4)
-        if suffixes[-1:] == [".parquet"] or mark == b"PAR1":
-            return _open_parquet(path, title, is_file)
-        if {*suffixes[-1:]} & {*SPREADSHEET_SUFFIXES} or mark in SPREADSHEET_MARKS:
-            return _open_spreadsheet(path, title)
-        if suffixes[-1:] and suffixes[-1] in COMPRESSION:
-            suffixes.pop()
-        if is_file and not {*suffixes[-1:]} & {*TEXT_SUFFIXES}:
-            raise ValueError(
-                f"cannot read this kind of file; the name must end in .parquet, {', '.join(TEXT_SUFFIXES)} (these also "
-                f"compressed, as .csv.gz, .csv.bz2 or .csv.zst), {', '.join(SPREADSHEET_SUFFIXES[:-1])} or .ods"
-            )
-        open_stream = _open_as_utf8(path)
-        with open_stream() as file:
-            is_json = file.read(CHECKED_BYTES).removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
-        if is_json:
-            with open_stream() as file:
-                columns, line_of = read_json_records(file.read(), suffixes[-1:] in ([".jsonl"], [".ndjson"]))
-            where = _make_row_locator(title, lambda row: f"line {line_of[row]}" if line_of else None)
-            return table_in_memory(columns, [*columns], title, where)
-        return _open_csv(open_stream, title, is_tsv=".tsv" in suffixes)
+        return OPENERS_BY_KIND[_file_kind(path, is_file)](path, title)
+
+
+def _file_kind(path: Path, is_file: bool) -> str:
+    """What is in a file, by the end of its name, or in standard input, by its first bytes; ValueError for others."""
+    if not is_file:
+        mark = open_decompressed(path).read(4)
+        return "Parquet" if mark == b"PAR1" else "spreadsheet" if mark in SPREADSHEET_MARKS else "text"
+    if path.is_dir():
+        raise ValueError("a directory, not a file")
+    if not path.exists():
+        raise ValueError("no such file")
+    suffix = path.suffix.lower()
+    if suffix in SPREADSHEET_SUFFIXES or suffix == ".parquet":
+        return "Parquet" if suffix == ".parquet" else "spreadsheet"
+    if _text_suffix(path) not in TEXT_SUFFIXES:
+        raise ValueError(
+            f"cannot read this kind of file; the name must end in .parquet, {', '.join(TEXT_SUFFIXES)} (these also "
+            f"compressed, as .csv.gz, .csv.bz2 or .csv.zst), {', '.join(SPREADSHEET_SUFFIXES[:-1])} or .ods"
+        )
+    return "text"
+
+
+def _text_suffix(path: Path) -> str:
+    """The end of the name of a text, without that of its compression."""
+    suffix = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() if suffix in COMPRESSION else suffix
+
+
+def _open_text_file(path: Path, title: str) -> TableSource:
+    """The table in CSV or, as the first character tells, in JSON."""
+    open_stream, suffix = _open_as_utf8(path), _text_suffix(path)
+    with open_stream() as file:
+        is_json = file.read(CHECKED_BYTES).removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
+    if not is_json:
+        return _open_csv(open_stream, title, is_tsv=suffix == ".tsv")
+    with open_stream() as file:
+        columns, line_of = read_json_records(file.read(), suffix in (".jsonl", ".ndjson"))
+    where = _make_row_locator(title, lambda row: f"line {line_of[row]}" if line_of else None)
+    return table_in_memory(columns, [*columns], title, where)
 
 
 def open_decompressed(path: Path) -> Any:
@@ -215,11 +265,11 @@ def open_decompressed(path: Path) -> Any:
     return io.BytesIO(_standard_inputs[stream])
 
 
-def _open_parquet(path: Path, title: str, is_file: bool) -> TableSource:
+def _open_parquet(path: Path, title: str) -> TableSource:
     arrow = import_pyarrow()
 
     def open_file() -> Any:
-        return arrow.parquet.ParquetFile(path if is_file else open_decompressed(path))
+        return arrow.parquet.ParquetFile(open_decompressed(path) if str(path) == STANDARD_INPUT else path)
 
     def first_values(columns: Sequence[str]) -> Mapping[str, Any]:
         with open_file() as file:
@@ -237,17 +287,15 @@ def _open_parquet(path: Path, title: str, is_file: bool) -> TableSource:
     )
 
 
-def _open_csv(
-    open_stream: Callable[[], Any], title: str, is_tsv: bool = False, line_of: Callable[[int], str | None] | None = None
-) -> TableSource:
-    """The table in text with delimiters; `line_of` finds a row in another source than this text."""
+def _open_csv(open_stream: Callable[[], Any], title: str, is_tsv: bool) -> TableSource:
+    """The table in text with delimiters."""
     names, delimiter = _read_csv_header_and_delimiter(open_stream, is_tsv)
     first_row = dict(zip(names, _read_first_data_row(open_stream, delimiter), strict=False))
     return TableSource(
         title,
         names,
         partial(read_csv, open_stream, delimiter=delimiter, first_row=first_row),
-        _make_row_locator(title, line_of or make_csv_row_to_line(open_stream, delimiter)),
+        _make_row_locator(title, make_csv_row_to_line(open_stream, delimiter)),
         first_values=lambda columns: {name: [first_row[name]] for name in columns if name in first_row},
     )
 
@@ -284,33 +332,35 @@ def _infer_encoding(start: bytes) -> str | None:
 
 
 def _open_spreadsheet(path: Path, title: str) -> TableSource:
-    """The first sheet of a spreadsheet that is not empty, as if it had been saved as CSV."""
+    """The first sheet of a spreadsheet that is not empty, below titles of one cell; its cells are text as in CSV."""
+    sheets = _read_sheets(path)
+    if not sheets:
+        raise ValueError("the file is empty")
+    name, rows = next(iter(sheets.items()))
+    widths = [sum(map(bool, row)) for row in rows.values()]
+    head = next((i for i, width in enumerate(widths) if width > 1), 0)
+    (_, header), *records = [*rows.items()][head:]
+    filled = [i for i, text in enumerate(header) if text]
+    columns = {header[i]: [row[i] or None for _, row in records] for i in filled}
+    where = _make_row_locator(title, lambda row: f"row {records[row][0]} of the sheet")
+    note = f"sheet {name!r}, the first of {len(sheets)}, for the table" if len(sheets) > 1 else ""
+    return table_in_memory(columns, [header[i] for i in filled], title, where)._replace(note=note)
+
+
+def _read_sheets(path: Path) -> dict[str, dict[int, list[str]]]:
+    """The texts of the rows of a spreadsheet that are not empty, by their number, of the sheets that have some."""
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError as error:
         raise ImportError('spreadsheets need python-calamine: pip install "jaxrate[data]"') from error
     try:
         book = CalamineWorkbook.from_object(open_decompressed(path))
-        sheets = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
+        cells = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
     except CalamineError as error:
         raise ValueError(f"no spreadsheet that can be read: {error}") from None
-    texts = {name: [[_cell_text(x) for x in row] for row in rows] for name, rows in sheets.items()}
-    filled = {name: rows for name, rows in texts.items() if any(map(any, rows))}
-    if not filled:
-        raise ValueError("the file is empty")
-    name, rows = next(iter(filled.items()))
-    numbered = [(number, row) for number, row in enumerate(rows, 1) if any(row)]
-    head = next((i for i, (_, row) in enumerate(numbered) if sum(map(bool, row)) > 1), 0)  # below titles of one cell
-    columns = [i for i, text in enumerate(numbered[head][1]) if text]
-    out = io.StringIO(newline="")
-    csv.writer(out).writerows([row[i] for i in columns] for _, row in numbered[head:])
-    content, lines = out.getvalue().encode(), [number for number, _ in numbered[head + 1 :]]
-    source = _open_csv(lambda: io.BytesIO(content), title, line_of=lambda row: f"row {lines[row]} of the sheet")
-    return (
-        source._replace(note=f"sheet {name!r}, the first of {len(filled)}, for the table")
-        if filled.keys() - {name}
-        else source
-    )
+    sheets = {name: enumerate([[*map(_cell_text, row)] for row in rows], 1) for name, rows in cells.items()}
+    filled = {name: {number: row for number, row in rows if any(row)} for name, rows in sheets.items()}
+    return {name: rows for name, rows in filled.items() if rows}
 
 
 def _cell_text(value: Any) -> str:
@@ -320,6 +370,9 @@ def _cell_text(value: Any) -> str:
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         return str(value.date())
     return str(value).strip()
+
+
+OPENERS_BY_KIND = {"Parquet": _open_parquet, "spreadsheet": _open_spreadsheet, "text": _open_text_file}
 
 
 def _open_text(open_stream: Callable[[], Any]) -> io.TextIOWrapper:
@@ -377,46 +430,63 @@ def make_csv_row_to_line(open_stream: Callable[[], Any], delimiter: str = ",") -
     return find_line
 
 
-ARROW_METHODS = "to_arrow_table", "arrow"  # methods of results of DuckDB, which make a table of Arrow
-
-
 def open_table_source(source: Any) -> TableSource:
     """A path, a table in memory or the result of a query as a `TableSource`; one stays as it is."""
     if isinstance(source, TableSource):
         return source
-    if isinstance(source, (str, Path)) or hasattr(source, "__fspath__"):
-        path = Path(source)
-        if path.is_dir() and any(path.glob("*.parquet")):
-            return parquet_source(find_parquet_table(path))
-        return _open_csv_folder(path) if csv_files(path) else open_table_file(path)
-    if hasattr(source, "keys") and hasattr(source, "__getitem__") and not isinstance(source, type):  # a dict, or pandas
-        if isinstance(source, Mapping) and any(
-            isinstance(x, Mapping) or is_list_of_records(x) for x in source.values()
-        ):
-            source = columns_of_document(source) or source
-        return table_in_memory(source, list(source.keys()))
-    if isinstance(source, (list, tuple)) and (not source or isinstance(source[0], Mapping)):
-        document = columns_of_document(source) if is_list_of_records(source) else None
-        columns = records_to_columns(source) if document is None else document
-        return table_in_memory(columns, list(columns))
-    if hasattr(source, "collect_schema") and hasattr(source, "collect"):  # a lazy frame of polars
-        names = source.collect_schema().names()
-        return TableSource(
-            "", names, lambda names, text, numbers: _to_arrow_table(source.select(names).collect()), row_label
-        )
-    if hasattr(source, "project") and hasattr(source, "columns"):  # a relation of DuckDB
-        names = list(source.columns)
-        return TableSource(
-            "", names, lambda names, text, numbers: _to_arrow_table(_project_columns(source, names)), row_label
-        )
-    if not hasattr(source, "__arrow_c_stream__"):
-        make_table = next((getattr(source, name) for name in ARROW_METHODS if hasattr(source, name)), None)
-        if make_table is None:
-            kinds = "a path, a table, a dict of columns or a list of dicts"
-            raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
-        source = make_table()
+    if isinstance(source, (str, os.PathLike)):
+        return _open_path(Path(source))
+    if isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source[:1]):
+        columns = columns_of_document(source) if is_list_of_records(source) else records_to_columns(source)
+        return table_in_memory(columns, list(columns or {}))
+    for methods, open_table in OPENERS_BY_METHODS.items():
+        if all(hasattr(source, name) for name in methods) and not isinstance(source, type):
+            return open_table(source)
+    kinds = "a path, a table, a dict of columns or a list of dicts"
+    raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
+
+
+def _open_path(path: Path) -> TableSource:
+    if path.is_dir() and any(path.glob("*.parquet")):
+        return parquet_source(find_parquet_table(path))
+    return _open_csv_folder(path) if csv_files(path) else open_table_file(path)
+
+
+def _open_columns(source: Any) -> TableSource:
+    """A dict of columns, or what has columns as a dict has: a frame of pandas. Of others, the table in the dict."""
+    if isinstance(source, Mapping) and any(isinstance(x, Mapping) or is_list_of_records(x) for x in source.values()):
+        source = columns_of_document(source) or source
+    return table_in_memory(source, list(source.keys()))
+
+
+def _open_lazy_frame(frame: Any) -> TableSource:
+    names = frame.collect_schema().names()
+    return TableSource(
+        "", names, lambda names, text, numbers: _to_arrow_table(frame.select(names).collect()), row_label
+    )
+
+
+def _open_relation(relation: Any) -> TableSource:
+    def load(names: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+        quoted = ('"' + name.replace('"', '""') + '"' for name in names)
+        return _to_arrow_table(relation.project(", ".join(quoted)))
+
+    return TableSource("", list(relation.columns), load, row_label)
+
+
+def _open_arrow(source: Any) -> TableSource:
     table = _to_arrow_table(source)
     return table_in_memory(table, table.column_names)
+
+
+OPENERS_BY_METHODS: dict[tuple[str, ...], Callable[[Any], TableSource]] = {  # what tables of other packages have
+    ("keys", "__getitem__"): _open_columns,
+    ("collect_schema", "collect"): _open_lazy_frame,
+    ("project", "columns"): _open_relation,
+    ("__arrow_c_stream__",): _open_arrow,
+    ("to_arrow_table",): lambda result: _open_arrow(result.to_arrow_table()),
+    ("arrow",): lambda result: _open_arrow(result.arrow()),
+}
 
 
 def csv_files(folder: Path) -> list[Path]:
@@ -464,7 +534,3 @@ def _to_arrow_table(source: Any) -> Any:
         return import_pyarrow().table(source)
     except import_pyarrow().ArrowException as error:
         raise ValueError(f"Arrow cannot read the columns of this table: {shorten_to_one_line(str(error))}") from None
-
-
-def _project_columns(relation: Any, names: Sequence[str]) -> Any:
-    return relation.project(", ".join('"' + name.replace('"', '""') + '"' for name in names))
