@@ -1,10 +1,10 @@
 """Columns of tables as ids, numbers, flags and days, through Arrow."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, islice
 from numbers import Real
 from typing import Any
 
@@ -25,31 +25,47 @@ def to_column(name: str, values: Any) -> Column:
     arrow = import_pyarrow()
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
         raise ValueError(f"column {name!r} must be an array of one dimension or a list")
-    column = values if isinstance(values, arrow.ChunkedArray) else None
-    loose = isinstance(values, (list, tuple)) or str(getattr(values, "dtype", "")) == "object"
-    types = {type(value) for value in values} - {type(None)} if loose else set()
-    if types == {np.datetime64}:  # of which Arrow takes arrays, but no lists
-        unit = next(value for value in values if value is not None).dtype
-        values = _to_arrow_compatible_times(name, [np.array(x, unit)[()] if x is None else x for x in values])
-    elif getattr(getattr(values, "dtype", None), "kind", "") == "M" and isinstance(values, np.ndarray):
-        values = _to_arrow_compatible_times(name, values)
-    if column is None and (len(types) < 2 or types <= {int, float}):  # Arrow would take "x" for b"x"
-        for convert in (lambda values: values, _to_list):  # some arrays it knows only as lists
-            with suppress(arrow.ArrowException, OverflowError, TypeError, UnicodeError):  # as of infinite Decimals
-                array = arrow.array(convert(values))
-                column = array if isinstance(array, arrow.ChunkedArray) else arrow.chunked_array([array])
-                break
+    column = values if isinstance(values, arrow.ChunkedArray) else _to_arrow(name, values)
     if column is None or arrow.types.is_nested(column.type) or isinstance(column.type, arrow.BaseExtensionType):
-        items = _to_list(values)
-        column = np.fromiter(items, dtype=object, count=len(items))
-        fail_where(
-            np.array([isinstance(value, str) and has_lone_surrogates(value) for value in items], bool),
-            lambda row: _not_unicode_message(name, column[row]),
-        )
-        return column
+        return _to_objects(name, _to_list(values))
     if arrow.types.is_dictionary(column.type) and len(column):
         return arrow.chunked_array([_as_large_string(chunk.dictionary).take(chunk.indices) for chunk in column.chunks])
     return _as_large_string(column)
+
+
+def _to_arrow(name: str, values: Any) -> Any:
+    """`values` as a chunked array; None if they are of several types, or of one that Arrow does not have."""
+    arrow, dtype = import_pyarrow(), getattr(values, "dtype", None)
+    is_loose = isinstance(values, (list, tuple)) or str(dtype) == "object"
+    types = set(map(type, values)) - {type(None)} if is_loose else set()
+    if types == {np.datetime64}:  # of which Arrow takes arrays, but no lists
+        values = _to_arrow_compatible_times(name, _fill_missing_times(values))
+    elif isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        values = _to_arrow_compatible_times(name, values)
+    if len(types) > 1 and not types <= {int, float}:  # Arrow would take "x" for b"x"
+        return None
+    for convert in (lambda values: values, _to_list):  # some arrays it knows only as lists
+        with suppress(arrow.ArrowException, OverflowError, TypeError, UnicodeError):  # as of infinite Decimals
+            array = arrow.array(convert(values))
+            return array if isinstance(array, arrow.ChunkedArray) else arrow.chunked_array([array])
+    return None
+
+
+def _to_objects(name: str, items: list[Any]) -> HostArray:
+    """The values as numpy objects; RowError where one is text with lone surrogates."""
+    column = np.fromiter(items, dtype=object, count=len(items))
+    fail_where(
+        np.array([isinstance(value, str) and has_lone_surrogates(value) for value in items], bool),
+        lambda row: f"column {name!r} is {format_value_for_error(column[row])}, which is no Unicode text",
+    )
+    return column
+
+
+def _fill_missing_times(values: Iterable[Any]) -> list[Any]:
+    """Times of numpy, with that of no time and the same unit in place of None."""
+    times = [*values]
+    unit = next(value for value in times if value is not None).dtype
+    return [np.array(value, unit)[()] if value is None else value for value in times]
 
 
 def _to_arrow_compatible_times(name: str, values: Any) -> HostArray:
@@ -70,10 +86,6 @@ def _to_arrow_compatible_times(name: str, values: Any) -> HostArray:
 def _to_list(values: Any) -> list[Any]:
     convert = next((name for name in ("tolist", "to_pylist") if hasattr(values, name)), None)
     return list(getattr(values, convert)() if convert else values)
-
-
-def _not_unicode_message(name: str, value: Any) -> str:
-    return f"column {name!r} is {format_value_for_error(value)}, which is no Unicode text"
 
 
 def _as_large_string(column: Any) -> Any:
@@ -130,55 +142,19 @@ def to_ids(
     The existing names come first, in their order, then the others in order of first appearance. Messages call them
     `subject`.
     """
-    arrow = import_pyarrow()
-    arrays = [columns[name] for name in names]
-    descriptions = [f"{name!r} holds" for name in names]
-    for name, array in zip(names, arrays, strict=True):
-        _check_present(name, array, True, "; on_faulty='skip' leaves such rows out")
     num_existing = 0 if existing_names is None else len(existing_names)
+    for name in names:
+        _check_present(name, columns[name], True, "; on_faulty='skip' leaves such rows out")
+    parts, descriptions = [columns[name] for name in names], [f"{name!r} holds" for name in names]
     if num_existing:
-        try:
-            arrays.append(to_column(subject, existing_names))
-        except RowError as error:  # whose row is none of the table
-            raise ValueError(f"{subject}: {error.message}") from None
+        existing = _existing_names_column(existing_names, subject)
+        parts = [_text_as_existing_numbers(name, columns[name], existing, subject) for name in names] + [existing]
         descriptions.append(f"{subject} holds")
-        if getattr(arrays[-1], "null_count", 0):
-            raise ValueError(f"{subject} has a name missing")
-        if not isinstance(arrays[-1], np.ndarray) and arrow.types.is_integer(arrays[-1].type):  # and CSV has only text
-            for i, (name, array) in enumerate(zip(names, arrays, strict=False)):
-                if not isinstance(array, np.ndarray) and arrow.types.is_large_string(array.type):
-                    arrays[i] = _cast_text_to_first_type(
-                        name, array, [arrow.int64()], f"not a whole number, as the known {subject} are"
-                    )
-    if any(isinstance(part, np.ndarray) for part in arrays):
-        existing_names, arrays = (_to_list(arrays[-1]), arrays[:-1]) if num_existing else ([], arrays)
-        items = existing_names + [value for row in zip(*map(_to_list, arrays), strict=True) for value in row]
-        try:
-            ids = {value: i for i, value in enumerate(dict.fromkeys(items))}
-        except TypeError:
-            raise ValueError(f"columns {names} hold values that cannot be names: they are not hashable") from None
-        rank = np.array([ids[value] for value in items], np.int32)
-        values = np.fromiter(ids, dtype=object, count=len(ids))
+    if any(isinstance(part, np.ndarray) for part in parts):
+        code, values = _code_objects(parts, num_existing, names)
     else:
-        if len({part.type for part in arrays}) > 1:
-            if not all(arrow.types.is_integer(part.type) for part in arrays):
-                if num_existing:
-                    _check_existing_names_are_numbers(subject, arrays[-1], dict(zip(names, arrays, strict=False)))
-                types = " and ".join(f"{kind} {part.type}" for kind, part in zip(descriptions, arrays, strict=True))
-                raise ValueError(f"columns must be of the same type, but {types}")
-            arrays = [_cast_to_int64(kind, part) for kind, part in zip(descriptions, arrays, strict=True)]
-        chunks = arrow.chunked_array([chunk for part in arrays for chunk in part.chunks]).dictionary_encode().chunks
-        code = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks])
-        code, earlier = np.split(code, [len(code) - num_existing])
-        code = np.concatenate([earlier, code.reshape(len(names), -1).T.ravel()])
-        values = chunks[0].dictionary.to_numpy(zero_copy_only=False)  # all chunks share it
-        position = np.arange(len(code))
-        first = np.empty(len(values), np.int64)
-        first[code[::-1]] = position[::-1]  # the last assignment stands: where each value appears first
-        order = code[first[code] == position]
-        rank = np.empty(len(values), np.int32)
-        rank[order] = np.arange(len(values))
-        rank, values = rank[code], values[order]
+        code, values = _code_arrow(_as_one_type(parts, descriptions, num_existing, subject), num_existing, names)
+    rank, values = _by_first_appearance(code, values)
     if (rank[:num_existing] != np.arange(num_existing)).any():
         raise ValueError(f"{subject} has a name twice")
     player = rank[num_existing:].reshape(-1, len(names))
@@ -186,15 +162,78 @@ def to_ids(
     return player, values
 
 
-def _check_existing_names_are_numbers(subject: str, existing_names: Any, columns: Mapping[str, Any]) -> None:
-    """ValueError if existing names are text, and a column has numbers."""
+def _existing_names_column(existing_names: Any, subject: str) -> Column:
+    """The names that have ids already; ValueError if one is missing or no text that can be stored."""
+    try:
+        column = to_column(subject, existing_names)
+    except RowError as error:  # whose row is none of the table
+        raise ValueError(f"{subject}: {error.message}") from None
+    if getattr(column, "null_count", 0):
+        raise ValueError(f"{subject} has a name missing")
+    return column
+
+
+def _text_as_existing_numbers(name: str, column: Column, existing: Column, subject: str) -> Column:
+    """Text as whole numbers where the existing names are such, as CSV has only text; else the column as it is."""
+    arrow = import_pyarrow()
+    if isinstance(existing, np.ndarray) or isinstance(column, np.ndarray):
+        return column
+    if not (arrow.types.is_integer(existing.type) and arrow.types.is_large_string(column.type)):
+        return column
+    return _cast_text_to_first_type(name, column, [arrow.int64()], f"not a whole number, as the known {subject} are")
+
+
+def _as_one_type(parts: list[Any], descriptions: list[str], num_existing: int, subject: str) -> list[Any]:
+    """Columns of Arrow as columns of one type; the last may be existing names."""
+    if len({part.type for part in parts}) == 1:
+        return parts
+    if all(import_pyarrow().types.is_integer(part.type) for part in parts):
+        return [_cast_to_int64(kind, part) for kind, part in zip(descriptions, parts, strict=True)]
+    for kind, part in zip(descriptions, parts, strict=True):
+        if num_existing and _is_text_beside_numbers(parts[-1], part):
+            example = format_value_for_error(parts[-1][0].as_py())
+            raise ValueError(f"the {subject} have names, as {example}, and column {kind} numbers")
+    types = " and ".join(f"{kind} {part.type}" for kind, part in zip(descriptions, parts, strict=True))
+    raise ValueError(f"columns must be of the same type, but {types}")
+
+
+def _is_text_beside_numbers(text: Any, numbers: Any) -> bool:
     kinds = import_pyarrow().types
-    for name, column in columns.items():
-        if kinds.is_large_string(existing_names.type) and (
-            kinds.is_integer(column.type) or kinds.is_floating(column.type)
-        ):
-            example = format_value_for_error(existing_names[0].as_py())
-            raise ValueError(f"the {subject} have names, as {example}, and column {name!r} holds numbers")
+    is_number = kinds.is_integer(numbers.type) or kinds.is_floating(numbers.type)
+    return bool(kinds.is_large_string(text.type) and is_number)
+
+
+def _code_objects(parts: list[Any], num_existing: int, names: Sequence[str]) -> tuple[HostArray, HostArray]:
+    """The numbers of values of any type, first of the existing ones and then row by row; and the values by number."""
+    arrays = [*map(_to_list, parts)]
+    existing = arrays.pop() if num_existing else []
+    items = [*existing, *chain(*zip(*arrays, strict=True))]
+    try:
+        ids = {value: i for i, value in enumerate(dict.fromkeys(items))}
+    except TypeError:
+        raise ValueError(f"columns {names} hold values that cannot be names: they are not hashable") from None
+    return np.array([ids[value] for value in items], np.int32), np.fromiter(ids, dtype=object, count=len(ids))
+
+
+def _code_arrow(parts: list[Any], num_existing: int, names: Sequence[str]) -> tuple[HostArray, HostArray]:
+    """As `_code_objects`, of columns of one type of Arrow."""
+    arrow = import_pyarrow()
+    chunks = arrow.chunked_array([chunk for part in parts for chunk in part.chunks]).dictionary_encode().chunks
+    code = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks])
+    code, existing = np.split(code, [len(code) - num_existing])
+    code = np.concatenate([existing, code.reshape(len(names), -1).T.ravel()])
+    return code, chunks[0].dictionary.to_numpy(zero_copy_only=False)  # all chunks share it
+
+
+def _by_first_appearance(code: HostArray, values: HostArray) -> tuple[HostArray, HostArray]:
+    """Numbers [n] and the values by number, with the numbers in the order in which they appear first."""
+    position = np.arange(len(code))
+    first = np.empty(len(values), np.int64)
+    first[code[::-1]] = position[::-1]  # the last assignment stands: where each value appears first
+    order = code[first[code] == position]
+    rank = np.empty(len(values), np.int32)
+    rank[order] = np.arange(len(values))
+    return rank[code], values[order]
 
 
 def _cast_to_int64(description: str, column: Any) -> Any:
@@ -311,13 +350,11 @@ def check_row_time_order(column: Column, days: HostArray) -> None:
 def _cast_text_to_first_type(name: str, column: Any, targets: Sequence[Any], complaint: str) -> Any:
     """Text as the first of the target types that takes all of it."""
 
-    def takes(target: Any, low: int, high: int) -> Any:
-        part = column.slice(low, high - low)
-        with suppress(import_pyarrow().ArrowInvalid):
-            return None if import_pyarrow().types.is_integer(target) and _has_hexadecimal(part) else part.cast(target)
+    def takes(target: Any, low: int, high: int) -> bool:
+        return _cast_or_none(column.slice(low, high - low), target) is not None
 
     def bad(low: int, high: int) -> Iterator[int]:
-        if all(takes(target, low, high) is None for target in targets):
+        if not any(takes(target, low, high) for target in targets):
             if high - low == 1:
                 yield low
             else:
@@ -325,14 +362,19 @@ def _cast_text_to_first_type(name: str, column: Any, targets: Sequence[Any], com
                 yield from bad((low + high) // 2, high)
 
     for target in targets:
-        if (parsed := takes(target, 0, len(column))) is not None:
+        if (parsed := _cast_or_none(column, target)) is not None:
             return parsed
     ends = range(1, len(column) + 1)
-    good = bisect_left(ends, True, key=lambda end: all(takes(target, 0, end) is None for target in targets))
-    targets = [target for target in targets if good == 0 or takes(target, 0, good) is not None]
+    good = bisect_left(ends, True, key=lambda end: not any(takes(target, 0, end) for target in targets))
+    targets = [target for target in targets if good == 0 or takes(target, 0, good)]
     rows = islice(bad(good, len(column)), MAX_REPORTED_ROWS + 1)
     messages = [(row, f"column {name!r} is {format_value_for_error(column[row].as_py())}, {complaint}") for row in rows]
     raise RowError(*messages[0], messages[1:MAX_REPORTED_ROWS], len(messages[MAX_REPORTED_ROWS:]))
+
+
+def _cast_or_none(text: Any, target: Any) -> Any:
+    with suppress(import_pyarrow().ArrowInvalid):
+        return None if import_pyarrow().types.is_integer(target) and _has_hexadecimal(text) else text.cast(target)
 
 
 def _has_hexadecimal(text: Any) -> bool:

@@ -162,11 +162,11 @@ def parse_results(name: str, column: Column, players: Mapping[str, Column]) -> P
       players: the names of the first players and of the second, by the names of their columns.
     """
     present = ~missing_mask(column, nan_is_missing=True)
-    best, most = None, max(MIN_READABLE_SHARE * np.count_nonzero(present), 1) - 0.5
+    best, least = None, max(MIN_READABLE_SHARE * np.count_nonzero(present), 1)
     for reading in _readings(name, column, players):
-        count = np.count_nonzero(reading.readable & present)
-        if count > most:
-            best, most = reading, count
+        count = int(np.count_nonzero(reading.readable & present))
+        if count >= least:
+            best, least = reading, count + 1.0
         if count == np.count_nonzero(present):
             break
     return None if best is None else best._replace(readable=best.readable | ~present)
@@ -312,11 +312,11 @@ class DistinctTexts(NamedTuple):
     """The different texts in a column, and which of them each row has."""
 
     texts: list[str]
-    index: HostArray  # [n] -1 where there is none
+    codes: HostArray  # [n] their positions, -1 where there is none
 
     def map(self, function: Callable[[str], Any], missing: Any) -> HostArray:
         """[n] the value of a function of each text; `missing` where there is none."""
-        return np.array([*map(function, self.texts), missing])[self.index]
+        return np.array([*map(function, self.texts), missing])[self.codes]
 
 
 def _distinct_texts(text: Any) -> DistinctTexts:
