@@ -290,13 +290,13 @@ def _restore_chunked_run(stored_run: StoredFileRun, make: Callable[..., RatingSy
         state = restore_state(system, metadata["players"], stored_run.state)
     times = metadata["period"], metadata["last"], metadata["clock"]
     if stored_run.predictions is None:
-        events = no_events(stored_run.of_contests)
+        events = no_events(stored_run.counts[1] is not None)
     else:
         events = from_table_columns(stored_run.predictions, stored_run.players)
     options = metadata.get("options", {})
     seasons, categories = _restore_seasons_and_categories(metadata, system)
-    names, games = stored_run.players, stored_run.games
-    return History(system, state, names, games, *times, events, options, categories, seasons)
+    names, games, counts = stored_run.players, stored_run.games, stored_run.counts
+    return History(system, state, names, games, *times, events, options, categories, seasons, num_in_files=counts)
 
 
 def _call_factory(

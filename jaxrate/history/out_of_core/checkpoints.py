@@ -194,7 +194,7 @@ class StoredFileRun(NamedTuple):
     state: dict[str, HostArray]  # leaves by name
     players: HostArray
     games: HostArray
-    of_contests: bool
+    counts: tuple[int, int | None]  # of matches or participations, and of contests; None: these are matches
     predictions: Any  # an Arrow table; None: they stay in their files, as they are brief or too many
 
 
@@ -233,5 +233,5 @@ def read_chunked_run(folder: Path) -> StoredFileRun | None:
         if not np.array_equal(games, table_games):
             raise ValueError("it is of another run")
     description = metadata["run"] | {"players": metadata["known"], "last": metadata["last"]}
-    of_contests = metadata.get("contests") is not None
-    return StoredFileRun(description, arrays, players, games, of_contests, _read_predictions(folder, metadata))
+    counts = metadata.get("rated", rows), metadata.get("contests")
+    return StoredFileRun(description, arrays, players, games, counts, _read_predictions(folder, metadata))
