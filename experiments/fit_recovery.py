@@ -155,7 +155,7 @@ def drawing(rules, name, size):
         return rules.predict(constants, rows, event), law(constants, rows, event)
 
     def update(constants, rows, event, random):
-        return rules.update(constants, rows, replaced(event, outcome(law(constants, rows, event), random)), None)
+        return rules.update(constants, rows, replaced(event, outcome(law(constants, rows, event), random)))
 
     return rules._replace(predict=predict, update=RandomUpdate(update, draw))
 

@@ -58,7 +58,7 @@ def all_ways():
 
 def auto_plan(system, matches):
     """The plan that `run` makes by itself."""
-    return schedule.make_plan(matches, "auto", min_mean_width_for_levels(system, system.params, None, matches))
+    return schedule.make_plan(matches, "auto", min_mean_width_for_levels(system, system.params, matches))
 
 
 def kind(plan):

@@ -17,18 +17,16 @@ from jaxrate.core.hyperparameter_definitions import (
     Parameter,
     collect_params,
 )
+from jaxrate.core.mean_reversion import elapsed_time
+from jaxrate.core.pairwise import PairwiseRules, signed_side_advantage, split_sides
 from jaxrate.core.rules import InferringUpdate, RandomUpdate, RatedEvent, Rating, Rules, SizedPrepare
 from jaxrate.core.system import (
     EventCheck,
     FactoryCall,
     RatingSystem,
+    SystemParts,
     clip_optional,
-    elapsed_time,
-    elapsed_within_period,
     full_leaf,
-    rate_players,
-    signed_side_advantage,
-    split_sides,
     system_factory,
 )
 from jaxrate.events import Context, Ragged
@@ -54,6 +52,7 @@ __all__ = [
     "EventCheck",
     "FactoryCall",
     "InferringUpdate",
+    "PairwiseRules",
     "Parameter",
     "Ragged",
     "RandomUpdate",
@@ -62,16 +61,15 @@ __all__ = [
     "RatingSystem",
     "Rules",
     "SizedPrepare",
+    "SystemParts",
     "cache_programs",
     "clip_optional",
     "collect_params",
     "densities",
     "elapsed_time",
-    "elapsed_within_period",
     "full_leaf",
     "kernels",
     "luck",
-    "rate_players",
     "schedule_by_level",
     "signed_side_advantage",
     "split_sides",

@@ -9,8 +9,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.core.array_types import Array
-from jaxrate.core.rules import Rating, Rules
-from jaxrate.core.system import RatingSystem, full_leaf, rate_players, split_sides
+from jaxrate.core.pairwise import PairwiseRules, make_pairwise_rules
+from jaxrate.core.system import RatingSystem, full_leaf, rating_and_deviation
 from tests.conftest import MOSTLY_DOUBLE
 
 
@@ -23,36 +23,27 @@ class State(NamedTuple):
     rating: Array  # [num_players]
 
 
-def prepare(params):
-    return params
-
-
-def advance(constants, rows, time):
-    return rows
-
-
-def predict(constants, rows, event):
-    first, second = split_sides(rows, event)
+def predict(constants, first, second, event):
     return jax.nn.sigmoid((first.rating - second.rating) / 100.0)
 
 
-def update(constants, rows, event, key):
+def evidence(constants, first, second, event):
     """Wins by a margin m count log(m)^power times; a margin of 0 has no logarithm, and of 1 no gradient."""
-    surprise = (event.score - predict(constants, rows, event)) * jnp.log(event.context.columns["margin"])
+    surprise = (event.score - predict(constants, first, second, event)) * jnp.log(event.context.columns["margin"])
     step = constants.k * jnp.sign(surprise) * jnp.abs(surprise) ** constants.power
-    return rate_players(lambda row, total: State(row.rating + total[0]), rows, event, (step,), (-step,))
+    return (step,), (-step,)
+
+
+def apply(constants, rows, total):
+    return State(rows.rating + total[0])
 
 
 def init(params, num_players):
     return State(full_leaf(num_players, 0.0))
 
 
-def summary(params, rows):
-    return Rating(rows.rating, None)
-
-
-RULES = Rules(prepare, advance, predict, update)
-SYSTEM = RatingSystem("margins", Params(), Params(), (jr.Matches, jr.Periods), init, RULES, summary)
+RULES = make_pairwise_rules(PairwiseRules(predict, evidence, apply))
+SYSTEM = RatingSystem("margins", Params(), Params(), (jr.Matches, jr.Periods), init, RULES, rating_and_deviation)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from jaxrate.core.hyperparameter_definitions import (
     collect_params,
 )
 from jaxrate.core.rules import RandomUpdate
-from jaxrate.core.system import FactoryCall, replace_params, system_factory
+from jaxrate.core.system import SystemParts, replace_params, system_factory
 from tests.conftest import refused
 
 pa = pytest.importorskip("pyarrow")
@@ -346,8 +346,8 @@ def leaning(
     Raises:
       ValueError: for bad values.
     """
-    params, space = collect_params(leaning, locals(), {"more": (1.0, Parameter(POSITIVE, "1", "as asked"))})
-    return jr.elo()._replace(params=params, space=space, make=FactoryCall(leaning, (("side", side),)))
+    hyperparameters = collect_params(leaning, locals(), {"more": (1.0, Parameter(POSITIVE, "1", "as asked"))})
+    return SystemParts(jr.elo().init, jr.elo().rules, hyperparameters=hyperparameters)
 
 
 def test_a_hyperparameter_is_written_once():

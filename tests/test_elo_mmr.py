@@ -321,7 +321,7 @@ def test_the_favourite_who_wins_a_large_round_has_a_slope_in_codeforces():
 
     def best(beta):
         params = system.params._replace(beta=beta)
-        return system.rules.update(system.rules.prepare(params), state, event, None).rating[0]
+        return system.rules.update(system.rules.prepare(params), state, event).rating[0]
 
     def both_ways(beta):
         _, forward = jax.linearize(best, beta)

@@ -287,7 +287,7 @@ def test_runs_of_jaxrate_0_2_load_and_carry_on(name, tmp_path):
     table = {"player": ["Ada", "New"], "rank": [1, 2]} if contests else {"a": ["Ada"], "b": ["New"], "score": [1]}
     data = jr.read(
         table | {"date": ["2024-05-01"] * (1 + contests)},
-        history=before,
+        players=before.players,
         **({"contest": "date"} if contests else {}),
     )
     jr.save(path, jr.rate(before.system, data, period=before.period, onto=before))

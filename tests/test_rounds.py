@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.rules import Rating, Rules
-from jaxrate.core.system import EventCheck, RatingSystem, elapsed_time, full_leaf
+from jaxrate.core.mean_reversion import elapsed_time
+from jaxrate.core.rules import RandomUpdate, Rating, Rules
+from jaxrate.core.system import EventCheck, RatingSystem, full_leaf
 from jaxrate.data.simulate import contests
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.numerics import selective_evaluation
@@ -58,8 +59,7 @@ def predict(params, rows, event):
     return jnp.sum(others(event) * jax.nn.sigmoid((rows.rating[:, None] - rows.rating[None, :]) / spread), axis=1)
 
 
-def update(params, rows, event, key):
-    del key
+def update(params, rows, event):
     ahead = jnp.sign(event.rank[None, :] - event.rank[:, None]).astype(rows.rating.dtype)
     actual = jnp.sum(others(event) * (0.5 + 0.5 * ahead), axis=1)
     step = params.k * event.weight * (1 + rows.variance / 1e4)
@@ -275,7 +275,7 @@ def shaken():
         del params
         return rows.rating[0] if isinstance(event, jr.Matches) else rows.rating
 
-    rules = Rules(lambda params: params, advance, first, shake)
+    rules = Rules(lambda params: params, advance, first, RandomUpdate(shake, lambda key: key))
     return RatingSystem("shaken", Params(initial=0.0), None, (jr.Matches, jr.Rounds), init, rules, summary, check=TEAMS)
 
 
@@ -392,7 +392,7 @@ def test_products_of_floats_are_asked_for_in_full_precision(name, backend):
     """By default a GPU takes 10 bits of each factor."""
     system = jr.extend.SYSTEMS[name]()
     predict, (constants, rows, event) = prediction_of_padded_round(system)
-    for rule in (lambda: predict(constants, rows, event), lambda: system.rules.update(constants, rows, event, None)):
+    for rule in (lambda: predict(constants, rows, event), lambda: system.rules.update(constants, rows, event)):
         for product in products_of(jax.make_jaxpr(rule)().jaxpr):
             exact = (jax.lax.Precision.HIGHEST,) * 2
             assert product.params["precision"] == exact, product.source_info.traceback

@@ -21,8 +21,7 @@ from jaxrate.systems.category_glicko.system import (
     log_likelihood_derivatives,
     maximize_posterior,
 )
-from jaxrate.systems.glicko2 import State, game_evidence, new_volatility, prepare
-from jaxrate.systems.glicko2 import update_from_evidence_totals as update_one
+from jaxrate.systems.glicko2 import State, game_terms, new_volatility, prepare, update_from_total
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
@@ -169,8 +168,8 @@ def test_glicko2_fractional_periods(x64, periods):
     @quick
     def rate(state, score, periods):
         me, others = jax.tree.map(lambda x: x[:1], state), jax.tree.map(lambda x: x[1:], state)
-        total = tuple(jnp.sum(x, keepdims=True) for x in game_evidence(me, others, score, 0.0))
-        return update_one(prepare(system.params), me, total, periods, jnp.zeros(()))
+        total = tuple(jnp.sum(x, keepdims=True) for x in game_terms(me, others, score, 0.0))
+        return update_from_total(prepare(system.params), me, total, periods)
 
     after = rate(state, jnp.array([1.0, 0.0, 0.0]), jnp.asarray(float(periods)))
     close(
@@ -395,7 +394,7 @@ def test_extreme_rows_stay_finite(x64):
 
             def rate(match):
                 rows = system.rules.advance(constants, state, match.time)
-                after = system.rules.update(constants, rows, match, None)
+                after = system.rules.update(constants, rows, match)
                 return jnp.sum(after.rating) + system.rules.predict(constants, rows, match)
 
             return jnp.sum(jax.vmap(rate)(matches))
@@ -482,9 +481,9 @@ def test_differences_of_just_the_margin_are_draws():
 def test_streams_are_worth_it_for_simple_rules_in_float32():
     matches = jr.matches([[0, 1]], [1.0])
     with jax.enable_x64(False):
-        assert min_mean_width_for_levels(jr.elo(), jr.elo().params, None, matches) == (
+        assert min_mean_width_for_levels(jr.elo(), jr.elo().params, matches) == (
             np.inf if jax.default_backend() == "cpu" else 2.0
         )
-        assert min_mean_width_for_levels(jr.blat_mmr(), jr.blat_mmr().params, None, matches) == 2.0
+        assert min_mean_width_for_levels(jr.blat_mmr(), jr.blat_mmr().params, matches) == 2.0
     with jax.enable_x64(True):
-        assert min_mean_width_for_levels(jr.elo(), jr.elo().params, None, matches) == 2.0
+        assert min_mean_width_for_levels(jr.elo(), jr.elo().params, matches) == 2.0

@@ -208,7 +208,7 @@ def test_the_side_shifts_the_ratings_and_scores_are_wins_draws_and_losses():
 
 
 def update(system, state, event):
-    return system.rules.update(system.rules.prepare(system.params), state, event, None)
+    return system.rules.update(system.rules.prepare(system.params), state, event)
 
 
 @lru_cache
@@ -277,7 +277,7 @@ def test_far_from_all_experience_numbers_and_slopes_are_finite(model):
         state = given(system, [25.0] * 5, [8.0, 1e-3, 2.0, 1.0, 8.0])._replace(rating=rating)
         constants, there = system.rules.prepare(params), jnp.asarray([1.0, 1.0, 1.0, 1.0, 0.0])
         event = free_for_all([0] * 5)._replace(rank=rank, weight=there)
-        new = system.rules.update(constants, state, event, None)
+        new = system.rules.update(constants, state, event)
         values = jnp.concatenate([new.rating, new.variance, system.rules.predict(constants, state, event)])
         return jnp.sum(values), values
 
@@ -303,7 +303,7 @@ def test_slopes_equal_finite_differences(model):
         constants = system.rules.prepare(params)
         state = given(system, [0.0] * 5, deviation, [1.0, 2.0, 3.0, 7.0, math.inf])._replace(rating=mean)
         rows = system.rules.advance(constants, state, event.time)
-        new, guess = system.rules.update(constants, rows, event, None), system.rules.predict(constants, rows, event)
+        new, guess = system.rules.update(constants, rows, event), system.rules.predict(constants, rows, event)
         values = jnp.concatenate([new.rating, new.variance, guess])
         return values @ jnp.cos(jnp.arange(float(len(values))))
 
@@ -329,7 +329,7 @@ def test_large_rounds_take_linear_memory(model):
 
     def both(state):
         constants = system.rules.prepare(system.params)
-        return system.rules.update(constants, state, event, None), system.rules.predict(constants, state, event)
+        return system.rules.update(constants, state, event), system.rules.predict(constants, state, event)
 
     program = quick(both).lower(state).compile()
     assert program.memory_analysis().temp_size_in_bytes < 3 * n * n

@@ -19,8 +19,9 @@ from jaxrate.core.argument_checks import to_floats
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, hashable_array
 from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter, collect_params
-from jaxrate.core.rules import Params, Rating, Rules
-from jaxrate.core.system import FactoryCall, RatingSystem, signed_side_advantage, split_sides, system_factory
+from jaxrate.core.pairwise import signed_side_advantage, split_sides
+from jaxrate.core.rules import Params, Rules, keep_rows, prepare_params
+from jaxrate.core.system import SystemParts, system_factory
 from jaxrate.core.text_format import format_unquoted_name
 from jaxrate.events import Matches, Periods, fail_where
 
@@ -34,16 +35,6 @@ def init(ratings: HashableArray, params: Params, num_players: int) -> State:
     known = jnp.asarray(np.asarray(ratings)[:num_players], dtype=jnp.result_type(float))
     rest = jnp.full(num_players - known.shape[0], params.initial_rating, dtype=known.dtype)
     return State(jnp.concatenate([known, rest]))
-
-
-def prepare(params: Params) -> Params:
-    return params
-
-
-def advance(constants: Params, rows: State, time: Array) -> State:
-    """Rows do not change with time."""
-    del constants, time
-    return rows
 
 
 def predict(model: str, constants: Params, rows: State, event: Matches | Periods) -> Array:
@@ -61,15 +52,9 @@ def predict(model: str, constants: Params, rows: State, event: Matches | Periods
     return 0.5 * (jax.nn.sigmoid(eta - log_theta) + jax.nn.sigmoid(eta + log_theta))
 
 
-def update(constants: Params, rows: State, event: Matches | Periods, key: Array | None) -> State:
+def update(_constants: Params, rows: State, _event: Matches | Periods) -> State:
     """Rows do not change."""
-    del constants, event, key
     return rows
-
-
-def summary(params: Params, rows: State) -> Rating:
-    del params
-    return Rating(rows.rating, None)
 
 
 @system_factory
@@ -85,7 +70,7 @@ def freeze_strengths(
     ] = 400.0,
     side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
     initial_rating: Annotated[float, RATING._replace(meaning="rating of players beyond these")] = MEAN_RATING,
-) -> RatingSystem:
+) -> SystemParts:
     """A rating system with fixed ratings, for `compare`, `predict` and other functions of rating systems.
 
         strengths = jr.arena.fit_strengths(past)
@@ -128,15 +113,8 @@ def freeze_strengths(
     if model == "rao_kupper" and params.tie < 1:
         raise ValueError(f"freeze_strengths: tie must be >= 1 as theta of Rao and Kupper, got {tie!r}")
     fixed_ratings = hashable_array(values)
-    rules = Rules(prepare, advance, bind(predict, model), update)
-    static = (("ratings", fixed_ratings), ("model", model))
-    return RatingSystem(
-        "frozen",
-        params,
-        space,
-        (Matches, Periods),
-        bind(init, fixed_ratings),
-        rules,
-        summary,
-        make=FactoryCall(freeze_strengths, static),
+    rules = Rules(prepare_params, keep_rows, bind(predict, model), update)
+    static = {"ratings": fixed_ratings, "model": model}
+    return SystemParts(
+        bind(init, fixed_ratings), rules, settings=static, hyperparameters=(params, space), name="frozen"
     )

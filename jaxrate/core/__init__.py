@@ -7,7 +7,9 @@ compiled_program_cache.py         compiled programs, kept on disk
 default_side_advantage.py         what the side is worth by default
 hashable_functions_and_arrays.py  functions and arrays that can be keys
 hyperparameter_definitions.py     hyperparameters: range, unit and meaning, as factories of systems declare them
+mean_reversion.py                 what time does to ratings: leads fade, by the clock and from season to season
 memory_checks.py                  whether what is asked for fits into memory
+pairwise.py                       formulas of one game serve matches and rating periods
 parallel_map.py                   a function over items, by an executor
 rules.py                          what a system does with one event
 system.py                         RatingSystem: rules and their hyperparameters

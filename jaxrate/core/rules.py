@@ -8,7 +8,7 @@ does that, once, for every system.
     rows  = take(state, event.player)             # gather
     rows  = advance(constants, rows, event.time)  # elapsed time passes: uncertainty grows
     guess = predict(constants, rows, event)       # before the result is known
-    rows  = update(constants, rows, event, key)   # after it
+    rows  = update(constants, rows, event)        # after it
     state = put(state, event.player, rows)        # scatter
 
 `prepare` computes what the rules need of the hyperparameters: XLA redoes arithmetic on scalars at every step of a loop,
@@ -38,13 +38,13 @@ class Rating(NamedTuple):
 class PrepareRuleProtocol(Protocol):
     """What the rules need of the hyperparameters, computed once per run."""
 
-    def __call__(self, params: Params) -> Constants: ...
+    def __call__(self, params: Params, /) -> Constants: ...
 
 
 class AdvanceRuleProtocol(Protocol):
     """Let time pass for some rows. Elapsed time only: what happens once per match belongs to `update`."""
 
-    def __call__(self, constants: Constants, rows: State, time: Array) -> State: ...
+    def __call__(self, constants: Constants, rows: State, time: Array, /) -> State: ...
 
 
 class PredictRuleProtocol(Protocol):
@@ -54,17 +54,13 @@ class PredictRuleProtocol(Protocol):
     one value per participant [P].
     """
 
-    def __call__(self, constants: Constants, rows: State, event: Any) -> Any: ...
+    def __call__(self, constants: Constants, rows: State, event: Any, /) -> Any: ...
 
 
 class UpdateRuleProtocol(Protocol):
-    """The rows after the event, from the advanced rows before it.
+    """The rows after the event, from the advanced rows before it."""
 
-    `key` is what `draw` of the rules made of the event's key; without `draw` the key, or None unless the caller gave
-    one.
-    """
-
-    def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> State: ...
+    def __call__(self, constants: Constants, rows: State, event: Any, /) -> State: ...
 
 
 class RatedEvent(NamedTuple):
@@ -96,12 +92,12 @@ class SizedPrepare(NamedTuple):
 class RandomUpdate(NamedTuple):
     """An `update` that uses random numbers: `run` then needs a key, and `update` gets what `draw` makes of it."""
 
-    update: UpdateRuleProtocol
+    update: Callable[[Constants, State, Any, Any], State]  # of constants, rows, event and what is drawn
     draw: Callable[[Array], Any]  # the random numbers of an event, of its key
     check_drawn: Callable[[Any], None] | None = None  # ValueError for numbers [n, ...] that `draw` never makes
 
-    def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> State:
-        return self.update(constants, rows, event, key)
+    def __call__(self, constants: Constants, rows: State, event: Any, drawn: Any) -> State:
+        return self.update(constants, rows, event, drawn)
 
 
 class InferringUpdate(NamedTuple):
@@ -111,19 +107,29 @@ class InferringUpdate(NamedTuple):
     """
 
     update: UpdateRuleProtocol
-    infer: Callable[[Constants, State, Any, Any], tuple[State, Any]]
+    infer: Callable[[Constants, State, Any], tuple[State, Any]]
 
-    def __call__(self, constants: Constants, rows: State, event: Any, key: Any) -> State:
-        return self.update(constants, rows, event, key)
+    def __call__(self, constants: Constants, rows: State, event: Any) -> State:
+        return self.update(constants, rows, event)
 
 
 class Rules(NamedTuple):
     """The functions of a replay; hashable, so that they are static under jit."""
 
-    prepare: PrepareRuleProtocol  # or a `SizedPrepare`
+    prepare: PrepareRuleProtocol | SizedPrepare
     advance: AdvanceRuleProtocol
     predict: PredictRuleProtocol
-    update: UpdateRuleProtocol  # or a `RandomUpdate` or an `InferringUpdate`
+    update: UpdateRuleProtocol | RandomUpdate | InferringUpdate
+
+
+def prepare_params(params: Params) -> Constants:
+    """The hyperparameters themselves: rules that need nothing else of them."""
+    return params
+
+
+def keep_rows(_constants: Constants, rows: State, _time: Array) -> State:
+    """The rows as they are: no time passes."""
+    return rows
 
 
 Record: TypeAlias = Callable[[RatedEvent], Any]

@@ -1,8 +1,9 @@
 """What a rating system is: its rules (see `rules`), its hyperparameters, and the call that makes it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import Signature, signature
+from types import MappingProxyType
 from typing import Any, NamedTuple, ParamSpec, Protocol
 
 import jax
@@ -18,23 +19,27 @@ from jaxrate.core.argument_checks import (
     signature_of_types,
 )
 from jaxrate.core.array_types import Array
-from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.hashable_functions_and_arrays import display_name
-from jaxrate.core.hyperparameter_definitions import RELATIVE_TOLERANCE, add_hyperparameters_to_docstring
+from jaxrate.core.hyperparameter_definitions import (
+    RELATIVE_TOLERANCE,
+    add_hyperparameters_to_docstring,
+    collect_params,
+)
+from jaxrate.core.mean_reversion import default_season_growth, fill_season_defaults, parse_season_starts
+from jaxrate.core.pairwise import PairwiseRules, make_pairwise_rules
 from jaxrate.core.rules import Params, RandomUpdate, Rating, Rules, SizedPrepare, State
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Periods, Ragged, Rounds
 
 
-def accept_any_events(events: Any) -> None:
+def accept_any_events(_events: Any) -> None:
     """Any events do."""
-    del events
 
 
 class EventCheckProtocol(Protocol):
     """ValueError if events lack what the system needs; names the row."""
 
-    def __call__(self, events: Any) -> None: ...
+    def __call__(self, events: Any, /) -> None: ...
 
 
 class EventCheck(NamedTuple):
@@ -171,16 +176,37 @@ def _format_setting(value: Any) -> str:
     return short if float(short) == value else repr(value)
 
 
+def rating_and_deviation(_params: Params, rows: Any) -> Rating:
+    """The rating, and the root of its variance if the rows have one."""
+    return Rating(rows.rating, jnp.sqrt(rows.variance) if hasattr(rows, "variance") else None)
+
+
+class SystemParts(NamedTuple):
+    """What a factory returns; `system_factory` adds the name, the hyperparameters and the settings."""
+
+    init: Callable[[Params, int], State]  # (params, num_players) -> state
+    rules: Rules | PairwiseRules
+    events: tuple[type, ...] = (Matches, Periods)  # what it rates
+    summary: Callable[[Params, State], Rating] = rating_and_deviation  # (params, rows) -> Rating
+    check: EventCheckProtocol = EventCheck()
+    settings: Mapping[str, Any] = MappingProxyType({})  # those that are kept in another form than they were given in
+    hyperparameters: tuple[Params, Params] | None = None  # and their space; None: as they were given
+    season_growth: Callable[[Params], float] = default_season_growth  # where there are seasons and it is None
+    name: str | None = None  # None: that of the factory
+
+
 FactoryArgs = ParamSpec("FactoryArgs")
 
 
-def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[FactoryArgs, RatingSystem]:
+def system_factory(make: Callable[FactoryArgs, SystemParts]) -> Callable[FactoryArgs, RatingSystem]:
     """Around a factory of systems: a name that it does not know is a ValueError, and what it makes knows its maker.
 
-    Arguments that are annotated with a `Parameter` are hyperparameters, and are documented; see `collect_params`.
+    Arguments that are annotated with a `Parameter` are hyperparameters, and are documented; the others are settings.
+    With the setting `seasons` ratings revert between seasons (see `core/mean_reversion.py`).
     """
     add_hyperparameters_to_docstring(make)
-    parameters = signature(make).parameters
+    call_signature = signature(make)
+    parameters = call_signature.parameters
     takes_any_name = any(x.kind is x.VAR_KEYWORD for x in parameters.values())  # it refuses names of itself
     numbers = float, float | None, bool | float, int, int | None  # whose ranges it knows
 
@@ -193,13 +219,35 @@ def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[Factor
             if about is None or about.annotation in numbers or value is about.default:
                 continue
             check_argument(make.__name__, name, about.annotation, value)
-        system = make(*args, **options)
-        check = system.check if isinstance(system.check, EventCheck) else EventCheck(check=system.check)
-        system = system._replace(check=check._replace(system=(system.name, system.events)))
-        return system if system.factory is make_checked_system else system._replace(make=make_checked_system)
+        bound = call_signature.bind(*args, **options)
+        bound.apply_defaults()
+        if "seasons" in bound.arguments:
+            bound.arguments["seasons"] = parse_season_starts(make.__name__, bound.arguments["seasons"])
+        parts = make(*bound.args, **bound.kwargs)
+        return _assemble_system(make_checked_system, parts, bound.arguments)
 
-    make_checked_system.__signature__ = signature_of_types(signature(make))  # type: ignore[attr-defined]
+    shown = signature_of_types(call_signature)
+    if shown.return_annotation is SystemParts:
+        shown = shown.replace(return_annotation=RatingSystem)
+    make_checked_system.__signature__ = shown  # type: ignore[attr-defined]
     return make_checked_system
+
+
+def _assemble_system(factory: Callable[..., Any], parts: SystemParts, arguments: Mapping[str, Any]) -> RatingSystem:
+    """The system that a factory makes of its arguments."""
+    name = parts.name or factory.__name__
+    known = {x.name for x in signature(factory).parameters.values() if x.kind is not x.VAR_KEYWORD}
+    params, space = parts.hyperparameters or collect_params(factory, arguments)
+    settings = {key: x for key, x in arguments.items() if key in known and key not in space._fields} | dict(
+        parts.settings
+    )
+    seasons = settings.get("seasons", ())
+    if parts.hyperparameters is None:
+        params = fill_season_defaults(name, seasons, params, parts.season_growth)
+    rules = make_pairwise_rules(parts.rules, seasons) if isinstance(parts.rules, PairwiseRules) else parts.rules
+    check = parts.check if isinstance(parts.check, EventCheck) else EventCheck(check=parts.check)
+    check, make = check._replace(system=(name, parts.events)), FactoryCall(factory, tuple(settings.items()))
+    return RatingSystem(name, params, space, parts.events, parts.init, rules, parts.summary, check, make)
 
 
 def check_param_names(system: str, names: Iterable[str], allowed: Iterable[str]) -> None:
@@ -246,19 +294,6 @@ def check_period_length(system: str, params: Params, length: float | None) -> No
     )
 
 
-def elapsed_time(time: Array, last: Array) -> Array:
-    """Time since `last`, never negative; zero for a player who has not played yet (`last` = inf)."""
-    return jnp.maximum(time - last, 0.0)
-
-
-def elapsed_within_period(event: Periods, period: float | Array, last: Array) -> Array:
-    """[A] how much of the time since `last` passes within a rating period, before its games count.
-
-    `advance` lets time pass until the period begins; what it leaves is as of its end. For newcomers no time passes.
-    """
-    return elapsed_time(event.time + period, last) - elapsed_time(event.time, last)
-
-
 def variance_bound(deviation_bound: float | Array | None) -> float | Array | None:
     """The bound of a variance from that of a deviation."""
     return None if deviation_bound is None else deviation_bound**2
@@ -283,46 +318,6 @@ def full_leaf(shape: int | tuple[int, ...], value: float | Array, kind: Any = fl
         return jnp.full(shape, value, dtype=dtype)
     with np.errstate(over="ignore"):
         return jax.device_put(np.full(shape, value, dtype))
-
-
-# --- Pairwise systems: one formula serves a single match and a whole rating period. ---
-
-
-def split_sides(rows: State, event: Matches | Periods) -> tuple[State, State]:
-    """The rows of the first and of the second player: leaves [] for a match, [M] for the pairs of a period."""
-    first, second = (event.pair[:, 0], event.pair[:, 1]) if isinstance(event, Periods) else (0, 1)
-    return jax.tree.map(lambda x: x[first], rows), jax.tree.map(lambda x: x[second], rows)
-
-
-def signed_side_advantage(event: Matches | Periods, points: float | Array) -> Array | float:
-    """Rating points that the first player enjoys: `points` on their own side, minus that on the other, 0 if neutral."""
-    return 0.0 if event.context.side is None else points * event.context.side
-
-
-def rate_players(
-    rate: Callable[[State, tuple[Array, ...]], State],
-    rows: State,
-    event: Matches | Periods,
-    first: tuple[Array, ...],
-    second: tuple[Array, ...],
-) -> State:
-    """New rows from what the games say: `rate(rows, total)`, elementwise, on each player's total over their games.
-
-    `first` and `second` are what each game says about its first and its second player; a game of weight w counts w
-    times.
-    """
-    weight = event.context.weight
-    if weight is not None:
-        first, second = (tuple(weight * x for x in terms) for terms in (first, second))
-    if isinstance(event, Periods):
-        a, b = event.pair[:, 0], event.pair[:, 1]
-        zero = jnp.zeros(event.player.shape, first[0].dtype)
-        if has_launch_overhead():  # on a CPU all terms at once take longer
-            terms = jnp.concatenate([jnp.stack(x, axis=-1) for x in (first, second)])
-            none = jnp.zeros((*zero.shape, len(first)), zero.dtype)
-            return rate(rows, tuple(jnp.moveaxis(none.at[event.pair.T.ravel()].add(terms), -1, 0)))
-        return rate(rows, tuple(zero.at[a].add(x).at[b].add(y) for x, y in zip(first, second, strict=True)))
-    return jax.tree.map(lambda *x: jnp.stack(x), *map(rate, split_sides(rows, event), (first, second)))
 
 
 def random_draw_rule(rules: Any) -> Callable[[Array], Any] | None:

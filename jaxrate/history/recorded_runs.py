@@ -9,8 +9,9 @@ import numpy as np
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
 from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.pairwise import split_sides
 from jaxrate.core.rules import InferringUpdate, Params, RatedEvent, Rating, Record, State
-from jaxrate.core.system import RatingSystem, split_sides
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.history.history import History

@@ -17,8 +17,8 @@ import numpy as np
 from jax import lax
 
 from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.pairwise import split_sides
 from jaxrate.core.rules import Params, State
-from jaxrate.core.system import split_sides
 from jaxrate.events import LAST_ID, Matches, Ragged, Rounds, has_teammates, has_tied_teams
 from jaxrate.replay.row_gather_and_scatter import gather_rows, scatter_rows, unique_ids_to_write
 from jaxrate.replay.scan_programs import (

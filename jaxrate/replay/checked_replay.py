@@ -279,7 +279,7 @@ def run(
         schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule
         needed = 1.0  # a step costs devices a word with each other, however many matches it has
         if schedule == "auto" and len(history.score) and not sharded:
-            needed = min_mean_width_for_levels(system, params, key, history, record)
+            needed = min_mean_width_for_levels(system, params, history, record)
         plan = make_plan(history, schedule, needed, max_step_matches_in_cache(state))
         n = plan.num_matches
     check_engine(engine, plan, state)

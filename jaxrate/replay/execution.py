@@ -27,7 +27,7 @@ from jaxrate.core.argument_checks import is_traced
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.rules import Params, Record, State
-from jaxrate.core.system import RatingSystem, full_leaf, random_draw_rule
+from jaxrate.core.system import RatingSystem, full_leaf
 from jaxrate.events import Matches, Periods, Ragged, Rounds, has_teammates
 from jaxrate.replay.block_programs import is_rated_in_tiles, replay_block
 from jaxrate.replay.blocks import Block, BlockPlan, gather_events
@@ -302,18 +302,17 @@ def jit_for_short_runs(*static_argnums: int) -> Callable[[Callable[..., Any]], C
 
 
 def min_mean_width_for_levels(
-    system: RatingSystem, params: Params, key: Array | None, events: Matches, record: Record | None = None
+    system: RatingSystem, params: Params, events: Matches, record: Record | None = None
 ) -> float:
     """Matches per step from which levels, made for this one replay, beat a stream.
 
     On a CPU, XLA compiles a stream of simple rules into one native loop. Wide steps can be up to three times as fast,
     but making them takes longer than the stream: ATP tennis 0.18 s in all against 0.04 s for Elo, 0.42 against 0.10 for
-    Glicko. It does not for rules with an inner loop or keys of their own, in float64 or under differentiation, and no
+    Glicko. It does not for rules with an inner loop, in float64 or under differentiation, and no
     GPU runs a stream well.
     """
     double = jnp.result_type(float) == np.float64
-    hashes = key is not None and random_draw_rule(system.rules) is None
-    if double or hashes or jax.default_backend() != "cpu" or is_traced(params):
+    if double or jax.default_backend() != "cpu" or is_traced(params):
         return 2.0
     rows = state_shapes(system, 2, params)
     if any(x.shape != (2,) for x in jax.tree.leaves(rows)):

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxrate.core.array_types import Array
+from jaxrate.core.pairwise import split_sides
 from jaxrate.core.rules import (
     AdvanceRuleProtocol,
     Constants,
@@ -25,13 +26,15 @@ from jaxrate.core.rules import (
     Params,
     PredictRuleProtocol,
     PrepareRuleProtocol,
+    RandomUpdate,
     RatedEvent,
     Record,
     Rules,
+    SizedPrepare,
     State,
     UpdateRuleProtocol,
 )
-from jaxrate.core.system import random_draw_rule, rules_with_sizes_for_params, split_sides
+from jaxrate.core.system import random_draw_rule, rules_with_sizes_for_params
 from jaxrate.events import Matches
 from jaxrate.replay.row_gather_and_scatter import (
     PackedState,
@@ -57,10 +60,10 @@ class MatchProgramShape(NamedTuple):
 class ReplayRules(NamedTuple):
     """The rules of one replay, and what it keeps of each event in place of the prediction."""
 
-    prepare: PrepareRuleProtocol
+    prepare: PrepareRuleProtocol | SizedPrepare
     advance: AdvanceRuleProtocol
     predict: PredictRuleProtocol
-    update: UpdateRuleProtocol
+    update: UpdateRuleProtocol | RandomUpdate | InferringUpdate
     record: Record | None = None
 
 
@@ -99,13 +102,14 @@ def rate_event(
     constants, params = prepared
     before = advance_rows(rules, constants, rows, event)
     prediction = rules.predict(constants, before, event)
+    drawn = (random_draw,) if isinstance(rules.update, RandomUpdate) else ()
     if rules.record is None:
-        return rules.update(constants, before, event, random_draw), prediction
+        return rules.update(constants, before, event, *drawn), prediction
     inferred = None
     if isinstance(rules.update, InferringUpdate):
-        after, inferred = rules.update.infer(constants, before, event, random_draw)
+        after, inferred = rules.update.infer(constants, before, event)
     else:
-        after = rules.update(constants, before, event, random_draw)
+        after = rules.update(constants, before, event, *drawn)
     return after, rules.record(RatedEvent(params, constants, before, after, prediction, event, inferred))
 
 
@@ -117,20 +121,14 @@ def advance_and_predict_event(rules: ReplayRules, prepared: PreparedReplay, rows
 def draw_random_numbers_for_events(rules: Rules | ReplayRules, key: Array | None, index: Array) -> Any:
     """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule.
 
-    Numbers in place of the key are taken as they are.
+    Numbers in place of the key are taken as they are. None for rules that draw nothing.
     """
-    if key is None:
+    draw = random_draw_rule(rules)
+    if key is None or draw is None:
         return None
     if is_random_numbers(key):
         return jnp.asarray(key, float).at[index].get(mode="clip")
-
-    draw = random_draw_rule(rules)
-
-    def one(number: Array) -> Any:
-        own = jax.random.fold_in(key, number)
-        return own if draw is None else draw(own)
-
-    flat = jax.vmap(one)(index.ravel())
+    flat = jax.vmap(lambda number: draw(jax.random.fold_in(key, number)))(index.ravel())
     return jax.tree.map(lambda x: x.reshape(*index.shape, *x.shape[1:]), flat)
 
 

@@ -22,9 +22,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
 from jaxrate.smoothing.timelines import Timelines
-from jaxrate.systems import mean_reversion
 from jaxrate.systems.skills.aging import (
     add_to_diagonal,
     append_form_retention_and_growth,

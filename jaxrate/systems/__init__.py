@@ -4,7 +4,6 @@ codeforces.py                   Codeforces, in the form of Ebtekar and Liu 2021 
 elo.py                          Elo (1978), per match and per rating period
 glicko.py                       Glicko (Glickman 1999)
 glicko2.py                      Glicko-2 (Glickman 2012)
-mean_reversion.py               mean reversion: leads over newcomers fade, by the clock and from season to season
 prediction_wrapping.py          predictions remade
 draw_probability_wrapper.py     wrappers that change predictions: chances of draws, and calibration
 system_construction_by_name.py  systems by name, adapted to data

@@ -19,9 +19,9 @@ import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, Parameter, collect_params
-from jaxrate.core.rules import InferringUpdate, Params, Rating, Rules
-from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
+from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, Parameter
+from jaxrate.core.rules import InferringUpdate, Params, Rules, keep_rows, prepare_params
+from jaxrate.core.system import EventCheck, SystemParts, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics import selective_evaluation
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
@@ -37,15 +37,6 @@ class State(NamedTuple):
 
 def init(params: Params, num_players: int) -> State:
     return State(full_leaf(num_players, params.initial_rating))
-
-
-def prepare(params: Params) -> Params:
-    return params
-
-
-def advance(constants: Params, rows: State, time: Array) -> State:
-    del constants, time
-    return rows
 
 
 def expected_counts_below_and_above(
@@ -104,10 +95,9 @@ def predict(table_points: int, params: Params, rows: State, event: Rounds | Matc
 
 
 def infer(
-    table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds, key: Array | None
+    table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds
 ) -> tuple[State, performance_inference.Performances]:
     """Find the performances, and move towards them."""
-    del key
     event = matches_as_contests.match_as_contest(event)
     sums, inverse, participants, below, above = expected_counts_below_and_above(table_points, params, rows, event)
     mask, count = cdf_sums.participant_mask(event), jnp.maximum(jnp.sum(participants.gain), 1.0)
@@ -146,10 +136,8 @@ def infer(
     )
 
 
-def update(
-    table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds, key: Array | None
-) -> State:
-    return infer(table_points, skip_ties, params, rows, event, key)[0]
+def update(table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds) -> State:
+    return infer(table_points, skip_ties, params, rows, event)[0]
 
 
 def _exact_performances(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:
@@ -163,11 +151,6 @@ def _exact_performances(indices: Array, participants: Participants, from_below: 
     )
 
 
-def summary(params: Params, rows: State) -> Rating:
-    del params
-    return Rating(rows.rating, None)
-
-
 @system_factory
 def codeforces(
     skip_ties: bool = False,
@@ -177,7 +160,7 @@ def codeforces(
     ] = 315.08922206661885,
     weight: Annotated[float, Parameter(POSITIVE, "1", "what a contest counts against the rating before it")] = 1.0,
     initial_rating: Annotated[float, RATING] = 1500.0,
-) -> RatingSystem:
+) -> SystemParts:
     """Codeforces, of rounds, and of matches as contests of two: won, lost or drawn.
 
         jr.run(jr.codeforces(), rounds)
@@ -189,9 +172,7 @@ def codeforces(
       ValueError: for an unknown name or a value out of range.
     """
     skip_ties = bool(skip_ties)
-    params, space = collect_params(codeforces, locals())
     learn = InferringUpdate(*(bind(rule, TABLE_POINTS, skip_ties) for rule in (update, infer)))
-    rules = Rules(prepare, advance, bind(predict, TABLE_POINTS), learn)
+    rules = Rules(prepare_params, keep_rows, bind(predict, TABLE_POINTS), learn)
     check = EventCheck(check=bind(matches_as_contests.check_match_results, "codeforces"), padding_skipped_above=0)
-    make = FactoryCall(codeforces, (("skip_ties", skip_ties),))
-    return RatingSystem("codeforces", params, space, (Matches, Rounds), init, rules, summary, check, make)
+    return SystemParts(init, rules, (Matches, Rounds), check=check, settings={"skip_ties": skip_ties})

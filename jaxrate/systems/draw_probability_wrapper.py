@@ -27,8 +27,9 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import look_up_replacement_function
 from jaxrate.core.hyperparameter_definitions import ANY, MAYBE_ANY, POSITIVE, Parameter
+from jaxrate.core.pairwise import signed_side_advantage, split_sides
 from jaxrate.core.rules import PredictRuleProtocol, State
-from jaxrate.core.system import RatingSystem, check_param_names, signed_side_advantage, split_sides
+from jaxrate.core.system import RatingSystem, check_param_names
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.numerics.newton_roots_and_maxima import center_log_odds
 from jaxrate.numerics.special_functions import logit

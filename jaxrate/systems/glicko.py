@@ -13,20 +13,19 @@ After it, summed over the games of the event, all at the ratings before it:
     r'    = r + q RD'^2 sum g(RD_j) (s_j - E)
 
 The prediction uses g(sqrt(RD_a^2 + RD_b^2)). A rating period takes its own time, which passes before its games count;
-what it leaves is as of its end. With `reversion` or seasons leads fade, as `systems/mean_reversion.py` says.
+what it leaves is as of its end. With `reversion` or seasons leads fade, as `core/mean_reversion.py` says.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
     DEVIATION,
     MAYBE_POSITIVE,
@@ -35,24 +34,11 @@ from jaxrate.core.hyperparameter_definitions import (
     RATING,
     SIDE_ADVANTAGE,
     Parameter,
-    collect_params,
 )
-from jaxrate.core.rules import Params, Rating, Rules
-from jaxrate.core.system import (
-    FactoryCall,
-    RatingSystem,
-    clip_optional,
-    elapsed_time,
-    elapsed_within_period,
-    full_leaf,
-    rate_players,
-    signed_side_advantage,
-    split_sides,
-    system_factory,
-    variance_bound,
-)
+from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
+from jaxrate.core.rules import Params
+from jaxrate.core.system import SystemParts, clip_optional, full_leaf, system_factory, variance_bound
 from jaxrate.events import Matches, Periods
-from jaxrate.systems import mean_reversion as fading
 
 Q = math.log(10.0) / 400.0
 WIDEST = 1e12  # points^2, the variance where there is no largest deviation: products of it are finite in float32
@@ -86,83 +72,38 @@ def attenuation(variance: Array) -> Array:
     return lax.rsqrt(1.0 + 3.0 * Q**2 / math.pi**2 * variance)
 
 
-def advance(constants: Constants, rows: State, time: Array, *, seasons: Sequence[float] = ()) -> State:
-    """RD <- min(sqrt(RD^2 + c^2 t), RD_max), and leads fade."""
-    aged = age_rows(constants, rows, elapsed_time(time, rows.time))
-    if not seasons:
-        return aged
-    return fading.apply_seasons(seasons, constants.params, aged, rows.time, time, constants.high)
+def age(constants: Constants, rows: State, duration: Array) -> State:
+    """RD <- min(sqrt(RD^2 + c^2 t), RD_max)."""
+    return rows._replace(variance=jnp.minimum(rows.variance + constants.growth * duration, constants.high))
 
 
-def age_rows(constants: Constants, rows: State, duration: Array) -> State:
-    """After some time in which no season begins."""
-    if constants.params.reversion is None:
-        return rows._replace(variance=jnp.minimum(rows.variance + constants.growth * duration, constants.high))
-    keep, span = fading.lead_retention_and_growth_time(constants.params.reversion, duration)
-    return fading.revert_ratings_and_grow_variances(
-        constants.params, rows, keep, constants.growth * span, constants.high
-    )
-
-
-def advance_within_period(constants: Constants, rows: State, event: Matches | Periods) -> State:
-    """The rows as the games of the event find them: the time within a rating period has passed."""
-    if not isinstance(event, Periods):
-        return rows
-    passed = elapsed_within_period(event, constants.params.period, rows.time)
-    aged = age_rows(constants, rows, passed)
-    return aged._replace(variance=jnp.where(passed > 0, aged.variance, rows.variance))
-
-
-def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
-    """Expected score of the first player."""
-    first, second = split_sides(advance_within_period(constants, rows, event), event)
+def predict(constants: Constants, first: State, second: State, event: Matches | Periods) -> Array:
     lead = signed_side_advantage(event, constants.params.side_advantage)
     g = attenuation(first.variance + second.variance)
     return jax.nn.sigmoid(g * (Q * (first.rating - second.rating + lead)))
 
 
-def game_evidence(player: State, opponent: State, score: Array, lead: float | Array) -> tuple[Array, ...]:
+def evidence(constants: Constants, first: State, second: State, event: Matches | Periods) -> tuple[Terms, Terms]:
+    lead = signed_side_advantage(event, constants.params.side_advantage)
+    return game_terms(first, second, event.score, lead), game_terms(second, first, 1.0 - event.score, -lead)
+
+
+def game_terms(player: State, opponent: State, score: Array, lead: float | Array) -> Terms:
     """What one game adds to 1/d^2 and to q sum g (s - E) of `player`, with `lead` points of side advantage."""
     g = attenuation(opponent.variance)
     e = jax.nn.sigmoid(g * (Q * (player.rating - opponent.rating + lead)))
     return Q**2 * (g * g * (e - e * e)), Q * (g * (score - e))
 
 
-def update_from_evidence_totals(
-    constants: Constants, rows: State, evidence_totals: tuple[Array, ...], time: Array
-) -> State:
+def apply(constants: Constants, rows: State, total: Terms) -> State:
     """RD' and r' of the module's docstring."""
-    information, surprise = evidence_totals
+    information, surprise = total
     variance = rows.variance / (1.0 + rows.variance * information)
     rating = rows.rating + variance * surprise
-    return State(rating, clip_optional(variance, constants.low, None), jnp.full_like(rows.time, time))
+    return rows._replace(rating=rating, variance=clip_optional(variance, constants.low, None))
 
 
-def update(
-    constants: Constants, rows: State, event: Matches | Periods, key: Array | None, *, seasons: Sequence[float] = ()
-) -> State:
-    """Add the information of the games to the prior's; step the rating along the summed surprise.
-
-    Seasons that begin within a rating period follow its games.
-    """
-    del key
-    rows, end = advance_within_period(constants, rows, event), event.time
-    if isinstance(event, Periods):
-        end = end + constants.params.period
-    first, second = split_sides(rows, event)
-    lead = signed_side_advantage(event, constants.params.side_advantage)
-    one, two = game_evidence(first, second, event.score, lead), game_evidence(second, first, 1.0 - event.score, -lead)
-    after = rate_players(partial(update_from_evidence_totals, constants, time=end), rows, event, one, two)
-    if not (seasons and isinstance(event, Periods)):
-        return after
-    return fading.apply_seasons(
-        seasons, constants.params, after, fading.seasons_applied_until(event, rows.time), end, constants.high
-    )
-
-
-def summary(params: Params, rows: State) -> Rating:
-    del params
-    return Rating(rows.rating, jnp.sqrt(rows.variance))
+RULES = PairwiseRules(predict, evidence, apply, age, prepare)
 
 
 @system_factory
@@ -180,10 +121,10 @@ def glicko(
     ] = 350.0,
     period: Annotated[float, PERIOD] = 7.0,
     side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
-    reversion: Annotated[float | None, fading.REVERSION] = None,
-    season_keep: Annotated[float | None, fading.SEASON_KEEP] = None,
-    season_growth: Annotated[float | None, fading.SEASON_GROWTH] = None,
-) -> RatingSystem:
+    reversion: Annotated[float | None, mean_reversion.REVERSION] = None,
+    season_keep: Annotated[float | None, mean_reversion.SEASON_KEEP] = None,
+    season_growth: Annotated[float | None, mean_reversion.SEASON_GROWTH] = None,
+) -> SystemParts:
     """Glicko, of matches and of rating periods.
 
         jr.rate(jr.glicko(c=20.0), data)
@@ -197,11 +138,4 @@ def glicko(
     Raises:
       ValueError: for an unknown name, a value out of range, bounds that cross, or seasons that do not increase.
     """
-    begin = fading.parse_season_starts("glicko", seasons)
-    params, space = collect_params(glicko, locals())
-    params = fading.fill_season_defaults("glicko", begin, params, **fading.SEASON_DEFAULTS)
-    rules = Rules(prepare, advance, predict, update)
-    if begin:
-        rules = rules._replace(advance=bind(advance, seasons=begin), update=bind(update, seasons=begin))
-    make = FactoryCall(glicko, (("seasons", begin),))
-    return RatingSystem("glicko", params, space, (Matches, Periods), init, rules, summary, make=make)
+    return SystemParts(init, RULES)

@@ -11,13 +11,12 @@ On the internal scale mu = (r - 1500) / 173.7178, phi = RD / 173.7178, for all g
 An idle player takes the step phi^2 + sigma^2 in every period after their first; over t periods, fractions allowed, that
 is phi^2 + t sigma^2. Single matches take no time unless `match_periods` says that each is a period of its own.
 
-With `reversion` or seasons leads fade, as `systems/mean_reversion.py` says, and volatilities stay. Within a rating
+With `reversion` or seasons leads fade, as `core/mean_reversion.py` says, and volatilities stay. Within a rating
 period leads fade with the step to phi*, after its games were expected.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import jax
@@ -25,8 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
     DEVIATION,
     MAYBE_POSITIVE,
@@ -36,24 +35,12 @@ from jaxrate.core.hyperparameter_definitions import (
     RATING,
     SIDE_ADVANTAGE,
     Parameter,
-    collect_params,
 )
-from jaxrate.core.rules import Params, Rating, Rules
-from jaxrate.core.system import (
-    FactoryCall,
-    RatingSystem,
-    clip_optional,
-    elapsed_time,
-    full_leaf,
-    rate_players,
-    signed_side_advantage,
-    split_sides,
-    system_factory,
-    variance_bound,
-)
+from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
+from jaxrate.core.rules import Params
+from jaxrate.core.system import SystemParts, clip_optional, full_leaf, system_factory, variance_bound
 from jaxrate.events import Matches, Periods
 from jaxrate.numerics.newton_roots_and_maxima import decreasing_root
-from jaxrate.systems import mean_reversion as fading
 
 SCALE = 173.7178
 MAX_VOLATILITY = 1e3  # volatility: with a large tau some grow beyond all numbers, and ratings with them
@@ -71,7 +58,7 @@ class Constants(NamedTuple):
     rate: float | Array  # periods per unit of time
     stiffness: float | Array  # 1 / tau^2
     low: float | Array | None  # bounds of the variance
-    high: float | Array | None
+    high: float | Array
 
 
 class State(NamedTuple):
@@ -87,8 +74,8 @@ def init(params: Params, num_players: int) -> State:
 
 
 def prepare(params: Params) -> Constants:
-    bounds = variance_bound(params.deviation_min), variance_bound(params.deviation_max)
-    return Constants(params, 1.0 / params.period, 1.0 / params.tau**2, *bounds)
+    low, high = variance_bound(params.deviation_min), variance_bound(params.deviation_max)
+    return Constants(params, 1.0 / params.period, 1.0 / params.tau**2, low, MAX_VARIANCE if high is None else high)
 
 
 def attenuation(variance: Array) -> Array:
@@ -96,31 +83,35 @@ def attenuation(variance: Array) -> Array:
     return lax.rsqrt(1.0 + 3.0 / (SCALE * math.pi) ** 2 * variance)
 
 
-def age_rows_by_idle_periods(
-    constants: Constants, rows: State, periods: float | Array, lead_retention: Array | None
-) -> State:
-    """After idle periods: phi^2 + t sigma^2, with the share `lead_retention` of a lead (None: all of it)."""
-    added = SCALE**2 * (periods * rows.volatility**2)
-    if lead_retention is not None:
-        return fading.revert_ratings_and_grow_variances(constants.params, rows, lead_retention, added, MAX_VARIANCE)
-    return rows._replace(variance=jnp.maximum(rows.variance, jnp.minimum(rows.variance + added, MAX_VARIANCE)))
+def age(constants: Constants, rows: State, duration: Array) -> State:
+    """phi^2 <- phi^2 + t sigma^2."""
+    variance = grow_variance(rows, duration * constants.rate, constants.high)
+    if constants.params.reversion is None:  # time takes no variance away
+        variance = jnp.maximum(rows.variance, variance)
+    return rows._replace(variance=variance)
 
 
-def advance(seasons: Sequence[float], constants: Constants, rows: State, time: Array) -> State:
-    """phi^2 <- phi^2 + t sigma^2, and leads fade."""
-    params, high = constants.params, constants.high
-    keep, span = fading.lead_retention_and_growth_time(params.reversion, elapsed_time(time, rows.time))
-    aged = age_rows_by_idle_periods(constants, rows, span * constants.rate, keep)
-    aged = aged._replace(variance=clip_optional(aged.variance, None, high))
-    return fading.apply_seasons(seasons, params, aged, rows.time, time, MAX_VARIANCE if high is None else high)
+def grow_variance(rows: State, periods: float | Array, high: float | Array) -> Array:
+    """The variance after idle periods, as far as the highest."""
+    return jnp.minimum(rows.variance + SCALE**2 * (periods * rows.volatility**2), high)
 
 
-def predict(constants: Constants, rows: State, event: Matches | Periods) -> Array:
-    """Expected score of the first player."""
-    first, second = split_sides(rows, event)
+def predict(constants: Constants, first: State, second: State, event: Matches | Periods) -> Array:
     lead = signed_side_advantage(event, constants.params.side_advantage)
     g = attenuation(first.variance + second.variance)
     return jax.nn.sigmoid(g * ((first.rating - second.rating + lead) / SCALE))
+
+
+def evidence(constants: Constants, first: State, second: State, event: Matches | Periods) -> tuple[Terms, Terms]:
+    lead = signed_side_advantage(event, constants.params.side_advantage)
+    return game_terms(first, second, event.score, lead), game_terms(second, first, 1.0 - event.score, -lead)
+
+
+def game_terms(player: State, opponent: State, score: Array, lead: float | Array) -> Terms:
+    """What one game adds to 1/v and to Delta/v of `player`, with `lead` points of side advantage."""
+    g = attenuation(opponent.variance)
+    e = jax.nn.sigmoid(g * ((player.rating - opponent.rating + lead) / SCALE))
+    return g * g * (e - e * e), g * (score - e)
 
 
 def new_volatility(constants: Constants, rows: State, information: Array, surprise: Array) -> Array:
@@ -149,65 +140,36 @@ def new_volatility(constants: Constants, rows: State, information: Array, surpri
     return clip_optional(jnp.exp(0.5 * x), params.volatility_min, params.volatility_max)
 
 
-def game_evidence(player: State, opponent: State, score: Array, lead: float | Array) -> tuple[Array, ...]:
-    """What one game adds to 1/v and to Delta/v of `player`, with `lead` points of side advantage."""
-    g = attenuation(opponent.variance)
-    e = jax.nn.sigmoid(g * ((player.rating - opponent.rating + lead) / SCALE))
-    return g * g * (e - e * e), g * (score - e)
-
-
-def update_from_evidence_totals(
-    constants: Constants,
-    rows: State,
-    evidence_totals: tuple[Array, ...],
-    periods: float | Array,
-    time: Array,
-    lead_retention: Array | None = None,
+def update_from_total(
+    constants: Constants, rows: State, total: Terms, periods: float | Array, lead_retention: Array | None = None
 ) -> State:
-    """Steps 5 to 7, in which some periods pass (1 in a rating period) and leads fade, until `time`."""
-    information, surprise = evidence_totals
+    """Steps 5 to 7, in which some periods pass and the share `lead_retention` of leads is left (None: all of it)."""
+    information, surprise = total
     rows = rows._replace(volatility=jnp.minimum(new_volatility(constants, rows, information, surprise), MAX_VOLATILITY))
-    before = age_rows_by_idle_periods(constants, rows, periods, lead_retention)
-    variance = before.variance / (1.0 + before.variance * (information / SCALE**2))
-    rating = before.rating + variance * (surprise / SCALE)
-    variance = clip_optional(variance, constants.low, constants.high)
-    return State(rating, variance, rows.volatility, jnp.full_like(rows.time, time))
+    if lead_retention is not None:
+        rows = mean_reversion.revert_rows(constants.params, rows, lead_retention)
+    prior = jnp.maximum(rows.variance, grow_variance(rows, periods, MAX_VARIANCE))
+    variance = prior / (1.0 + prior * (information / SCALE**2))
+    rating = rows.rating + variance * (surprise / SCALE)
+    return rows._replace(rating=rating, variance=clip_optional(variance, constants.low, constants.high))
 
 
-def update(
-    seasons: Sequence[float], constants: Constants, rows: State, event: Matches | Periods, key: Array | None
-) -> State:
-    """Steps 3 to 8: a rating period takes one period, a single match no time unless `match_periods` says so.
-
-    Seasons that begin within a rating period follow its games.
-    """
-    del key
-    params, keep = constants.params, None
-    periods, duration = (1.0, params.period) if isinstance(event, Periods) else (params.match_periods, 0.0)
-    if isinstance(event, Periods) and params.reversion is not None:
-        keep, span = fading.lead_retention_and_growth_time(
-            params.reversion, jnp.asarray(params.period, rows.time.dtype)
-        )
-        periods = span * constants.rate
-    first, second = split_sides(rows, event)
-    lead = signed_side_advantage(event, params.side_advantage)
-    one, two = game_evidence(first, second, event.score, lead), game_evidence(second, first, 1.0 - event.score, -lead)
-    end, high = event.time + duration, MAX_VARIANCE if constants.high is None else constants.high
-    after = rate_players(
-        partial(update_from_evidence_totals, constants, periods=periods, time=end, lead_retention=keep),
-        rows,
-        event,
-        one,
-        two,
-    )
-    if not isinstance(event, Periods):
-        return after
-    return fading.apply_seasons(seasons, params, after, fading.seasons_applied_until(event, rows.time), end, high)
+def apply(constants: Constants, rows: State, total: Terms) -> State:
+    """Steps 3 to 8 of a single match, which takes no time unless `match_periods` says so."""
+    return update_from_total(constants, rows, total, constants.params.match_periods)
 
 
-def summary(params: Params, rows: State) -> Rating:
-    del params
-    return Rating(rows.rating, jnp.sqrt(rows.variance))
+def apply_period(constants: Constants, rows: State, total: Terms) -> State:
+    """Steps 3 to 8 of a rating period, which takes one period."""
+    params = constants.params
+    if params.reversion is None:
+        return update_from_total(constants, rows, total, 1.0)
+    duration = jnp.asarray(params.period, rows.time.dtype)
+    keep, span = mean_reversion.lead_retention_and_growth_time(params.reversion, duration)
+    return update_from_total(constants, rows, total, span * constants.rate, keep)
+
+
+RULES = PairwiseRules(predict, evidence, apply, age, prepare, apply_period)
 
 
 @system_factory
@@ -241,10 +203,10 @@ def glicko2(
         float, Parameter(NOT_NEGATIVE, "periods", "periods that a single match takes, beside the clock", fitted=False)
     ] = 0.0,
     side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
-    reversion: Annotated[float | None, fading.REVERSION] = None,
-    season_keep: Annotated[float | None, fading.SEASON_KEEP] = None,
-    season_growth: Annotated[float | None, fading.SEASON_GROWTH] = None,
-) -> RatingSystem:
+    reversion: Annotated[float | None, mean_reversion.REVERSION] = None,
+    season_keep: Annotated[float | None, mean_reversion.SEASON_KEEP] = None,
+    season_growth: Annotated[float | None, mean_reversion.SEASON_GROWTH] = None,
+) -> SystemParts:
     """Glicko-2, of matches and of rating periods.
 
         jr.rate(jr.glicko2(tau=0.3), data, period=30.0)
@@ -260,9 +222,4 @@ def glicko2(
     Raises:
       ValueError: for an unknown name, a value out of range, bounds that cross, or seasons that do not increase.
     """
-    begin = fading.parse_season_starts("glicko2", seasons)
-    params, space = collect_params(glicko2, locals())
-    params = fading.fill_season_defaults("glicko2", begin, params, **fading.SEASON_DEFAULTS)
-    rules = Rules(prepare, bind(advance, begin), predict, bind(update, begin))
-    make = FactoryCall(glicko2, (("seasons", begin),))
-    return RatingSystem("glicko2", params, space, (Matches, Periods), init, rules, summary, make=make)
+    return SystemParts(init, RULES)

@@ -243,5 +243,5 @@ def _advance_inner(advance: Any, constants: WrappedConstants, rows: State, time:
     return advance(constants.inner, rows, time)
 
 
-def _update_inner(update: Any, constants: WrappedConstants, rows: State, event: Any, key: Any) -> State:
-    return update(constants.inner, rows, event, key)
+def _update_inner(update: Any, constants: WrappedConstants, rows: State, event: Any, *drawn: Any) -> State:
+    return update(constants.inner, rows, event, *drawn)

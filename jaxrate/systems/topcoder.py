@@ -21,9 +21,9 @@ from jax.scipy.special import ndtr, ndtri
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.hyperparameter_definitions import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter, collect_params
-from jaxrate.core.rules import InferringUpdate, Params, Rating, Rules
-from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, full_leaf, system_factory
+from jaxrate.core.hyperparameter_definitions import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
+from jaxrate.core.rules import InferringUpdate, Params, Rules, keep_rows, prepare_params
+from jaxrate.core.system import EventCheck, SystemParts, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics import selective_evaluation
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
@@ -47,15 +47,6 @@ def init(params: Params, num_players: int) -> State:
     return State(rating, variance, full_leaf(num_players, 0, jnp.int32))
 
 
-def prepare(params: Params) -> Params:
-    return params
-
-
-def advance(constants: Params, rows: State, time: Array) -> State:
-    del constants, time
-    return rows
-
-
 def expected_wins_and_losses(rows: State, event: Rounds) -> tuple[Array, Array]:
     """How many others are expected below and above each [P]."""
     deviation = jnp.sqrt(rows.variance / cdf_sums.participant_weights(event))
@@ -65,9 +56,8 @@ def expected_wins_and_losses(rows: State, event: Rounds) -> tuple[Array, Array]:
     )
 
 
-def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
+def predict(_constants: Params, rows: State, event: Rounds | Matches) -> Array:
     """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
-    del constants
     if isinstance(event, Matches):
         weight = cdf_sums.participant_weights(matches_as_contests.match_as_contest(event))[0]
         return ndtr((rows.rating[0] - rows.rating[1]) * jnp.sqrt(weight / jnp.sum(rows.variance)))
@@ -75,10 +65,9 @@ def predict(constants: Params, rows: State, event: Rounds | Matches) -> Array:
 
 
 def update_with_performances(
-    skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds, key: Array | None
+    skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds
 ) -> tuple[State, performance_inference.Performances]:
     """Find the performances; move towards them, but not too far; learn the volatilities."""
-    del key
     event = matches_as_contests.match_as_contest(event)
     mask, rating = cdf_sums.participant_mask(event), rows.rating
     gain = mask.astype(rating.dtype)
@@ -119,19 +108,14 @@ def update_with_performances(
     )
 
 
-def update(skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds, key: Array | None) -> State:
-    return update_with_performances(skip_ties, constants, rows, event, key)[0]
+def update(skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds) -> State:
+    return update_with_performances(skip_ties, constants, rows, event)[0]
 
 
 def _normal_quantile_of_share(part_count: Array, rest_count: Array, total_count: Array, mask: Array) -> Array:
     """Phi^-1 of part / count, by way of the smaller one of a part and the rest."""
     small = jnp.where(mask, jnp.minimum(part_count, rest_count) / total_count, 0.5)
     return jnp.where(part_count < rest_count, 1.0, -1.0) * ndtri(small)
-
-
-def summary(params: Params, rows: State) -> Rating:
-    del params
-    return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
 @system_factory
@@ -146,7 +130,7 @@ def topcoder(
     ] = 0.18,
     initial_rating: Annotated[float, RATING] = 1500.0,
     initial_deviation: Annotated[float, Parameter(POSITIVE, "points", "volatility of a newcomer")] = 350.0,
-) -> RatingSystem:
+) -> SystemParts:
     """TopCoder, of rounds, and of matches as contests of two: won, lost or drawn.
 
         jr.run(jr.topcoder(), rounds)
@@ -163,11 +147,9 @@ def topcoder(
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
-    params, space = collect_params(topcoder, locals())
     skip_ties = bool(skip_ties)
     learn = InferringUpdate(bind(update, skip_ties), bind(update_with_performances, skip_ties))
-    rules = Rules(prepare, advance, predict, learn)
+    rules = Rules(prepare_params, keep_rows, predict, learn)
     above = expected_wins.PAIRS_PER_POINT * TABLE_POINTS  # all pairs of smaller rounds are summed
     check = EventCheck(check=bind(matches_as_contests.check_match_results, "topcoder"), padding_skipped_above=above)
-    make = FactoryCall(topcoder, (("skip_ties", skip_ties),))
-    return RatingSystem("topcoder", params, space, (Matches, Rounds), init, rules, summary, check, make)
+    return SystemParts(init, rules, (Matches, Rounds), check=check, settings={"skip_ties": skip_ties})

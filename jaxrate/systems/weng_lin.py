@@ -46,17 +46,9 @@ from jaxrate.core.hyperparameter_definitions import (
     Parameter,
     collect_params,
 )
-from jaxrate.core.rules import Params, Rating, Rules
-from jaxrate.core.system import (
-    EventCheck,
-    FactoryCall,
-    RatingSystem,
-    elapsed_time,
-    full_leaf,
-    rate_players,
-    signed_side_advantage,
-    system_factory,
-)
+from jaxrate.core.pairwise import pass_time, rate_players, signed_side_advantage
+from jaxrate.core.rules import Params, Rules
+from jaxrate.core.system import EventCheck, SystemParts, full_leaf, system_factory
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.special_functions import truncated_normal_moments
@@ -116,11 +108,9 @@ def prepare(model: str, params: Params) -> Constants:
     return Constants(params, 2.0 * params.beta**2, params.tau**2, 2.0 if model == "thurstone_mosteller_part" else 1.0)
 
 
-def advance(constants: Constants, rows: State, time: Array) -> State:
+def age(constants: Constants, rows: State, duration: Array) -> State:
     """The drift by elapsed time."""
-    if rows.time is None:
-        return rows
-    return rows._replace(variance=rows.variance + constants.params.drift * elapsed_time(time, rows.time))
+    return rows._replace(variance=rows.variance + constants.params.drift * duration)
 
 
 def expected_score(constants: Constants, lead: Array, variance: Array) -> Array:
@@ -245,9 +235,8 @@ def update_from_terms(
     )
 
 
-def update(model: str, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
+def update(model: str, constants: Constants, rows: State, event: Matches | Rounds) -> State:
     """Let skills drift, and learn. A team alone learns nothing."""
-    del key
     constants = scale_performance_noise(constants, event)
     grown = rows._replace(variance=rows.variance + constants.growth)
     if isinstance(event, Matches):
@@ -271,11 +260,6 @@ def update(model: str, constants: Constants, rows: State, event: Matches | Round
     return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)
 
 
-def summary(params: Params, rows: State) -> Rating:
-    del params
-    return Rating(rows.rating, jnp.sqrt(rows.variance))
-
-
 @system_factory
 def weng_lin(
     model: str = "bradley_terry_full",
@@ -294,7 +278,7 @@ def weng_lin(
     initial_rating: Annotated[float, RATING] = 25.0,
     initial_deviation: Annotated[float, DEVIATION] = 25.0 / 3.0,
     side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
-) -> RatingSystem:
+) -> SystemParts:
     """Weng and Lin's systems, of matches and of rounds.
 
         jr.run(jr.weng_lin("plackett_luce"), rounds)
@@ -316,7 +300,7 @@ def weng_lin(
         epsilon = 0.1 if epsilon is None else epsilon
     elif epsilon is not None:
         raise ValueError(f"weng_lin: {model} has no epsilon")
-    params, space = collect_params(weng_lin, locals())
-    rules = Rules(bind(prepare, model), advance, predict, bind(update, model))
-    kinds, make = (Matches, Rounds), FactoryCall(weng_lin, (("model", model),))
-    return RatingSystem("weng_lin", params, space, kinds, init, rules, summary, EventCheck(("teams", "noise")), make)
+    rules = Rules(bind(prepare, model), bind(pass_time, age, ()), predict, bind(update, model))
+    hyperparameters = collect_params(weng_lin, locals())
+    check = EventCheck(("teams", "noise"))
+    return SystemParts(init, rules, (Matches, Rounds), check=check, hyperparameters=hyperparameters)

@@ -223,7 +223,7 @@ def _make_match_plan(run: ChunkedRun, events: Any, shape: PlanShape | None, max_
     """A plan for the program of the chunks before; for the first chunk as `run` makes it."""
     if shape is not None:
         return make_plan_of_shape(events, shape)
-    threshold = min_mean_width_for_levels(run.system, run.system.params, run.key, events, _chunk_record_function(run))
+    threshold = min_mean_width_for_levels(run.system, run.system.params, events, _chunk_record_function(run))
     return make_plan(events, "auto", threshold, max_step_matches)
 
 

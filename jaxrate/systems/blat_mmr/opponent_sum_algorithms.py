@@ -62,13 +62,11 @@ def log_chances(chances: tuple[Array, Array]) -> tuple[Array, Array]:
     return win, loss
 
 
-def win_chance(log_win: Array, log_loss: Array) -> Array:
-    del log_loss
+def win_chance(log_win: Array, _log_loss: Array) -> Array:
     return jnp.exp(log_win)
 
 
-def loss_chance(log_win: Array, log_loss: Array) -> Array:
-    del log_win
+def loss_chance(_log_win: Array, log_loss: Array) -> Array:
     return jnp.exp(log_loss)
 
 

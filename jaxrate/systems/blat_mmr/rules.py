@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.hashable_functions_and_arrays import HashableArray
+from jaxrate.core.mean_reversion import elapsed_time
 from jaxrate.core.rules import Params, Rating
-from jaxrate.core.system import elapsed_time
 from jaxrate.events import Matches
 from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order
 from jaxrate.systems.blat_mmr import kernels, opponent_sum_algorithms
@@ -200,13 +200,12 @@ def predict(model: Model, constants: Constants, rows: State, event: Matches) -> 
     )
 
 
-def update(model: Model, constants: Constants, rows: State, event: Matches, key: Array | None) -> State:
+def update(model: Model, constants: Constants, rows: State, event: Matches) -> State:
     """Models 2.11 and 2.16.
 
     What is less likely than the precision holds (1e-36, 1e-300; with "fft" than its rounding) counts as that likely: a
     belief that would lose all its mass keeps its prior.
     """
-    del key
     power = opponent_sum_algorithms.make_result_likelihood(event.score, event.context.weight)
     if model.draws == "inside":
         likelihood = average_likelihood_over_opponent(model, constants, rows, event, power)
@@ -228,9 +227,8 @@ def update(model: Model, constants: Constants, rows: State, event: Matches, key:
     return rows._replace(belief=belief)
 
 
-def summary(model: Model, params: Params, rows: State) -> Rating:
+def summary(model: Model, _params: Params, rows: State) -> Rating:
     """Mean and deviation in points; of strengths in R^d their average is rated, of distributions their mean."""
-    del params
     value = support_point_strengths(model, rows)
     mass = jnp.sum(rows.belief, axis=-1)
     mean = jnp.sum(rows.belief * value, axis=-1) / mass

@@ -37,7 +37,7 @@ from jaxrate.core.hyperparameter_definitions import (
     collect_params,
 )
 from jaxrate.core.rules import Params, Rules, SizedPrepare
-from jaxrate.core.system import FactoryCall, RatingSystem, check_param_names, full_leaf, system_factory
+from jaxrate.core.system import SystemParts, check_param_names, full_leaf, system_factory
 from jaxrate.events import Matches, fail_where
 from jaxrate.systems.blat_mmr import kernels
 from jaxrate.systems.blat_mmr import luck as lucks
@@ -240,7 +240,7 @@ def blat_mmr(
         float, Parameter(POSITIVE, "factor", "scale of the luck function: F(x / temperature, ...)")
     ] = 1.0,
     **more: float,
-) -> RatingSystem:
+) -> SystemParts:
     """BlatMMR, of matches.
 
         jr.rate(jr.blat_mmr(), data)
@@ -334,14 +334,17 @@ def blat_mmr(
     check_kernel_and_prior(model, initial, params)
     model = resolve_algorithms(model, inner is not None)
     shown = kernel if isinstance(kernel, str) else spec
-    static: dict[str, Any] = {"luck": luck, "size": size, "half_width": half_width, "kernel": shown}
-    static |= {"algorithm": algorithm, "draws": draws} | initial._asdict()
     prepare_model = SizedPrepare(bind(prepare, model, None), bind(make_sized_prepare, model, initial))
     rules = Rules(prepare_model, *(bind(rule, model) for rule in (advance, predict, update)))
-    begin, show = bind(init, model, initial), bind(summary, model)
-    kinds, make = (Matches,), FactoryCall(blat_mmr, tuple(static.items()))
-    check = bind(check_match_weights, model)
-    return RatingSystem("blat_mmr", params, space, kinds, begin, rules, show, check, make=make)
+    return SystemParts(
+        bind(init, model, initial),
+        rules,
+        (Matches,),
+        bind(summary, model),
+        bind(check_match_weights, model),
+        settings={"kernel": shown} | initial._asdict(),
+        hyperparameters=(params, space),
+    )
 
 
 def check_match_weights(model: Model, events: Matches) -> None:

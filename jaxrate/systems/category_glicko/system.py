@@ -52,19 +52,14 @@ from jaxrate.core.hyperparameter_definitions import (
     SIDE_ADVANTAGE,
     Parameter,
     check_whole_number,
-    collect_params,
 )
-from jaxrate.core.rules import Params, Rating, Rules
+from jaxrate.core.pairwise import pass_time, rows_before_games, signed_side_advantage, split_sides
+from jaxrate.core.rules import Params, Rules
 from jaxrate.core.system import (
     EventCheck,
-    FactoryCall,
-    RatingSystem,
+    SystemParts,
     clip_optional,
-    elapsed_time,
-    elapsed_within_period,
     full_leaf,
-    signed_side_advantage,
-    split_sides,
     system_factory,
     variance_bound,
 )
@@ -119,31 +114,8 @@ def prepare(categories: int, params: Params) -> Constants:
     )
 
 
-def advance(constants: Constants, rows: State, time: Array) -> State:
+def age(constants: Constants, rows: State, duration: Array) -> State:
     """Every variance grows by t growth^2, up to its bound."""
-    return _grow_variances(constants, rows, elapsed_time(time, rows.time))
-
-
-def rows_before_games(growing_players: str, constants: Constants, rows: State, event: Matches | Periods) -> State:
-    """The rows as the games of the event find them: the time within a rating period has passed if all grows."""
-    return (
-        rows
-        if growing_players == "unplayed" or not isinstance(event, Periods)
-        else advance_through_period(constants, rows, event)
-    )
-
-
-def advance_through_period(constants: Constants, rows: State, event: Periods) -> State:
-    """The rows when the time within a rating period has passed."""
-    passed = elapsed_within_period(event, constants.params.period, rows.time)
-    grown = _grow_variances(constants, rows, passed)
-    return jax.tree.map(
-        lambda new, old: jnp.where(passed[(...,) + (None,) * (old.ndim - 1)] > 0, new, old), grown, rows
-    )
-
-
-def _grow_variances(constants: Constants, rows: State, duration: Array) -> State:
-    """After some time in units of the clock."""
     growth, high = constants.growth, constants.high
     return rows._replace(
         variance=clip_optional(rows.variance + growth.rating * duration, None, high.rating),
@@ -371,7 +343,8 @@ def update_mean_variance(
 
 def predict(outcome: str, grows: str, constants: Constants, rows: State, event: Matches | Periods) -> Array:
     """Expected score of the first player."""
-    rows = rows_before_games(grows, constants, rows, event)
+    if grows == "all":
+        rows = rows_before_games(age, constants, rows, event)
     period, share = split_into_single_category_pairs(event, rows.modifiers.shape[-1])
     first, second = split_sides(rows, period)
     category: Any = period.context.category
@@ -385,15 +358,12 @@ def predict(outcome: str, grows: str, constants: Constants, rows: State, event: 
     return expected[0] if isinstance(event, Matches) else expected
 
 
-def update(
-    law: str, expansion: str, grows: str, constants: Constants, rows: State, event: Periods, key: Array | None
-) -> State:
+def update(law: str, expansion: str, grows: str, constants: Constants, rows: State, event: Periods) -> State:
     """Mode or maximum a posteriori, then modifiers of sum zero, then the bounds."""
-    del key
     params, scale, outcome = constants.params, constants.params.scale, OUTCOME_DISTRIBUTIONS[law]
     if grows == "unplayed":  # a newcomer's first period counts: note 3 makes no exception
         rows = rows._replace(time=jnp.where(jnp.isinf(rows.time), event.time, rows.time))
-    idle = advance_through_period(constants, rows, event)
+    idle = rows_before_games(age, constants, rows, event)
     rows = idle if grows == "all" else rows
     period, _ = split_into_single_category_pairs(event, rows.modifiers.shape[-1])
     before = State(
@@ -428,11 +398,6 @@ def update(
         clip_optional(scale**2 * modifier_variance, low.modifier, high.modifier),
         before.time,
     )
-
-
-def summary(params: Params, rows: State) -> Rating:
-    del params
-    return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
 def check_categories(categories: int, events: Matches | Ragged) -> None:
@@ -490,7 +455,7 @@ def category_glicko(
     match_weight: Annotated[float, Parameter(POSITIVE, "matches", "what a match of weight 1 counts as")] = 1.0,
     period: Annotated[float, PERIOD] = 14.0,
     side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
-) -> RatingSystem:
+) -> SystemParts:
     """Glicko with categories, of rating periods. (Match by match no modifier would ever move.)
 
         jr.category_glicko(2, scale=400.0)
@@ -513,19 +478,10 @@ def category_glicko(
     ):
         if value not in known:
             raise ValueError(f"category_glicko: {name} must be {' or '.join(known)}, got {value!r}")
-    params, space = collect_params(category_glicko, locals())
     predicting, learning = bind(predict, outcome, grows), bind(update, outcome, expansion, grows)
-    return RatingSystem(
-        "category_glicko",
-        params,
-        space,
-        (Periods,),
+    return SystemParts(
         bind(init, categories),
-        Rules(bind(prepare, categories), advance, predicting, learning),
-        summary,
-        EventCheck(("categories",), bind(check_categories, categories)),
-        FactoryCall(
-            category_glicko,
-            (("categories", categories), ("outcome", outcome), ("expansion", expansion), ("grows", grows)),
-        ),
+        Rules(bind(prepare, categories), bind(pass_time, age, ()), predicting, learning),
+        (Periods,),
+        check=EventCheck(("categories",), bind(check_categories, categories)),
     )

@@ -27,7 +27,7 @@ A contest in which all tie is one like others, as in the paper; the authors' pro
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 import jax
@@ -47,8 +47,9 @@ from jaxrate.core.hyperparameter_definitions import (
     check_whole_number,
     collect_params,
 )
-from jaxrate.core.rules import InferringUpdate, Params, Rating, Rules
-from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, elapsed_time, full_leaf, system_factory
+from jaxrate.core.pairwise import pass_time
+from jaxrate.core.rules import InferringUpdate, Params, Rules
+from jaxrate.core.system import EventCheck, SystemParts, full_leaf, system_factory
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics import selective_evaluation
@@ -144,11 +145,11 @@ def prepare(model: ModelSettings, params: Any) -> Constants:
     )
 
 
-def advance(constants: Constants, rows: State, time: Array) -> State:
+def age(constants: Constants, rows: State, duration: Array) -> State:
     """The pseudodiffusion by elapsed time."""
     if constants.params.drift is None:
         return rows
-    growth = constants.params.drift * elapsed_time(time, rows.time)
+    growth = constants.params.drift * duration
     return pseudodiffuse(
         rows, growth, _rho_or_zero(constants), influence=density_dispatch.influence_on_belief(constants.table)
     )
@@ -172,18 +173,14 @@ def predict(model: ModelSettings, constants: Constants, rows: State, event: Roun
     return 0.5 * (1.0 + share[0] - share[1]) if isinstance(event, Matches) else share  # of two, they add up to 1
 
 
-def update(
-    model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None
-) -> State:
-    del key
+def update(model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds) -> State:
     return _learn_from_contest(model, constants, rows, matches_as_contests.match_as_contest(event))[0]
 
 
 def update_with_performances(
-    model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds
 ) -> tuple[State, performance_inference.Performances]:
     """As `update`, with the performances in the round and the ranks that would have kept the ratings."""
-    del key
     event = matches_as_contests.match_as_contest(event)
     after, p, round_statistics = _learn_from_contest(model, constants, rows, event)
     if isinstance(round_statistics, density_dispatch.TeamRound):
@@ -243,11 +240,6 @@ def _learn_from_contest(
     return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past), p, round_statistics
 
 
-def summary(params: Any, rows: State) -> Rating:
-    del params
-    return Rating(rows.rating, jnp.sqrt(rows.variance))
-
-
 @system_factory
 def elo_mmr(
     history: int = DEFAULT_HISTORY,
@@ -271,7 +263,7 @@ def elo_mmr(
             "how fast drift makes earlier performances Gaussian",
         ),
     ] = 1.0,
-) -> RatingSystem:
+) -> SystemParts:
     """Elo-MMR(rho), of rounds, and of matches as contests of two: won, lost or drawn.
 
         jr.run(jr.elo_mmr(), rounds)
@@ -297,9 +289,12 @@ def elo_mmr(
     check_whole_number("elo_mmr", "history", history, 1, 10_000)
     weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmr", weight, limit_deviation, beta, gamma)
     hyperparameters = collect_params(elo_mmr, locals())
-    return _make_system(
-        elo_mmr, *hyperparameters, parse_density(density), history, (split_ties, skip_ties), newcomer, ("noise",)
+    density = parse_density(density)
+    named = {"density": density.name if density.name in DENSITIES else density}
+    parts = _make_parts(
+        "elo_mmr", hyperparameters, density, history, (split_ties, skip_ties), newcomer, EventCheck(("noise",))
     )
+    return parts._replace(settings={**parts.settings, **named})
 
 
 @system_factory
@@ -316,7 +311,7 @@ def elo_mmx(
     drift: Annotated[float | None, DRIFT] = None,
     initial_rating: Annotated[float, RATING] = 1500.0,
     initial_deviation: Annotated[float, DEVIATION] = 350.0,
-) -> RatingSystem:
+) -> SystemParts:
     """Elo-MMX, which is Elo-MMR with Gaussian performances: it has the arguments of `elo_mmr` but `history` and `rho`.
 
     It also rates teams (section 7). The performance of a team is inferred from the ranks of all teams. What its members
@@ -347,24 +342,21 @@ def elo_mmx(
             " or ".join(density_dispatch.TEAM_PERFORMANCES),
         )
         raise ValueError(f"elo_mmx: team_performance must be {allowed}, got {team_performance!r}{hint}")
-    features, ties = ("teams", "seats", "noise"), (split_ties, skip_ties)
-    return _make_system(
-        elo_mmx, *hyperparameters, DENSITIES["normal"], None, ties, newcomer, features, team_performance
-    )
+    check, ties = EventCheck(("teams", "seats", "noise")), (split_ties, skip_ties)
+    return _make_parts("elo_mmx", hyperparameters, DENSITIES["normal"], None, ties, newcomer, check, team_performance)
 
 
-def _make_system(
-    factory: Callable[..., RatingSystem],
-    params: Params,
-    space: Params,
+def _make_parts(
+    name: str,
+    hyperparameters: tuple[Params, Params],
     density: Density,
     history: int | None,
     ties: tuple[bool | float | Sequence[float], bool],
     newcomer: Sequence[float],
-    features: tuple[str, ...],
+    check: EventCheck,
     team: str | None = None,
-) -> RatingSystem:
-    name, factors = factory.__name__, tuple(float(x) for x in newcomer)
+) -> SystemParts:
+    params, factors = hyperparameters[0], tuple(float(x) for x in newcomer)
     if not all(0 < x < math.inf for x in factors):
         raise ValueError(f"{name}: factors for newcomers must be above 0, got {factors}")
     if params.beta is None:
@@ -375,23 +367,19 @@ def _make_system(
     if not square > 0:
         raise ValueError(f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well")
     split_ties, skip_ties = check_split_ties(name, ties[0]), bool(ties[1])
-    static: dict[str, Any] = {"split_ties": split_ties, "newcomer": factors, "skip_ties": skip_ties}
-    named = density.name if density.name in DENSITIES else density
-    static |= {} if history is None else {"history": history, "density": named}
-    static |= {} if team is None else {"team_performance": team}
     kept_history = None if density.name == "normal" else history
     points = density_dispatch.count_table_points(density, math.sqrt(square), params.initial_deviation)
     model = ModelSettings(density, kept_history, split_ties, skip_ties, factors, points, team)
     learn = InferringUpdate(bind(update, model), bind(update_with_performances, model))
-    above = 0 if density_dispatch.has_closed_form(density) else None
-    return RatingSystem(
-        name,
-        params,
-        space,
-        (Matches, Rounds),
+    check = check._replace(
+        check=bind(matches_as_contests.check_match_results, name),
+        padding_skipped_above=0 if density_dispatch.has_closed_form(density) else None,
+    )
+    return SystemParts(
         bind(init, model),
-        Rules(bind(prepare, model), advance, bind(predict, model), learn),
-        summary,
-        EventCheck(features, bind(matches_as_contests.check_match_results, name), padding_skipped_above=above),
-        FactoryCall(factory, tuple(static.items())),
+        Rules(bind(prepare, model), bind(pass_time, age, ()), bind(predict, model), learn),
+        (Matches, Rounds),
+        check=check,
+        settings={"split_ties": split_ties, "newcomer": factors, "skip_ties": skip_ties},
+        hyperparameters=hyperparameters,
     )

@@ -5,10 +5,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
-from jaxrate.core.system import elapsed_time, elapsed_within_period
+from jaxrate.core.mean_reversion import elapsed_time
+from jaxrate.core.pairwise import elapsed_within_period
 from jaxrate.events import Periods, Rounds
-from jaxrate.systems import mean_reversion
 from jaxrate.systems.skills.settings_and_state import SIDES, Constants, ModelSettings, State, select_by_player_kind
 
 

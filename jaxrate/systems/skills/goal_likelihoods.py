@@ -40,7 +40,7 @@ from jax import lax
 from jax.scipy.special import gammaln
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.system import split_sides
+from jaxrate.core.pairwise import split_sides
 from jaxrate.events import Matches, Periods
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.system import split_sides
+from jaxrate.core.pairwise import split_sides
 from jaxrate.events import Matches, Periods
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.goal_likelihoods import (

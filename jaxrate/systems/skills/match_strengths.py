@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.system import rate_players, signed_side_advantage, split_sides
+from jaxrate.core.pairwise import rate_players, signed_side_advantage, split_sides
 from jaxrate.events import Matches, Periods
 from jaxrate.systems.skills.settings_and_state import YEAR, Constants, ModelSettings, State, select_by_player_kind
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.system import rate_players, split_sides
+from jaxrate.core.pairwise import rate_players, split_sides
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.numerics.special_functions import differentiable_quotient
 from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros

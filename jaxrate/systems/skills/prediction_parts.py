@@ -10,8 +10,9 @@ import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import look_up_replacement_function
+from jaxrate.core.pairwise import split_sides
 from jaxrate.core.rules import PredictRuleProtocol
-from jaxrate.core.system import RatingSystem, split_sides
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Rounds
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
 from jaxrate.systems.rounds.round_teams import (

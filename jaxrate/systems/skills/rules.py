@@ -6,10 +6,10 @@ import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import BoundFunction, bind
+from jaxrate.core.pairwise import seasons_applied_until
 from jaxrate.core.rules import RatedEvent, Rules
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.systems.mean_reversion import seasons_applied_until
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.aging import advance, apply_clock_seasons, assign_kinds_and_age_for_games
 from jaxrate.systems.skills.goal_likelihoods import (
@@ -127,11 +127,8 @@ def upcoming_match_strengths(
     return make_match_strengths(model, constants, rows, event, None)
 
 
-def update(
-    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds, key: Array | None
-) -> State:
+def update(model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds) -> State:
     """Learn from the games, at the ratings before them; seasons that begin within a rating period follow its games."""
-    del key
     if isinstance(event, Rounds):
         return learn_contest(model, constants, rows, event)
     rows, end = assign_kinds_and_age_for_games(model, constants, rows, event), event.time

@@ -13,9 +13,9 @@ from jaxrate.core.hyperparameter_definitions import (
     Parameter,
     check_whole_number,
 )
+from jaxrate.core.mean_reversion import DEFAULT_SEASON_GROWTH, DEFAULT_SEASON_KEEP
 from jaxrate.core.rules import Params
 from jaxrate.events import Context, Matches, Ragged, Rounds, as_event_time, fail_where
-from jaxrate.systems.mean_reversion import SEASON_DEFAULTS, parse_season_starts
 from jaxrate.systems.skills.outcome_likelihoods import OUTCOMES
 from jaxrate.systems.skills.settings_and_state import GROWTH_UNIT, SIDE_COLUMN, SIDES, ModelSettings
 
@@ -148,8 +148,8 @@ def fill_param_defaults(model: ModelSettings, params: Params) -> Params:
         "initial_modifier_deviation": (model.modifiers > 0, 50.0, "needs categories=..., two or more"),
         "own_side_growth": (model.own_side, 3.0, "needs own_side=True"),
         "initial_own_side_deviation": (model.own_side, 30.0, "needs own_side=True"),
-        "season_keep": (in_seasons, SEASON_DEFAULTS["season_keep"], seasons),
-        "season_growth": (in_seasons, SEASON_DEFAULTS["season_growth"], seasons),
+        "season_keep": (in_seasons, DEFAULT_SEASON_KEEP, seasons),
+        "season_growth": (in_seasons, DEFAULT_SEASON_GROWTH, seasons),
         "side_trend": (model.side_since is not None, 0.0, "needs side_since=..., a time"),
         "form_reversion": (model.form, DEFAULT_FORM_REVERSION, "needs form_deviation"),
         "noise": (noisy, DEFAULT_NOISE, scale),
@@ -195,7 +195,6 @@ def parse_settings(**values: Any) -> dict[str, Any]:
         (values["league_season"],) = parse_column_names("league_season", values["league_season"])
     if values["side_since"] is not None:
         values["side_since"] = as_event_time("side_since", values["side_since"])
-    values["seasons"] = parse_season_starts("skills", values["seasons"])
     if values["seasons"] and values["league_season"] is not None:
         raise ValueError("skills: give seasons, their first times, or league_season, and not both")
     check_goal_settings(ModelSettings(**values))

@@ -62,6 +62,7 @@ approach", with a covariance for each player.) Contests of teams: see team_rules
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+from jaxrate.core import mean_reversion as fading
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
     DEVIATION,
@@ -76,9 +77,8 @@ from jaxrate.core.hyperparameter_definitions import (
     collect_params,
     factory_hyperparameter_space,
 )
-from jaxrate.core.system import EventCheck, FactoryCall, RatingSystem, check_param_names, system_factory
+from jaxrate.core.system import EventCheck, SystemParts, check_param_names, system_factory
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.skills.rules import make_rules
 from jaxrate.systems.skills.settings_and_event_checks import (
     DEFAULT_NOISE,
@@ -258,7 +258,7 @@ def skills(
     expected_goals_noise: Annotated[float | None, EXPECTED_GOALS_NOISE] = None,
     expected_goals_scale: Annotated[float | None, EXPECTED_GOALS_SCALE] = None,
     **weights: float,
-) -> RatingSystem:
+) -> SystemParts:
     """One filter of matches, rating periods and contests of teams that takes margins, surfaces, covariates, sides,
     seasons and experience.
 
@@ -333,15 +333,13 @@ def skills(
     first = (0.0,) * len(covariates) + (25.0, DEFAULT_NOISE) * len(statistics)
     extra = {name: (weights.get(name, x), about) for name, x, about in zip(further, first, abouts, strict=True)}
     params, space = collect_params(skills, locals(), extra)
-    params = fill_param_defaults(model, params)
-    return RatingSystem(
-        "skills",
-        params,
-        space,
-        (Matches, Periods) if outcome in ("logistic", "points", "goals") or kinds else (Matches, Periods, Rounds),
+    events = (Matches, Periods) if outcome in ("logistic", "points", "goals") or kinds else (Matches, Periods, Rounds)
+    return SystemParts(
         bind(init, model),
         make_rules(model),
+        events,
         bind(summary, model),
         EventCheck(("categories", "teams", "seats", "noise"), bind(check_events_fit, model)),
-        FactoryCall(skills, tuple(setting_values.items())),
+        settings=setting_values,
+        hyperparameters=(fill_param_defaults(model, params), space),
     )

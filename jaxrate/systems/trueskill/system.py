@@ -29,7 +29,7 @@ again, as is usual, takes half as many sweeps, but cannot be done for all at onc
 A player in several teams of a round, as a constructor with two cars, learns from each as if the others were those of
 somebody like them, and what the teams say is multiplied (`rounds/round_teams.py`). The skill drifts once.
 
-With `reversion` or seasons leads fade, as `systems/mean_reversion.py` says.
+With `reversion` or seasons leads fade, as `core/mean_reversion.py` says.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +41,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import erfc, erfinv, log_ndtr, ndtr
 
+from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead, stack_pair
 from jaxrate.core.hashable_functions_and_arrays import bind
@@ -54,21 +55,12 @@ from jaxrate.core.hyperparameter_definitions import (
     HyperparameterRange,
     Parameter,
     check_whole_number,
-    collect_params,
 )
-from jaxrate.core.rules import Params, Rating, Rules
-from jaxrate.core.system import (
-    EventCheck,
-    FactoryCall,
-    RatingSystem,
-    elapsed_time,
-    full_leaf,
-    signed_side_advantage,
-    system_factory,
-)
+from jaxrate.core.pairwise import pass_time, signed_side_advantage
+from jaxrate.core.rules import Params, Rules
+from jaxrate.core.system import EventCheck, SystemParts, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.special_functions import normal_moments_above_margin, truncated_normal_moments
-from jaxrate.systems import mean_reversion as fading
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.rounds import cdf_sums, expected_wins
 from jaxrate.systems.rounds import round_teams as players_in_several_teams
@@ -110,17 +102,10 @@ def prepare(params: Params) -> Constants:
     return Constants(params, params.beta**2, params.tau**2, deviate * params.beta)
 
 
-def advance(seasons: Sequence[float], constants: Constants, rows: State, time: Array) -> State:
-    """The drift by elapsed time, and leads fade."""
-    params, last, aged = constants.params, rows.time, rows
-    if last is None:
-        return rows
-    keep, span = fading.lead_retention_and_growth_time(params.reversion, elapsed_time(time, last))
-    if params.drift is not None:
-        aged = fading.revert_ratings_and_grow_variances(params, rows, keep, params.drift * span, None)
-    elif keep is not None:
-        aged = fading.revert_ratings_and_grow_variances(params, rows, keep, jnp.zeros_like(span), None)
-    return fading.apply_seasons(seasons, params, aged, last, time, None)
+def age(constants: Constants, rows: State, duration: Array) -> State:
+    """The drift by elapsed time."""
+    drift = constants.params.drift
+    return rows if drift is None else rows._replace(variance=rows.variance + drift * duration)
 
 
 def match_lead_deviation_and_margin(constants: Constants, rows: State, event: Matches) -> tuple[Array, Array, Array]:
@@ -189,11 +174,6 @@ def team_performance_moments(constants: Constants, rows: State, event: Rounds, t
     """M and V [T] of the teams, after the drift; 0 and 1 for padding."""
     square = event.weight**2 * (rows.variance + (constants.growth + constants.noise))
     return sum_by_team(teams, event.weight * rows.rating), jnp.where(teams.size > 0, sum_by_team(teams, square), 1.0)
-
-
-def summary(params: Params, rows: State) -> Rating:
-    del params
-    return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
 def depends_on_elapsed_time(params: Params) -> bool:
@@ -425,9 +405,8 @@ def _shift_right(x: Array, places: int, fill: float) -> Array:
     return jnp.pad(kept, [*[(0, 0)] * (x.ndim - 1), (x.shape[-1] - kept.shape[-1], 0)], constant_values=fill)
 
 
-def update(sweeps: int | None, constants: Constants, rows: State, event: Matches | Rounds, key: Array | None) -> State:
+def update(sweeps: int | None, constants: Constants, rows: State, event: Matches | Rounds) -> State:
     """Let skills drift, and learn from who beat whom."""
-    del key
     constants = scale_noise_and_margin(constants, event)
     variance, contested = rows.variance + constants.growth, True
     if isinstance(event, Matches):
@@ -496,10 +475,12 @@ def trueskill(
     initial_rating: Annotated[float, RATING] = 25.0,
     initial_deviation: Annotated[float, DEVIATION] = 25.0 / 3.0,
     side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
-    reversion: Annotated[float | None, fading.REVERSION] = None,
-    season_keep: Annotated[float | None, fading.SEASON_KEEP] = None,
-    season_growth: Annotated[float | None, fading.SEASON_GROWTH._replace(if_none="beta / 7, with seasons")] = None,
-) -> RatingSystem:
+    reversion: Annotated[float | None, mean_reversion.REVERSION] = None,
+    season_keep: Annotated[float | None, mean_reversion.SEASON_KEEP] = None,
+    season_growth: Annotated[
+        float | None, mean_reversion.SEASON_GROWTH._replace(if_none="beta / 7, with seasons")
+    ] = None,
+) -> SystemParts:
     """TrueSkill, of matches and of rounds: of many players, of teams, with ties and with partial play.
 
         jr.run(jr.trueskill(), rounds)
@@ -520,17 +501,16 @@ def trueskill(
     """
     if sweeps is not None:
         check_whole_number("trueskill", "sweeps", sweeps, 1, 10_000)
-    begin = fading.parse_season_starts("trueskill", seasons)
-    params, space = collect_params(trueskill, locals())
-    season = {"season_keep": fading.DEFAULT_SEASON_KEEP, "season_growth": params.beta / 7.0}
-    return RatingSystem(
-        "trueskill",
-        fading.fill_season_defaults("trueskill", begin, params, **season),
-        space,
-        (Matches, Rounds),
+    return SystemParts(
         init,
-        Rules(prepare, bind(advance, begin), predict, bind(update, sweeps)),
-        summary,
-        EventCheck(("teams", "seats", "noise")),
-        FactoryCall(trueskill, (("sweeps", sweeps), ("seasons", begin))),
+        Rules(prepare, bind(pass_time, age, seasons), predict, bind(update, sweeps)),
+        (Matches, Rounds),
+        check=EventCheck(("teams", "seats", "noise")),
+        season_growth=usual_season_growth,
     )
+
+
+def usual_season_growth(params: Params) -> float:
+    """The usual growth of a deviation by a season."""
+    growth: float = params.beta / 7.0
+    return growth

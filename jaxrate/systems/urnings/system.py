@@ -51,8 +51,9 @@ from jaxrate.core.hyperparameter_definitions import (
     to_float_with_infinite_overflow,
     to_floats_or_inf,
 )
-from jaxrate.core.rules import Params, RandomUpdate, Rating, Rules
-from jaxrate.core.system import FactoryCall, RatingSystem, full_leaf, split_sides, system_factory
+from jaxrate.core.pairwise import split_sides
+from jaxrate.core.rules import Params, RandomUpdate, Rating, Rules, keep_rows
+from jaxrate.core.system import SystemParts, full_leaf, system_factory
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import Matches, fail_where
 
@@ -80,12 +81,6 @@ def init(params: Params, num_players: int) -> State:
 def prepare(weights: tuple[float, ...], params: Params) -> Constants:
     first, *between, last = weights
     return Constants((first, *(params.draw_weight * w for w in between), last))
-
-
-def advance(constants: Constants, rows: State, time: Array) -> State:
-    """Urns do not age."""
-    del constants, time
-    return rows
 
 
 def urn_logit(green: Array, size: Array) -> Array:
@@ -228,9 +223,11 @@ def score_level(constants: Constants, event: Matches) -> Array:
     return jnp.round(event.score * (len(constants.weights) - 1)).astype(jnp.int32)
 
 
-def update(variant: str, constants: Constants, rows: State, event: Matches, key: Array) -> State:
+def update(variant: str, constants: Constants, rows: State, event: Matches, uniforms: Array) -> State:
     one, two = split_sides(rows, event)
-    urns = move_balls(one, two, green_gain_from_game(variant, constants, one, two, score_level(constants, event), key))
+    urns = move_balls(
+        one, two, green_gain_from_game(variant, constants, one, two, score_level(constants, event), uniforms)
+    )
     return jax.tree.map(lambda *x: jnp.stack(x), *urns)
 
 
@@ -245,9 +242,8 @@ def check_game_uniforms(uniforms: Any) -> None:
     fail_where(bad, lambda row: f"the numbers {uniforms[row]} are not from 0, below 1")
 
 
-def summary(params: Params, rows: State) -> Rating:
+def summary(_params: Params, rows: State) -> Rating:
     """The share of green balls and its standard error."""
-    del params
     return _summarise_in_one_program(rows)
 
 
@@ -300,7 +296,7 @@ def urnings(
             if_none="2 with three outcomes and no weights, so that they are (1, 2, 1), the paper's; else 1",
         ),
     ] = None,
-) -> RatingSystem:
+) -> SystemParts:
     """Urnings, match by match; `run` needs a `key`.
 
         jr.run(jr.urnings(20, outcomes=3), data, key=jax.random.key(0))
@@ -353,24 +349,19 @@ def urnings(
             f"urnings: {params.initial_proportion:g} of {params.size:g} balls, rounded, is none or all of them; "
             "take more balls, or another initial_proportion"
         )
-    return RatingSystem(
-        "urnings",
-        params,
-        space,
-        (Matches,),
+    return SystemParts(
         init,
         Rules(
             bind(prepare, score_weighting),
-            advance,
+            keep_rows,
             bind(predict, estimate),
             RandomUpdate(bind(update, variant), draw_game_uniforms, check_game_uniforms),
         ),
+        (Matches,),
         summary,
         bind(check_scores, score_weighting),
-        FactoryCall(
-            urnings,
-            (("outcomes", outcomes), ("weights", score_weighting), ("variant", variant), ("estimate", estimate)),
-        ),
+        settings={"outcomes": outcomes, "weights": score_weighting},
+        hyperparameters=(params, space),
     )
 
 
