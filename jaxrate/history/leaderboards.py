@@ -333,14 +333,6 @@ def _sort_by_rating(players: HostArray, mean: HostArray) -> HostArray:
     return key & 0xFFFFFFFF
 
 
-class _RankedPlayersAtTime(NamedTuple):
-    """The ranked players as of a time."""
-
-    counts: HostArray  # [N] how many events of each count by then
-    ranked_ids: HostArray  # [K] ids of the listed players, best first, one group after the other
-    rank: HostArray  # [K] of these within the group, from 1
-
-
 class HistoryLeaderboardBuilder:
     """Leaderboards of a history as of any time, all by the same rules."""
 
@@ -454,16 +446,16 @@ class HistoryLeaderboardBuilder:
         is_enough = MIN_SETTLED_PLAYERS <= num_experienced < np.count_nonzero(is_recent)
         return DEFAULT_MIN_GAMES if is_enough else 0
 
-    def ranked_list_at(self, now: float | None) -> _RankedPlayersAtTime:
-        """The list as of a time."""
+    def ranked_list_at(self, now: float | None) -> tuple[HostArray, HostArray, HostArray]:
+        """[num_players] how many events of each count by a time, the ids [K] of those on its list, and their ranks."""
         counts = self.rows.counts_at(now)
         last = self.rows.last_times(np.arange(len(counts)), counts)
-        return _RankedPlayersAtTime(counts, *self.rank_players(now, counts, last))
+        return counts, *self.rank_players(now, counts, last)
 
     def rank_players(self, now: float | None, counts: HostArray, last: HostArray) -> tuple[HostArray, HostArray]:
-        """The ids [K] of the list as of a time, by which so many events [num_players] of each count, and their ranks.
+        """The ids [K] of the list as of a time, best first, one group after the other, and their ranks in it from 1.
 
-        `last` are the times of the last of them.
+        By then so many events [num_players] of each count, the last of them at these times.
         """
         listed = np.flatnonzero(self.listed_mask(slice(None), counts, last, now))
         mean = self.ratings_at(now, listed, counts[listed], with_deviation=bool(self.cautious)).mean
@@ -478,10 +470,7 @@ class HistoryLeaderboardBuilder:
         return players, rank - np.searchsorted(group, group)
 
     def listed_mask(self, players: Any, counts: HostArray, last: HostArray, now: Any) -> HostArray:
-        """Whether players with so many events, and then the last one, may be listed at a time, or at several.
-
-        All may broadcast.
-        """
+        """Whether players with so many events, the last then, may be listed at a time or several; all may broadcast."""
         is_past = now is not None and now < self.end
         is_listed = (counts > 0) | (~np.asarray(is_past) & (counts == self.rows.totals[players]))  # none later
         is_listed &= self.is_eligible[players] & (counts >= (self.min_games or 0))
@@ -617,7 +606,7 @@ def lead_start(rated: History, **rules: Unpack[ListRules]) -> float | None:
         np.datetime64(int(lead_start(rated)), "D")  # of a history with dates
     """
     leaderboards = make_history_leaderboards(rated, None, **rules)
-    leader = leaderboards.ranked_list_at(None).ranked_ids[:1].tolist()
+    leader = leaderboards.ranked_list_at(None)[1][:1].tolist()
     if not leader or not leaderboards.has_all_times:
         return None
     rows, is_compared = leaderboards.rows, leaderboards.groups == leaderboards.groups[leader[0]]

@@ -157,10 +157,7 @@ class Participations:
             yield counts, last
 
     def groups_at(self, time: float | None = None) -> HostArray:
-        """[num_players] numbers from 0 of groups that no chain of rows joins that count by a time, the largest first.
-
-        Who has none is in the first group.
-        """
+        """[num_players] the numbers of `group_players` of the rows that count by a time. None: of all."""
         if time is None or not self.have_all_times or time >= self.end_of_row.max(initial=-np.inf):
             return self._groups_at_end
         counted = self._counted_by(time)
@@ -282,10 +279,7 @@ def make_participations(history: Any) -> Participations:
 
 
 def _sort_seats(player: HostArray) -> HostArray:
-    """[R] the numbers of the seats of rows of events [n, seats], by player and then by number.
-
-    Both are sorted as one number, which is fast.
-    """
+    """[R] the numbers of seats [n, seats] by player and then by number: sorted as one number, which is fast."""
     seat = player.ravel().astype(np.int64) << 32
     seat |= np.arange(len(seat))
     seat.sort()
