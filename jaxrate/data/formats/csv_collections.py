@@ -210,32 +210,13 @@ def contests(path: Location, *, sort: bool = False, history: Any = None) -> Data
     codes: dict[str, int] = {}
     number, first, last = array("i"), array("q"), array("q")
     start, weight, ceiling, seconds = [0], [], [], []
-    numbers = (int, float)
-    kinds = {"time_seconds": (int,), "weight": numbers, "perf_ceiling": (*numbers, NoneType), "standings": (list,)}
     for file in files:
         with add_location_to_data_errors(f"{file.name}: ", str):
-            try:
-                content = json.loads(file.read_bytes())
-            except RecursionError:
-                raise ValueError("not a contest of Elo-MMR: lists within lists without an end") from None
-            contest: dict[str, Any] = {"weight": 1.0} | content if isinstance(content, dict) else {}
-            for name, kind in kinds.items():
-                value = contest.get(name)
-                if type(value) not in kind or (isinstance(value, numbers) and not abs(value) <= LARGEST_NUMBER):
-                    raise ValueError(f"not a contest of Elo-MMR, {name!r} is {format_value_for_error(value)}")
-            for i, entry in enumerate(contest["standings"]):
-                if not (
-                    isinstance(entry, list)
-                    and [type(value) for value in entry] == [str, int, int]
-                    and 0 <= entry[1] <= entry[2] <= LARGEST_NUMBER
-                ):
-                    raise ValueError(
-                        f"standings entry {i} (counting from 0) is {format_value_for_error(entry)}, expected "
-                        "[handle, first, last]"
-                    )
-                number.append(codes.setdefault(entry[0], len(codes)))
-                first.append(entry[1])
-                last.append(entry[2])
+            contest = _parse_contest(file.read_bytes())
+        for handle, first_place, last_place in contest["standings"]:
+            number.append(codes.setdefault(handle, len(codes)))
+            first.append(first_place)
+            last.append(last_place)
         start.append(len(first))
         weight.append(contest["weight"])
         ceiling.append(contest.get("perf_ceiling"))
@@ -258,6 +239,41 @@ def contests(path: Location, *, sort: bool = False, history: Any = None) -> Data
     return read_dataset_from_derived_columns(
         path, table, where, np.arange(len(number)), sort=sort and timed, history=history, **roles
     )
+
+
+NUMBER_TYPES = int, float
+CONTEST_TYPES = {  # of the parts of a contest
+    "time_seconds": (int,),
+    "weight": NUMBER_TYPES,
+    "perf_ceiling": (*NUMBER_TYPES, NoneType),
+    "standings": (list,),
+}
+
+
+def _parse_contest(text: bytes) -> dict[str, Any]:
+    """A contest of Elo-MMR; ValueError unless its parts are of their types."""
+    try:
+        content = json.loads(text)
+    except RecursionError:
+        raise ValueError("not a contest of Elo-MMR: lists within lists without an end") from None
+    contest: dict[str, Any] = {"weight": 1.0} | content if isinstance(content, dict) else {}
+    for name, types in CONTEST_TYPES.items():
+        value = contest.get(name)
+        if type(value) not in types or (isinstance(value, NUMBER_TYPES) and not abs(value) <= LARGEST_NUMBER):
+            raise ValueError(f"not a contest of Elo-MMR, {name!r} is {format_value_for_error(value)}")
+    for i, entry in enumerate(contest["standings"]):
+        if not _is_standing(entry):
+            text_of_entry = format_value_for_error(entry)
+            raise ValueError(
+                f"standings entry {i} (counting from 0) is {text_of_entry}, expected [handle, first, last]"
+            )
+    return contest
+
+
+def _is_standing(entry: Any) -> bool:
+    """Whether it is [handle, first, last], of the places that those who tie share."""
+    is_of_types = isinstance(entry, list) and [type(value) for value in entry] == [str, int, int]
+    return is_of_types and 0 <= entry[1] <= entry[2] <= LARGEST_NUMBER
 
 
 @enforce_argument_annotations
@@ -456,14 +472,7 @@ def tennis(path: Location, *, history: Any = None, **options: Unpack[FormatOptio
       **options: further options of `read`, which name columns of the files, as columns="minutes".
     """
     path = resolve_existing_path(path)
-    files = [path]
-    if path.is_dir():
-        files = sorted(file for file in path.glob("*_matches_*.csv") if "doubles" not in file.name)
-        tours = sorted({file.name.partition("_matches_")[0] for file in files})
-        if not files:
-            raise ValueError(f"{path.name}: not tennis matches, no file such as atp_matches_2024.csv")
-        if len(tours) > 1:
-            raise ValueError(f"{path.name}: {' and '.join(tours)} number their players apart; give a folder for each")
+    files = _find_tennis_files(path)
     needed = ["tourney_date", "winner_id", "winner_name", "loser_id", "loser_name"]
     further_columns, optional = columns_named_by_options(options, DERIVED), ["score", "round", "surface"]
     needed = list(dict.fromkeys([*needed, *further_columns]))
@@ -475,15 +484,12 @@ def tennis(path: Location, *, history: Any = None, **options: Unpack[FormatOptio
     with add_location_to_data_errors(f"{path.name}: ", lambda row: where(int(rows[row]))):
         days = _parse_yyyymmdd_dates("tourney_date", columns["tourney_date"])
         ids, keys = to_ids(["winner_id", "loser_id"], columns)
-    spelt = {name: columns[name].fill_null("") for name in ("winner_name", "loser_name")}
-    code, spellings = to_ids(list(spelt), spelt)
-    first = np.unique(ids, return_index=True)[1]  # where each player stands first
-    names = {key: f"{name or 'player'} ({key})" for key, name in zip(keys, spellings[code.ravel()[first]], strict=True)}
+    names = _tennis_player_names(columns, ids, keys)
     stages = columns["round"].fill_null("")
     codes, labels = to_ids(["round"], {"round": stages})
     stage = np.array([STAGES.index(name if name in STAGES else "RR") for name in labels])[codes[:, 0]]
     order = np.lexsort((stage, days))
-    winner, loser = (dictionary_column(ids[order, i], [names[key] for key in keys]) for i in range(2))
+    winner, loser = (dictionary_column(ids[order, i], names) for i in range(2))
     table: dict[str, Any] = {name: columns[name].take(order) for name in further_columns}
     table |= {"winner": winner, "loser": loser, "time": days[order]}
     roles: dict[str, Any] = {"history": history}
@@ -496,6 +502,27 @@ def tennis(path: Location, *, history: Any = None, **options: Unpack[FormatOptio
     if not np.isnan(share).all():
         table["games"], roles["statistics"] = share[order], "games"
     return read_dataset_from_derived_columns(path, table, where, rows[order], **roles | options)
+
+
+def _find_tennis_files(path: Path) -> list[Path]:
+    """The files of singles of one tour in a folder, or the file; ValueError if there are none, or of several tours."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.glob("*_matches_*.csv") if "doubles" not in file.name)
+    tours = sorted({file.name.partition("_matches_")[0] for file in files})
+    if not files:
+        raise ValueError(f"{path.name}: not tennis matches, no file such as atp_matches_2024.csv")
+    if len(tours) > 1:
+        raise ValueError(f"{path.name}: {' and '.join(tours)} number their players apart; give a folder for each")
+    return files
+
+
+def _tennis_player_names(columns: dict[str, Column], ids: HostArray, keys: HostArray) -> list[str]:
+    """The names of the players with their keys, as they are spelt first; `ids` [n, 2] are numbers of the keys."""
+    spelt = {name: columns[name].fill_null("") for name in ("winner_name", "loser_name")}
+    code, spellings = to_ids(list(spelt), spelt)
+    first = np.unique(ids, return_index=True)[1]  # where each player stands first
+    return [f"{name or 'player'} ({key})" for key, name in zip(keys, spellings[code.ravel()[first]], strict=True)]
 
 
 def _relative_games_margin(score: Column) -> HostArray:

@@ -6,11 +6,12 @@ from array import array
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
 from jaxrate.data.formats.csv_collections import (
     RATING_DIFFERENCE,
     FormatOptions,
@@ -31,6 +32,7 @@ CHUNK = 1 << 24  # bytes at a time
 
 TAG = rb'\n\[(%s)[ \t]+"([^"\\\n]*(?:\\.[^"\\\n]*)*)"[ \t]*\]'
 ANY_TAG = re.compile(TAG % rb"\w+")
+RESULT_SCORES = {b"1-0": 1.0, b"0-1": 0.0, b"1/2-1/2": 0.5}  # of White
 USED_TAGS = "White", "Black", "Result", "UTCDate", "UTCTime", "Date", "WhiteElo", "BlackElo"
 
 
@@ -58,7 +60,6 @@ def pgn(path: Location, *, sort: bool = False, history: Any = None, **options: U
     codes: dict[bytes, int] = {}
     number, score, seconds = array("i"), array("d"), array("q")
     line, kept, undated = array("q"), array("q"), array("b")
-    points = {b"1-0": 1.0, b"0-1": 0.0, b"1/2-1/2": 0.5}
     games = 0
 
     def where(row: int) -> str:
@@ -67,38 +68,22 @@ def pgn(path: Location, *, sort: bool = False, history: Any = None, **options: U
     with add_location_to_data_errors(f"{path.name}: ", where):
         for start, tags in _iterate_game_tags(path, used):
             games += 1
-            result = tags.get(b"Result", b"")
-            if result == b"*":
+            if tags.get(b"Result") == b"*":
                 continue
             line.append(start)
             kept.append(games - 1)
             try:
-                if result not in points:
-                    raise ValueError(f"Result is {decode_utf8_or_latin1(result)!r}, expected 1-0, 0-1, 1/2-1/2 or *")
-                for color in (b"White", b"Black"):
-                    name = tags.get(color, b"")
-                    if name in (b"", b"?"):
-                        raise ValueError(f"{color.decode()} is unknown; remove the game")
-                    number.append(codes.setdefault(name, len(codes)))
-                day, second = (
-                    _parse_date_to_days(tags.get(b"UTCDate", b"")),
-                    _parse_time_of_day_to_seconds(tags.get(b"UTCTime", b"")),
-                )
-                if day is None:
-                    day, second = _parse_date_to_days(tags.get(b"Date", b"")), 0
+                game = _parse_game(tags)
             except ValueError as error:
                 raise RowError(len(line) - 1, str(error)) from None
-            score.append(points[result])
-            undated.append(day is None)
-            elo.extend(_parse_rating(tags.get(color, b"")) for color in (b"WhiteElo", b"BlackElo"))
+            number.extend(codes.setdefault(name, len(codes)) for name in game.players)
+            score.append(game.score)
+            undated.append(game.seconds is None)
+            seconds.append(game.seconds or 0)
+            elo.extend(game.ratings)
             for tag, column in texts.items():
-                text = tags.get(tag.encode())
-                column.append(None if text is None else _unescape(text))
-            seconds.append((day or 0) * 86_400 + second)
-        if not line:
-            raise ValueError("no game has a result" if games else 'not PGN, no tag such as [White "Ann"]')
-        dated = not all(undated)
-        fail_where(dated & np.array(undated, bool), lambda row: "no date, but other games have one")
+                column.append(_tag_text(tags, tag))
+        dated = _are_dated(np.array(undated, bool), games)
     names = [_unescape(name) for name in codes]
     player = np.array(number).reshape(-1, 2)
     difference = rating_difference(*np.array(elo, float).reshape(-1, 2).T)
@@ -169,6 +154,49 @@ def _iterate_game_tags(path: Path, tag_pattern: re.Pattern[bytes]) -> Iterator[t
         num_lines += int(num_complete)
         chunk = file.read(CHUNK)
         text = text[starts[num_complete] :] + chunk
+
+
+def _are_dated(undated: HostArray, games: int) -> bool:
+    """Whether games with a result have dates; an error if some lack theirs, or if none of all games has a result."""
+    if not len(undated):
+        raise ValueError("no game has a result" if games else 'not PGN, no tag such as [White "Ann"]')
+    dated = not undated.all()
+    fail_where(dated & undated, lambda row: "no date, but other games have one")
+    return dated
+
+
+class Game(NamedTuple):
+    """What the tags of a game say."""
+
+    players: list[bytes]  # White and Black
+    score: float  # of White
+    seconds: int | None  # since 1970; None: there is no date
+    ratings: list[int]  # of White and Black
+
+
+def _parse_game(tags: dict[bytes, bytes]) -> Game:
+    """ValueError without players, or for another result than those of games that have ended."""
+    result = tags.get(b"Result", b"")
+    if result not in RESULT_SCORES:
+        raise ValueError(f"Result is {decode_utf8_or_latin1(result)!r}, expected 1-0, 0-1, 1/2-1/2 or *")
+    for color in (b"White", b"Black"):
+        if tags.get(color, b"") in (b"", b"?"):
+            raise ValueError(f"{color.decode()} is unknown; remove the game")
+    day, second = (
+        _parse_date_to_days(tags.get(b"UTCDate", b"")),
+        _parse_time_of_day_to_seconds(tags.get(b"UTCTime", b"")),
+    )
+    if day is None:
+        day, second = _parse_date_to_days(tags.get(b"Date", b"")), 0
+    players = [tags[b"White"], tags[b"Black"]]
+    ratings = [_parse_rating(tags.get(color, b"")) for color in (b"WhiteElo", b"BlackElo")]
+    return Game(players, RESULT_SCORES[result], None if day is None else day * 86_400 + second, ratings)
+
+
+def _tag_text(tags: dict[bytes, bytes], name: str) -> str | None:
+    """The text of a tag of a game; None if it has none."""
+    text = tags.get(name.encode())
+    return None if text is None else _unescape(text)
 
 
 @cache
