@@ -474,6 +474,8 @@ def _strength_columns(fitted: FittedVotes) -> dict[str, Any]:
 
 def _json_result(file: str, fitted: FittedVotes) -> dict[str, Any]:
     """The result for JSON."""
+    from jaxrate.history.column_table import ColumnTable
+
     strengths, values = fitted.strengths, ("log_likelihood", "converged", "reason", "tie", "tie_error")
     moved = {} if fitted.drift is None else {"moved": _json_drift(fitted.drift)}
     return {
@@ -482,18 +484,16 @@ def _json_result(file: str, fitted: FittedVotes) -> dict[str, Any]:
         "coefficient": strengths.coefficient,
         "coefficient_error": strengths.coefficient_error,
         "notes": fitted.notes,
-        "players": _to_records(_strength_columns(fitted)),
+        "players": ColumnTable(_strength_columns(fitted)).to_records(),
         **moved,
     }
 
 
 def _json_drift(drift: StrengthDrift) -> dict[str, Any]:
     """Who moved, for JSON."""
+    from jaxrate.history.column_table import ColumnTable
+
     values = drift._asdict()
     columns = {name: x[drift.order] for name, x in values.items() if np.ndim(x) == 1}
     scalars = {name: x for name, x in values.items() if np.ndim(x) == 0}
-    return scalars | {"players": _to_records({"player": columns.pop("players"), **columns})}
-
-
-def _to_records(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return scalars | {"players": ColumnTable({"player": columns.pop("players"), **columns}).to_records()}

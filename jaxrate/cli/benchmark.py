@@ -46,7 +46,7 @@ def _named_columns_option(name: str, metavar: str, text: str) -> Any:
     click.argument("files", metavar="[FILE | NAME]...", nargs=-1, type=NonEmptyPath()),
     system_option(
         multiple=True,
-        text="Fit only this system; may be repeated.  [default: elo, glicko, glicko2, trueskill, skills]",
+        text="Fit only this system.  [default: elo, glicko, glicko2, trueskill, skills]",
     ),
     reading_options(),
     plain_option,
@@ -142,7 +142,7 @@ def _benchmark_file(
     options = SHIPPED_COLUMNS | options if is_shipped else options
     columns, stack = {kind: settings.pop(kind) for kind in ROWS}, settings.pop("stack")
     columns |= _recognise_rows(report, file, options, columns)
-    data, _ = read_events_with_evidence(report, file, RatingRequest(None, {}, None, options), plain=plain)
+    data, _ = read_events_with_evidence(report, RatingRequest(file, None, {}, None, options, plain=plain))
     values = {kind: load_match_columns(file, data, columns[kind], kind) for kind in ROWS}
     if is_shipped:
         values["forecast"] = (published_forecasts(file, data) or {}) | values["forecast"]

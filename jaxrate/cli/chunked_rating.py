@@ -44,11 +44,7 @@ def chunk_options(command: Any) -> Any:
 
 
 def rate_by_chunks(
-    report: ProgressReport,
-    file: str,
-    request: RatingRequest,
-    chunk_settings: dict[str, Any],
-    asked: RateOptions,
+    report: ProgressReport, request: RatingRequest, chunk_settings: dict[str, Any], asked: RateOptions
 ) -> Output:
     """Rate by chunks. `chunk_settings` has the values of the options of chunks."""
     check_only(ALLOWED_OPTIONS, "rating in chunks")
@@ -58,7 +54,7 @@ def rate_by_chunks(
     if not chunk_settings["resume"] and any((out / name).exists() for name in ("checkpoint", "predictions")):
         raise ValueError(f"there is a run in {out}; go on with it by --resume, or name another folder")
     check_system_request(request)
-    rated_files = _rate_files(report, file, request, out, chunk_settings | {"calibrate": not asked.no_calibrate})
+    rated_files = _rate_files(report, request, out, chunk_settings | {"calibrate": not asked.no_calibrate})
     for work, seconds in rated_files.seconds.items() if report.verbose else ():
         print_message("note", f"{work}: {seconds:.2f} s")
     report.note(f"saved the run to {out}")
@@ -67,7 +63,7 @@ def rate_by_chunks(
 
 
 def _rate_files(
-    report: ProgressReport, file: str, request: RatingRequest, out: Path, settings: dict[str, Any]
+    report: ProgressReport, request: RatingRequest, out: Path, settings: dict[str, Any]
 ) -> jr.history.RatedFiles:
     from jaxrate.data.parquet_table import find_parquet_table, parquet_source
     from jaxrate.history.out_of_core.checkpoints import read_checkpoint
@@ -75,18 +71,18 @@ def _rate_files(
     from jaxrate.history.out_of_core.table_reading import resolve_table_reading
 
     columns = {name: x for name, x in request.columns.items() if name != "sort"}
-    parquet_table, checkpoint = find_parquet_table(file), read_checkpoint(out)
+    parquet_table, checkpoint = find_parquet_table(request.file), read_checkpoint(out)
     sampled = SAMPLE_ROWS if checkpoint is None else min(SAMPLE_ROWS, checkpoint[0]["at_first"])  # as at the beginning
     source = parquet_source(parquet_table, sampled)._replace(noted=False)
     if request.name is None and not request.changes:
-        evidence = recognise_evidence_columns_of_file(file, columns, source)
+        evidence = recognise_evidence_columns_of_file(request.file, columns, source)
         columns = {role: x for role, x in evidence.items() if role != "category"} | columns
     with warnings.catch_warnings(action="ignore"):  # which are those of the sample below
         reading = resolve_table_reading(parquet_table, columns, 2)
     with warnings_as_notes(report):
         sample = jr.read(source, sort=reading.roles.time is not None, **columns)
     sample = sample._replace(seasons=reading.seasons, categories=reading.categories)
-    task = choose_system(report, request._replace(columns=columns), sample, file)
+    task = choose_system(report, request._replace(columns=columns), sample)
     n, noun = parquet_table.row_count, "participations" if reading.roles.layout.contest else "matches"
     calibrate = task.calibrate if settings["calibrate"] else False
     with report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress:

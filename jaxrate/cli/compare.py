@@ -92,8 +92,8 @@ def compare(
     changes = _merge_hyperparameter_changes(names, parse_params(params), _fits_by_system(fits), facts)
     is_default = not (name or params or files)
     if is_default and first is None:
-        request = RatingRequest(None, {}, None, options)
-        data, request = read_events_with_evidence(report, file, request, plain=plain)
+        request = RatingRequest(file, None, {}, None, options, plain=plain)
+        data, request = read_events_with_evidence(report, request)
         options = request.columns
     else:
         data, options = _read_events_of_named(report, file, options, fits, first, plain)

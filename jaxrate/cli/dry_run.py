@@ -22,7 +22,7 @@ CHUNKS_HELD = 2  # chunks of a folder that are in memory, about
 BASE_BYTES = 5e8  # bytes that Python and the compiler take
 
 
-def describe_run(report: ProgressReport, file: str, request: RatingRequest) -> Output:
+def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
     """What a file has, the parallelism and the memory that rating it takes, and the rate of this machine.
 
     The rate is measured on a sample from the middle of the file; of a folder, which is rated by chunks, the first is
@@ -31,13 +31,14 @@ def describe_run(report: ProgressReport, file: str, request: RatingRequest) -> O
     from jaxrate.data.parquet_table import find_parquet_table
     from jaxrate.systems.system_construction_by_name import make_system, make_system_for_data
 
+    file, columns = request.file, request.columns
     names, changes = [*jr.extend.SYSTEMS], dict[str, Any]()
     if request.name is not None:
         names, changes = [request.name], request.changes
     for name in names:
         make_system(name, changes)  # raises errors before the file is read
-    in_chunks = "format" not in request.columns and is_parquet_folder_or_pattern(file)
-    data = read_events(report, file, request.columns, first=CHUNK_MATCHES if in_chunks else None)
+    in_chunks = "format" not in columns and is_parquet_folder_or_pattern(file)
+    data = read_events(report, file, columns, first=CHUNK_MATCHES if in_chunks else None)
     check_period(data, request.period)
     systems = [make_system_for_data(name, changes, request.period, data) for name in names]
     for system in systems:
@@ -51,7 +52,7 @@ def describe_run(report: ProgressReport, file: str, request: RatingRequest) -> O
     run = DryRun(events, data, held, summary["memory"], is_named=request.name is not None)
     rows = [_describe_system(report, system, run) for system in systems]
     _note_lack_of_memory(report, rows)
-    nouns = "teams" if is_about_teams(file, request.columns) else "players"
+    nouns = "teams" if is_about_teams(file, columns) else "players"
     players = f"{'' if n == len(data.rows) else 'at least '}{len(data.players):,} {nouns}"
     return Output(_plan_sections(summary, rows, players), summary | {"systems": rows})
 

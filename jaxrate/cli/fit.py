@@ -18,7 +18,7 @@ from jaxrate.cli.input_options import VariadicColumnOptionsCommand, first_rows_o
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.library_options import library_option
 from jaxrate.cli.output_path_checks import check_output_file
-from jaxrate.cli.shared_options import RatingRequest, plain_option, request_options
+from jaxrate.cli.shared_options import RatingRequest, request_options
 from jaxrate.cli.system_selection import (
     RatingTask,
     check_system_request,
@@ -78,7 +78,6 @@ def _names_to_free(args: list[str]) -> set[str]:
     FILE,
     option("free", "NAME ...", "Hyperparameters to fit.  [default: all continuous ones that matter here]",
            multiple=True),
-    plain_option,
     request_options("Starting or fixed value of a hyperparameter.", files=False),
     library_option("fit", "loss", "NAME", shell_complete=complete_losses),
     option("outlook", text="Score the chances of win, draw and loss, or of every score."),
@@ -102,7 +101,7 @@ def _names_to_free(args: list[str]) -> set[str]:
     ),
 )  # fmt: skip
 def fit(
-    report: ProgressReport, file: str, request: RatingRequest, first: int | None, plain: bool, outlook: bool,
+    report: ProgressReport, request: RatingRequest, first: int | None, outlook: bool,
     calibrated: bool, save: Path | None, **settings: Any,
 ) -> Output:  # fmt: skip
     """Find the hyperparameters with which a system predicts FILE best, by gradient descent.
@@ -121,36 +120,36 @@ def fit(
     resolve_loss(settings["loss"] or "log_loss")
     check_system_request(request)
     check_output_file("--save", save, "fitted.toml")
-    data, request = _read_events_to_fit(report, file, request, first, plain)
+    data, request = _read_events_to_fit(report, request, first)
     fitting = not settings["free"] or "side_advantage" in settings["free"]
     data_share = settings["data_share"] or 1.0
-    task = choose_system(report, request, data, file, fitting=fitting, data_share=data_share)
+    task = choose_system(report, request, data, fitting=fitting, data_share=data_share)
     system = _add_predictions(task.system, calibrated=calibrated, outlook=outlook)
     result = _fit_with_progress(report, task._replace(system=system), settings)
     if save is not None:
-        write_fitted(save, result, system, task.period, Path(file).name)
+        write_fitted(save, result, system, task.period, Path(request.file).name)
         values = (
             f"; of {join_names(result.open)}, left open, it has the values of the least loss" if result.open else ""
         )
         report.note(f"saved the hyperparameters to {save}{values}")
     if result.idle:
         report.note(f"no effect here, so not fitted: {', '.join(result.idle)}")
-    are_teams = is_about_teams(file, request.columns) and not dataset_has_teams(task.data)
+    are_teams = is_about_teams(request.file, request.columns) and not dataset_has_teams(task.data)
     title = f"{system.name}: {count_events_and_players(task, are_teams)}"
     is_done = result.converged or result.reason == "flat"  # the best result, whatever the open hyperparameters are
     sections: list[str | TextTable] = [title, hyperparameter_table(result, system), describe_fit(result)]
-    return Output(sections, _json_result(result, system, file, task.period), 0 if is_done else 1)
+    return Output(sections, _json_result(result, system, request.file, task.period), 0 if is_done else 1)
 
 
 def _read_events_to_fit(
-    report: ProgressReport, file: str, request: RatingRequest, first: int | None, plain: bool
+    report: ProgressReport, request: RatingRequest, first: int | None
 ) -> tuple[jr.data.Dataset, RatingRequest]:
     """The events and what they are rated by, of the first rows alone if there is a number of them."""
     if first is None:
-        return read_events_with_evidence(report, file, request, plain=plain)
-    request = complete_goals_or_points_request(file, request)
-    data = read_events(report, file, request.columns, first=first)
-    return remove_side_advantages(data) if plain else data, request
+        return read_events_with_evidence(report, request)
+    request = complete_goals_or_points_request(request)
+    data = read_events(report, request.file, request.columns, first=first)
+    return remove_side_advantages(data) if request.plain else data, request
 
 
 def _add_predictions(system: jr.extend.RatingSystem, *, calibrated: bool, outlook: bool) -> jr.extend.RatingSystem:

@@ -34,43 +34,37 @@ ROLE_SETTINGS: dict[str, dict[str, Any]] = {  # of options, by what a role accep
     "shares": {"multiple": True, "metavar": "COLUMNS"},
 }
 ROLE_EXAMPLES = {"statistics": ", as in xg=xg1,xg2", "shares": ", as in games=games1,games2"}
-OTHER_OPTIONS: dict[str, dict[str, Any]] = {
-    "rest": {
-        "help": "Add the days since each player's last match as a covariate, at most this many.",
-        "type": float,
-        "metavar": "DAYS",
-    },
-    "form": {
-        "help": "Add recent form (results against expectation) as a covariate; it fades in this many days.",
-        "type": float,
-        "metavar": "DAYS",
-    },
-    "mixtures": {
-        "help": "A category that is a mix of others, equal or as in Random=Zerg:0.5,Terran:0.5; may be repeated.",
-        "metavar": "NAME[=PARTS]",
-        "multiple": True,
-    },
-    "dates": {
-        "help": 'Date format, if not ISO: day-first, month-first, or as "%d %b %Y".',
-        "metavar": "HOW",
-    },
-    "na_values": {
-        "help": "Text or number that means no result, besides P, NA, - and the like; may be repeated.",
-        "metavar": "TEXT",
-        "multiple": True,
-    },
-    "unfinished": {
-        "help": "Text in the column of ranks of those who did not finish, as DNF: they tie for last; may be repeated.",
-        "metavar": "TEXT",
-        "multiple": True,
-    },
-    "sort": {"help": "Sort the rows by time.", "is_flag": True},
-    "skip_incomplete": {"help": "Skip rows with missing values in the columns used.", "is_flag": True},
-    "normalise_names": {
-        "help": "Treat names that differ only in spaces, case or Unicode form as the same.",
-        "is_flag": True,
-    },
-}
+
+
+def _settings(metavar: str, text: str, **settings: Any) -> dict[str, Any]:
+    """The settings of an option of `click`; a flag if it has no `metavar`."""
+    return {"help": text} | ({"metavar": metavar} if metavar else {"is_flag": True}) | settings
+
+
+OTHER_OPTIONS = {
+    "rest": _settings(
+        "DAYS", "Add the days since each player's last match as a covariate, at most this many.", type=float
+    ),
+    "form": _settings(
+        "DAYS", "Add recent form (results against expectation) as a covariate; it fades in this many days.", type=float
+    ),
+    "mixtures": _settings(
+        "NAME[=PARTS]",
+        "A category that is a mix of others, equal or as in Random=Zerg:0.5,Terran:0.5; may be repeated.",
+        multiple=True,
+    ),
+    "dates": _settings("HOW", 'Date format, if not ISO: day-first, month-first, or as "%d %b %Y".'),
+    "na_values": _settings(
+        "TEXT", "Text or number that means no result, besides P, NA, - and the like; may be repeated.", multiple=True
+    ),
+    "unfinished": _settings(
+        "TEXT", "Text in the column of ranks of those who did not finish, as DNF: they tie for last; may be repeated.",
+        multiple=True,
+    ),
+    "sort": _settings("", "Sort the rows by time."),
+    "skip_incomplete": _settings("", "Skip rows with missing values in the columns used."),
+    "normalise_names": _settings("", "Treat names that differ only in spaces, case or Unicode form as the same."),
+}  # fmt: skip
 
 
 def _click_settings_of_role(role: ColumnRole) -> dict[str, Any]:
@@ -86,12 +80,9 @@ def _complete_formats(context: Any, parameter: Any, incomplete: str) -> list[str
     return [name for name in FORMAT_NAMES if name.startswith(incomplete)]
 
 
+FORMAT_HELP = f"A public format with columns of its own: {', '.join(FORMAT_NAMES)}."
 READING_OPTIONS = {
-    "format": {
-        "help": f"A public format with columns of its own: {', '.join(FORMAT_NAMES)}.",
-        "metavar": "NAME",
-        "shell_complete": _complete_formats,
-    },
+    "format": _settings("NAME", FORMAT_HELP, shell_complete=_complete_formats),
     **{name: _click_settings_of_role(role) for name, role in COLUMN_ROLES.items()},
     **OTHER_OPTIONS,
 }
@@ -299,35 +290,47 @@ def read_events(
 
     They follow the `history`, whose names keep their ids.
     """
-    options = dict(options)
-    if "format" not in options and (first is not None or is_parquet_folder_or_pattern(file)):
-        from jaxrate.data.parquet_table import find_parquet_table, parquet_source
-
-        parquet_table = find_parquet_table(file)
-        source = parquet_source(parquet_table, first)
-        if first is not None and first < parquet_table.row_count:
-            report.note(f"read the first {first:,} of {parquet_table.row_count:,} rows")
     from jaxrate.data.saved_options import read_by_options
+
+    if "format" not in options and (first is not None or is_parquet_folder_or_pattern(file)):
+        source = _open_parquet(report, file, first)
+    is_pgn = is_pgn_file(file) and not arguments.get("upcoming")
+    file_format = options.get("format", "pgn" if is_pgn else None)
+    arguments |= {name: x for name, x in options.items() if name != "format"}
+    with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
+        if file_format is not None:
+            return read_by_options(file, arguments, history, _find_format(file_format, arguments))
+        return read_by_options(_find_table(file) if source is None else source, arguments, history)
+
+
+def _open_parquet(report: ProgressReport, file: str, first: int | None) -> Any:
+    """The table of Parquet files, or its first rows."""
+    from jaxrate.data.parquet_table import find_parquet_table, parquet_source
+
+    table = find_parquet_table(file)
+    if first is not None and first < table.row_count:
+        report.note(f"read the first {first:,} of {table.row_count:,} rows")
+    return parquet_source(table, first)
+
+
+def _find_table(file: str) -> Any:
+    """A file, or the columns of the league that ships; ValueError for a folder of no tables."""
     from jaxrate.data.table_files import csv_files
 
-    is_pgn = is_pgn_file(file) and not arguments.get("upcoming")
-    file_format = options.pop("format", "pgn" if is_pgn else None)
-    with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
-        if file_format is None:
-            is_shipped = source is None and is_shipped_dataset(file)
-            if source is None and Path(file).is_dir() and not is_shipped and not csv_files(Path(file)):
-                raise ValueError(
-                    f"{file} is a folder; say what it holds with --format ({', '.join(jr.data.formats.FORMATS)})"
-                )
-            shipped = jr.data.datasets.nfl_columns() if is_shipped else file
-            return read_by_options(shipped if source is None else source, options | arguments, history)
-        if file_format not in jr.data.formats.FORMATS:
-            formats = ", ".join(jr.data.formats.FORMATS)
-            suggestion = did_you_mean_suffix(file_format, jr.data.formats.FORMATS)
-            raise ValueError(f"unknown format {file_format!r}{suggestion} (there are {formats})")
-        load = jr.data.formats.FORMATS[file_format]
-        foreign = [name for name in (*options, *arguments) if name not in reader_argument_names(load)]
-        if foreign:
-            option = foreign[0].replace("_", "-")
-            raise ValueError(f"--{option} cannot be combined with --format {file_format}, which knows its own columns")
-        return read_by_options(file, options | arguments, history, load)
+    if is_shipped_dataset(file):
+        return jr.data.datasets.nfl_columns()
+    if Path(file).is_dir() and not csv_files(Path(file)):
+        raise ValueError(f"{file} is a folder; say what it holds with --format ({', '.join(jr.data.formats.FORMATS)})")
+    return file
+
+
+def _find_format(name: str, arguments: dict[str, Any]) -> Callable[..., jr.data.Dataset]:
+    """The reader of a public format; ValueError if there is none, or if it does not take the arguments."""
+    formats = jr.data.formats.FORMATS
+    if name not in formats:
+        hint = did_you_mean_suffix(name, formats)
+        raise ValueError(f"unknown format {name!r}{hint} (there are {', '.join(formats)})")
+    if foreign := [x for x in arguments if x not in reader_argument_names(formats[name])]:
+        option = foreign[0].replace("_", "-")
+        raise ValueError(f"--{option} cannot be combined with --format {name}, which knows its own columns")
+    return formats[name]

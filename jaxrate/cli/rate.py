@@ -36,7 +36,6 @@ from jaxrate.cli.shared_options import (
     last_option,
     lock_output_folder,
     no_calibrate_option,
-    plain_option,
     request_options,
     save_run,
 )
@@ -59,7 +58,6 @@ OF_ONE_HISTORY = (  # options that a rating league by league does not take
 @command(
     argument("file", "[FILE]", is_file=True, required=False),
     request_options(files=True),
-    plain_option,
     no_calibrate_option,
     option("state", "DIR", "Continue from the run saved there."),
     option("as-of", "DATE", "Leave out later results, and show the ratings of that date."),
@@ -109,22 +107,22 @@ def rate(
     --out saves the run: ratings, predictions and the state that --state, predict, season and site continue from.
     """
     asked = RateOptions(**options)
-    file = asked.file
+    file = request.file
     check_output_folder("--out", asked.out)
-    if file is None:
+    if not file:
         if asked.state is None:
             raise ValueError("name a FILE of matches or contests, or a saved run with --state")
         return _rate_and_answer(report, asked, request)
     if is_saved_run(file):
         raise ValueError(f"{file} is a saved run; name it with --state {quote(file)}")
     if dry_run:
-        return describe_run(report, file, request)
+        return describe_run(report, request)
     if by is not None:
-        return rate_leagues(report, file, request, by, asked)
+        return rate_leagues(report, request, by, asked)
     is_folder = "format" not in request.columns and is_parquet_folder_or_pattern(file)
     if chunk is not None or brief or resume or is_folder:
         settings = {"chunk": chunk, "brief": brief, "resume": resume}
-        return rate_by_chunks(report, file, request, settings, asked)
+        return rate_by_chunks(report, request, settings, asked)
     return _rate_and_answer(report, asked, request)
 
 
@@ -137,11 +135,11 @@ def _rate_and_answer(report: ProgressReport, asked: RateOptions, request: Rating
         check_system_request(request)
     else:
         request = complete_request_from_saved_run(saved, request)
-    if asked.file is None:
+    if not request.file:
         assert saved is not None
         rating, span = _show_saved_run(saved, asked, request)
     else:
-        rating, span = _rate_file(report, asked.file, asked, request, saved)
+        rating, span = _rate_file(report, asked, request, saved)
     note_time_outside_history(report, rating.history, span.until)
     output = answer_questions(rating, asked, span)
     if asked.out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
@@ -167,25 +165,25 @@ def _parse_span(asked: RateOptions, clock: str | None, dates: str | None) -> Tim
 
 
 def _rate_file(
-    report: ProgressReport, file: str, asked: RateOptions, request: RatingRequest, saved: jr.History | None
+    report: ProgressReport, asked: RateOptions, request: RatingRequest, saved: jr.History | None
 ) -> tuple[Rating, TimeSpan]:
     """The history of a file, carried on from a saved run if there is one."""
     from jaxrate.history.history import find_player_id
 
     if saved is None:
-        data, request = read_events_with_evidence(report, file, request, plain=asked.plain)
+        data, request = read_events_with_evidence(report, request)
     else:
-        data = read_events(report, file, request.columns, history=saved)
+        data = read_events(report, request.file, request.columns, history=saved)
     span = _parse_span(asked, data.clock, data.dates)
     if span.until is not None:
         data = events_up_to(data, span.until, 0 if saved is None else len(saved.players))
     for name in filter(None, (asked.player, asked.against)):
         find_player_id(data.players, name)  # raises errors before rating
-    task, fits_draws = _choose_task(report, file, asked, request, data, saved)
+    task, fits_draws = _choose_task(report, asked, request, data, saved)
     if asked.out is not None:
         lock_output_folder(asked.out)  # before rating
     hindsight = smooth_task(report, task) if asked.smooth else None
-    rating = rate_and_evaluate_task(report, file, task, request, saved, asked.last)
+    rating = rate_and_evaluate_task(report, task, request, saved, asked.last)
     history = rating.history
     if fits_draws:
         from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
@@ -193,17 +191,16 @@ def _rate_file(
         history = add_fitted_outcomes(history)
         report.note("chances of draws are fitted to the matches before each; --param draw_odds=VALUE sets the odds")
     if asked.last != 1 and request.fitted is not None:
-        hint_scored_on_fitted_data(report, [request.fitted], file, asked.last)
-    facts = {"title": title_from_file(file)} | history.options | describe_file(file, data, request.columns, history)
+        hint_scored_on_fitted_data(report, [request.fitted], request.file, asked.last)
+    facts = {"title": title_from_file(request.file)} | history.options | describe_file(request, data, history)
     facts |= {"columns": columns_of_saved_run(history.system, data, request.columns)}
-    facts |= fitted_share(request.fitted, file)
+    facts |= fitted_share(request.fitted, request.file)
     tables = {} if hindsight is None else {"hindsight": smoothed_event_columns(hindsight, data)}
     return rating._replace(history=history._replace(options=facts), hindsight=hindsight, tables=tables), span
 
 
 def _choose_task(
     report: ProgressReport,
-    file: str,
     asked: RateOptions,
     request: RatingRequest,
     data: jr.data.Dataset,
@@ -213,8 +210,8 @@ def _choose_task(
     from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
 
     if saved is not None:
-        return check_system_and_hint(report, saved.system, data, request, file), False
-    task = choose_system(report, request, data, file)
+        return check_system_and_hint(report, saved.system, data, request), False
+    task = choose_system(report, request, data)
     task = task._replace(calibrate=False) if asked.no_calibrate else task
     if not asked.outlook or has_outcome_wrapper(task.system):
         return task, False

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 class RateOptions(NamedTuple):
     """What is rated, which questions are asked of it, and where it is saved; see the options of the command."""
 
-    file: str | None
     state: Path | None
     out: Path | None
-    plain: bool
     no_calibrate: bool
     outlook: bool
     smooth: bool
@@ -59,7 +57,6 @@ class Rating(NamedTuple):
 
 def rate_and_evaluate_task(
     report: ProgressReport,
-    file: str,
     task: RatingTask,
     request: RatingRequest,
     saved: jr.History | None = None,
@@ -76,7 +73,7 @@ def rate_and_evaluate_task(
     new_text = "" if saved is None else "new "
     kind, events = ("match", len(data.rows)) if data.of_matches else ("contest", len(data.rounds.player_start) - 1)
     count_text = format_count(events, f"{new_text}{kind}")
-    with report.stage(f"rating {count_text}"), prefix_errors_with_file(file), warnings_as_notes(report):
+    with report.stage(f"rating {count_text}"), prefix_errors_with_file(request.file), warnings_as_notes(report):
         start = time.perf_counter()
         history = jr.rate(system, data, period=period, onto=saved, calibrate=calibrate)
         seconds = time.perf_counter() - start
@@ -86,18 +83,19 @@ def rate_and_evaluate_task(
     warn_worse_than_even(report, data, system.name, request.changes, metrics, period=period, last=last)
     scored_text = "" if last == 1 else f"; the last {np.count_nonzero(make_scoring_target(data, last).mask):,} scored"
     lines = [f"{count_text} in {seconds:.2f} s, compilation included{scored_text}", *metric_lines(metrics)]
-    lines += [x.replace("FILE", quote(file)) for x in describe_constant_forecast(data, last, metrics.get("log loss"))]
+    lines += [
+        x.replace("FILE", quote(request.file)) for x in describe_constant_forecast(data, last, metrics.get("log loss"))
+    ]
     lines += calibration_lines(history.system, history.options)
     return Rating(history, "\n".join(lines), metrics, {})
 
 
-def describe_file(
-    file: str, data: jr.data.Dataset, columns: dict[str, Any], rated: jr.History | None = None
-) -> dict[str, Any]:
+def describe_file(request: RatingRequest, data: jr.data.Dataset, rated: jr.History | None = None) -> dict[str, Any]:
     """Whether a file is about teams, sides and colours, or goes on with a history that is; and where it is from."""
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
     from jaxrate.systems.system_construction_by_name import has_sides
 
+    file, columns = request.file, request.columns
     before = {} if rated is None else rated.options
     are_teams = is_about_teams(file, columns) and not dataset_has_teams(data)  # whose members are rated
     facts: dict[str, Any] = {

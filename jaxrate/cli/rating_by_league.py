@@ -25,16 +25,16 @@ MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder
 RESERVED_NAMES = re.compile(r"con|prn|aux|nul|(com|lpt)\d", re.IGNORECASE)  # names that Windows keeps for devices
 
 
-def rate_leagues(report: ProgressReport, file: str, request: RatingRequest, by: str, asked: RateOptions) -> Output:
+def rate_leagues(report: ProgressReport, request: RatingRequest, by: str, asked: RateOptions) -> Output:
     """Rate each league of a file alone, and save and show them one by one."""
     check_system_request(request)
-    data, request = read_events_with_evidence(report, file, request, plain=asked.plain)
-    league = _league_column(file, by)
-    task = choose_system(report, request, data, file)
+    data, request = read_events_with_evidence(report, request)
+    league = _league_column(request.file, by)
+    task = choose_system(report, request, data)
     calibrate = task.calibrate and not asked.no_calibrate
-    with report.stage("rating leagues"), prefix_errors_with_file(file):
+    with report.stage("rating leagues"), prefix_errors_with_file(request.file):
         leagues = jr.history.rate_leagues(task.system, task.data, league, period=task.period, calibrate=calibrate)
-    are_teams = is_about_teams(file, request.columns)
+    are_teams = is_about_teams(request.file, request.columns)
     facts = {"columns": request.columns, "teams": are_teams}
     if asked.out is not None:
         with report.stage(f"writing {asked.out}"), warnings_as_notes(report):

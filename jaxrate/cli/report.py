@@ -20,7 +20,6 @@ from jaxrate.cli.shared_options import (
     RatingRequest,
     complete_systems,
     no_calibrate_option,
-    plain_option,
     request_options,
 )
 from jaxrate.cli.site import load_display_names, names_option, noun_option
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 @command(
     FILE,
     request_options(files=True),
-    plain_option,
     no_calibrate_option,
     option("out", "FILE.html", "Where to write the page.", default=Path("report.html")),
     option("top", "NUMBER", "Number of players with a section of their own.", default=50),
@@ -64,7 +62,7 @@ if TYPE_CHECKING:
     ),
 )  # fmt: skip
 def report(
-    report: ProgressReport, file: str, request: RatingRequest, plain: bool, no_calibrate: bool, out: Path,
+    report: ProgressReport, request: RatingRequest, no_calibrate: bool, out: Path,
     players: tuple[str, ...], others: tuple[str, ...], title: str | None, names: Path | None, smooth: bool,
     last: float, **settings: Any,
 ) -> None:  # fmt: skip
@@ -82,23 +80,28 @@ def report(
     check_system_request(request)
     for other in others:
         make_system(other, {})
-    data, request, settings["points"] = _read_events_and_points(report, file, request, plain=plain)
+    data, request, settings["points"] = _read_events_and_points(report, request)
     data = data if names is None else _replace_display_names(data, names)
     for player in players:
         find_player_id(data.players, player)
-    task = choose_system(report, request, data, file)
+    task = choose_system(report, request, data)
     task = task._replace(calibrate=False) if no_calibrate else task
     smoothed = smooth_task(report, task) if smooth else None
-    rating = rate_and_evaluate_task(report, file, task, request)
-    settings["comparison"] = _compare_with_baselines(report, file, task, request, others, last)
-    rated = _add_facts_of_file(rating.history, file, task, request)
+    rating = rate_and_evaluate_task(report, task, request)
+    settings["comparison"] = _compare_with_baselines(report, task, request, others, last)
+    rated = _add_facts_of_file(rating.history, task, request)
     with report.stage("writing the page"):
         quality = {metric_heading(name): format_metric(name, value) for name, value in rating.metrics.items()}
         page = jr.site.report_html(
-            rated, title=title or title_from_file(file), players=players, smoothed=smoothed, quality=quality, **settings
+            rated,
+            title=title or title_from_file(request.file),
+            players=players,
+            smoothed=smoothed,
+            quality=quality,
+            **settings,
         )
     out.write_text(page, encoding="utf-8")
-    _note_advice(report, rated, file, request, settings["comparison"])
+    _note_advice(report, rated, request, settings["comparison"])
     _, plural = choose_player_or_team_noun(rated, settings["noun"])
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
 
@@ -112,7 +115,7 @@ def _replace_display_names(data: jr.data.Dataset, names: Path) -> jr.data.Datase
 
 
 def _compare_with_baselines(
-    report: ProgressReport, file: str, task: RatingTask, request: RatingRequest, others: tuple[str, ...], last: float
+    report: ProgressReport, task: RatingTask, request: RatingRequest, others: tuple[str, ...], last: float
 ) -> Comparison:
     """The comparison of the system with others, or with usual ones."""
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
@@ -122,22 +125,20 @@ def _compare_with_baselines(
     changes: dict[str, dict[str, Any]] = {name: {} for name in others or baselines}
     changes[task.system.name] = request.changes
     comparison = compare_with_notes(
-        report, file, task.data, changes, is_named=bool(others), lengths=(task.period,), last=last
+        report, request.file, task.data, changes, is_named=bool(others), lengths=(task.period,), last=last
     )
-    hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], file, last)
+    hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], request.file, last)
     return comparison
 
 
-def _add_facts_of_file(rated: jr.History, file: str, task: RatingTask, request: RatingRequest) -> jr.History:
+def _add_facts_of_file(rated: jr.History, task: RatingTask, request: RatingRequest) -> jr.History:
     """The history with what pages say about its file; of columns those of categories."""
-    facts = describe_file(file, task.data, request.columns) | {"file": Path(file).name}
+    facts = describe_file(request, task.data) | {"file": Path(request.file).name}
     facts["columns"] = {role: x for role, x in request.columns.items() if role == "category"}
     return rated._replace(options=rated.options | facts)
 
 
-def _note_advice(
-    report: ProgressReport, rated: jr.History, file: str, request: RatingRequest, comparison: Comparison
-) -> None:
+def _note_advice(report: ProgressReport, rated: jr.History, request: RatingRequest, comparison: Comparison) -> None:
     """Say how the predictions could be better: by another system, or by a fit."""
     from jaxrate.site.accuracy_summary import LOSING_ADVICE, summarise_accuracy
     from jaxrate.site.benchmark_page import advise_best_system
@@ -145,21 +146,21 @@ def _note_advice(
     losing = [advice for advice in summarise_accuracy(rated).advice if advice is LOSING_ADVICE]
     better = advise_best_system(comparison, rated.system.name, is_fitted=request.fitted is not None)
     for advice in (*losing, *better):
-        report.note(advice.to_text(quote(file), "run", format_reading_options(request.columns)))
+        report.note(advice.to_text(quote(request.file), "run", format_reading_options(request.columns)))
 
 
 def _read_events_and_points(
-    report: ProgressReport, file: str, request: RatingRequest, *, plain: bool
+    report: ProgressReport, request: RatingRequest
 ) -> tuple[jr.data.Dataset, RatingRequest, tuple[Any, Any] | None]:
     """The events and the request, as `read_events_with_evidence` has them, and the points [n] of both players.
 
     The points are those that the file has and the system does not learn from; None where there are none.
     """
-    columns = _columns_of_points(file, request, plain)
+    columns = _columns_of_points(request)
     if columns:
         try:
             asked = request._replace(columns=request.columns | columns)
-            data, asked = read_events_with_evidence(report, file, asked, plain=plain)
+            data, asked = read_events_with_evidence(report, asked)
         except ValueError as error:
             report.note(f"points are not shown: {to_one_line(str(error))}")
         else:
@@ -167,15 +168,15 @@ def _read_events_and_points(
             points: Any = tuple(np.asarray(values[name]) for name in data.margin) if data.of_matches else None
             kept = {role: x for role, x in asked.columns.items() if role in request.columns}
             return data._replace(margin=()), request._replace(columns=kept), points
-    return *read_events_with_evidence(report, file, request, plain=plain), None
+    return *read_events_with_evidence(report, request), None
 
 
-def _columns_of_points(file: str, request: RatingRequest, plain: bool) -> dict[str, Any]:
+def _columns_of_points(request: RatingRequest) -> dict[str, Any]:
     """The arguments of `read` for points that the system does not learn from; none if there are not two columns."""
     fitted_margin = request.fitted is not None and request.fitted.values.get("margin")
-    learns_from_results = plain or request.name is not None or bool(request.changes)
+    learns_from_results = request.plain or request.name is not None or bool(request.changes)
     if not learns_from_results or request.columns.get("margin") or fitted_margin:
         return {}
-    evidence = recognise_evidence_columns_of_file(file, request.columns)
+    evidence = recognise_evidence_columns_of_file(request.file, request.columns)
     has_both = len(evidence.get("margin", ())) == 2
     return {role: evidence[role] for role in ("margin", "score") if role in evidence} if has_both else {}

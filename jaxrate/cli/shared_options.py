@@ -21,32 +21,39 @@ from jaxrate.data.column_role_definitions import LAYOUT_ROLES
 if TYPE_CHECKING:
     from jaxrate.history.leaderboards import Leaderboard
 
+plain_option = option(
+    "plain",
+    text="Learn from results alone, not from the sides, points, seasons and surfaces in the file.",
+    excludes=("state",),
+)
 SYSTEM_HELP = "Rating system; jaxrate systems lists them.  [default: by the columns of the file]"
 
 
 class RatingRequest(NamedTuple):
-    """The system that the options ask for, and how to read the file."""
+    """The file, the system that the options ask for, and how to read it."""
 
+    file: str  # "" without one
     name: str | None  # of the system
     changes: dict[str, Any]  # of its hyperparameters
     period: float | None  # the length of rating periods
     columns: dict[str, Any]  # arguments of `jr.read`, or of the reader of a format
     fitted: FittedParams | None = None  # the file that system and hyperparameters come from
+    plain: bool = False  # whether to learn from results alone
 
 
 def request_options(param: str = "Set a hyperparameter.", *, files: bool) -> Decorator:
-    """Options --system, --param, --period and those of columns, and --params if there may be `files` of them.
+    """Options --system, --param, --period, --plain and those of columns, and --params if there may be `files` of them.
 
-    The command gets a `RatingRequest` as `request`. ValueError if no system can be made of it.
+    The command gets a `RatingRequest` as `request`, which has its FILE, too.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def run_command(
-            *, name: str | None, params: tuple[str, ...], period: float | None, options: dict[str, Any],
-            fit: Path | None = None, **arguments: Any,
+            *, file: str | None, name: str | None, params: tuple[str, ...], period: float | None,
+            options: dict[str, Any], plain: bool, fit: Path | None = None, **arguments: Any,
         ) -> Any:  # fmt: skip
-            request = RatingRequest(name, parse_params(params), period, options)
+            request = RatingRequest(file or "", name, parse_params(params), period, options, plain=plain)
             request = request if fit is None else _add_fitted(request, load_fitted(fit))
             return command(request=request, **arguments)
 
@@ -57,6 +64,7 @@ def request_options(param: str = "Set a hyperparameter.", *, files: bool) -> Dec
             option("param", "NAME=VALUE", param, to="params", multiple=True),
             option("period", "DAYS", "Rate in periods of this length.  [default: match by match]", above=0),
             reading_options(),
+            plain_option,
         ]
         for one in reversed(options):
             decorated = one(decorated)
@@ -70,7 +78,8 @@ def _add_fitted(request: RatingRequest, fitted: FittedParams) -> RatingRequest:
     if request.name not in (None, fitted.system):
         raise ValueError(f"{fitted.path} is of {fitted.system}, not {request.name}")
     period = fitted.period if request.period is None else request.period
-    return RatingRequest(fitted.system, fitted.values | request.changes, period, request.columns, fitted)
+    changes = fitted.values | request.changes
+    return request._replace(name=fitted.system, changes=changes, period=period, fitted=fitted)
 
 
 def params_option(**settings: Any) -> Decorator:
@@ -121,11 +130,6 @@ last_option = option(
 )
 no_calibrate_option = option(
     "no-calibrate", text="Leave chances as a system with default hyperparameters predicts them.", excludes=("state",)
-)
-plain_option = option(
-    "plain",
-    text="Learn from results alone, not from the sides, points, seasons and surfaces in the file.",
-    excludes=("state",),
 )
 
 

@@ -23,18 +23,17 @@ if TYPE_CHECKING:
 SKILLS = "skills"  # the system that learns from margins and surfaces
 
 
-def read_events_with_evidence(
-    report: ProgressReport, file: str, request: RatingRequest, *, plain: bool
-) -> tuple[jr.data.Dataset, RatingRequest]:
+def read_events_with_evidence(report: ProgressReport, request: RatingRequest) -> tuple[jr.data.Dataset, RatingRequest]:
     """The events of a file with all that improves predictions, and the request with the columns that were recognised.
 
     Where a system or hyperparameters are named, and where the request is `plain`, options alone name columns.
     """
-    if plain:
-        return _read_plain_events(report, file, request)
+    if request.plain:
+        return _read_plain_events(report, request)
+    file = request.file
     if request.fitted is not None:
         request = request._replace(columns=add_fitted_evidence(file, request.columns, request.fitted))
-    request = complete_goals_or_points_request(file, request)
+    request = complete_goals_or_points_request(request)
     if request.name is not None or request.changes:
         return read_events(report, file, request.columns), request
     evidence = recognise_evidence_columns_of_file(file, request.columns)
@@ -44,14 +43,12 @@ def read_events_with_evidence(
     return data, request._replace(columns=evidence | request.columns)
 
 
-def _read_plain_events(
-    report: ProgressReport, file: str, request: RatingRequest
-) -> tuple[jr.data.Dataset, RatingRequest]:
+def _read_plain_events(report: ProgressReport, request: RatingRequest) -> tuple[jr.data.Dataset, RatingRequest]:
     """The events without sides, unless --side was given and not only recognised."""
     if click.get_current_context().params.get("side") is not None:
-        return read_events(report, file, request.columns), request
+        return read_events(report, request.file, request.columns), request
     columns = {role: x for role, x in request.columns.items() if role not in ("side", "neutral")}
-    return remove_side_advantages(read_events(report, file, columns)), request._replace(columns=columns)
+    return remove_side_advantages(read_events(report, request.file, columns)), request._replace(columns=columns)
 
 
 def add_fitted_evidence(file: str, columns: dict[str, Any], fitted: FittedParams) -> dict[str, Any]:
@@ -70,11 +67,11 @@ def add_fitted_evidence(file: str, columns: dict[str, Any], fitted: FittedParams
     return {role: x for role, x in evidence.items() if wanted.get(role)} | columns
 
 
-def complete_goals_or_points_request(file: str, request: RatingRequest) -> RatingRequest:
+def complete_goals_or_points_request(request: RatingRequest) -> RatingRequest:
     """The request: if it is to learn from goals or points, of skills, with the columns of them that were recognised."""
     if request.changes.get("outcome") not in ("points", "goals") or request.name not in (None, SKILLS):
         return request
-    evidence = recognise_evidence_columns_of_file(file, request.columns)
+    evidence = recognise_evidence_columns_of_file(request.file, request.columns)
     recognised = {role: x for role, x in evidence.items() if role in ("margin", "score")}
     return request._replace(name=SKILLS, columns=recognised | request.columns)
 
@@ -236,7 +233,6 @@ def choose_system(
     report: ProgressReport,
     request: RatingRequest,
     data: jr.data.Dataset,
-    file: str,
     *,
     fitting: bool = False,
     data_share: float = 1.0,
@@ -257,13 +253,13 @@ def choose_system(
     name = request.name or (default_system(data) if is_default else default_system_name(data))
     system = make_system_for_data(name, changes, request.period, data, data_share)
     if fitting:
-        task = check_system_and_hint(report, system, data, request, file)
+        task = check_system_and_hint(report, system, data, request)
     else:
         if is_default:
             note_evidence(report, system, data)
         else:
             hint_default_side(report, data, system, changes)
-        task = check_system_and_hint(report, system, data, request, file)
+        task = check_system_and_hint(report, system, data, request)
         hint_side_advantage_without_sides(report, data, [system])
     return task._replace(calibrate=request.fitted is None and not _has_fitted(system, changes))
 
@@ -283,7 +279,7 @@ def drop_fitted_seasons_from_changes(
 
 
 def check_system_and_hint(
-    report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset, request: RatingRequest, file: str
+    report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset, request: RatingRequest
 ) -> RatingTask:
     """`choose_system` for a system that exists already."""
     from jaxrate.systems import systems_with_feature
@@ -294,7 +290,7 @@ def check_system_and_hint(
         period = system.params.period
         report.note(f"{system.name} rates in periods, here of {period:g}; set their length with --period")
     check_system_rates_data(system, data, period)
-    check_contest_file_time_order(system, data, file)
+    check_contest_file_time_order(system, data, request.file)
     _note_unused_columns(report, system, data, request.columns)
     if data.clock is None and period is None and "period" in system.params._fields:
         hint = "; jaxrate arena ranks those who do not change, as language models" if data.of_matches else ""

@@ -108,8 +108,8 @@ def fit(
         the summed log loss, right if the system is; "products": the variation of the slopes between events, which takes
         no time and is also right if the system is (Berndt, Hall, Hall and Hausman 1974); or "sandwich": both, which is
         right even if the system is not, if draws count as half a win (they vary less than coins), and for any loss.
-        None: "information" for the log loss of matches, or "products" if predictions times pairs of parameters are 8
-        million or more; "sandwich" for other losses.
+        None: information; products for long histories; sandwich for contests. Histories are long if predictions times
+        pairs of parameters are 8 million or more; "sandwich" is for all losses but the log loss of matches.
       mode: "forward" or "reverse" derivatives. None: forward up to 16 free parameters.
       state: to carry on from, as in `run`; players beyond it are newcomers, who start as the parameters say.
       key: for random starts, and for systems that draw random numbers.
