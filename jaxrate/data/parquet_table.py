@@ -124,8 +124,8 @@ def _schema_difference(schema: Any, other: Any) -> str:
             return f"there is no column {name!r}"
         if other.field(name).type != schema.field(name).type:
             return f"column {name!r} is of {other.field(name).type}, not of {schema.field(name).type}"
-    new = [name for name in other.names if name not in schema.names]
-    return f"there is a column {new[0]!r}" if new else "its columns stand in another order"
+    new = [f"there is a column {name!r}" for name in other.names if name not in schema.names]
+    return new[0] if new else "its columns stand in another order"
 
 
 @contextmanager

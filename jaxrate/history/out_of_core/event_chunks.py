@@ -158,12 +158,12 @@ def _integer_name_type(parquet_table: ParquetTable, layout: TableLayout) -> Any:
     kinds = import_pyarrow().types
     types = [parquet_table.schema.field(name).type for name in layout.players]
     inner = [x.value_type if kinds.is_nested(x) or kinds.is_dictionary(x) else x for x in types]
-    if (
-        all(map(kinds.is_integer, inner))
-        and (dtype := np.result_type(*(x.to_pandas_dtype() for x in inner))).kind in "iu"
-    ):
-        return dtype if inner == types else None
-    if not all(kinds.is_string(x) or kinds.is_large_string(x) or kinds.is_string_view(x) for x in inner):
+    if all(map(kinds.is_integer, inner)):
+        dtype = np.result_type(*(x.to_pandas_dtype() for x in inner))
+        if dtype.kind in "iu":  # not of int64 and uint64, which are floats together
+            return dtype if inner == types else None
+    texts = import_pyarrow().string(), import_pyarrow().large_string(), import_pyarrow().string_view()
+    if not {*inner} <= {*texts}:
         got = " and ".join(map(str, types))
         both = "both be text or both whole numbers" if len(types) > 1 else "be text or whole numbers"
         raise ValueError(f"columns {layout.players} must {both} of a kind, got {got}")

@@ -206,15 +206,12 @@ def _rate_and_save(
         saved, end = progress, time.monotonic()
         next_time = end + max(CHECKPOINT_SECONDS, CHECKPOINT_WORK_RATIO * (end - begin))
 
-    try:
-        if progress.rows < row_count:
-            with add_resume_hint_to_errors(folder):
-                rate_chunks(run, progress, lambda: time.monotonic() > next_time, save_checkpoint, report_progress)
-    except KeyboardInterrupt:
-        message = f"{saved.rows:,} of {row_count:,} rows are rated and kept in {folder}; rate again to go on"
-        raise KeyboardInterrupt(message) from None
-    if saved.rows < row_count:  # a handler of SIGTERM let the process live
-        raise InterruptedError(f"asked to end, before all was rated; rate again to go on in {folder}")
+    if progress.rows < row_count:
+        with suppress(KeyboardInterrupt), add_resume_hint_to_errors(folder):
+            rate_chunks(run, progress, lambda: time.monotonic() > next_time, save_checkpoint, report_progress)
+        if saved.rows < row_count:  # after Ctrl-C, or SIGTERM whose handler let the process live
+            message = f"{saved.rows:,} of {row_count:,} rows are rated and kept in {folder}; rate again to go on"
+            raise KeyboardInterrupt(message)
     return saved
 
 
