@@ -370,7 +370,7 @@ def test_the_command_line_predicts_in_full(tmp_path, jaxrate):
     assert "win,draw,loss,expected,odds_win,odds_draw,odds_loss,quality" in (
         tmp_path / "chances.csv"
     ).read_text().replace('"', "")
-    code, _, error = jaxrate("rate", games, "--outlook", *more)
+    code, _, error = jaxrate("rate", games, "--outlook", *more[:-1])
     assert code != 0 and "--outlook cannot be combined with --state" in error
 
 
