@@ -78,7 +78,7 @@ def _rate_files(
         evidence = recognise_evidence_columns_of_file(request.file, columns, source)
         columns = {role: x for role, x in evidence.items() if role != "category"} | columns
     with warnings.catch_warnings(action="ignore"):  # which are those of the sample below
-        reading = resolve_table_reading(parquet_table, columns, 2)
+        reading = resolve_table_reading(parquet_table, columns)
     with warnings_as_notes(report):
         sample = jr.read(source, sort=reading.roles.time is not None, **columns)
     sample = sample._replace(seasons=reading.seasons, categories=reading.categories)

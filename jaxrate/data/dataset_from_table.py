@@ -1,7 +1,6 @@
 """`read`: a table becomes a dataset of matches or contests."""
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple, Unpack
@@ -336,14 +335,6 @@ def describe_recognised_columns(recognised: Sequence[str], time: str | None, dat
     return f"took {'; '.join(notes)}; name columns to choose others" if notes else ""
 
 
-def warn_recognised_columns(
-    recognised: Sequence[str], time: str | None, date_style: str | None, stacklevel: int
-) -> None:
-    """ColumnsRecognisedWarning about the roles that columns were recognised to have."""
-    if text := describe_recognised_columns(recognised, time, date_style):
-        warnings.warn(text, ColumnsRecognisedWarning, stacklevel=stacklevel)
-
-
 def names_of_earlier_data(history: Any) -> NamesOfEarlierData:
     """The names that keep their ids: those of an earlier `Dataset` or of a `History`, or players; None: none."""
     if history is None:
@@ -384,21 +375,13 @@ def is_readable_source(data: Any) -> bool:
     return any(all(hasattr(data, name) for name in methods) for methods in OPENERS_BY_METHODS)
 
 
-def read_if_source(data: Any, **options: Any) -> Any:
-    """The data, read if they are a source of `read`, and else as they are. `options` are those of `read`.
-
-    Raises:
-      ValueError: as `read` does.
-    """
-    return read(data, **options) if is_readable_source(data) else data
+def read_if_source(data: Any) -> Any:
+    """The data, read if they are a source of `read`, and else as they are; ValueError as of `read`."""
+    return read(data) if is_readable_source(data) else data
 
 
-def as_dataset(caller: str, data: Any, **options: Any) -> Dataset:
-    """A `Dataset`, or one that `read` makes of a source.
-
-    Raises:
-      ValueError: if the data are neither, and as `read` does.
-    """
-    dataset = read_if_source(data, **options)
+def as_dataset(caller: str, data: Any) -> Dataset:
+    """A `Dataset`, or one that `read` makes of a source; ValueError if the data are neither, and as of `read`."""
+    dataset = read_if_source(data)
     check_dataset(caller, dataset)
     return dataset

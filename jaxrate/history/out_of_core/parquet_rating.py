@@ -15,7 +15,6 @@ import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem, check_event_kind, random_draw_rule, set_default_period
-from jaxrate.data.faulty_rows import stacklevel_outside_package
 from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
 from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, Rounds, period_number
@@ -115,7 +114,7 @@ def rate_by_chunks(
         key = jax.random.key(0)
     folder, reading = Path(out), source
     if not isinstance(reading, TableReading):
-        reading = resolve_table_reading(find_parquet_table(source), columns, stacklevel_outside_package())
+        reading = resolve_table_reading(find_parquet_table(source), columns)
     parquet_table = reading.source
     _check_period(system, reading, period)
     _check_folder_is_apart(folder, parquet_table)

@@ -7,16 +7,18 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.column_role_definitions import select_role_arguments
 from jaxrate.data.dataset_from_table import (
     ConvertedColumns,
     ResolvedTable,
     convert_columns,
+    describe_recognised_columns,
     load_role_columns_and_drop_rows,
     resolve_table,
-    warn_recognised_columns,
 )
 from jaxrate.data.date_parsing import parse_dates
+from jaxrate.data.faulty_rows import warn_caller
 from jaxrate.data.parquet_table import ParquetTable, parquet_source, read_batches
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.seasons_and_margins import (
@@ -70,7 +72,7 @@ class TableReading(NamedTuple):
         return kind is not None and not import_pyarrow().types.is_timestamp(kind)
 
 
-def resolve_table_reading(parquet_table: ParquetTable, arguments: Mapping[str, Any], stacklevel: int) -> TableReading:
+def resolve_table_reading(parquet_table: ParquetTable, arguments: Mapping[str, Any]) -> TableReading:
     """How the table is read: recognised in its first rows as `read` does; a warning says what was taken for what.
 
     Raises:
@@ -91,7 +93,8 @@ def resolve_table_reading(parquet_table: ParquetTable, arguments: Mapping[str, A
         examples = _examples(source, roles, columns)
     notes = [converted.line_up_note, *resolved.recognition.notes, converted.result_note]
     notes += [converted.draws and converted.draws.note]
-    warn_recognised_columns([*filter(None, notes)], roles.time, None, stacklevel=stacklevel + 1)
+    if recognised := describe_recognised_columns([*filter(None, notes)], roles.time, None):
+        warn_caller(recognised, ColumnsRecognisedWarning)
     resolved = resolved._replace(roles=roles._replace(season=None))
     needs_names = _are_results_in_words(resolved, loaded, converted)
     return TableReading(parquet_table, resolved, columns, examples, needs_names, clock, categories, seasons)
