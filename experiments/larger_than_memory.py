@@ -93,7 +93,7 @@ def ran(code, *arguments):
 
 
 def row_of(way, found):
-    """Seconds of each kind of work, which overlap, and the whole."""
+    """Seconds of each kind of work, and the whole."""
     n, seconds = found["matches"], found["seconds"]
     each = {kind: seconds[kind] for kind in (*KINDS, "all") if kind in seconds}
     return {

@@ -1,10 +1,9 @@
-"""Chunks read, scheduled, rated and written side by side, until a signal asks to stop."""
+"""Chunks read, scheduled, rated and written, until a signal asks to stop."""
 
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -122,9 +121,6 @@ def rate_chunks(
 ) -> None:
     """Rate the remaining chunks.
 
-    The chunk after the one that is rated is read, and the one before it written, by a thread each: by one thread after
-    the other ten million matches take 1.6 times as long on two cores.
-
     Args:
       run: the system, the matches and the folder.
       progress: how far the run has come.
@@ -139,48 +135,27 @@ def rate_chunks(
     games[: progress.known], ranked[: len(progress.ranked)] = progress.games, progress.ranked
     progress = progress._replace(games=games, ranked=ranked, state=None)
     scheduled = _schedule_chunks(run, progress, max_step_matches_in_cache(state))
-    precision = jax.enable_x64(bool(jax.config.read("jax_enable_x64")))  # which each thread has of its own
 
-    def take_state(count: int) -> State:
-        return jax.tree.map(lambda x: np.array(np.asarray(x)[:count]), state)
+    def save(progress: RunProgress) -> None:
+        taken = jax.tree.map(lambda x: np.array(np.asarray(x)[: progress.known]), state)
+        save_checkpoint(progress._replace(state=taken))
 
-    def write(progress: RunProgress, chunk: ScheduledChunk, predictions: Any, state: State) -> RunProgress:
-        with run.timed("writing"):
-            progress = _write_chunk(run, progress, chunk, predictions)
-            if state is not None:
-                save_checkpoint(progress._replace(state=state))
-        report_progress(progress.rated)
-        return progress
-
-    with catch_stop_signals() as signals, ThreadPoolExecutor(2, initializer=precision.__enter__) as threads:
-        written = threads.submit(lambda: progress)
-        for chunk in _prefetch(threads, scheduled):
+    with catch_stop_signals() as signals:
+        for chunk in scheduled:
             with run.timed("rating"):
                 n, key = len(chunk.data.rows), None if run.key is None else jax.random.fold_in(run.key, chunk.number)
                 state, predictions = execute_plan(rules, system.params, state, chunk.plan, key, ids_checked=True)
                 predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], jax.block_until_ready(predictions))
                 if run.has_contests:
                     check_accelerator_predictions_finite(jax.tree.leaves(predictions)[0])  # the first that is recorded
-                is_asked_to_stop = bool(signals)
-                is_saved = is_asked_to_stop or is_checkpoint_due()
-                snapshot = take_state(chunk.num_players) if is_saved else None
-            written = threads.submit(write, written.result(), chunk, predictions, snapshot)
+            with run.timed("writing"):
+                progress = _write_chunk(run, progress, chunk, predictions)
+                if (is_asked_to_stop := bool(signals)) or is_checkpoint_due():
+                    save(progress)
+            report_progress(progress.rated)
             if is_asked_to_stop:
-                break
-        else:  # all chunks are rated
-            progress = written.result()
-            rows = run.opened.table.row_count
-            save_checkpoint(progress._replace(rows=rows, state=take_state(progress.known)))
-        written.result()
-
-
-def _prefetch(threads: Executor, items: Iterator[Any]) -> Iterator[Any]:
-    """The items, each made by a thread while the one before it is used."""
-    end = object()
-    following = threads.submit(next, items, end)
-    while (item := following.result()) is not end:
-        following = threads.submit(next, items, end)
-        yield item
+                return
+        save(progress._replace(rows=run.opened.table.row_count))
 
 
 def _chunk_record_function(run: ChunkedRun) -> Record | None:

@@ -68,7 +68,7 @@ class RatedFiles(History):
     """The history that `rate` returns of a run by chunks: its events stay in the files of the folder."""
 
     quality: dict[str, Any] = field(default_factory=dict)  # the measures of `match_metrics` or `ranking_metrics`
-    seconds: dict[str, float] = field(default_factory=dict)  # of each kind of work, which overlap, and "all"
+    seconds: dict[str, float] = field(default_factory=dict)  # of each kind of work, and "all"
     folder: Path = Path()
     num_in_files: tuple[int, int | None] = 0, None  # matches or participations; and contests, None of matches
 
