@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +24,8 @@ WEEKDAY, WEEK = r"\s*(?:\(?[A-Za-z]{2,9}\)?\.?,?\s+)?", r"(?:\(W?\d+\)\s*)?"
 MONTH_NAME_PATTERN = r"(?P<name>[A-Za-z]{3,9})\.?"
 DAY_PATTERN = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 YEAR_PATTERN = r"(?P<year>\d{4}|\d{2})"
-NUMERIC_DATE_PATTERN = rf"^\s*(?P<one>\d{{1,2}})[/.-](?P<two>\d{{1,2}})[/.-]{YEAR_PATTERN}{CLOCK_PATTERN}$"
 DATE_PATTERNS = (
+    rf"^\s*(?P<one>\d{{1,2}})[/.-](?P<two>\d{{1,2}})[/.-]{YEAR_PATTERN}{CLOCK_PATTERN}$",
     rf"^\s*(?P<year>\d{{4}})[/.-](?P<month>\d{{1,2}})[/.-](?P<day>\d{{1,2}}){CLOCK_PATTERN}$",
     rf"^{WEEKDAY}{DAY_PATTERN}[\s-]{MONTH_NAME_PATTERN}[,\s-]+{YEAR_PATTERN}{CLOCK_PATTERN}{WEEK}$",
     rf"^{WEEKDAY}{MONTH_NAME_PATTERN}\s{DAY_PATTERN},?\s{YEAR_PATTERN}{CLOCK_PATTERN}{WEEK}$",
@@ -87,31 +88,29 @@ def parse_dates(name: str, column: Column, dates: str | None) -> ParsedDates:
       RowError: where a row is no date as the others are.
       ValueError: if day and month cannot be told apart.
     """
-    arrow = import_pyarrow()
     if isinstance(column, np.ndarray) or missing_mask(column, nan_is_missing=True).all():
         return ParsedDates(column)
-    if dates is not None and "%" in dates:
+    if "%" in str(dates):
         return ParsedDates(_parse_with_format(name, column, dates), dates)
-    kinds = arrow.types
-    if any(getattr(kinds, f"is_{kind}")(column.type) for kind in ("integer", "floating")):
-        return (
-            _parse_number_column(name, column) if column.drop_null()[0].as_py() >= FIRST_DATE else ParsedDates(column)
-        )
+    kinds, first = import_pyarrow().types, column.drop_null()[0].as_py()
+    if kinds.is_integer(column.type) or kinds.is_floating(column.type):
+        return _parse_number_column(name, column) if first >= FIRST_DATE else ParsedDates(column)
     if not kinds.is_large_string(column.type) or _is_iso_text(column.drop_null().slice(0, 1)):
         return ParsedDates(column)
-    first = column.drop_null()[0].as_py()
-    style = next((style for style in (NUMERIC_DATE_PATTERN, *DATE_PATTERNS) if _matches_pattern(style, first)), None)
-    if style is None:
-        return _parse_dates_from_numeric_text(name, column)
+    style = next((style for style in DATE_PATTERNS if _matches_pattern(style, first)), None)
+    parse_text = _parse_dates_from_numeric_text if style is None else partial(_parse_dates_of_style, style, dates)
+    return parse_text(name, column)
+
+
+def _parse_dates_of_style(style: str, dates: str | None, name: str, column: Column) -> ParsedDates:
+    """Dates that are written as this pattern says, if most are."""
     fields = _extract_date_fields(style, column)
     if 2 * fields["year"].null_count > len(column) + column.null_count:
-        return ParsedDates(column)  # most rows are written otherwise
-    if style == NUMERIC_DATE_PATTERN:
+        return ParsedDates(column)
+    if "one" in fields:
         return _parse_day_or_month_first_dates(name, column, fields, dates)
-    complaint = "not a date as those above it"
-    return ParsedDates(
-        _fields_to_timestamps(name, column, fields, complaint), EIGHT_DIGITS if style == DATE_PATTERNS[-1] else None
-    )
+    times = _fields_to_timestamps(name, column, fields, "not a date as those above it")
+    return ParsedDates(times, EIGHT_DIGITS if style == DATE_PATTERNS[-1] else None)
 
 
 def is_time_column(name: str, column: Column, dates: str | None) -> bool:

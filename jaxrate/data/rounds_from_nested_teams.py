@@ -42,26 +42,15 @@ def from_teams(
     rounds = _check_list_of_length("", "rounds", rounds)
     if not rounds:
         raise ValueError("no rounds")
-    existing_names = [] if players is None else _check_list_of_length("", "players", players)
-    if not all(isinstance(name, Hashable) for name in existing_names):
-        raise ValueError("players must be names, which lists and arrays are not")
-    ids: dict[Any, int] = {name: i for i, name in enumerate(existing_names)}
-    if len(ids) < len(existing_names):
-        raise ValueError("players names somebody twice")
-    values_by_name = {"ranks": ranks, "weights": weights, "time": time}
-    values_by_name = {
-        name: _check_list_of_length("", name, x, len(rounds), "rounds")
-        for name, x in values_by_name.items()
-        if x is not None
-    }
+    ids = _ids_of_existing_names(players)
+    days = _list_or_default("", "time", time, len(rounds), "rounds", 0.0)
+    ranks_of_rounds = _list_or_default("", "ranks", ranks, len(rounds), "rounds", None)
+    weights_of_rounds = _list_or_default("", "weights", weights, len(rounds), "rounds", None)
     rows: list[tuple[Any, ...]] = []
     for i, teams in enumerate(rounds):
-        round_values = {name: values[i] for name, values in values_by_name.items()}
-        round_time = _check_finite_number(f"round {i} (counting from 0): ", "time", round_values.pop("time", 0.0))
-        rows += [
-            (i, ids.setdefault(name, len(ids)), *rest, round_time)
-            for name, *rest in _round_participants(i, teams, **round_values)
-        ]
+        round_day = _check_finite_number(f"round {i} (counting from 0): ", "time", days[i])
+        for name, *values in _round_participants(i, teams, ranks_of_rounds[i], weights_of_rounds[i]):
+            rows.append((i, ids.setdefault(name, len(ids)), *values, round_day))
     contest, player, rank, team, weight, day = (np.array(column) for column in zip(*rows, strict=True))
     events = build_rounds(contest, player, rank, team=team, weight=weight, time=day)
     for doubt in doubts_about_single_participants(events, np.arange(len(rounds))):
@@ -71,45 +60,58 @@ def from_teams(
     return Dataset(events, names, np.arange(len(rows)), clock=clock, contests=np.arange(len(rounds)))
 
 
-def _round_participants(i: int, teams: Any, **values_by_name: Any) -> Iterator[tuple[Any, float, int, float]]:
-    """Name, rank, number of the team, and weight of every player of a round."""
+def _ids_of_existing_names(players: Any) -> dict[Any, int]:
+    names = [] if players is None else _check_list_of_length("", "players", players)
+    if not all(isinstance(name, Hashable) for name in names):
+        raise ValueError("players must be names, which lists and arrays are not")
+    ids = {name: i for i, name in enumerate(names)}
+    if len(ids) < len(names):
+        raise ValueError("players names somebody twice")
+    return ids
+
+
+def _round_participants(i: int, teams: Any, ranks: Any, weights: Any) -> Iterator[tuple[Any, float, int, float]]:
+    """Name, rank, number of the team, and weight of every player of a round; without ranks the best team is first."""
     location = f"round {i} (counting from 0): "
     teams = _check_list_of_length(location, "teams", teams)
     if not teams:
         raise ValueError(f"{location}no teams")
-    values_by_name = {
-        name: _check_list_of_length(location, name, values, len(teams), "teams")
-        for name, values in values_by_name.items()
-    }
+    ranks = _list_or_default(
+        location, "ranks", range(len(teams)) if ranks is None else ranks, len(teams), "teams", None
+    )
+    weights = _list_or_default(location, "weights", weights, len(teams), "teams", None)
     last_team: dict[Any, int] = {}  # the last team of each
     single_team: dict[Any, int] = {}
     for k, team in enumerate(teams):
         location = f"round {i}, team {k} (counting from 0): "
-        team = _check_list_of_length(location, "players", team)
-        if not team:
-            raise ValueError(f"{location}no players")
-        rank = (
-            _check_finite_number(location, "rank", values_by_name["ranks"][k])
-            if "ranks" in values_by_name
-            else float(k)
-        )
-        weights = (
-            _check_list_of_length(location, "weights", values_by_name["weights"][k], len(team), "players")
-            if "weights" in values_by_name
-            else None
-        )
-        for name, weight in zip(team, weights or [1.0] * len(team), strict=True):
-            if not is_usable_as_name(name):
-                raise ValueError(f"{location}{format_value_for_error(name)} cannot be the name of a player")
-            earlier_team = k if last_team.get(name) == k else single_team.get(name) if len(team) == 1 else None
+        players = _team_players(location, team, weights[k])
+        rank = _check_finite_number(location, "rank", ranks[k])
+        for name, weight in players:
+            earlier_team = k if last_team.get(name) == k else single_team.get(name) if len(players) == 1 else None
             if earlier_team is not None:
                 raise ValueError(f"{location}player {name!r} is in team {earlier_team} already")
             last_team[name] = k
-            single_team |= {name: k} if len(team) == 1 else {}
-            weight = _check_finite_number(location, "weight", weight)
-            if weight <= 0:
-                raise ValueError(f"{location}weight {weight} of player {name!r} is not above 0; leave them out")
+            single_team |= {name: k} if len(players) == 1 else {}
             yield name, rank, k, weight
+
+
+def _team_players(location: str, team: Any, weights: Any) -> list[tuple[Any, float]]:
+    """The names and weights of the players of a team."""
+    players = _check_list_of_length(location, "players", team)
+    if not players:
+        raise ValueError(f"{location}no players")
+    weights = _list_or_default(location, "weights", weights, len(players), "players", 1.0)
+    for name, weight in zip(players, weights, strict=True):
+        if not is_usable_as_name(name):
+            raise ValueError(f"{location}{format_value_for_error(name)} cannot be the name of a player")
+        if _check_finite_number(location, "weight", weight) <= 0:
+            raise ValueError(f"{location}weight {float(weight)} of player {name!r} is not above 0; leave them out")
+    return [(name, float(weight)) for name, weight in zip(players, weights, strict=True)]
+
+
+def _list_or_default(location: str, subject: str, values: Any, count: int, unit: str, default: Any) -> list[Any]:
+    """`values` as a list of one for each `unit`; None is a list of the default."""
+    return [default] * count if values is None else _check_list_of_length(location, subject, values, count, unit)
 
 
 def _check_list_of_length(

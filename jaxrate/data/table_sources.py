@@ -10,7 +10,7 @@ from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -87,34 +87,40 @@ def read_csv(
     does from "0x1".
     """
     arrow = import_pyarrow()
-    header = list(first_row)
-    inferred = [
-        name for name in numbers if name not in text and not re.fullmatch(NUMBER_PATTERN, first_row.get(name, ""))
-    ]
-    types = dict.fromkeys({*numbers} - {*inferred}, arrow.float64()) | dict.fromkeys(text, arrow.large_string())
-    while True:
+    numeric = [name for name in numbers if re.fullmatch(NUMBER_PATTERN, first_row.get(name, ""))]
+    types = dict.fromkeys(numeric, arrow.float64()) | dict.fromkeys(text, arrow.large_string())
+    table = None
+    while table is None:
         try:
             table = _read_arrow_csv(open_stream(), names, types, delimiter)
         except arrow.ArrowInvalid as error:
             failed = re.match(r"In CSV column #(\d+): .*CSV conversion error to double", str(error), re.DOTALL)
-            if failed and int(failed[1]) < len(header) and types.pop(header[int(failed[1])], None) is not None:
-                inferred.append(header[int(failed[1])])
-                continue
-            if "CSV parse error: Expected" in str(error):
-                _check_field_counts(open_stream, delimiter)
-            table = _read_arrow_csv(
-                open_stream(), names, types, delimiter, False
-            )  # in one thread the message has the row
-        integers = [name for name in inferred if arrow.types.is_integer(table[name].type)]
-        if not integers:
-            break
-        types |= dict.fromkeys(integers, arrow.large_string())
-    for name in table.column_names:
-        if arrow.types.is_binary(table[name].type):  # as Arrow reads text that is not UTF-8
-            values = [b"" if value is None else value for value in table[name].to_pylist()]
-            bad = ["\ufffd" in value.decode(errors="replace") for value in values]
-            fail_where(np.array(bad), lambda row: NOT_UTF8)
+            column = dict(enumerate(first_row)).get(int(failed[1])) if failed else None
+            if types.pop(column, None) is None:
+                _raise_row_of_csv_error(open_stream, names, types, delimiter, error)
+    inferred = [name for name in numbers if name not in types and arrow.types.is_integer(table[name].type)]
+    if inferred:
+        table = _read_arrow_csv(open_stream(), names, types | dict.fromkeys(inferred, arrow.large_string()), delimiter)
+    _check_text_is_utf8(table)
     return table
+
+
+def _check_text_is_utf8(table: Any) -> None:
+    """RowError where a column of text is not UTF-8, as Arrow reads such columns as bytes."""
+    for column in table.columns:
+        if import_pyarrow().types.is_binary(column.type):
+            bad = ["\ufffd" in (value or b"").decode(errors="replace") for value in column.to_pylist()]
+            fail_where(np.array(bad), lambda row: NOT_UTF8)
+
+
+def _raise_row_of_csv_error(
+    open_stream: Callable[[], Any], names: Sequence[str], types: dict[str, Any], delimiter: str, error: Exception
+) -> NoReturn:
+    """The error with the row that it is about, which Arrow knows if it reads in one thread."""
+    if "CSV parse error: Expected" in str(error):
+        _check_field_counts(open_stream, delimiter)
+    _read_arrow_csv(open_stream(), names, types, delimiter, threads=False)
+    raise error
 
 
 def _check_field_counts(open_stream: Callable[[], Any], delimiter: str) -> None:
