@@ -3,7 +3,7 @@
 import logging
 import os
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from functools import lru_cache, partial
 from typing import Any, Unpack
 
@@ -286,18 +286,11 @@ def rate(
         are as others that it has at that time.
     """
     if chunk is not None or out is not None:
-        if out is None or onto is not None:
-            raise ValueError("rating by chunks needs out, a folder, in which it also goes on; give no onto")
-        chunks = chunk if isinstance(chunk, Chunks) else Chunks() if chunk is None else Chunks(chunk)
-        return rate_by_chunks(system, data, out, chunks, columns, period, key, calibrate)
+        folder, chunks = _folder_and_chunks(chunk, out, onto)
+        return rate_by_chunks(system, data, folder, chunks, columns, period, key, calibrate)
     if period is not None:  # histories of earlier versions may have another than their system
         system = set_default_period(system, period if onto is None else getattr(onto.system.params, "period", None))
-    options = reading_options_of_history(onto) | columns
-    if is_readable_source(data):
-        data = read_by_options(data, options, onto)
-    elif columns:
-        raise ValueError(f"rate: the data were read already; name {', '.join(columns)} where they are read")
-    check_dataset("rate", data)
+    data = _read_if_table(data, onto, columns)
     _check_names_storable(system, data)
     state, last, num_before, slope = None, None, 0, initial_slope(system, calibrate)
     if onto is None:
@@ -323,6 +316,26 @@ def rate(
     system, options = calibrated_by_end(system, slope)
     history = build_history(system, data, period, onto, result, performances)
     return history._replace(options=history.options | options)
+
+
+def _folder_and_chunks(
+    chunk: int | Chunks | None, out: str | os.PathLike[str] | None, onto: History | None
+) -> tuple[str | os.PathLike[str], Chunks]:
+    """Where the results of rating by chunks go, and how large chunks are."""
+    if out is None or onto is not None:
+        raise ValueError("rating by chunks needs out, a folder, in which it also goes on; give no onto")
+    return out, chunk if isinstance(chunk, Chunks) else Chunks() if chunk is None else Chunks(chunk)
+
+
+def _read_if_table(data: Any, onto: History | None, columns: Mapping[str, Any]) -> Dataset:
+    """The events of a table with these columns, read as one that carries on a history; a dataset as it is."""
+    if is_readable_source(data):
+        data = read_by_options(data, reading_options_of_history(onto) | columns, onto)
+    elif columns:
+        raise ValueError(f"rate: the data were read already; name {', '.join(columns)} where they are read")
+    check_dataset("rate", data)
+    dataset: Dataset = data
+    return dataset
 
 
 def _group_by_period(data: Dataset, period: float, onto: History | None) -> Ragged:
