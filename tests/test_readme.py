@@ -73,11 +73,13 @@ SLOW = (
     "contributing",
     "fitting",
     "football",
+    "formats",
     "large_histories",
     "own_system",
     "pictures",
     "predicting",
     "races",
+    "service",
     "systems",
 )
 

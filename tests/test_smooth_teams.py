@@ -59,7 +59,7 @@ def contests_of(rounds):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("case", mark_full(CASES, "draws", "quits"))
+@pytest.mark.parametrize("case", mark_full(CASES, "quits"))
 def test_against_the_twin(x64, monkeypatch, case):
     """Those who quit in groups of contests of several sizes, whose participants lie in another order than here."""
     rounds = short_history(n=9)

@@ -59,7 +59,7 @@ ROUNDS = [(case["teams"], case["ranks"], case.get("weights")) for case in GOLDEN
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("slots", [10, 80])  # below `field.SMALL` and above
+@pytest.mark.parametrize("slots", mark_full([10, 80], 80))  # below `field.SMALL` and above
 def test_rounds_of_the_trueskill_package(x64, slots):
     wanted = flat(case["out"] for case in GOLDEN["rounds"])
     np.testing.assert_allclose(rated(jr.trueskill(), ROUNDS, slots), wanted, rtol=1e-8 if x64 else 1e-5)
