@@ -14,8 +14,8 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.system import random_draw_rule
 from jaxrate.data.event_tables import NamesOfEarlierData
-from jaxrate.events import Matches
-from jaxrate.live.event_packing import MATCH_FORMS, PackedEvent, required_match_columns
+from jaxrate.live.compiled_event_programs import PackedEvent
+from jaxrate.live.event_checks import MATCH_FORMS, required_match_columns
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")
@@ -296,9 +296,10 @@ def test_a_contest_to_come():
 
 def test_a_large_state_is_not_copied():
     live = jr.live.start_history(jr.glicko(), range(70_000))
-    event, history = PackedEvent(Matches, MATCH_FORMS[False, False], [3, 69_000], [1.0, 0.0]), live._history
-    given = history._program_arguments(history.current.state, event, 0)
-    text = history._compile_program(event)[1].lower(*given, None).compile().as_text()
+    event, history = PackedEvent(MATCH_FORMS[False, False], [3, 69_000], [1.0, 0.0]), live._history
+    live.update(3, 69_000, 1.0)
+    _, program = history.programs[event.form]
+    text = program.lower(*history._arguments(event), history.current.state, None).compile().as_text()
     assert "f32[131072]" in text and not re.findall(r"f32\[131072\]\S* copy\(", text)
 
 
@@ -393,6 +394,9 @@ GAMES = [  # teams, ranks, mode, kills, party, quit
 SYSTEM = jr.skills(categories=2, statistics="kills", covariates="party", quit="left", party=15.0, experience=20.0)
 
 
+EARLIER = NamesOfEarlierData([], np.array(["duo", "solo"]))
+
+
 def as_data(games):
     rows = []
     for number, (teams, ranks, mode, *columns) in enumerate(games):
@@ -404,9 +408,7 @@ def as_data(games):
     names = "contest", "player", "team", "rank", "mode", "kills", "party", "left", "t"
     table = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     left = np.array(table.pop("left"))
-    data = jr.read(
-        table, team="team", category="mode", statistics="kills", covariates="party", categories=["duo", "solo"]
-    )
+    data = jr.read(table, team="team", category="mode", statistics="kills", covariates="party", history=EARLIER)
     flat = data.rounds.events
     return data._replace(events=data.rounds._replace(events=flat._replace(columns=flat.columns | {"left": left})))
 
@@ -478,7 +480,7 @@ def test_a_list_of_lists_has_a_value_for_each_member():
 
 RESULTS = [("Ada", "Bo", 1.0), ("Bo", "Cy", 0.5), ("Cy", "Ada", 0.0), ("Di", "Bo", 1.0), ("Ada", "Di", 0.5)]
 SWAP = ("self.current = new_state",)  # between the look before it and this line Python runs no handler
-HERE = "jaxrate/live/live_ratings", "jaxrate/live/live_history", "jaxrate/live/event_record_layout"
+HERE = "jaxrate/live/live_ratings", "jaxrate/live/live_history", "jaxrate/live/event_checks"
 
 
 def changes_feed(live, results=RESULTS, first=0):
@@ -592,13 +594,7 @@ def test_putting_a_stopped_update_in_order_may_be_stopped_too():
     while True:
         number += 1
         live = played(RESULTS[:2])
-        live._history.layouts[0] = None  # so that the update fails behind the program, which took the buffers
-        program = live._history.programs.popitem()
-        live._history.programs[program[0]] = (None, program[1][1])
-        with pytest.raises(AttributeError):
-            live.update(*more, time=5.0)
-        live._history.layouts[0] = program[1][0]
-        live._history.programs[program[0]] = program[1]
+        fail_in_update(live, more)
         tracer, count = at_line(number, interrupt)
         try:
             traced(tracer, live.to_json)
@@ -639,18 +635,23 @@ def _order(live):
     return [*zip(*(table[name].to_pylist() for name in ("a", "b", "score")), strict=True)]
 
 
-def test_a_device_that_fails_in_an_update_loses_nothing(monkeypatch):
-    live = played(RESULTS)
-    ((form, (layout, program)),) = live._history.programs.items()
+def fail_in_update(live, result):
+    """An update that fails behind the program, which took the buffers."""
+    ((form, (number, program)),) = live._history.programs.items()
 
     def fail(*given):
         program(*given)
         raise RuntimeError("out of memory")
 
-    live._history.programs[form] = layout, fail
+    live._history.programs[form] = number, fail
     with pytest.raises(RuntimeError, match="out of memory"):
-        live.update("Ada", "Bo", 1.0, time=5.0)
-    live._history.programs[form] = layout, program
+        live.update(*result, time=5.0)
+    live._history.programs[form] = number, program
+
+
+def test_a_device_that_fails_in_an_update_loses_nothing():
+    live = played(RESULTS)
+    fail_in_update(live, ("Ada", "Bo", 1.0))
     check_same(live, played(RESULTS))
 
 

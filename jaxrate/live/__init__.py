@@ -1,7 +1,7 @@
 """Live ratings: rated histories that are continued by one match or contest at a time.
 
-event_packing.py            events of live histories, packed for compiled programs
-compiled_event_programs.py  programs that rate one event in place
+compiled_event_programs.py  events packed for compiled programs, and programs that rate one event in place
+event_checks.py             what is told to a live history, checked and made an event
 history_start.py            where live ratings begin: at a system, or at a rated history
 live_history.py             a live history
 live_ratings.py             ratings that are kept up to date as results come in, one by one

@@ -11,9 +11,7 @@ from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.events import Matches, Rounds
 from jaxrate.history.history import History, resolve_system_state_and_players
-from jaxrate.live.event_packing import (
-    check_player_names,
-)
+from jaxrate.live.event_checks import check_player_names
 from jaxrate.live.live_history import LiveHistory
 from jaxrate.live.live_ratings import Live
 from jaxrate.replay.padded_states_and_columns import leaves_by_name

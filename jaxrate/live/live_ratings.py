@@ -1,7 +1,7 @@
 """Ratings that are kept up to date as results come in, one by one."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from jaxrate.core.argument_checks import is_whole_number
@@ -9,27 +9,27 @@ from jaxrate.core.rules import Rating
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_count
 from jaxrate.data.lookalike_names import similar_names_hint
-from jaxrate.events import Matches, Rounds
+from jaxrate.events import Matches, Ragged, Rounds, is_date
 from jaxrate.history.history import History, format_time
-from jaxrate.live.compiled_event_programs import pack_event, pad_round_to_power_of_two
-from jaxrate.live.event_packing import (
+from jaxrate.live.compiled_event_programs import PackedEvent, pack_contest
+from jaxrate.live.event_checks import (
     LiveState,
-    PackedEvent,
     build_contest,
-    check_and_convert_event_time,
-    check_and_pack_match,
+    build_match,
     check_event_kind,
     check_number,
-    contest_team_ranks,
-    contest_to_build_contest_arguments,
+    check_time_order,
+    contest_arguments,
     convert_event_time,
     find_or_assign_player_ids,
-    match_context_to_arguments,
+    number_categories,
     required_match_columns,
     resolve_prediction_time,
+    time_of_next_event,
     to_teams,
     warn_newcomers_like_players,
     warn_similar_newcomers,
+    with_results_to_come,
 )
 from jaxrate.live.live_history import LiveHistory
 from jaxrate.replay.checked_replay import check_system_takes_events
@@ -85,10 +85,13 @@ class Live:
 
         def rate_match(current: LiveState) -> Any:
             check_event_kind(history.system, current, Matches)
-            event, newcomers = self._build_next_match(current, a, b, score, time, context)
+            ids, newcomers = find_or_assign_player_ids(current, (a, b))
+            number = check_number("score", score, 0.0, 1.0)
+            event_time = time_of_next_event(history.system, current, time)
+            event = self._match(a, ids, number, event_time, context)
             if newcomers:
                 warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
-            return history.rate_event(current, event, newcomers, time)
+            return history.append_event(current, event, newcomers, _clock_of(time))
 
         return history.run_exclusively(rate_match)
 
@@ -116,17 +119,22 @@ class Live:
         """
         history = self._history
 
-        def insert_in_order(current: LiveState) -> Any:
+        def insert_match(current: LiveState) -> Any:
             check_event_kind(history.system, current, Matches)
-            index = history.position_at_time(current, convert_event_time(current, time))
-            earlier = history.truncate(current, index) if index < current.number else current
-            event, newcomers = self._build_next_match(earlier, a, b, score, time, context)
+            ids, newcomers = find_or_assign_player_ids(current, (a, b))
+            number, event_time = check_number("score", score, 0.0, 1.0), convert_event_time(current, time)
+            position = history.position_at_time(current, event_time)
+            if not position:
+                check_time_order(history.system, current, event_time, history.initial.last)
+            event = self._match(a, ids, number, event_time, context)
             warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
-            if earlier is current:
-                return history.rate_event(current, event, newcomers, time)
-            return history.insert_match(current, index, event, newcomers)
+            if position == current.number:
+                return history.append_event(current, event, newcomers, _clock_of(time))
+            later = [history.unpack(record)[0] for record in current.log[position:]]
+            new_state = history.replace_events(current, position, [event, *later], newcomers)
+            return history.prediction_of(*history.unpack(new_state.log[position]))
 
-        return history.run_exclusively(insert_in_order)
+        return history.run_exclusively(insert_match)
 
     def predict(self, a: Any, b: Any, *, time: Any = None, **context: Any) -> Any:
         """The prediction that `update` would return, without rating. None as time: the time of the last event.
@@ -144,25 +152,20 @@ class Live:
 
         def predict_match(current: LiveState) -> Any:
             ids, newcomers = find_or_assign_player_ids(current, (a, b))
-            warn_similar_newcomers(newcomers, current.names[: current.players], stacklevel=5)
-            event_time, columns = resolve_prediction_time(history.system, current, time), context.get("columns")
-            if self._requirements.results and isinstance(columns, Mapping | None):
-                context["columns"] = dict.fromkeys(self._requirements.results, 0.0) | dict(columns or {})
-            return history.predict_event(current, self._build_match(a, ids, 0.5, event_time, context), newcomers)
+            warn_similar_newcomers(newcomers, current, stacklevel=5)
+            event_time = resolve_prediction_time(history.system, current, time)
+            event = self._match(a, ids, 0.5, event_time, with_results_to_come(self._requirements, context))
+            return history.predict_event(current, event, newcomers)
 
         return history.run_exclusively(predict_match)
 
-    def _build_next_match(
-        self, current: LiveState, a: Any, b: Any, score: float, time: Any, context: dict[str, Any]
-    ) -> tuple[PackedEvent, list[Any]]:
-        """The match that follows a history, checked and packed, and the names of newcomers."""
-        ids, newcomers = find_or_assign_player_ids(current, (a, b))
-        result = check_number("score", score, 0.0, 1.0)
-        event_time = check_and_convert_event_time(self.system, current, time)
-        return self._build_match(a, ids, result, event_time, context), newcomers
-
-    def _build_match(self, a: Any, ids: list[int], score: float, time: float, context: dict[str, Any]) -> PackedEvent:
-        return check_and_pack_match(self._requirements, a, ids, score, time, context, self._history.categories)
+    def _match(
+        self, first_name: Any, ids: list[int], score: float, time: float, context: dict[str, Any]
+    ) -> PackedEvent:
+        """A match, checked."""
+        if ids[0] == ids[1]:
+            raise ValueError(f"player {first_name!r} is on both sides")
+        return build_match(self._requirements, ids, score, time, number_categories(context, self._history.categories))
 
     # --- Contests. ---
 
@@ -191,9 +194,10 @@ class Live:
 
         def rate_contest(current: LiveState) -> Any:
             check_event_kind(history.system, current, Rounds)
-            event, newcomers, size = self._build_contest(current, players, rank, time, context)
+            event_time = time_of_next_event(history.system, current, time)
+            event, newcomers = self._contest(current, players, rank, event_time, context)
             warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
-            return history.rate_event(current, event, newcomers, time, size)
+            return history.append_event(current, event, newcomers, _clock_of(time))
 
         return history.run_exclusively(rate_contest)
 
@@ -211,47 +215,30 @@ class Live:
         history = self._history
 
         def predict_contest(current: LiveState) -> Any:
-            columns, results = context.get("columns"), self._requirements.results
-            if results and isinstance(columns, Mapping | None):
-                context["columns"] = dict.fromkeys(results, 0.0) | dict(columns or {})
-            return history.predict_event(
-                current, *self._build_contest(current, players, None, time, context, is_prediction=True)
+            event_time = resolve_prediction_time(history.system, current, time)
+            event, newcomers = self._contest(
+                current, players, None, event_time, with_results_to_come(self._requirements, context)
             )
+            warn_similar_newcomers(newcomers, current, stacklevel=5)
+            return history.predict_event(current, event, newcomers)
 
         return history.run_exclusively(predict_contest)
 
-    def _build_contest(
-        self,
-        current: LiveState,
-        players: Any,
-        rank: Any,
-        time: Any,
-        context: Mapping[str, Any],
-        is_prediction: bool = False,
-    ) -> tuple[PackedEvent, list[Any], int]:
-        """A contest, checked and packed; the names of newcomers; and the number of participants."""
-        history = self._history
-        event_time = (
-            resolve_prediction_time(history.system, current, time)
-            if is_prediction
-            else check_and_convert_event_time(history.system, current, time)
-        )
+    def _contest(
+        self, current: LiveState, players: Any, rank: Any, time: float, context: dict[str, Any]
+    ) -> tuple[PackedEvent, list[Any]]:
+        """A contest, checked, and the names of newcomers."""
         teams = to_teams(players)
         ids, newcomers = find_or_assign_player_ids(current, [name for team in teams for name in team])
-        if is_prediction:
-            warn_similar_newcomers(newcomers, current.names[: current.players], stacklevel=6)
+        context = number_categories(context, self._history.categories)
         sizes = [*map(len, teams)]
-        contest = build_contest(
-            ids,
-            sizes,
-            rank,
-            event_time,
-            context,
-            history.categories,
-            lambda i: [*current.names[: current.players], *newcomers][i],
-        )
-        check_system_takes_events(self.system, contest, history.key)
-        return PackedEvent(Rounds, *pack_event(pad_round_to_power_of_two(contest))), newcomers, len(ids)
+        contest = build_contest(ids, sizes, rank, time, context, lambda i: repr([*current.names, *newcomers][i]))
+        return self._checked_contest(contest), newcomers
+
+    def _checked_contest(self, contest: Ragged) -> PackedEvent:
+        """A contest, packed; ValueError unless the system takes it."""
+        check_system_takes_events(self.system, contest, self._history.key)
+        return pack_contest(contest)
 
     # --- Corrections. ---
 
@@ -277,7 +264,7 @@ class Live:
                 raise ValueError(
                     f"n must be a whole number from 0 to {current.number}, the results rated live, got {n!r}"
                 )
-            self._history.undo(current, n)
+            self._history.replace_events(current, current.number - n)
 
         self._history.run_exclusively(undo_results)
 
@@ -308,31 +295,26 @@ class Live:
             if not is_whole_number(index) or not -current.number <= index < current.number:
                 rule = "results were rated live, counted from 0; -1 is the last"
                 raise ValueError(f"no result {index!r}: {current.number} {rule}")
-            old = history.event_at(current, position := index % current.number)
+            old, *later = (history.unpack(record)[0] for record in current.log[index % current.number :])
+            new_context = number_categories(context, history.categories)
             if old.kind is Matches:
                 if rank is not None or (score is None and not context):
                     raise ValueError(
                         "a match has a score; give score=, side=, weight=, category= or columns=, and not rank="
                     )
-                known_context = match_context_to_arguments(old.event, history.categories) | context
+                known = {name: x for name, x in old.event.context._asdict().items() if x is not None}
                 result = old.floats[0] if score is None else check_number("score", score, 0.0, 1.0)
-                event = self._build_match(
-                    current.names[old.integers[0]], old.integers[:2], result, old.time, known_context
-                )
+                event = build_match(self._requirements, old.integers[:2], result, old.time, known | new_context)
             else:
                 if score is not None or (rank is None and not context):
                     raise ValueError(
                         "a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise="
                     )
-                ids, sizes, event_time, known = contest_to_build_contest_arguments(old.event, history.categories)
-                rank_of_teams = contest_team_ranks(old.event) if rank is None else rank
-                contest = build_contest(
-                    ids, sizes, rank_of_teams, event_time, known | context, history.categories,
-                    lambda i: current.names[i],
-                )  # fmt: skip
-                check_system_takes_events(self.system, contest, history.key)
-                event = PackedEvent(Rounds, *pack_event(pad_round_to_power_of_two(contest)))
-            history.correct(current, position, event)
+                ids, sizes, old_rank, known = contest_arguments(old.event[0], old.num_players)
+                new_rank, names = old_rank if rank is None else rank, current.names
+                contest = build_contest(ids, sizes, new_rank, old.time, known | new_context, lambda i: repr(names[i]))
+                event = self._checked_contest(contest)
+            history.replace_events(current, index % current.number, [event, *later])
 
         history.run_exclusively(replace_result)
 
@@ -341,7 +323,7 @@ class Live:
     @property
     def players(self) -> list[Any]:
         """The names of the players in order of id."""
-        return list(self._history.run_exclusively(lambda current: current.names[: current.players]))
+        return list(self._history.run_exclusively(lambda current: current.names))
 
     def rating(self, player: Any, *, time: Any = None) -> Rating:
         """A player's rating and deviation after their last event, or at a time that is not before the last event.
@@ -371,7 +353,7 @@ class Live:
             table = {
                 "system": self.system.name,
                 "last": format_time(last, "dates") if last is not None and current.clock == "dates" else last,
-                "player": current.names[:count],
+                "player": current.names,
                 "rating": summary.mean[:count].tolist(),
             }
             deviations = {} if summary.deviation is None else {"deviation": summary.deviation[:count].tolist()}
@@ -387,3 +369,8 @@ class Live:
         """
         result: History = self._history.run_exclusively(self._history.to_rated)
         return result
+
+
+def _clock_of(time: Any) -> str | None:
+    """The clock that a time belongs to."""
+    return None if time is None else "dates" if is_date(time) else "numbers"
