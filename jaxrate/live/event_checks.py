@@ -260,16 +260,34 @@ def build_match(
     if not context and requirements.is_simple:
         return PackedEvent(MATCH_FORMS[False, False], ids, [score, time])
     check_context_names("match", MATCH_FIELDS, context)
-    known, floats = {name: x for name, x in context.items() if x is not None}, [score, time]
+    known = {name: x for name, x in context.items() if x is not None}
     if "side" in known:
         known["side"] = check_number("side", _side_label_to_number(known["side"]), -1.0, 1.0)
-        floats.append(known["side"])
     if "weight" in known:
-        floats.append(check_number("weight", known["weight"], 0.0, np.inf, exclusive_low=True))
-    if requirements.is_simple and len(known) == len(floats) - 2:
-        return PackedEvent(MATCH_FORMS["side" in known, "weight" in known], ids, floats)
+        known["weight"] = check_number("weight", known["weight"], 0.0, np.inf, exclusive_low=True)
+    plain = [known[name] for name in ("side", "weight") if name in known]
+    if requirements.is_simple and len(known) == len(plain):
+        return PackedEvent(MATCH_FORMS["side" in known, "weight" in known], ids, [score, time, *plain])
+    event = _match_with_columns(ids, score, time, known)
+    check_required_columns(requirements, event)
+    requirements.system.check(event)
+    return pack_match(jax.tree.map(lambda x: x[0], event))
+
+
+def check_required_columns(requirements: RequiredMatchColumns, event: Matches) -> None:
+    """ValueError for a match without a column of which the system learns."""
+    missing = [name for name in requirements.columns if name not in (event.context.columns or {})]
+    if missing:
+        example = ", ".join(f"{name!r}: ..." for name in missing)
+        raise ValueError(
+            f"{requirements.system.name} learns from {missing[0]!r}, which is missing; give columns={{{example}}}"
+        )
+
+
+def _match_with_columns(ids: list[int], score: float, time: float, known: dict[str, Any]) -> Matches:
+    """The only match of a history, checked as `jr.matches` does."""
     columns, category = known.pop("columns", None), known.pop("category", None)
-    event = matches(
+    return matches(
         [ids],
         [score],
         [time],
@@ -277,14 +295,6 @@ def build_match(
         category=None if category is None else [[category] * 2 if np.ndim(category) == 0 else category],
         **{name: [x] for name, x in known.items()},
     )
-    missing = [name for name in requirements.columns if name not in (event.context.columns or {})]
-    if missing:
-        example = ", ".join(f"{name!r}: ..." for name in missing)
-        raise ValueError(
-            f"{requirements.system.name} learns from {missing[0]!r}, which is missing; give columns={{{example}}}"
-        )
-    requirements.system.check(event)
-    return pack_match(jax.tree.map(lambda x: x[0], event))
 
 
 def _side_label_to_number(side: Any) -> Any:

@@ -65,6 +65,11 @@ def start_history(
     names = check_player_names(players)
     if state is not None:
         state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
-    if random_draw_rule(system.rules) is not None and key is None:
-        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else base.num_rows)
-    return Live(LiveHistory(system, state, names, base, key))
+    return Live(LiveHistory(system, state, names, base, _default_key(system, base) if key is None else key))
+
+
+def _default_key(system: RatingSystem, base: History | None) -> Key | None:
+    """The key of a system that draws random numbers, which depends on the number of events before."""
+    if random_draw_rule(system.rules) is None:
+        return None
+    return jax.random.fold_in(jax.random.key(0), 0 if base is None else base.num_rows)

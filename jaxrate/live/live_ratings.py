@@ -81,19 +81,7 @@ class Live:
         Warns:
           UserWarning: of a newcomer whose name differs from a player's only by blanks, letter case or accents.
         """
-        history = self._history
-
-        def rate_match(current: LiveState) -> Any:
-            check_event_kind(history.system, current, Matches)
-            ids, newcomers = find_or_assign_player_ids(current, (a, b))
-            number = check_number("score", score, 0.0, 1.0)
-            event_time = time_of_next_event(history.system, current, time)
-            event = self._match(a, ids, number, event_time, context)
-            if newcomers:
-                warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
-            return history.append_event(current, event, newcomers, _clock_of(time))
-
-        return history.run_exclusively(rate_match)
+        return self._rate_match(a, b, score, time, context, is_late=False)
 
     def insert(self, a: Any, b: Any, score: float, *, time: Any, **context: Any) -> Any:
         """Rate a match where it belongs in time, behind the matches that are not later, and rate the later ones again.
@@ -117,24 +105,28 @@ class Live:
         Warns:
           UserWarning: as `update`.
         """
+        return self._rate_match(a, b, score, time, context, is_late=True)
+
+    def _rate_match(self, a: Any, b: Any, score: float, time: Any, context: dict[str, Any], is_late: bool) -> Any:
+        """The prediction of a match, which is rated behind all others, or where it belongs in time."""
         history = self._history
 
-        def insert_match(current: LiveState) -> Any:
+        def rate_match(current: LiveState) -> Any:
             check_event_kind(history.system, current, Matches)
             ids, newcomers = find_or_assign_player_ids(current, (a, b))
-            number, event_time = check_number("score", score, 0.0, 1.0), convert_event_time(current, time)
-            position = history.position_at_time(current, event_time)
-            if not position:
-                check_time_order(history.system, current, event_time, history.initial.last)
-            event = self._match(a, ids, number, event_time, context)
-            warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
+            result, event_time = check_number("score", score, 0.0, 1.0), convert_event_time(current, time)
+            check_time_order(history.system, current, event_time, (history.initial if is_late else current).last)
+            event = self._match(a, ids, result, event_time, context)
+            if newcomers:
+                warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=6)
+            position = history.position_at_time(current, event_time) if is_late else current.number
             if position == current.number:
                 return history.append_event(current, event, newcomers, _clock_of(time))
             later = [history.unpack(record)[0] for record in current.log[position:]]
             new_state = history.replace_events(current, position, [event, *later], newcomers)
             return history.prediction_of(*history.unpack(new_state.log[position]))
 
-        return history.run_exclusively(insert_match)
+        return history.run_exclusively(rate_match)
 
     def predict(self, a: Any, b: Any, *, time: Any = None, **context: Any) -> Any:
         """The prediction that `update` would return, without rating. None as time: the time of the last event.
@@ -296,27 +288,33 @@ class Live:
                 rule = "results were rated live, counted from 0; -1 is the last"
                 raise ValueError(f"no result {index!r}: {current.number} {rule}")
             old, *later = (history.unpack(record)[0] for record in current.log[index % current.number :])
-            new_context = number_categories(context, history.categories)
+            changes = number_categories(context, history.categories)
             if old.kind is Matches:
-                if rank is not None or (score is None and not context):
-                    raise ValueError(
-                        "a match has a score; give score=, side=, weight=, category= or columns=, and not rank="
-                    )
-                known = {name: x for name, x in old.event.context._asdict().items() if x is not None}
-                result = old.floats[0] if score is None else check_number("score", score, 0.0, 1.0)
-                event = build_match(self._requirements, old.integers[:2], result, old.time, known | new_context)
+                event = self._correct_match(old, score, rank, changes)
             else:
-                if score is not None or (rank is None and not context):
-                    raise ValueError(
-                        "a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise="
-                    )
-                ids, sizes, old_rank, known = contest_arguments(old.event[0], old.num_players)
-                new_rank, names = old_rank if rank is None else rank, current.names
-                contest = build_contest(ids, sizes, new_rank, old.time, known | new_context, lambda i: repr(names[i]))
-                event = self._checked_contest(contest)
+                event = self._correct_contest(old, score, rank, changes, current.names)
             history.replace_events(current, index % current.number, [event, *later])
 
         history.run_exclusively(replace_result)
+
+    def _correct_match(self, old: PackedEvent, score: float | None, rank: Any, changes: dict[str, Any]) -> PackedEvent:
+        """A match with another score or context."""
+        if rank is not None or (score is None and not changes):
+            raise ValueError("a match has a score; give score=, side=, weight=, category= or columns=, and not rank=")
+        known = {name: x for name, x in old.event.context._asdict().items() if x is not None}
+        result = old.floats[0] if score is None else check_number("score", score, 0.0, 1.0)
+        return build_match(self._requirements, old.integers[:2], result, old.time, known | changes)
+
+    def _correct_contest(
+        self, old: PackedEvent, score: float | None, rank: Any, changes: dict[str, Any], names: list[Any]
+    ) -> PackedEvent:
+        """A contest with other ranks or another context."""
+        if score is not None or (rank is None and not changes):
+            raise ValueError("a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise=")
+        ids, sizes, old_rank, known = contest_arguments(old.event[0], old.num_players)
+        new_rank = old_rank if rank is None else rank
+        contest = build_contest(ids, sizes, new_rank, old.time, known | changes, lambda i: repr(names[i]))
+        return self._checked_contest(contest)
 
     # --- Results. ---
 
