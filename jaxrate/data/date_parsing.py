@@ -90,7 +90,7 @@ def parse_dates(name: str, column: Column, dates: str | None) -> ParsedDates:
     """
     if isinstance(column, np.ndarray) or missing_mask(column, nan_is_missing=True).all():
         return ParsedDates(column)
-    if "%" in str(dates):
+    if dates is not None and "%" in dates:
         return ParsedDates(_parse_with_format(name, column, dates), dates)
     kinds, first = import_pyarrow().types, column.drop_null()[0].as_py()
     if kinds.is_integer(column.type) or kinds.is_floating(column.type):

@@ -330,7 +330,7 @@ def _folder_and_chunks(
 def _read_if_table(data: Any, onto: History | None, columns: Mapping[str, Any]) -> Dataset:
     """The events of a table with these columns, read as one that carries on a history; a dataset as it is."""
     if is_readable_source(data):
-        data = read_by_options(data, reading_options_of_history(onto) | columns, onto)
+        data = read_by_options(data, reading_options_of_history(onto) | dict(columns), onto)
     elif columns:
         raise ValueError(f"rate: the data were read already; name {', '.join(columns)} where they are read")
     check_dataset("rate", data)

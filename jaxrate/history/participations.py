@@ -140,7 +140,7 @@ class Participations:
         """[num_players] how many of each player's rows count by a time: those before the first later one. None: all."""
         if time is None or not self.have_all_times:
             return self.totals
-        return np.bincount(self._counted_by(time).player.ravel(), minlength=len(self.totals))
+        return np.bincount(self._rows_counted_by_time(time).player.ravel(), minlength=len(self.totals))
 
     def iterate_counts_at(self, times: HostArray, values: HostArray) -> Iterator[tuple[HostArray, HostArray]]:
         """Iterate over times, the earliest first: [num_players] what `counts_at` has, and the values of last rows.
@@ -160,14 +160,14 @@ class Participations:
         """[num_players] the numbers of `group_players` of the rows that count by a time. None: of all."""
         if time is None or not self.have_all_times or time >= self.end_of_row.max(initial=-np.inf):
             return self._groups_at_end
-        counted = self._counted_by(time)
+        counted = self._rows_counted_by_time(time)
         return group_players(len(self.totals), counted.player, counted.event)
 
     @cached_property
     def _groups_at_end(self) -> HostArray:
         return group_players(len(self.totals), self.chronology.player, self.chronology.event)
 
-    def _counted_by(self, time: float) -> "Chronology":
+    def _rows_counted_by_time(self, time: float) -> "Chronology":
         """The rows that count by a time."""
         number = np.searchsorted(self.chronology.end, time, side="right")
         return Chronology(*(x[:number] for x in self.chronology))

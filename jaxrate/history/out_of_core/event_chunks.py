@@ -45,7 +45,7 @@ class PlayerIds:
         self._low, self._id_of_offset = low, id_of_offset
 
     @classmethod
-    def of_numbers(cls, low: int, high: int, known_names: HostArray, dtype: Any) -> "PlayerIds":
+    def for_integers_between(cls, low: int, high: int, known_names: HostArray, dtype: Any) -> "PlayerIds":
         """Those of whole numbers from `low` to `high`; `known_names` have the first ids."""
         names, id_of_offset = np.zeros(high - low + 1, dtype), np.full(high - low + 1, NO_ID, np.int32)
         names[: len(known_names)] = known_names
@@ -112,7 +112,9 @@ def open_table_sorted_if_needed(
             raise RowError(earlier, f"{reason}; rate all anew, in another folder")
         id_range = None if earlier is not None or dtype is None else _range_if_dense(source, layout.players)
         if id_range is not None:
-            players = PlayerIds.of_numbers(*id_range, np.zeros(0, dtype) if known_names is None else known_names, dtype)
+            players = PlayerIds.for_integers_between(
+                *id_range, np.zeros(0, dtype) if known_names is None else known_names, dtype
+            )
             max_players = min(len(players.names), len(layout.players) * source.row_count)
             return OpenedTable(reading, source, reading.columns, layout, players, max_players)
         try:
