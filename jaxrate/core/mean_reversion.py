@@ -149,5 +149,9 @@ def _keep_variance_positive(params: Any, rows: Any) -> Any:
     """With a variance above 0 also where all is forgotten and nothing grows."""
     if not hasattr(rows, "variance"):
         return rows
-    least = (float(np.finfo(rows.rating.dtype).eps) * params.initial_deviation) ** 2
-    return rows._replace(variance=jnp.maximum(rows.variance, least))
+    return rows._replace(variance=jnp.maximum(rows.variance, least_variance(params, rows)))
+
+
+def least_variance(params: Any, rows: Any) -> Any:
+    """The variance where all is forgotten and nothing grows: it is above 0."""
+    return (float(np.finfo(rows.rating.dtype).eps) * params.initial_deviation) ** 2

@@ -190,8 +190,8 @@ def drifting_level(rows: Participations, clock: str | None) -> HostArray | None:
     if not len(rows.seat):
         return None
     end, event = rows.chronology.end, rows.chronology.event
-    end_of_event = np.zeros(event.max() + 1)
-    end_of_event[event] = end
+    end_of_event = np.full(event.max() + 1, end[0])
+    np.maximum.at(end_of_event, event, end)  # which differs between players where times decrease
     times = np.unique(end_of_event[np.linspace(0, len(end_of_event) - 1, NUM_TIMES + 1).astype(int)[1:]])
     window = DEFAULT_ACTIVE_DAYS if clock == "dates" else ACTIVE_SHARE * (times[-1] - end_of_event[0])
     median, variance = np.zeros((2, len(times)))

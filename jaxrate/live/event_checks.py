@@ -259,8 +259,8 @@ def build_match(
     """A match of the players with these ids; ValueError if it is invalid. Categories are numbers."""
     if not context and requirements.is_simple:
         return PackedEvent(MATCH_FORMS[False, False], ids, [score, time])
-    check_context_names("match", MATCH_FIELDS, context)
     known = {name: x for name, x in context.items() if x is not None}
+    check_context_names("match", MATCH_FIELDS, known)
     if "side" in known:
         known["side"] = check_number("side", _side_label_to_number(known["side"]), -1.0, 1.0)
     if "weight" in known:
@@ -368,9 +368,9 @@ def build_contest(
             f"rank must have {len(sizes)} numbers, one for each player or team, got "
             f"{format_value_for_error(rank.tolist())}"
         )
-    check_context_names("contest", CONTEST_FIELDS, context)
     team, count = np.repeat(np.arange(len(sizes)), sizes), len(ids)
     known = {name: x for name, x in context.items() if x is not None}
+    check_context_names("contest", CONTEST_FIELDS, known)
     columns, category = known.pop("columns", None), known.pop("category", None)
     if isinstance(columns, Mapping):
         columns = {name: _value_per_player(x, count) for name, x in columns.items()}

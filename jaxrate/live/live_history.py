@@ -295,7 +295,7 @@ class LiveHistory:
         position, columns, time, player, *others = map(np.concatenate, zip(*parts, strict=True))
         order = np.argsort(position, kind="stable")
         columns, time, player, *others = (x[order] for x in (columns, time, player, *others))
-        if self.forms[0].size is None:
+        if self.forms[form_numbers[0]].size is None:
             return Matches(player, others[0], time), columns
         start = np.searchsorted(position[order], np.arange(len(records) + 1))
         rank, team, seat = others

@@ -85,15 +85,16 @@ def attenuation(variance: Array) -> Array:
 
 def age(constants: Constants, rows: State, duration: Array) -> State:
     """phi^2 <- phi^2 + t sigma^2."""
-    variance = grow_variance(rows, duration * constants.rate, constants.high)
+    variance = grow_variance(rows, duration * constants.rate)
     if constants.params.reversion is None:  # time takes no variance away
         variance = jnp.maximum(rows.variance, variance)
-    return rows._replace(variance=variance)
+    bound = None if constants.params.deviation_max is None else constants.high
+    return rows._replace(variance=clip_optional(variance, None, bound))
 
 
-def grow_variance(rows: State, periods: float | Array, high: float | Array) -> Array:
-    """The variance after idle periods, as far as the highest."""
-    return jnp.minimum(rows.variance + SCALE**2 * (periods * rows.volatility**2), high)
+def grow_variance(rows: State, periods: float | Array) -> Array:
+    """The variance after idle periods."""
+    return jnp.minimum(rows.variance + SCALE**2 * (periods * rows.volatility**2), MAX_VARIANCE)
 
 
 def predict(constants: Constants, first: State, second: State, event: Matches | Periods) -> Array:
@@ -146,9 +147,11 @@ def update_from_total(
     """Steps 5 to 7, in which some periods pass and the share `lead_retention` of leads is left (None: all of it)."""
     information, surprise = total
     rows = rows._replace(volatility=jnp.minimum(new_volatility(constants, rows, information, surprise), MAX_VOLATILITY))
+    least = rows.variance
     if lead_retention is not None:
         rows = mean_reversion.revert_rows(constants.params, rows, lead_retention)
-    prior = jnp.maximum(rows.variance, grow_variance(rows, periods, MAX_VARIANCE))
+        least = mean_reversion.least_variance(constants.params, rows)
+    prior = jnp.maximum(least, grow_variance(rows, periods))
     variance = prior / (1.0 + prior * (information / SCALE**2))
     rating = rows.rating + variance * (surprise / SCALE)
     return rows._replace(rating=rating, variance=clip_optional(variance, constants.low, constants.high))
