@@ -510,7 +510,8 @@ def test_goals_from_a_file_to_scorelines_and_a_season(jaxrate, season):
     code, text, _ = jaxrate("season", run, june, "--results", games, "--samples", 50, "-q")
     assert code == 0 and "goal difference" in text
     code, _, errors = jaxrate("season", run, june, "--ties", "corners", "--samples", 50)
-    assert code != 0 and "goal_difference" in errors
+    ties = "'wins', 'head_to_head', 'goal_difference', 'goals'"
+    assert code == 2 and f"Invalid value for '--ties': 'corners' is not one of {ties}" in errors
 
 
 def test_a_saved_run_as_the_file_is_told(jaxrate, tmp_path):

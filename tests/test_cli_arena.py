@@ -161,7 +161,11 @@ def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
         (("FILE", "--anchor", "Ada=1", "--anchor", "Ada=2"), "--anchor names Ada twice"),
         (("FILE", "--anchor", "Zed=1500"), "votes.csv: no player 'Zed'"),
         (("FILE", "--prior", "0"), "--prior must be above 0, got 0"),
-        (("FILE", "--ties", "drawn"), "--ties must be one of"),
+        (
+            ("nofile.csv", "--ties", "drawn"),
+            "Invalid value for '--ties': 'drawn' is not one of 'davidson', 'rao_kupper', ",
+        ),
+        (("nofile.csv", "--errors", "none"), "Invalid value for '--errors': 'none' is not one of 'curvature', "),
         (("FILE", "--out", "table.txt"), "--out table.txt: the name must end in .csv or .parquet"),
         (("FILE", "--wins", "score"), "name one with --losses"),
         (("FILE", "--wins", "score", "--losses", "score"), "must be different columns"),

@@ -63,6 +63,11 @@ def test_as_of_a_day_within_a_rating_period_is_the_end_of_it(jaxrate, days, tmp_
         (("predict", "days.csv", "coming.csv"), "no saved run there: run.json is missing; `jaxrate rate FILE --out"),
         (("predict", "days.csv"), "Missing argument 'FIXTURES'. See jaxrate predict --help."),
         (("rate", "days.csv", "--period", "week"), "'week' is no number."),
+        (
+            ("season", "run", "coming.csv", "--ties", "zz"),
+            "Invalid value for '--ties': 'zz' is not one of 'wins', 'head",
+        ),
+        (("fit", "days.csv", "--errors", "zz"), "Invalid value for '--errors': 'zz' is not one of 'information', "),
         (("rate", "days.csv", "--top", "x"), "'x' is no whole number."),
         (("rate", "days.csv", "--a", "b"), "a and b are the same column, 'b'; name one for each player"),
         (("report", "days.csv", "--out", "report.pdf"), "--out report.pdf: a page is HTML; name a file, as report.htm"),

@@ -23,7 +23,7 @@ from jaxrate.cli.input_options import (
     reading_options,
 )
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.library_options import library_option
+from jaxrate.cli.library_options import library_choice, library_option
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.output_path_checks import check_page_file, check_table_file, title_from_file
 from jaxrate.cli.site import parse_noun
@@ -264,13 +264,13 @@ def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tu
 
 @command(
     FILE,
-    library_option("fit_strengths", "ties", "METHOD"),
+    library_option("fit_strengths", "ties", "METHOD", type=library_choice("fit_strengths", "TIE_MODELS")),
     option("cluster", "COLUMN", "Column of dependent votes, as the voter or the prompt; may be given twice.",
            to="clusters", multiple=True),
     option("anchor", "NAME=RATING", "Fix the rating of a player.  [default: the mean is 1500]", to="anchors",
            multiple=True, callback=_parse_anchors),
     library_option("fit_strengths", "prior", "POINTS", above=0),
-    library_option("fit_strengths", "errors", "METHOD"),
+    library_option("fit_strengths", "errors", "METHOD", type=library_choice("fit_strengths", "ERROR_SOURCES")),
     option("wins", "COLUMN", "Column of the wins of a.  [default: wins or wins_a]"),
     option("losses", "COLUMN", "Column of the wins of b.  [default: losses or wins_b]"),
     option("tied", "COLUMN", "Column of ties; several are added up.  [default: ties]", multiple=True),

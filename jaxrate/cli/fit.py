@@ -16,7 +16,7 @@ from jaxrate.cli.commands import FILE, SHARE, Output, command, option
 from jaxrate.cli.hyperparameters import write_fitted
 from jaxrate.cli.input_options import VariadicColumnOptionsCommand, first_rows_option, is_about_teams, read_events
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.library_options import library_option
+from jaxrate.cli.library_options import library_choice, library_option
 from jaxrate.cli.output_path_checks import check_output_file
 from jaxrate.cli.shared_options import RatingRequest, request_options
 from jaxrate.cli.system_selection import (
@@ -88,7 +88,7 @@ def _names_to_free(args: list[str]) -> set[str]:
     library_option("fit", "validation", "SHARE"),
     library_option("fit", "starts", "NUMBER", least=1),
     library_option("fit", "steps", "NUMBER", least=1),
-    library_option("fit", "errors", "METHOD"),
+    library_option("fit", "errors", "METHOD", type=library_choice("fit", "ERROR_METHODS")),
     option("save", "FILE.toml", "Save the result, for jaxrate rate --params."),
     cls=VariadicFreeOptionCommand,
     groups={

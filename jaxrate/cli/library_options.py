@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
+
 from jaxrate.cli.commands import Decorator, option
 
 PACKAGE = Path(__file__).parent.parent
@@ -37,10 +39,16 @@ class LibraryArgument(NamedTuple):
 
 
 @cache
+def _parse_module(name: str) -> list[ast.stmt]:
+    """The statements of a module of the package."""
+    return ast.parse((PACKAGE / f"{name}.py").read_text(encoding="utf-8")).body
+
+
+@cache
 def describe_arguments(function: str) -> dict[str, LibraryArgument]:
     """The arguments of a function that have defaults, by their names."""
-    tree = ast.parse((PACKAGE / f"{MODULES[function]}.py").read_text(encoding="utf-8"))
-    node = next(x for x in tree.body if isinstance(x, ast.FunctionDef) and x.name == function)
+    statements = _parse_module(MODULES[function])
+    node = next(x for x in statements if isinstance(x, ast.FunctionDef) and x.name == function)
     parts = ARGUMENT_START.split((ast.get_docstring(node) or "").partition("\nArgs:\n")[2])
     texts = {name: text for names, text in zip(parts[1::2], parts[2::2], strict=True) for name in names.split(", ")}
     return {
@@ -66,3 +74,10 @@ def library_option(function: str, name: str, metavar: str = "", **settings: Any)
     if about.default is not None and about.annotation != "bool":
         settings = {"default": about.default} | settings
     return option(name.replace("_", "-"), metavar, text, **settings)
+
+
+def library_choice(function: str, *constants: str) -> click.Choice[str]:
+    """One of the texts in constants of the module of a function."""
+    statements = [x for x in _parse_module(MODULES[function]) if isinstance(x, ast.Assign)]
+    values = {ast.unparse(x.targets[0]): x.value for x in statements}
+    return click.Choice([*dict.fromkeys(text for name in constants for text in ast.literal_eval(values[name]))])

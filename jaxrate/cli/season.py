@@ -9,7 +9,7 @@ import jaxrate as jr
 from jaxrate.cli.commands import RUN, Output, argument, check_only, command, option
 from jaxrate.cli.input_options import FIXTURE_OPTIONS, VariadicColumnOptionsCommand, newcomers_option, reading_options
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.library_options import library_option
+from jaxrate.cli.library_options import library_choice, library_option
 from jaxrate.cli.shared_options import split_reading_options
 from jaxrate.cli.terminal_tables import ProgressReport, name_teams, to_text_table, warnings_as_notes
 from jaxrate.core.text_format import format_percentage
@@ -24,7 +24,8 @@ TOURNAMENT_OPTIONS = "run", "file", "samples", "seed", "newcomers", "json", "qui
     library_option("simulate_season", "results", "FILE", text="The matches of the season played so far."),
     library_option("simulate_season", "points", "WIN DRAW LOSS", type=float, nargs=3,
                    text="Points for a win, a draw and a loss.  [default: 3 1 0]"),
-    library_option("simulate_season", "ties", "RULE", multiple=True),
+    library_option("simulate_season", "ties", "RULE", multiple=True,
+                   type=library_choice("simulate_season", "TIE_BREAKS", "GOAL_TIE_BREAKS")),
     library_option("simulate_season", "relegated", "NUMBER"),
     library_option("simulate_season", "samples", "NUMBER"),
     option("seed", "NUMBER", "Random seed.", default=0),
