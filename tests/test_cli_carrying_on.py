@@ -198,7 +198,8 @@ def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tm
     head = saved[0].replace('"', "")
     assert head == "row,time,a,b,score,prediction,rating_a,rating_b,deviation_a,deviation_b" and len(saved) == 4
     for refused, why in (
-        (("rate", "--state", out), "--smooth needs a FILE"),
+        (("rate", "--state", out), "--smooth needs a FILE: hindsight is of a whole history; rate its FILE without"),
+        (("rate", path, "--state", out), "combined with --state: hindsight is of a whole history; rate its FILE"),
         (("rate", path, "--system", "elo"), "skills"),
     ):
         code, _, error = jaxrate(*refused, "--smooth")

@@ -149,7 +149,8 @@ def test_a_saved_run_keeps_to_its_columns(jaxrate, football, tmp_path):
     (tmp_path / "coming.csv").write_text("date,home,away\n2023-01-01,Club 0,Club 1\n")
     code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
     assert code == 0 and "Club 0" in text, errors
-    assert "--plain cannot be combined with --state" in jaxrate("rate", "--state", tmp_path / "run", "--plain")[2]
+    errors = jaxrate("rate", "--state", tmp_path / "run", "--plain")[2]
+    assert "--plain cannot be combined with --state: it is for new runs; the saved run keeps its system" in errors
 
 
 def test_leagues_and_reports_learn_from_the_same(jaxrate, football, tmp_path):

@@ -68,9 +68,11 @@ SHARE = {"above": 0.0, "most": 1.0}  # limits of a share of the events
 class CommandOption(click.Option):
     """An option that may need others, or exclude them."""
 
-    def __init__(self, *args: Any, needs: str = "", excludes: Iterable[str] = (), **settings: Any) -> None:
+    def __init__(
+        self, *args: Any, needs: str = "", excludes: Iterable[str] = (), reason: str = "", **settings: Any
+    ) -> None:
         super().__init__(*args, **settings)
-        self.needs, self.excludes = needs, excludes
+        self.needs, self.excludes, self.reason = needs, excludes, reason
 
 
 def option(name: str, metavar: str = "", text: str = "", **settings: Any) -> Decorator:
@@ -81,7 +83,7 @@ def option(name: str, metavar: str = "", text: str = "", **settings: Any) -> Dec
       metavar: of `KINDS`, or the name of another text.
       text: its help, which tells its default where there is one.
       settings: `needs`: the option without which it is nothing; `excludes`: those that it cannot be combined with;
-        limits of numbers, and settings of click.
+        `reason`: why so, or what to do, which errors say; limits of numbers, and settings of click.
     """
     limits = {key: settings.pop(key) for key in LIMITS if key in settings}
     names = [f"--{name}", *([settings.pop("to")] if "to" in settings else [])]
@@ -186,12 +188,13 @@ def check_combinations(context: click.Context) -> None:
     """ValueError for an option without the one that it needs, or beside one that it excludes."""
     given = {_plain_name(x): x for x in options_on_command_line(context)}
     for one in filter(_is_command_option, given.values()):
+        reason = f": {one.reason}" if one.reason else ""
         if one.needs and one.needs not in given:
             needed = next(x for x in context.command.params if _plain_name(x) == one.needs)
             name = "a FILE" if isinstance(needed, click.Argument) else needed.opts[0]
-            raise ValueError(f"{one.opts[0]} needs {name}")
+            raise ValueError(f"{one.opts[0]} needs {name}{reason}")
         if other := next(filter(given.__contains__, one.excludes), None):
-            raise ValueError(f"{one.opts[0]} cannot be combined with --{other}")
+            raise ValueError(f"{one.opts[0]} cannot be combined with --{other}{reason}")
 
 
 def _is_command_option(parameter: Any) -> TypeGuard[CommandOption]:

@@ -30,6 +30,7 @@ from jaxrate.cli.rating import (
 )
 from jaxrate.cli.rating_by_league import rate_leagues
 from jaxrate.cli.shared_options import (
+    KEEPS_PREDICTIONS,
     LEADERBOARD_OPTIONS,
     RatingRequest,
     complete_request_from_saved_run,
@@ -71,8 +72,9 @@ OF_ONE_HISTORY = (  # options that a rating league by league does not take
            needs="out"),
     option("top", "NUMBER", "Length of the leaderboard.", default=10, least=1),
     option("smooth", text="With --system skills: also rate with hindsight, from the whole history.", needs="file",
-           excludes=("state",)),
-    option("outlook", text="Predict wins, draws and losses separately.", excludes=("state",)),
+           excludes=("state",), reason="hindsight is of a whole history; rate its FILE without --state"),
+    option("outlook", text="Predict wins, draws and losses separately.", excludes=("state",),
+           reason=KEEPS_PREDICTIONS),
     *LEADERBOARD_OPTIONS,
     option("since", "DATE", "Start date of the changes.  [default: 365 days before the end, or half the history if "
            "that is less]"),

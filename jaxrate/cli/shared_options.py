@@ -25,6 +25,7 @@ plain_option = option(
     "plain",
     text="Learn from results alone, not from the sides, points, seasons and surfaces in the file.",
     excludes=("state",),
+    reason="it is for new runs; the saved run keeps its system",
 )
 SYSTEM_HELP = "Rating system; jaxrate systems lists them.  [default: by the columns of the file]"
 
@@ -128,8 +129,12 @@ last_option = option(
     needs="file",
     **SHARE,
 )
+KEEPS_PREDICTIONS = "it is for new runs; a saved run keeps its kind of predictions"
 no_calibrate_option = option(
-    "no-calibrate", text="Leave chances as a system with default hyperparameters predicts them.", excludes=("state",)
+    "no-calibrate",
+    text="Leave chances as a system with default hyperparameters predicts them.",
+    excludes=("state",),
+    reason=KEEPS_PREDICTIONS,
 )
 
 
