@@ -95,6 +95,21 @@ def test_a_dry_run_warns_when_memory_will_not_do(jaxrate, games, monkeypatch):
     assert re.search(r"\nelo .* -\n", text)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--state", "nowhere", "--player", "Nobody", "--as-of", "2024"), "cannot be combined with --dry-run"),
+        (("--plain",), "--plain cannot be combined with --dry-run, which rates nothing"),
+        (("--chunk", 5), "--chunk cannot be combined with --dry-run, which rates nothing"),
+        (("--param", "zz=3"), "--param with --dry-run sets hyperparameters of one system; name it with --system"),
+        (("--param", "zz=3", "--system", "elo"), "elo has no parameter 'zz'"),
+    ],
+)
+def test_a_dry_run_takes_no_option_that_it_does_not_use(jaxrate, games, arguments, message):
+    code, text, errors = jaxrate("rate", games, "--dry-run", *arguments)
+    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
+
+
 # simulate
 
 

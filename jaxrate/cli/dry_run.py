@@ -6,8 +6,8 @@ import time
 from typing import Any, NamedTuple
 
 import jaxrate as jr
-from jaxrate.cli.commands import Output
-from jaxrate.cli.input_options import is_about_teams, is_parquet_folder_or_pattern, read_events
+from jaxrate.cli.commands import Output, check_only
+from jaxrate.cli.input_options import READING_OPTIONS, is_about_teams, is_parquet_folder_or_pattern, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.system_selection import check_contest_file_time_order, check_period
@@ -20,6 +20,8 @@ BYTES_PER_EVENT = 200.0  # bytes of memory that a match or a participation takes
 CHUNK_MATCHES = 1 << 20  # matches or participations of a chunk, as `rate` has them by default
 CHUNKS_HELD = 2  # chunks of a folder that are in memory, about
 BASE_BYTES = 5e8  # bytes that Python and the compiler take
+OTHER_OPTIONS = "dry-run", "file", "system", "param", "params", "period", "json", "quiet", "verbose"
+ALLOWED_OPTIONS = *OTHER_OPTIONS, *(name.replace("_", "-") for name in READING_OPTIONS)
 
 
 def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
@@ -31,6 +33,9 @@ def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
     from jaxrate.data.parquet_table import find_parquet_table
     from jaxrate.systems.system_construction_by_name import make_system, make_system_for_data
 
+    check_only(ALLOWED_OPTIONS, "--dry-run, which rates nothing")
+    if request.changes and request.name is None:
+        raise ValueError("--param with --dry-run sets hyperparameters of one system; name it with --system")
     file, columns = request.file, request.columns
     names, changes = [*jr.extend.SYSTEMS], dict[str, Any]()
     if request.name is not None:
