@@ -30,7 +30,8 @@ from jaxrate.storage.npz_tables import name_file_in_errors, read_npz_arrays, rea
 CHECKPOINT_FILE = "checkpoint"
 METADATA_KEY, GAMES_KEY, RANKED_KEY, NAMES_KEY = "metadata", "players.games", "players.ranked", "players.names"
 ARRAYS = "games", "ranked", "state"  # fields of `RunProgress` that are no JSON
-OLD_HEADER, DIGEST_BYTES = b"jaxrate checkpoint 2\n", 32  # of jaxrate 0.2, before its digest and JSON
+OLD_HEADER = b"jaxrate checkpoint %d\n"  # before a digest, and the length of the JSON
+DIGEST_BYTES = {2: 32, 3: 0}  # by the number of the format, that of jaxrate 0.2 and that of 0.3 before its release
 LEFTOVER_PATTERN = re.compile(  # of files that a process that was killed left
     r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp"
 )
@@ -59,10 +60,12 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, HostArray]]
         return None
     with name_file_in_errors(str(path)):
         raw = path.read_bytes()
-        if raw.startswith(OLD_HEADER):
-            start = len(OLD_HEADER) + DIGEST_BYTES + 8
+        if number := next((x for x in DIGEST_BYTES if raw.startswith(OLD_HEADER % x)), None):
+            start = len(OLD_HEADER % number) + DIGEST_BYTES[number] + 8
             end = start + int.from_bytes(raw[start - 8 : start], "little")
-            return json.loads(raw[start:end]), read_npz_arrays(raw[end:])
+            metadata = json.loads(raw[start:end])
+            metadata["how"]["version"] += f" (checkpoint {number})"
+            return metadata, read_npz_arrays(raw[end:])
         arrays = read_npz_arrays(raw)
         return json.loads(arrays.pop(METADATA_KEY).tobytes()), arrays
 
