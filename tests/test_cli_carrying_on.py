@@ -526,9 +526,14 @@ def test_categories_carry_on_and_are_predicted(jaxrate, races, tmp_path):
     (tmp_path / "next.csv").write_text("a,b,race_a,race_b\nplayer 01,player 02,Zerg,Random\n")
     code, out, err = jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")
     assert code == 0 and "player 01" in out, err
-    (tmp_path / "next.csv").write_text("a,b,race_a,race_b\nplayer 01,player 02,Zerg,Xel\n")
-    code, _, err = jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")
-    assert code == 2 and "row 0 (counting from 0, line 2): unknown category 'Xel'" in err
+    rows = ["Zerg,Random", "Zerg,Xel", "Xel,Random", "Naga,Xel"]
+    where = [f"row {i} (counting from 0, line {i + 2}): unknown category" for i in range(4)]
+    for command, times in ((["predict"], [604, 603, 602, 601]), (["rate", "--state"], [601, 602, 603, 604])):
+        lines = [f"player 01,player 02,1,{x},{time}" for x, time in zip(rows, times, strict=True)]
+        (tmp_path / "next.csv").write_text("\n".join(["a,b,score,race_a,race_b,time", *lines]))
+        code, _, err = jaxrate(*command, tmp_path / "run", tmp_path / "next.csv")
+        assert code == 2 and f"next.csv: {where[1]} 'Xel' (there are " in err and where[0] not in err
+        assert f"{where[2]} 'Xel'" in err and f"{where[3]} 'Naga'" in err
 
 
 def test_categories_that_a_system_does_not_know_are_not_kept(jaxrate, races, tmp_path):

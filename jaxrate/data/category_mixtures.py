@@ -1,6 +1,6 @@
 """Categories that stand for several, as a random race does, and categories beyond those of a history."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Annotated, Any, TypeAlias
 
@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix
-from jaxrate.events import Matches, RowError
+from jaxrate.events import Matches, fail_where
 from jaxrate.events.dataset import Dataset
 
 CategoryShares: TypeAlias = Mapping[Any, float] | Sequence[Any] | None
@@ -29,14 +29,16 @@ def mix_categories(data: Dataset, mixtures: Annotated[Mapping[Any, CategoryShare
         equal parts.
 
     Raises:
-      ValueError: for events without categories; for a mixture that nobody plays, of other names than categories, or of
-        shares that do not sum to one.
+      ValueError: for events without categories, or with mixtures already; for a mixture that nobody plays, of other
+        names than categories, or of shares that do not sum to one.
     """
     if not isinstance(mixtures, Mapping):
         raise ValueError(f"mixtures must be a dict of shares by name, as {{'Random': None}}, got {mixtures!r}")
     if data.categories is None:
         raise ValueError("mixtures need category, the columns that they are in")
     last: Any = data if data.fixtures is None else data.fixtures  # which may add some
+    if has_mixtures(data):
+        raise ValueError("the categories are mixed already; give all mixtures at once")
     labels = [*map(str, last.categories)]
     absent = next((str(name) for name in mixtures if str(name) not in labels), None)
     if absent is not None:
@@ -78,18 +80,35 @@ def replace_event_categories(data: Dataset, category: HostArray) -> Dataset:
     return data._replace(events=data.events.with_flat(flat))
 
 
-def check_known_categories(data: Dataset, known: Sequence[Any] | HostArray | None) -> None:
-    """RowError at the first event of a category that a history does not know; None: it knows none at all."""
-    if known is None or data.categories is None or len(data.categories) <= len(known):
+def has_mixtures(data: Dataset) -> bool:
+    """Whether events, or those to come, have shares of categories."""
+    parts: list[Any] = [data] if data.fixtures is None else [data, data.fixtures]
+    return any(event_categories(part).ndim > 1 + part.of_matches for part in parts)
+
+
+def check_known_categories(
+    data: Dataset, known: Sequence[Any] | HostArray | None, mixtures: Iterable[Any] = ()
+) -> None:
+    """RowError for events of categories that a history does not know, nor are mixtures; None: it knows none at all."""
+    if known is None or data.categories is None:
         return
+    labels, names = [*map(str, data.categories)], [*map(str, known)]
+    is_new = (np.arange(len(labels)) >= len(names)) & ~np.isin(labels, [*map(str, mixtures)])
     category = event_categories(data)
-    is_matches, width = data.of_matches, len(known)
-    is_new = category >= width if category.ndim == 1 + is_matches else category[..., width:] > 0
-    position = np.argwhere(is_new)[0]
-    new = category[tuple(position)] if category.ndim == 1 + is_matches else width + position[-1]
-    name, names = str(data.categories[new]), [*map(str, known)]
-    message = f"unknown category {name!r}{did_you_mean_suffix(name, names)} (there are {', '.join(names)})"
-    raise RowError(int(data.rows[position[0]]), message)
+    if has_mixtures(data._replace(fixtures=None)):
+        category = ((category > 0) & is_new).argmax(axis=-1)
+    category = category.reshape(len(data.rows), -1)
+    event, place = (positions[::-1] for positions in np.nonzero(is_new[category]))  # the first of a row stands
+    new_of_row = np.full(data.rows.max(initial=-1) + 1, -1)
+    new_of_row[data.rows[event]] = category[event, place]
+
+    def say(row: int) -> str:
+        name = labels[new_of_row[row]]
+        return f"unknown category {name!r}{did_you_mean_suffix(name, names)} (there are {', '.join(names)})"
+
+    fail_where(new_of_row >= 0, say)
+    if data.fixtures is not None:
+        check_known_categories(data.fixtures, known, mixtures)
 
 
 def _mixture_shares(name: str, shares: CategoryShares, categories: Mapping[str, int]) -> HostArray:

@@ -156,7 +156,7 @@ def to_ids(
         code, values = _code_arrow(_as_one_type(parts, descriptions, num_existing, subject), num_existing, names)
     rank, values = _by_first_appearance(code, values)
     if (rank[:num_existing] != np.arange(num_existing)).any():
-        raise ValueError(f"{subject} has a name twice")
+        raise ValueError(f"history has a name of {subject} twice")
     player = rank[num_existing:].reshape(-1, len(names))
     _check_storable_names(names, player, values, subject)
     return player, values
@@ -169,7 +169,7 @@ def _existing_names_column(existing_names: Any, subject: str) -> Column:
     except RowError as error:  # whose row is none of the table
         raise ValueError(f"{subject}: {error.message}") from None
     if getattr(column, "null_count", 0):
-        raise ValueError(f"{subject} has a name missing")
+        raise ValueError(f"history has a name of {subject} missing")
     return column
 
 

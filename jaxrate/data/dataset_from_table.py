@@ -44,7 +44,7 @@ from jaxrate.data.faulty_rows import (
     map_row_errors,
     warn_caller,
 )
-from jaxrate.data.lookalike_names import doubts_about_names, doubts_about_new_names
+from jaxrate.data.lookalike_names import doubts_about_names, doubts_about_new_names, unify_spellings
 from jaxrate.data.result_parsing import check_texts
 from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
 from jaxrate.data.row_results import (
@@ -192,10 +192,30 @@ def read(
     Warns:
       UserWarning: about columns that were recognised, and rows that have no result; if a and b name columns called as
         home and away are, without side; if contests have a single participant, since systems of ranks learn nothing
-        from them; if names of players, categories or contests differ only in what `jr.data.unify_names` joins, or in
-        accents; if matches with times repeat an earlier one exactly; if a margin has another sign than the score; if
-        rows were skipped.
+        from them; if names of players, categories, contests or seasons differ only by letter case, blanks or Unicode
+        form, or by accents; if matches with times repeat an earlier one exactly; if a margin has another sign than the
+        score; if rows were skipped.
     """
+    options = ReadOptions(sort, upcoming, dates, na_values, on_faulty, history, unfinished)
+    return read_table(source, columns, options)
+
+
+class ReadOptions(NamedTuple):
+    """The arguments of `read` that name no columns, and whether names that look alike are joined."""
+
+    sort: bool = False
+    upcoming: bool = False
+    dates: str | None = None
+    na_values: Sequence[str] = ()
+    on_faulty: Literal["error", "skip"] = "error"
+    history: Any = None
+    unfinished: Sequence[str] = ()
+    unify_names: bool = False  # of players, categories, contests, teams and seasons
+
+
+def read_table(source: Any, columns: Mapping[str, Any], options: ReadOptions) -> Dataset:
+    """`read` with the columns by role."""
+    sort, upcoming, dates, na_values, on_faulty, history, unfinished, unify = options
     import_pyarrow()
     opened = open_table_source(source)
     with add_location_to_data_errors(opened.title, opened.where):
@@ -206,6 +226,7 @@ def read(
             raise ValueError("sort=True needs a column of time")
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, resolved.roles)
         converted = convert_columns(resolved, loaded, rows, dates, na_values, unfinished)
+        converted = _unify_names_in_columns(converted, known) if unify else converted
         with map_row_errors(rows):
             split = split_by_result(converted.roles, converted.columns)
         used = _select_played_or_upcoming_rows(TableRows(converted.roles, converted.columns, rows), split, upcoming)
@@ -214,11 +235,7 @@ def read(
             warn_caller(doubt)
         used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
         dataset = build_dataset(*used, known, sort, sort or upcoming)
-        if split.coming.any() and not upcoming:
-            coming = filter_column_rows(converted.columns, split.coming), rows[split.coming]
-            roles = converted.roles._replace(upcoming=True)
-            fixtures = build_dataset(roles, *coming, names_of_earlier_data(dataset), False, True)
-            dataset = dataset._replace(fixtures=fixtures._replace(upcoming=True))
+        dataset = dataset if upcoming else _add_fixtures(dataset, converted, rows, split.coming)
     for doubt, category in _doubts_about_dataset(dataset, resolved.table, converted.roles, known, upcoming):
         warn_caller(doubt, category)
     return dataset._replace(
@@ -244,6 +261,15 @@ def check_read_arguments(
     return arguments
 
 
+def _unify_names_in_columns(converted: ConvertedColumns, known: NamesOfEarlierData) -> ConvertedColumns:
+    """The columns with one spelling for names that look alike, which is that of the known ones."""
+    roles = converted.roles
+    single = roles.layout.contest, roles.team, roles.season
+    groups = [roles.layout.players, roles.category, *([] if name is None else [name] for name in single)]
+    columns = unify_spellings(converted.columns, groups, [known.players, known.categories, None, None, known.seasons])
+    return converted._replace(columns=columns)
+
+
 class TableRows(NamedTuple):
     """Rows of a table, as events are built from them."""
 
@@ -261,6 +287,15 @@ def _select_played_or_upcoming_rows(rows: TableRows, split: PlayedAndComingMasks
         hint = "" if upcoming else "; `jaxrate predict` takes matches to come; upcoming=True reads them"
         raise ValueError(f"no row {'without a result is to come' if upcoming else 'has a result'}{hint}")
     return rows._replace(columns=filter_column_rows(rows.columns, keep), rows=rows.rows[keep])
+
+
+def _add_fixtures(data: Dataset, converted: ConvertedColumns, rows: HostArray, is_coming: HostArray) -> Dataset:
+    """The dataset with the rows that are to come, if there are some."""
+    if not is_coming.any():
+        return data
+    roles, columns = converted.roles._replace(upcoming=True), filter_column_rows(converted.columns, is_coming)
+    fixtures = build_dataset(roles, columns, rows[is_coming], names_of_earlier_data(data), False, True)
+    return data._replace(fixtures=fixtures._replace(upcoming=True))
 
 
 def _skip_incomplete_rows(rows: TableRows) -> TableRows:
@@ -339,8 +374,8 @@ def names_of_earlier_data(history: Any) -> NamesOfEarlierData:
     """The names that keep their ids: those of an earlier `Dataset` or of a `History`, or players; None: none."""
     if history is None:
         return NamesOfEarlierData()
-    if isinstance(history, (list, np.ndarray)):
-        return NamesOfEarlierData(history)
+    if isinstance(history, (list, np.ndarray)) or type(history) is tuple:
+        return NamesOfEarlierData(history if isinstance(history, np.ndarray) else [*history])
     if getattr(history, "players", None) is None:
         kind = type(history).__name__
         raise ValueError(f"history must be an earlier Dataset or a History, as of jr.read or jr.rate, got {kind}")

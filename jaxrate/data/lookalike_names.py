@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.data.table_sources import import_pyarrow
+from jaxrate.data.table_sources import Column, import_pyarrow
 
 # characters, first to last, that have one form (NFKC), and that `lower` changes as `casefold` does
 PLAIN_RANGES = (
@@ -115,7 +115,9 @@ def _doubts_about_lookalikes(subject: str, names: HostArray, num_known: int) -> 
     groups = [spelt for spelt in groups if not num_known or not new.isdisjoint(spelt)]
     if groups:
         text = _describe_groups(subject, groups, "blanks, letter case or Unicode form")
-        yield f"{text}; jr.data.unify_names(data) joins them"
+        is_joined = subject in ("players", "categories")
+        advice = "jr.data.unify_names(data) joins them" if is_joined else "where they are the same, correct the names"
+        yield f"{text}; {advice}"
 
 
 def _describe_groups(subject: str, groups: Sequence[Sequence[str]], difference: str) -> str:
@@ -254,6 +256,55 @@ def _group_lookalikes(names: Iterable[str]) -> dict[str, list[str]]:
     for name in names:
         groups[lookalike_key(name)].append(name)
     return groups
+
+
+def unify_spellings(
+    columns: dict[str, Column], groups: Sequence[Sequence[str]], existing_names: Sequence[Any]
+) -> dict[str, Column]:
+    """The columns, with one spelling for names that look alike: the commonest of a group of columns, normalised.
+
+    Args:
+      columns: values by name.
+      groups: columns whose names are of the same kind, as those of both players.
+      existing_names: for each group the names that have ids already, or None. They stay as they are, and so do names
+        that are equal to one of them.
+    """
+    for group, names in zip(groups, existing_names, strict=True):
+        counts: Counter[str] = Counter()
+        for name in dict.fromkeys(group):
+            counts += _count_texts(columns[name])
+        existing_texts = [name for name in (() if names is None else list(names)) if isinstance(name, str)]
+        spelling = {lookalike_key(name): name for name in reversed(existing_texts)}  # of those alike, the first
+        counts_by_key: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for name, n in counts.items():
+            counts_by_key[lookalike_key(name)][normalise_name(name)] += n
+        spelling = {key: found.most_common(1)[0][0] for key, found in counts_by_key.items()} | spelling
+        change = {name: spelling[lookalike_key(name)] for name in counts} | {name: name for name in existing_texts}
+        columns = columns | {name: _replace_names(columns[name], change) for name in group}
+    return columns
+
+
+def _count_texts(column: Column) -> Counter[str]:
+    """The number of rows of each text in a column, in order of first appearance."""
+    if isinstance(column, np.ndarray):
+        return Counter(value for value in column if isinstance(value, str))
+    if not import_pyarrow().types.is_large_string(column.type):
+        return Counter()
+    value_counts = import_pyarrow().compute.value_counts(column).to_pylist()
+    return Counter({each["values"]: each["counts"] for each in value_counts if each["values"] is not None})
+
+
+def _replace_names(column: Column, change: dict[str, str]) -> Column:
+    """The column with names changed; text of blanks alone becomes missing."""
+    arrow = import_pyarrow()
+    if isinstance(column, np.ndarray):
+        new = [(change[value] or None) if isinstance(value, str) else value for value in column]
+        return np.fromiter(new, dtype=object, count=len(new))
+    if not arrow.types.is_large_string(column.type):
+        return column
+    encoded = column.combine_chunks().dictionary_encode()
+    new_names = arrow.array([change[name] or None for name in encoded.dictionary.to_pylist()], arrow.large_string())
+    return arrow.chunked_array([new_names.take(encoded.indices)])
 
 
 def similar_names_hint(name: Any, players: Sequence[Any] | HostArray) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.data.category_mixtures import event_categories, replace_event_categories
+from jaxrate.data.category_mixtures import event_categories, has_mixtures, replace_event_categories
 from jaxrate.data.dataset_from_table import names_of_earlier_data
 from jaxrate.data.lookalike_names import lookalike_key, normalise_name
 from jaxrate.events import RowError, seats
@@ -30,8 +30,10 @@ def unify_names(data: Dataset, history: Any = None) -> Dataset:
         `Dataset`, or a `History`, by whose ids the data were read. None: there is none.
 
     Raises:
-      ValueError: where players who become one meet each other (names the row).
+      ValueError: where players who become one meet each other (names the row); if categories are mixed.
     """
+    if data.categories is not None and has_mixtures(data):
+        raise ValueError("the categories are mixed already; unify names before mixing categories")
     known = names_of_earlier_data(history)
     datasets: list[Any] = [data] if data.fixtures is None else [data, data.fixtures]
     counts = np.bincount(np.concatenate([np.ravel(x.events.flat.player) for x in datasets]))

@@ -1,13 +1,15 @@
 """Options of the command line, as saved runs keep them: those that `read` does not take are functions of a dataset."""
 
-import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
-from jaxrate.data.category_mixtures import mix_categories
-from jaxrate.data.dataset_from_table import read
+from jaxrate.data.category_mixtures import check_known_categories, mix_categories
+from jaxrate.data.dataset_from_table import ReadOptions, read, read_table
 from jaxrate.data.derived_covariates import add_form, add_rest
 from jaxrate.data.name_unification import unify_names
+from jaxrate.data.table_files import open_table_source
+from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events.dataset import Dataset
 
 DATASET_OPTIONS = "normalise_names", "mixtures", "rest", "form"
@@ -30,13 +32,32 @@ def read_by_options(
     arguments = {name: x for name, x in options.items() if name not in (*DATASET_OPTIONS, "skip_incomplete")}
     arguments |= {"on_faulty": "skip"} if options.get("skip_incomplete") else {}
     arguments |= {} if history is None else {"history": history}
-    with warnings.catch_warnings():
-        if options.get("normalise_names"):
-            warnings.filterwarnings("ignore", message=".*unify_names")  # which is done next
-        data = reader(source, **arguments)
+    table = open_table_source(source) if reader is read else None
+    source = source if table is None else table
     if options.get("normalise_names"):
-        data = unify_names(data, history)
-    if mixtures := options.get("mixtures"):
+        data = _read_with_unified_names(source, arguments, history, reader)
+    else:
+        data = reader(source, **arguments)
+    with nullcontext() if table is None else add_location_to_data_errors(table.title, table.where):
+        return _apply_dataset_options(data, options, history)
+
+
+def _read_with_unified_names(
+    source: Any, arguments: Mapping[str, Any], history: Any, reader: Callable[..., Dataset]
+) -> Dataset:
+    """What a reader makes of a source, with one name for those that look alike: `read` also of contests and teams."""
+    if reader is not read:
+        return unify_names(reader(source, **arguments), history)
+    options = {name: x for name, x in arguments.items() if name in ReadOptions._fields}
+    columns = {name: x for name, x in arguments.items() if name not in options}
+    return read_table(source, columns, ReadOptions(**options, unify_names=True))
+
+
+def _apply_dataset_options(data: Dataset, options: Mapping[str, Any], history: Any) -> Dataset:
+    """The events with mixtures of categories, rest and form; RowError for a category that the history does not know."""
+    mixtures = options.get("mixtures") or {}
+    check_known_categories(data, getattr(history, "categories", None), mixtures)
+    if mixtures:
         data = mix_categories(data, mixtures if history is None else _mixtures_of_table(mixtures, data))
     if options.get("rest") is not None:
         data = add_rest(data, options["rest"], history)
@@ -45,5 +66,6 @@ def read_by_options(
 
 def _mixtures_of_table(mixtures: Mapping[Any, Any], data: Dataset) -> dict[Any, Any]:
     """The mixtures that are in a table of new events, which need not have them all."""
-    names = {*map(str, () if data.categories is None else data.categories)}
+    last = data if data.fixtures is None else data.fixtures  # which may add some
+    names = {*map(str, () if last.categories is None else last.categories)}
     return {name: shares for name, shares in mixtures.items() if str(name) in names}

@@ -21,7 +21,6 @@ from jaxrate.core.text_format import (
     format_value_for_error,
     join_names,
 )
-from jaxrate.data.category_mixtures import check_known_categories
 from jaxrate.data.column_conversion import to_column
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning, player_columns
 from jaxrate.data.column_role_definitions import (
@@ -40,7 +39,7 @@ from jaxrate.data.formats import FORMATS
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.saved_options import read_by_options
 from jaxrate.data.table_files import open_table_source
-from jaxrate.data.table_sources import add_location_to_data_errors, find_column_ignoring_case
+from jaxrate.data.table_sources import find_column_ignoring_case
 from jaxrate.events import Context, Matches, check_clock, count_teams, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
@@ -321,8 +320,6 @@ def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Datase
         if not of_matches and not pairs and read_options.keys().isdisjoint(PLAYER_ROLES):
             read_options |= _team_columns(source.names)
         data = read_by_options(source, read_options | {"upcoming": True}, rated)
-        with add_location_to_data_errors(source.title, source.where):
-            check_known_categories(data, rated.categories)
     if data.of_matches != of_matches:
         kinds = ("matches", "contests") if of_matches else ("contests", "matches")
         hint = (

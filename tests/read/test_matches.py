@@ -404,7 +404,7 @@ def test_known_players_of_other_types():
     assert as_text.players.tolist() == [7, 3, 4, 5]
     with pytest.raises(ValueError, match="row 1 .*column 'b' is 'x', not a whole number, as the known players are"):
         read({"a": ["3", "5"], "b": ["4", "x"], "score": [1, 1]}, history=NamesOfEarlierData([7, 3]))
-    with pytest.raises(ValueError, match="players has a name twice"):
+    with pytest.raises(ValueError, match="history has a name of players twice"):
         read({"a": [1, "x"], "b": [2, 1], "score": [1, 1]}, history=NamesOfEarlierData([1, 1]))
 
 

@@ -10,6 +10,7 @@ import pytest
 from jaxrate.data.category_mixtures import check_known_categories, mix_categories
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.event_tables import NamesOfEarlierData
+from jaxrate.data.name_unification import unify_names
 from tests.conftest import mark_full
 from tests.read.tables import KINDS, MEMORY, table
 
@@ -175,8 +176,8 @@ ARGUMENTS = {
         {"history": NamesOfEarlierData([1, 2])},
         "row 0 .*column .a. is .*, not a whole number, as the known players are",
     ),
-    "a player twice": ({"history": NamesOfEarlierData(["Bob", "Ann", "Bob"])}, "players has a name twice"),
-    "a player without name": ({"history": NamesOfEarlierData(["Bob", None])}, "players has a name missing"),
+    "a player twice": ({"history": NamesOfEarlierData(["Bob", "Ann", "Bob"])}, "history has a name of players twice"),
+    "a player without name": ({"history": NamesOfEarlierData(["Bob", None])}, "history has a name of players missing"),
     "a and winner": ({"a": "a", "winner": "b"}, "give the columns a and b, or winner and loser"),
     "all four": ({"a": "a", "b": "b", "winner": "a", "loser": "b"}, "give the columns a and b, or winner and loser"),
     "score of a winner": ({"winner": "a", "loser": "b", "score": "score"}, "the score of a winner is 1"),
@@ -227,8 +228,27 @@ def test_a_category_that_a_history_does_not_know():
     check_known_categories(data, data.categories)
     with pytest.raises(ValueError, match="^row 2 .*: unknown category 'r' .there are q, p"):
         check_known_categories(data, known.categories)
+    check_known_categories(data, known.categories, ["r"])
+    with pytest.raises(
+        ValueError, match="^row 0 .*: unknown category 'p' [^\\n]*\n *row 1 .* 'p' [^\\n]*\n *row 2 .* 'r'"
+    ):
+        check_known_categories(data, ["q"])
     with pytest.raises(ValueError, match="^row 0 .*: unknown category 'r'"):
         check_known_categories(mix_categories(data, {"p": ["r", "q"]}), ["q"])
+
+
+def test_categories_are_mixed_once_and_after_names_are_unified():
+    mixed = mix_categories(read(table(), category="b"), {"Bob": None})
+    with pytest.raises(ValueError, match="mixed already; give all mixtures at once"):
+        mix_categories(mixed, {"Ann": ["Cy"]})
+    with pytest.raises(ValueError, match="mixed already; unify names before mixing categories"):
+        unify_names(mixed)
+
+
+def test_names_of_a_history_are_each_given_once():
+    assert read(table(), history=("Cy", "Zed")).players[:2].tolist() == ["Cy", "Zed"]
+    with pytest.raises(ValueError, match="^history has a name of players twice"):
+        read(table(), history=["Cy", "Cy"])
 
 
 def test_mixtures_need_categories(source):

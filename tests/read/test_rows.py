@@ -10,6 +10,7 @@ from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.data.faulty_rows import find_repeated_matches
 from jaxrate.data.lookalike_names import lookalike_key, normalise_name
 from jaxrate.data.name_unification import unify_names
+from jaxrate.data.saved_options import read_by_options
 from jaxrate.data.table_writing import write
 from jaxrate.events import matches, rounds
 from tests.read.tables import table
@@ -175,7 +176,7 @@ def test_alike_names_are_noted(source):
         assert len(read(source(columns)).players) == 5
     with pytest.warns(UserWarning, match="^2 names of categories differ .*: 'clay' and 'Clay'; jr.data.unify"):
         read(source(table(c=["clay", "Clay", "grass"])), category="c")
-    with pytest.warns(UserWarning, match="^2 names of contests differ"):
+    with pytest.warns(UserWarning, match="^2 names of contests differ .*; where they are the same, correct the names$"):
         read(source({"contest": ["p", "p", "P", "P"], "player": list("xyxy"), "rank": [1, 2, 1, 2]}))
 
 
@@ -248,6 +249,18 @@ def test_names_of_any_type_are_joined():
     data = unify_names(read({"a": [1, "x "], "b": ["X", 2], "score": [1, 1]}))
     assert data.players.tolist() == [1, "X", 2]
     assert unify_names(read({"a": [1, 2], "b": [2, 3], "score": [1, 1]})).players.tolist() == [1, 2, 3]
+
+
+def test_contests_teams_and_seasons_that_look_alike_are_joined_by_an_option(source):
+    crews = {"contest": ["R 1", "r 1", "R 1", "r 1 "], "player": list("abcd"), "rank": [1, 1, 2, 2]}
+    crews |= {"crew": ["U", "u", "V", "v "]}
+    data = read_by_options(source(crews), {"team": "crew", "normalise_names": True})
+    assert data.contests.tolist() == ["R 1"] and data.events.flat.team.tolist() == [0, 0, 1, 1]
+    matches = {"a": ["x", "y"], "b": ["y", "X"], "score": [1, 0], "time": [1, 3], "year": ["S1", "s1 "]}
+    options = {"season": "year", "normalise_names": True}
+    assert read_by_options(source(matches), options).seasons == {"S1": 1.0}
+    known = read_by_options(source(matches), options, NamesOfEarlierData(["X"], None, {"s1": 1.0}))
+    assert known.players.tolist() == ["X", "y"] and known.seasons == {"s1": 1.0}
 
 
 def test_what_alike_is():
