@@ -255,18 +255,18 @@ def beyond(constants, rows, event):
     return 2.0 * RULES.predict(constants, rows, event)
 
 
-def knows_ids(constants, rows, event, key):
-    rows = RULES.update(constants, rows, event, key)
+def knows_ids(constants, rows, event):
+    rows = RULES.update(constants, rows, event)
     return rows._replace(rating=jnp.where(event.player == 3, rows.rating + 0.1, rows.rating))
 
 
-def first_twice(constants, rows, event, key):
-    rows = RULES.update(constants, rows, event, key)
+def first_twice(constants, rows, event):
+    rows = RULES.update(constants, rows, event)
     return rows._replace(rating=rows.rating + jnp.array([1.0, 0.0]))
 
 
-def the_wrong_way(constants, rows, event, key):
-    return jax.tree.map(lambda old, new: 2.0 * old - new, rows, RULES.update(constants, rows, event, key))
+def the_wrong_way(constants, rows, event):
+    return jax.tree.map(lambda old, new: 2.0 * old - new, rows, RULES.update(constants, rows, event))
 
 
 @jax.custom_batching.custom_vmap
@@ -279,12 +279,12 @@ def _(axis_size, in_batched, x):
     return x + 1.0, in_batched[0]
 
 
-def otherwise_in_batches(constants, rows, event, key):
-    return rows._replace(rating=shifted(RULES.update(constants, rows, event, key).rating))
+def otherwise_in_batches(constants, rows, event, drawn):
+    return rows._replace(rating=shifted(RULES.update(constants, rows, event).rating))
 
 
-def without_slope_in_scores(constants, rows, event, key):
-    return RULES.update(constants, rows, event._replace(score=jax.lax.stop_gradient(event.score)), key)
+def without_slope_in_scores(constants, rows, event):
+    return RULES.update(constants, rows, event._replace(score=jax.lax.stop_gradient(event.score)))
 
 
 def for_each_length(events):
@@ -411,14 +411,14 @@ def test_every_form_is_tested_in_both_precisions():
     )
 
 
-def by_margin(constants, rows, event, key):
+def by_margin(constants, rows, event):
     match = event._replace(score=jnp.tanh(event.context.columns["margin"]))
-    return RULES.update(constants, rows, match, key)
+    return RULES.update(constants, rows, match)
 
 
-def against_margin(constants, rows, event, key):
+def against_margin(constants, rows, event):
     columns = event.context.columns | {"margin": -event.context.columns["margin"]}
-    return by_margin(constants, rows, event._replace(context=event.context._replace(columns=columns)), key)
+    return by_margin(constants, rows, event._replace(context=event.context._replace(columns=columns)))
 
 
 @pytest.mark.parametrize("form", ["levels", "periods"])

@@ -48,7 +48,11 @@ def from_teams(
     weights_of_rounds = _list_or_default("", "weights", weights, len(rounds), "rounds", None)
     rows: list[tuple[Any, ...]] = []
     for i, teams in enumerate(rounds):
-        round_day = _check_finite_number(f"round {i} (counting from 0): ", "time", days[i])
+        location = f"round {i} (counting from 0): "
+        round_day = _check_finite_number(location, "time", days[i])
+        for subject, given, values in (("ranks", ranks, ranks_of_rounds), ("weights", weights, weights_of_rounds)):
+            if given is not None:
+                _check_list_of_length(location, subject, values[i])
         for name, *values in _round_participants(i, teams, ranks_of_rounds[i], weights_of_rounds[i]):
             rows.append((i, ids.setdefault(name, len(ids)), *values, round_day))
     contest, player, rank, team, weight, day = (np.array(column) for column in zip(*rows, strict=True))

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import warnings
 from collections.abc import Hashable, Mapping
 from functools import lru_cache, partial
 from typing import Any, Unpack
@@ -19,7 +18,7 @@ from jaxrate.data.category_mixtures import check_known_categories
 from jaxrate.data.column_conversion import missing_mask
 from jaxrate.data.column_role_definitions import Columns, suggest_role_on_unknown_argument
 from jaxrate.data.dataset_from_table import is_readable_source
-from jaxrate.data.faulty_rows import describe_example_rows
+from jaxrate.data.faulty_rows import describe_example_rows, warn_caller
 from jaxrate.data.lookalike_names import unstorable_reason
 from jaxrate.data.saved_options import read_by_options
 from jaxrate.data.table_sources import add_location_to_data_errors
@@ -162,13 +161,13 @@ def _check_events_are_later(system: RatingSystem, data: Dataset, period: float |
         )
 
 
-def warn_doubtful_continuation(system: RatingSystem, data: Dataset, onto: History, stacklevel: int) -> None:
+def warn_doubtful_continuation(system: RatingSystem, data: Dataset, onto: History) -> None:
     """UserWarning if new matches lack the side that the system counts, or are as the last ones of the history."""
     if not data.of_matches:
         return
     if uses_side(system) and not has_sides(data):
         text = f"{system.name} counts the side, and the new matches do not say who has it, so nobody does; name "
-        warnings.warn(f"{text}its column, as side='home'", UserWarning, stacklevel=stacklevel)
+        warn_caller(f"{text}its column, as side='home'")
     if onto.last is None or data.clock is None:
         return
     at_end = np.flatnonzero(np.asarray(data.matches.time) == onto.last)
@@ -177,11 +176,11 @@ def warn_doubtful_continuation(system: RatingSystem, data: Dataset, onto: Histor
     last, total = format_time(onto.last, onto.clock), f"{len(data.rows):,} new matches"
     if not len(onto.events["row"]):
         text = f"{len(at_end):,} of {total} are at the end of the history, {last}, whose matches are in other files: "
-        warnings.warn(f"{text}they count as further matches", UserWarning, stacklevel=stacklevel)
+        warn_caller(f"{text}they count as further matches")
     elif (repeated := _is_repeated(data, at_end, onto)).any():
         text = f"{np.count_nonzero(repeated):,} of {total} repeat matches that the history has at its end, {last}: "
         text += f"{describe_example_rows(data.rows[at_end[repeated]])}; they count again, so remove them if they were "
-        warnings.warn(f"{text}played once", UserWarning, stacklevel=stacklevel)
+        warn_caller(f"{text}played once")
 
 
 def _is_repeated(data: Dataset, indices: HostArray, onto: History) -> HostArray:
@@ -299,7 +298,7 @@ def rate(
         state, last, num_before, slope = onto.state, onto.last, onto.num_rows, slope_of_history(onto)
         system = extend_system_seasons(calibrated_as_history(system, onto), (data.seasons or {}).values())
         check_data_can_continue_history(system, data, period, onto)
-        warn_doubtful_continuation(system, data, onto, stacklevel=4)
+        warn_doubtful_continuation(system, data, onto)
     events = data.events if period is None else _group_by_period(data, period, onto)
     check_contests_in_time_order(system, data)
     with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
