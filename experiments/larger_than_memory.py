@@ -152,7 +152,7 @@ def alone(options):
 
     matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
     parts, rng = find_parquet_table(simulated(options, matches, players)), np.random.default_rng(0)
-    opened = open_table_sorted_if_needed(resolve_table_reading(parts, {}, 2), options.work, options.chunk, "2GB", None)
+    opened = open_table_sorted_if_needed(resolve_table_reading(parts, {}), options.work, options.chunk, "2GB", None)
     start = time.perf_counter()
     last = [data for _, data in read_event_chunks(opened, options.chunk)][-1]
     reading, n = time.perf_counter() - start, len(last.rows)
