@@ -91,6 +91,12 @@ CASES = {
         dict(zip(("player_1", "player_2"), NAMES[PLAYERS[:, :2]].T, strict=True)) | {"t": TIMES, "winner": TIMES % 2},
         {},
     ),
+    "codes of winners in text, and rows without": (
+        jr.elo(),
+        dict(zip(("player_1", "player_2"), NAMES[PLAYERS[:, :2]].T, strict=True))
+        | {"t": TIMES, "winner": [str(x % 2 + 1) if i % 7 or i < 200 else "NA" for i, x in enumerate(TIMES)]},
+        {},
+    ),
     "scores from -1 to 1": (jr.elo(), matches(score=np.rint(2 * SCORE - 1).astype(int)), {}),
     "winners and draws": (
         jr.elo(),
@@ -165,6 +171,31 @@ def test_words_of_later_rows_mean_what_the_first_rows_say(tmp_path, monkeypatch,
     with warnings.catch_warnings(action="ignore"):
         found, _, whole = by_chunks_and_in_memory(jr.elo(), pa.table(matches(score=score)), tmp_path)
     np.testing.assert_allclose(found.state.rating, whole.state.rating, rtol=1e-9)
+
+
+SIDES = dict(zip(("player_1", "player_2"), NAMES[PLAYERS[:, :2]].T, strict=True)) | {"t": TIMES}
+LATER = np.isin(np.arange(N), (250, 300))
+
+
+@pytest.mark.parametrize("numbers", [False, True], ids=["names", "numbers"])
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (SIDES | {"score": np.where(LATER, -1, TIMES % 2)}, "with this row results are read otherwise than in the "),
+        (SIDES | {"score": TIMES % 2, "draw": LATER}, "with this row results are read otherwise than in the "),
+        ({"winner": NAMES[PLAYERS[:, 0]], "loser": NAMES[PLAYERS[:, 1]], "t": TIMES, "draw": LATER}, "with this row"),
+        (SIDES | {"winner": np.where(LATER, 0, TIMES % 2 + 1)}, "column 'winner' is 0, and in the first rows only 1 "),
+    ],
+    ids=["scores", "flags", "winners and flags", "codes of winners"],
+)
+def test_results_that_mean_another_thing_later_are_refused(table, message, numbers, tmp_path, monkeypatch):
+    """Some chunks were rated by the notation of the first rows, and some by that of the whole table."""
+    monkeypatch.setattr(table_reading, "RECOGNITION_ROWS", 150)
+    if numbers:  # of which no copy is made
+        table = table | dict(zip([*table][:2], PLAYERS[:, :2].T, strict=True))
+    pq.write_table(pa.table(table), tmp_path / "games.parquet")
+    with refused(f"games.parquet: row 250 (counting from 0): {message}"):
+        jr.rate(jr.elo(), tmp_path / "games.parquet", chunk=CHUNK, out=tmp_path / "out")
 
 
 @pytest.mark.parametrize(

@@ -562,9 +562,8 @@ def _choose_winner_codes(
             f"{players[1]} and draw, in place of the numbers"
         )
     codes, note = readings[0], f"{name} for the score"
-    if codes == WINNER_CODES[0]:
-        return ResultChoice(name, notes=(note,))
-    note += f", where {_describe_codes(codes, players)}"
+    if codes != WINNER_CODES[0]:
+        note += f", where {_describe_codes(codes, players)}"
     if codes == WINNER_CODES[2] and not lead.any():
         note += f"; if it is 1 where {players[0]} won, say score={name!r}"
     return ResultChoice(name, codes=codes, notes=(note,))

@@ -204,14 +204,19 @@ def _find_draws(
     return name, is_drawn
 
 
+def select_draw_columns(names: Sequence[str], is_result: bool) -> list[str]:
+    """Those that are called as flags of draws are, and then as results are if these may say so."""
+    flags = [name for name in names if normalise_column_name(name) in DRAW_NAMES]
+    return flags + [name for name in names if is_result and normalise_column_name(name) in RESULT_NAMES]
+
+
 def _find_draw_flags(
     table: TableSource, names: Sequence[str], rows: HostArray, is_result: bool
 ) -> tuple[str | None, HostArray]:
     """The column that flags draws, also by results if these may say so; and [n] whether a match is drawn."""
-    flags = [name for name in names if normalise_column_name(name) in DRAW_NAMES]
-    results = [name for name in names if normalise_column_name(name) in RESULT_NAMES] if is_result else []
-    for name, column in _load_rows(table, [*flags, *results], rows).items():
-        is_drawn = flags_of_draws(column) if name in flags else draws_in_results(column)
+    for name, column in _load_rows(table, select_draw_columns(names, is_result), rows).items():
+        is_flag = normalise_column_name(name) in DRAW_NAMES
+        is_drawn = flags_of_draws(column) if is_flag else draws_in_results(column)
         if is_drawn is not None and is_drawn.any():
             return name, is_drawn
     return None, np.zeros(len(rows), bool)

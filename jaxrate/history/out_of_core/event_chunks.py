@@ -1,5 +1,6 @@
 """Events in chunks of a table: read as tables in memory are, with ids in place of names."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -10,8 +11,8 @@ from zlib import crc32
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.data.column_conversion import to_column, to_ids
-from jaxrate.data.dataset_from_table import convert_columns, load_role_columns_and_drop_rows
+from jaxrate.data.column_conversion import missing_mask, to_column, to_ids
+from jaxrate.data.dataset_from_table import ConvertedColumns, convert_columns, load_role_columns_and_drop_rows
 from jaxrate.data.event_tables import NamesOfEarlierData, build_dataset, filter_column_rows
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.parquet_table import (
@@ -22,15 +23,15 @@ from jaxrate.data.parquet_table import (
     integer_range_from_footers,
     read_chunks,
 )
-from jaxrate.data.result_parsing import codes_to_scores
+from jaxrate.data.result_parsing import codes_to_scores, replace_na_values
 from jaxrate.data.role_resolution import ColumnRoles, TableLayout
 from jaxrate.data.row_results import split_by_result
 from jaxrate.data.table_files import table_in_memory
 from jaxrate.data.table_sources import Column, add_location_to_data_errors, import_pyarrow
-from jaxrate.events import RowError
+from jaxrate.events import RowError, fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.out_of_core.duckdb_sort_and_ids import ID_COLUMN, ROW_COLUMN, write_sorted_copy
-from jaxrate.history.out_of_core.table_reading import TableReading, times_to_days_if_dates
+from jaxrate.history.out_of_core.table_reading import TableReading, converted_scores, times_to_days_if_dates
 
 NO_ID = -1
 NAMES_REASON = "names are no whole numbers that lie close together"
@@ -227,16 +228,10 @@ def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset |
     reading = opened.reading
     beside = _beside_examples(reading.examples, table)
     num_examples = len(next(iter(beside.values()))) - len(table)
-    rows, roles = np.append(np.full(num_examples, rows[0]), rows), reading.roles
-    if not {*roles.layout.players} <= {*beside}:
-        roles = roles._replace(layout=opened.layout)
-    resolved = reading.resolved._replace(table=table_in_memory(beside, [*beside]), roles=roles)
+    rows = np.append(np.full(num_examples, rows[0]), rows)
     with map_row_errors(rows):
-        loaded, kept = load_role_columns_and_drop_rows(resolved.table, roles)
-        if codes := resolved.recognition.winner_codes:
-            result = str(roles.layout.result)
-            loaded[result] = import_pyarrow().chunked_array([codes_to_scores(result, loaded[result], codes)])
-        converted = convert_columns(resolved, loaded, kept)
+        converted, loaded, kept = _convert_chunk(opened, beside)
+        _check_read_as_first_rows(opened, converted, beside)
         roles, columns = converted.roles, converted.columns
         if reading.clock == "numbers":
             columns[str(roles.time)] = loaded[str(roles.time)]
@@ -248,6 +243,57 @@ def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset |
     names = NamesOfEarlierData(opened.players, reading.categories)
     chosen = _select_rows(columns | ids, played)
     return build_dataset(roles._replace(layout=layout), chosen, rows[kept[played]], names, False, False)
+
+
+def _convert_chunk(
+    opened: OpenedTable, beside: Mapping[str, Column]
+) -> tuple[ConvertedColumns, dict[str, Column], HostArray]:
+    """The columns of a chunk below the examples as events are built from; as they were; and the rows that are kept.
+
+    Raises:
+      RowError: where a row is not as the others are.
+    """
+    reading, roles = opened.reading, opened.reading.roles
+    if not {*roles.layout.players} <= {*beside}:
+        roles = roles._replace(layout=opened.layout)
+    resolved = reading.resolved._replace(table=table_in_memory(beside, [*beside]), roles=roles)
+    loaded, kept = load_role_columns_and_drop_rows(resolved.table, roles)
+    if codes := resolved.recognition.winner_codes:
+        result = str(roles.layout.result)
+        column = replace_na_values(loaded[result])
+        scores = codes_to_scores(result, column, codes)
+        with map_row_errors(kept):
+            fail_where(
+                np.isnan(scores) & ~missing_mask(column, nan_is_missing=True),
+                lambda row: (
+                    f"column {result!r} is {column[row].as_py()}, and in the first rows only "
+                    f"{' and '.join(map(str, codes))}; write scores from 0 to 1 instead"
+                ),
+            )
+        loaded[result] = import_pyarrow().chunked_array([scores])
+    return convert_columns(resolved, loaded, kept), loaded, kept
+
+
+def _check_read_as_first_rows(opened: OpenedTable, converted: ConvertedColumns, beside: Mapping[str, Column]) -> None:
+    """RowError, of the first row with which the examples are read otherwise than in the first rows of the table."""
+    reading = opened.reading
+    count = len(reading.example_scores)
+
+    def is_read_otherwise(converted: ConvertedColumns) -> bool:
+        draws = converted.draws and converted.draws.name
+        scores = converted_scores(converted)[:count]
+        if draws not in (None, reading.draws):
+            return True
+        return not np.array_equal(scores, reading.example_scores, equal_nan=True)
+
+    def is_start_read_otherwise(last: int) -> bool:
+        start = {name: column[: last + 1] for name, column in beside.items()}
+        return is_read_otherwise(_convert_chunk(opened, start)[0])
+
+    if is_read_otherwise(converted):
+        row = bisect_left(range(len(next(iter(beside.values())))), True, lo=count, key=is_start_read_otherwise)
+        message = "with this row results are read otherwise than in the first rows of the table"
+        raise RowError(row, f"{message}; write scores from 0 to 1 instead")
 
 
 def _beside_examples(examples: Mapping[str, Column], table: Any) -> dict[str, Column]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids
+from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids, to_numbers
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.column_role_definitions import select_role_arguments
 from jaxrate.data.dataset_from_table import (
@@ -18,9 +18,10 @@ from jaxrate.data.dataset_from_table import (
     resolve_table,
 )
 from jaxrate.data.date_parsing import parse_dates
-from jaxrate.data.faulty_rows import warn_caller
+from jaxrate.data.faulty_rows import map_row_errors, warn_caller
 from jaxrate.data.parquet_table import ParquetTable, parquet_source, read_batches
 from jaxrate.data.role_resolution import ColumnRoles
+from jaxrate.data.row_results import select_draw_columns
 from jaxrate.data.seasons_and_margins import (
     NO_TIME_MESSAGE,
     MatchSeasons,
@@ -43,6 +44,8 @@ class TableReading(NamedTuple):
     examples: dict[
         str, Column
     ]  # rows beside which others are read, so that words mean in all chunks what they mean here
+    example_scores: HostArray  # [examples] the scores that they mean in the first rows
+    draws: str | None  # the column that flags draws there
     needs_names: bool  # whether results are read by the names of the players, as those of winners
     clock: str | None  # as in `Dataset`
     categories: HostArray | None
@@ -89,20 +92,47 @@ def resolve_table_reading(parquet_table: ParquetTable, arguments: Mapping[str, A
         clock = _detect_clock_kind(parquet_table, roles.time)
         categories = _distinct_categories(parquet_table, roles.category) if roles.category else None
         seasons = None if roles.season is None else _find_table_seasons(parquet_table, roles, clock)
-        columns = [*dict.fromkeys([*roles.all_columns, *([converted.draws.name] if converted.draws else [])])]
-        examples = _examples(source, roles, columns)
+        draws = converted.draws and converted.draws.name
+        columns = [*dict.fromkeys([*roles.all_columns, *([draws] if draws else _possible_draw_columns(source, roles))])]
+        examples, example_rows = _examples(source, roles, columns, rows)
+        with map_row_errors(rows):
+            example_scores = converted_scores(converted)[example_rows]
     notes = [converted.line_up_note, *resolved.recognition.notes, converted.result_note]
     notes += [converted.draws and converted.draws.note]
     if recognised := describe_recognised_columns([*filter(None, notes)], roles.time, None):
         warn_caller(recognised, ColumnsRecognisedWarning)
     resolved = resolved._replace(roles=roles._replace(season=None))
     needs_names = _are_results_in_words(resolved, loaded, converted)
-    return TableReading(parquet_table, resolved, columns, examples, needs_names, clock, categories, seasons)
+    return TableReading(
+        parquet_table, resolved, columns, examples, example_scores, draws, needs_names, clock, categories, seasons
+    )
 
 
-def _examples(source: TableSource, roles: ColumnRoles, columns: Sequence[str]) -> dict[str, Column]:
-    """The first row of each result, and of each word in other columns that tell of results, and one at the least."""
-    sample = source.load(columns, [], [])
+def _possible_draw_columns(source: TableSource, roles: ColumnRoles) -> list[str]:
+    """The columns that may flag draws in later rows."""
+    layout = roles.layout
+    if layout.contest is not None or not (layout.winner_first or layout.result):
+        return []
+    return select_draw_columns([x for x in source.names if x not in roles.all_columns], layout.winner_first)
+
+
+def converted_scores(converted: ConvertedColumns) -> HostArray:
+    """[n] the scores of the first players; 1 where there is no column of them, as of winners, points and ranks."""
+    layout = converted.roles.layout
+    if layout.result is None or layout.contest is not None:
+        return np.ones(len(converted.columns[layout.players[0]]))
+    return to_numbers(layout.result, converted.columns[layout.result], default=np.nan)
+
+
+def _examples(
+    source: TableSource, roles: ColumnRoles, columns: Sequence[str], kept: HostArray
+) -> tuple[dict[str, Column], list[int]]:
+    """The first row of each result, and of each word in other columns that tell of results, and one at the least.
+
+    Of the rows `kept` [n]; also their positions among these.
+    """
+    loaded = source.load(columns, [], [])
+    sample = {name: loaded[name].take(import_pyarrow().array(kept)) for name in columns}
     layout, rows = roles.layout, {0}
     telling = layout.result, *layout.points, roles.side, *columns[len(roles.all_columns) :]
     for name in (x for x in telling if x is not None and x in columns):
@@ -111,7 +141,8 @@ def _examples(source: TableSource, roles: ColumnRoles, columns: Sequence[str]) -
         present = np.flatnonzero(~missing_mask(column, nan_is_missing=False))
         first = np.unique(values.dictionary_encode().indices.to_numpy(), return_index=True)[1]
         rows |= {*present[np.sort(first)[:EXAMPLES]].tolist()}
-    return {name: to_column(name, sample[name].take(import_pyarrow().array(sorted(rows)))) for name in columns}
+    chosen = sorted(rows)
+    return {name: to_column(name, sample[name].take(import_pyarrow().array(chosen))) for name in columns}, chosen
 
 
 def _are_results_in_words(resolved: ResolvedTable, loaded: Mapping[str, Column], converted: ConvertedColumns) -> bool:
