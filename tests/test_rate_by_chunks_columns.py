@@ -103,6 +103,14 @@ CASES = {
         {"winner": NAMES[PLAYERS[:, 0]], "loser": NAMES[PLAYERS[:, 1]], "t": TIMES, "draw": SCORE == 0.5},
         {},
     ),
+    "draws that remarks tell, after more of them than are examples": (
+        jr.elo(),
+        matches(
+            score=[TIMES[i] % 2 if i % 5 or i < 300 else None for i in range(N)],
+            remark=[f"won by {i}" if i % 5 or i < 300 else "match drawn" for i in range(N)],
+        ),
+        {},
+    ),
     "rows without a result": (jr.elo(), matches(score=[x if i % 7 else None for i, x in enumerate(SCORE)]), {}),
     "rows to drop": (jr.elo(), matches(bad=TIMES % 5 == 0, other=TIMES % 11 == 0), {"drop": ["bad", "other"]}),
     "weights, sides and neutral ground": (

@@ -135,7 +135,10 @@ def _open_sorted_copy(reading: TableReading, folder: Path, rows: int, memory: st
     ordered, names = folder / "ordered.parquet", folder / "names.parquet"
     if not ordered.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        write_sorted_copy(reading.source, reading.roles, columns, ordered, names, rows, memory)
+        roles = reading.roles
+        if reading.draws is not None:  # which tells that rows without a result are drawn
+            roles = roles._replace(layout=layout._replace(result=None))
+        write_sorted_copy(reading.source, roles, columns, ordered, names, rows, memory)
     table, name_of_id = find_parquet_table(ordered), import_pyarrow().parquet.read_table(names)["name"].combine_chunks()
     ids = [name for name in table.schema.names if name.startswith(ID_COLUMN[:3])]
     first = sum(name.startswith(ID_COLUMN.format(0, "")) for name in ids) if reading.has_teams else 0
