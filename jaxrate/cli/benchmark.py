@@ -18,7 +18,7 @@ from jaxrate.cli.input_options import (
     published_forecasts,
     reading_options,
 )
-from jaxrate.cli.library_options import library_option
+from jaxrate.cli.library_options import library_choice, library_option
 from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_folder, title_from_file
 from jaxrate.cli.predict import load_match_columns, parse_named_columns, recognise_forecast_columns_of_file
 from jaxrate.cli.shared_options import RatingRequest, plain_option, system_option
@@ -67,6 +67,7 @@ def _named_columns_option(name: str, metavar: str, text: str) -> Any:
         "odds-method",
         "METHOD",
         "How the margin of bookmakers is removed: power, proportional or shin.",
+        type=library_choice("probabilities_from_odds", "ODDS_METHODS"),
         default="power",
     ),
     option("stack", text="Also boost trees (scikit-learn) on ratings, rest, form, matches played and --covariates."),

@@ -23,6 +23,7 @@ MODULES = {  # of functions whose arguments are options
     "fit_strengths": "arena/strength_fit",
     "leaderboard": "history/leaderboards",
     "league": "data/simulate",
+    "probabilities_from_odds": "metrics/bookmaker_odds",
     "simulate_season": "forecasts/season_simulation",
     "write_site": "site/site_writer",
 }

@@ -33,7 +33,7 @@ NAMESPACES = (
 )  # of functions with examples
 NOT_RUN = {  # examples that take long, or need races, files or goals
     *("forecasts.calibrate", "forecasts.forecast_by_smoothing", "history.modifiers", "forecasts.add_outcomes"),
-    *("history.category_ratings", "history.attack_and_defence"),
+    *("history.category_ratings", "history.attack_and_defence", "data.mix_categories"),
     *("forecasts.predict_points", "forecasts.predict_scorelines", "site.benchmark_page_html"),
 }
 CODE_BLOCK = re.compile(r"(?:(?<=\n\n)|^)((?:    .*\n?)+(?:\n(?:    .*\n?)+)*)")
