@@ -121,8 +121,8 @@ def test_the_library_logs_under_its_own_name(tmp_path, caplog):
     jr.save(tmp_path / "run", live)
     assert {record.name.partition(".")[0] for record in caplog.records} == {"jaxrate"}
     assert [record.getMessage() for record in caplog.records] == [
-        "result 0 is corrected, and 2 are rated again",
-        "1 results are undone",
+        "results from number 0 on are replaced",
+        "results from number 2 on are replaced",
         "a call was interrupted; the history is that of its 2 results",
         f"a history of 2 players is saved in {tmp_path / 'run'}",
     ]

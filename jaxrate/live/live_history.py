@@ -160,7 +160,8 @@ class LiveHistory:
         new_state = self._rate_again(new_state, names, events)
         if not new_state.number:
             new_state = new_state._replace(clock=self.initial.clock, kind=self.initial.kind)
-        LOG.info("results from number %d on are replaced", number)
+        if number < current.number:
+            LOG.info("results from number %d on are replaced", number)
         return self._replace_current(current, new_state)
 
     def _rate_again(self, current: LiveState, names: Sequence[Any], events: Iterable[PackedEvent]) -> LiveState:
