@@ -593,7 +593,7 @@ def test_the_league_that_ships_has_its_protocol(jaxrate, monkeypatch):
         (("--since", "2099-01-01"), "no match is played since 2099-01-01"),
         (("--since", "2022-01-01", "--last", "0.1"), "--since cannot be combined with --last"),
         (("--outcomes", "4"), "--outcomes"),
-        (("--odds-method", "best"), "unknown method of odds"),
+        (("--odds-method", "best"), "is not one of 'power', 'proportional', 'shin'"),
         (("--fit-seconds", "-1"), "--fit-seconds must be 0 or more, got -1"),
         (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
         (("--system", "gliko"), "unknown system 'gliko'"),
