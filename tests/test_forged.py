@@ -180,7 +180,7 @@ def with_column(table, name, values):
     ("name", "change", "message"),
     [
         ("ratings.parquet", lambda t: t.slice(1), "it has 3 rows, not 4"),
-        ("ratings.parquet", lambda t: t.drop_columns(["player"]), "its columns are"),
+        ("ratings.parquet", lambda t: t.drop_columns(["player"]), "player is missing"),
         ("ratings.parquet", lambda t: with_column(t, "id", [0, 1, 2, 2]), "its ids are not those of 4 players"),
         ("ratings.parquet", lambda t: with_column(t, "id", [0.0, 1.0, 2.0, 3.0]), "id is of double"),
         ("ratings.parquet", lambda t: with_column(t, "id", [0, 1, 2, None]), "id has no value in some row"),
@@ -189,7 +189,7 @@ def with_column(table, name, values):
         ("ratings.parquet", lambda t: with_column(t, "player", [["Ada"]] * 4), "player is of list"),
         ("ratings.parquet", lambda t: with_column(t, "player", ["Ada"] * 4), "a name that no player has"),
         ("predictions.parquet", lambda t: pa.concat_tables([t, t]), "it has 10 rows, not 5"),
-        ("predictions.parquet", lambda t: t.drop_columns(["score"]), "its columns are"),
+        ("predictions.parquet", lambda t: t.drop_columns(["score"]), "score is missing"),
         ("predictions.parquet", lambda t: with_column(t, "a", ["Eve"] * 5), "a holds a name that no player has"),
         ("predictions.parquet", lambda t: with_column(t, "a", [1] * 5), ""),
         ("predictions.parquet", lambda t: with_column(t, "time", ["x"] * 5), "time is of string"),
@@ -227,6 +227,6 @@ def test_matches_that_are_said_to_be_contests(run):
     about = about_of(run)
     about["participations"] = about.pop("matches")
     write_about(run, about)
-    with pytest.raises(ValueError, match="predictions.parquet is damaged .*columns"):
+    with pytest.raises(ValueError, match="predictions.parquet is damaged .*contest is missing"):
         jr.load(run)
     assert json.loads((run / RUN_FILE).read_bytes())["participations"] == 5

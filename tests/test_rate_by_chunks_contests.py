@@ -127,6 +127,13 @@ def test_contests_of_two_sides_have_the_metrics_of_matches(tmp_path):
     expected = jr.metrics.match_metrics(whole.predictions["prediction"].to_numpy()[row], score)
     assert found.quality == pytest.approx(expected, rel=1e-4)
     assert ds.dataset(out / "predictions").to_table().column_names == ["row", "prediction"]
+    loaded = jr.load(out)
+    assert (
+        (loaded.contests, loaded.num_rows)
+        == (found.contests, found.num_rows)
+        == (len(data.rounds.start) - 1, len(table))
+    )
+    assert f"{CONTESTS} contests" in repr(loaded)
 
 
 def test_a_run_goes_on_after_a_stop(table, tmp_path, monkeypatch, double):

@@ -53,6 +53,7 @@ class History:
     categories: HostArray | None = None  # [C] names in order of id, of a system that uses them
     seasons: dict[str, float] | None = None  # as in `Dataset`, of a system that uses them
     hindsight: Smoothed | None = None  # what smoothing found; None: each rating is of its time
+    num_in_files: tuple[int, int | None] | None = None  # rows and contests (None of matches) of a run by chunks
 
     @property
     def nouns(self) -> str:
@@ -62,6 +63,8 @@ class History:
     @property
     def contests(self) -> int | None:
         """The number of contests; None if these are matches."""
+        if self.num_in_files is not None:
+            return self.num_in_files[1]
         return self.num_events if self.nouns == "contests" else None
 
     @property
@@ -72,6 +75,8 @@ class History:
     @property
     def num_rows(self) -> int:
         """The number of rated matches or participations, also where their columns are in other files."""
+        if self.num_in_files is not None:
+            return self.num_in_files[0]
         return len(self.events["row"]) or int(self.games.sum()) // (2 if self.nouns == "matches" else 1)
 
     @cached_property

@@ -48,11 +48,9 @@ from jaxrate.storage.npz_tables import (
     check_metadata,
     columns_to_npz,
     name_file_in_errors,
+    read_names_and_games,
     read_npz_arrays,
-    read_npz_names_and_games,
-    read_npz_predictions,
-    read_parquet_names_and_games,
-    read_parquet_predictions,
+    read_predictions,
     restore_state,
 )
 from jaxrate.systems import SYSTEMS
@@ -243,15 +241,13 @@ def _restore_rated(
         state = restore_state(system, players, stored)
     kind = next(key for key in COUNT_KEYS if key in metadata)
     ratings, predictions = (x for x in files if x != "state.npz")
-    if ratings in NPZ_NAMES.values():
-        read_ratings, read_predictions = read_npz_names_and_games, read_npz_predictions
-    else:
+    if not ratings.endswith(".npz"):
         import_pyarrow()
-        read_ratings, read_predictions = read_parquet_names_and_games, read_parquet_predictions
     with name_file_in_errors(ratings):
-        names, games = read_ratings(files[ratings], players)
+        names, games = read_names_and_games(ratings, files[ratings], players)
     with name_file_in_errors(predictions):
-        events = from_table_columns(read_predictions(files[predictions], kind, metadata[kind], names), names)
+        table = read_predictions(predictions, files[predictions], kind, metadata[kind], names)
+        events = from_table_columns(table, names)
     period, last, clock, options = (metadata[key] for key in ("period", "last", "clock", "options"))
     if period is not None:
         with name_file_in_errors("run.json"):
@@ -294,13 +290,13 @@ def _restore_chunked_run(stored_run: StoredFileRun, make: Callable[..., RatingSy
         state = restore_state(system, metadata["players"], stored_run.state)
     times = metadata["period"], metadata["last"], metadata["clock"]
     if stored_run.predictions is None:
-        events = no_events(stored_run.of_contests)
+        events = no_events(stored_run.counts[1] is not None)
     else:
         events = from_table_columns(stored_run.predictions, stored_run.players)
     options = metadata.get("options", {})
     seasons, categories = _restore_seasons_and_categories(metadata, system)
-    names, games = stored_run.players, stored_run.games
-    return History(system, state, names, games, *times, events, options, categories, seasons)
+    names, games, counts = stored_run.players, stored_run.games, stored_run.counts
+    return History(system, state, names, games, *times, events, options, categories, seasons, num_in_files=counts)
 
 
 def _call_factory(

@@ -1,12 +1,12 @@
-"""Tables of a history without pyarrow: NumPy columns by name, in .npz files that hold numbers only.
+"""Tables of a history and their checks: Parquet or, without pyarrow, .npz files that hold numbers only.
 
-Numbers are stored as they are, dates as integers, and text as the bytes of its labels and the label of each row. So
-nothing is pickled, and each text takes as much space as it is long.
+In .npz files numbers are stored as they are, dates as integers, and text as the bytes of its labels and the label of
+each row. So nothing is pickled, and each text takes as much space as it is long.
 """
 
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from math import prod
@@ -191,67 +191,6 @@ def restore_state(system: RatingSystem, num_players: int, arrays: Mapping[str, H
     return jax.tree.unflatten(jax.tree.structure(fresh), [arrays[key] for key in expected_leaves])
 
 
-def check_column_pairs(kind: str, names: Iterable[str]) -> None:
-    """ValueError if predictions of matches have a column of one player without that of the other."""
-    for pair in COLUMN_PAIRS if kind == COUNT_KEYS[0] else ():
-        if len(missing := {*pair} - {*names}) == 1:
-            raise ValueError(f"{missing.pop()} is missing")
-
-
-def read_parquet_names_and_games(raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
-    """Names and games of players by id, from the bytes of the Parquet table of ratings."""
-    table = _read_parquet_columns(raw, num_players, {"id": "integer", "player": "name", "games": "integer"}).sort_by(
-        "id"
-    )
-    ids, games = (table[name].to_numpy() for name in ("id", "games"))
-    if not np.array_equal(ids, np.arange(num_players)):
-        raise ValueError(f"its ids are not those of {num_players:,} players")
-    if num_players and games.min() < 0:
-        raise ValueError("a player has less than no games")
-    return table["player"].to_numpy(), games.copy()
-
-
-def read_parquet_predictions(raw: bytes, kind: str, count: int, players: HostArray) -> Any:
-    """The Arrow table of predictions: one row for each of `count` matches or participations of these players."""
-    arrow = import_pyarrow()
-    column_kinds = MATCH_COLUMNS if kind == "matches" else PARTICIPATION_COLUMNS
-    table = _read_parquet_columns(raw, count, column_kinds, keep_others=True)
-    check_column_pairs(kind, table.column_names)
-    for name in ("a", "b") if kind == "matches" else ("player",):
-        player_names = arrow.array(players).cast(table[name].type)
-        if not arrow.compute.all(arrow.compute.is_in(table[name], player_names), min_count=0).as_py():
-            raise ValueError(f"{name} holds a name that no player has")
-    if kind != "matches" and count and arrow.compute.min(table["participants"]).as_py() < 1:
-        raise ValueError("a contest has less than one participant")
-    return table
-
-
-def _read_parquet_columns(raw: bytes, num_rows: int, column_kinds: Mapping[str, str], keep_others: bool = False) -> Any:
-    """A Parquet table of `num_rows` rows, with columns of these kinds and, if `keep_others`, all others."""
-    arrow = import_pyarrow()
-    with arrow.parquet.ParquetFile(arrow.BufferReader(raw)) as file:
-        if file.metadata.num_rows != num_rows:
-            raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {num_rows:,}")
-        if num_rows > MANY_ROWS and num_rows > ROWS_PER_BYTE * len(raw):
-            raise ValueError("it claims more than it holds")
-        names = file.schema_arrow.names
-        if len(set(names)) != len(names) or set(column_kinds) - set(names):
-            raise ValueError(f"its columns are {_short_repr(names)}, not {', '.join(column_kinds)}")
-        optional = {name: kind for name, kind in OPTIONAL_KINDS.items() if name in names}
-        for name, kind in {**column_kinds, **optional}.items():
-            column_type = file.schema_arrow.field(name).type
-            kinds = {"time": TIME_TYPES, "name": NAME_TYPES}.get(kind, (kind,))
-            if not any(getattr(arrow.types, f"is_{x}")(column_type) for x in kinds):
-                raise ValueError(f"{name} is of {column_type}")
-        table = file.read(columns=None if keep_others else list(column_kinds))
-    if len(table) != num_rows:
-        raise ValueError(f"it has {len(table):,} rows, not {num_rows:,}")
-    for name, kind in column_kinds.items():
-        if kind != "time" and table[name].null_count:
-            raise ValueError(f"{name} has no value in some row")
-    return table
-
-
 RATING_COLUMN_KINDS = {"id": "integer", "player": "name", "games": "integer"}
 NUMPY_KINDS = {
     "integer": "iu",
@@ -290,51 +229,6 @@ def to_arrow_if_installed(columns: Mapping[str, HostArray]) -> Any:
             name: arrow.array(table[name], mask=mask) for name, mask in zip(PERFORMANCE_KINDS, absent, strict=True)
         }
     return arrow.table(table)
-
-
-def fill_team_numbers(table: Mapping[str, Any]) -> HostArray:
-    """[n] the number of each participant's team in the contest: of a table without teams everybody has their own.
-
-    0, which is unknown, if the table has teams and does not say who is in which.
-    """
-    if "team" in table:
-        return np.asarray(table["team"])
-    if "teams" in table:
-        return np.zeros(len(table["teams"]), np.int32)
-    return places_in_contests(np.asarray(table["participants"]))
-
-
-def places_in_contests(participants: HostArray) -> HostArray:
-    """[n] the places of rows within contests of so many `participants` [n], from 1."""
-    place, row = np.ones(len(participants), np.int32), 0
-    while row < len(participants):
-        size = int(participants[row])
-        place[row : row + size] = np.arange(1, size + 1)
-        row += size
-    return place
-
-
-def concatenate_tables(first: Mapping[str, HostArray], second: Mapping[str, HostArray]) -> dict[str, HostArray]:
-    """The rows of two tables in one. A missing column is NaN, except that missing teams are the participants, and
-    a missing team is that of a player alone, or 0 of a table that has teams.
-    """
-    result = dict[str, HostArray]()
-    wider_table = first if len(first) > len(second) else second
-    for name in {**wider_table, **first, **second}:
-        columns = [table.get(name, table.get("participants") if name == "teams" else None) for table in (first, second)]
-        size = [len(table["row"]) for table in (first, second)]
-        filled = [np.full(n, np.nan) if x is None else x for x, n in zip(columns, size, strict=True)]
-        if name == "team":
-            filled = [fill_team_numbers(table) for table in (first, second)]
-        kinds = {x.dtype.kind for x in filled}
-        if "M" in kinds and len(kinds) > 1:
-            filled = [x if x.dtype.kind == "M" else np.full(len(x), np.datetime64("NaT", "D")) for x in filled]
-        elif name == "rank_needed" and "f" in kinds:
-            filled = [np.nan_to_num(x).astype(np.int32) for x in filled]
-        elif "O" in kinds and len(kinds) > 1:
-            filled = [np.array([*map(str, x.tolist())], object) for x in filled]
-        result[name] = np.concatenate(filled)
-    return result
 
 
 def columns_to_npz(columns: Mapping[str, HostArray]) -> bytes:
@@ -386,42 +280,91 @@ def _columns_from_npz(raw: bytes) -> dict[str, HostArray]:
     return columns
 
 
-def _read_checked_columns(raw: bytes, num_rows: int, column_kinds: Mapping[str, str]) -> dict[str, HostArray]:
-    """Columns of `num_rows` rows, with columns of these kinds among them; ValueError for others."""
-    columns = _columns_from_npz(raw)
-    if missing := [name for name in column_kinds if name not in columns]:
+def _read_table(name: str, raw: bytes, num_rows: int, column_kinds: Mapping[str, str], whole: bool) -> Any:
+    """The columns of these kinds, or all, of a table of `num_rows` rows; of Arrow or, in .npz files, of NumPy."""
+    is_npz = name.endswith(".npz")
+    table: Any = _columns_from_npz(raw) if is_npz else _read_parquet(raw, num_rows, None if whole else [*column_kinds])
+    names = list(table) if is_npz else table.column_names
+    optional = {name: kind for name, kind in OPTIONAL_KINDS.items() if name in names}
+    if missing := [name for name in column_kinds if name not in names]:
         raise ValueError(f"{missing[0]} is missing")
-    optional = {name: kind for name, kind in OPTIONAL_KINDS.items() if name in columns}
-    for name, kind in {**column_kinds, **optional}.items():
-        if columns[name].dtype.kind not in NUMPY_KINDS[kind]:
-            raise ValueError(f"{name} is of {columns[name].dtype}")
-    for name, values in columns.items():
-        if len(values) != num_rows:
-            raise ValueError(f"{name} has {len(values):,} rows, not {num_rows:,}")
-    return columns
+    for column, kind in {**column_kinds, **optional}.items():
+        if not (_is_of_numpy_kind if is_npz else _is_of_arrow_kind)(table[column], kind):
+            raise ValueError(f"{column} is of {table[column].dtype if is_npz else table[column].type}")
+        if not is_npz and column in column_kinds and kind != "time" and table[column].null_count:
+            raise ValueError(f"{column} has no value in some row")
+    for column in names:
+        if len(table[column]) != num_rows:
+            raise ValueError(f"{column} has {len(table[column]):,} rows, not {num_rows:,}")
+    return table
 
 
-def read_npz_names_and_games(raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
-    """Names and games of players by id, from the bytes of an .npz file; see `read_parquet_names_and_games`."""
-    columns = _read_checked_columns(raw, num_players, RATING_COLUMN_KINDS)
-    order = np.argsort(columns["id"], kind="stable")
-    if not np.array_equal(columns["id"][order], np.arange(num_players)):
+def _read_parquet(raw: bytes, num_rows: int, names: list[str] | None) -> Any:
+    """The table of these columns, or of all, from the bytes of a Parquet file; ValueError if it is not so long."""
+    arrow = import_pyarrow()
+    with arrow.parquet.ParquetFile(arrow.BufferReader(raw)) as file:
+        if file.metadata.num_rows != num_rows:
+            raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {num_rows:,}")
+        if num_rows > MANY_ROWS and num_rows > ROWS_PER_BYTE * len(raw):
+            raise ValueError("it claims more than it holds")
+        found = file.schema_arrow.names
+        if len(set(found)) != len(found):
+            raise ValueError(f"its columns are {_short_repr(found)}, some of which have one name")
+        return file.read(columns=None if names is None else [name for name in names if name in found])
+
+
+def _is_of_numpy_kind(column: HostArray, kind: str) -> bool:
+    return column.dtype.kind in NUMPY_KINDS[kind]
+
+
+def _is_of_arrow_kind(column: Any, kind: str) -> bool:
+    types = import_pyarrow().types
+    kinds = {"time": TIME_TYPES, "name": NAME_TYPES}.get(kind, (kind,))
+    return any(getattr(types, f"is_{x}")(column.type) for x in kinds)
+
+
+def read_names_and_games(name: str, raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
+    """Names and games of players by id, from the bytes of the table of ratings of this name.
+
+    Raises:
+      ValueError: if it is not the table of so many players.
+    """
+    table = _read_table(name, raw, num_players, RATING_COLUMN_KINDS, whole=False)
+    ids, names, games = (np.asarray(table[column]) for column in RATING_COLUMN_KINDS)
+    order = np.argsort(ids, kind="stable")
+    if not np.array_equal(ids[order], np.arange(num_players)):
         raise ValueError(f"its ids are not those of {num_players:,} players")
-    if num_players and columns["games"].min() < 0:
+    if num_players and games.min() < 0:
         raise ValueError("a player has less than no games")
-    return columns["player"][order], columns["games"][order]
+    return names[order], games[order]
 
 
-def read_npz_predictions(raw: bytes, kind: str, count: int, players: HostArray) -> Any:
-    """The predictions in an .npz file, as an Arrow table if pyarrow is installed; see `read_parquet_predictions`."""
-    columns, player_names = (
-        _read_checked_columns(raw, count, MATCH_COLUMNS if kind == COUNT_KEYS[0] else PARTICIPATION_COLUMNS),
-        {*players.tolist()},
-    )
-    check_column_pairs(kind, columns)
-    for name in ("a", "b") if kind == COUNT_KEYS[0] else ("player",):
-        if not {*columns[name].tolist()} <= player_names:
-            raise ValueError(f"{name} holds a name that no player has")
-    if kind != COUNT_KEYS[0] and count and columns["participants"].min() < 1:
+def read_predictions(name: str, raw: bytes, kind: str, count: int, players: HostArray) -> Any:
+    """The table of predictions of this name from its bytes, of Arrow or, in .npz files, of NumPy.
+
+    It has one row for each of `count` matches or participations, as `kind` says, of these players.
+
+    Raises:
+      ValueError: if it is not such a table.
+    """
+    is_of_matches = kind == COUNT_KEYS[0]
+    table = _read_table(name, raw, count, MATCH_COLUMNS if is_of_matches else PARTICIPATION_COLUMNS, whole=True)
+    names = {*getattr(table, "column_names", table)}
+    for pair in COLUMN_PAIRS if is_of_matches else ():
+        if len(missing := {*pair} - names) == 1:
+            raise ValueError(f"{missing.pop()} is missing")
+    for side in ("a", "b") if is_of_matches else ("player",):
+        if not _all_among(table[side], players):
+            raise ValueError(f"{side} holds a name that no player has")
+    if not is_of_matches and count and np.min(np.asarray(table["participants"])) < 1:
         raise ValueError("a contest has less than one participant")
-    return to_arrow_if_installed(columns)
+    return table
+
+
+def _all_among(names: Any, players: HostArray) -> bool:
+    """Whether all names, a column of NumPy or of Arrow, are those of players."""
+    if isinstance(names, np.ndarray):
+        return {*names.tolist()} <= {*players.tolist()}
+    arrow = import_pyarrow()
+    is_known = arrow.compute.is_in(names, arrow.array(players).cast(names.type))
+    return bool(arrow.compute.all(is_known, min_count=0).as_py())

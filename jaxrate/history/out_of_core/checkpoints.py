@@ -25,7 +25,7 @@ from jaxrate.replay.blocks import BlockShape, CompiledEventShapes
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.replay.schedule import PlanShape
 from jaxrate.storage.atomic_folder import flush_to_disk
-from jaxrate.storage.npz_tables import name_file_in_errors, read_npz_arrays, read_parquet_names_and_games, restore_state
+from jaxrate.storage.npz_tables import name_file_in_errors, read_names_and_games, read_npz_arrays, restore_state
 
 CHECKPOINT_FILE = "checkpoint"
 METADATA_KEY, GAMES_KEY, RANKED_KEY, NAMES_KEY = "metadata", "players.games", "players.ranked", "players.names"
@@ -197,7 +197,7 @@ class StoredFileRun(NamedTuple):
     state: dict[str, HostArray]  # leaves by name
     players: HostArray
     games: HostArray
-    of_contests: bool
+    counts: tuple[int, int | None]  # of matches or participations, and of contests; None: these are matches
     predictions: Any  # an Arrow table; None: they stay in their files, as they are brief or too many
 
 
@@ -231,12 +231,10 @@ def read_chunked_run(folder: Path) -> StoredFileRun | None:
     for key in (NAMES_KEY, RANKED_KEY):
         arrays.pop(key, None)
     games = arrays.pop(GAMES_KEY)
-    with name_file_in_errors("ratings.parquet"):
-        players, table_games = read_parquet_names_and_games(
-            (folder / "ratings.parquet").read_bytes(), metadata["known"]
-        )
+    with name_file_in_errors(name := "ratings.parquet"):
+        players, table_games = read_names_and_games(name, (folder / name).read_bytes(), metadata["known"])
         if not np.array_equal(games, table_games):
             raise ValueError("it is of another run")
     description = metadata["run"] | {"players": metadata["known"], "last": metadata["last"]}
-    of_contests = metadata.get("contests") is not None
-    return StoredFileRun(description, arrays, players, games, of_contests, _read_predictions(folder, metadata))
+    counts = metadata.get("rated", rows), metadata.get("contests")
+    return StoredFileRun(description, arrays, players, games, counts, _read_predictions(folder, metadata))

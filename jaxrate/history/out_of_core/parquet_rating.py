@@ -70,17 +70,6 @@ class RatedFiles(History):
     quality: dict[str, Any] = field(default_factory=dict)  # the measures of `match_metrics` or `ranking_metrics`
     seconds: dict[str, float] = field(default_factory=dict)  # of each kind of work, and "all"
     folder: Path = Path()
-    num_in_files: tuple[int, int | None] = 0, None  # matches or participations; and contests, None of matches
-
-    @property
-    def num_rows(self) -> int:
-        """The number of rated matches or participations."""
-        return self.num_in_files[0]
-
-    @property
-    def contests(self) -> int | None:
-        """The number of contests; None if these are matches."""
-        return self.num_in_files[1]
 
     def __repr__(self) -> str:
         measure, value = next(iter(self.quality.items()))
@@ -140,10 +129,7 @@ def rate_by_chunks(
         shutil.rmtree(folder / ORDERED_FOLDER, ignore_errors=True)
     known: dict[str, Any] = {x.name: getattr(rated, x.name) for x in fields(rated)}
     seconds["all"] = time.perf_counter() - start
-    counts = progress.rated, progress.contests
-    return RatedFiles(
-        **known, quality=metrics_from_sums(progress.sums), seconds=seconds, folder=folder, num_in_files=counts
-    )
+    return RatedFiles(**known, quality=metrics_from_sums(progress.sums), seconds=seconds, folder=folder)
 
 
 def _check_period(system: RatingSystem, reading: TableReading, period: float | None) -> None:
@@ -233,6 +219,7 @@ def _history(run: ChunkedRun, progress: RunProgress, named: Mapping[str, Any], p
         options,
         reading.categories if system.settings.get("categories", 1) > 1 else None,
         seasons if seasons and tuple(seasons.values()) == system.settings.get("seasons") else None,
+        num_in_files=(progress.rated, progress.contests),
     )
 
 
