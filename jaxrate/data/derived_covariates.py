@@ -10,7 +10,6 @@ which fades by a time constant tau:
 
 import math
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_value_for_error
 from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids, to_numbers
-from jaxrate.data.faulty_rows import stacklevel_outside_package
+from jaxrate.data.faulty_rows import warn_caller
 from jaxrate.data.table_sources import Column
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
@@ -191,10 +190,8 @@ def _age_in_years(name: str, column: Column, time: HostArray | None) -> HostArra
     impossible = ~((age >= 0) & (age <= MAX_AGE)) & ~absent
     if impossible.any():
         count = format_count(int(np.count_nonzero(impossible)), "age")
-        warnings.warn(
-            f"{count} of column {name!r} cannot be, as {age[np.argmax(impossible)]:g} years, and count as missing",
-            UserWarning,
-            stacklevel=stacklevel_outside_package() - 1,
+        warn_caller(
+            f"{count} of column {name!r} cannot be, as {age[np.argmax(impossible)]:g} years, and count as missing"
         )
     return np.where(impossible, np.nan, age)
 

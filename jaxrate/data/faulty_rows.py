@@ -23,17 +23,12 @@ SHOWN_ROWS = 3  # rows that a note names
 MIN_UNTIMED_MIRRORS = 12  # rows without times that all have a twin with exchanged sides
 
 
-def stacklevel_outside_package() -> int:
-    """The level of the line outside this package, in the stack of a function that this one's caller calls."""
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning at the line outside this package that led here."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
         frame, level = frame.f_back, level + 1
-    return level
-
-
-def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
-    """A warning at the line outside this package that led here."""
-    warnings.warn(message, category, stacklevel=stacklevel_outside_package() - 1)
+    warnings.warn(message, category, stacklevel=level)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from jaxrate.data.column_role_definitions import (
 from jaxrate.data.column_spellings import Header
 from jaxrate.data.derived_covariates import rest_and_form_columns
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
-from jaxrate.data.faulty_rows import stacklevel_outside_package
+from jaxrate.data.faulty_rows import warn_caller
 from jaxrate.data.formats import FORMATS
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.saved_options import read_by_options
@@ -138,16 +138,14 @@ def read_upcoming_events(
     if rated.seasons and not data.seasons and is_table(source):
         latest = max(rated.seasons.items(), key=lambda season: season[1])[0]
         text = f"took the last season of the history, {latest}, for that of all matches, as no column says theirs"
-        warnings.warn(
-            f"{text}; season='season' names one", ColumnsRecognisedWarning, stacklevel=stacklevel_outside_package() - 1
-        )
+        warn_caller(f"{text}; season='season' names one", ColumnsRecognisedWarning)
     if data.clock is None:
         if time is not None and rated.clock == "dates":
             check_clock(rated.clock, time)
         if time is None and rated.clock == "dates" and rated.last is not None and not is_list_of_name_tuples(source):
             end = f"took the end of the history, {format_time(rated.last, rated.clock)}, for the time of all matches"
             text = f"{end}, as they have none of their own; time='2026-05-31' sets another"
-            warnings.warn(text, ColumnsRecognisedWarning, stacklevel=stacklevel_outside_package() - 1)
+            warn_caller(text, ColumnsRecognisedWarning)
         query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
         data = _set_all_times(data, (rated.last or 0.0) if query_time is None else query_time)
     elif time is not None:
@@ -188,10 +186,7 @@ def _warn_unconnected(rated: History, data: Dataset) -> None:
     text = (
         f"{format_count(len(unconnected), noun)} of players whom no chain of earlier ones joins ({join_names(names)})"
     )
-    warnings.warn(
-        f"{text}: their ratings cannot be compared, so that chances are those of strangers",
-        stacklevel=stacklevel_outside_package() - 1,
-    )
+    warn_caller(f"{text}: their ratings cannot be compared, so that chances are those of strangers")
 
 
 def _check_after_history(rated: History, data: Dataset) -> None:
@@ -394,11 +389,7 @@ def read_results_beside_fixtures(
         goals = None if past.goals is None else past.goals[is_of_season]
         past = PlayedResults(past.names[is_of_season], past.score[is_of_season], goals)
     text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
-    warnings.warn(
-        f"{text}; results='results.csv' names others",
-        ColumnsRecognisedWarning,
-        stacklevel=stacklevel_outside_package() - 1,
-    )
+    warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
     return past
 
 
