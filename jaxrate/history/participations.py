@@ -90,7 +90,7 @@ class Participations:
     def gather(self, values: Any) -> HostArray:
         """[R] the values of rows of events [n], or of their seats [n, seats], row by row."""
         values = np.asarray(values)
-        return values[self.row] if values.ndim == 1 else values.ravel()[self.seat]
+        return values.take(self.row if values.ndim == 1 else self.seat)
 
     def column(self, name: str, of_opponent: bool = False) -> HostArray:
         """[R] a column of events as the player of each row sees it, or in a match as their opponent does.
@@ -269,7 +269,7 @@ def make_participations(history: Any) -> Participations:
         for i, j in pairwise(start):
             end[seat[i:j]] = np.maximum.accumulate(end[seat[i:j]])
     names = ("rating", "deviation"), ("rating_after", "deviation_after")
-    before, after = (Rating(*(events[x].ravel()[seat] if x in events else None for x in pair)) for pair in names)
+    before, after = (Rating(*(events[x].take(seat) if x in events else None for x in pair)) for pair in names)
     if history.hindsight is None:
         final = history.system.summary(history.system.params, history.state)
         group = events["event"] if history.period is None else end
