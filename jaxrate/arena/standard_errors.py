@@ -21,7 +21,7 @@ prior has another mean in each replicate, drawn from the prior.
 """
 
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -78,31 +78,37 @@ def estimate_uncertainty(
         if errors is not None or votes.clusters:
             raise ValueError("so many players have errors by their own curvature only; leave out errors and cluster")
         return StrengthUncertainty("curvature, others held", _standard_errors_with_others_fixed(fitted))
-    inverse_curvature, model_covariance = _inverse_negative_hessians(fitted)
+    model, problem, _, counts, x = fitted
+    matrix, scale = (np.asarray(part) for part in grounded_negative_hessian_at(model, problem, counts, x))
+    inverse_curvature = symmetric_inverse(matrix)
+    covariance = covariance_without_ground(problem, inverse_curvature, scale)
     source = errors or ("sandwich" if votes.clusters else "curvature")
     if source == "curvature":
-        return StrengthUncertainty(source, standard_deviations(model_covariance), model_covariance)
+        return StrengthUncertainty(source, standard_deviations(covariance), covariance)
     clustered = _cells_outcomes_and_clusters_of_votes(fitted.cells, votes) if votes.clusters else None
     num_clusters = np.inf if clustered is None else min(int(code.max()) + 1 for code in clustered[2])
     notes: tuple[str, ...] = ()
     if num_clusters < FEW_CLUSTERS:
         notes = (f"only {num_clusters} clusters: the intervals are wide, as their errors are uncertain themselves",)
-    if source == "sandwich":
-        if clustered is None:
-            meat = np.asarray(_sum_vote_gradient_outer_products(fitted.model, fitted.problem, fitted.counts, fitted.x))
-            covariance = model_covariance @ meat @ model_covariance
-        else:
-            covariance = _clustered_covariance(fitted, clustered, model_covariance, num_clusters < FEW_CLUSTERS)
-        replicates = None
+    if source == "bootstrap":
+        replicates = _maximise_bootstrap_replicates(fitted, clustered, inverse_curvature, samples, seed)
+        uncertainty = uncertainty_of_replicates(*replicates)
     else:
-        replicates, converged = _maximise_bootstrap_replicates(fitted, clustered, inverse_curvature, samples, seed)
-        if not converged.all():
-            count = int((~converged).sum())
-            notes = (*notes, f"{count} of {samples} replicates have no maximum and are left out")
-        replicates = replicates[converged]
-        covariance = np.cov(replicates.T) if len(replicates) > 1 else np.full_like(model_covariance, np.nan)
-    error = standard_deviations(covariance)
-    return StrengthUncertainty(source, error, covariance, replicates, notes, float(num_clusters - 1))
+        if clustered is None:
+            meat = np.asarray(_sum_vote_gradient_outer_products(model, problem, counts, x))
+            covariance = covariance @ meat @ covariance
+        else:
+            covariance = _clustered_covariance(fitted, clustered, covariance, num_clusters < FEW_CLUSTERS)
+        uncertainty = StrengthUncertainty(source, standard_deviations(covariance), covariance)
+    return uncertainty._replace(notes=(*notes, *uncertainty.notes), degrees_of_freedom=float(num_clusters - 1))
+
+
+def uncertainty_of_replicates(x: HostArray, converged: HostArray) -> StrengthUncertainty:
+    """That of bootstrap replicates [B, N + E], of those whose search `converged` [B]."""
+    count, samples = int((~converged).sum()), x[converged]
+    notes = (f"{count} of {len(x)} replicates have no maximum and are left out",) if count else ()
+    covariance = np.cov(samples.T) if len(samples) > 1 else np.full((x.shape[1],) * 2, np.nan)
+    return StrengthUncertainty("bootstrap", standard_deviations(covariance), covariance, samples, notes)
 
 
 def standard_deviations(covariance: HostArray) -> HostArray:
@@ -127,18 +133,18 @@ def _standard_errors_with_others_fixed(fitted: FittedModel) -> HostArray:
     return np.concatenate([error, np.full(len(fitted.x) - n, np.nan)])
 
 
-def _inverse_negative_hessians(fitted: FittedModel) -> tuple[HostArray, HostArray]:
-    """The inverse [N + E, N + E] of minus the grounded Hessian; and without the grounding and fixed strengths."""
-    model, problem, _, counts, x = fitted
-    matrix, scale = (np.asarray(part) for part in grounded_negative_hessian_at(model, problem, counts, x))
-    inverse = symmetric_inverse(matrix)
-    n, ground = len(problem.is_fixed), np.asarray(problem.ground)
-    covariance = inverse.copy()
+def covariance_without_ground(problem: Any, inverse: HostArray, scale: HostArray) -> HostArray:
+    """[N + E, N + E] the inverse of minus the grounded Hessian, without the grounding and fixed strengths.
+
+    `problem` has both, as a `StrengthProblem`, and `scale` is that of the grounding.
+    """
+    covariance, ground = inverse.copy(), np.asarray(problem.ground)
+    n = len(ground)
     if ground.any():
         covariance[:n, :n] -= np.outer(ground, ground) / scale
     covariance[:n][problem.is_fixed] = 0.0
     covariance[:, :n][:, problem.is_fixed] = 0.0
-    return inverse, covariance
+    return covariance
 
 
 @partial(jax.jit, static_argnums=0)
@@ -179,11 +185,11 @@ def _clustered_covariance(
         columns.append(np.full(len(eta), len(problem.is_fixed) + j))
         values.append(column)
     positions, scores = np.stack(columns, axis=1), np.stack(values, axis=1)
-    meat = np.sum([_sum_cluster_gradient_outer_products(code, positions, scores, len(x)) for code in codes], axis=0)
+    meat = np.sum([sum_cluster_score_squares(code, positions, scores, len(x)) for code in codes], axis=0)
     if len(codes) == 2:
         one, two = codes
         combined = np.unique(one * (two.max(initial=0) + np.int64(1)) + two, return_inverse=True)[1]
-        meat -= _sum_cluster_gradient_outer_products(combined, positions, scores, len(x))
+        meat -= sum_cluster_score_squares(combined, positions, scores, len(x))
     n = len(problem.is_fixed)
     meat[range(n), range(n)] += float(problem.precision)
     value, vector = np.linalg.eigh(model_covariance)
@@ -205,9 +211,7 @@ def _cells_outcomes_and_clusters_of_votes(cells: VoteCells, votes: Votes) -> Clu
     return cells.cell_of_vote[in_cell], [column[in_cell] for column in outcome], codes
 
 
-def _sum_cluster_gradient_outer_products(
-    cluster: HostArray, positions: HostArray, values: HostArray, size: int
-) -> HostArray:
+def sum_cluster_score_squares(cluster: HostArray, positions: HostArray, values: HostArray, size: int) -> HostArray:
     """[size, size] the sum over clusters of the squared sums of vectors with values [n, k] at positions [n, k]."""
     order = np.argsort(cluster, kind="stable")
     count = int(cluster.max(initial=-1)) + 1

@@ -28,6 +28,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from scipy.sparse import csr_array  # type: ignore[import-untyped]
+from scipy.sparse.csgraph import breadth_first_order, connected_components  # type: ignore[import-untyped]
 from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
 from jaxrate.arena.newton import (
@@ -43,12 +45,15 @@ from jaxrate.arena.standard_errors import (
     CONVERGED_STEP,
     FittedModel,
     StrengthUncertainty,
+    covariance_without_ground,
     draw_prior_centers,
     estimate_uncertainty,
     standard_deviations,
+    sum_cluster_score_squares,
     symmetric_inverse,
+    uncertainty_of_replicates,
 )
-from jaxrate.arena.votes import VoteCells, count_votes_in_cells, read_votes_if_source, votes_from_data
+from jaxrate.arena.votes import VoteCells, Votes, count_votes_in_cells, read_votes_if_source, votes_from_data
 from jaxrate.core.argument_checks import MAX_SAMPLES, check_concrete, check_count, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import (
@@ -86,81 +91,18 @@ def find_comparable_players(
       num_players: number of players.
       anchors: ids of players whose strengths are known: they are compared as if all had met.
     """
-    better = np.concatenate([first[not_lost], second[not_won]])  # arrows lead to players who did not win
-    worse = np.concatenate([second[not_lost], first[not_won]])
     ring = np.roll(anchors, 1)
-    better, worse = np.concatenate([better, anchors, ring]), np.concatenate([worse, ring, anchors])
-    down, up = _build_adjacency(better, worse, num_players), _build_adjacency(worse, better, num_players)
-    degree = np.diff(down[0]) + np.diff(up[0])
-    if len(anchors):
-        main = _reachable_players(down, anchors[:1]) & _reachable_players(up, anchors[:1])
-    else:
-        most_connected = np.array([np.argmax(degree)])
-        main = _reachable_players(down, most_connected) & _reachable_players(up, most_connected)
-        if 2 * main.sum() <= (degree > 0).sum():
-            main = _largest_strong_component(*down)
-    below, above = (_reachable_players(arrows, np.flatnonzero(main)) & ~main for arrows in (down, up))
+    better = np.concatenate([first[not_lost], second[not_won], anchors, ring])
+    worse = np.concatenate([second[not_lost], first[not_won], ring, anchors])
+    arrows = csr_array((np.ones(len(better)), (better, worse)), shape=(num_players, num_players))
+    strong = connected_components(arrows, connection="strong")[1]
+    member = anchors[0] if len(anchors) else np.argmax(np.bincount(strong)[strong])  # of equally large sets the first
+    main = strong == strong[member]
+    below, above = np.zeros((2, num_players), bool)
+    for reached, graph in ((below, arrows), (above, arrows.T)):
+        reached[breadth_first_order(graph, member, return_predecessors=False)] = True
     component = number_connected_groups(num_players, better, worse)
-    return Comparability(component, main, above, below)
-
-
-def _build_adjacency(sources: HostArray, targets: HostArray, num_players: int) -> tuple[HostArray, HostArray]:
-    """The arrows by source: start of each player's arrows [N + 1], and their targets."""
-    order = np.argsort(sources, kind="stable")
-    return np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=num_players))]), targets[order]
-
-
-def _reachable_players(adjacency: tuple[HostArray, HostArray], sources: HostArray) -> HostArray:
-    """[N] whether a player is reached along arrows."""
-    start, to = adjacency
-    is_reached = np.zeros(len(start) - 1, bool)
-    is_reached[sources] = True
-    while len(sources):
-        size = start[sources + 1] - start[sources]
-        offset = np.repeat(start[sources] - np.cumsum(size) + size, size)
-        next_ = to[offset + np.arange(size.sum())]
-        next_ = next_[~is_reached[next_]]
-        is_reached[next_] = True
-        sources = np.unique(next_)
-    return is_reached
-
-
-def _largest_strong_component(start: HostArray, to: HostArray) -> HostArray:
-    """[N] members of the largest strongly connected component, by Tarjan's algorithm (1972) without recursion."""
-    count, heads, tails = len(start) - 1, start.tolist(), to.tolist()
-    index, low, on_stack = [-1] * count, [0] * count, [False] * count
-    largest_group: list[int] = []
-    stack: list[int] = []
-    number = 0
-    for root in range(count):
-        if index[root] >= 0:
-            continue
-        path = [(root, heads[root])]
-        while path:
-            node, at = path.pop()
-            if index[node] < 0:
-                index[node] = low[node] = number
-                number += 1
-                stack.append(node)
-                on_stack[node] = True
-            while at < heads[node + 1]:
-                child = tails[at]
-                if index[child] < 0:
-                    path += [(node, at), (child, heads[child])]
-                    break
-                if on_stack[child]:
-                    low[node] = min(low[node], low[child])
-                at += 1
-            else:
-                if low[node] == index[node]:
-                    group = []
-                    while on_stack[node]:
-                        group.append(stack.pop())
-                        on_stack[group[-1]] = False
-                    largest_group = group if len(group) > len(largest_group) else largest_group
-    main = np.zeros(count, bool)
-    main[largest_group] = True
-    return main
+    return Comparability(component, main, above & ~main, below & ~main)
 
 
 TIE_MODELS = "davidson", "rao_kupper", "half", "none"
@@ -616,21 +558,11 @@ def maximise_reweighted_ranking_replicates(
 
 
 @jax.jit
-def rankings_hessian_and_score_squares(rankings: PaddedRankings, strength: Array) -> tuple[Array, Array, Array]:
-    """[N, N] minus the Hessian, the scale of its grounding, and [N, N] the squared scores, summed over rankings."""
+def information_and_scores_of_rankings(rankings: PaddedRankings, strength: Array) -> tuple[Array, Array, Array]:
+    """[N, N] minus the Hessian, the scale of its grounding, and [R, P] the score of each ranking by its players."""
     _, matrix, scale = rankings_derivatives(rankings, strength)
-    n = strength.shape[0]
-
-    def add_ranking(total: Array, ranking: tuple[Any, Array]) -> tuple[Array, None]:
-        ranking_arrays, weight = ranking
-        slope, _ = ranking_derivatives(strength, *ranking_arrays)
-        player, score = ranking_arrays[0], weight * slope
-        return total.at[player[:, None], player[None, :]].add(score[:, None] * score[None, :]), None
-
-    squares, _ = lax.scan(
-        add_ranking, jnp.zeros((n, n), strength.dtype), (_unpack_ranking_arrays(rankings), rankings.weight)
-    )
-    return matrix, scale, squares
+    slope = jax.vmap(lambda *ranking: ranking_derivatives(strength, *ranking)[0])(*_unpack_ranking_arrays(rankings))
+    return matrix, scale, rankings.weight[:, None] * slope
 
 
 MAX_RIVALS = 2  # names of others in the sentence; of more, their number
@@ -654,121 +586,113 @@ def first_place_finding(leaders: Sequence[str], level: float, noun: str = "") ->
 MAX_PLAYERS = 3000  # the Hessian is dense
 
 
-def rankings_and_comparability(
-    rounds: Ragged, last_place_unranked: bool, num_players: int, is_anchor: HostArray
-) -> tuple[RankingRows, Comparability]:
-    """The rankings of rounds, and which players can be compared."""
+class FitChoices(NamedTuple):
+    """How strengths are fitted, see `fit_strengths`."""
+
+    anchors: Mapping[Any, float] | None
+    prior: float | None
+    errors: str | None
+    samples: int
+    seed: int
+
+    @property
+    def precision(self) -> np.float64:
+        """That of the prior of a log strength; 0 without one."""
+        return np.float64(0.0 if self.prior is None else (POINTS_PER_LOG_STRENGTH / self.prior) ** 2)
+
+
+class ComparedPlayers(NamedTuple):
+    """All players of the data, and what was counted of them."""
+
+    names: HostArray  # [N]
+    is_anchor: HostArray  # [N]
+    comparability: Comparability
+    is_rated: HostArray  # [N] whether their strength is estimated
+    games: HostArray  # [N] votes or contests
+    score: HostArray  # [N] share of wins, or of opponents beaten
+    met: HostArray | None = None  # as `Strengths.met`
+
+    def expand(self, values: HostArray) -> HostArray:
+        """[..., N] values [..., n] of those who are rated, perhaps with others behind them; NaN of others."""
+        expanded = np.full((*values.shape[:-1], len(self.names)), np.nan)
+        expanded[..., self.is_rated] = values[..., : np.count_nonzero(self.is_rated)]
+        return expanded
+
+
+class Estimate(NamedTuple):
+    """The maximum of the likelihood of the players who are rated, perhaps padded to N."""
+
+    model: str
+    problem: Any  # with the prior and which are fixed
+    start: HostArray  # [N + E] log strengths, coefficients and kappa
+    maximum: SearchState
+    uncertainty: StrengthUncertainty
+    votes: float
+    covariate_unit: Mapping[str, float] = {}
+
+
+def _fit_rankings(
+    rounds: Ragged, names: HostArray, choices: FitChoices, last_place_unranked: bool
+) -> tuple[Estimate, ComparedPlayers]:
+    """The strengths of a Plackett-Luce model of contests, and their players."""
+    has_played = np.bincount(np.asarray(rounds.flat.player), minlength=len(names)) > 0
+    is_anchor, strength = resolve_anchors(choices.anchors, names, has_played)
     rows = rounds_to_rankings(rounds, last_place_unranked)
     if not len(rows.weight):
         raise ValueError("there is no contest")
-    return rows, find_comparable_players(*comparability_pairs_of_rankings(rows), num_players, np.flatnonzero(is_anchor))
-
-
-def fit_plackett_luce(
-    rankings: RankingRows,
-    comparability: Comparability,
-    is_anchor: HostArray,
-    strength: HostArray,
-    prior: float | None,
-    errors: str | None,
-    samples: int,
-    seed: int,
-    names: HostArray,
-    notes: tuple[str, ...],
-) -> Strengths:
-    """Maximum likelihood strengths; arguments as for `fit_strengths`."""
-    main = comparability.is_main if prior is None else np.ones(len(is_anchor), bool)
-    count = int(main.sum())
-    inner_rankings = select_ranked_players(rankings, main)
-    if not len(inner_rankings.weight):
-        raise ValueError("no two players beat each other, directly or through others; give a prior, as prior=350")
+    comparability = find_comparable_players(
+        *comparability_pairs_of_rankings(rows), len(names), np.flatnonzero(is_anchor)
+    )
+    is_rated = comparability.is_main if choices.prior is None else np.ones(len(names), bool)
+    inner, count = select_ranked_players(rows, is_rated), int(is_rated.sum())
+    _check_any_comparison(len(inner.weight))
     if count > MAX_PLAYERS:
         raise ValueError(f"rankings of {count:,} players are too many; {MAX_PLAYERS:,} can be compared")
-    free = prior is None and not is_anchor.any()
-    ground = np.full(count, count**-0.5 if free else 0.0)
-    precision = 0.0 if prior is None else (POINTS_PER_LOG_STRENGTH / prior) ** 2
+    start = strength[is_rated]
     with jax.enable_x64(True):
-        padded_rankings = pad_rankings(inner_rankings, is_anchor[main], ground, precision)
-        maximum = jax.tree.map(np.asarray, maximise_rankings(padded_rankings, strength[main]))
-        uncertainty = _estimate_uncertainty(padded_rankings, maximum, errors or "curvature", samples, seed)
-
-    def expand_to_all_players(values: HostArray) -> HostArray:
-        expanded = np.full((*values.shape[:-1], len(is_anchor)), np.nan)
-        expanded[..., main] = values
-        return expanded
-
-    unbounded_rating = np.where(comparability.only_won, np.inf, np.where(comparability.only_lost, -np.inf, np.nan))
-    covariance = np.full((len(is_anchor),) * 2, np.nan)
-    assert uncertainty.covariance is not None
-    covariance[np.ix_(main, main)] = uncertainty.covariance * POINTS_PER_LOG_STRENGTH**2
-    games, score = _contest_counts_and_beaten_shares(rankings, len(is_anchor))
-    diverged = bool(np.abs(maximum.x - strength[main]).max() > DIVERGENCE_DISTANCE)
-    converged = bool(maximum.size <= CONVERGED_STEP) and not diverged
-    reason = "no maximum" if diverged else "maximum" if converged else "no further gain" if maximum.stuck else "steps"
-    prior_penalty = 0.5 * precision * (np.where(is_anchor[main], 0.0, maximum.x) ** 2).sum()
-    result = Strengths(
-        names,
-        np.where(main, MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(maximum.x), unbounded_rating),
-        expand_to_all_players(uncertainty.error) * POINTS_PER_LOG_STRENGTH,
-        covariance,
-        uncertainty.source,
-        games,
-        score,
-        comparability.component,
-        is_anchor,
-        "plackett_luce",
-        None,
-        None,
-        {},
-        {},
-        float(maximum.value + prior_penalty),
-        float(inner_rankings.weight.sum()),
-        converged,
-        reason,
-        int(maximum.steps),
-        (*notes, *uncertainty.notes),
-        None
-        if uncertainty.samples is None
-        else MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(uncertainty.samples),
-        degrees_of_freedom=uncertainty.degrees_of_freedom,
-    )
-    return result if converged else drop_standard_errors(result)
+        problem = pad_rankings(inner, is_anchor[is_rated], _ground(is_anchor[is_rated], choices), choices.precision)
+        maximum = jax.tree.map(np.asarray, maximise_rankings(problem, start))
+        uncertainty = _estimate_uncertainty_of_rankings(problem, maximum.x, choices)
+    estimate = Estimate("plackett_luce", problem, start, maximum, uncertainty, float(inner.weight.sum()))
+    counted = _contest_counts_and_beaten_shares(rows, len(names))
+    return estimate, ComparedPlayers(names, is_anchor, comparability, is_rated, *counted)
 
 
-def _estimate_uncertainty(
-    rankings: PaddedRankings, maximum: SearchState, error_method: str, samples: int, seed: int
+def _ground(is_anchor: HostArray, choices: FitChoices) -> HostArray:
+    """[n] as in `StrengthProblem`: a unit vector without anchors and prior."""
+    is_free = choices.prior is None and not is_anchor.any()
+    return np.full(len(is_anchor), len(is_anchor) ** -0.5 if is_free else 0.0)
+
+
+def _check_any_comparison(num_votes: float) -> None:
+    """ValueError without votes or contests of players who can be compared."""
+    if not num_votes:
+        raise ValueError("no two players beat each other, directly or through others; give a prior, as prior=350")
+
+
+def _estimate_uncertainty_of_rankings(
+    rankings: PaddedRankings, x: HostArray, choices: FitChoices
 ) -> StrengthUncertainty:
     """The uncertainty of the maximum: by its curvature, by contests as clusters, or by weighted replicates of these."""
-    if error_method == "bootstrap":
-        random = np.random.default_rng(seed)
-        weight = rankings.weight * random.standard_exponential((samples, len(rankings.weight)))
-        centers = draw_prior_centers(random, float(rankings.precision), (samples, len(maximum.x)))
-        replicates = jax.tree.map(
-            np.asarray, maximise_reweighted_ranking_replicates(rankings, maximum.x, weight, centers)
-        )
-        converged = replicates.size <= CONVERGED_STEP
-        note = f"{int((~converged).sum())} of {samples} replicates have no maximum and are left out"
-        x = replicates.x[converged]
-        covariance = np.cov(x.T) if len(x) > 1 else np.full((len(maximum.x),) * 2, np.nan)
-        return StrengthUncertainty(
-            error_method, standard_deviations(covariance), covariance, x, () if converged.all() else (note,)
-        )
-    matrix, scale, squares = (np.asarray(x) for x in rankings_hessian_and_score_squares(rankings, maximum.x))
-    covariance = symmetric_inverse(matrix)
-    if np.asarray(rankings.ground).any():
-        covariance -= np.outer(rankings.ground, rankings.ground) / scale
-    covariance[rankings.is_fixed] = 0.0
-    covariance[:, rankings.is_fixed] = 0.0
+    errors, n = choices.errors or "curvature", len(rankings.weight)
+    if errors == "bootstrap":
+        random = np.random.default_rng(choices.seed)
+        weight = rankings.weight * random.standard_exponential((choices.samples, n))
+        centers = draw_prior_centers(random, float(rankings.precision), (choices.samples, len(x)))
+        search = jax.tree.map(np.asarray, maximise_reweighted_ranking_replicates(rankings, x, weight, centers))
+        return uncertainty_of_replicates(search.x, search.size <= CONVERGED_STEP)
+    matrix, scale, scores = (np.asarray(part) for part in information_and_scores_of_rankings(rankings, x))
+    covariance = covariance_without_ground(rankings, symmetric_inverse(matrix), scale)
     degrees_of_freedom = np.inf
-    if error_method == "sandwich":
-        n = len(rankings.weight)
+    if errors == "sandwich":
         if n < 2:
             raise ValueError("the sandwich needs at least two contests; take errors='curvature'")
-        meat = squares * n / (n - 1) + float(rankings.precision) * np.eye(len(squares))
-        covariance = covariance @ meat @ covariance
+        squares = sum_cluster_score_squares(np.arange(n), np.asarray(rankings.player), scores, len(x))
+        covariance = covariance @ (squares + float(rankings.precision) * np.eye(len(x))) @ covariance
         degrees_of_freedom = n - 1.0
-    error = standard_deviations(covariance)
-    return StrengthUncertainty(error_method, error, covariance, degrees_of_freedom=degrees_of_freedom)
+    return StrengthUncertainty(
+        errors, standard_deviations(covariance), covariance, degrees_of_freedom=degrees_of_freedom
+    )
 
 
 def _contest_counts_and_beaten_shares(rows: RankingRows, num_players: int) -> tuple[HostArray, HostArray]:
@@ -848,66 +772,54 @@ def fit_strengths(
     data, cluster = read_votes_if_source(data, names, cluster)
     check_concrete("strengths are estimated", data, "; jr.scan rates what is traced")
     events = data.events if isinstance(data, Dataset) else data
+    choices = FitChoices(anchors, prior, errors, samples, seed)
     if isinstance(events, Ragged) and isinstance(events.events, Rounds):
         if ties is not None or names or cluster is not None:
             raise ValueError("rounds have no covariates, no clusters other than contests, and one model of ties")
-        players = (
-            data.players if isinstance(data, Dataset) else np.arange(int(events.events.player.max(initial=-1)) + 1)
-        )
-        is_anchor, rating = resolve_anchors(
-            anchors, players, np.bincount(events.events.player, minlength=len(players)) > 0
-        )
-        rankings, comparability = rankings_and_comparability(
-            events, last_place_unranked is not False, len(players), is_anchor
-        )
-        notes = tuple(_comparability_notes(players, comparability, prior))
-        return fit_plackett_luce(
-            rankings, comparability, is_anchor, rating, prior, errors, samples, seed, players, notes
-        )
-    if last_place_unranked is not None:
-        raise ValueError("last_place_unranked is for rounds; matches have no last place")
-    ties = ties or "davidson"
-    votes = votes_from_data(data, ties, names, cluster)
-    cells = count_votes_in_cells(
-        votes.player, votes.outcome, votes.covariates, votes.num_players, keep_vote_cells=bool(votes.clusters)
-    )
-    players = np.arange(votes.num_players) if votes.players is None else np.asarray(votes.players)
-    is_anchor, rating = resolve_anchors(anchors, players, _votes_per_player(cells, votes.num_players) > 0)
+        count = int(events.events.player.max(initial=-1)) + 1
+        players = data.players if isinstance(data, Dataset) else np.arange(count)
+        fitted = _fit_rankings(events, players, choices, last_place_unranked is not False)
+    else:
+        if last_place_unranked is not None:
+            raise ValueError("last_place_unranked is for rounds; matches have no last place")
+        ties = ties or "davidson"
+        fitted = _fit_votes(votes_from_data(data, ties, names, cluster), ties, names, choices)
+    return _build_strengths(*fitted, prior)
+
+
+def _fit_votes(
+    votes: Votes, ties: str, covariates: tuple[str, ...], choices: FitChoices
+) -> tuple[Estimate, ComparedPlayers]:
+    """The strengths of a model of paired comparisons, and their players."""
+    count = votes.num_players
+    cells = count_votes_in_cells(votes.player, votes.outcome, votes.covariates, count, bool(votes.clusters))
+    players = np.arange(count) if votes.players is None else np.asarray(votes.players)
+    is_anchor, strength = resolve_anchors(choices.anchors, players, _votes_per_player(cells, count) > 0)
     choose_tie_model(ties, cells)  # which refuses what no players could be compared by
     win, tie, loss = cells.counts
     comparability = find_comparable_players(
-        cells.first, cells.second, win + tie > 0, loss + tie > 0, votes.num_players, np.flatnonzero(is_anchor)
+        cells.first, cells.second, win + tie > 0, loss + tie > 0, count, np.flatnonzero(is_anchor)
     )
-    main = comparability.is_main if prior is None else np.ones(votes.num_players, bool)
-    inner_cells = _select_player_cells(cells, main)
-    if not inner_cells.counts.sum():
-        raise ValueError("no two players beat each other, directly or through others; give a prior, as prior=350")
+    is_rated = comparability.is_main if choices.prior is None else np.ones(count, bool)
+    inner_cells = _select_player_cells(cells, is_rated)
+    _check_any_comparison(inner_cells.counts.sum())
     model = choose_tie_model(ties, inner_cells)
     with jax.enable_x64(True):
-        problem, counts, x, unit = _build_problem(model, inner_cells, is_anchor[main], rating[main], prior)
-        check_covariates_identifiable(names, problem, counts)
+        problem, counts, x, unit = _build_problem(model, inner_cells, is_anchor[is_rated], strength[is_rated], choices)
+        check_covariates_identifiable(covariates, problem, counts)
         is_dense = len(problem.is_fixed) <= MAX_DENSE_PLAYERS
         maximum = jax.tree.map(np.asarray, maximise_log_posterior(is_dense, model, problem, counts, x))
-        check_kappa_bounded(
-            ties,
-            float(maximum.x[-1] - x[-1]) if model != "bradley_terry" and not maximum.size <= CONVERGED_STEP else 0.0,
-        )
+        if model != "bradley_terry" and not maximum.size <= CONVERGED_STEP:
+            check_kappa_bounded(ties, float(maximum.x[-1] - x[-1]))
         fitted = FittedModel(model, problem, inner_cells, counts, maximum.x)
-        uncertainty = estimate_uncertainty(fitted, votes, errors, is_dense, samples, seed)
-    notes = (*_comparability_notes(players, comparability, prior), *uncertainty.notes)
-    return _build_strengths(
-        fitted,
-        x,
-        maximum,
-        players,
-        cells,
-        comparability,
-        main,
-        is_anchor,
-        dict(zip(names, unit, strict=True)),
-        uncertainty,
-        notes,
-    )
+        uncertainty = estimate_uncertainty(fitted, votes, choices.errors, is_dense, choices.samples, choices.seed)
+    units = dict(zip(covariates, unit, strict=True))
+    estimate = Estimate(model, problem, x, maximum, uncertainty, float(counts.sum()), units)
+    games = _votes_per_player(cells, count)
+    ends, won = np.concatenate([cells.first, cells.second]), np.concatenate([win + 0.5 * tie, loss + 0.5 * tie])
+    score = np.divide(np.bincount(ends, won, count), games, out=np.full(count, np.nan), where=games > 0)
+    met = np.unique(np.stack([cells.first, cells.second], axis=1)[cells.counts.sum(axis=0) > 0], axis=0)
+    return estimate, ComparedPlayers(players, is_anchor, comparability, is_rated, games, score, met)
 
 
 def _votes_per_player(cells: VoteCells, num_players: int) -> HostArray:
@@ -930,7 +842,7 @@ def _select_player_cells(cells: VoteCells, mask: HostArray) -> VoteCells:
 
 
 def _build_problem(
-    model: str, cells: VoteCells, is_anchor: HostArray, strength: HostArray, prior: float | None
+    model: str, cells: VoteCells, is_anchor: HostArray, strength: HostArray, choices: FitChoices
 ) -> tuple[StrengthProblem, HostArray, HostArray, HostArray]:
     """The padded problem, counts [3, M], the start [N + E] of the search, and the unit of each covariate."""
     n, m, p = len(is_anchor), len(cells.first), cells.covariates.shape[1]
@@ -944,15 +856,13 @@ def _build_problem(
     padding = (0, num_cells - m)
     second = np.pad(cells.second, padding, constant_values=1)  # padding has no votes, between players 0 and 1
     z = np.pad(cells.covariates / np.where(unit > 0, unit, 1.0), [padding, (0, 0)])
-    free = prior is None and not is_anchor.any()
-    ground = np.pad(np.full(n, n**-0.5 if free else 0.0), (0, players - n))
-    precision = np.float64(0.0 if prior is None else (POINTS_PER_LOG_STRENGTH / prior) ** 2)
+    ground = np.pad(_ground(is_anchor, choices), (0, players - n))
     is_fixed = np.pad(is_anchor, (0, players - n), constant_values=True)
     x = np.concatenate([strength, np.zeros(players - n + p)])
     if model != "bradley_terry":
         x = np.append(x, initial_kappa(model, float(cells.counts[1].sum()), float(total.sum())))
     center = np.zeros(players)
-    problem = StrengthProblem(np.pad(cells.first, padding), second, z, is_fixed, ground, precision, center)
+    problem = StrengthProblem(np.pad(cells.first, padding), second, z, is_fixed, ground, choices.precision, center)
     return problem, np.pad(cells.counts, [(0, 0), padding]), x, unit
 
 
@@ -993,66 +903,47 @@ def _comparability_notes(players: HostArray, comparability: Comparability, prior
     return notes
 
 
-def _build_strengths(
-    fitted: FittedModel,
-    start: HostArray,
-    maximum: SearchState,
-    players: HostArray,
-    cells: VoteCells,
-    comparability: Comparability,
-    mask: HostArray,
-    is_anchor: HostArray,
-    covariate_unit: Mapping[str, float],
-    uncertainty: StrengthUncertainty,
-    notes: tuple[str, ...],
-) -> Strengths:
+def _build_strengths(estimate: Estimate, players: ComparedPlayers, prior: float | None) -> Strengths:
     """The result, in points and for all players."""
-    n, count, (win, tie, loss) = len(fitted.problem.is_fixed), int(mask.sum()), cells.counts
-
-    def expand_to_all_players(values: HostArray, fill_value: Any = np.nan) -> HostArray:
-        expanded = np.full((*values.shape[:-1], len(players)), fill_value)
-        expanded[..., mask] = values[..., :count]
-        return expanded
-
+    model, problem, start, maximum, uncertainty, votes, covariate_unit = estimate
+    n, comparability = len(problem.is_fixed), players.comparability
     unbounded_rating = np.where(comparability.only_won, np.inf, np.where(comparability.only_lost, -np.inf, np.nan))
-    covariance = None
+    rating = MEAN_RATING + POINTS_PER_LOG_STRENGTH * players.expand(maximum.x[:n])
+    covariance = samples = None
     if uncertainty.covariance is not None:
-        covariance = np.full((len(players), len(players)), np.nan)
-        covariance[np.ix_(mask, mask)] = uncertainty.covariance[:count, :count] * POINTS_PER_LOG_STRENGTH**2
-    ends, games = np.concatenate([cells.first, cells.second]), _votes_per_player(cells, len(players))
-    score = np.bincount(ends, np.concatenate([win + 0.5 * tie, loss + 0.5 * tie]), len(players))
+        covariance = players.expand(players.expand(uncertainty.covariance[:n, :n]).T) * POINTS_PER_LOG_STRENGTH**2
+    if uncertainty.samples is not None:
+        samples = MEAN_RATING + POINTS_PER_LOG_STRENGTH * players.expand(uncertainty.samples[:, :n])
     factor = {name: POINTS_PER_LOG_STRENGTH / one for name, one in covariate_unit.items()}
-    kappa = None if fitted.model == "bradley_terry" else float(np.exp(maximum.x[-1]))
-    diverged = bool(np.abs(maximum.x - start)[: n + len(covariate_unit)].max() > DIVERGENCE_DISTANCE)
+    has_ties = len(start) > n + len(factor)
+    kappa = float(np.exp(maximum.x[-1])) if has_ties else None
+    diverged = bool(np.abs(maximum.x - start)[: n + len(factor)].max() > DIVERGENCE_DISTANCE)
     converged = bool(maximum.size <= CONVERGED_STEP) and not diverged
     reason = "no maximum" if diverged else "maximum" if converged else "no further gain" if maximum.stuck else "steps"
-    problem = fitted.problem
     prior_penalty = 0.5 * problem.precision * (np.where(problem.is_fixed, 0.0, maximum.x[:n]) ** 2).sum()
     result = Strengths(
-        players,
-        np.where(mask, MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(maximum.x[:n]), unbounded_rating),
-        expand_to_all_players(uncertainty.error) * POINTS_PER_LOG_STRENGTH,
+        players.names,
+        np.where(players.is_rated, rating, unbounded_rating),
+        players.expand(uncertainty.error[:n]) * POINTS_PER_LOG_STRENGTH,
         covariance,
         uncertainty.source,
-        games,
-        np.divide(score, games, out=np.full(len(players), np.nan), where=games > 0),
+        players.games,
+        players.score,
         comparability.component,
-        is_anchor,
-        fitted.model,
+        players.is_anchor,
+        model,
         kappa,
         None if kappa is None else kappa * float(uncertainty.error[-1]),
         {name: float(maximum.x[n + i] * scale) for i, (name, scale) in enumerate(factor.items())},
         {name: float(uncertainty.error[n + i] * scale) for i, (name, scale) in enumerate(factor.items())},
         float(maximum.value + prior_penalty),
-        float(fitted.counts.sum()),
+        votes,
         converged,
         reason,
         int(maximum.steps),
-        notes,
-        None
-        if uncertainty.samples is None
-        else MEAN_RATING + POINTS_PER_LOG_STRENGTH * expand_to_all_players(uncertainty.samples[:, :n]),
-        np.unique(np.stack([cells.first, cells.second], axis=1)[cells.counts.sum(axis=0) > 0], axis=0),
+        (*_comparability_notes(players.names, comparability, prior), *uncertainty.notes),
+        samples,
+        players.met,
         uncertainty.degrees_of_freedom,
     )
     return result if converged else drop_standard_errors(result)
