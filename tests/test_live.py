@@ -14,6 +14,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.system import random_draw_rule
 from jaxrate.data.event_tables import NamesOfEarlierData
+from jaxrate.events import Matches
 from jaxrate.live.compiled_event_programs import PackedEvent
 from jaxrate.live.event_checks import MATCH_FORMS, required_match_columns
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
@@ -298,8 +299,7 @@ def test_a_large_state_is_not_copied():
     live = jr.live.start_history(jr.glicko(), range(70_000))
     event, history = PackedEvent(MATCH_FORMS[False, False], [3, 69_000], [1.0, 0.0]), live._history
     live.update(3, 69_000, 1.0)
-    _, program = history.programs[event.form]
-    text = program.lower(*history._arguments(event), history.current.state, None).compile().as_text()
+    text = history.programs[Matches].lower(*history._arguments(event), history.current.state, None).compile().as_text()
     assert "f32[131072]" in text and not re.findall(r"f32\[131072\]\S* copy\(", text)
 
 
@@ -637,16 +637,16 @@ def _order(live):
 
 def fail_in_update(live, result):
     """An update that fails behind the program, which took the buffers."""
-    ((form, (number, program)),) = live._history.programs.items()
+    program = live._history.programs[Matches]
 
     def fail(*given):
         program(*given)
         raise RuntimeError("out of memory")
 
-    live._history.programs[form] = number, fail
+    live._history.programs[Matches] = fail
     with pytest.raises(RuntimeError, match="out of memory"):
         live.update(*result, time=5.0)
-    live._history.programs[form] = number, program
+    live._history.programs[Matches] = program
 
 
 def test_a_device_that_fails_in_an_update_loses_nothing():
@@ -718,11 +718,11 @@ def test_checkpoints_shorten_the_way_back(monkeypatch):
     monkeypatch.setattr("jaxrate.live.live_history.CHECKPOINT_CAPACITY_SHARE", 64)
     results = RESULTS * 4
     live, right = played(results), list(results)
-    assert [x.number for x in live._history.current.past.checkpoints] == [0, 8, 12, 16, 20]
+    assert [x.number for x in live._history.current.checkpoints] == [0, 8, 12, 16, 20]
     for index, numbers in ((17, [0, 8, 12, 16, 17]), (3, [0, 3])):
         live.correct(index, score=0.25)
         right[index] = (*right[index][:2], 0.25)
-        assert [x.number for x in live._history.current.past.checkpoints] == numbers
+        assert [x.number for x in live._history.current.checkpoints] == numbers
     live.undo(2)
     check_same(live, played(right[:-2]))
 

@@ -1,7 +1,7 @@
-"""Checks of what is told to a live history, and events made of it."""
+"""What is told to a live history: checks, the events that are kept, and arrays of these."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -29,9 +29,24 @@ from jaxrate.events import (
 )
 from jaxrate.history.history import History, format_time
 from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_written_date
-from jaxrate.live.compiled_event_programs import PackedEvent, pack_match
-from jaxrate.replay.checked_replay import depends_on_time
+from jaxrate.live.compiled_event_programs import PackedEvent, pack_contest, pack_match
+from jaxrate.replay.checked_replay import check_system_takes_events, depends_on_time
 from jaxrate.systems.skills.settings_and_event_checks import contest_result_columns, match_result_columns
+
+
+class LiveEvent(NamedTuple):
+    """A match or a contest as it was told, with ids for names."""
+
+    ids: list[int]  # of the players, team by team
+    result: Any  # the score of the first player; the ranks [teams] of a contest
+    time: float
+    context: dict[str, Any]  # what else is known of it, by name
+    sizes: Any = None  # list of the sizes of the teams of a contest; None: a match
+
+    @property
+    def kind(self) -> type:
+        """`Matches` or `Rounds`."""
+        return Matches if self.sizes is None else Rounds
 
 
 class Checkpoint(NamedTuple):
@@ -42,15 +57,6 @@ class Checkpoint(NamedTuple):
     state: State  # leaves [players, ...] on the host; None: all are newcomers
 
 
-class Past(NamedTuple):
-    """What changes rarely: checkpoints, and the table of the events that were tabulated."""
-
-    checkpoints: tuple[Checkpoint, ...]  # the first, and some recent ones
-    table: History | None
-    number: int  # number of events in the table since the history began
-    rows: int  # rows of these events
-
-
 class LiveState(NamedTuple):
     """All that changes. After a call that was interrupted there may be more in the log and in `ids` than is valid."""
 
@@ -58,12 +64,13 @@ class LiveState(NamedTuple):
     capacity: int
     number: int  # number of events since the history began
     players: int
-    log: list[bytes]  # a record of each event
+    log: list[bytes]  # each event, pickled
     ids: dict[Any, int]  # by name, in order
     last: float | None
     clock: str | None
     kind: type | None
-    past: Past
+    checkpoints: tuple[Checkpoint, ...]  # the first, and some recent ones
+    base: History | None  # what the history goes on from
 
     @property
     def names(self) -> list[Any]:
@@ -97,7 +104,7 @@ def convert_event_time(current: LiveState, time: Any) -> float:
     if clock is not None and not (is_plain_float and clock == "numbers"):
         check_clock(clock, time)
     if isinstance(time, str):  # as in the file of the history, or in another form that is clear
-        return parse_written_date(time, date_format_of_history_file(current.past.table))
+        return parse_written_date(time, date_format_of_history_file(current.base))
     event_time: float = time if is_plain_float else as_event_time("time", time)
     return event_time
 
@@ -226,6 +233,7 @@ def check_number(name: str, value: Any, low: float, high: float, exclusive_low: 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
 MATCH_FIELDS = "side", "weight", "category", "columns"
 CONTEST_FIELDS = "weight", "ceiling", "noise", "category", "columns"
+WITHOUT_FIELD = {"side": 0.0, "weight": 1.0, "ceiling": np.inf, "noise": 1.0, "category": 0}  # of an event without one
 EMPTY_MATCH = Matches(np.zeros(2, np.int32), np.zeros(()), np.zeros(()))
 OPTIONAL_LEAVES = None, np.zeros(())
 MATCH_FORMS = {  # forms of matches without and with a side and a weight
@@ -253,48 +261,17 @@ def required_match_columns(system: RatingSystem) -> RequiredMatchColumns:
     return RequiredMatchColumns(system, results, columns, check is accept_any_events and not columns)
 
 
-def build_match(
-    requirements: RequiredMatchColumns, ids: list[int], score: float, time: float, context: Mapping[str, Any]
-) -> PackedEvent:
+def make_match(ids: list[int], score: Any, time: float, context: Mapping[str, Any]) -> LiveEvent:
     """A match of the players with these ids; ValueError if it is invalid. Categories are numbers."""
-    if not context and requirements.is_simple:
-        return PackedEvent(MATCH_FORMS[False, False], ids, [score, time])
+    if not context:
+        return LiveEvent(ids, check_number("score", score, 0.0, 1.0), time, {})
     known = {name: x for name, x in context.items() if x is not None}
-    check_context_names("match", MATCH_FIELDS, known)
+    check_context("match", MATCH_FIELDS, known)
     if "side" in known:
         known["side"] = check_number("side", _side_label_to_number(known["side"]), -1.0, 1.0)
     if "weight" in known:
         known["weight"] = check_number("weight", known["weight"], 0.0, np.inf, exclusive_low=True)
-    plain = [known[name] for name in ("side", "weight") if name in known]
-    if requirements.is_simple and len(known) == len(plain):
-        return PackedEvent(MATCH_FORMS["side" in known, "weight" in known], ids, [score, time, *plain])
-    event = _match_with_columns(ids, score, time, known)
-    check_required_columns(requirements, event)
-    requirements.system.check(event)
-    return pack_match(jax.tree.map(lambda x: x[0], event))
-
-
-def check_required_columns(requirements: RequiredMatchColumns, event: Matches) -> None:
-    """ValueError for a match without a column of which the system learns."""
-    missing = [name for name in requirements.columns if name not in (event.context.columns or {})]
-    if missing:
-        example = ", ".join(f"{name!r}: ..." for name in missing)
-        raise ValueError(
-            f"{requirements.system.name} learns from {missing[0]!r}, which is missing; give columns={{{example}}}"
-        )
-
-
-def _match_with_columns(ids: list[int], score: float, time: float, known: dict[str, Any]) -> Matches:
-    """The only match of a history, checked as `jr.matches` does."""
-    columns, category = known.pop("columns", None), known.pop("category", None)
-    return matches(
-        [ids],
-        [score],
-        [time],
-        columns={name: [x] for name, x in columns.items()} if isinstance(columns, Mapping) else columns,
-        category=None if category is None else [[category] * 2 if np.ndim(category) == 0 else category],
-        **{name: [x] for name, x in known.items()},
-    )
+    return LiveEvent(ids, check_number("score", score, 0.0, 1.0), time, known)
 
 
 def _side_label_to_number(side: Any) -> Any:
@@ -305,12 +282,24 @@ def _side_label_to_number(side: Any) -> Any:
     return SIDES[side]
 
 
-def check_context_names(event: str, fields: Sequence[str], context: Mapping[str, Any]) -> None:
+def check_context(event: str, fields: Sequence[str], context: Mapping[str, Any]) -> None:
     """ValueError for what an event of this name does not have."""
     for name, value in context.items():
         if name not in fields:
             hint = f"; give {name} as columns={{{name!r}: {value!r}}}" if isinstance(value, (int, float)) else ""
             raise ValueError(f"a {event} has no {name!r}; it has {join_names(fields)}{hint}")
+    if not isinstance(context.get("columns", {}), Mapping):
+        raise ValueError(f"columns must be a dict by name, got {context['columns']!r}")
+
+
+def check_required_columns(requirements: RequiredMatchColumns, context: Mapping[str, Any]) -> None:
+    """ValueError for a match without a column of which the system learns."""
+    missing = [name for name in requirements.columns if name not in context.get("columns", {})]
+    if missing:
+        example = ", ".join(f"{name!r}: ..." for name in missing)
+        raise ValueError(
+            f"{requirements.system.name} learns from {missing[0]!r}, which is missing; give columns={{{example}}}"
+        )
 
 
 def number_categories(context: dict[str, Any], categories: Any) -> dict[str, Any]:
@@ -353,53 +342,88 @@ def to_teams(players: Any) -> list[list[Any]]:
     return teams
 
 
-def build_contest(
-    ids: list[int],
-    sizes: Sequence[int],
-    rank: Any,
-    time: float,
-    context: Mapping[str, Any],
-    format_player: Callable[[int], str],
-) -> Ragged:
-    """One checked contest of teams of these sizes. Categories are numbers."""
+def make_contest(ids: list[int], sizes: list[int], rank: Any, time: float, context: Mapping[str, Any]) -> LiveEvent:
+    """A contest of teams of these sizes; ValueError if it is invalid. Categories are numbers."""
     rank = np.arange(len(sizes)) if rank is None else np.asarray(rank)
     if rank.shape != (len(sizes),):
         raise ValueError(
             f"rank must have {len(sizes)} numbers, one for each player or team, got "
             f"{format_value_for_error(rank.tolist())}"
         )
-    team, count = np.repeat(np.arange(len(sizes)), sizes), len(ids)
     known = {name: x for name, x in context.items() if x is not None}
-    check_context_names("contest", CONTEST_FIELDS, known)
-    columns, category = known.pop("columns", None), known.pop("category", None)
-    if isinstance(columns, Mapping):
-        columns = {name: _value_per_player(x, count) for name, x in columns.items()}
+    check_context("contest", CONTEST_FIELDS, known)
+    return LiveEvent(ids, rank, time, known, sizes)
+
+
+# --- Events as arrays. ---
+
+
+def to_matches(events: Sequence[LiveEvent]) -> Matches:
+    """Matches as a history, checked as `jr.matches` does."""
+
+    def as_row(name: str, value: Any, _: LiveEvent) -> Any:
+        return [[value] * 2 if name == "category" and np.ndim(value) == 0 else value]
+
+    ids, score, time, *_ = zip(*events, strict=True)
+    return matches(ids, score, time, **_context_columns(events, as_row))
+
+
+def to_contests(events: Sequence[LiveEvent], format_player: Callable[[int], str] = str) -> Ragged:
+    """Contests as a history, checked as `jr.rounds` does."""
+
+    def value_per_player(_: str, value: Any, event: LiveEvent) -> Any:
+        if isinstance(value, (list, tuple)) and all(isinstance(x, (list, tuple, np.ndarray)) for x in value):
+            value = [x for team in value for x in team]  # nested as the teams
+        return value if np.ndim(value) else np.full(len(event.ids), value)
+
+    counts = [len(event.ids) for event in events]
+    team = np.concatenate([np.repeat(np.arange(len(event.result)), event.sizes) for event in events])
+    rank = np.concatenate([np.repeat(event.result, event.sizes) for event in events])
     return build_rounds(
-        np.zeros(count, int),
-        ids,
-        rank[team],
+        np.repeat(np.arange(len(events)), counts),
+        np.concatenate([event.ids for event in events]),
+        rank,
         team=team,
-        time=np.full(count, time),
-        category=None if category is None else category if np.ndim(category) else [category] * count,
-        columns=columns,
+        time=np.repeat([event.time for event in events], counts),
         formatters=NameFormatters(player=format_player),
-        **{name: _value_per_player(x, count) for name, x in known.items()},
+        **_context_columns(events, value_per_player),
     )
 
 
-def _value_per_player(value: Any, count: int) -> Any:
-    """[count] values: one for every player as they are, a single one for all."""
-    if isinstance(value, (list, tuple)) and all(isinstance(x, (list, tuple, np.ndarray)) for x in value):
-        value = [x for team in value for x in team]  # nested as the teams
-    return value if np.ndim(value) else np.full(count, value)
+def _context_columns(
+    events: Sequence[LiveEvent], rows_of_value: Callable[[str, Any, LiveEvent], Any]
+) -> dict[str, Any]:
+    """What is known of some of the events, by name, as columns of all."""
 
+    def column(name: str, values: Iterable[Any]) -> HostArray:
+        parts = [np.asarray(rows_of_value(name, x, event)) for x, event in zip(values, events, strict=True)]
+        widest = max(parts, key=np.ndim)  # categories may be shares in some of the events
+        return np.concatenate([x if x.ndim == widest.ndim else np.eye(widest.shape[-1])[x] for x in parts])
 
-def contest_arguments(flat: Rounds, count: int) -> tuple[list[int], list[int], HostArray, dict[str, Any]]:
-    """Ids, sizes of teams, their ranks, and context, of a contest of so many participants with longer columns."""
-    first_rows, sizes = np.unique(np.asarray(flat.team[:count]), return_index=True, return_counts=True)[1:]
-    known = {name: x for name in CONTEST_FIELDS if (x := getattr(flat, name)) is not None}
-    context = {
-        name: x[0] if name in ("ceiling", "noise") else jax.tree.map(lambda x: x[:count], x)
-        for name, x in known.items()
+    contexts, further = [event.context for event in events], [event.context.get("columns", {}) for event in events]
+    columns = {
+        name: column(name, (x.get(name, WITHOUT_FIELD[name]) for x in contexts))
+        for name in WITHOUT_FIELD
+        if any(name in x for x in contexts)
     }
-    return np.asarray(flat.player[:count]).tolist(), sizes.tolist(), flat.rank[first_rows], context
+    names = dict.fromkeys(name for x in further for name in x)
+    return columns | {"columns": {name: column(name, (x.get(name, np.nan) for x in further)) for name in names}}
+
+
+def pack_event(
+    requirements: RequiredMatchColumns, event: LiveEvent, key: Any, format_player: Callable[[int], str] = str
+) -> PackedEvent:
+    """An event for a program; ValueError if it is not right, or the system does not take it."""
+    context = event.context
+    if event.sizes is not None:
+        contest = to_contests([event], format_player)
+        check_system_takes_events(requirements.system, contest, key)
+        return pack_contest(contest)
+    plain = [context[name] for name in ("side", "weight") if name in context] if context else []
+    if requirements.is_simple and len(plain) == len(context):
+        form = MATCH_FORMS["side" in context, "weight" in context]
+        return PackedEvent(form, event.ids, [event.result, event.time, *plain])
+    check_required_columns(requirements, context)
+    match = to_matches([event])
+    requirements.system.check(match)
+    return pack_match(jax.tree.map(lambda x: x[0], match))

@@ -36,8 +36,8 @@ def start_history(
 
     The numbers are those of `run` over the same events: to the last bit on a CPU for matches of Elo, Glicko and
     Glicko-2, otherwise to rounding. A program is compiled for the first event of each kind, and again whenever the
-    number of rows for players has doubled. Every prediction is kept for `to_rated`, in about 100 bytes a match. Seasons
-    are those in the system's settings; no others begin.
+    number of rows for players has doubled. Every result is kept, in about 100 bytes a match; `to_rated` replays them,
+    millions in a second. Seasons are those in the system's settings; no others begin.
 
     Args:
       rated: a rated history to continue, as from `rate` or `load`; or a system of matches, of contests or

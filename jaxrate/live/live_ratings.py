@@ -9,21 +9,18 @@ from jaxrate.core.rules import Rating
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_count
 from jaxrate.data.lookalike_names import similar_names_hint
-from jaxrate.events import Matches, Ragged, Rounds, is_date
+from jaxrate.events import Matches, Rounds, is_date
 from jaxrate.history.history import History, format_time
-from jaxrate.live.compiled_event_programs import PackedEvent, pack_contest
 from jaxrate.live.event_checks import (
+    LiveEvent,
     LiveState,
-    build_contest,
-    build_match,
     check_event_kind,
-    check_number,
     check_time_order,
-    contest_arguments,
     convert_event_time,
     find_or_assign_player_ids,
+    make_contest,
+    make_match,
     number_categories,
-    required_match_columns,
     resolve_prediction_time,
     time_of_next_event,
     to_teams,
@@ -31,8 +28,7 @@ from jaxrate.live.event_checks import (
     warn_similar_newcomers,
     with_results_to_come,
 )
-from jaxrate.live.live_history import LiveHistory
-from jaxrate.replay.checked_replay import check_system_takes_events
+from jaxrate.live.live_history import LiveHistory, position_at_time, read_event
 
 
 class Live:
@@ -43,7 +39,7 @@ class Live:
     """
 
     def __init__(self, history: LiveHistory) -> None:
-        self._history, self._requirements = history, required_match_columns(history.system)
+        self._history = history
         self._names_by_key: dict[str, str] = {}  # for `warn_newcomers_like_players`
 
     @property
@@ -114,17 +110,16 @@ class Live:
         def rate_match(current: LiveState) -> Any:
             check_event_kind(history.system, current, Matches)
             ids, newcomers = find_or_assign_player_ids(current, (a, b))
-            result, event_time = check_number("score", score, 0.0, 1.0), convert_event_time(current, time)
+            event_time = convert_event_time(current, time)
             check_time_order(history.system, current, event_time, (history.initial if is_late else current).last)
-            event = self._match(a, ids, result, event_time, context)
+            event = self._match(a, ids, score, event_time, context)
             if newcomers:
                 warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=6)
-            position = history.position_at_time(current, event_time) if is_late else current.number
+            position = position_at_time(current, event_time) if is_late else current.number
             if position == current.number:
                 return history.append_event(current, event, newcomers, _clock_of(time))
-            later = [history.unpack(record)[0] for record in current.log[position:]]
-            new_state = history.replace_events(current, position, [event, *later], newcomers)
-            return history.prediction_of(*history.unpack(new_state.log[position]))
+            later = map(read_event, current.log[position : current.number])
+            return history.replace_events(current, position, [event, *later], newcomers)[0]
 
         return history.run_exclusively(rate_match)
 
@@ -146,18 +141,16 @@ class Live:
             ids, newcomers = find_or_assign_player_ids(current, (a, b))
             warn_similar_newcomers(newcomers, current, stacklevel=5)
             event_time = resolve_prediction_time(history.system, current, time)
-            event = self._match(a, ids, 0.5, event_time, with_results_to_come(self._requirements, context))
+            event = self._match(a, ids, 0.5, event_time, with_results_to_come(self._history.requirements, context))
             return history.predict_event(current, event, newcomers)
 
         return history.run_exclusively(predict_match)
 
-    def _match(
-        self, first_name: Any, ids: list[int], score: float, time: float, context: dict[str, Any]
-    ) -> PackedEvent:
-        """A match, checked."""
+    def _match(self, first_name: Any, ids: list[int], score: Any, time: float, context: dict[str, Any]) -> LiveEvent:
+        """A match of two players."""
         if ids[0] == ids[1]:
             raise ValueError(f"player {first_name!r} is on both sides")
-        return build_match(self._requirements, ids, score, time, number_categories(context, self._history.categories))
+        return make_match(ids, score, time, number_categories(context, self._history.categories))
 
     # --- Contests. ---
 
@@ -209,7 +202,7 @@ class Live:
         def predict_contest(current: LiveState) -> Any:
             event_time = resolve_prediction_time(history.system, current, time)
             event, newcomers = self._contest(
-                current, players, None, event_time, with_results_to_come(self._requirements, context)
+                current, players, None, event_time, with_results_to_come(self._history.requirements, context)
             )
             warn_similar_newcomers(newcomers, current, stacklevel=5)
             return history.predict_event(current, event, newcomers)
@@ -218,19 +211,12 @@ class Live:
 
     def _contest(
         self, current: LiveState, players: Any, rank: Any, time: float, context: dict[str, Any]
-    ) -> tuple[PackedEvent, list[Any]]:
-        """A contest, checked, and the names of newcomers."""
+    ) -> tuple[LiveEvent, list[Any]]:
+        """A contest, and the names of newcomers."""
         teams = to_teams(players)
         ids, newcomers = find_or_assign_player_ids(current, [name for team in teams for name in team])
         context = number_categories(context, self._history.categories)
-        sizes = [*map(len, teams)]
-        contest = build_contest(ids, sizes, rank, time, context, lambda i: repr([*current.names, *newcomers][i]))
-        return self._checked_contest(contest), newcomers
-
-    def _checked_contest(self, contest: Ragged) -> PackedEvent:
-        """A contest, packed; ValueError unless the system takes it."""
-        check_system_takes_events(self.system, contest, self._history.key)
-        return pack_contest(contest)
+        return make_contest(ids, [*map(len, teams)], rank, time, context), newcomers
 
     # --- Corrections. ---
 
@@ -287,34 +273,21 @@ class Live:
             if not is_whole_number(index) or not -current.number <= index < current.number:
                 rule = "results were rated live, counted from 0; -1 is the last"
                 raise ValueError(f"no result {index!r}: {current.number} {rule}")
-            old, *later = (history.unpack(record)[0] for record in current.log[index % current.number :])
-            changes = number_categories(context, history.categories)
+            old, *later = map(read_event, current.log[index % current.number : current.number])
+            known = old.context | number_categories(context, history.categories)
             if old.kind is Matches:
-                event = self._correct_match(old, score, rank, changes)
+                if rank is not None or (score is None and not context):
+                    rule = "a match has a score; give score=, side=, weight=, category= or columns=, and not rank="
+                    raise ValueError(rule)
+                event = make_match(old.ids, old.result if score is None else score, old.time, known)
             else:
-                event = self._correct_contest(old, score, rank, changes, current.names)
+                if score is not None or (rank is None and not context):
+                    rule = "a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise="
+                    raise ValueError(rule)
+                event = make_contest(old.ids, old.sizes, old.result if rank is None else rank, old.time, known)
             history.replace_events(current, index % current.number, [event, *later])
 
         history.run_exclusively(replace_result)
-
-    def _correct_match(self, old: PackedEvent, score: float | None, rank: Any, changes: dict[str, Any]) -> PackedEvent:
-        """A match with another score or context."""
-        if rank is not None or (score is None and not changes):
-            raise ValueError("a match has a score; give score=, side=, weight=, category= or columns=, and not rank=")
-        known = {name: x for name, x in old.event.context._asdict().items() if x is not None}
-        result = old.floats[0] if score is None else check_number("score", score, 0.0, 1.0)
-        return build_match(self._requirements, old.integers[:2], result, old.time, known | changes)
-
-    def _correct_contest(
-        self, old: PackedEvent, score: float | None, rank: Any, changes: dict[str, Any], names: list[Any]
-    ) -> PackedEvent:
-        """A contest with other ranks or another context."""
-        if score is not None or (rank is None and not changes):
-            raise ValueError("a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise=")
-        ids, sizes, old_rank, known = contest_arguments(old.event[0], old.num_players)
-        new_rank = old_rank if rank is None else rank
-        contest = build_contest(ids, sizes, new_rank, old.time, known | changes, lambda i: repr(names[i]))
-        return self._checked_contest(contest)
 
     # --- Results. ---
 
