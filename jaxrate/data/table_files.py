@@ -442,7 +442,7 @@ def open_table_source(source: Any) -> TableSource:
     for methods, open_table in OPENERS_BY_METHODS.items():
         if all(hasattr(source, name) for name in methods) and not isinstance(source, type):
             return open_table(source)
-    kinds = "a path, a table, a dict of columns or a list of dicts"
+    kinds = "a path, a table, the result of a query, a dict of columns or a list of dicts"
     raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
 
 
@@ -479,6 +479,15 @@ def _open_arrow(source: Any) -> TableSource:
     return table_in_memory(table, table.column_names)
 
 
+def _open_query_result(result: Any) -> TableSource:
+    """The rows that a query of a database has left: of SQLAlchemy, or of a cursor of Python's DB API (PEP 249)."""
+    if not hasattr(result, "keys") and result.description is None:
+        raise ValueError("the cursor has no rows to read; execute a SELECT first")
+    names = [*result.keys()] if hasattr(result, "keys") else [column[0] for column in result.description]
+    rows = result.fetchall()
+    return table_in_memory({name: [row[i] for row in rows] for i, name in enumerate(names)}, names)
+
+
 OPENERS_BY_METHODS: dict[tuple[str, ...], Callable[[Any], TableSource]] = {  # what tables of other packages have
     ("keys", "__getitem__"): _open_columns,
     ("collect_schema", "collect"): _open_lazy_frame,
@@ -486,6 +495,8 @@ OPENERS_BY_METHODS: dict[tuple[str, ...], Callable[[Any], TableSource]] = {  # w
     ("__arrow_c_stream__",): _open_arrow,
     ("to_arrow_table",): lambda result: _open_arrow(result.to_arrow_table()),
     ("arrow",): lambda result: _open_arrow(result.arrow()),
+    ("fetchall", "keys"): _open_query_result,
+    ("fetchall", "description"): _open_query_result,
 }
 
 
