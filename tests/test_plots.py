@@ -21,7 +21,7 @@ from scipy.stats import poisson
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts import Scorelines
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
-from jaxrate.plots.line_end_labels import LineEnd, place_line_end_labels
+from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
 from jaxrate.plots.name_labels import fit_names, format_plot_name
 from tests.conftest import mark_full
 
@@ -295,7 +295,7 @@ def test_matplotlib_and_altair_are_named_where_they_are_missing(monkeypatch):
 @pytest.mark.parametrize("chunk", [64, 1000])
 def test_belief_is_the_state_on_the_way(ax, monkeypatch, chunk):
     """After each match of a day the player's belief is that of a run which ends there."""
-    monkeypatch.setattr(sys.modules["jaxrate.plots.belief_plot"], "MATCHES_PER_CHUNK", chunk)
+    monkeypatch.setattr(sys.modules["jaxrate.plots.fit_plots"], "MATCHES_PER_CHUNK", chunk)
     system = jr.blat_mmr(size=101, kernel_width=0.3)
     assert plots.belief(system, games(), "P7", ax=ax) is ax
     (mesh,) = [x for x in ax.collections if x.get_array() is not None and x.get_array().ndim == 2]
@@ -334,12 +334,13 @@ def test_labels_of_lines_hide_no_line_and_no_other_label():
     """Who goes on to the end has a label beside the axes; who stops before has one at the end of their line."""
     x = np.linspace(0.0, 100.0, 101)
     flat, short = (x, np.full(101, 50.0)), (x[:41], np.linspace(0.0, 40.0, 41))
-    ends = [LineEnd(float(a[-1]), float(b[-1]), 30.0, 10.0) for a, b in (flat, flat, short)]
-    one, two, end = place_line_end_labels(ends, [flat, short], (100.0, 100.0))
+    labels = [LineLabel(np.stack(line, axis=1), ["name"], 30.0, 10.0) for line in (flat, flat, short)]
+    one, two, end = place_line_end_labels(labels, (100.0, 100.0))
     assert one.x is None and two.x is None and abs(one.y - two.y) >= 10.0 and one.leader == (0.0, 0.5)
     assert end.x is not None and end.x >= 40.0 and end.y + 5.0 < 50.0  # the label stands below the other line
-    walls = [(x, np.full(101, height)) for height in np.arange(0.0, 100.0, 8.0)]
-    (crowded,) = place_line_end_labels(ends[2:], walls, (100.0, 100.0))
+    walls = [np.stack([x, np.full(101, height)], axis=1) for height in np.arange(0.0, 100.0, 8.0)]
+    crowd = [labels[2], *(LineLabel(wall, ["name"], 30.0, 10.0) for wall in walls)]
+    crowded, *_ = place_line_end_labels(crowd, (100.0, 100.0))
     assert crowded.x is not None and abs(crowded.y - 40.0) <= 12.0  # where there is no room it is near its line
 
 

@@ -37,8 +37,9 @@ def test_a_distribution_counts_who_is_listed(ax):
     bars = ax.containers[0]
     np.testing.assert_array_equal([bar.get_height() for bar in bars], np.histogram(board.rating, 6)[0])
     of = dict(zip(board.player, board.rating, strict=True))
-    marks = [line.get_xdata()[0] for line in ax.lines if line.get_gid() == "player"]
-    assert marks == [of[name] for name in two] and named(ax) == two
+    marks = [line.get_xdata()[0] for line in ax.lines if line.get_gid() == "line of name"]
+    best_first = sorted(two, key=lambda name: -of[name])
+    assert marks == [of[name] for name in best_first] and named(ax) == best_first
     missing = next(f"P{i}" for i in range(20) if f"P{i}" not in of)
     for options, message in (
         ({"players": missing}, f"{missing} is not among the {len(of)} who are listed"),
@@ -110,8 +111,8 @@ def test_ranks_begin_when_ratings_are_settled():
 
 
 def test_ranks_of_very_many_others_are_bands(monkeypatch):
-    monkeypatch.setattr(sys.modules["jaxrate.plots.rank_plots"], "MAX_GREY_LINES", 17)
-    monkeypatch.setattr(sys.modules["jaxrate.plots.pictures"], "MIN_BAND_PLAYERS", 2)
+    monkeypatch.setattr(sys.modules["jaxrate.plots.views"], "MAX_GREY_LINES", 17)
+    monkeypatch.setattr(sys.modules["jaxrate.plots.views"], "MIN_BAND_PLAYERS", 2)
     others = [f"P{i}" for i in range(18)]
     figure = plots.ranks(rated(), "P19", step=30.0, others=others).figure
     (ax,) = figure.axes

@@ -7,8 +7,8 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
 
 from jaxrate.metrics.prediction_metrics import calibration
-from jaxrate.plots import finding_titles as titles
-from jaxrate.plots.pictures import Line
+from jaxrate.plots import findings as titles
+from jaxrate.plots.views import Line
 
 YEARS = np.array(["1990-05-01", "1991-05-01", "1992-05-01"], "datetime64[D]")
 

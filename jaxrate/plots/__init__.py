@@ -9,30 +9,24 @@ With `backend="altair"`, careers, trajectory, ranks, leaderboard, matchups, cali
 a chart of Altair instead: the pointer shows names and numbers. A chart holds its data, and JupyterLab draws it without
 a network after `altair.renderers.enable("mimetype")`. ImportError without altair.
 
-career_plots.py      careers, trajectory: lines of ratings of some players through time
-rank_plots.py        ranks
-standing_plots.py    leaderboard, matchups, distribution, odds; of strengths intervals, rank_sets, win_matrix
-prediction_plots.py  predictions against results: calibration, scorelines, losses
-loss_plots.py        loss_surface, profile
-belief_plot.py       belief
-rating_lines.py      lines of ratings through a history
-pictures.py          what pictures hold: texts, rows, lines of ratings and ranks
-line_drawing.py      lines by Matplotlib
-line_end_labels.py   where the names of lines stand
-time_steps.py        steps of time, at whose ends lines have points
-player_tables.py     rows of players with intervals, and matrices of percentages
-altair_charts.py     interactive charts, by Altair
-finding_titles.py    titles that say what a plot shows
-name_labels.py       names of players
-plot_inputs.py       checks of arguments, sources and units
-scoreboard_style.py  axes, titles, colours and legends of all plots
+line_plots.py           careers, trajectory, ranks: lines of some players through time
+standing_plots.py       leaderboard, matchups, distribution, odds; of strengths intervals, rank_sets, win_matrix
+prediction_plots.py     predictions against results: calibration, scorelines, losses
+fit_plots.py            loss_surface, profile, belief
+views.py                what pictures show: texts, rows, lines, matrices, curves
+history_lines.py        lines of ratings through a history, and steps of time, at whose ends they have points
+findings.py             titles that say what a plot shows
+matplotlib_printers.py  views drawn by Matplotlib
+altair_printers.py      views as interactive charts
+line_end_labels.py      where the names of lines stand
+name_labels.py          names of players
+plot_inputs.py          checks of arguments, sources and units
+scoreboard_style.py     axes, titles, colours and legends of all plots
 """
 
-from jaxrate.plots.belief_plot import belief
-from jaxrate.plots.career_plots import careers, trajectory
-from jaxrate.plots.loss_plots import loss_surface, profile
+from jaxrate.plots.fit_plots import belief, loss_surface, profile
+from jaxrate.plots.line_plots import careers, ranks, trajectory
 from jaxrate.plots.prediction_plots import calibration, comparison, loss_by_difference, residuals, scorelines
-from jaxrate.plots.rank_plots import ranks
 from jaxrate.plots.scoreboard_style import COLOURS, PAPER, make_axes
 from jaxrate.plots.standing_plots import distribution, intervals, leaderboard, matchups, odds, rank_sets, win_matrix
 

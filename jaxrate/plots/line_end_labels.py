@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import isotonic_regression  # type: ignore[import-untyped]
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.plots.name_labels import spread_labels
 
 EDGE_SHARE = 0.04  # of the width of the axes, at whose right edge a line ends if it goes on to the end
 GAP = 6.0  # from a point of a line to its label
@@ -19,14 +19,19 @@ SIDE_SHARES = 0.5, 0.25, 0.75, 0.0, 1.0  # of a label above or below a point tha
 SQUARE = 1.5  # side of the squares in which lines and labels are sought
 
 
-class LineEnd(NamedTuple):
-    """The last point of a line and the size of its label, in points or pixels from the lower left of the axes."""
+class LineLabel(NamedTuple):
+    """A line and the label of its end or peak, in points or pixels from the lower left of the axes."""
 
-    x: float
-    y: float
+    points: HostArray  # [m, 2]; NaN interrupts the line
+    lines: Sequence[str]  # of the label
     width: float
-    height: float
-    peak: tuple[float, float] | None = None  # the point that the label tells of, if it does
+    line_height: float
+    peak: int | None = None  # the point that the label tells of, if it does
+
+    @property
+    def height(self) -> float:
+        """The height of the label."""
+        return self.line_height * len(self.lines) + CLEARANCE * (len(self.lines) > 1)
 
 
 class LabelPlace(NamedTuple):
@@ -35,40 +40,43 @@ class LabelPlace(NamedTuple):
     x: float | None  # None: beside the axes
     y: float
     leader: tuple[float, float] | None  # to where in the label a line leads from the point, as shares of its sides
-    is_at_peak: bool = False  # whether it stands at the peak, not at the end
+    point: int = -1  # of the line, by which it stands: the last one or the peak
 
 
-def place_line_end_labels(
-    ends: Sequence[LineEnd], lines: Sequence[tuple[HostArray, HostArray]], size: tuple[float, float]
-) -> list[LabelPlace]:
+def place_line_end_labels(labels: Sequence[LineLabel], size: Sequence[float] | HostArray) -> list[LabelPlace]:
     """Labels of lines that go on to the right edge stand beside the axes; others at the peaks or ends of their lines.
 
     There they hide neither a line nor another label, and lines that lead to them cross no other. A label that has no
-    such room stands where it hides least.
-
-    Args:
-      ends: the ends of the lines, and the sizes of their labels.
-      lines: horizontal and vertical positions [k] of the lines that labels must not hide; NaN interrupts them.
-      size: width and height of the axes.
+    such room stands where it hides least. `size` is the width and the height of the axes.
     """
-    goes_on = [end.x > (1.0 - EDGE_SHARE) * size[0] for end in ends]
+    ends = [label.points[-1] for label in labels]
+    goes_on = [bool(end[0] > (1.0 - EDGE_SHARE) * size[0]) for end in ends]
     beside = [i for i in range(len(ends)) if goes_on[i]]
-    distance = max((ends[i].height for i in beside), default=0.0)
-    heights = spread_labels(np.array([ends[i].y for i in beside]), distance)
+    distance = max((labels[i].height for i in beside), default=0.0)
+    heights = spread_labels(np.array([ends[i][1] for i in beside]), distance)
     places = {i: LabelPlace(None, y, (0.0, 0.5)) for i, y in zip(beside, heights.tolist(), strict=True)}
     squares = _CoveredSquares(size)
-    for line in lines:
-        squares.cover(_dense_points(*line))
-    for i in sorted(range(len(ends)), key=lambda i: -ends[i].y):
+    for label in labels:
+        squares.cover(_dense_points(*label.points.T))
+    for i in sorted(range(len(ends)), key=lambda i: -ends[i][1]):
         if not goes_on[i]:
-            places[i] = squares.place_label(ends[i])
+            places[i] = squares.place_label(labels[i])
     return [places[i] for i in range(len(ends))]
+
+
+def spread_labels(positions: HostArray, min_distance: float) -> HostArray:
+    """Positions [n] moved at least `min_distance` apart, in the same order, and each as little as possible in sum."""
+    order = np.argsort(-positions, kind="stable")
+    rank = min_distance * np.arange(len(positions))
+    result = np.empty(len(positions))
+    result[order] = isotonic_regression(positions[order] + rank, increasing=False).x - rank
+    return result
 
 
 class _CoveredSquares:
     """The squares of the axes that lines, labels and leaders cover."""
 
-    def __init__(self, size: tuple[float, float]) -> None:
+    def __init__(self, size: Sequence[float] | HostArray) -> None:
         self.size = np.array(size)
         self.is_covered = np.zeros((self.size // SQUARE).astype(int) + 1, bool)
 
@@ -76,14 +84,16 @@ class _CoveredSquares:
         """Cover the squares of points [k, 2]."""
         self.is_covered[self._squares(points[((points >= 0.0) & (points <= self.size)).all(axis=1)])] = True
 
-    def place_label(self, end: LineEnd) -> LabelPlace:
+    def place_label(self, label: LineLabel) -> LabelPlace:
         """The place of a label that covers least, and of those the nearest; it is covered from now on."""
-        extent = np.array([end.width, end.height])
-        points, corners = _candidate_places(end)
+        extent = np.array([label.width, label.height])
+        numbers, corners = _candidate_places(label)
         is_inside = ((corners >= 0.0) & (corners + extent <= self.size)).all(axis=1)
         if not is_inside.any():  # the label is larger than the axes
-            return LabelPlace(float(np.clip(end.x, 0.0, max(self.size[0] - end.width, 0.0))), end.y, None)
-        points, corners = points[is_inside], corners[is_inside]
+            x, y = label.points[-1].tolist()
+            return LabelPlace(float(np.clip(x, 0.0, max(self.size[0] - label.width, 0.0))), y, None)
+        numbers, corners = numbers[is_inside], corners[is_inside]
+        points = label.points[numbers]
         ways = np.clip(points, corners, corners + extent) - points
         length = np.hypot(*ways.T)
         leaders = points[:, None] + LEADER_SHARES * ways[:, None]
@@ -97,8 +107,7 @@ class _CoveredSquares:
             self.cover(leaders[best])
             across, up = ((points[best] + ways[best] - corner) / extent).tolist()
             leader = across, up
-        is_at_peak = end.peak is not None and bool((points[best] == end.peak).all())
-        return LabelPlace(float(corner[0]), float(corner[1] + 0.5 * end.height), leader, is_at_peak)
+        return LabelPlace(float(corner[0]), float(corner[1] + 0.5 * label.height), leader, int(numbers[best]))
 
     def _squares(self, points: HostArray) -> tuple[HostArray, HostArray]:
         """The squares of points [..., 2], those at the edge of points beyond it."""
@@ -120,18 +129,19 @@ def _dense_points(x: HostArray, y: HostArray) -> HostArray:
     return points[np.isfinite(points).all(axis=1)]
 
 
-def _candidate_places(end: LineEnd) -> tuple[HostArray, HostArray]:
-    """[n, 2] the peak or the end of a line, and [n, 2] the lower left corner of the label there; the best first."""
-    points, corners = [], []
-    for point in (end.peak, (end.x, end.y)):
-        if point is None:
-            continue
-        x, y, least = point[0], point[1] - 0.5 * end.height, 0.5 * end.height + GAP
-        rises = [(sign, offset) for offset in OFFSETS for sign in (1.0, -1.0)]
-        sides = [x - share * end.width for share in SIDE_SHARES]
+def _candidate_places(label: LineLabel) -> tuple[HostArray, HostArray]:
+    """[n] the number of the peak or the end, and [n, 2] the lower left corner of the label there; the best first."""
+    numbers, corners = [], []
+    last = len(label.points) - 1
+    rises = [(sign, offset) for offset in OFFSETS for sign in (1.0, -1.0)]
+    for number in [last] if label.peak is None else [label.peak, last]:
+        x, y = label.points[number].tolist()
+        y, least = y - 0.5 * label.height, 0.5 * label.height + GAP
+        sides = [x - share * label.width for share in SIDE_SHARES]
         around = [(side, y + sign * (least + offset)) for sign, offset in rises for side in sides]
         beside = [(x + GAP, y + sign * offset) for sign, offset in rises]
-        places = [*around, *beside, (x - GAP - end.width, y)] if point == end.peak else [*beside, *around]
+        is_peak = number == label.peak
+        places = [*around, *beside, (x - GAP - label.width, y)] if is_peak else [*beside, *around]
         corners += places
-        points += [point] * len(places)
-    return np.array(points), np.array(corners)
+        numbers += [number] * len(places)
+    return np.array(numbers), np.array(corners)

@@ -5,18 +5,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.optimize import isotonic_regression  # type: ignore[import-untyped]
 
-from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import join_names
 from jaxrate.history.history import find_player_id
-from jaxrate.plots.scoreboard_style import (
-    CHARACTER_WIDTH,
-    LINE_SPACING,
-    SMALL_FONT,
-    get_figure,
-    points_per_pixel,
-)
+from jaxrate.plots.scoreboard_style import CHARACTER_WIDTH, INK, LINE_SPACING, SMALL_FONT, axes_size, get_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +15,6 @@ if TYPE_CHECKING:
 MAX_NAME_LENGTH = 60  # characters of a name wherever there is room
 MIN_NAME_LENGTH = 24  # characters of a name in a narrow figure
 NAME_SHARE = 0.4  # share of the width of a figure that names may take
-MAX_TITLE_NAMES = 4  # players whose names are in the title
 SMALLEST_NAME_FONT = 4.0  # font size of rows and columns, if each of a few must have a name
 LEAST_NAME_FONT = 5.5  # font size of many rows and columns, below which only some have names
 NAME_STEPS = 5, *(digit * 10**power for power in range(1, 5) for digit in (1, 2, 5))  # from one name to the next
@@ -46,7 +36,7 @@ def cut_name(name: str, length: int) -> str:
 
 def fit_names(names: Iterable[str], ax: "Axes", font_size: float = SMALL_FONT) -> list[str]:
     """Names that take at most `NAME_SHARE` of the width of the figure."""
-    room = NAME_SHARE * get_figure(ax).bbox.width * points_per_pixel(ax)
+    room = NAME_SHARE * 72.0 * get_figure(ax).get_figwidth()
     length = max(int(room / (CHARACTER_WIDTH * font_size)), MIN_NAME_LENGTH)
     return [cut_name(name, length) for name in names]
 
@@ -65,23 +55,6 @@ def player_labels_by_id(players: Any, names: Any, num_players: int) -> dict[int,
 
 def player_label(number: int, names: Any) -> str:
     return f"player {number}" if names is None else format_plot_name(names[number])
-
-
-def list_names(names: Iterable[str]) -> str:
-    """Names for a title, as "Ada, Bo and Cy"; of more than four "Ada and 4 others"."""
-    names = list(names)
-    if len(names) > MAX_TITLE_NAMES:
-        return f"{names[0]} and {len(names) - 1:,} others"
-    return join_names(names)
-
-
-def spread_labels(positions: HostArray, min_distance: float) -> HostArray:
-    """Positions [n] moved at least `min_distance` apart, in the same order, and each as little as possible in sum."""
-    order = np.argsort(-positions, kind="stable")
-    rank = min_distance * np.arange(len(positions))
-    result = np.empty(len(positions))
-    result[order] = isotonic_regression(positions[order] + rank, increasing=False).x - rank
-    return result
 
 
 def text_width(texts: Iterable[str], font_size: float) -> float:
@@ -126,24 +99,23 @@ def set_name_ticks(
     *,
     step: int | None = None,
     is_left_aligned: bool = False,
-    **look: Any,
 ) -> None:
     """Set names of rows or columns as tick labels, in a font size that fits.
 
     Names may have numbers, which are never cut, before them. `step` is that from one name to the next. None: that of
     `name_step`.
     """
-    points = (ax.bbox.height if axis_name == "y" else ax.bbox.width) * points_per_pixel(ax)
+    points = float(axes_size(ax)["xy".index(axis_name)])
     step = name_step(len(labels), points) if step is None else step
     font_size = float(np.clip(points / max(len(labels), 1) / LINE_SPACING, SMALLEST_NAME_FONT, 10.0))
-    shown = range(0, len(labels), step)
-    axis = ax.yaxis if axis_name == "y" else ax.xaxis
     font_size = SMALL_FONT if step > 1 else font_size
+    shown = range(0, len(labels), step)
     names = fit_names([labels[i] for i in shown], ax, font_size)
     if len(numbers):
         padded = pad_numbers([numbers[i] for i in shown])
         names = [f"{number}  {name}" for number, name in zip(padded, names, strict=True)]
-    axis.set_ticks(shown, names, fontsize=font_size, **look)
+    axis = ax.yaxis if axis_name == "y" else ax.xaxis
+    axis.set_ticks(shown, names, fontsize=font_size, color=INK)
     ax.tick_params(axis=axis_name, which="both", length=0.0)
     if is_left_aligned:
         ax.tick_params(axis=axis_name, pad=NAME_GAP + text_width(names, font_size))

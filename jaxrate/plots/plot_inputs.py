@@ -2,25 +2,29 @@
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from jaxrate.core.argument_checks import format_value_or_type, is_number
+from jaxrate.core.argument_checks import is_number
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import replace_dates
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
+from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import DEFAULT_ACTIVE_DAYS
 from jaxrate.plots.name_labels import cut_name
 from jaxrate.plots.scoreboard_style import check_axes
-from jaxrate.plots.time_steps import spell_date
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Backend: TypeAlias = Literal["matplotlib", "altair"]
+
 MAX_SYSTEMS = 28  # lines that differ in colour or style
+MAX_ROWS = 10_000  # of many rows only some have names
 MAX_NAMED_LINES = 8  # number of lines up to which names are at their ends
 MAX_SOURCE_LENGTH = 60  # characters of the name of a source
 SOURCE_NAME_END = re.compile(r"[,;] | \(|(?<=\w{4})\.\s|\.$")  # before an address, licence or note
@@ -42,10 +46,8 @@ def check_step(step: float | None) -> None:
         raise ValueError(f"step must be above 0, got {step}")
 
 
-def check_backend(backend: str, ax: Any) -> None:
-    """ValueError for another library than Matplotlib and Altair, no axes, or Altair with axes."""
-    if backend not in ("matplotlib", "altair"):
-        raise ValueError(f"backend must be 'matplotlib' or 'altair', got {format_value_or_type(backend)}")
+def check_backend(backend: Backend, ax: Any) -> None:
+    """ValueError for no axes of Matplotlib, or Altair with axes."""
     if backend == "altair" and ax is not None:
         raise ValueError("ax must be axes of matplotlib, and backend='altair' draws into none")
     if ax is not None:
@@ -93,6 +95,16 @@ def describe_source(drawn: History | Dataset) -> str:
     return describe_counted_data(f"{count:,} {nouns}{until}", source)
 
 
+def spell_date(days: float) -> str:
+    """The date so many days after 1970-01-01, as "Feb 7, 2021"."""
+    return abbreviate_dates(str(days_to_dates(np.floor(days)).astype("datetime64[D]")))
+
+
+def abbreviate_dates(text: str) -> str:
+    """A text with its ISO dates as "Feb 7, 2021"."""
+    return replace_dates(text, lambda day: f"{day:%b} {day.day}, {day.year}")
+
+
 def describe_counted_data(count: str, source: str | None = None) -> str:
     """The line of so much data below a plot, with the name of its source, if it has one.
 
@@ -122,8 +134,3 @@ def rating_unit(system: RatingSystem) -> str:
 
 def rating_axis_label(system: RatingSystem) -> str:
     return f"rating ({rating_unit(system)})"
-
-
-def evenly_spaced_indices(count: int, max_count: int) -> HostArray:
-    """At most `max_count` of the numbers from 0 to below `count`, evenly spaced, with the first and the last."""
-    return np.unique(np.linspace(0, count - 1, min(count, max_count)).round().astype(int))

@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations, to_floats
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.hyperparameter_definitions import check_whole_number
-from jaxrate.core.text_format import format_number, format_percentage, format_percentages, format_short_count
+from jaxrate.core.text_format import format_number, format_percentage, format_percentages
 from jaxrate.evaluation.comparison import Comparison, system_result_label
 from jaxrate.events import Matches, Ragged, fail_where
 from jaxrate.events.dataset import Dataset
@@ -17,50 +17,19 @@ from jaxrate.fitting.losses import cross_entropy
 from jaxrate.forecasts.scorelines import Scorelines, check_scorelines, goal_difference_probabilities
 from jaxrate.history.history import History
 from jaxrate.metrics import prediction_metrics
-from jaxrate.plots.altair_charts import calibration_chart
-from jaxrate.plots.finding_titles import (
-    LossBins,
-    calibration_title,
-    comparison_limit,
-    comparison_title,
-    loss_title,
-    surprise_limit,
-    surprise_title,
-)
+from jaxrate.plots import findings
+from jaxrate.plots import plot_inputs as inputs
+from jaxrate.plots.findings import LossBins
+from jaxrate.plots.matplotlib_printers import CELL_SIDE, draw_curve, draw_percent_cells, show_calibration, show_rows
 from jaxrate.plots.name_labels import format_plot_name, player_label, set_name_ticks
-from jaxrate.plots.pictures import PictureText, RowPicture
-from jaxrate.plots.player_tables import CELL_SIDE, MAX_ROWS, draw_percent_cells, show_rows
-from jaxrate.plots.plot_inputs import (
-    check_backend,
-    check_drawable_count,
-    count_lines,
-    describe_counted_data,
-    describe_source,
-    recent_player_mask,
-    to_dataset,
-    values_by_system,
-)
-from jaxrate.plots.scoreboard_style import (
-    GREY,
-    INK,
-    MARKERS,
-    SMALL_FONT,
-    Z_95,
-    add_legend,
-    line_style,
-    make_axes,
-    make_picture_axes,
-    points_per_pixel,
-    style_axes,
-)
-from jaxrate.plots.time_steps import spell_date
+from jaxrate.plots.plot_inputs import Backend
+from jaxrate.plots.scoreboard_style import GREY, INK, add_legend, line_style, make_axes, make_picture_axes
+from jaxrate.plots.views import Z_95, Curve, PictureText, RowView
 from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-COUNT_AXES_BOX = 0.0, 1.03, 1.0, 0.15  # position of the counts, in shares of the axes: left, bottom, width, height
 
 
 @enforce_argument_annotations
@@ -72,7 +41,7 @@ def calibration(
     weight: Any = None,
     mask: Any = None,
     ax: "Axes | None" = None,
-    backend: str = "matplotlib",
+    backend: Backend = "matplotlib",
 ) -> Any:
     """Plot mean scores against mean predictions, in percent and in bins of equal width; the diagonal is perfect.
 
@@ -93,52 +62,33 @@ def calibration(
     Raises:
       ValueError: as for `jr.metrics.calibration`.
     """
-    check_backend(backend, ax)
+    inputs.check_backend(backend, ax)
     source, quantity = "", "score (%)"
     if isinstance(score, (Dataset, Matches, Ragged)):
-        data = to_dataset(score)
-        source = describe_source(data)
+        data = inputs.to_dataset(score)
+        source = inputs.describe_source(data)
         quantity = "score (%)" if data.of_matches else "share of the others beaten (%)"
         score, mask = _scores_and_mask_of_events(data, mask)
-    predictions = values_by_system(prediction)
+    predictions = inputs.values_by_system(prediction)
     calibrations = {
         name: _calibration_mirrored_if_winner_first(p, score, bins, weight, mask) for name, p in predictions.items()
     }
-    intervals = {
-        f"{format_plot_name(name)}{', ' if name else ''}{100.0 * one.error:.1f}": _bin_intervals(one)
-        for name, one in calibrations.items()
-    }
     text = PictureText(
-        calibration_title({format_plot_name(name): one for name, one in calibrations.items()}),
+        findings.calibration_title({format_plot_name(name): one for name, one in calibrations.items()}),
         "Bars are 95% intervals, and right predictions lie on the diagonal",
         f"predicted {quantity}", f"observed {quantity}", source,
     )  # fmt: skip
-    if backend == "altair":
-        return calibration_chart(intervals, text)
-    ax = make_picture_axes(ax, (5.6, 6.6), text, grid="both")
-    if not count_lines(ax, "calibration"):
-        ax.plot([0, 100], [0, 100], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    for (label, bin_values), one in zip(intervals.items(), calibrations.values(), strict=True):
-        predicted, observed, low, high, _ = bin_values
-        number = count_lines(ax, "calibration")
-        line = ax.errorbar(
-            predicted, observed, [observed - low, high - observed], marker=MARKERS[number % len(MARKERS)],
-            markersize=5, markeredgecolor="white", markeredgewidth=0.6, elinewidth=1.0, linewidth=1.4,
-            **line_style(number), label=label,
-        )  # fmt: skip
-        line[0].set_gid("calibration")
-        _draw_bin_counts(ax, one.weight, line_style(number))
-    ax.set_aspect("equal")
-    add_legend(ax, "calibration error (%)", above=COUNT_AXES_BOX[1] + COUNT_AXES_BOX[3])
-    return ax
+    curves = [_calibration_curve(format_plot_name(name), one) for name, one in calibrations.items()]
+    return show_calibration(text, curves, [one.weight for one in calibrations.values()], ax, backend)
 
 
-def _bin_intervals(one: prediction_metrics.Calibration) -> tuple[HostArray, ...]:
-    """Mean prediction and mean score of each bin that is not empty, Wilson's interval, all in percent; its count."""
+def _calibration_curve(name: str, one: prediction_metrics.Calibration) -> Curve:
+    """Mean scores by mean predictions in bins that are not empty, with Wilson's intervals, all in percent."""
     filled = one.weight > 0
     predicted, observed, count = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
     low, high = prediction_metrics.wilson_interval(observed, count)
-    return 100.0 * predicted, 100.0 * observed, 100.0 * low, 100.0 * high, count
+    label = f"{name}{', ' if name else ''}{100.0 * one.error:.1f}"
+    return Curve(label, 100.0 * predicted, 100.0 * observed, 100.0 * low, 100.0 * high, count)
 
 
 def _scores_and_mask_of_events(data: Dataset, mask: Any) -> tuple[HostArray, Any]:
@@ -163,26 +113,6 @@ def _calibration_mirrored_if_winner_first(
         return one_sided
     p, s, w = prediction_metrics.mirror_winner_first(p, s, None if weight is None else np.asarray(weight, float)[keep])
     return prediction_metrics.calibration(p, s, bins=bins, weight=0.5 * w)
-
-
-def _draw_bin_counts(ax: "Axes", count: HostArray, look: dict[str, Any]) -> None:
-    """Draw the number of predictions in each bin above the axes; for one system also as text, if there is room."""
-    count_axes: Any = next((x for x in ax.child_axes if x.get_label() == "counts"), None)
-    if is_first := count_axes is None:
-        count_axes = ax.inset_axes(COUNT_AXES_BOX, label="counts")
-        style_axes(count_axes, "none")
-        count_axes.set(xlim=ax.get_xlim(), xticks=[], ylabel="number")
-    edges = np.linspace(0.0, 100.0, len(count) + 1)
-    count_axes.stairs(count, edges, color=look["color"], linestyle=look["linestyle"])
-    top = max(count_axes.get_ylim()[1] if not is_first else 0.0, 1.4 * count.max())
-    count_axes.set(ylim=(0.0, top), yticks=[0.0, top / 1.4], yticklabels=["0", format_short_count(top / 1.4)])
-    count_axes.tick_params(labelsize="x-small")
-    for text in list(count_axes.texts):
-        text.remove()
-    if is_first and ax.bbox.width * points_per_pixel(ax) / len(count) > 3.0 * SMALL_FONT:
-        font: dict[str, Any] = {"ha": "center", "va": "bottom", "color": GREY, "fontsize": SMALL_FONT - 2.0}
-        for middle, number in zip(0.5 * (edges[1:] + edges[:-1]), count, strict=True):
-            count_axes.text(middle, number, format_short_count(number), **font)
 
 
 MIN_SHOWN_GOALS, MAX_SHOWN_GOALS = 4, 20
@@ -239,8 +169,8 @@ def scorelines(
     draw_percent_cells(ax, 100.0 * shown, "probability (%)", is_diverging=False)
     _frame_draws(ax, len(shown))
     labels = [str(number) for number in range(len(shown))]
-    set_name_ticks(ax, "x", labels, color=INK)
-    set_name_ticks(ax, "y", labels, color=INK)
+    set_name_ticks(ax, "x", labels)
+    set_name_ticks(ax, "y", labels)
     ax.set(xlabel=f"goals of {second}", ylabel=f"goals of {first}")
     return ax
 
@@ -252,7 +182,7 @@ def _describe_forecast(forecast: Scorelines, match: int) -> str:
         return goals
     at = np.asarray(forecast.time)[match]
     is_dated = isinstance(at, np.datetime64)
-    when = spell_date(float(at.astype("datetime64[D]").astype(float))) if is_dated else format_number(float(at))
+    when = inputs.spell_date(float(at.astype("datetime64[D]").astype(float))) if is_dated else format_number(float(at))
     return f"{goals}, for {when if is_dated else f'time {when}'}"
 
 
@@ -292,22 +222,18 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
     """
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    rows = {name: _bin_loss_by_rating_difference(one, bins) for name, one in values_by_system(rated).items()}
+    rows = {name: _bin_loss_by_rating_difference(one, bins) for name, one in inputs.values_by_system(rated).items()}
     count = next(iter(rows.values())).num_matches.sum()
     text = PictureText(
-        loss_title({format_plot_name(name): one for name, one in rows.items()}),
+        findings.loss_title({format_plot_name(name): one for name, one in rows.items()}),
         "Mean log loss by rating difference, with 95% intervals; dotted: if predictions were right",
-        "rating difference", "log loss (nats)", describe_counted_data(f"{count:,} matches"),
+        "rating difference", "log loss (nats)", inputs.describe_counted_data(f"{count:,} matches"),
     )  # fmt: skip
     ax = make_picture_axes(ax, (6.8, 5.2), text)
-    for name, (difference, loss, error, expected, _, match_loss) in rows.items():
-        number = count_lines(ax, "loss")
-        marker = MARKERS[number % len(MARKERS)]
-        line = ax.errorbar(
-            difference, loss, Z_95 * error, marker=marker, markersize=4, capsize=2, elinewidth=0.8, linewidth=1.0,
-            label=f"{format_plot_name(name)}, {match_loss.mean():.3f}" if name else "observed", **line_style(number),
-        )  # fmt: skip
-        line[0].set_gid("loss")
+    for name, (difference, loss, error, expected, num_matches, match_loss) in rows.items():
+        label = f"{format_plot_name(name)}, {match_loss.mean():.3f}" if name else "observed"
+        half = Z_95 * error
+        number = draw_curve(ax, Curve(label, difference, loss, loss - half, loss + half, num_matches), "loss")
         if not number:  # the key to the dotted lines of all systems
             ax.plot([], [], ":", color=GREY, linewidth=1.2, label="if predictions were right")
         colour = line_style(number)["color"]
@@ -359,10 +285,10 @@ def residuals(
       ValueError: for rounds, predictions outside [0, 1] or of another number of matches, or none; if `active` is no
         number above 0.
     """
-    data = to_dataset(data)
+    data = inputs.to_dataset(data)
     matches, names, clock = data.matches, data.players, data.clock
-    is_current, days = recent_player_mask(matches, clock, active)
-    check_drawable_count("players", top, 1, MAX_ROWS)
+    is_current, days = inputs.recent_player_mask(matches, clock, active)
+    inputs.check_drawable_count("players", top, 1, inputs.MAX_ROWS)
     p, score = (
         to_floats("prediction", expected_score_from_prediction(prediction)),
         np.asarray(matches.score, np.float64),
@@ -380,22 +306,15 @@ def residuals(
     most = int(np.argmax(np.abs(surprise[chosen])))
     largest = float(surprise[chosen][most])
     num_players, z_of_all = int(enough.sum()), _surprise_of_all(matches.player, score - p, p, enough)
-    title = surprise_title(labels[most], float(mean[most]), largest, num_players, z_of_all)
+    title = findings.surprise_title(labels[most], float(mean[most]), largest, num_players, z_of_all)
     shown = "all" if len(chosen) == enough.sum() else f"the {len(chosen):,} most surprising of"
     current = f" who played in the last {days:g} {'days' if clock == 'dates' else 'units of time'}" if days else ""
     scope = f"{shown} {num_players:,}{current}"
-    rule = f"z in standard errors, and beyond ±{surprise_limit(num_players):.1f} it is more than chance"
+    rule = f"z in standard errors, and beyond ±{findings.surprise_limit(num_players):.1f} it is more than chance"
     subtitle = f"Score above expected of {scope}, with 95% intervals; {rule}"
     values = [f"{surprise[i]:+.1f} ({games[i]:,})".replace("-", "\N{MINUS SIGN}") for i in chosen]
-    text = PictureText(title, subtitle, "score above expected, a match", source=describe_source(data))
-    return _show_differences(RowPicture(text, labels, mean, half_width, values, head="z (matches)"), ax)
-
-
-def _show_differences(picture: RowPicture, ax: "Axes | None") -> "Axes":
-    """Draw rows with a line at 0."""
-    axes: Axes = show_rows(picture, ax)
-    axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
-    return axes
+    text = PictureText(title, subtitle, "score above expected, a match", source=inputs.describe_source(data))
+    return show_rows(RowView(text, labels, mean, half_width, values, head="z (matches)", are_differences=True), ax)
 
 
 def _surprise_of_all(player: Any, excess: HostArray, p: HostArray, chosen: HostArray) -> float:
@@ -427,19 +346,20 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
     results = [result for result in compared_systems.results if result.log_loss_difference is not None]
     if not results:
         raise ValueError("contests of many have no log loss to compare; print the comparison")
-    check_drawable_count("systems", len(results), 1, MAX_ROWS)
+    inputs.check_drawable_count("systems", len(results), 1, inputs.MAX_ROWS)
     labels = [
         format_plot_name(system_result_label(result._replace(name=system_title(result.name)))) for result in results
     ]
     subtitle = f"Log loss above that of {labels[0]}, match by match, with 95% intervals; less is better"
     loss_behind = np.array([result.log_loss_difference for result in results], float)
     half_width = np.nan_to_num(Z_95 * loss_behind[:, 1])
-    title = comparison_title(labels, loss_behind[:, 0], np.nan_to_num(loss_behind[:, 1]))
+    title = findings.comparison_title(labels, loss_behind[:, 0], np.nan_to_num(loss_behind[:, 1]))
     if len(labels) > 2:
-        subtitle += f"; beyond {comparison_limit(len(labels)):.1f} standard errors a lead is more than chance"
+        subtitle += f"; beyond {findings.comparison_limit(len(labels)):.1f} standard errors a lead is more than chance"
     text = PictureText(
         title, subtitle, f"log loss behind {labels[0]} ({results[0].quality['log loss']:.4f})",
-        source=describe_counted_data(f"{compared_systems.scored:,} matches"),
+        source=inputs.describe_counted_data(f"{compared_systems.scored:,} matches"),
     )  # fmt: skip
     values = [f"{x:+.4f} ± {y:.4f}" if y else "" for x, y in zip(loss_behind[:, 0], half_width, strict=True)]
-    return _show_differences(RowPicture(text, labels, loss_behind[:, 0], half_width, values, head="behind"), ax)
+    view = RowView(text, labels, loss_behind[:, 0], half_width, values, head="behind", are_differences=True)
+    return show_rows(view, ax)

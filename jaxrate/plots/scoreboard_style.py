@@ -3,13 +3,13 @@
 import textwrap
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations, format_value_or_type
 from jaxrate.core.array_types import HostArray
-from jaxrate.plots.pictures import PictureText
+from jaxrate.plots.views import PictureText
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,6 @@ CHARACTER_WIDTH = 0.56  # mean width of a character, relative to the font size
 POINTS_PER_YEAR_LABEL = 48.0  # width of the axes for each label of a year
 MAX_MONTH_TICKS = 8  # below 7, half a year is too short for the ticks of three years
 DOT_SHARE = 1.7  # diameter of the dot of an isolated point to the width of a line
-Z_95 = 1.96  # deviations to either side: 95%
 SHORT_NAME_LENGTH = 14  # characters of labels that fit into a legend with two columns
 
 
@@ -52,7 +51,7 @@ def make_axes(
     subtitle: str = "",
     *,
     source: str = "",
-    grid: str = "y",
+    grid: Literal["x", "y", "both", "none"] = "y",
 ) -> "Axes":
     """`ax`, or the axes of a new figure, in the style of all plots; for pictures that you draw by hand.
 
@@ -77,8 +76,6 @@ def make_axes(
         and all(isinstance(x, (int, float)) and 0 < x <= MAX_FIGURE_INCHES for x in size)
     ):
         raise ValueError(f"size must be a width and a height in inches, got {format_value_or_type(size)}")
-    if grid not in ("x", "y", "both", "none"):
-        raise ValueError(f'grid must be "x", "y", "both" or "none", got {grid!r}')
     if ax is not None:
         check_axes(ax)
         style_axes(ax, grid)
@@ -94,7 +91,7 @@ def make_axes(
     return ax
 
 
-def make_picture_axes(ax: "Axes | None", size: tuple[float, float], text: PictureText, grid: str = "y") -> "Axes":
+def make_picture_axes(ax: "Axes | None", size: tuple[float, float], text: PictureText, grid: Any = "y") -> "Axes":
     """Axes as of `make_axes`, with the texts of a picture."""
     ax = make_axes(ax, size, text.title, text.subtitle, source=text.source, grid=grid)
     ax.set(xlabel=text.x, ylabel=text.y)
@@ -107,13 +104,19 @@ def check_axes(ax: Any) -> None:
         raise ValueError(f"ax must be axes of matplotlib, got {format_value_or_type(ax)}")
 
 
-def axes_height(ax: "Axes") -> float:
-    """The height of axes in points; ValueError for what is none."""
+def axes_size(ax: "Axes") -> HostArray:
+    """[2] width and height of axes in points; ValueError for what is none."""
     check_axes(ax)
-    return ax.bbox.height * points_per_pixel(ax)
+    return 72.0 / get_figure(ax).dpi * np.asarray(ax.bbox.size)
 
 
-def style_axes(ax: "Axes", grid: str = "y") -> None:
+def get_figure(ax: "Axes") -> "Figure":
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def style_axes(ax: "Axes", grid: Any = "y") -> None:
     """Axes without a box, with a pale grid behind the data and grey labels."""
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.spines["bottom"].set_color(GREY)
@@ -126,7 +129,7 @@ def style_axes(ax: "Axes", grid: str = "y") -> None:
     ax.set_axisbelow(True)
     ax.grid(False)
     if grid != "none":
-        ax.grid(axis=grid, color=RULE, linewidth=0.8)  # type: ignore[arg-type]
+        ax.grid(axis=grid, color=RULE, linewidth=0.8)
 
 
 def _write_titles(figure: "Figure", title: str, subtitle: str, source: str) -> None:
@@ -161,19 +164,11 @@ def wrap_evenly(text: str, width: int) -> list[str]:
 
 
 @lru_cache
-def diverging_map() -> "Colormap":
-    """From orange through white, at parity, to blue."""
+def colour_map(colours: tuple[str, ...]) -> "Colormap":
+    """The map of colours at even distances."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("orange-white-blue", DIVERGING_COLOURS)
-
-
-@lru_cache
-def sequential_map() -> "Colormap":
-    """From white to dark blue."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("white-blue", SEQUENTIAL_COLOURS)
+    return LinearSegmentedColormap.from_list("jaxrate", colours)
 
 
 def mix_colours(colours: Sequence[str], share: float) -> tuple[float, float, float]:
@@ -196,17 +191,6 @@ def line_style(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": LINE_STYLES[number % len(LINE_STYLES)]}
 
 
-def get_figure(ax: "Axes") -> "Figure":
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    return figure
-
-
-def points_per_pixel(ax: "Axes") -> float:
-    """The size of a pixel in points."""
-    return 72.0 / get_figure(ax).dpi
-
-
 def add_colour_bar(ax: "Axes", image: Any, label: str, **look: Any) -> None:
     """Add a narrow colour bar without a box."""
     bar = get_figure(ax).colorbar(image, ax=ax, label=label, shrink=0.6, aspect=25, pad=0.02, **look)
@@ -219,7 +203,7 @@ def add_legend(ax: "Axes", title: str = "", *, above: float = 1.0, handles: Any 
     """Add a legend above the axes, where it hides nothing."""
     names = ax.get_legend_handles_labels()[1] if handles is None else [x.get_label() for x in handles]
     columns = 1 + all(len(name) <= SHORT_NAME_LENGTH for name in names)
-    if ax.bbox.width * points_per_pixel(ax) > 400.0:
+    if axes_size(ax)[0] > 400.0:
         columns = 4 if columns == 2 else 2
     legend = ax.legend(
         handles=handles, loc="lower left", bbox_to_anchor=(0.0, above), ncols=min(columns, max(len(names), 1)),
@@ -230,11 +214,11 @@ def add_legend(ax: "Axes", title: str = "", *, above: float = 1.0, handles: Any 
     legend.get_title().set(fontsize="small", color=GREY)
 
 
-def add_halo(line: Any) -> None:
-    """Set a line off from those that it crosses, by an edge in the colour of paper."""
-    from matplotlib.patheffects import Normal, Stroke
+def add_halo(artist: Any, width: float) -> None:
+    """Set a line or a text off from what is behind it, by an edge in the colour of paper."""
+    from matplotlib.patheffects import withStroke
 
-    line.set_path_effects([Stroke(linewidth=line.get_linewidth() + 1.6, foreground=PAPER), Normal()])
+    artist.set_path_effects([withStroke(linewidth=width, foreground=PAPER)])
 
 
 def is_isolated(values: HostArray) -> HostArray:
@@ -251,13 +235,6 @@ def draw_isolated_points(ax: "Axes", x: HostArray, y: HostArray, colour: str, wi
                 gid="isolated", zorder=layer)  # fmt: skip
 
 
-def add_text_halo(text: Any) -> None:
-    """Set a text off from the lines behind it."""
-    from matplotlib.patheffects import withStroke
-
-    text.set_path_effects([withStroke(linewidth=2.5, foreground=PAPER)])
-
-
 def group_thousands(ax: "Axes", *axis_names: str) -> None:
     """Write the numbers at the ticks of these axes as they are written elsewhere: 1,990."""
     for axis_name in axis_names:
@@ -270,7 +247,7 @@ def label_time_axis(ax: "Axes", name: str) -> None:
     if name == "date":
         from matplotlib.dates import MONTHLY, YEARLY, AutoDateLocator, ConciseDateFormatter
 
-        ticks = int(np.clip(ax.bbox.width * points_per_pixel(ax) / POINTS_PER_YEAR_LABEL, 4, 10))
+        ticks = int(np.clip(axes_size(ax)[0] / POINTS_PER_YEAR_LABEL, 4, 10))
         locator = AutoDateLocator(minticks=3, maxticks={YEARLY: ticks, MONTHLY: MAX_MONTH_TICKS})
         ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))

@@ -19,31 +19,17 @@ from jaxrate.history.history import History, player_groups
 from jaxrate.history.leaderboards import ListRules
 from jaxrate.history.leaderboards import leaderboard as list_leaders
 from jaxrate.history.ratings_at_times import ratings
-from jaxrate.plots.altair_charts import MAX_WRITTEN_COLUMNS
-from jaxrate.plots.finding_titles import format_amount, leader_title
-from jaxrate.plots.name_labels import format_plot_name, player_label, player_labels_by_id, set_name_ticks, text_width
-from jaxrate.plots.pictures import RANK_TICKS, PictureText, RowPicture
-from jaxrate.plots.player_tables import (
-    FAVOURED_COLOURS,
-    MAX_MATRIX_PLAYERS,
-    MAX_ROWS,
+from jaxrate.plots import plot_inputs as inputs
+from jaxrate.plots.findings import favourite_title, format_amount, leader_title
+from jaxrate.plots.matplotlib_printers import (
     MAX_VALUE_TICKS,
     draw_percent_cells,
     figure_size_for_rows,
-    format_ratings,
-    show_expected_scores,
+    show_matrix,
     show_rows,
 )
-from jaxrate.plots.plot_inputs import (
-    MAX_NAMED_LINES,
-    check_backend,
-    check_drawable_count,
-    check_ratings_finite,
-    describe_counted_data,
-    describe_source,
-    rating_axis_label,
-    rating_unit,
-)
+from jaxrate.plots.name_labels import format_plot_name, player_label, player_labels_by_id, set_name_ticks, text_width
+from jaxrate.plots.plot_inputs import Backend
 from jaxrate.plots.scoreboard_style import (
     COLOURS,
     GREY,
@@ -51,24 +37,28 @@ from jaxrate.plots.scoreboard_style import (
     LINE_SPACING,
     SMALL_FONT,
     TEXT_COLOURS,
-    Z_95,
+    axes_size,
     group_thousands,
     make_axes,
     make_picture_axes,
-    points_per_pixel,
 )
-from jaxrate.plots.time_steps import abbreviate_dates
+from jaxrate.plots.views import MAX_WRITTEN_COLUMNS, RANK_TICKS, Z_95, MatrixView, PictureText, RowView
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DEFAULT_BINS = 60
+MAX_MATRIX_PLAYERS = 200
+LOOK_OF_LINES_TO_NAMES: dict[str, Any] = {
+    "arrowstyle": "-", "linewidth": 1.0, "shrinkA": 0, "shrinkB": 0, "relpos": (0.0, 1.0)
+}  # fmt: skip
+FAVOURED_COLOURS = "blue: favoured, orange: not"
 TEXT_ROOM = 1.25  # width of a name above a distribution and the room about it, as axes become narrower by the layout
 
 
 @enforce_argument_annotations
-def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: str = "matplotlib", **options: Any) -> Any:
+def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = "matplotlib", **options: Any) -> Any:
     """Plot the best players by rank and rating with 95% intervals; the line below the title tells who is listed.
 
         jr.plots.leaderboard(rated, top=10, min_games=20)
@@ -84,30 +74,39 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: str = "mat
     Raises:
       ValueError: as for `jr.leaderboard`, for more than 10,000 players, or for ratings that are not finite.
     """
-    check_backend(backend, ax)
+    inputs.check_backend(backend, ax)
     board = list_leaders(rated, **options)
     apart = "; players whom no chain of events joins to these are left out" if board.group is not None else ""
     board = board.first_group()
-    check_drawable_count("players", len(board.player), 1, MAX_ROWS)
+    inputs.check_drawable_count("players", len(board.player), 1, inputs.MAX_ROWS)
     labels = [format_plot_name(player) for player in board.player]
     for name, *shown in zip(labels, board.rating, strict=True):
-        check_ratings_finite(name, *shown)
+        inputs.check_ratings_finite(name, *shown)
     half_width = None if board.deviation is None else Z_95 * board.deviation
     interval = "" if half_width is None else ", with 95% intervals"
     cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
     text = PictureText(
-        leader_title(labels, board.rating, board.deviation, rating_unit(rated.system)),
+        leader_title(labels, board.rating, board.deviation, inputs.rating_unit(rated.system)),
         f"Ratings{cut} by {system_title(rated.system.name)}{interval}{_describe_listed_players(board.scope)}{apart}",
-        rating_axis_label(rated.system), source=describe_source(rated),
+        inputs.rating_axis_label(rated.system), source=inputs.describe_source(rated),
     )  # fmt: skip
     values = format_ratings(board.rating, half_width)
-    return show_rows(RowPicture(text, labels, board.rating, half_width, values, board.rank.tolist()), ax, backend)
+    return show_rows(RowView(text, labels, board.rating, half_width, values, board.rank.tolist()), ax, backend)
+
+
+def format_ratings(values: HostArray, half_widths: HostArray | None = None) -> list[str]:
+    """Ratings as text, with half the widths of their intervals."""
+    largest = np.abs(values).max()
+    digits = 0 if largest >= 100 else 1 if largest > 1 else 2
+    if half_widths is None:
+        return [f"{x:,.{digits}f}" for x in values]
+    return [f"{x:,.{digits}f} ± {y:,.{digits}f}" for x, y in zip(values, half_widths, strict=True)]
 
 
 def _describe_listed_players(scope: str) -> str:
     """The end of a subtitle: who is on a leaderboard of this scope, if not everybody is."""
     listed = scope.partition("\n")[0].partition(" (")[0].replace(" players, who ", " who ")
-    return f"; {abbreviate_dates(listed)}" if " who " in listed else ""
+    return f"; {inputs.abbreviate_dates(listed)}" if " who " in listed else ""
 
 
 @enforce_argument_annotations
@@ -118,7 +117,7 @@ def matchups(
     time: Any = None,
     category: Any = None,
     ax: "Axes | None" = None,
-    backend: str = "matplotlib",
+    backend: Backend = "matplotlib",
     **rules: Unpack[ListRules],
 ) -> Any:
     """Plot the expected score of each player, in rows, against each other one, in percent (a draw is half a win).
@@ -139,7 +138,7 @@ def matchups(
       ValueError: as for `forecasts.matchup_matrix` and `jr.leaderboard`, for unknown players, or for rules of the
         list with players.
     """
-    check_backend(backend, ax)
+    inputs.check_backend(backend, ax)
     scope, count = "", 0
     if players is None:
         board = list_leaders(rated, top=len(rated.players), **rules).first_group()
@@ -148,7 +147,7 @@ def matchups(
     elif rules:
         raise ValueError(f"{', '.join(rules)}: players are given, and need no rules of a list")
     labels = player_labels_by_id(players, rated.players, len(rated.players))
-    check_drawable_count("players", len(labels), 2, MAX_MATRIX_PLAYERS)
+    inputs.check_drawable_count("players", len(labels), 2, MAX_MATRIX_PLAYERS)
     ids = np.array([*labels])
     order = np.argsort(-np.asarray(ratings(rated).mean)[ids], kind="stable")
     if category is not None and np.shape(category)[:1] == order.shape:
@@ -159,8 +158,8 @@ def matchups(
     percent[groups[ids][:, None] != groups[ids]] = np.nan
     has_side = bool(np.any(getattr(rated.system.params, "side_advantage", 0.0)))
     about = f", by {system_title(rated.system.name)}{', on neutral ground' * has_side}; {FAVOURED_COLOURS}{scope}"
-    names = [labels[int(i)] for i in ids]
-    return show_expected_scores(names, percent, count or len(ids), about, describe_source(rated), ax, backend)
+    names, source = [labels[int(i)] for i in ids], inputs.describe_source(rated)
+    return show_matrix(_expected_scores_view(names, percent, count or len(ids), about, source), ax, backend)
 
 
 @enforce_argument_annotations
@@ -186,9 +185,9 @@ def distribution(
         raise ValueError(f"bins must be at least 1, got {bins}")
     num_players = len(rated.players)
     board = list_leaders(rated, **options, top=num_players)
-    check_drawable_count("players who are listed", len(board.rating), 1, num_players)
+    inputs.check_drawable_count("players who are listed", len(board.rating), 1, num_players)
     labels = player_labels_by_id(players, rated.players, num_players) if np.size(players) else {}
-    check_drawable_count("players with names", len(labels), 0, MAX_NAMED_LINES)
+    inputs.check_drawable_count("players with names", len(labels), 0, inputs.MAX_NAMED_LINES)
     rating_of = dict(zip(board.player.tolist(), board.rating.tolist(), strict=True))
     marked_ratings = {}
     for number, name in labels.items():
@@ -196,11 +195,11 @@ def distribution(
             raise ValueError(f"{name} is not among the {len(rating_of):,} who are listed; see active and min_games")
         marked_ratings[name] = rating_of[rated.players[number]]
     low, high = np.quantile(board.rating, (0.25, 0.75)).tolist()
-    ends = f"{format_amount(low, '')} and {format_amount(high, rating_unit(rated.system))}"
+    ends = f"{format_amount(low, '')} and {format_amount(high, inputs.rating_unit(rated.system))}"
     text = PictureText(
         f"Half of {len(rating_of):,} ratings between {ends}",
         f"Bars: how many have a rating in each step, by {system_title(rated.system.name)}",
-        rating_axis_label(rated.system), "number listed", describe_source(rated),
+        inputs.rating_axis_label(rated.system), "number listed", inputs.describe_source(rated),
     )  # fmt: skip
     ax = make_picture_axes(ax, (7.0, 4.2), text)
     if bins is None:
@@ -214,25 +213,24 @@ def distribution(
 
 def _mark_ratings(ax: "Axes", rating_by_name: dict[str, float], median: float) -> None:
     """Draw a line for each player's rating and the median, with its name at the right of its end above the axes."""
-    marks = [(median, "median", GREY, ":")]
-    for (name, rating), colour in zip(rating_by_name.items(), (*COLOURS, INK), strict=False):
-        marks.append((rating, name, colour, "-"))
+    marks = [(median, "median", GREY, ":", "median")]
+    colours = *COLOURS, INK
+    marks += [
+        (x, name, colour, "-", "name") for (name, x), colour in zip(rating_by_name.items(), colours, strict=False)
+    ]
     low, high = ax.get_xlim()
-    points_per_unit = ax.bbox.width * points_per_pixel(ax) / (high - low)
-    line_of: dict[int, int] = {}  # of text, from 0: a name lies higher than those whose lines it would cross
-    for i in sorted(range(len(marks)), key=lambda i: -marks[i][0]):
-        end = marks[i][0] + TEXT_ROOM * text_width([marks[i][1]], SMALL_FONT) / points_per_unit
-        line_of[i] = max((line for j, line in line_of.items() if marks[j][0] <= end), default=-1) + 1
-    for i, (value, name, colour, line_style) in enumerate(marks):
-        is_median = i == 0
-        ax.axvline(value, color=colour, linewidth=1.2, linestyle=line_style, gid="median" if is_median else "player")
+    taken: list[
+        tuple[float, int]
+    ] = []  # lines of text, from 0: a name lies higher than those whose lines it would cross
+    for value, name, colour, line_style, gid in sorted(marks, reverse=True):
+        end = value + TEXT_ROOM * text_width([name], SMALL_FONT) * (high - low) / axes_size(ax)[0]
+        line = max((number for begin, number in taken if begin <= end), default=-1) + 1
+        taken.append((value, line))
+        ax.axvline(value, color=colour, linewidth=1.2, linestyle=line_style, gid=f"line of {gid}")
         ax.annotate(
-            name, (value, 1.0), (0.0, 3.0 + LINE_SPACING * SMALL_FONT * line_of[i]), ha="left", va="bottom",
+            name, (value, 1.0), (0.0, 3.0 + LINE_SPACING * SMALL_FONT * line), ha="left", va="bottom", gid=gid,
             xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=SMALL_FONT,
-            color=TEXT_COLOURS.get(colour, colour),
-            gid="median" if is_median else "name",
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 1.0, "shrinkA": 0, "shrinkB": 0,
-                        "relpos": (0.0, 1.0)},
+            color=TEXT_COLOURS.get(colour, colour), arrowprops=LOOK_OF_LINES_TO_NAMES | {"color": colour},
         )  # fmt: skip
     ax.set_xlim(low, high)
 
@@ -262,7 +260,7 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
         quantity, last = "probability of the place (%)", simulation.place[:, 0]
         subtitle = "Percent of simulated seasons in which each ends at the place"
     labels = [f"{format_plot_name(name)}{group}" for name, group in zip(simulation.player, groups, strict=True)][:top]
-    check_drawable_count("players", len(labels), 1, MAX_ROWS)
+    inputs.check_drawable_count("players", len(labels), 1, inputs.MAX_ROWS)
     percent = 100.0 * np.stack([*chances.values()], axis=1)[:top]
     size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), figure_size_for_rows(labels)[1]
     first = int(np.argmax(last))
@@ -272,15 +270,15 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     title = f"{leader} first, whatever is still to come" if is_decided else share
     ax = make_axes(ax, size, title, subtitle, source=f"{simulation.samples:,} simulations", grid="none")
     draw_percent_cells(ax, percent, quantity, is_diverging=False)
-    set_name_ticks(ax, "y", labels, color=INK)
-    set_name_ticks(ax, "x", [name.replace("_", "\n") for name in chances], color=INK)
+    set_name_ticks(ax, "y", labels)
+    set_name_ticks(ax, "x", [name.replace("_", "\n") for name in chances])
     ax.xaxis.tick_top()
     return ax
 
 
 @enforce_argument_annotations
 def intervals(
-    strengths: Strengths, *, top: int | None = None, ax: "Axes | None" = None, backend: str = "matplotlib"
+    strengths: Strengths, *, top: int | None = None, ax: "Axes | None" = None, backend: Backend = "matplotlib"
 ) -> Any:
     """Plot the best players with 95% intervals of their ratings; anchors, which have none, are squares.
 
@@ -296,9 +294,9 @@ def intervals(
     Raises:
       ValueError: for more than 10,000 players, or if nobody has a finite rating.
     """
-    check_backend(backend, ax)
+    inputs.check_backend(backend, ax)
     order = strengths.order[np.isfinite(strengths.rating[strengths.order])][:top]
-    check_drawable_count("players with a finite rating", len(order), 1, MAX_ROWS)
+    inputs.check_drawable_count("players with a finite rating", len(order), 1, inputs.MAX_ROWS)
     labels = [player_label(i, strengths.players) for i in order]
     rating, is_anchor = strengths.rating[order], strengths.is_anchor[order]
     half_width = np.nan_to_num(strengths.half_width[order])
@@ -312,7 +310,7 @@ def intervals(
     subtitle = f"{scope} with 95% intervals, each by itself, by {model}{squares}{rule}"
     text = PictureText(title, subtitle, "rating (points)", source=_describe_results(strengths))
     values = format_ratings(rating, half_width)
-    result = show_rows(RowPicture(text, labels, rating, half_width, values), ax, backend)
+    result = show_rows(RowView(text, labels, rating, half_width, values), ax, backend)
     if backend == "matplotlib" and is_anchor.any():  # squares hide the dots
         result.plot(rating[is_anchor], np.flatnonzero(is_anchor), "s", color=COLOURS[1], markersize=6.5, zorder=3)
     return result
@@ -333,7 +331,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
       ValueError: for more than 10,000 players.
     """
     order = np.argsort(-np.where(np.isnan(ranks.rating), -np.inf, ranks.rating), kind="stable")[:top]
-    check_drawable_count("players", len(order), 1, MAX_ROWS)
+    inputs.check_drawable_count("players", len(order), 1, inputs.MAX_ROWS)
     labels = [player_label(i, ranks.players) for i in order]
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
     text = PictureText(
@@ -343,7 +341,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     )  # fmt: skip
     rank = np.where(np.isfinite(ranks.rating[order]), row + 1.0, np.nan)
     values = [f"{x} to {y}" if x < y else f"{x}" for x, y in zip(least, greatest, strict=True)]
-    ax = show_rows(RowPicture(text, labels, rank, None, values), ax)
+    ax = show_rows(RowView(text, labels, rank, None, values), ax)
     ax.barh(row, greatest - least + 0.8, left=least - 0.4, height=0.5, color=COLOURS[0], alpha=0.3, linewidth=0)
     ax.set_xlim(0.4, greatest.max() + 0.6)
     step = next(x for x in RANK_TICKS if MAX_VALUE_TICKS * x >= greatest.max())
@@ -353,7 +351,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
 
 @enforce_argument_annotations
 def win_matrix(
-    strengths: Strengths, players: Any = None, *, ax: "Axes | None" = None, backend: str = "matplotlib"
+    strengths: Strengths, players: Any = None, *, ax: "Axes | None" = None, backend: Backend = "matplotlib"
 ) -> Any:
     """Plot the expected score of each player, in rows, against each other one, in percent; a tie is half a win.
 
@@ -371,7 +369,7 @@ def win_matrix(
     Raises:
       ValueError: for unknown players, or fewer than two.
     """
-    check_backend(backend, ax)
+    inputs.check_backend(backend, ax)
     if players is None:
         rated = strengths.order[np.isfinite(strengths.rating[strengths.order])]
         labels_by_id = {int(i): player_label(i, strengths.players) for i in rated[:MAX_WRITTEN_COLUMNS]}
@@ -379,14 +377,22 @@ def win_matrix(
     else:
         labels_by_id = player_labels_by_id(players, strengths.players, len(strengths.players))
         count = len(labels_by_id)
-    check_drawable_count("players", len(labels_by_id), 2, MAX_MATRIX_PLAYERS)
+    inputs.check_drawable_count("players", len(labels_by_id), 2, MAX_MATRIX_PLAYERS)
     chosen = strengths.order[np.isin(strengths.order, [*labels_by_id])]
     labels, rating = [labels_by_id[int(i)] for i in chosen], strengths.rating[chosen]
     percent = _expected_percent(strengths, rating[:, None], rating[None, :])
     np.fill_diagonal(percent, np.nan)
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
-    rules = f"{ties}; {FAVOURED_COLOURS}"
-    return show_expected_scores(labels, percent, count, rules, _describe_results(strengths), ax, backend)
+    rules, source = f"{ties}; {FAVOURED_COLOURS}", _describe_results(strengths)
+    return show_matrix(_expected_scores_view(labels, percent, count, rules, source), ax, backend)
+
+
+def _expected_scores_view(labels: list[str], percent: HostArray, count: int, rules: str, source: str) -> MatrixView:
+    """The expected scores [n, n] of the first of `count` players; rules follow in the subtitle."""
+    players = "each" if len(labels) == count else f"the first {len(labels):,} of {count:,}"
+    title = favourite_title(labels, percent, len(labels) < count)
+    subtitle = f"Expected score in percent of {players}, in rows{rules}"
+    return MatrixView(PictureText(title, subtitle, "against", "expected score (%)", source), labels, percent)
 
 
 def _expected_percent(strengths: Strengths, rating: HostArray, opponent_rating: HostArray) -> HostArray:
@@ -409,4 +415,4 @@ def _has_rank_sets(strengths: Strengths, labels: list[str]) -> bool:
 
 
 def _describe_results(result: Strengths | RankSets) -> str:
-    return describe_counted_data(f"{result.votes:,.15g} results of {len(result.players):,} contenders")
+    return inputs.describe_counted_data(f"{result.votes:,.15g} results of {len(result.players):,} contenders")

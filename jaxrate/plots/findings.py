@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_count
+from jaxrate.core.text_format import format_count, join_names
 from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, classify_lead
-from jaxrate.plots.name_labels import list_names
-from jaxrate.plots.pictures import Line
-from jaxrate.plots.rating_lines import format_peak_time, times_span
+from jaxrate.plots.history_lines import format_peak_time, times_span
+from jaxrate.plots.views import Line
 
+MAX_TITLE_NAMES = 4
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
 SURPRISE_LEVEL = 0.05  # probability of naming somebody if nobody's scores are more than chance
 CLEAR_DEVIATIONS = 2.0  # standard errors from which on predictions are too bold or too cautious
@@ -26,6 +26,11 @@ def format_amount(value: float, unit: str, digits: int | None = None) -> str:
     digits = (0 if abs(value) >= 10.0 else 1 if abs(value) >= 1.0 else 2) if digits is None else digits
     number = f"{value:,.{digits}f}".removesuffix(".0").replace("-", "\N{MINUS SIGN}")
     return f"{number} point{'' if number == '1' else 's'}" if unit == "points" else number
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Names for a title, as "Ada, Bo and Cy"; of more than four "Ada and 4 others"."""
+    return f"{names[0]} and {len(names) - 1:,} others" if len(names) > MAX_TITLE_NAMES else join_names(names)
 
 
 def leader_title(names: Sequence[str], values: HostArray, deviations: HostArray | None, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""What pictures and interactive charts hold: their texts, rows of players, and lines of players through time."""
+"""What pictures show, by Matplotlib and by Altair: texts, rows of players, lines through time, matrices, curves."""
 
 import math
 import warnings
@@ -9,6 +9,10 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 
+Z_95 = 1.96  # deviations to either side: 95%
+MAX_WRITTEN_COLUMNS = 20  # of a matrix, up to which percentages are written into the cells
+MAX_NAMED_COLUMNS = 40  # number of columns up to which all have names
+MAX_COLUMN_NAME_LENGTH = 20  # characters of the longest name up to which columns have names
 MAX_GREY_LINES = 200  # of more players, bands are drawn
 MIN_BAND_PLAYERS = 20  # at a time, for quantiles of their values
 QUANTILES = 0.05, 0.25, 0.5, 0.75, 0.95
@@ -29,7 +33,7 @@ class PictureText(NamedTuple):
     source: str = ""
 
 
-class RowPicture(NamedTuple):
+class RowView(NamedTuple):
     """A row for each player, the first on top: a name, a value with its interval, and the value as text."""
 
     text: PictureText
@@ -39,6 +43,37 @@ class RowPicture(NamedTuple):
     value_texts: Sequence[str]  # at the right, where all rows have names
     numbers: Sequence[int] = ()  # before the names
     head: str = ""  # above the texts of values
+    are_differences: bool = False  # which a line at 0 divides
+
+
+class MatrixView(NamedTuple):
+    """Percentages of each in rows against each other; NaN where there is none."""
+
+    text: PictureText  # `y` is what the percentages are
+    names: list[str]
+    percent: HostArray  # [n, n]
+    step: int = 1  # from one named row to the next
+
+    @property
+    def is_written(self) -> bool:
+        """Whether cells have room for their percentages."""
+        return len(self.names) <= MAX_WRITTEN_COLUMNS
+
+    @property
+    def has_column_names(self) -> bool:
+        """Whether columns have names; otherwise they have the numbers of the rows."""
+        return len(self.names) <= MAX_NAMED_COLUMNS and max(map(len, self.names)) <= MAX_COLUMN_NAME_LENGTH
+
+
+class Curve(NamedTuple):
+    """Means in bins [k], with their 95% intervals."""
+
+    label: str
+    x: HostArray
+    y: HostArray
+    low: HostArray
+    high: HostArray
+    weight: HostArray
 
 
 class Line(NamedTuple):
@@ -51,6 +86,21 @@ class Line(NamedTuple):
     peak: int | None = None  # the point with a dot
     note: str = ""  # below the name
 
+    @property
+    def half_width(self) -> HostArray:
+        """[m] half the width of the interval at each point; 0 without deviations."""
+        return np.zeros(len(self.y)) if self.deviation is None else Z_95 * self.deviation
+
+    @property
+    def label(self) -> list[str]:
+        """The lines of the label: the name and the note."""
+        return [self.name, *([self.note] if self.note else [])]
+
+    @property
+    def told_peak(self) -> int | None:
+        """The point of the peak, if the note tells of it."""
+        return self.peak if self.note else None
+
     def select(self, points: HostArray | slice) -> "Line":
         """The line through some of its points, the peak apart."""
         deviation = None if self.deviation is None else self.deviation[points]
@@ -58,7 +108,12 @@ class Line(NamedTuple):
 
     def x_numbers(self) -> HostArray:
         """[m] dates as days since 1970-01-01, numbers as they are."""
-        return times_to_numbers(self.x)
+        return self.x.astype("datetime64[us]").astype(float) / 86_400e6 if self.is_dated else self.x.astype(float)
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether the times are dates."""
+        return self.x.dtype.kind == "M"
 
 
 class Band(NamedTuple):
@@ -77,7 +132,7 @@ class UnnamedPlayers(NamedTuple):
     description: str = ""  # the end of a subtitle
 
 
-class LinePicture(NamedTuple):
+class LineView(NamedTuple):
     """Lines with names at their ends in front of those of others."""
 
     text: PictureText  # `x` is "date" if there are dates
@@ -86,11 +141,6 @@ class LinePicture(NamedTuple):
     then: Sequence[Line] = ()  # the same as they were known at the time, in thin dashes
     is_stepped: bool = False  # each value holds until the next point
     is_rank: bool = False  # on a logarithmic axis, with the best on top
-
-
-def times_to_numbers(times: HostArray) -> HostArray:
-    """Dates as days since 1970-01-01, numbers as they are."""
-    return times.astype("datetime64[us]").astype(float) / 86_400e6 if times.dtype.kind == "M" else times.astype(float)
 
 
 def without_deviations(lines: Iterable[Line]) -> list[Line]:

@@ -1,4 +1,4 @@
-"""Plots of fits: the loss near the best hyperparameters, and its profile in one of them."""
+"""Plots of fits and of beliefs: the loss near the best hyperparameters, its profile in one of them, BlatMMR's grids."""
 
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,27 +9,27 @@ import numpy as np
 from scipy.interpolate import make_interp_spline  # type: ignore[import-untyped]
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
-from jaxrate.core.array_types import HostArray
+from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
+from jaxrate.events import Matches, slice_events
+from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.fit_results import Fit, LossProfile
 from jaxrate.fitting.free_parameters import make_free_parameters, to_hyperparameters
 from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import loss_label
 from jaxrate.fitting.parameter_sweeps import sweep_parameters
 from jaxrate.fitting.profile_intervals import upper_border_crossing
-from jaxrate.plots.finding_titles import format_amount
-from jaxrate.plots.pictures import PictureText
-from jaxrate.plots.plot_inputs import describe_counted_data, to_dataset
-from jaxrate.plots.scoreboard_style import (
-    COLOURS,
-    GREY,
-    PAPER,
-    Z_95,
-    add_legend,
-    check_axes,
-    group_thousands,
-    make_picture_axes,
-)
+from jaxrate.history.blat_mmr_beliefs import belief_grid
+from jaxrate.history.event_columns import days_to_dates
+from jaxrate.history.history import find_player_id
+from jaxrate.history.recorded_runs import rating_history as record
+from jaxrate.plots import plot_inputs as inputs
+from jaxrate.plots import scoreboard_style as style
+from jaxrate.plots.findings import format_amount
+from jaxrate.plots.name_labels import player_label
+from jaxrate.plots.scoreboard_style import COLOURS, GREY, PAPER
+from jaxrate.plots.views import Z_95, PictureText
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def loss_surface(
       ValueError: for names that were not fitted, or as for `jr.fitting.sweep_parameters`.
     """
     if ax is not None:
-        check_axes(ax)
-    data, system = to_dataset(data), fit.system
+        style.check_axes(ax)
+    data, system = inputs.to_dataset(data), fit.system
     names = _choose_two_fitted_parameters(fit, x, y)
     if points < 3:
         raise ValueError(f"points must be at least 3, got {points}")
@@ -81,9 +81,9 @@ def loss_surface(
     text = PictureText(
         f"Best fit at {' and '.join(fitted)}",
         f"Loss of {system_title(system.name)} near its fit; contours: summed loss above that of the fit",
-        source=describe_counted_data(_count_predictions(count), data.source),
+        source=inputs.describe_counted_data(_count_predictions(count), data.source),
     )
-    ax = make_picture_axes(ax, (6.4, 5.6), text)
+    ax = style.make_picture_axes(ax, (6.4, 5.6), text)
     grid_values = surface.axis_values(surface.params_on_grid(len(excess_loss)))
     labels = _draw_contours(ax, grid_values, excess_loss)
     for axis, name, values in zip("xy", names, grid_values.reshape(-1, 2).T, strict=True):
@@ -95,7 +95,7 @@ def loss_surface(
     if surface.has_error.all():
         ax.plot(*surface.ellipse().T, "--", color=COLOURS[1], label="95% by the curvature")
     ax.plot(*surface.axis_values(fit.params), "o", color=COLOURS[0], label="fit")
-    add_legend(ax, f"summed {loss_label(fit.options.loss)} above the fit's")
+    style.add_legend(ax, f"summed {loss_label(fit.options.loss)} above the fit's")
     return ax
 
 
@@ -183,9 +183,9 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
         _profile_title(name, float(restore(curve.best))),
         f"Loss of {system_title(system.name)}; each dot is fitted anew in the other free hyperparameters",
         y=f"summed excess {result.loss_function.replace('_', ' ')}{' (nats)' * (result.loss_function != 'brier')}",
-        source=describe_counted_data(_count_predictions(count)),
+        source=inputs.describe_counted_data(_count_predictions(count)),
     )  # fmt: skip
-    ax = make_picture_axes(ax, (6.4, 4.4), text)
+    ax = style.make_picture_axes(ax, (6.4, 4.4), text)
     top = None
     if result.likelihood:
         shown = max(low, value[0]), min(high, value[-1])
@@ -193,7 +193,7 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
         ax.axvspan(*shown, color=COLOURS[4], alpha=0.25, linewidth=0, label=label)
         ax.axhline(INTERVAL_DROP, color=GREY, linestyle="--", linewidth=0.8)
         top = max(min(MAX_LOSS_SHOWN, 1.05 * float(loss.max() - curve.least)), 2.0 * INTERVAL_DROP)
-        add_legend(ax)
+        style.add_legend(ax)
     dense = np.linspace(curve.nodes[0], curve.nodes[-1], 401)
     ax.plot(restore(dense), np.interp(dense, curve.nodes, curve.roots) ** 2, color=COLOURS[0], linewidth=1.0)
     ax.plot(value, loss - curve.least, "o", color=COLOURS[0], markersize=4)
@@ -285,4 +285,97 @@ def _set_parameter_axis(ax: "Axes", axis_name: str, system: RatingSystem, name: 
         digits = (1, 2, 5) if high < 1000.0 * low else (1,)
         axis.set_major_locator(MaxNLocator(5) if high < 10.0 * low else LogLocator(subs=digits))
         axis.set_minor_locator(NullLocator())
-        group_thousands(ax, axis_name)
+        style.group_thousands(ax, axis_name)
+
+
+MATCHES_PER_CHUNK = 1 << 16  # matches whose beliefs are in memory at once: half a gigabyte for 1001 points
+MAX_COLUMNS = 400  # columns of a heat map
+
+
+@enforce_argument_annotations
+def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = None, ax: "Axes | None" = None) -> "Axes":
+    """Plot BlatMMR's belief about a player's strength through a history: a heat map, its mean and its 95% interval.
+
+        jr.plots.belief(jr.blat_mmr(), data, "Ada")
+
+    Each column is the belief before the player's next match, from the match before on; the last column is the belief
+    after the last match, up to the end of the history. At most 400 columns are drawn. The history is rated again.
+
+    Args:
+      system: a system from `blat_mmr` with a grid.
+      data: the `Dataset`, or its matches.
+      player: the player, by name or id.
+      params: hyperparameters, by default `system.params`.
+
+    Raises:
+      ValueError: for a system without a grid, for rounds, or for a player who is unknown or plays only at the end of
+        the history.
+    """
+    rating = belief_grid(system)
+    data = inputs.to_dataset(data)
+    matches, names = data.matches, data.players
+    end, clock = _match_times(data)
+    participants = np.asarray(matches.player)
+    number = find_player_id(names, player, max(int(participants.max()) + 1, 0 if names is None else len(names)))
+    edge = np.append(end[(participants == number).any(axis=1)], end[-1])
+    last = np.flatnonzero(edge[1:] > edge[:-1])  # the last of several matches at one time
+    if not len(last):
+        raise ValueError(
+            f"{player_label(number, names)} has no match before the end of the history: there is nothing to draw"
+        )
+    last = last[np.unique(np.linspace(0, len(last) - 1, min(len(last), MAX_COLUMNS)).round().astype(int))]
+    edge, beliefs = np.append(edge[last], edge[-1]), _beliefs_after_matches(system, matches, number, params)[last]
+    inputs.check_ratings_finite(player_label(number, names), beliefs)
+    mass = np.cumsum(beliefs, axis=1)
+    low, high = (rating[np.argmax(mass >= share, axis=1)] for share in (0.025, 0.975))
+    rating_range = rating[[np.argmax(mass >= 0.001, axis=1).min(), np.argmax(mass >= 0.999, axis=1).max()]]
+    is_shown = (rating >= rating_range[0]) & (rating <= rating_range[1])
+    step = rating[1] - rating[0]
+    density = 100.0 * beliefs[:, is_shown].T / step
+    subtitle = f"By {system_title(system.name)}: the stronger the colour, the likelier the strength; before each match"
+    ends, unit = (format_amount(x[-1], "", 0) for x in (low, high)), inputs.rating_unit(system)
+    title = f"{player_label(number, names)} ended between {' and '.join(ends)} {unit}, with 95% probability"
+    ax = style.make_axes(ax, (8.0, 4.8), title, subtitle, source=inputs.describe_source(data))
+    y = np.append(rating[is_shown] - 0.5 * step, rating_range[1] + 0.5 * step)
+    top = np.quantile(density.max(axis=0), 0.9)
+    heat = ax.pcolormesh(
+        edge, y, density, cmap=style.colour_map(style.SEQUENTIAL_COLOURS), vmin=0.0, vmax=top, rasterized=True
+    )
+    for line, kind, name in (
+        (beliefs @ rating, "-", "mean"),
+        (low, ":", "95% interval"),
+        (high, ":", None),
+    ):
+        steps = np.append(line, line[-1])
+        ax.step(edge, steps, kind, color=COLOURS[1], linewidth=1.0, where="post", label=name)
+    style.add_colour_bar(ax, heat, "density per 100 points", extend="max")
+    ax.set_ylabel(inputs.rating_axis_label(system))
+    style.group_thousands(ax, "y")
+    style.label_time_axis(ax, clock)
+    style.add_legend(ax, player_label(number, names))
+    return ax
+
+
+def _match_times(data: Dataset) -> tuple[HostArray, str]:
+    """[m] the times of matches, or their numbers if no time passes; and the label of the axis."""
+    time = np.asarray(data.matches.time)
+    if data.clock is None or np.ptp(time) == 0:
+        return np.arange(1, len(time) + 1), "matches before"
+    return (days_to_dates(time), "date") if data.clock == "dates" else (time, "time")
+
+
+def _beliefs_after_matches(system: RatingSystem, matches: Matches, player_id: int, params: Params) -> HostArray:
+    """[m, n] the beliefs about a player after each of their m matches."""
+    recording_system, count = system._replace(summary=belief_of_rows), int(np.max(matches.player)) + 1
+    chunks: list[HostArray] = []
+    state: Any = None
+    for low in range(0, len(matches.score), MATCHES_PER_CHUNK):
+        chunk = slice_events(matches, low, low + MATCHES_PER_CHUNK)
+        state, _, before, _ = record(recording_system, chunk, params=params, state=state, num_players=count)
+        chunks.append(np.asarray(before)[np.asarray(chunk.player) == player_id])
+    return np.concatenate([*chunks, np.asarray(state.belief)[None, player_id]])[1:]
+
+
+def belief_of_rows(params: Params, rows: State) -> Array:
+    del params
+    return rows.belief

@@ -1,0 +1,381 @@
+"""Plots of players through time: ratings, careers and ranks."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+
+import numpy as np
+
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
+from jaxrate.history.event_columns import days_to_dates
+from jaxrate.history.history import History, format_time
+from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, ListRules, ranks_over_time
+from jaxrate.history.participations import Participations
+from jaxrate.plots import plot_inputs as inputs
+from jaxrate.plots import views
+from jaxrate.plots.findings import format_amount, line_end_title, peak_title, ranks_title
+from jaxrate.plots.history_lines import (
+    TimeSteps,
+    after_events,
+    default_step_length,
+    describe_begin,
+    describe_gaps,
+    event_noun,
+    format_peak_time,
+    other_rating_lines,
+    rating_lines,
+    steps_of_lines,
+    thin_lines,
+    time_axis_label,
+    times_span,
+    unnamed_players,
+)
+from jaxrate.plots.line_end_labels import EDGE_SHARE
+from jaxrate.plots.matplotlib_printers import MAX_INTERVALS, show_lines
+from jaxrate.plots.name_labels import player_labels_by_id
+from jaxrate.plots.plot_inputs import Backend
+from jaxrate.plots.scoreboard_style import COLOURS, is_isolated
+from jaxrate.plots.views import Line, LineView, PictureText, UnnamedPlayers
+from jaxrate.systems.system_titles import system_title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_EVENTS = 300  # of a line; longer ones are drawn at the ends of steps
+
+
+@enforce_argument_annotations
+def trajectory(
+    rated: History,
+    players: Any,
+    *,
+    skip: int = 0,
+    smooth: History | None = None,
+    others: Iterable[Any] = (),
+    ax: "Axes | None" = None,
+    backend: Backend = "matplotlib",
+) -> Any:
+    """Plot ratings through a history; of one or two players with 95% intervals if the system has deviations.
+
+        jr.plots.trajectory(rated, ["Ada", "Bo"], skip=10)
+        jr.plots.trajectory(rated, ["Ada", "Bo"], smooth=jr.smooth(system, data))
+
+    A rating holds until the next event. So a line begins with the rating before the first event, and goes in steps
+    through the ratings after each event. Intervals are those before the next event. With hindsight a line goes straight
+    from match to match. Names stand at the ends of lines. If a line has more than 300 events, all lines go through the
+    ratings at the ends of a hundred steps, or of years, and through the highest one. They are then interrupted where
+    the player is absent, as in `careers`. The axis is time or, without times, the number of events. Several calls may
+    share axes.
+
+    Args:
+      rated: a history, such as `jr.rate` and `jr.smooth` return.
+      players: one or several players, at most eight, with those that axes have already.
+      skip: number of first events of each player to leave out, in which newcomers' ratings jump.
+      smooth: the result of `jr.smooth`. Solid lines then show ratings in hindsight. Dashed lines, without intervals,
+        show the ratings at the time.
+      others: further players, in grey, without names and intervals. If they are more than 200, their median is drawn,
+        with bands that hold 50% and 90% of them.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
+
+    Raises:
+      ValueError: for a player who is unknown, never plays, or has no more than `skip` events, or for ratings that are
+        not finite.
+    """
+    inputs.check_backend(backend, ax)
+    shown = rated if smooth is None else smooth
+    lines = rating_lines(shown, players, skip)
+    then = [] if smooth is None else views.without_deviations(rating_lines(rated, players, skip))
+    inputs.check_drawable_count("named players", inputs.count_lines(ax, "line") + len(lines), 1, inputs.MAX_NAMED_LINES)
+    grey_lines = other_rating_lines(rated, others, lines)
+    steps = steps_of_lines(rated, lines, grey_lines, times_span(lines))
+    num_early = max(PEAK_MIN_EVENTS - 1 - skip, 0) if shown.hindsight is None else 0
+    title = _end_title(rated, lines, num_early) + ", in hindsight" * bool(then)
+    is_thinned = max(len(line.x) for line in lines) > MAX_EVENTS
+    is_stepped = not is_thinned and shown.hindsight is None
+    if not is_stepped:
+        lines = after_events(lines)
+    if is_thinned:
+        lines = thin_lines(lines, steps, num_early)
+        then = thin_lines(after_events(then), steps, num_early)
+        grey_lines = thin_lines(after_events(grey_lines), steps)
+    if len(lines) > MAX_INTERVALS:
+        lines = views.without_deviations(lines)
+    known = [f"after each {event_noun(rated)}"] if is_stepped else ["in hindsight"] * (shown.hindsight is not None)
+    if is_thinned:
+        known.append(f"{steps.describe()}{describe_begin(rated, num_early)}")
+    bands = ", with 95% intervals" * (lines[0].deviation is not None)
+    dashed = ". Dashed: at the time" * (bool(then) and backend == "altair")
+    rules = f"{', '.join(known)}{bands}{dashed}{'. Dots mark peaks' * is_thinned}{describe_gaps([*lines, *then])}"
+    unnamed = unnamed_players(grey_lines, steps)
+    text = _rating_text(rated, title, rules, unnamed)
+    return show_lines(LineView(text, lines, unnamed, then, is_stepped), ax, backend)
+
+
+@enforce_argument_annotations
+def careers(
+    rated: History,
+    players: Any,
+    *,
+    others: Iterable[Any] = (),
+    step: float | None = None,
+    ax: "Axes | None" = None,
+    backend: Backend = "matplotlib",
+) -> Any:
+    """Plot ratings through a rated history with the players' names; a dot marks the highest rating, told by the name.
+
+        jr.plots.careers(rated, ["Green Bay Packers", "Chicago Bears"], others=rated.players, step=365.25)
+
+    A line goes through the ratings at the end of each step in which the player took part, and through the highest one.
+    The line is interrupted where the player is absent: for longer than a step and for more than twice the usual
+    off-season, or, without dates, three times the usual pause. It begins with the tenth event, since first ratings
+    jump, and so does the highest rating, as in `jr.leaderboard`; players with fewer events have no highest rating. With
+    hindsight the line begins with the first event.
+
+    Args:
+      rated: a history from `jr.rate` or `jr.smooth`, with times.
+      players: one or several players, at most 7.
+      others: further players, in grey and without names. If they are more than 200, their median is drawn, with bands
+        that hold 50% and 90% of them.
+      step: the length of the steps in days, or in units of time, counted back from the end of the history. Steps of
+        365.25 days, or a multiple, are calendar years. None: a hundredth of the history, or calendar years if it is
+        long; longer if these players take part more rarely.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
+
+    Raises:
+      ValueError: for players who are unknown, never play or are named twice, for a history without times, for a step
+        that is not above 0, or for ratings that are not finite.
+    """
+    if rated.clock is None or rated.last is None:
+        raise ValueError("careers need times, and this history has none; `trajectory` counts matches instead")
+    inputs.check_backend(backend, ax)
+    inputs.check_step(step)
+    whole = rating_lines(rated, players)
+    inputs.check_drawable_count("players", len(whole), 1, len(COLOURS))
+    grey = other_rating_lines(rated, others, whole)
+    steps = steps_of_lines(rated, whole, grey, rated.last - float(rated.events["time"][0]), step)
+    num_early = PEAK_MIN_EVENTS - 1 if rated.hindsight is None else 0
+    lines = _career_lines(whole, steps, num_early)
+    unnamed = unnamed_players(thin_lines(after_events(grey, num_early), steps), steps)
+    clock, span, rules = time_axis_label(rated), times_span(lines), steps.describe()
+    if peaks := [line.select(np.array([line.peak])) for line in lines if line.peak is not None]:
+        grey_peaks = [float(line.y[1 + num_early :].max(initial=-np.inf)) for line in grey]
+        unit = inputs.rating_unit(rated.system)
+        title = peak_title(peaks, len(lines), clock, unit, max(grey_peaks, default=-np.inf), span)
+        rules += f"{describe_begin(rated, num_early)}. Dots mark peaks"
+    else:
+        title = _end_title(rated, whole, num_early)
+    text = _rating_text(rated, title, rules + describe_gaps(lines), unnamed)
+    notes = _career_notes(lines, unnamed, rated.last, clock)
+    lines = [line._replace(note=note) for line, note in zip(lines, notes, strict=True)]
+    return show_lines(LineView(text, lines, unnamed), ax, backend, (10.0, 5.5))
+
+
+def _end_title(rated: History, lines: Sequence[Line], num_early: int) -> str:
+    """The finding of lines that begin before the first event."""
+    return line_end_title(after_events(lines), time_axis_label(rated), inputs.rating_unit(rated.system), num_early)
+
+
+def _rating_text(rated: History, title: str, rules: str, unnamed: UnnamedPlayers) -> PictureText:
+    subtitle = f"Ratings by {system_title(rated.system.name)} {rules}{unnamed.description}"
+    return PictureText(
+        title, subtitle, time_axis_label(rated), inputs.rating_axis_label(rated.system), inputs.describe_source(rated)
+    )
+
+
+def _career_lines(lines: Sequence[Line], steps: TimeSteps, num_early: int) -> list[Line]:
+    """The ratings at the ends of steps, from the first that can be a peak; all of who has no peak, without a dot."""
+    thinned = thin_lines(views.without_deviations(after_events(lines, num_early)), steps, 0)
+    has_peak = [len(line.y) > 1 + num_early for line in lines]
+    return [line if one else line._replace(peak=None) for line, one in zip(thinned, has_peak, strict=True)]
+
+
+def _career_notes(lines: Sequence[Line], unnamed: UnnamedPlayers, last: float, clock: str) -> list[str]:
+    """What stands below the name of each line: the highest rating, and the last one if the label is beside the axes.
+
+    `last` is the time at which the history ends.
+    """
+    span = times_span(lines)
+    drawn = [x.x_numbers() for x in [*lines, *unnamed.lines]]
+    drawn_end = max(float(x[-1]) for x in drawn)
+    edge = drawn_end - EDGE_SHARE * (drawn_end - min(float(x[0]) for x in drawn))
+    notes = []
+    for line in lines:
+        parts = []
+        end = float(line.x_numbers()[-1])
+        if end > edge:
+            is_current = end > last - EDGE_SHARE * span
+            parts.append(f"{'' if is_current else 'last '}{format_amount(float(line.y[-1]), '')}")
+        if parts and line.peak == len(line.y) - 1:
+            parts.append("the peak")
+        elif line.peak is not None:
+            amount, when = format_amount(float(line.y[line.peak]), ""), format_peak_time(line.x[line.peak], span)
+            parts.append(f"peak {amount} {'in' if clock == 'date' else 'at'} {when}")
+        notes.append(", ".join(parts))
+    return notes
+
+
+@enforce_argument_annotations
+def ranks(
+    rated: History,
+    players: Any,
+    *,
+    step: float | None = None,
+    others: Iterable[Any] = (),
+    ax: "Axes | None" = None,
+    backend: Backend = "matplotlib",
+    **rules: Unpack[ListRules],
+) -> Any:
+    """Plot ranks through a history; the scale is logarithmic, the best on top. Three players or more have a panel each.
+
+        jr.plots.ranks(rated, ["Ada", "Bo"], min_games=10)
+
+    A rank is that on `jr.leaderboard(rated, as_of=...)` at the end of each step, on all dates by the rule of the last
+    one. The plot begins when half of those who play are listed, or half as many as usual. Without `min_games` it begins
+    when half of those listed have played ten times, and a line with the player's tenth event, since first ratings jump;
+    with hindsight with the first. A line is interrupted while the player is not listed, for example because they have
+    not played for long. A note says how often each was first, or their best rank; the others stand in grey in each
+    panel.
+
+    Args:
+      rated: a history from `jr.rate` or `jr.smooth`, with times.
+      players: one or several players, at most eight.
+      step: the length of the steps in days, or in units of time, counted back from the end of the history; those of
+        365.25 days, or a multiple, are calendar years, of which one that is not over yet is drawn, but not counted.
+        None: a hundredth of the time since the first match of these players, or calendar years if it is long.
+      active, min_games, cautious: who is ranked, and how, as in `jr.leaderboard`.
+      others: further players, in grey and without names; of more than 200 the median, and bands of 50% and 90% of
+        them.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
+
+    Raises:
+      ValueError: for players who are unknown, or not listed since the plot begins, for a history without times, for a
+        step that is not above 0, or as for `jr.leaderboard`.
+    """
+    inputs.check_backend(backend, ax)
+    rated.check_has_events()
+    rows, names = rated.rows.once_per_event(), rated.players
+    labels = player_labels_by_id(players, names, len(names))
+    inputs.check_drawable_count("players", len(labels), 1, inputs.MAX_NAMED_LINES)
+    if rated.clock is None or np.isnan(rows.time).any():
+        raise ValueError("ranks through time need times, and this history has none, or not for all events")
+    inputs.check_step(step)
+    steps, moments = _steps_and_ends(rated, rows, labels, step)
+    table = _rank_table(rated, rows, moments, labels, rules)
+    num_counted = len(table.moments) - (
+        steps.is_cut and len(table.moments) > 1
+    )  # a year that goes on counts for nobody
+    at = days_to_dates(np.floor(table.moments)) if rated.clock == "dates" else table.moments
+    lines = [_rank_line(name, at, table.ranks[:, i], num_counted) for i, name in labels.items()]
+    others = [i for i in player_labels_by_id(list(others), names, len(names)) if i not in labels]
+    unnamed = _unnamed_ranks(at, table.ranks[:, others].T)
+    until = "" if steps.years else f", back from {inputs.abbreviate_dates(format_time(steps.last, rated.clock))}"
+    begin = describe_begin(rated, 0 if table.is_settled else PEAK_MIN_EVENTS - 1)
+    text = PictureText(
+        _title(table.ranks[:num_counted], labels, steps.years == 1),
+        f"Ranks by {system_title(rated.system.name)} {steps.describe()}{until}{begin}{unnamed.description}",
+        time_axis_label(rated), "rank", inputs.describe_source(rated),
+    )  # fmt: skip
+    return show_lines(LineView(text, lines, unnamed, is_rank=True), ax, backend)
+
+
+class RankTable(NamedTuple):
+    """Ranks through time of all players; NaN where they are not listed."""
+
+    moments: HostArray  # [m]
+    ranks: HostArray  # [m, N]
+    is_settled: bool  # whether no rank of those with names was left out, as it came too early
+
+    def begin_at(self, number: int) -> "RankTable":
+        """The table from this moment on."""
+        return self._replace(moments=self.moments[number:], ranks=self.ranks[number:])
+
+
+def _steps_and_ends(
+    rated: History, rows: Participations, labels: Mapping[int, str], length: float | None
+) -> tuple[TimeSteps, HostArray]:
+    """The steps, and their ends since the first event of these players."""
+    times = rows.time[np.isin(rows.player, [*labels])]
+    if not len(times):
+        raise ValueError(f"none of {', '.join(labels.values())} has played")
+    begin, last = float(times.min()), float(rows.time.max())
+    is_dated = rated.clock == "dates"
+    steps = TimeSteps(last, length or default_step_length(max(last - begin, 1.0), is_dated), is_dated)
+    return steps, steps.ends(begin)
+
+
+def _rank_table(
+    rated: History, rows: Participations, moments: HostArray, labels: Mapping[int, str], rules: ListRules
+) -> RankTable:
+    """The ranks at these moments, begun when enough players are listed, and have settled ratings."""
+    table = RankTable(moments, ranks_over_time(rated, moments, **rules), is_settled=True)
+    if rules.get("min_games") is None and rated.hindsight is None:
+        table = _without_first_ratings(table, rows, [*labels])
+    if rules.get("min_games") == 0:
+        return table
+    return _begin_when_many_are_listed(rated, table, labels, rules)
+
+
+def _without_first_ratings(table: RankTable, rows: Participations, named: list[int]) -> RankTable:
+    """The table without ranks before a player's tenth event, begun when half of those listed have had ten.
+
+    Whoever has fewer events at the end has no settled rating to wait for.
+    """
+    num_moments, num_players = table.ranks.shape
+    moment = np.searchsorted(table.moments, rows.end)
+    count = np.bincount(moment * num_players + rows.player, minlength=(num_moments + 1) * num_players)
+    played = count.reshape(num_moments + 1, num_players)[:num_moments].cumsum(axis=0)
+    is_settled, is_listed = played >= PEAK_MIN_EVENTS, ~np.isnan(table.ranks)
+    listed, settled = is_listed.sum(axis=1), (is_listed & is_settled).sum(axis=1)
+    begin = int(np.argmax((settled > 0) & (2 * settled >= listed)))
+    is_settled |= ~is_settled[-1]
+    ranks = np.where(is_settled, table.ranks, np.nan)
+    return RankTable(table.moments, ranks, bool(is_settled[begin:, named].all())).begin_at(begin)
+
+
+def _begin_when_many_are_listed(
+    rated: History, table: RankTable, labels: Mapping[int, str], rules: ListRules
+) -> RankTable:
+    """The table from when half of those who play are listed, or half as many as usual."""
+    of_any_games: ListRules = {**rules, "min_games": 0}
+    played = ranks_over_time(rated, table.moments, **of_any_games)
+    listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (table.ranks, played))
+    begin = int(np.argmax((listed > 0) & ((2 * listed >= playing) | (2 * listed >= np.median(listed)))))
+    for i, name in labels.items():
+        if not np.isnan(table.ranks[:begin, i]).all() and np.isnan(table.ranks[begin:, i]).all():
+            when = format_time(float(table.moments[begin]), rated.clock)
+            raise ValueError(f"{name} is only listed before {when}, when few are; min_games=0 lists more")
+    return table.begin_at(begin)
+
+
+def _rank_line(name: str, at: HostArray, rank: HostArray, num_counted: int) -> Line:
+    """The line of ranks [m] from the first to the last, with a note of those that count."""
+    listed = np.flatnonzero(~np.isnan(rank))
+    if not len(listed):
+        raise ValueError(f"{name} is never listed; see active and min_games")
+    drawn = slice(listed[0], listed[-1] + 1)
+    return Line(name, at[drawn], rank[drawn], note=_describe_ranks(rank, num_counted))
+
+
+def _unnamed_ranks(at: HostArray, ranks: HostArray) -> UnnamedPlayers:
+    """The lines of ranks [n, m], or of very many their bands."""
+    if len(ranks) > views.MAX_GREY_LINES:
+        return views.quantile_bands(at, ranks)
+    seen = np.where(is_isolated(ranks), np.nan, ranks)  # a line through one point is invisible
+    return views.unnamed_lines(Line("", at, rank) for rank in seen)
+
+
+def _title(ranks: HostArray, labels: Mapping[int, str], is_yearly: bool) -> str:
+    """The finding of ranks [m, N] that count."""
+    others_firsts = int((np.delete(ranks, [*labels], axis=1) == 1).sum(axis=0).max(initial=0))
+    return ranks_title({name: ranks[:, i] for i, name in labels.items()}, len(ranks), others_firsts, is_yearly)
+
+
+def _describe_ranks(rank: HostArray, num_counted: int) -> str:
+    """How often a player was first, or their best rank, and the last one; of ranks [m], NaN where they have none.
+
+    Only the first `num_counted` count.
+    """
+    firsts, best = int((rank[:num_counted] == 1).sum()), int(np.nanmin(rank))
+    times = {1: "once", 2: "twice"}.get(firsts, f"{firsts:,} times")
+    often = f"first {times}" if firsts else f"best {best:,}"
+    return often if np.isnan(rank[-1]) else f"{often}, now {int(rank[-1]):,}"
