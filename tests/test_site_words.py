@@ -30,7 +30,7 @@ from jaxrate.site.json_columns import returned_players
 from jaxrate.site.page_templates import MAX_FEED_ENTRIES, add_feed_entry
 from jaxrate.site.player_pages import summarise_players
 from jaxrate.site.site_data import build_site_data, page_template_context
-from jaxrate.site.table_rows import iterate_upset_win_positions_by_player
+from jaxrate.site.table_rows import find_upset_wins
 
 
 def test_an_entry_of_the_feed_is_new_where_its_words_are():
@@ -92,12 +92,12 @@ def test_a_lead_that_another_lost_is_not_said_to_be_taken():
 
 def test_an_upset_is_a_win_over_a_favourite():
     """Of four wins; a draw counts as half, so the last was expected."""
-    data = SimpleNamespace(careers=SimpleNamespace(start=np.array([0, 3, 5])))
+    data = SimpleNamespace(careers=SimpleNamespace(start=np.array([0, 3, 5]), player=np.repeat([0, 1], [3, 2])))
     columns = {"score": [1, 1, 0, 1, 1], "chance": [0.4, 0.6, 0.1, 0.3, 0.45], "draw": [0.0, 0.0, 0.0, 0.2, 0.25]}
-    found = [x.tolist() for x in iterate_upset_win_positions_by_player(data, columns)]
+    found = [x.tolist() for x in find_upset_wins(data, columns)]
     assert found == [[0], [3]]
     del columns["draw"]
-    assert [x.tolist() for x in iterate_upset_win_positions_by_player(data, columns)] == [[0], [3, 4]]
+    assert [x.tolist() for x in find_upset_wins(data, columns)] == [[0], [3, 4]]
 
 
 @pytest.mark.parametrize(

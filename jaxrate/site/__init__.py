@@ -4,6 +4,7 @@ accuracy_summary.py   how well predictions were, as pages tell and draw it
 arena_page.py         the page of an arena, and what it finds
 benchmark_page.py     benchmarks as a page, with bars of systems
 player_pages.py       the page of every player: a summary, and the career as data for the scripts of the site
+page_views.py         what the site and the report both show, and one way to draw a page that is a file
 report_page.py        a rated history as one HTML page: leaderboard, players, predictions for pairs, and accuracy
 site_data.py          what all pages of a site are made of
 json_columns.py       tables of pages as JSON columns, and the data files of a site

@@ -16,9 +16,10 @@ from jaxrate.arena.strength_fit import POINTS_PER_LOG_STRENGTH, Strengths, first
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_range, join_names
-from jaxrate.site.drawings import interval_bar, make_axis, round_step, site_icon, site_mark
+from jaxrate.site.drawings import interval_bar, make_axis, round_step
 from jaxrate.site.forecast_tables import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
-from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
+from jaxrate.site.page_templates import STYLE_FILES
+from jaxrate.site.page_views import render_page
 from jaxrate.site.wording import MODELS, PLAYERS, PlayerOrTeamNoun, make_noun
 
 MAX_LISTED_NAMES = 4  # names in a sentence; of more players, their number
@@ -239,7 +240,6 @@ def arena_page_html(
     for name, other in (("ranks", ranks), ("drift", drift)):
         if other is not None and not np.array_equal(other.players, strengths.players):
             raise ValueError(f"{name} must be of the same players as the strengths")
-    template, assets = load_template_and_assets("arena.html", ARENA_STYLE_FILES, SCRIPT_FILES)
     words = make_noun(noun, MODELS)
     names = [" ".join(str(x).split()) for x in strengths.players]
     order = strengths.order
@@ -261,38 +261,36 @@ def arena_page_html(
         "heat": None if heat_map is None else heat_map.data,
         "noun": words.one,
     }
-    return str(
-        template.render(
-            **assets,
-            title=title,
-            source=source,
-            dates=dates,
-            left_out=left_out[:1].upper() + left_out[1:],
-            strengths=strengths,
-            model=strengths.model.replace("_", "-").title(),
-            noun=words,
-            mark=site_mark(),
-            icon=site_icon(),
-            headline=headline(names, strengths, ranks, words),
-            findings=certain_findings(names, strengths, ranks, words),
-            doubt=None if lead is None or lead.is_certain else lead.sentence,
-            worth=lead_worth(names, strengths),
-            assumption=confidence_assumption(strengths, clusters),
-            errors=ERROR_WORDS.get(strengths.errors, strengths.errors),
-            never_met=None if percent is None else _never_met(strengths, numbered),
-            whole=keep_dates_whole,
-            timed=wrap_dates_in_time_elements,
-            unbroken=unbreakable_hyphens,
-            ranks=ranks,
-            drift=drift,
-            tables=[_build_table(strengths, ranks, names, part, half_width) for part in pairwise(bounds)],
-            rated=len(rated),
-            tie_share=None if strengths.tie is None else _tie_share_of_equals(strengths),
-            matrix=None if percent is None else [(names[i], row) for i, row in zip(numbered, percent, strict=True)],
-            heat_map=heat_map,
-            changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
-            data=data,
-        )
+    return render_page(
+        "arena.html",
+        SCRIPT_FILES,
+        ARENA_STYLE_FILES,
+        title=title,
+        source=source,
+        dates=dates,
+        left_out=left_out[:1].upper() + left_out[1:],
+        strengths=strengths,
+        model=strengths.model.replace("_", "-").title(),
+        noun=words,
+        headline=headline(names, strengths, ranks, words),
+        findings=certain_findings(names, strengths, ranks, words),
+        doubt=None if lead is None or lead.is_certain else lead.sentence,
+        worth=lead_worth(names, strengths),
+        assumption=confidence_assumption(strengths, clusters),
+        errors=ERROR_WORDS.get(strengths.errors, strengths.errors),
+        never_met=None if percent is None else _never_met(strengths, numbered),
+        whole=keep_dates_whole,
+        timed=wrap_dates_in_time_elements,
+        unbroken=unbreakable_hyphens,
+        ranks=ranks,
+        drift=drift,
+        tables=[_build_table(strengths, ranks, names, part, half_width) for part in pairwise(bounds)],
+        rated=len(rated),
+        tie_share=None if strengths.tie is None else _tie_share_of_equals(strengths),
+        matrix=None if percent is None else [(names[i], row) for i, row in zip(numbered, percent, strict=True)],
+        heat_map=heat_map,
+        changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
+        data=data,
     )
 
 

@@ -2,19 +2,19 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.system import RatingSystem
-from jaxrate.core.text_format import format_decimals, format_number, join_names, use_minus_sign
+from jaxrate.core.text_format import format_decimals, format_number, join_names, metric_heading, use_minus_sign
 from jaxrate.evaluation.benchmark import Benchmark
 from jaxrate.evaluation.comparison import Comparison, format_side_advantage, system_result_label
 from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, LOSS_DIFFERENCE_HEAD, ScoredForecaster, format_metric
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.site.accuracy_summary import Advice
-from jaxrate.site.drawings import Axis, interval_bar, make_axis, site_icon, site_mark
-from jaxrate.site.page_templates import STYLE_FILES, load_template_and_assets
+from jaxrate.site.drawings import Axis, interval_bar, make_axis
+from jaxrate.site.page_views import render_page
 from jaxrate.systems.system_titles import system_title
 
 BLEND_TITLE = "All blended"
@@ -71,11 +71,6 @@ class SystemBars(NamedTuple):
     explanation: str
 
 
-def is_comparison(comparison: Comparison | None) -> bool:
-    """Whether there are two or more forecasters to compare."""
-    return comparison is not None and len(comparison.results) + len(comparison.others) > 1
-
-
 def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
     """The bars of a comparison; None without differences."""
     if comparison is None or not _has_differences(comparison):
@@ -85,6 +80,25 @@ def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
     gaps = [gap_and_half_width(_difference(x), measure)[0] for x in (*comparison.results[1:], *comparison.others)]
     beaten = ", and less than 0 is better than the best" if any(gap < 0 for gap in gaps) else ""
     return SystemBars(measure, axis, rows[:count], rows[count:], measure.explanation.format(beaten=beaten))
+
+
+def comparison_view(comparison: Comparison | None, system: RatingSystem, events: str) -> dict[str, Any]:
+    """The variables of what a report says of other systems than this one; of a single forecaster nothing."""
+    if comparison is None or len(comparison.results) + len(comparison.others) < 2:
+        return {"comparison": None}
+    rows = [[system_title(name), *map(use_minus_sign, cells)] for name, *cells in comparison.rows]
+    for row, forecaster in zip(rows[len(comparison.results) :], comparison.others, strict=True):
+        row[0] = name_in_print(forecaster)
+    return {
+        "comparison": comparison,
+        "comparison_title": write_comparison_title(comparison, system.name),
+        "comparison_texts": describe_comparison(comparison, system),
+        "comparison_notes": name_systems_in_print("\n".join(comparison.notes), comparison.results).splitlines(),
+        "scored_on": comparison.scored_on.replace("contests", events),
+        "behind": draw_system_bars(comparison),
+        "compared": rows,
+        "compared_head": [metric_heading(x) for x in comparison.head],
+    }
 
 
 def build_system_rows(
@@ -347,22 +361,18 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     """
     if not benchmarks:
         raise ValueError("benchmarks is empty; give one or more, as {'Our league': benchmark}")
-    template, assets = load_template_and_assets("benchmark.html", STYLE_FILES, SCRIPT_FILES)
     sections = [
         _build_section(f"history-{number}", name, benchmark)
         for number, (name, benchmark) in enumerate(benchmarks.items(), 1)
     ]
-    return str(
-        template.render(
-            **assets,
-            title=title,
-            headline=_write_headline(sections),
-            histories=sections,
-            is_fitted=any(section.is_fitted for section in sections),
-            mark=site_mark(),
-            icon=site_icon(),
-            data={},
-        )
+    return render_page(
+        "benchmark.html",
+        SCRIPT_FILES,
+        title=title,
+        headline=_write_headline(sections),
+        histories=sections,
+        is_fitted=any(section.is_fitted for section in sections),
+        data={},
     )
 
 

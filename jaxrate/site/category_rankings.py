@@ -1,26 +1,49 @@
 """The rankings of categories, and who won how often against whom."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_decimals, use_minus_sign
 from jaxrate.forecasts.matchup_tables import MAX_CATEGORIES
 from jaxrate.history.event_columns import lookup_ids
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import classify_first_place
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
-from jaxrate.site.drawings import interval_bar, make_axis
 from jaxrate.site.forecast_tables import write_matrix_finding
 from jaxrate.site.headline import describe_lead, format_points, stale_clause
-from jaxrate.site.json_columns import half_widths_for_json, ratings_for_json
-from jaxrate.site.page_templates import assign_slugs, join_figures
-from jaxrate.site.site_data import UNCERTAIN_RATIO, SiteData, event_nouns, groups_by_id, has_draws, sort_categories
-from jaxrate.site.wording import SURFACES, UNKNOWN, category_noun, category_phrase, format_category, pluralise
+from jaxrate.site.page_templates import assign_slugs
+from jaxrate.site.site_data import (
+    SiteData,
+    event_nouns,
+    groups_by_id,
+    has_draws,
+    sort_categories,
+    uncertain_half_width,
+)
+from jaxrate.site.table_rows import (
+    Column,
+    RankedRows,
+    SitePage,
+    count_results,
+    ranked_columns,
+    split_ranking,
+    table_head,
+    table_rows,
+)
+from jaxrate.site.wording import (
+    SURFACES,
+    UNKNOWN,
+    category_noun,
+    category_phrase,
+    format_category,
+    format_rating,
+    pluralise,
+)
 
+WAYS = "won", "drawn", "lost"
 MIN_EVENTS, MIN_PLAYERS = 10, 20  # a ranking is of those with so many events in the category, if so many have them
 
 
@@ -55,7 +78,7 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
         results, listed, min_events = None, data.listed, 0
         if met is not None:
             is_met = met == names.index(category)
-            results = _count_results(data, is_met)
+            results = count_results(data, is_met)
             listed, min_events = _list_current_players(data, results, is_met)
         listed = listed[groups[listed] == groups[data.listed[:1]]]
         listed = listed[np.argsort(-mean[listed], kind="stable")]
@@ -88,15 +111,6 @@ def _opponent_category_by_career_row(data: SiteData) -> HostArray | None:
     return None if numbers is None else numbers[careers.row, careers.side ^ (numbers.shape[1] == 2)]
 
 
-def _count_results(data: SiteData, is_met: HostArray) -> HostArray:
-    """[num_players, 3] wins, draws and losses in these rows [M] of the careers; of contests all count as draws."""
-    count, score = len(data.names), data.line_ups.score
-    player = data.careers.player[is_met]
-    score = np.full(len(player), 0.5) if score is None else np.asarray(score)[is_met]
-    result = np.where(score == 1.0, 0, np.where(score == 0.0, 2, 1))
-    return np.bincount(player * 3 + result, minlength=3 * count).reshape(-1, 3)
-
-
 def _list_current_players(data: SiteData, results: HostArray, is_met: HostArray) -> tuple[HostArray, int]:
     """The current players with enough events in a category, and how many these are; nobody if it is out of use.
 
@@ -112,31 +126,27 @@ def _list_current_players(data: SiteData, results: HostArray, is_met: HostArray)
 
 def draw_player_tables(data: SiteData, strengths: list[CategoryStrengths]) -> list[str]:
     """A table for each player, by id, in HTML: their rating, rank and results in each category that they have met."""
-    texts = [""] * len(data.names)
-    if not strengths:
-        return texts
-    with_results = strengths[0].results is not None and data.line_ups.score is not None
-    with_draws = with_results and has_draws(data.rated)
-    heads = [("words", category_noun(data.rated)), ("figure", "rating"), ("figure", "rank")]
-    ways = "won\N{EN DASH}drawn\N{EN DASH}lost" if with_draws else "won\N{EN DASH}lost"
-    heads += [("figure", ways)] * with_results
-    row = "".join(f'<th scope="col" class="{kind}">{escape(text)}' for kind, text in heads)
-    caption = f"<caption class=hidden>By {escape(category_noun(data.rated))}</caption>"
-    head = f'<table class="rows static narrow by-category">{caption}<thead><tr>{row}</thead><tbody>'
+    texts, head, noun = [""] * len(data.names), "", escape(category_noun(data.rated))
+    ways = [0, 1, 2] if has_draws(data.rated) else [0, 2]
     for one in strengths:
         rank = np.zeros(len(texts), int)
         rank[one.listed] = np.arange(1, len(one.listed) + 1)
         name = f'<a href="../{one.path}">{escape(one.name)}</a>' if one.path else escape(one.name)
         played = np.arange(len(texts)) if one.results is None else np.flatnonzero(one.results.sum(axis=1))
-        results = np.zeros((len(texts), 3), int) if one.results is None else one.results
-        columns = (x[played].tolist() for x in (one.mean, 1.96 * one.deviation, rank, results))
-        for i, mean, half, place, record in zip(played.tolist(), *columns, strict=True):
-            rating = use_minus_sign(f"{mean:,.{data.digits}f} ± {half:,.{data.digits}f}")
-            figures = [rating, f"{place:,}" if place else ""]
-            if with_results:
-                won, drawn, lost = (f"{x:,}" for x in record)
-                figures.append("\N{EN DASH}".join([won, drawn, lost] if with_draws else [won, lost]))
-            texts[i] += f"<tr><td>{name}{''.join(f'<td class=figure>{x}' for x in figures)}"
+        ratings = zip(one.mean[played].tolist(), (1.96 * one.deviation[played]).tolist(), strict=True)
+        columns = [
+            Column("words", noun, [name] * len(played)),
+            Column("figure", "rating", [f"{format_rating(x, data.digits)} ± {y:,.{data.digits}f}" for x, y in ratings]),
+            Column("figure", "rank", [f"{x:,}" if x else "" for x in rank[played].tolist()]),
+        ]
+        if one.results is not None and data.line_ups.score is not None:
+            records = ["\N{EN DASH}".join(f"{x:,}" for x in row) for row in one.results[played][:, ways].tolist()]
+            columns.append(Column("figure", "\N{EN DASH}".join(WAYS[i] for i in ways), records))
+        head = table_head(columns)
+        for i, row in zip(played.tolist(), table_rows(columns), strict=True):
+            texts[i] += row
+    caption = f"<caption class=hidden>By {noun}</caption>"
+    head = f'<table class="rows static narrow by-category">{caption}<thead><tr>{head}</tr></thead><tbody>'
     return [f"{head}{text}</tbody></table>" if text else "" for text in texts]
 
 
@@ -165,7 +175,6 @@ def _opponents_or_category_phrase(data: SiteData, category: object) -> str:
     return category_phrase(category_noun(data.rated), name)
 
 
-RANKING_ROWS = 50  # on each page
 TOP_GAINERS = 50  # ranks among which who gains most from the category is sought
 
 
@@ -179,7 +188,7 @@ def ranking_links_with_leaders(data: SiteData, strengths: list[CategoryStrengths
         return []
 
     def format_leader(ids: Any, rating: Any) -> str:
-        return f"{data.names[int(ids[0])]} {use_minus_sign(format_decimals(float(rating), data.digits))}"
+        return f"{data.names[int(ids[0])]} {format_rating(float(rating), data.digits)}"
 
     everything = f"All {pluralise(category_noun(data.rated))}"
     return [
@@ -188,36 +197,20 @@ def ranking_links_with_leaders(data: SiteData, strengths: list[CategoryStrengths
     ]
 
 
-def render_category_rankings(render_page: Any, data: SiteData, strengths: list[CategoryStrengths]) -> None:
-    """Render the pages of all rankings by category, of so many rows each."""
+def category_pages(data: SiteData, strengths: list[CategoryStrengths]) -> Iterator[SitePage]:
+    """The pages of all rankings by category."""
     for one in strengths:
-        starts = range(0, len(one.listed), RANKING_ROWS) if one.path else ()
-        stem = one.path.removesuffix(".html")
-        paths = [one.path, *(f"{stem}-{i}.html" for i in range(2, len(starts) + 1))]
-        title, sentence = _write_finding(data, one) if one.path else ("", "")
-        for number, begin in enumerate(starts):
-            end = min(begin + RANKING_ROWS, len(one.listed))
-            span = f"Ranks {begin + 1:,} to {end:,} {one.place}"
-            grid, heads, rows = _draw_rows(data, one, begin, end)
-            render_page(
-                paths[number],
-                "category",
-                title if number == 0 else span,
-                current=one.path,
-                sentence=sentence if number == 0 else "",
-                place=one.place,
-                nouns=pluralise(category_noun(data.rated)),
-                has_results=one.results is not None,
-                grid=grid,
-                heads=heads,
-                rows=rows,
-                begin=begin + 1,
-                end=end,
-                total=len(one.listed),
-                earlier=paths[number - 1] if number else None,
-                later=paths[number + 1] if number + 1 < len(paths) else None,
-                page_summary=f"{title}. {sentence}" if number == 0 else "",
-            )
+        if not one.path:
+            continue
+        title, sentence = _write_finding(data, one)
+        about = {"current": one.path, "place": one.place, "nouns": pluralise(category_noun(data.rated))}
+        for part in split_ranking(one.path, one.path.removesuffix(".html"), len(one.listed)):
+            is_first = part["earlier"] is None
+            heading = title if is_first else f"Ranks {part['begin']:,} to {part['end']:,} {one.place}"
+            variables = about | part | _category_table(data, one, part["begin"] - 1, part["end"])
+            variables["sentence"] = sentence if is_first else ""
+            summary = f"{title}. {sentence}" if is_first else ""
+            yield SitePage(part["path"], "category", heading, variables, summary)
 
 
 def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
@@ -252,48 +245,23 @@ def _overall_ratings(data: SiteData) -> Any:
     return rating
 
 
-def _draw_rows(data: SiteData, one: CategoryStrengths, begin: int, end: int) -> tuple[str, str, str]:
-    """The grid of the axis, the heads and the rows of ranks `begin` to `end`, from 0, as HTML."""
-    ids = one.listed[begin:end]
-    mean, half = one.mean[ids], 1.96 * one.deviation[ids]
-    axis = make_axis(float((mean - half).min()), float((mean + half).max()))
-    overall, overall_rank = _overall_ratings(data), np.zeros(len(data.names), int)
+def _category_table(data: SiteData, one: CategoryStrengths, begin: int, end: int) -> dict[str, Any]:
+    """The variables of a table of ranks `begin` to `end`, from 0."""
+    ids, overall, overall_rank = one.listed[begin:end], _overall_ratings(data), np.zeros(len(data.names), int)
     overall_rank[data.listed] = data.current.rank
-    limit = UNCERTAIN_RATIO * float(np.median(one.deviation[one.listed])) * 1.96
-    events, digits = event_nouns(data.rated)[1], data.digits
-    with_results = one.results is not None and data.line_ups.score is not None
-    heads = [("rank", "rank"), ("words name", data.noun.one), ("figure rating", "rating")]
-    heads.append(("interval", f'<span class="axis">{axis.labels}</span><span class="hidden">95% interval</span>'))
-    heads += [("figure change", "vs overall"), ("figure overall", "overall rank")]
+    rows = RankedRows(ids.tolist(), [*range(begin + 1, end + 1)], one.mean[ids], one.deviation[ids])
+    limit = uncertain_half_width(data, one.deviation[one.listed])
+    axis, columns = ranked_columns(data, rows, limit, lambda i: f"href=players/{data.slugs[i]}.html")
+    gains = [format_rating(x, data.digits, signed=True) for x in (one.mean - overall)[ids].tolist()]
+    columns.append(Column("figure change", "vs overall", gains))
+    columns.append(Column("figure overall", "overall rank", [f"{x:,}" for x in overall_rank[ids].tolist()]))
     if one.results is not None:
-        heads.append(("figure count", events))
-    if with_results:
-        heads.append(("figure share", "won"))
-    rows = []
-    shown = zip(ratings_for_json(data, mean), half_widths_for_json(data, one.deviation[ids]), strict=True)
-    for at, (i, bar) in enumerate(zip(ids.tolist(), shown, strict=True)):
-        is_uncertain = half[at] > limit
-        mark = ' <small class="uncertain">uncertain</small>' if is_uncertain else ""
-        name = f"<a href=players/{data.slugs[i]}.html><bdi>{escape(join_figures(data.names[i]))}</bdi></a>{mark}"
-        rating = use_minus_sign(format_decimals(float(mean[at]), digits))
-        gain = use_minus_sign(format_decimals(float(one.mean[i] - overall[i]), digits, signed=True))
-        cells = [
-            f'<td class="figure rank">{"~" if is_uncertain else ""}{begin + at + 1:,}',
-            f'<td class="words name" data-name="name">{name}',
-            f'<td class="figure rating" data-name="rating">{rating}',
-            f'<td class="interval">{interval_bar(axis, *bar, digits)}',
-            f'<td class="figure change">{gain}',
-            f'<td class="figure overall">{overall_rank[i]:,}',
-        ]
-        if one.results is not None:
-            won, drawn, lost = one.results[i].tolist()
-            games = won + drawn + lost
-            cells.append(f'<td class="figure count">{games:,}<small> {events}</small>')
-            if with_results:
-                cells.append(f'<td class="figure share">{100 * won / games:.0f}%')
-        rows.append(f"<tr>{''.join(cells)}\n")
-    head = "".join(f'<th scope="col" class="{kind}">{text}</th>' for kind, text in heads)
-    return axis.grid, head, "".join(rows)
+        events, games = event_nouns(data.rated)[1], one.results[ids].sum(axis=1)
+        columns.append(Column("figure count", events, [f"{x:,}<small> {events}</small>" for x in games.tolist()]))
+        if data.line_ups.score is not None:
+            shares = 100 * one.results[ids, 0] / games
+            columns.append(Column("figure share", "won", [f"{x:.0f}%" for x in shares.tolist()]))
+    return {"grid": axis.grid, "heads": table_head(columns), "rows": "\n".join(table_rows(columns))}
 
 
 MATRIX_PLAYERS = 12  # the best, against each other

@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_decimals, use_minus_sign
+from jaxrate.site.page_templates import MARK_COLOURS, NAVY
 from jaxrate.site.site_data import SiteData
 from jaxrate.site.wording import spell_dates
 
@@ -35,8 +36,6 @@ COURSE_POINTS, COURSE_HEIGHT = 40, 28  # of the line of a career
 MIN_MARKS, MAX_MARKS = 3, 5  # labels of an axis, so that they can be read, and have room in a column
 MARK_DIGITS = 1, 2, 2.5, 5, 10  # of steps between marks; from 3 to 5 marks always fit with one of them
 MARK_ROOM = 0.06  # of the length of an axis before its first label and behind its last, so that these are not cut
-MARK_COLOURS = "#f2a900", "#ffffff", "#7cb7f5"
-NAVY = "#14213d"
 
 
 class Axis(NamedTuple):
@@ -141,21 +140,6 @@ def course_line(levels: str) -> str:
     return (
         f'<svg class="course" viewBox="0 0 {COURSE_POINTS - 1} {COURSE_HEIGHT}" preserveAspectRatio="none" '
         f'aria-hidden="true"><path d="M{x} {y}l{" ".join(steps)}"/><path d="M{points[-1][0]} {points[-1][1]}h0"/></svg>'
-    )
-
-
-def site_mark() -> str:
-    """Three stacked bars, as SVG."""
-    bars = "".join(f'<path fill="{x}" d="M0 {7 * i}h10v4H0z"/>' for i, x in enumerate(MARK_COLOURS))
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 18" aria-hidden="true">{bars}</svg>'
-
-
-def site_icon() -> str:
-    """The mark on navy, as SVG of a square."""
-    bars = "".join(f'<path fill="{x}" d="M9 {7 + 7 * i}h14v4H9z"/>' for i, x in enumerate(MARK_COLOURS))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path fill="{NAVY}" d="M0 0h32v32H0z"/>'
-        f"{bars}</svg>"
     )
 
 

@@ -1,6 +1,7 @@
 """What a page says of the method: the settings of the system in words, and what points are worth."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +18,12 @@ from jaxrate.site.wording import (
     PlayerOrTeamNoun,
     category_noun,
     category_phrase,
+    describe_period,
     format_category,
     format_times,
     learns_from_margins,
 )
+from jaxrate.systems.system_titles import describe_system
 
 CONTEST_SETTINGS = "team_performance", "quit"  # which say nothing of matches
 SCALE_LOGIT = 0.28  # of the least difference in the table of what points are worth: a chance of about 57%
@@ -209,6 +212,16 @@ def describe_dates(data: SiteData) -> str:
     return "Dates are those in the file. Where many results share one, it may be the first day of an event."
 
 
-def describe_source(rated: History) -> str:
-    """Where the results come from, if `jaxrate rate` saved it; else nothing."""
-    return str(rated.options.get("source") or "")
+def method_view(data: SiteData, site: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables of what pages say of the method, from those of all pages."""
+    rated = data.rated
+    return {
+        "system": describe_system(rated.system.name),
+        "period": describe_period(rated),
+        "model_text": describe_model(rated, data.noun, site["sides"]),
+        "params": describe_settings(rated),
+        "source": str(rated.options.get("source") or ""),  # if `jaxrate rate` saved it
+        "team_text": describe_teams(rated),
+        "dates_text": describe_dates(data),
+        "fit_text": describe_fit(rated, site["events"]),
+    }

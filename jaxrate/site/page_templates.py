@@ -3,13 +3,11 @@
 import json
 import re
 import unicodedata
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +15,13 @@ from urllib.parse import quote
 PAGE_FOLDER = Path(__file__).with_name("page")
 STYLE_FILES = "page.css", "site.css", "print.css"
 SHARED_SCRIPTS = "words.js", "drawings.js", "table.js", "ranking.js", "picker.js", "chart.js", "careers.js", "pair.js"
+MARK_COLOURS, NAVY = ("#f2a900", "#ffffff", "#7cb7f5"), "#14213d"
+SVG, PATH = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}"{}>{}</svg>', '<path fill="{}" d="{}"/>'
+SITE_MARK = SVG.format(  # three stacked bars
+    10, 18, ' aria-hidden="true"', "".join(PATH.format(x, f"M0 {7 * i}h10v4H0z") for i, x in enumerate(MARK_COLOURS))
+)
+_BARS = "".join(PATH.format(x, f"M9 {7 + 7 * i}h14v4H9z") for i, x in enumerate(MARK_COLOURS))
+SITE_ICON = SVG.format(32, 32, "", PATH.format(NAVY, "M0 0h32v32H0z") + _BARS)  # the same on navy
 FIGURE_PATTERN = re.compile(
     r"(?P<time>(?<![\w-])\d{4,}-\d\d(?:-\d\d)?(?: \d\d:\d\d:\d\d)?\b(?!-))"
     r"|(?P<number>(?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,]))"
@@ -57,20 +62,6 @@ def _configure_environment(jinja2: Any) -> Any:
     environment.filters["figures"] = lambda text: markup(mark_figures(str(text)))
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False, "ensure_ascii": False}
     return environment
-
-
-def load_template_and_assets(
-    name: str, style_files: Iterable[str], script_files: Iterable[str]
-) -> tuple[Any, dict[str, Any]]:
-    """The template of a page that is one file, and variables for its style and script; ImportError without jinja2."""
-    template, script = make_template_environment().get_template(name), concatenate_page_files(script_files)
-    script_hash = b64encode(sha256(script.encode()).digest()).decode()
-    return template, {
-        "version": version("jaxrate"),
-        "style": concatenate_page_files(style_files),
-        "script": script,
-        "hash": script_hash,
-    }
 
 
 def concatenate_page_files(names: Iterable[str]) -> str:

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,12 @@ from urllib.parse import quote
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_count, use_minus_sign
+from jaxrate.core.text_format import format_count
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
 from jaxrate.site.category_rankings import CategoryStrengths, draw_player_tables
 from jaxrate.site.json_columns import (
     chances_for_json,
     half_widths_for_json,
-    leaderboard_columns,
     ratings_for_json,
     round_for_json,
     times_for_json,
@@ -26,13 +26,12 @@ from jaxrate.site.line_ups import LineUps, grounds_of_careers
 from jaxrate.site.page_templates import mark_figures
 from jaxrate.site.site_data import EXTRA_DIGITS, SiteData, format_peak, groups_by_id, last_event_heading
 from jaxrate.site.table_rows import (
-    EventTableCells,
     build_event_table_cells,
-    heading_row,
-    iterate_upset_win_positions_by_player,
-    most_frequent_player_rows_and_counts,
+    count_results,
+    find_acquaintances,
+    find_upset_wins,
 )
-from jaxrate.site.wording import spell_dates
+from jaxrate.site.wording import format_rating, spell_dates
 
 LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own
 LATEST_NAMES = 300  # of others in these, at most, so that pages of teams stay small
@@ -81,34 +80,30 @@ def write_player_pages(
     Returns:
       The paths of the pages of players, and of those of their earlier events.
     """
-    pauses = mark_events_after_pauses(site_data)
+    pauses, line_ups = mark_events_after_pauses(site_data), site_data.line_ups
     columns = career_columns(site_data, pauses)
     rows, charts = build_event_table_cells(site_data, columns), draw_career_charts(site_data, pauses)
     notes = write_chart_notes(site_data, pauses)
     summaries, start = summarise_players(site_data, context), site_data.careers.start.tolist()
-    strengths, most = draw_player_tables(site_data, category_strengths), count_latest_events(site_data.line_ups)
-    count = len(site_data.slugs)
-    mates, opponents, _ = site_data.line_ups
-    nobody = [""] * count, [0] * count
-    (rivals, met), (partners, joined), upsets = nobody, nobody, iter([np.zeros(0, int)] * count)
-    if opponents is not None:
-        rivals, met = most_frequent_player_rows_and_counts(site_data, opponents, context["draws"])
-        upsets = iterate_upset_win_positions_by_player(site_data, columns)
-        if mates is not None:
-            partners, joined = most_frequent_player_rows_and_counts(site_data, mates, context["draws"])
-    templates: dict[tuple[bool, ...], list[str]] = {}
-    heads = heading_row(rows.headings)
+    strengths, most = draw_player_tables(site_data, category_strengths), count_latest_events(line_ups)
+    rivals = find_acquaintances(site_data, columns, line_ups.opponents)
+    partners = find_acquaintances(site_data, columns, None if line_ups.opponents is None else line_ups.mates)
+    upsets = find_upset_wins(site_data, columns)
     encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
     names = [escape(x) for x in site_data.names]
     _remove_files(folder / "players", ".html")
     _remove_files(folder / "data" / CAREERS_FOLDER, ".js")
+    template_of = cache(partial(_split_template, environment, rows.heads))
     written = []
-    for i, (slug, some_upsets) in enumerate(zip(site_data.slugs, upsets, strict=True)):
+
+    def write_page(name: str, template: tuple[str, ...], fields: dict[str, str]) -> None:
+        parts = [fields[x] if i % 2 else x for i, x in enumerate(template)]
+        _write(folder / "players" / f"{name}.html", "".join(parts))
+        written.append(f"players/{name}.html")
+
+    for i, slug in enumerate(site_data.slugs):
         begin, end = start[i : i + 2]
         is_long = end - begin > most
-        kind = end > begin, end > begin + 1, is_long, len(some_upsets) > 0, joined[i] > 0
-        if kind not in templates:
-            templates[kind] = _split_template(environment, "site_player.html", kind, heads)
         career = encode(player_career(site_data, i, columns)).replace("<", "\\u003c")
         summary, preview = mark_figures(summaries[i]), escape(spell_dates(summaries[i]))
         fields = {
@@ -122,67 +117,40 @@ def write_player_pages(
             "chart": charts[i],
             "note": notes[i],
             "next": next_matches.get(slug, ""),
-            "opponents": rivals[i],
-            "met": f"{met[i]:,}",
-            "partners": partners[i],
-            "joined": f"{joined[i]:,}",
-            "upsets": rows.render_rows(some_upsets),
+            "opponents": rivals.rows[i],
+            "met": f"{rivals.counts[i]:,}",
+            "partners": partners.rows[i],
+            "joined": f"{partners.counts[i]:,}",
+            "upsets": rows.render_rows(upsets[i]),
             "events": rows.render_rows(_latest_first(max(begin, end - most), end)),
             "earlier": f"{slug}.2.html",
             "data": "" if is_long else career,
         }
-        written.append(_write_page(folder, f"players/{slug}.html", templates[kind], fields))
+        flags = {"played": end > begin, "several": end > begin + 1, "long": is_long}
+        flags |= {"won": len(upsets[i]) > 0, "has_partners": partners.counts[i] > 0}
+        write_page(slug, template_of("site_player.html", **flags), fields)
         if is_long:
             script = f"(window.jaxrateCareers ??= {{}})[{json.dumps(slug)}] = {career};\n"
             _write(folder / "data" / CAREERS_FOLDER / f"{slug}.js", script)
             size = ARCHIVE_RATIO * most
-            written += _write_archive(folder, environment, templates, heads, fields, rows, begin, end - most, size)
+            for number, stop in enumerate(range(end - most, begin, -size), 2):
+                first = max(begin, stop - size)
+                following = f'<a href="{slug}.{number + 1}.html">Earlier</a>' if first > begin else ""
+                given = {"events": rows.render_rows(_latest_first(first, stop)), "earlier": following}
+                write_page(f"{slug}.{number}", template_of("site_matches.html"), fields | given)
     return written
 
 
-def _split_template(environment: Any, name: str, kind: tuple[bool, ...], heads: str, **given: Any) -> list[str]:
+def _split_template(environment: Any, heads: str, name: str, **flags: bool) -> tuple[str, ...]:
     """A rendered template in parts: text, the name of a field, text, and so on."""
-    played, several, is_long, won, has_partners = kind
     marks = {field: f"{TOKEN}{field}{TOKEN}" for field in FIELDS}
-    flags = {"played": played, "several": several, "long": is_long, "won": won, "heads": heads}
-    flags["has_partners"] = has_partners
-    text = environment.get_template(name).render(page="player", root="../", **marks, **flags, **given)
-    return list(text.split(TOKEN))
-
-
-def _write_page(folder: Path, path: str, template: list[str], fields: dict[str, str]) -> str:
-    parts = template.copy()
-    parts[1::2] = [fields[x] for x in template[1::2]]
-    _write(folder / path, "".join(parts))
-    return path
+    text = environment.get_template(name).render(page="player", root="../", heads=heads, **marks, **flags)
+    return tuple(text.split(TOKEN))
 
 
 def _write(path: Path, text: str) -> None:
     with open(path, "wb") as file:
         file.write(text.encode())
-
-
-def _write_archive(
-    folder: Path,
-    environment: Any,
-    templates: dict[Any, list[str]],
-    heads: str,
-    fields: dict[str, str],
-    rows: EventTableCells,
-    begin: int,
-    end: int,
-    size: int,
-) -> Iterator[str]:
-    """Write pages of earlier events, from `begin` to `end`, each of so many, and return their paths."""
-    if "archive" not in templates:
-        templates["archive"] = _split_template(environment, "site_matches.html", (True,) * 5, heads)
-    slug, number = fields["slug"], 2
-    while end > begin:
-        first = max(begin, end - size)
-        following = f'<a href="{slug}.{number + 1}.html">Earlier</a>' if first > begin else ""
-        given = {"events": rows.render_rows(_latest_first(first, end)), "earlier": following}
-        yield _write_page(folder, f"players/{slug}.{number}.html", templates["archive"], fields | given)
-        end, number = first, number + 1
 
 
 def _latest_first(begin: int, end: int) -> slice:
@@ -302,48 +270,34 @@ def number_players(players: Any, number: Callable[[int], int]) -> list[Any]:
 def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]:
     """A few sentences about each player, by id."""
     board, digits = site_data.full_leaderboard, site_data.digits
-    current = "current " if context["some_current"] else ""
-    groups = groups_by_id(site_data)
-    size = np.bincount(groups[site_data.listed])
-    results = None if site_data.line_ups.score is None else _count_wins_draws_and_losses(site_data)
-    columns = leaderboard_columns(site_data)
-    last, peaked = (_format_dates(site_data, columns.get(key, [])) for key in ("last", "peaked"))
-    rank = dict(zip(site_data.listed.tolist(), site_data.current.rank.tolist(), strict=True))
+    standings = _describe_standings(site_data, "current " if context["some_current"] else "")
+    results = None if site_data.line_ups.score is None else count_results(site_data).tolist()
+    dated, last_on = site_data.rated.clock == "dates", last_event_heading(site_data.rated)
+    last, peaked = (np.array(x if dated else [], "M8[D]").astype(str) for x in (board.last, board.peak_time))
     texts = [""] * len(site_data.leaderboard_ids)
     for at, i in enumerate(site_data.leaderboard_ids.tolist()):
-        rating = use_minus_sign(f"{board.rating[at]:,.{digits}f}")
+        text = f"{standings.get(i, 'Rating')} {format_rating(board.rating[at], digits)}"
         if board.deviation is not None:
-            rating += f" ± {1.96 * board.deviation[at]:,.{digits}f}"
-        opening = "Rating"
-        if i in rank:
-            nouns = site_data.noun.one if size[groups[i]] == 1 else site_data.noun.many
-            of_group = f" of group {groups[i]}" if groups[i] > 1 else ""
-            opening = f"Number {rank[i]:,} of {size[groups[i]]:,} {current}{nouns}{of_group}, rating"
-        games = columns["games"][at]
-        text = f"{opening} {rating}. {format_count(games, context['event'])}"
+            text += f" ± {1.96 * board.deviation[at]:,.{digits}f}"
+        games, peak = int(np.asarray(board.games)[at]), format_peak(site_data, float(np.asarray(board.peak)[at]))
+        text += f". {format_count(games, context['event'])}"
         if results is not None and games:
             won, drew, lost = results[i]
             text += f": {won:,} won, {f'{drew:,} drawn, ' if context['draws'] else ''}{lost:,} lost"
-        peak = format_peak(site_data, float(np.asarray(board.peak)[at]))
-        if peak:
-            text += f". Peak {peak}{f' on {peaked[at]}' if peaked else ''}"
-        if games and last:
-            text += f"{', l' if peak else '. L'}{last_event_heading(site_data.rated)[1:]} on {last[at]}"
-        texts[i] = f"{text}."
+        ends = [f"peak {peak}{f' on {peaked[at]}' if dated else ''}"] * bool(peak)
+        if dated and games:
+            ends.append(f"{last_on} on {last[at]}")
+        end = ", ".join(ends)
+        texts[i] = f"{text}. {end[0].upper()}{end[1:]}." if ends else f"{text}."
     return texts
 
 
-def _count_wins_draws_and_losses(site_data: SiteData) -> list[list[int]]:
-    """[num_players, 3] the numbers of wins, draws (or other scores) and losses."""
-    careers, score = site_data.careers, np.asarray(site_data.line_ups.score)
-    result = np.where(score == 1.0, 0, np.where(score == 0.0, 2, 1))
-    player = careers.player
-    counts = np.bincount(player * 3 + result, minlength=3 * len(site_data.names))
-    return list(counts.reshape(-1, 3).tolist())
-
-
-def _format_dates(site_data: SiteData, times: list[Any]) -> list[str]:
-    """Dates as text; empty if the history has no dates."""
-    if site_data.rated.clock != "dates":
-        return []
-    return ["" if x is None else str(np.datetime64(x, "D")) for x in times]
+def _describe_standings(site_data: SiteData, current: str) -> dict[int, str]:
+    """The ranks of current players in words, by id."""
+    groups, noun, standings = groups_by_id(site_data)[site_data.listed], site_data.noun, {}
+    size = np.bincount(groups)
+    ranks = site_data.current.rank.tolist()
+    for i, rank, group in zip(site_data.listed.tolist(), ranks, groups.tolist(), strict=True):
+        nouns, of_group = noun.one if size[group] == 1 else noun.many, f" of group {group}" if group > 1 else ""
+        standings[i] = f"Number {rank:,} of {size[group]:,} {current}{nouns}{of_group}, rating"
+    return standings

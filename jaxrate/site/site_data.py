@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import coarse_rating_decimals, format_count, format_decimals, use_minus_sign
+from jaxrate.core.text_format import coarse_rating_decimals, format_count
 from jaxrate.forecasts.matchup_tables import MatchupTables, Partners, encode_matchup_tables, typical_team_size
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import (
@@ -47,6 +47,7 @@ from jaxrate.site.wording import (
     describe_draw_chances,
     describe_learned_columns,
     format_category,
+    format_rating,
     format_time_span,
     format_times,
     learns_from_margins,
@@ -169,7 +170,6 @@ FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long 
 SETTLED_EVENTS = 30  # lists of all times end with those who have fewer: a short run is no strength
 UNCERTAIN_RATIO = 1.4  # of a listed player's interval to the median one, above which it is marked: half the evidence
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
-PAGE_TITLES = {"index": "Ranking", "pairs": "", "quality": "Accuracy", "about": "Method"}
 
 
 class SiteData(NamedTuple):
@@ -306,7 +306,6 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     last = "" if rated.last is None else format_times(np.array([rated.last]), dates=dated)[0]
     return {
         "title": title,
-        "pages": [*(PAGE_TITLES | {"pairs": pair_title}).items()],
         "pair_title": pair_title,
         "in_teams": in_teams,
         "partners": partners,
@@ -358,16 +357,16 @@ def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> 
         "sides": {"head": context["sides"].head, "names": context["sides"].names},
         "firstEvents": FIRST_EVENTS,
         "settledEvents": SETTLED_EVENTS,
-        "uncertain": uncertain_half_width(data),
+        "uncertain": uncertain_half_width(data, data.current.deviation),
     }
 
 
-def uncertain_half_width(data: SiteData) -> float | None:
-    """Half of the interval above which a listed player is marked as uncertain; None if nobody is."""
-    if data.current.deviation is None or not len(data.current.deviation):
+def uncertain_half_width(data: SiteData, deviation: HostArray | None) -> float | None:
+    """Half of the interval above which one of those listed is marked as uncertain; None if nobody is."""
+    if deviation is None or not len(deviation):
         return None
-    limit = UNCERTAIN_RATIO * float(np.median(data.current.deviation))
-    return round(1.96 * limit, data.digits + EXTRA_DIGITS) if (data.current.deviation > limit).any() else None
+    limit = UNCERTAIN_RATIO * float(np.median(deviation))
+    return round(1.96 * limit, data.digits + EXTRA_DIGITS) if (deviation > limit).any() else None
 
 
 def is_draw_half(rated: History) -> bool:
@@ -403,8 +402,7 @@ def peak_definition(data: SiteData) -> str:
 
 def format_peak(data: SiteData, peak: float) -> str:
     """A peak as text; nothing for NaN. Leads over the median of the active have a sign."""
-    is_lead = data.level is not None
-    return use_minus_sign(format_decimals(peak, data.digits, signed=is_lead)) if peak == peak else ""
+    return format_rating(peak, data.digits, signed=data.level is not None)
 
 
 def groups_by_id(data: SiteData) -> HostArray:

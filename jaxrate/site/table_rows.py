@@ -1,16 +1,16 @@
 """Rows of tables: events and rankings."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_decimals, format_percentage, use_minus_sign
+from jaxrate.core.text_format import format_percentage
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
-from jaxrate.site.json_columns import half_widths_for_json, ratings_for_json, returned_players
+from jaxrate.site.json_columns import ratings_for_json, returned_players, times_for_json
 from jaxrate.site.line_ups import PlayerLists, side_words
 from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import (
@@ -19,14 +19,16 @@ from jaxrate.site.site_data import (
     event_nouns,
     format_peak,
     groups_by_id,
+    has_draws,
     has_peaks,
     is_draw_half,
     last_event_heading,
     peak_definition,
     uncertain_half_width,
 )
-from jaxrate.site.wording import category_noun
+from jaxrate.site.wording import category_noun, format_rating
 
+RANKING_ROWS = 50  # on each page
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
 MATES_HEAD = "with"
 CELL_CLASSES = {  # of columns of figures, in one letter, since the pages hold millions of cells
@@ -46,10 +48,54 @@ CELL_CLASSES = {  # of columns of figures, in one letter, since the pages hold m
 RESULTS = {1.0: ("won", "up"), 0.5: ("drew", "s"), 0.0: ("lost", "drop")}
 
 
+class SitePage(NamedTuple):
+    """A page of a site."""
+
+    path: str
+    template: str
+    heading: str
+    variables: dict[str, Any]  # of the template
+    summary: str = ""  # for search engines
+
+
+def split_ranking(first_path: str, stem: str, total: int) -> list[dict[str, Any]]:
+    """The parts of a ranking of so many, as variables of their pages: paths, and the first and the last rank."""
+    starts = range(0, max(total, 1), RANKING_ROWS)
+    paths = [None, first_path, *(f"{stem}-{i}.html" for i in range(2, len(starts) + 1)), None]
+    return [
+        {"path": path, "earlier": earlier, "later": later, "total": total}
+        | {"begin": begin + 1, "end": min(begin + RANKING_ROWS, total)}
+        for earlier, path, later, begin in zip(paths, paths[1:], paths[2:], starts, strict=False)
+    ]
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    kind: str  # class of its cells
+    head: str
+    cells: Sequence[str]
+    label: str = ""  # of its cells, where a phone shows no heads
+    title: str = ""
+
+
+def table_head(columns: Iterable[Column]) -> str:
+    """The heads of columns, as HTML."""
+    titles = ((x, f' title="{escape(x.title)}"' if x.title else "") for x in columns)
+    return "".join(f'<th scope="col" class="{x.kind}"{title}>{x.head}</th>' for x, title in titles)
+
+
+def table_rows(columns: Iterable[Column]) -> list[str]:
+    """The rows of columns, as HTML."""
+    labels = ((x, f' data-name="{x.label}"' if x.label else "") for x in columns)
+    cells = [[f'<td class="{x.kind}"{label}>{text}' for text in x.cells] for x, label in labels]
+    return [f"<tr>{''.join(row)}" for row in zip(*cells, strict=True)]
+
+
 class EventTableCells(NamedTuple):
     """Cells [M] of each event, by column."""
 
-    headings: list[tuple[str, bool]]  # of columns, and whether they are figures
+    heads: str  # of the columns, as HTML
     cells: list[HostArray]
 
     def render_rows(self, places: HostArray | slice) -> str:
@@ -60,93 +106,68 @@ class EventTableCells(NamedTuple):
 
 def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: bool = True) -> EventTableCells:
     """The cells of all events; `columns` are those of careers for JSON. Opponents may be `linked` to their pages."""
-    careers, digits = data.careers, data.digits
-    headings, cells = [], []
+    digits, line_ups, names = data.digits, data.line_ups, player_names(data, linked)
+    values = {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in columns.items()}
+    values |= {
+        "result": [*zip(values.get("score", ()), values.get("points", repeat("")), strict=False)],
+        "place": [*zip(values.get("place", ()), values.get("among", ()), strict=True)],
+        "rating": np.round(np.asarray(data.careers.after.mean), digits).tolist(),
+        "change": (np.round(data.careers.after.mean - data.careers.before.mean, digits) + 0.0).tolist(),
+    }
+    chance, sides = "expected" if is_draw_half(data.rated) else "chance", side_words(data.rated)
 
-    def add(heading: str, values: HostArray, *, figure: bool = True) -> None:
-        headings.append((heading, figure))
-        cells.append(values)
+    def name_all(players: tuple[int, ...]) -> str:
+        return ", ".join([names[i] for i in players])
 
-    if data.rated.clock is not None:
-        name = "date" if data.rated.clock == "dates" else "time"
-        add(name, _cells(careers.time, lambda x: _time_cell(data, name, x)), figure=False)
-    line_ups = data.line_ups
-    if line_ups.opponents is not None:
-        if line_ups.mates is not None:
-            add(MATES_HEAD, _player_list_cells(data, line_ups.mates, linked, "<td class=k>"), figure=False)
-        if line_ups.are_alone:
-            add("opponent", player_cells(data, linked)[line_ups.opponents.player], figure=False)
-        else:
-            add("opponents", _player_list_cells(data, line_ups.opponents, linked), figure=False)
-        if "ground" in columns:
-            words = side_words(data.rated)
-            cells_by_ground = np.array([f"<td class=h>{x}" for x in words.names], object)
-            add(words.head, cells_by_ground[columns["ground"]], figure=False)
-        add("result", _result_cells(data, columns), figure=False)
-        chance = "expected" if is_draw_half(data.rated) else "chance"
-        add(chance, _cells(_array(columns["chance"]), lambda x: figure_cell(chance, format_chance(x))))
-        if "draw" in columns:
-            add("draw", _cells(_array(columns["draw"]), lambda x: figure_cell("draw", format_chance(x))))
-    else:
-        labels, number = np.unique(np.array(columns["contest"], object).astype(str), return_inverse=True)
-        texts = [f"<td><bdi>{escape(x)}</bdi>" for x in labels.tolist()]
-        add("contest", np.array(texts, object)[number], figure=False)
-        place = [f"{i:,} of {n:,}" for i, n in zip(columns["place"], columns["among"], strict=True)]
-        add("place", np.array([figure_cell("place", x) for x in place], object))
-        add("expected", _cells(_array(columns["expected"]), lambda x: figure_cell("expected", f"{x:,.1f}")))
-        if line_ups.mates is not None:
-            add(MATES_HEAD, _player_list_cells(data, line_ups.mates, linked, "<td class=k>"), figure=False)
-    add(
-        "rating",
-        _cells(
-            np.round(np.asarray(careers.after.mean), digits),
-            lambda x: figure_cell("rating", use_minus_sign(format_decimals(x, digits))),
-        ),
-    )
-    add(
-        "change",
-        _cells(
-            np.round(careers.after.mean - careers.before.mean, digits) + 0.0,
-            lambda x: figure_cell("change", use_minus_sign(format_decimals(x, digits, signed=True))),
-        ),
-    )
-    for name in data.columns:
-        heading, values = escape(name), columns[f"column {name}"]
-        is_text = any(isinstance(x, str) for x in values)
-        known = {None: f'<td data-name="{heading}">'}
-        kind = "words" if is_text else "figure"
-        for x in values:
-            if x not in known:
-                text = f"<bdi>{escape(x)}</bdi>" if is_text else f"{x:.12g}"
-                known[x] = f'<td class="{kind}" data-name="{heading}">{text}'
-                if is_text and name == category_noun(data.rated):
-                    known[x] = f"<td class=h>{escape(x)}"
-        add(heading, np.array([known[x] for x in values], object), figure=not is_text)
+    mates = ("mates", MATES_HEAD, False, lambda x: f"<td class=k>{name_all(x)}")
+    opponent = "opponent" if line_ups.are_alone else "opponents"
+    told: list[Any] = [  # key, heading, whether it is a figure, and the cell of a value
+        ("time", "date" if data.rated.clock == "dates" else "time", False, lambda x: f"<td>{time_text(data, x)}"),
+        *[mates] * (line_ups.opponents is not None),
+        ("opponent", opponent, False, lambda x: f"<td>{name_all((x,) if line_ups.are_alone else x)}"),
+        ("ground", sides.head, False, lambda x: f"<td class=h>{sides.names[x]}"),
+        ("result", "result", False, lambda x: _result_cell(*x)),
+        ("chance", chance, True, lambda x: figure_cell(chance, format_chance(x))),
+        ("draw", "draw", True, lambda x: figure_cell("draw", format_chance(x))),
+        ("contest", "contest", False, lambda x: f"<td><bdi>{escape(x)}</bdi>"),
+        ("place", "place", True, lambda x: figure_cell("place", f"{x[0]:,} of {x[1]:,}")),
+        ("expected", "expected", True, lambda x: figure_cell("expected", f"{x:,.1f}")),
+        *[mates] * (line_ups.opponents is None),
+        ("rating", "rating", True, lambda x: figure_cell("rating", format_rating(x, digits))),
+        ("change", "change", True, lambda x: figure_cell("change", format_rating(x, digits, signed=True))),
+        *(_further_column(data, name, values) for name in data.columns),
+    ]
+    shown = [x for x in told if values.get(x[0])]
+    cells = []
+    for key, _, _, cell in shown:
+        cell_of = {x: cell(x) for x in set(values[key])}  # made once for each different value
+        cells.append(np.array([cell_of[x] for x in values[key]], object))
     if cells:
         cells[0] = np.array(["<tr>"], object) + cells[0]
-    return EventTableCells(headings, cells)
+    return EventTableCells(table_head(Column("figure" if x[2] else "words", x[1], ()) for x in shown), cells)
 
 
-def _array(values: list[Any]) -> HostArray:
-    return np.array(values, float)
+def _further_column(data: SiteData, name: str, values: dict[str, Any]) -> tuple[str, str, bool, Callable[[Any], str]]:
+    """A column of the file or of teams, as one of `build_event_table_cells`."""
+    key, heading = f"column {name}", escape(name)
+    is_text = any(isinstance(x, str) for x in values[key])
+    head = f'<td class="{"words" if is_text else "figure"}" data-name="{heading}">'
 
+    def cell(x: Any) -> str:
+        if x is None:
+            return f'<td data-name="{heading}">'
+        if is_text and name == category_noun(data.rated):
+            return f"<td class=h>{escape(x)}"
+        return f"{head}<bdi>{escape(x)}</bdi>" if is_text else f"{head}{x:.12g}"
 
-def _cells(values: HostArray, cell: Any) -> HostArray:
-    """[M] the cell of each value, made once for each different one."""
-    different, number = np.unique(values, return_inverse=True)
-    return np.array([cell(x) for x in different.tolist()], object)[number]
+    return key, heading, not is_text, cell
 
 
 def figure_cell(name: str, text: str) -> str:
     return f"<td class={CELL_CLASSES[name]}>{text}"
 
 
-def player_cells(data: SiteData, linked: bool = True) -> HostArray:
-    """[num_players] the cell of each player."""
-    return np.array([f"<td>{x}" for x in _player_names(data, linked)], object)
-
-
-def _player_names(data: SiteData, linked: bool) -> list[str]:
+def player_names(data: SiteData, linked: bool = True) -> list[str]:
     """The names of all players as HTML."""
     texts = [escape(join_figures(x)) for x in data.names]
     if not linked:
@@ -154,90 +175,76 @@ def _player_names(data: SiteData, linked: bool) -> list[str]:
     return [f"<a href={x}.html>{y}</a>" for x, y in zip(data.slugs, texts, strict=True)]
 
 
-def _player_list_cells(data: SiteData, lists: PlayerLists, linked: bool, head: str = "<td>") -> HostArray:
-    """[M] the cell of each list of players, made once for each different one."""
-    names, tuples = _player_names(data, linked), lists.to_tuples()
-    cells = {players: head + ", ".join([names[i] for i in players]) for players in set(tuples)}
-    return np.array([cells[players] for players in tuples], object)
-
-
-def format_chance(p: float) -> str:
+def format_chance(p: float | None) -> str:
     """A probability in percent, as on all pages."""
-    if p != p:
+    return "" if p is None else escape(format_percentage(p))
+
+
+def time_text(data: SiteData, time: Any) -> str:
+    """A time of the columns for JSON, as HTML."""
+    if time is None:
         return ""
-    return escape(format_percentage(p))
+    return f"<time>{np.datetime64(time, 'D')}</time>" if data.rated.clock == "dates" else f"{time:.12g}"
 
 
-def _time_cell(data: SiteData, name: str, time: float) -> str:
-    text = "" if time != time else f"{round(time, 3):.12g}"
-    if text and data.rated.clock == "dates":
-        text = f"<time>{np.datetime64(int(np.floor(time)), 'D')}</time>"
-    return figure_cell(name, text) if name in CELL_CLASSES else f"<td>{text}"
+def _result_cell(score: float, points: str) -> str:
+    word, kind = RESULTS.get(score, (f"scored {score:g}", "s"))
+    return f"<td class={kind}>{word} {points}".rstrip()
 
 
-def _result_cells(data: SiteData, columns: dict[str, Any]) -> HostArray:
-    points = columns.get("points")
-    texts = {}
-    for x in set(columns["score"]):
-        word, kind = RESULTS.get(x, (f"scored {x:g}", "s"))
-        texts[x] = f"<td class={kind}>{word}"
-    if points is None:
-        return np.array([texts[x] for x in columns["score"]], object)
-    return np.array([f"{texts[x]} {y}".rstrip() for x, y in zip(columns["score"], points, strict=True)], object)
-
-
-def iterate_upset_win_positions_by_player(data: SiteData, columns: dict[str, Any]) -> Iterator[HostArray]:
+def find_upset_wins(data: SiteData, columns: dict[str, Any]) -> list[HostArray]:
     """For each player, the places of the wins over favourites, those with the lowest chances first."""
-    start = data.careers.start
-    player = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    score, chance = _array(columns["score"]), _array(columns["chance"])
-    expected = chance + 0.5 * _array(columns["draw"]) if "draw" in columns else chance
-    wins = np.flatnonzero((score == 1.0) & (expected < 0.5))
+    player, start = data.careers.player, np.arange(len(data.careers.start))
+    nothing = np.zeros(len(player))
+    score, chance, draw = (np.array(columns.get(x, nothing), float) for x in ("score", "chance", "draw"))
+    wins = np.flatnonzero((score == 1.0) & (chance + 0.5 * draw < 0.5))
     wins = wins[np.lexsort((-wins, chance[wins], player[wins]))]
-    bounds = np.searchsorted(player[wins], np.arange(len(start)))
-    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        yield wins[begin : min(end, begin + MAX_UPSETS)]
+    return [x[:MAX_UPSETS] for x in np.split(wins, np.searchsorted(player[wins], start[1:-1]))]
 
 
-def most_frequent_player_rows_and_counts(
-    data: SiteData, others: PlayerLists, has_draws: bool
-) -> tuple[list[str], list[int]]:
-    """For each player, rows of those with whom or against whom they played most often, and how many these were.
+def count_results(data: SiteData, among: HostArray | slice = slice(None)) -> HostArray:
+    """[num_players, 3] wins, draws (or other scores) and losses in these rows of the careers; of contests all draws."""
+    player, score = data.careers.player[among], data.line_ups.score
+    score = np.full(len(player), 0.5) if score is None else np.asarray(score)[among]
+    result = np.where(score == 1.0, 0, np.where(score == 0.0, 2, 1))
+    return np.bincount(player * 3 + result, minlength=3 * len(data.names)).reshape(-1, 3)
 
-    `others` lists them for each event of the careers.
-    """
-    careers, count, event = data.careers, len(data.slugs), others.holders
-    player = careers.player.astype(np.int64)
-    key = player[event] * count + others.player
+
+class Acquaintances(NamedTuple):
+    """With whom or against whom each player played, by id."""
+
+    rows: list[str]  # of those they played most often, as HTML
+    counts: list[int]  # how many there were
+
+
+def find_acquaintances(data: SiteData, columns: dict[str, Any], others: PlayerLists | None) -> Acquaintances:
+    """Those whom `others` lists for each event of the careers; nobody for None."""
+    count = len(data.slugs)
+    if others is None or not len(others.player):
+        return Acquaintances([""] * count, [0] * count)
+    event = others.holders
+    key = data.careers.player[event].astype(np.int64) * count + others.player
     order = np.argsort(key, kind="stable")
-    sorted_key = key[order]
-    first = np.flatnonzero(np.diff(sorted_key, prepend=-1))
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))
+    end = np.append(first[1:], len(order))
     score = np.asarray(data.line_ups.score)[event[order]]
-    met = np.diff(np.append(first, len(order)))
-    won, lost = (np.add.reduceat(score == x, first) if len(first) else np.zeros(0, int) for x in (1.0, 0.0))
-    last = event[order[np.append(first[1:], len(order)) - 1]] if len(first) else first
-    pair_player, opponent = np.divmod(sorted_key[first], count)
-    ranked = np.lexsort((-last, -met, pair_player))
-    bounds = np.searchsorted(pair_player[ranked], np.arange(count + 1)).tolist()
-    chosen = np.concatenate([ranked[a : min(b, a + MAX_OPPONENTS)] for a, b in pairwise(bounds)])
-    names = player_cells(data)[opponent[chosen]].tolist()
-    figures = [met, won, *([met - won - lost] if has_draws else []), lost]
-    headings = [event_nouns(data.rated)[1], "won", *(["drawn"] if has_draws else []), "lost"]
-    cells = [
-        [figure_cell(name, f"{x:,}") for x in values[chosen].tolist()]
-        for name, values in zip(headings, figures, strict=True)
-    ]
-    if data.rated.clock is not None:
-        cells.append(_cells(careers.time[last[chosen]], lambda x: _time_cell(data, "last met", x)).tolist())
-    rows = ["<tr>" + "".join(x) for x in zip(names, *cells, strict=True)]
-    sizes = np.diff(bounds)
-    ends = np.append(0, np.cumsum(np.minimum(sizes, MAX_OPPONENTS))).tolist()
-    return ["".join(rows[a:b]) for a, b in pairwise(ends)], sizes.tolist()
-
-
-def heading_row(headings: Iterable[tuple[str, bool]]) -> str:
-    """The heads of columns, given with whether they are figures."""
-    return "".join(f'<th scope="col" class="{"figure" if y else "words"}">{x}</th>' for x, y in headings)
+    met, last = end - first, event[order[end - 1]]
+    won, lost = (np.add.reduceat(score == x, first) for x in (1.0, 0.0))
+    player, other = np.divmod(key[order][first], count)
+    ranked = np.lexsort((-last, -met, player))
+    bounds = np.searchsorted(player[ranked], np.arange(count + 1)).tolist()
+    names, events = player_names(data), event_nouns(data.rated)[1]
+    figures = {events: met, "won": won, "drawn": met - won - lost, "lost": lost}
+    if not has_draws(data.rated):
+        del figures["drawn"]
+    rows = []
+    for begin, stop in pairwise(bounds):
+        text = ""
+        for i in ranked[begin : min(stop, begin + MAX_OPPONENTS)].tolist():
+            text += f"<tr><td>{names[other[i]]}{''.join(figure_cell(x, f'{y[i]:,}') for x, y in figures.items())}"
+            text += figure_cell("last met", time_text(data, columns["time"][last[i]])) if "time" in columns else ""
+        rows.append(text)
+    return Acquaintances(rows, np.diff(bounds).tolist())
 
 
 COURSE_YEARS = 10  # of the line of a career
@@ -253,13 +260,13 @@ class CareerLines(NamedTuple):
 
 def build_career_lines(data: SiteData) -> CareerLines:
     """The lines of careers of current players, all over the same time."""
-    careers, dated = data.careers, data.rated.clock == "dates"
+    careers, heading = data.careers, "Career"
     has_times = data.rated.clock is not None and not np.isnan(careers.time).any() and len(careers.time) > 0
-    grid, heading = np.zeros(0), "Career"
+    grid = np.linspace(0.0, 1.0, COURSE_POINTS)  # of a career, by the numbers of its events
     if has_times:
         first, last = float(careers.time.min()), float(careers.time.max())
         years = (last - first) / MEAN_YEAR_DAYS
-        if dated and years >= 2:
+        if data.rated.clock == "dates" and years >= 2:
             first = max(first, last - COURSE_YEARS * MEAN_YEAR_DAYS)
             heading = f"{min(round(years), COURSE_YEARS)} years"
         grid = np.linspace(first, last, COURSE_POINTS)
@@ -267,120 +274,92 @@ def build_career_lines(data: SiteData) -> CareerLines:
     for row, i in zip(ratings, data.listed.tolist(), strict=True):
         begin, end = careers.start[i : i + 2].tolist()
         if end > begin:
-            mean = careers.after.mean[begin:end]
+            times = careers.time[begin:end]
             at = (
-                np.searchsorted(careers.time[begin:end], grid, side="right") - 1
+                np.searchsorted(times, grid, "right") - 1
                 if has_times
-                else _evenly_spaced_events(end - begin)
+                else np.round(grid * (end - begin - 1)).astype(int)
             )
-            row[:] = np.where(at < 0, np.nan, mean[np.maximum(at, 0)])
-    return CareerLines([ratings_to_level_letters(row, _widest_rating_range(ratings)) for row in ratings], heading)
-
-
-def _evenly_spaced_events(count: int) -> HostArray:
-    """[COURSE_POINTS] positions in a career of so many events."""
-    return np.round(np.linspace(0, count - 1, COURSE_POINTS)).astype(int)
-
-
-def _widest_rating_range(ratings: HostArray) -> float:
-    """The height of lines in points: the greatest range among the first players."""
-    some = ratings[:SPAN_PLAYERS]
+            row[:] = np.where(at < 0, np.nan, careers.after.mean[begin + np.maximum(at, 0)])
+    some = ratings[:SPAN_PLAYERS]  # whose greatest range is the height of all lines
     some = some[~np.isnan(some).all(axis=1)]
-    return float((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max()) if len(some) else 1.0
+    height = float((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max()) if len(some) else 1.0
+    return CareerLines([ratings_to_level_letters(row, height) for row in ratings], heading)
 
 
-def ranking_axis(data: SiteData, begin_rank: int, end_rank: int) -> Axis:
-    """The axis of the intervals of ranks `begin_rank` to `end_rank`, from 0."""
-    rating, deviation = data.current.rating[begin_rank:end_rank], data.current.deviation
-    half = np.zeros(len(rating)) if deviation is None else 1.96 * deviation[begin_rank:end_rank]
-    return make_axis(float((rating - half).min()), float((rating + half).max()))
+class RankedRows(NamedTuple):
+    """Rows of a ranking, the best first."""
+
+    ids: list[int]
+    ranks: list[int]
+    rating: HostArray
+    deviation: HostArray | None
 
 
-def ranking_heads(data: SiteData, lines: CareerLines, axis: Axis) -> str:
-    """The heads of the columns."""
-    heads = [("rank", "rank", ""), ("words name", data.noun.one, ""), ("figure rating", "rating", "")]
-    heads.append(("interval", f'<span class="axis">{axis.labels}</span><span class="hidden">95% interval</span>', ""))
-    if data.current.change is not None:
-        heads.insert(1, ("move", "move", data.change_period))
-        heads.append(("figure change", "change", data.change_period))
-    heads.append(("course", lines.heading, ""))
-    if has_peaks(data):
-        heads.append(("figure peak", "peak", peak_definition(data)))
-    heads.append(("figure more", event_nouns(data.rated)[1], ""))
-    if data.current.last is not None:
-        heads += [("words more", x, "") for x in (last_event_heading(data.rated), "peak on")[: 1 + has_peaks(data)]]
-    titles = [f' title="{escape(title)}"' if title else "" for _, _, title in heads]
-    return "".join(
-        f'<th scope="col" class="{kind}"{title}>{text}</th>'
-        for (kind, text, _), title in zip(heads, titles, strict=True)
-    )
+def ranked_columns(data: SiteData, rows: RankedRows, limit: float | None, link: Any) -> tuple[Axis, list[Column]]:
+    """The columns of rank, name, rating and interval, and the axis of intervals.
 
-
-def ranking_rows(data: SiteData, lines: CareerLines, axis: Axis, begin_rank: int, end_rank: int, link: Any) -> str:
-    """The rows of ranks `begin_rank` to `end_rank`, from 0; `link` makes attributes of a link from an id and a rank."""
-    board, digits, dated = data.current, data.digits, data.rated.clock == "dates"
-    events, with_peaks, rows = event_nouns(data.rated)[1], has_peaks(data), []
-    groups = groups_by_id(data)
-    uncertain, returned = uncertain_half_width(data), returned_players(data)
-    intervals = _ratings_and_half_widths(data, begin_rank, end_rank)
-    for at in range(begin_rank, min(end_rank, len(data.listed))):
-        i = int(data.listed[at])
-        rating = float(board.rating[at])
-        half = None if board.deviation is None else 1.96 * float(board.deviation[at])
-        peak, games = np.asarray(board.peak)[at], int(np.asarray(board.games)[at])
-        year = f" <small>{str(board.peak_time[at])[:4]}</small>" if dated and board.peak_time is not None else ""
-        attributes = link(i, at)
-        name = f"<bdi>{escape(join_figures(data.names[i]))}</bdi>"
+    Intervals whose half is above the `limit` are marked as uncertain; `link` makes attributes of a link from an id.
+    """
+    half = None if rows.deviation is None else 1.96 * rows.deviation
+    ends = np.zeros(len(rows.ids)) if half is None else half
+    axis = make_axis(float((rows.rating - ends).min()), float((rows.rating + ends).max()))
+    is_uncertain = (ends > (np.inf if limit is None else limit)).tolist()
+    groups, names = groups_by_id(data), []
+    for i, doubtful in zip(rows.ids, is_uncertain, strict=True):
+        name, attributes = f"<bdi>{escape(join_figures(data.names[i]))}</bdi>", link(i)
         name = f"<a {attributes}>{name}</a>" if attributes else name
-        is_uncertain = half is not None and uncertain is not None and half > uncertain
-        if is_uncertain:
-            name += ' <small class="uncertain">uncertain</small>'
-        if groups[i] > 1:
-            name += f' <small class="badge">group {groups[i]}</small>'
-        rank = int(board.rank[at])
-        cells = [f'<td class="figure rank" data-name="rank">{"~" if is_uncertain else ""}{rank:,}']
-        if board.change is not None and board.rank_then is not None:
-            cells.append(
-                f'<td class="move" data-name="move">{_move(rank, int(board.rank_then[at]), bool(returned[at]))}'
-            )
-        cells.append(f'<td class="words name" data-name="name">{name}')
-        cells.append(f'<td class="figure rating" data-name="rating">{use_minus_sign(format_decimals(rating, digits))}')
-        cells.append(f'<td class="interval">{interval_bar(axis, *intervals[at - begin_rank], digits)}')
-        if board.change is not None:
-            change = float(board.change[at])
-            text = "" if change != change else use_minus_sign(format_decimals(change, digits, signed=True))
-            cells.append(f'<td class="figure change" data-name="change">{text}')
-        cells.append(f'<td class="course">{course_line(lines.levels[at])}')
-        if with_peaks:
-            cells.append(
-                f'<td class="figure peak" data-name="peak">{format_peak(data, peak)}{year if peak == peak else ""}'
-            )
-        cells.append(f'<td class="figure more" data-name="{events}">{games:,}')
-        if board.last is not None and board.peak_time is not None:
-            dates = [(last_event_heading(data.rated), board.last[at]), ("peak on", board.peak_time[at])]
-            for heading, time in dates[: 1 + with_peaks]:
-                cells.append(f'<td class="words more" data-name="{heading}">{_time_text(time, dated)}')
-        rows.append(f"<tr>{''.join(cells)}\n")
-    return "".join(rows)
+        name += ' <small class="uncertain">uncertain</small>' * doubtful
+        names.append(name + f' <small class="badge">group {groups[i]}</small>' * int(groups[i] > 1))
+    ranks = [f"{'~' * doubtful}{rank:,}" for rank, doubtful in zip(rows.ranks, is_uncertain, strict=True)]
+    ratings = [format_rating(x, data.digits) for x in rows.rating.tolist()]
+    shown = ratings_for_json(data, rows.rating)  # as scripts know them, so that both tell the same ends of intervals
+    widths = repeat(None) if half is None else ratings_for_json(data, half)
+    bars = [interval_bar(axis, *x, data.digits) for x in zip(shown, widths, strict=False)]
+    interval = f'<span class="axis">{axis.labels}</span><span class="hidden">95% interval</span>'
+    return axis, [
+        Column("figure rank", "rank", ranks, "rank"),
+        Column("words name", data.noun.one, names, "name"),
+        Column("figure rating", "rating", ratings, "rating"),
+        Column("interval", interval, bars),
+    ]
 
 
-def _ratings_and_half_widths(data: SiteData, begin_rank: int, end_rank: int) -> list[tuple[float, float | None]]:
-    """Ratings with the decimals that scripts know, so that both tell the same ends of intervals."""
-    rating, deviation = data.current.rating[begin_rank:end_rank], data.current.deviation
-    half = [None] * len(rating) if deviation is None else half_widths_for_json(data, deviation[begin_rank:end_rank])
-    return list(zip(ratings_for_json(data, rating), half, strict=True))
+def ranking_view(data: SiteData, lines: CareerLines, begin: int, end: int, link: Any) -> dict[str, Any]:
+    """The variables of a table of ranks `begin` to `end`, from 0, of the ranking of current players."""
+    board, some = data.current, slice(begin, end)
+    ids, ranks = data.listed[some].tolist(), board.rank[some].tolist()
+    deviation = None if board.deviation is None else board.deviation[some]
+    rows = RankedRows(ids, ranks, board.rating[some], deviation)
+    axis, columns = ranked_columns(data, rows, uncertain_half_width(data, board.deviation), link)
+    events, period, dated = event_nouns(data.rated)[1], data.change_period, data.rated.clock == "dates"
+    if board.change is not None and board.rank_then is not None:
+        moves = map(_describe_move, ranks, board.rank_then[some].tolist(), returned_players(data)[some].tolist())
+        changes = [format_rating(x, data.digits, signed=True) for x in board.change[some].tolist()]
+        columns.insert(1, Column("move", "move", [*moves], "move", period))
+        columns.append(Column("figure change", "change", changes, "change", period))
+    columns.append(Column("course", lines.heading, [course_line(x) for x in lines.levels[some]]))
+    last, peaked = (
+        [] if x is None else times_for_json(data, np.asarray(x)[some]) for x in (board.last, board.peak_time)
+    )
+    if has_peaks(data):
+        years = [f" <small>{str(np.datetime64(x, 'D'))[:4]}</small>" if x is not None else "" for x in peaked if dated]
+        texts = [format_peak(data, x) for x in np.asarray(board.peak)[some].tolist()]
+        texts = [f"{x}{year if x else ''}" for x, year in zip(texts, years or repeat(""), strict=False)]
+        columns.append(Column("figure peak", "peak", texts, "peak", peak_definition(data)))
+    columns.append(Column("figure more", events, [f"{int(x):,}" for x in np.asarray(board.games)[some]], events))
+    if last:
+        heading = last_event_heading(data.rated)
+        columns.append(Column("words more", heading, [time_text(data, x) for x in last], heading))
+        if has_peaks(data):
+            columns.append(Column("words more", "peak on", [time_text(data, x) for x in peaked], "peak on"))
+    return {"grid": axis.grid, "heads": table_head(columns), "rows": "\n".join(table_rows(columns))}
 
 
-def _move(rank: int, rank_then: int, has_returned: bool) -> str:
+def _describe_move(rank: int, rank_then: int, has_returned: bool) -> str:
     if rank_then == 0:
         return "<span>back</span>" if has_returned else '<span class="up">new</span>'
     if rank == rank_then:
         return "\u2013"
-    up = rank < rank_then
-    return f'<span class="{"up" if up else "drop"}">{"▲" if up else "▼"} {abs(rank_then - rank):,}</span>'
-
-
-def _time_text(time: Any, dated: bool) -> str:
-    if time != time or (dated and np.isnat(time)):
-        return ""
-    return f"<time>{str(time)[:10]}</time>" if dated else f"{round(float(time), 3):.12g}"
+    kind, arrow = ("up", "▲") if rank < rank_then else ("drop", "▼")
+    return f'<span class="{kind}">{arrow} {abs(rank_then - rank):,}</span>'

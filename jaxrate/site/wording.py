@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_number, join_names, replace_dates, use_minus_sign
+from jaxrate.core.text_format import format_decimals, format_number, join_names, replace_dates, use_minus_sign
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import Leaderboard
@@ -57,6 +57,11 @@ def make_noun(noun: Any, default: PlayerOrTeamNoun = PLAYERS) -> PlayerOrTeamNou
     if len(words) != 2 or not all(words):
         raise ValueError(f'noun must be two words, for one and for many, as ("team", "teams"), got {noun!r}')
     return PlayerOrTeamNoun(*words)
+
+
+def format_rating(x: float, digits: int, *, signed: bool = False) -> str:
+    """A rating, or a difference of ratings with its sign, as text; nothing for NaN."""
+    return "" if x != x else use_minus_sign(format_decimals(x, digits, signed=signed))
 
 
 def format_times(values: HostArray, *, dates: bool) -> HostArray:
