@@ -32,7 +32,7 @@ from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.evaluation.scored_predictions import check_last_share, format_metric, make_scoring_target
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset, check_dataset
-from jaxrate.metrics.prediction_metrics import match_metrics
+from jaxrate.metrics.running_metrics import match_metrics
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.schedule import get_or_make_levels_plan

@@ -17,12 +17,10 @@ from jaxrate.metrics.prediction_metrics import (
     compare_log_loss,
     contests_as_matches,
     log_loss,
-    match_metrics,
-    ranking_metrics,
     right_pair_shares,
 )
 from jaxrate.metrics.ranking_metrics import PairOrderDifference, compare_pair_order
-from jaxrate.metrics.running_metrics import numbers_that_predict_order
+from jaxrate.metrics.running_metrics import match_metrics, numbers_that_predict_order, ranking_metrics
 from jaxrate.systems.system_construction_by_name import has_sides
 
 MIN_MATCHES_FOR_CONSTANT = 30  # matches from which a constant forecast says something

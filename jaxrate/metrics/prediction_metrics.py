@@ -29,7 +29,7 @@ The Brier score is that of Brier 1950: the sum of the squared errors of all K pr
 one of two outcomes, half of it.)
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -48,6 +48,7 @@ from jaxrate.events import (
 )
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.metrics.ranking_metrics import (
+    ScoredRanking,
     build_scored_ranking,
     count_opponents,
     flatten_rounds,
@@ -57,6 +58,8 @@ from jaxrate.metrics.ranking_metrics import (
     wrong_pair_shares,
 )
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities, expected_score_from_prediction
+
+Samples: TypeAlias = tuple[HostArray, HostArray, HostArray]  # predictions [n], scores [n] and weights [n], checked
 
 
 class Calibration(NamedTuple):
@@ -81,40 +84,7 @@ def probability_clip_margin(prediction: Any) -> float:
     return 1e-15 if np.asarray(expected_score_from_prediction(prediction)).dtype == np.float64 else 2.0**-24
 
 
-def weighted_log_loss(prediction_score_weight: tuple[HostArray, HostArray, HostArray], clip_margin: float) -> float:
-    p, s, w = prediction_score_weight
-    return float(np.average(log_losses_of_samples(p, s, clip_margin), weights=w))
-
-
-def log_losses_of_samples(p: HostArray, s: HostArray, clip_margin: float) -> HostArray:
-    p = np.clip(p, clip_margin, 1.0 - clip_margin)
-    return -s * np.log(p) - (1.0 - s) * np.log1p(-p)
-
-
-def brier_score_of_samples(samples: tuple[HostArray, HostArray, HostArray]) -> float:
-    p, s, w = samples
-    return float(np.average((p - s) ** 2, weights=w))
-
-
-def accuracy_of_samples(samples: tuple[HostArray, HostArray, HostArray]) -> float:
-    p, s, w = samples
-    return float(np.average(np.where(p > 0.5, s, np.where(p < 0.5, 1.0 - s, 0.5)), weights=w))
-
-
-def weighted_calibration_bins(
-    prediction_score_weight: tuple[HostArray, HostArray, HostArray], bins: int
-) -> Calibration:
-    p, s, w = prediction_score_weight
-    bin_index = np.minimum((p * bins).astype(np.int64), bins - 1)
-    total, predicted, observed = (np.bincount(bin_index, x, bins) for x in (w, w * p, w * s))
-    error = float(np.abs(observed - predicted).sum() / w.sum())
-    with np.errstate(invalid="ignore"):
-        return Calibration(predicted / total, observed / total, total, error)
-
-
-def check_and_select_samples(
-    prediction: Any, score: Any, weight: Any, mask: Any
-) -> tuple[HostArray, HostArray, HostArray]:
+def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> Samples:
     """The predictions, scores and weights under the mask, checked."""
     if hasattr(prediction, "predictions"):
         raise ValueError(
@@ -160,6 +130,26 @@ class LossesByMatch(NamedTuple):
     rps: HostArray | None  # [n] ranked probability score; None of expected scores
 
 
+def losses_of_samples(p: HostArray, s: HostArray, clip_margin: float) -> LossesByMatch:
+    """The losses of matches by expected scores [n] and scores [n]."""
+    clipped = np.clip(p, clip_margin, 1.0 - clip_margin)
+    log_loss = -s * np.log(clipped) - (1.0 - s) * np.log1p(-clipped)
+    return LossesByMatch(log_loss, (p - s) ** 2, np.where(p > 0.5, s, np.where(p < 0.5, 1.0 - s, 0.5)), None)
+
+
+def mean_losses(samples: Samples, clip_margin: float) -> tuple[float, float, float]:
+    """Log loss, Brier score and accuracy, weighted means over matches."""
+    p, s, w = samples
+    each = losses_of_samples(p, s, clip_margin)
+    log_loss, brier_score, accuracy = (float(np.average(x, weights=w)) for x in each[:3])
+    return log_loss, brier_score, accuracy
+
+
+def _mean_losses(prediction: Any, score: Any, weight: Any, mask: Any) -> tuple[float, float, float]:
+    """Log loss, Brier score and accuracy of predictions, which are checked."""
+    return mean_losses(check_and_select_samples(prediction, score, weight, mask), probability_clip_margin(prediction))
+
+
 def score_probabilities(prediction: Any) -> HostArray:
     """[n, K] probabilities of each score of player 0, from predictions in full."""
     if isinstance(prediction, OutcomeProbabilities):
@@ -181,10 +171,7 @@ def losses_by_match(prediction: Any, score: Any) -> LossesByMatch:
     is_expected = not isinstance(prediction, OutcomeProbabilities) and np.ndim(prediction) == 1
     if is_expected:
         p, s, _ = check_and_select_samples(prediction, score, None, None)
-        right = np.where(p > 0.5, s, np.where(p < 0.5, 1.0 - s, 0.5))
-        return LossesByMatch(
-            log_losses_of_samples(p, s, probability_clip_margin(prediction)), (p - s) ** 2, right, None
-        )
+        return losses_of_samples(p, s, probability_clip_margin(prediction))
     probability, s = score_probabilities(prediction), to_floats("score", score)
     if probability.ndim != 2 or probability.shape[1] < 2 or s.shape != probability.shape[:1]:
         raise ValueError(f"prediction must be [n, K] for scores [n], got {probability.shape} and {s.shape}")
@@ -238,9 +225,7 @@ def ranked_probability_score(prediction: Any, score: Any, *, weight: Any = None,
 
 def log_loss(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of -s log p - (1 - s) log(1 - p), in nats; p is kept 1e-15 away from 0 and 1 (float32: 6e-8)."""
-    return weighted_log_loss(
-        check_and_select_samples(prediction, score, weight, mask), probability_clip_margin(prediction)
-    )
+    return _mean_losses(prediction, score, weight, mask)[0]
 
 
 class LogLossDifference(NamedTuple):
@@ -263,7 +248,7 @@ def compare_log_loss(
     losses = []
     for forecast in (prediction, other_prediction):
         p, s, w = check_and_select_samples(forecast, score, weight, mask)
-        losses.append(log_losses_of_samples(p, s, probability_clip_margin(forecast)))
+        losses.append(losses_of_samples(p, s, probability_clip_margin(forecast)).log_loss)
     return LogLossDifference(*paired_difference(losses[0], losses[1], w))
 
 
@@ -279,12 +264,12 @@ def paired_difference(
 
 def brier_score(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of (p - s)^2 (Brier 1950, for one of two outcomes)."""
-    return brier_score_of_samples(check_and_select_samples(prediction, score, weight, mask))
+    return _mean_losses(prediction, score, weight, mask)[1]
 
 
 def accuracy(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Share of matches won by the favourite; equal probabilities count half, and a draw is half a win for either."""
-    return accuracy_of_samples(check_and_select_samples(prediction, score, weight, mask))
+    return _mean_losses(prediction, score, weight, mask)[2]
 
 
 @enforce_argument_annotations
@@ -292,18 +277,12 @@ def calibration(prediction: Any, score: Any, *, bins: int = 10, weight: Any = No
     """Calibration in `bins` bins of equal width."""
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    return weighted_calibration_bins(check_and_select_samples(prediction, score, weight, mask), bins)
-
-
-def match_metrics(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> dict[str, float]:
-    """Log loss, Brier score, accuracy and calibration error by name; the last after `mirror_winner_first`."""
-    samples = check_and_select_samples(prediction, score, weight, mask)
-    return {
-        "log loss": weighted_log_loss(samples, probability_clip_margin(prediction)),
-        "Brier score": brier_score_of_samples(samples),
-        "accuracy": accuracy_of_samples(samples),
-        "calibration error": weighted_calibration_bins(mirror_winner_first(*samples), 10).error,
-    }
+    p, s, w = check_and_select_samples(prediction, score, weight, mask)
+    bin_index = np.minimum((p * bins).astype(np.int64), bins - 1)
+    total, predicted, observed = (np.bincount(bin_index, x, bins) for x in (w, w * p, w * s))
+    error = float(np.abs(observed - predicted).sum() / w.sum())
+    with np.errstate(invalid="ignore"):
+        return Calibration(predicted / total, observed / total, total, error)
 
 
 def mirror_winner_first(prediction: Any, score: Any, weight: Any = None) -> tuple[HostArray, HostArray, HostArray]:
@@ -328,18 +307,27 @@ def pairwise_accuracy(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None
     return mean_share_of_pairs_in_order(build_scored_ranking(rounds, rating, mask))
 
 
+def select_experienced(
+    rounds: Ragged | Dataset, rating: Any, mask: Any, experience: HostArray, least: int = 1
+) -> ScoredRanking | None:
+    """The ranking of those with at least so many contests before, of [sum P]; None if nobody can be compared."""
+    ragged, flat, event = flatten_rounds(rounds)
+    is_scored = has_untied_opponent(flat, event) & (experience >= least)
+    is_scored &= True if mask is None else to_floats("mask", mask) > 0
+    has_pairs = bool(count_opponents(ragged, event, is_scored).any())
+    return build_scored_ranking(ragged, rating, is_scored) if has_pairs else None
+
+
 def right_pair_shares(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -> tuple[HostArray, HostArray]:
     """[E] sums over the participants of contests of the share of opponents in order, and [E] how many participants.
 
     Over all contests the one divided by the other is the first of the `ranking_metrics`, of the same arguments.
     """
-    ragged, flat, event = flatten_rounds(rounds)
-    is_scored = has_untied_opponent(flat, event) & (count_earlier_games(ragged) >= 1)
-    is_scored = is_scored if mask is None else is_scored & np.asarray(mask)
+    ragged, *_ = flatten_rounds(rounds)
     num_contests = len(ragged.player_start) - 1
-    if not count_opponents(ragged, event, is_scored).any():
+    ranking = select_experienced(ragged, rating, mask, count_earlier_games(ragged))
+    if ranking is None:
         return np.zeros(num_contests), np.zeros(num_contests)
-    ranking = build_scored_ranking(ragged, rating, is_scored)
     right, count = 1.0 - wrong_pair_shares(ranking), np.bincount(ranking.event, minlength=num_contests)
     return np.bincount(ranking.event, right, num_contests), count
 
@@ -351,55 +339,6 @@ def rank_deviation(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -
     equal ratings are placed as they stand (and as they are listed, where they tie).
     """
     return mean_rank_deviation(build_scored_ranking(rounds, rating, mask))
-
-
-def ranking_metrics(
-    rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None
-) -> dict[str, float | None]:
-    """Pairwise accuracy ("pair inversion") and rank deviation by name; None if no participants can be compared.
-
-    Each is given for all who have played before and, as "5plus", for those who have played in at least 5 contests.
-
-    Args:
-      rounds, rating, mask: as for `pairwise_accuracy`.
-      played: [num_players] number of earlier contests of each player. None: there are none.
-    """
-    return ranking_metrics_from_sums(ranking_sums(rounds, rating, mask=mask, played=played))
-
-
-class RankingSums(NamedTuple):
-    """Sums over participants scored, of all who have played before and of those with at least 5 contests."""
-
-    accuracy: tuple[float, ...] = (0.0, 0.0)
-    deviation: tuple[float, ...] = (0.0, 0.0)
-    participants: tuple[int, ...] = (0, 0)
-
-
-def ranking_metrics_from_sums(sums: RankingSums) -> dict[str, float | None]:
-    """The metrics of `ranking_metrics` by name."""
-    metrics: dict[str, float | None] = {}
-    for suffix, accuracy, deviation, count in zip(("", ", 5plus"), *sums, strict=True):
-        metrics[f"pair inversion{suffix}"] = accuracy / count if count else None
-        metrics[f"rank deviation{suffix}"] = deviation / count if count else None
-    return metrics
-
-
-def ranking_sums(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None) -> RankingSums:
-    """What `ranking_metrics` adds up; its arguments are the same."""
-    ragged, flat, event = flatten_rounds(rounds)
-    is_comparable = has_untied_opponent(flat, event)
-    is_comparable &= True if mask is None else to_floats("mask", mask) > 0
-    before = _check_games_played(played, int(flat.player.max(initial=-1)) + 1)[flat.player]
-    experience, sums = before + count_earlier_games(ragged), []
-    for least in (1, 5):
-        is_scored = is_comparable & (experience >= least)
-        if count_opponents(ragged, event, is_scored).any():
-            ranking = build_scored_ranking(ragged, rating, is_scored)
-            count = len(ranking.order)
-            sums.append((mean_share_of_pairs_in_order(ranking) * count, mean_rank_deviation(ranking) * count, count))
-        else:
-            sums.append((0.0, 0.0, 0))
-    return RankingSums(*map(tuple, zip(*sums, strict=True)))
 
 
 def count_ranked_contests(rounds: Ragged | Dataset, num_players: int) -> HostArray:
@@ -451,16 +390,6 @@ def count_earlier_games(events: Matches | Ragged) -> HostArray:
     before[order] = total - np.repeat(total[first], np.diff(first, append=len(player)))
     seat = getattr(events.flat, "seat", None)
     return before if seat is None else before[events.start[:-1][event] + seat]
-
-
-def _check_games_played(played: Any, num_players: int) -> HostArray:
-    """[num_players] contests before these, checked."""
-    counts = np.zeros(num_players) if played is None else to_floats("played", played)
-    if counts.ndim != 1 or len(counts) < num_players:
-        raise ValueError(
-            f"played must be [num_players] for {num_players} players or more, got the shape {counts.shape}"
-        )
-    return counts
 
 
 def _experience_row_mask(rounds: Ragged, flat: Rounds, contest_index: HostArray) -> HostArray:

@@ -15,14 +15,12 @@ from jaxrate.history.online_calibration import describe_calibration
 from jaxrate.metrics.prediction_metrics import (
     calibration,
     experience_mask,
-    match_metrics,
     observed_share_of_sides_beaten,
-    ranking_metrics,
     right_pair_shares,
     wilson_interval,
 )
 from jaxrate.metrics.ranking_metrics import ratio_error
-from jaxrate.metrics.running_metrics import numbers_that_predict_order
+from jaxrate.metrics.running_metrics import match_metrics, numbers_that_predict_order, ranking_metrics
 from jaxrate.site.line_ups import HOME, SideWords, count_sides, home_sides, side_score_by_participant, side_words
 from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
 
