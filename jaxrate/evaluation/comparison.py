@@ -6,8 +6,7 @@ A scale common to all points changes no prediction, so the worth of a margin cou
 and has no formula. The past is rated with a few values. The log loss of its second half is summed, and
 (points - 600)^2 / (2 x 200^2) is added: leagues scatter like that about the usual value, and few matches keep it. The
 result is the lowest point of the parabola through the least of these sums and its neighbours. (Measured with the last
-fifth
-unseen: the calibration slope there went from 0.68 to 1.00 on club football, from 1.27 to 1.03 on international
+fifth unseen: the calibration slope there went from 0.68 to 1.00 on club football, from 1.27 to 1.03 on international
 football, from 1.21 to 0.98 on college basketball, from 0.88 to 0.95 on the NBA, and from 0.99 to 1.07 on the NFL.)
 """
 
@@ -66,8 +65,6 @@ from jaxrate.systems.system_construction_by_name import (
 MARGIN_POINTS_GRID = np.array([200.0, 300.0, 450.0, MEAN_MARGIN_POINTS, 800.0, 1100.0])  # points, of a mean margin
 MARGIN_POINTS_DEVIATION = 200.0  # points, of leagues about `MEAN_MARGIN_POINTS`
 MAX_FIT_MATCHES = 200_000  # matches, the first ones, that are rated
-
-
 BASELINES = "elo", "glicko", "glicko2", "elo_mmr", "codeforces", "trueskill"  # what reports compare with
 TEAM_BASELINES = "trueskill", "weng_lin", "skills"  # of teams
 
@@ -148,7 +145,7 @@ def loss_minimising_mean_margin_points(losses_on_grid: HostArray) -> float:
     return float(np.clip(lowest, MARGIN_POINTS_GRID[0], MARGIN_POINTS_GRID[-1]))
 
 
-DEMANDS = {  # of data, by the feature: why a system without it is left out, and what is said if all are
+DEMANDS = {  # of data, by the feature of systems that meets them: why one is left out, and what is said if all are
     "teams": ("team-mates would be opponents", "systems rates teams"),
     "seats": ("it rates nobody in several teams", "rates players in several teams"),
     "noise": ("it knows no noise of contests", "systems knows the noise of contests"),
@@ -166,16 +163,24 @@ def select_candidates(
       ValueError: if none is left, or if contests are not in order of time and a system takes notice.
     """
     systems = {name: make_contender(name, choice, data).system for name, choice in choices.items()}
-    candidates = {name: x for name, x in systems.items() if _is_suitable(x, data, is_named=is_named)}
-    if not candidates:
+    systems = {name: x for name, x in systems.items() if _is_suitable(x, data, is_named=is_named)}
+    if not systems:
         raise ValueError(f"none of these systems rates {data.events.nouns}: {', '.join(choices)}")
-    left_out = _find_lacking_features(candidates, data)
-    for name, system in candidates.items():
+    lacking = {name: feature for name, x in systems.items() if (feature := _find_lacking_feature(x, data))}
+    if len(lacking) == len(systems):
+        feature = next(iter(lacking.values()))
+        others = " or ".join(systems_with_feature(feature))
+        raise ValueError(f"none of these {DEMANDS[feature][1]}: {', '.join(lacking)}; try {others}")
+    left_out = {name: DEMANDS[feature][0] for name, feature in lacking.items()}
+    for name, system in systems.items():
         if not data.of_matches and name not in left_out:
             check_contests_in_time_order(system, data)
-    if data.of_matches and not is_named:
-        left_out = _find_refusals(candidates, data)
-    return {name: choices[name] for name in candidates if name not in left_out}, left_out
+        elif data.of_matches and not is_named:
+            try:
+                system.check(data.events)
+            except ValueError as error:
+                left_out[name] = str(error)
+    return {name: choices[name] for name in systems if name not in left_out}, left_out
 
 
 def _is_suitable(system: RatingSystem, data: Dataset, *, is_named: bool) -> bool:
@@ -190,29 +195,12 @@ def _is_suitable(system: RatingSystem, data: Dataset, *, is_named: bool) -> bool
     return system.name not in CONTEST_SYSTEMS and any(x in system.events for x in kinds)
 
 
-def _find_lacking_features(systems: Mapping[str, RatingSystem], data: Dataset) -> dict[str, str]:
-    """What systems lack that the data demand, by name; ValueError if none is left."""
-    lacking: dict[str, str] = {}
-    has_seats, has_noise = (getattr(data.events.flat, name, None) is not None for name in ("seat", "noise"))
-    is_demanded = {"teams": dataset_has_teams(data), "seats": has_seats, "noise": has_noise}
-    for feature, (reason, refusal) in DEMANDS.items():
-        if is_demanded[feature]:
-            lacking |= {name: reason for name, system in systems.items() if feature not in system.features}
-            if len(lacking) == len(systems):
-                supporting_systems = " or ".join(systems_with_feature(feature))
-                raise ValueError(f"none of these {refusal}: {', '.join(lacking)}; try {supporting_systems}")
-    return lacking
-
-
-def _find_refusals(systems: Mapping[str, RatingSystem], data: Dataset) -> dict[str, str]:
-    """Why systems do not take the events, by name; those that do are left out."""
-    refusals = {}
-    for name, system in systems.items():
-        try:
-            system.check(data.events)
-        except ValueError as error:
-            refusals[name] = str(error)
-    return refusals
+def _find_lacking_feature(system: RatingSystem, data: Dataset) -> str:
+    """The first of the `DEMANDS` of the data that the system does not meet; nothing if it meets all."""
+    flat = data.events.flat
+    has_seats, has_noise = (getattr(flat, name, None) is not None for name in ("seat", "noise"))
+    demands = {"teams": dataset_has_teams(data), "seats": has_seats, "noise": has_noise}
+    return next((name for name in DEMANDS if demands[name] and name not in system.features), "")
 
 
 def fit_contender(data: Dataset, num_past: int, limits: FitLimits | None, contender: Contender) -> Contender:
@@ -248,14 +236,12 @@ def unused_data_features(system: RatingSystem, data: Dataset) -> tuple[str, ...]
     if system.make is None or system.name not in SYSTEMS:
         return ()
     settings = system.settings
-    kinds: dict[str, tuple[bool, bool]] = {  # whether the data have it, and whether the system uses it
+    has_categories = "categories" in system.features and settings.get("categories", 2) > 1
+    kinds: dict[str, tuple[Any, bool]] = {  # whether the data have it, and whether the system uses it
         "the side": (has_sides(data), uses_side(system)),
-        "margins": (bool(data.margin), settings.get("outcome") in ("margin", "points", "goals")),
-        "categories": (
-            data.categories is not None,
-            "categories" in system.features and settings.get("categories", 2) > 1,
-        ),
-        "seasons": (bool(data.seasons), bool(settings.get("seasons"))),
+        "margins": (data.margin, settings.get("outcome") in ("margin", "points", "goals")),
+        "categories": (data.categories is not None, has_categories),
+        "seasons": (data.seasons, bool(settings.get("seasons"))),
     }
     unused = [kind for kind, (there, counts) in kinds.items() if there and not counts]
     return *unused, *(name for name in data.covariates if name not in settings.get("covariates", ()))
@@ -274,8 +260,15 @@ NOTES = {  # by the fact: of the systems that share a detail
 def compose_notes(data: Dataset, contenders: Iterable[Contender], num_past: int, *, fit: bool) -> list[str]:
     """The notes beneath the table, on the systems and what they use; `fit`: whether they were to be fitted."""
     systems = {x.name: x for x in contenders}  # of several lengths the last one
-    facts = {name: _list_facts(x, data, num_past) for name, x in systems.items()}
-    notes = {fact: _write_notes(fact, facts) for fact in NOTES}
+    names: dict[str, dict[str, list[str]]] = {fact: {} for fact in NOTES}  # by the fact and the detail
+    for name, contender in systems.items():
+        for fact, detail in _list_facts(contender, data, num_past).items():
+            if detail:
+                names[fact].setdefault(detail, []).append(name)
+    notes = {
+        fact: [NOTES[fact].format(names=join_names(those), detail=detail) for detail, those in details.items()]
+        for fact, details in names.items()
+    }
     if not fit:
         changed = [name for name, x in systems.items() if x.choice]
         exceptions = f", except those of {join_names(changed)}" if changed else ""
@@ -284,31 +277,22 @@ def compose_notes(data: Dataset, contenders: Iterable[Contender], num_past: int,
         is_usual = smoothed_mean_side_score(data.matches, num_past) == DEFAULT_SIDE_SCORE
         source = "by default" if is_usual else f"from the {num_past:,} matches before"
         notes["side"] = [f"The side advantage is {worths}, {source}."]
-    return [note for fact in NOTES for note in notes[fact]]
+    return [note for those in notes.values() for note in those]
 
 
 def _list_facts(contender: Contender, data: Dataset, num_past: int) -> dict[str, str]:
     """The details of what is to be noted of a system, by the fact."""
     system, past = contender.system, f"{num_past:,} {data.events.nouns}"
-    facts = {"not fitted": contender.reason, "ignored": ", ".join(unused_data_features(system, data))}
-    facts["fitted"] = past if contender.is_fitted else ""
-    facts["as given"] = past if contender.choice else ""
-    learns_margins = bool(data.margin) and system.settings.get("outcome") == "margin"
-    if num_past and learns_margins and contender.has_default("margin_scale"):
-        facts["margins"] = past
+    is_weighed = bool(num_past and data.margin) and contender.has_default("margin_scale")
     points = getattr(system.params, "side_advantage", 0.0) if has_sides(data) else 0.0
-    if points and contender.has_default("side_advantage"):
-        facts["side"] = format_side_advantage(points)
-    return facts
-
-
-def _write_notes(fact: str, facts: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """A note on a fact for each detail, with the systems that share it; `facts` are by system and fact."""
-    names: dict[str, list[str]] = {}
-    for name, details in facts.items():
-        if detail := details.get(fact):
-            names.setdefault(detail, []).append(name)
-    return [NOTES[fact].format(names=join_names(those), detail=detail) for detail, those in names.items()]
+    return {
+        "fitted": past * contender.is_fitted,
+        "not fitted": contender.reason,
+        "as given": past * bool(contender.choice),
+        "margins": past * (is_weighed and system.settings.get("outcome") == "margin"),
+        "side": format_side_advantage(points) * bool(points and contender.has_default("side_advantage")),
+        "ignored": ", ".join(unused_data_features(system, data)),
+    }
 
 
 def format_side_advantage(points: float) -> str:
@@ -373,15 +357,15 @@ class Comparison(NamedTuple):
     @property
     def head(self) -> list[str]:
         """The names of the columns."""
-        return self._cells[0]
+        return self._table[0]
 
     @property
     def rows(self) -> list[list[str]]:
         """The cells of each row as text."""
-        return self._cells[1]
+        return self._table[1]
 
     @property
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
+    def _table(self) -> tuple[list[str], list[list[str]]]:
         return arrange_cells([self._row_cells(x) for x in (*self.results, *self.others)])
 
     @property

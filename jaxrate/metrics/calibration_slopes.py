@@ -1,6 +1,4 @@
-"""By what the log-odds of predictions should have been multiplied.
-
-The calibration slope: by what the log-odds of predictions should have been multiplied.
+"""The calibration slope: by what the log-odds of predictions should have been multiplied.
 
 The scores s are regressed on the log-odds x of the predictions by a logistic regression, E s = sigmoid(a + b x) (Cox
 1958, "Two further applications of a model for binary regression", Biometrika 45). With b = 1 predictions are as bold

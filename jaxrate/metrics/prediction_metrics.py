@@ -216,11 +216,9 @@ def ranked_probability_score(prediction: Any, score: Any, *, weight: Any = None,
     probability, s = score_probabilities(prediction), to_floats("score", score)
     expected = probability @ np.linspace(0.0, 1.0, probability.shape[1])
     check_and_select_samples(np.clip(expected, 0.0, 1.0), s, weight, mask)  # shapes, weights and scores
-    keep = np.ones(len(s), bool) if mask is None else np.asarray(mask)
-    rows = np.flatnonzero(keep)
-    losses = losses_by_match(probability[rows], s[rows])
-    assert losses.rps is not None
-    return float(np.average(losses.rps, weights=None if weight is None else np.asarray(weight)[rows]))
+    rows = np.arange(len(s)) if mask is None else np.flatnonzero(mask)
+    rps: Any = losses_by_match(probability[rows], s[rows]).rps
+    return float(np.average(rps, weights=None if weight is None else np.asarray(weight)[rows]))
 
 
 def log_loss(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
