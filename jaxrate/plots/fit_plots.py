@@ -81,7 +81,7 @@ def loss_surface(
     text = PictureText(
         f"Best fit at {' and '.join(fitted)}",
         f"Loss of {system_title(system.name)} near its fit; contours: summed loss above that of the fit",
-        source=inputs.describe_counted_data(_count_predictions(count), data.source),
+        source=inputs.describe_counted_data(f"{count:,.15g} predictions", data.source),
     )
     ax = style.make_picture_axes(ax, (6.4, 5.6), text)
     grid_values = surface.axis_values(surface.params_on_grid(len(excess_loss)))
@@ -175,15 +175,17 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     if len(value) < 3:
         raise ValueError(f"a profile needs three values with finite losses, got {len(value)}")
     loss = count * result.loss[is_finite][first]
-    log = getattr(system.space, name).space == "positive" and bool(value[0] > 0)
-    curve = _root_curve(np.log(value) if log else value, loss)
-    restore = np.exp if log else np.asarray
+    is_logarithmic = getattr(system.space, name).space == "positive" and bool(value[0] > 0)
+    to_nodes, restore = (np.log, np.exp) if is_logarithmic else (np.asarray, np.asarray)
+    curve = _root_curve(to_nodes(value), loss)
     low, high = (float(restore(x)) if np.isfinite(x) else x for x in curve.interval())
-    text = PictureText(
-        _profile_title(name, float(restore(curve.best))),
+    words, best = name.replace("_", " "), float(restore(curve.best))
+    best_text = format_amount(best, "") if best >= 100 else f"{best:.3g}"
+    text = PictureText(  # a symbol of one letter, as c, keeps its case
+        f"Best fit at {words} {best_text}" if len(words) == 1 else f"{words.capitalize()} fits best at {best_text}",
         f"Loss of {system_title(system.name)}; each dot is fitted anew in the other free hyperparameters",
         y=f"summed excess {result.loss_function.replace('_', ' ')}{' (nats)' * (result.loss_function != 'brier')}",
-        source=inputs.describe_counted_data(_count_predictions(count)),
+        source=inputs.describe_counted_data(f"{count:,.15g} predictions"),
     )  # fmt: skip
     ax = style.make_picture_axes(ax, (6.4, 4.4), text)
     top = None
@@ -230,19 +232,10 @@ def _root_curve(nodes: HostArray, loss: HostArray) -> _RootCurve:
     return _RootCurve(with_best, np.append(0.0, roots)[place], float(best), float(least))
 
 
-def _profile_title(name: str, best: float) -> str:
-    words, value = name.replace("_", " "), format_amount(best, "") if best >= 100 else f"{best:.3g}"
-    if len(words) == 1:  # a symbol of one letter, as c, keeps its case
-        return f"Best fit at {words} {value}"
-    return f"{words[0].upper()}{words[1:]} fits best at {value}"
-
-
 def _describe_interval(low: float, high: float) -> str:
-    if math.isinf(low) and math.isinf(high):
-        return "all of these"
-    if math.isinf(high):
-        return f"above {low:.4g}"
-    return f"below {high:.4g}" if math.isinf(low) else f"{low:.4g} to {high:.4g}"
+    if math.isinf(low):
+        return "all of these" if math.isinf(high) else f"below {high:.4g}"
+    return f"above {low:.4g}" if math.isinf(high) else f"{low:.4g} to {high:.4g}"
 
 
 def _refine_surface(values: Any) -> Any:
@@ -257,20 +250,15 @@ def _refine_surface(values: Any) -> Any:
     return surface
 
 
-def _count_predictions(count: float) -> str:
-    """So many predictions, of which a fit has the loss."""
-    return f"{count:,.15g} predictions"
-
-
 def _choose_two_fitted_parameters(fit: Fit, x: str | None, y: str | None) -> tuple[str, str]:
-    names = tuple(name for name in (x, y) if name is not None)
-    for name in names:
-        if name not in fit.free:
+    for name in (x, y):
+        if name is not None and name not in fit.free:
             raise ValueError(f"{name!r} was not fitted (those were {', '.join(fit.free)})")
-    names += tuple(name for name in fit.free if name not in names)
-    if len(names) < 2 or names[0] == names[1]:
+    others = [name for name in fit.free if name not in (x, y)]
+    if x == y is not None or len(fit.free) < 2:
         raise ValueError(f"a surface needs two parameters, but the fit is of {', '.join(fit.free)}: see `profile`")
-    return (names[1], names[0]) if x is None and y is not None else (names[0], names[1])
+    first = others.pop(0) if x is None else x
+    return first, others[0] if y is None else y
 
 
 def _set_parameter_axis(ax: "Axes", axis_name: str, system: RatingSystem, name: str, values: HostArray) -> None:

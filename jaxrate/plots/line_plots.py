@@ -94,15 +94,14 @@ def trajectory(
     is_stepped = not is_thinned and shown.hindsight is None
     if not is_stepped:
         lines = after_events(lines)
+    known = [f"after each {event_noun(rated)}"] if is_stepped else ["in hindsight"] * (shown.hindsight is not None)
     if is_thinned:
+        known.append(f"{steps.describe()}{describe_begin(rated, num_early)}")
         lines = thin_lines(lines, steps, num_early)
         then = thin_lines(after_events(then), steps, num_early)
         grey_lines = thin_lines(after_events(grey_lines), steps)
     if len(lines) > MAX_INTERVALS:
         lines = views.without_deviations(lines)
-    known = [f"after each {event_noun(rated)}"] if is_stepped else ["in hindsight"] * (shown.hindsight is not None)
-    if is_thinned:
-        known.append(f"{steps.describe()}{describe_begin(rated, num_early)}")
     bands = ", with 95% intervals" * (lines[0].deviation is not None)
     dashed = ". Dashed: at the time" * (bool(then) and backend == "altair")
     rules = f"{', '.join(known)}{bands}{dashed}{'. Dots mark peaks' * is_thinned}{describe_gaps([*lines, *then])}"
@@ -194,17 +193,12 @@ def _career_notes(lines: Sequence[Line], unnamed: UnnamedPlayers, last: float, c
 
     `last` is the time at which the history ends.
     """
-    span = times_span(lines)
-    drawn = [x.x_numbers() for x in [*lines, *unnamed.lines]]
-    drawn_end = max(float(x[-1]) for x in drawn)
-    edge = drawn_end - EDGE_SHARE * (drawn_end - min(float(x[0]) for x in drawn))
+    span, drawn_span = times_span(lines), times_span([*lines, *unnamed.lines])
+    ends = [float(line.x_numbers()[-1]) for line in [*lines, *unnamed.lines]]
     notes = []
-    for line in lines:
-        parts = []
-        end = float(line.x_numbers()[-1])
-        if end > edge:
-            is_current = end > last - EDGE_SHARE * span
-            parts.append(f"{'' if is_current else 'last '}{format_amount(float(line.y[-1]), '')}")
+    for line, end in zip(lines, ends, strict=False):
+        is_beside, is_current = end > max(ends) - EDGE_SHARE * drawn_span, end > last - EDGE_SHARE * span
+        parts = [f"{'' if is_current else 'last '}{format_amount(float(line.y[-1]), '')}"] * is_beside
         if parts and line.peak == len(line.y) - 1:
             parts.append("the peak")
         elif line.peak is not None:
@@ -230,11 +224,10 @@ def ranks(
         jr.plots.ranks(rated, ["Ada", "Bo"], min_games=10)
 
     A rank is that on `jr.leaderboard(rated, as_of=...)` at the end of each step, on all dates by the rule of the last
-    one. The plot begins when half of those who play are listed, or half as many as usual. Without `min_games` it begins
-    when half of those listed have played ten times, and a line with the player's tenth event, since first ratings jump;
-    with hindsight with the first. A line is interrupted while the player is not listed, for example because they have
-    not played for long. A note says how often each was first, or their best rank; the others stand in grey in each
-    panel.
+    one. The plot begins when half of those who play are listed, or half as many as usual. Without `min_games` a
+    player's ranks begin with the tenth event, since first ratings jump; with hindsight with the first. A line is
+    interrupted while the player is not listed, for example because they have not played for long. A note says how often
+    each was first, or their best rank; the others stand in grey in each panel.
 
     Args:
       rated: a history from `jr.rate` or `jr.smooth`, with times.
@@ -259,20 +252,25 @@ def ranks(
     if rated.clock is None or np.isnan(rows.time).any():
         raise ValueError("ranks through time need times, and this history has none, or not for all events")
     inputs.check_step(step)
-    steps, moments = _steps_and_ends(rated, rows, labels, step)
-    table = _rank_table(rated, rows, moments, labels, rules)
-    num_counted = len(table.moments) - (
-        steps.is_cut and len(table.moments) > 1
-    )  # a year that goes on counts for nobody
-    at = days_to_dates(np.floor(table.moments)) if rated.clock == "dates" else table.moments
-    lines = [_rank_line(name, at, table.ranks[:, i], num_counted) for i, name in labels.items()]
+    times = rows.time[np.isin(rows.player, [*labels])]
+    if not len(times):
+        raise ValueError(f"none of {', '.join(labels.values())} has played")
+    begin, last, is_dated = float(times.min()), float(rows.time.max()), rated.clock == "dates"
+    steps = TimeSteps(last, step or default_step_length(max(last - begin, 1.0), is_dated), is_dated)
+    table = _rank_table(rated, steps.ends(begin), labels, rules)
+    count = len(table.moments)
+    count -= steps.is_cut and count > 1  # a year that goes on counts for nobody
+    at = days_to_dates(np.floor(table.moments)) if is_dated else table.moments
+    lines = [_rank_line(name, at, table.ranks[:, i], count) for i, name in labels.items()]
     others = [i for i in player_labels_by_id(list(others), names, len(names)) if i not in labels]
     unnamed = _unnamed_ranks(at, table.ranks[:, others].T)
     until = "" if steps.years else f", back from {inputs.abbreviate_dates(format_time(steps.last, rated.clock))}"
-    begin = describe_begin(rated, 0 if table.is_settled else PEAK_MIN_EVENTS - 1)
+    since = describe_begin(rated, 0 if table.is_settled else PEAK_MIN_EVENTS - 1)
+    others_firsts = int((np.delete(table.ranks[:count], [*labels], axis=1) == 1).sum(axis=0).max(initial=0))
+    named_ranks = {name: table.ranks[:count, i] for i, name in labels.items()}
     text = PictureText(
-        _title(table.ranks[:num_counted], labels, steps.years == 1),
-        f"Ranks by {system_title(rated.system.name)} {steps.describe()}{until}{begin}{unnamed.description}",
+        ranks_title(named_ranks, count, others_firsts, steps.years == 1),
+        f"Ranks by {system_title(rated.system.name)} {steps.describe()}{until}{since}{unnamed.description}",
         time_axis_label(rated), "rank", inputs.describe_source(rated),
     )  # fmt: skip
     return show_lines(LineView(text, lines, unnamed, is_rank=True), ax, backend)
@@ -285,66 +283,35 @@ class RankTable(NamedTuple):
     ranks: HostArray  # [m, N]
     is_settled: bool  # whether no rank of those with names was left out, as it came too early
 
-    def begin_at(self, number: int) -> "RankTable":
-        """The table from this moment on."""
-        return self._replace(moments=self.moments[number:], ranks=self.ranks[number:])
 
+def _rank_table(rated: History, moments: HostArray, labels: Mapping[int, str], rules: ListRules) -> RankTable:
+    """The ranks at these moments, from when half of those who play are listed, or half as many as usual.
 
-def _steps_and_ends(
-    rated: History, rows: Participations, labels: Mapping[int, str], length: float | None
-) -> tuple[TimeSteps, HostArray]:
-    """The steps, and their ends since the first event of these players."""
-    times = rows.time[np.isin(rows.player, [*labels])]
-    if not len(times):
-        raise ValueError(f"none of {', '.join(labels.values())} has played")
-    begin, last = float(times.min()), float(rows.time.max())
-    is_dated = rated.clock == "dates"
-    steps = TimeSteps(last, length or default_step_length(max(last - begin, 1.0), is_dated), is_dated)
-    return steps, steps.ends(begin)
-
-
-def _rank_table(
-    rated: History, rows: Participations, moments: HostArray, labels: Mapping[int, str], rules: ListRules
-) -> RankTable:
-    """The ranks at these moments, begun when enough players are listed, and have settled ratings."""
-    table = RankTable(moments, ranks_over_time(rated, moments, **rules), is_settled=True)
-    if rules.get("min_games") is None and rated.hindsight is None:
-        table = _without_first_ratings(table, rows, [*labels])
-    if rules.get("min_games") == 0:
-        return table
-    return _begin_when_many_are_listed(rated, table, labels, rules)
-
-
-def _without_first_ratings(table: RankTable, rows: Participations, named: list[int]) -> RankTable:
-    """The table without ranks before a player's tenth event, begun when half of those listed have had ten.
-
-    Whoever has fewer events at the end has no settled rating to wait for.
+    Without `min_games` ranks before a player's tenth event are left out, but for who has fewer events at the end.
     """
-    num_moments, num_players = table.ranks.shape
-    moment = np.searchsorted(table.moments, rows.end)
-    count = np.bincount(moment * num_players + rows.player, minlength=(num_moments + 1) * num_players)
-    played = count.reshape(num_moments + 1, num_players)[:num_moments].cumsum(axis=0)
-    is_settled, is_listed = played >= PEAK_MIN_EVENTS, ~np.isnan(table.ranks)
-    listed, settled = is_listed.sum(axis=1), (is_listed & is_settled).sum(axis=1)
-    begin = int(np.argmax((settled > 0) & (2 * settled >= listed)))
-    is_settled |= ~is_settled[-1]
-    ranks = np.where(is_settled, table.ranks, np.nan)
-    return RankTable(table.moments, ranks, bool(is_settled[begin:, named].all())).begin_at(begin)
-
-
-def _begin_when_many_are_listed(
-    rated: History, table: RankTable, labels: Mapping[int, str], rules: ListRules
-) -> RankTable:
-    """The table from when half of those who play are listed, or half as many as usual."""
-    of_any_games: ListRules = {**rules, "min_games": 0}
-    played = ranks_over_time(rated, table.moments, **of_any_games)
-    listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (table.ranks, played))
-    begin = int(np.argmax((listed > 0) & ((2 * listed >= playing) | (2 * listed >= np.median(listed)))))
+    ranks = ranks_over_time(rated, moments, **rules)
+    is_early = np.zeros(ranks.shape, bool)
+    if rules.get("min_games") is None and rated.hindsight is None:
+        is_early = _count_events(rated.rows.once_per_event(), moments, ranks.shape[1]) < PEAK_MIN_EVENTS
+        is_early &= ~is_early[-1]
+    ranks, begin = np.where(is_early, np.nan, ranks), 0
+    if rules.get("min_games") != 0:
+        of_any_games: ListRules = {**rules, "min_games": 0}
+        everybody = ranks_over_time(rated, moments, **of_any_games)
+        listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (ranks, everybody))
+        begin = int(np.argmax((listed > 0) & ((2 * listed >= playing) | (2 * listed >= np.median(listed)))))
     for i, name in labels.items():
-        if not np.isnan(table.ranks[:begin, i]).all() and np.isnan(table.ranks[begin:, i]).all():
-            when = format_time(float(table.moments[begin]), rated.clock)
+        if not np.isnan(ranks[:begin, i]).all() and np.isnan(ranks[begin:, i]).all():
+            when = format_time(float(moments[begin]), rated.clock)
             raise ValueError(f"{name} is only listed before {when}, when few are; min_games=0 lists more")
-    return table.begin_at(begin)
+    return RankTable(moments[begin:], ranks[begin:], not is_early[begin:, [*labels]].any())
+
+
+def _count_events(rows: Participations, moments: HostArray, num_players: int) -> HostArray:
+    """[m, N] how many events each player has had at each of these moments."""
+    moment = np.searchsorted(moments, rows.end)
+    count = np.bincount(moment * num_players + rows.player, minlength=(len(moments) + 1) * num_players)
+    return count.reshape(len(moments) + 1, num_players)[:-1].cumsum(axis=0)
 
 
 def _rank_line(name: str, at: HostArray, rank: HostArray, num_counted: int) -> Line:
@@ -362,12 +329,6 @@ def _unnamed_ranks(at: HostArray, ranks: HostArray) -> UnnamedPlayers:
         return views.quantile_bands(at, ranks)
     seen = np.where(is_isolated(ranks), np.nan, ranks)  # a line through one point is invisible
     return views.unnamed_lines(Line("", at, rank) for rank in seen)
-
-
-def _title(ranks: HostArray, labels: Mapping[int, str], is_yearly: bool) -> str:
-    """The finding of ranks [m, N] that count."""
-    others_firsts = int((np.delete(ranks, [*labels], axis=1) == 1).sum(axis=0).max(initial=0))
-    return ranks_title({name: ranks[:, i] for i, name in labels.items()}, len(ranks), others_firsts, is_yearly)
 
 
 def _describe_ranks(rank: HostArray, num_counted: int) -> str:

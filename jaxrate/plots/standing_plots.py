@@ -19,29 +19,13 @@ from jaxrate.history.history import History, player_groups
 from jaxrate.history.leaderboards import ListRules
 from jaxrate.history.leaderboards import leaderboard as list_leaders
 from jaxrate.history.ratings_at_times import ratings
+from jaxrate.plots import matplotlib_printers as printers
 from jaxrate.plots import plot_inputs as inputs
+from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.findings import favourite_title, format_amount, leader_title
-from jaxrate.plots.matplotlib_printers import (
-    MAX_VALUE_TICKS,
-    draw_percent_cells,
-    figure_size_for_rows,
-    show_matrix,
-    show_rows,
-)
 from jaxrate.plots.name_labels import format_plot_name, player_label, player_labels_by_id, set_name_ticks, text_width
 from jaxrate.plots.plot_inputs import Backend
-from jaxrate.plots.scoreboard_style import (
-    COLOURS,
-    GREY,
-    INK,
-    LINE_SPACING,
-    SMALL_FONT,
-    TEXT_COLOURS,
-    axes_size,
-    group_thousands,
-    make_axes,
-    make_picture_axes,
-)
+from jaxrate.plots.scoreboard_style import COLOURS, SMALL_FONT, make_axes, make_picture_axes
 from jaxrate.plots.views import MAX_WRITTEN_COLUMNS, RANK_TICKS, Z_95, MatrixView, PictureText, RowView
 from jaxrate.systems.system_titles import system_title
 
@@ -91,7 +75,7 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
         inputs.rating_axis_label(rated.system), source=inputs.describe_source(rated),
     )  # fmt: skip
     values = format_ratings(board.rating, half_width)
-    return show_rows(RowView(text, labels, board.rating, half_width, values, board.rank.tolist()), ax, backend)
+    return printers.show_rows(RowView(text, labels, board.rating, half_width, values, board.rank.tolist()), ax, backend)
 
 
 def format_ratings(values: HostArray, half_widths: HostArray | None = None) -> list[str]:
@@ -159,7 +143,7 @@ def matchups(
     has_side = bool(np.any(getattr(rated.system.params, "side_advantage", 0.0)))
     about = f", by {system_title(rated.system.name)}{', on neutral ground' * has_side}; {FAVOURED_COLOURS}{scope}"
     names, source = [labels[int(i)] for i in ids], inputs.describe_source(rated)
-    return show_matrix(_expected_scores_view(names, percent, count or len(ids), about, source), ax, backend)
+    return printers.show_matrix(_expected_scores_view(names, percent, count or len(ids), about, source), ax, backend)
 
 
 @enforce_argument_annotations
@@ -206,31 +190,29 @@ def distribution(
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
     ax.hist(board.rating, bins, color=COLOURS[4], alpha=0.6, edgecolor="white", linewidth=0.8)
     ax.locator_params(axis="y", integer=True)
-    group_thousands(ax, "x", "y")
+    style.group_thousands(ax, "x", "y")
     _mark_ratings(ax, marked_ratings, float(np.median(board.rating)))
     return ax
 
 
 def _mark_ratings(ax: "Axes", rating_by_name: dict[str, float], median: float) -> None:
-    """Draw a line for each player's rating and the median, with its name at the right of its end above the axes."""
-    marks = [(median, "median", GREY, ":", "median")]
-    colours = *COLOURS, INK
-    marks += [
-        (x, name, colour, "-", "name") for (name, x), colour in zip(rating_by_name.items(), colours, strict=False)
-    ]
+    """Draw a line for each player's rating and the median, with its name at the right of its end above the axes.
+
+    A name lies higher than those whose lines it would cross.
+    """
+    colours = zip(rating_by_name.items(), (*COLOURS, style.INK), strict=False)
+    marks = [(x, name, colour, "-", "name") for (name, x), colour in colours]
     low, high = ax.get_xlim()
-    taken: list[
-        tuple[float, int]
-    ] = []  # lines of text, from 0: a name lies higher than those whose lines it would cross
-    for value, name, colour, line_style, gid in sorted(marks, reverse=True):
-        end = value + TEXT_ROOM * text_width([name], SMALL_FONT) * (high - low) / axes_size(ax)[0]
+    taken: list[tuple[float, int]] = []  # where names begin, and their lines of text
+    for value, name, colour, kind, gid in sorted([(median, "median", style.GREY, ":", "median"), *marks], reverse=True):
+        end = value + TEXT_ROOM * text_width([name], SMALL_FONT) * (high - low) / style.axes_size(ax)[0]
         line = max((number for begin, number in taken if begin <= end), default=-1) + 1
         taken.append((value, line))
-        ax.axvline(value, color=colour, linewidth=1.2, linestyle=line_style, gid=f"line of {gid}")
+        ax.axvline(value, color=colour, linewidth=1.2, linestyle=kind, gid=f"line of {gid}")
         ax.annotate(
-            name, (value, 1.0), (0.0, 3.0 + LINE_SPACING * SMALL_FONT * line), ha="left", va="bottom", gid=gid,
+            name, (value, 1.0), (0.0, 3.0 + style.LINE_SPACING * SMALL_FONT * line), ha="left", va="bottom", gid=gid,
             xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=SMALL_FONT,
-            color=TEXT_COLOURS.get(colour, colour), arrowprops=LOOK_OF_LINES_TO_NAMES | {"color": colour},
+            color=style.TEXT_COLOURS.get(colour, colour), arrowprops=LOOK_OF_LINES_TO_NAMES | {"color": colour},
         )  # fmt: skip
     ax.set_xlim(low, high)
 
@@ -262,14 +244,14 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     labels = [f"{format_plot_name(name)}{group}" for name, group in zip(simulation.player, groups, strict=True)][:top]
     inputs.check_drawable_count("players", len(labels), 1, inputs.MAX_ROWS)
     percent = 100.0 * np.stack([*chances.values()], axis=1)[:top]
-    size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), figure_size_for_rows(labels)[1]
+    size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), printers.figure_size_for_rows(labels)[1]
     first = int(np.argmax(last))
     leader = format_plot_name(simulation.player[first])
     is_decided = isinstance(simulation, SeasonForecast) and simulation.champion is not None
     share = f"{leader} first in {format_percentage(last[first])} of simulations"
     title = f"{leader} first, whatever is still to come" if is_decided else share
     ax = make_axes(ax, size, title, subtitle, source=f"{simulation.samples:,} simulations", grid="none")
-    draw_percent_cells(ax, percent, quantity, is_diverging=False)
+    printers.draw_percent_cells(ax, percent, quantity, is_diverging=False)
     set_name_ticks(ax, "y", labels)
     set_name_ticks(ax, "x", [name.replace("_", "\n") for name in chances])
     ax.xaxis.tick_top()
@@ -310,7 +292,7 @@ def intervals(
     subtitle = f"{scope} with 95% intervals, each by itself, by {model}{squares}{rule}"
     text = PictureText(title, subtitle, "rating (points)", source=_describe_results(strengths))
     values = format_ratings(rating, half_width)
-    result = show_rows(RowView(text, labels, rating, half_width, values), ax, backend)
+    result = printers.show_rows(RowView(text, labels, rating, half_width, values), ax, backend)
     if backend == "matplotlib" and is_anchor.any():  # squares hide the dots
         result.plot(rating[is_anchor], np.flatnonzero(is_anchor), "s", color=COLOURS[1], markersize=6.5, zorder=3)
     return result
@@ -341,10 +323,10 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     )  # fmt: skip
     rank = np.where(np.isfinite(ranks.rating[order]), row + 1.0, np.nan)
     values = [f"{x} to {y}" if x < y else f"{x}" for x, y in zip(least, greatest, strict=True)]
-    ax = show_rows(RowView(text, labels, rank, None, values), ax)
+    ax = printers.show_rows(RowView(text, labels, rank, None, values), ax)
     ax.barh(row, greatest - least + 0.8, left=least - 0.4, height=0.5, color=COLOURS[0], alpha=0.3, linewidth=0)
     ax.set_xlim(0.4, greatest.max() + 0.6)
-    step = next(x for x in RANK_TICKS if MAX_VALUE_TICKS * x >= greatest.max())
+    step = next(x for x in RANK_TICKS if printers.MAX_VALUE_TICKS * x >= greatest.max())
     ax.set_xticks([1, *range(step if step > 1 else 2, int(greatest.max()) + 1, step)])
     return ax
 
@@ -384,7 +366,7 @@ def win_matrix(
     np.fill_diagonal(percent, np.nan)
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
     rules, source = f"{ties}; {FAVOURED_COLOURS}", _describe_results(strengths)
-    return show_matrix(_expected_scores_view(labels, percent, count, rules, source), ax, backend)
+    return printers.show_matrix(_expected_scores_view(labels, percent, count, rules, source), ax, backend)
 
 
 def _expected_scores_view(labels: list[str], percent: HostArray, count: int, rules: str, source: str) -> MatrixView:
