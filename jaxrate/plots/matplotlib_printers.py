@@ -302,6 +302,13 @@ def show_matrix(view: views.MatrixView, ax: "Axes | None", backend: str) -> Any:
     return ax
 
 
+def draw_percent_table(ax: "Axes", percent: HostArray, quantity: str, rows: list[str], columns: list[str]) -> None:
+    """Draw percentages [n, m] from 0 in cells, and the names of rows and columns."""
+    draw_percent_cells(ax, percent, quantity, is_diverging=False)
+    set_name_ticks(ax, "y", rows)
+    set_name_ticks(ax, "x", columns)
+
+
 def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_diverging: bool) -> None:
     """Draw percentages [n, m] as colours, with numbers if these fit into the cells, otherwise with a colour bar."""
     ax.set_facecolor(RULE)  # colour of the diagonal

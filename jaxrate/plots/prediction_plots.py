@@ -3,29 +3,26 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations, to_floats
+from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.hyperparameter_definitions import check_whole_number
 from jaxrate.core.text_format import format_number, format_percentage, format_percentages
 from jaxrate.evaluation.comparison import Comparison, system_result_label
 from jaxrate.events import Matches, Ragged, fail_where
 from jaxrate.events.dataset import Dataset
-from jaxrate.fitting.losses import cross_entropy
 from jaxrate.forecasts.scorelines import Scorelines, check_scorelines, goal_difference_probabilities
 from jaxrate.history.history import History
 from jaxrate.metrics import prediction_metrics
 from jaxrate.plots import findings
 from jaxrate.plots import plot_inputs as inputs
 from jaxrate.plots.findings import LossBins
-from jaxrate.plots.matplotlib_printers import CELL_SIDE, draw_curve, draw_percent_cells, show_calibration, show_rows
-from jaxrate.plots.name_labels import format_plot_name, player_label, set_name_ticks
+from jaxrate.plots.matplotlib_printers import CELL_SIDE, draw_curve, draw_percent_table, show_calibration, show_rows
+from jaxrate.plots.name_labels import format_plot_name, player_label
 from jaxrate.plots.plot_inputs import Backend
 from jaxrate.plots.scoreboard_style import GREY, INK, add_legend, line_style, make_axes, make_picture_axes
 from jaxrate.plots.views import Z_95, Curve, PictureText, RowView
-from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 from jaxrate.systems.system_titles import system_title
 
 if TYPE_CHECKING:
@@ -106,13 +103,9 @@ def _calibration_mirrored_if_winner_first(
     prediction: Any, score: Any, bins: int, weight: Any, mask: Any
 ) -> prediction_metrics.Calibration:
     """The calibration, from either side if the first player won every match that counts."""
-    one_sided = prediction_metrics.calibration(prediction, score, bins=bins, weight=weight, mask=mask)
-    keep = slice(None) if mask is None else np.asarray(mask)
-    p, s = np.asarray(expected_score_from_prediction(prediction), float)[keep], np.asarray(score, float)[keep]
-    if not (s == 1).all():
-        return one_sided
-    p, s, w = prediction_metrics.mirror_winner_first(p, s, None if weight is None else np.asarray(weight, float)[keep])
-    return prediction_metrics.calibration(p, s, bins=bins, weight=0.5 * w)
+    samples = prediction_metrics.check_and_select_samples(prediction, score, weight, mask)
+    p, s, w = prediction_metrics.mirror_winner_first(*samples)
+    return prediction_metrics.calibration(p, s, bins=bins, weight=w * (len(samples[0]) / len(p)))
 
 
 MIN_SHOWN_GOALS, MAX_SHOWN_GOALS = 4, 20
@@ -149,28 +142,20 @@ def scorelines(
     if most_goals is None:
         most_goals = _goals_to_show(probability, largest)
     elif check_whole_number("scorelines", "most_goals", most_goals, 1, MAX_SHOWN_GOALS) > largest:
-        raise ValueError(
-            f"the forecast has up to {largest} goals of a side; predict_scorelines(most_goals=...) has more"
-        )
+        hint = "predict_scorelines(most_goals=...) has more"
+        raise ValueError(f"the forecast has up to {largest} goals of a side; {hint}")
     shown = probability[: most_goals + 1, : most_goals + 1]
     first, second = (format_plot_name(names[match]) for names in (forecast.a, forecast.b))
     goals = np.unravel_index(int(np.argmax(probability)), probability.shape)
-    percent = [
-        format_percentage(probability.max()),
-        *format_percentages([*map(float, lead)]),
-        format_percentage(1.0 - shown.sum()),
-    ]
-    title = f"{goals[0]}:{goals[1]} is likeliest, with {percent[0]}"
-    subtitle = f"{first} {percent[1]}, draw {percent[2]}, {second} {percent[3]}"
-    subtitle += f"; more goals {percent[4]}" if 1.0 - shown.sum() >= 5e-4 else ""
-    subtitle += ". Framed: draws"
+    title = f"{goals[0]}:{goals[1]} is likeliest, with {format_percentage(probability.max())}"
+    win, draw, loss = format_percentages([*map(float, lead)])
+    rest = f"; more goals {format_percentage(1.0 - shown.sum())}" if 1.0 - shown.sum() >= 5e-4 else ""
+    subtitle = f"{first} {win}, draw {draw}, {second} {loss}{rest}. Framed: draws"
     side = 1.8 + 1.3 * CELL_SIDE * len(shown)
     ax = make_axes(ax, (side + 0.6, side), title, subtitle, source=_describe_forecast(forecast, match), grid="none")
-    draw_percent_cells(ax, 100.0 * shown, "probability (%)", is_diverging=False)
+    numbers = [str(number) for number in range(len(shown))]
+    draw_percent_table(ax, 100.0 * shown, "probability (%)", numbers, numbers)
     _frame_draws(ax, len(shown))
-    labels = [str(number) for number in range(len(shown))]
-    set_name_ticks(ax, "x", labels)
-    set_name_ticks(ax, "y", labels)
     ax.set(xlabel=f"goals of {second}", ylabel=f"goals of {first}")
     return ax
 
@@ -196,11 +181,10 @@ def _goals_to_show(probability: HostArray, largest: int) -> int:
 def _frame_draws(ax: "Axes", count: int) -> None:
     from matplotlib.patches import Rectangle
 
+    side = 1.0 - 2.0 * FRAME_INSET
     for i in range(count):
-        corner = i - 0.5 + FRAME_INSET
-        size = 1.0 - 2.0 * FRAME_INSET
-        frame = Rectangle((corner, corner), size, size, fill=False, edgecolor=INK, linewidth=0.8, zorder=3, gid="draw")
-        ax.add_patch(frame)
+        corner = i - 0.5 + FRAME_INSET, i - 0.5 + FRAME_INSET
+        ax.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=INK, linewidth=0.8, zorder=3, gid="draw"))
 
 
 @enforce_argument_annotations
@@ -251,7 +235,8 @@ def _bin_loss_by_rating_difference(rated: History, bins: int) -> LossBins:
     p, score = np.asarray(columns["prediction"], float), np.asarray(columns["score"], float)
     difference = np.abs(np.diff(np.asarray(columns["rating"], float), axis=1))[:, 0]
     fail_where(~np.isfinite(difference), lambda row: "ratings are not finite")
-    loss, expected = (np.asarray(cross_entropy(jnp.asarray(p), jnp.asarray(x)), float) for x in (score, p))
+    margin = prediction_metrics.probability_clip_margin(columns["prediction"])
+    loss, expected = (prediction_metrics.losses_of_samples(p, x, margin).log_loss for x in (score, p))
     edges = np.unique(np.quantile(difference, np.linspace(0.0, 1.0, bins + 1), method="lower"))
     bin_index = np.clip(np.searchsorted(edges, difference, side="right") - 1, 0, max(len(edges) - 2, 0))
     count = np.bincount(bin_index)
@@ -289,11 +274,7 @@ def residuals(
     matches, names, clock = data.matches, data.players, data.clock
     is_current, days = inputs.recent_player_mask(matches, clock, active)
     inputs.check_drawable_count("players", top, 1, inputs.MAX_ROWS)
-    p, score = (
-        to_floats("prediction", expected_score_from_prediction(prediction)),
-        np.asarray(matches.score, np.float64),
-    )
-    prediction_metrics.brier_score(p, score)  # for its checks
+    p, score, _ = prediction_metrics.check_and_select_samples(prediction, matches.score, None, None)
     player = np.asarray(matches.player).T.ravel()
     games, total = np.bincount(player), np.bincount(player, np.concatenate([score - p, p - score]))
     enough = is_current & (games >= max(min(min_games, games[is_current].max()), 1))

@@ -1,6 +1,5 @@
 """Plots of standings: leaderboards, fitted strengths, matrices of chances, distributions and odds."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -11,7 +10,7 @@ from jaxrate.arena.rank_inference import rank_sets as find_rank_sets
 from jaxrate.arena.strength_fit import POINTS_PER_LOG_STRENGTH, Strengths, first_place_finding
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_percentage
+from jaxrate.core.text_format import coarse_rating_decimals, format_decimals, format_percentage
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.forecasts.tournament_simulation import TournamentForecast
@@ -23,7 +22,7 @@ from jaxrate.plots import matplotlib_printers as printers
 from jaxrate.plots import plot_inputs as inputs
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.findings import favourite_title, format_amount, leader_title
-from jaxrate.plots.name_labels import format_plot_name, player_label, player_labels_by_id, set_name_ticks, text_width
+from jaxrate.plots.name_labels import format_plot_name, player_label, player_labels_by_id, text_width
 from jaxrate.plots.plot_inputs import Backend
 from jaxrate.plots.scoreboard_style import COLOURS, SMALL_FONT, make_axes, make_picture_axes
 from jaxrate.plots.views import MAX_WRITTEN_COLUMNS, RANK_TICKS, Z_95, MatrixView, PictureText, RowView
@@ -80,11 +79,11 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
 
 def format_ratings(values: HostArray, half_widths: HostArray | None = None) -> list[str]:
     """Ratings as text, with half the widths of their intervals."""
-    largest = np.abs(values).max()
-    digits = 0 if largest >= 100 else 1 if largest > 1 else 2
+    digits = coarse_rating_decimals(values)
+    texts = [format_decimals(x, digits) for x in values]
     if half_widths is None:
-        return [f"{x:,.{digits}f}" for x in values]
-    return [f"{x:,.{digits}f} ± {y:,.{digits}f}" for x, y in zip(values, half_widths, strict=True)]
+        return texts
+    return [f"{text} ± {x:,.{digits}f}" for text, x in zip(texts, half_widths, strict=True)]
 
 
 def _describe_listed_players(scope: str) -> str:
@@ -232,9 +231,7 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     """
     if isinstance(simulation, TournamentForecast):
         chances: dict[str, Any] = simulation.columns().drop_columns("player", "group")
-        groups: Iterable[str] = (
-            [""] * len(simulation.player) if simulation.group is None else [f" ({x})" for x in simulation.group]
-        )
+        groups = [""] * len(simulation.player) if simulation.group is None else [f" ({x})" for x in simulation.group]
         quantity, last = "probability (%)", simulation.reach[:, -1]
         subtitle = "Percent of simulated tournaments in which each reaches the round"
     else:
@@ -245,15 +242,11 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     inputs.check_drawable_count("players", len(labels), 1, inputs.MAX_ROWS)
     percent = 100.0 * np.stack([*chances.values()], axis=1)[:top]
     size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), printers.figure_size_for_rows(labels)[1]
-    first = int(np.argmax(last))
-    leader = format_plot_name(simulation.player[first])
     is_decided = isinstance(simulation, SeasonForecast) and simulation.champion is not None
-    share = f"{leader} first in {format_percentage(last[first])} of simulations"
-    title = f"{leader} first, whatever is still to come" if is_decided else share
+    how = ", whatever is still to come" if is_decided else f" in {format_percentage(last.max())} of simulations"
+    title = f"{format_plot_name(simulation.player[int(np.argmax(last))])} first{how}"
     ax = make_axes(ax, size, title, subtitle, source=f"{simulation.samples:,} simulations", grid="none")
-    printers.draw_percent_cells(ax, percent, quantity, is_diverging=False)
-    set_name_ticks(ax, "y", labels)
-    set_name_ticks(ax, "x", [name.replace("_", "\n") for name in chances])
+    printers.draw_percent_table(ax, percent, quantity, labels, [name.replace("_", "\n") for name in chances])
     ax.xaxis.tick_top()
     return ax
 
