@@ -58,7 +58,7 @@ def cluster_codes(table: TableSource, names: Sequence[str], rows: HostArray) -> 
                 raise ValueError(
                     f"no column {name!r} for `cluster`{hint} (there are: {', '.join(map(str, table.names))})"
                 )
-            column = to_column(name, table.load([name], [name], [])[name])
+            column = to_column(name, table.load([name], [name])[name])
             kept = keep_rows(name, column, np.isin(np.arange(len(column)), sorted_rows))
             numbers = to_ids([name], {name: kept}, subject="clusters")[0][:, 0]
             codes.append(numbers[np.searchsorted(sorted_rows, rows)])

@@ -139,7 +139,7 @@ def _describe_unused_ties(source: TableSource, columns: tuple[str, str, list[str
 
     found = []
     for name in _unused_tie_columns(source.names, columns):
-        column = to_column(name, source.load([name], [name], [])[name])
+        column = to_column(name, source.load([name], [name])[name])
         try:
             values = to_numbers(name, column, 0.0)[rows]
         except ValueError:  # a column of text counts nothing
@@ -158,7 +158,7 @@ def describe_vote_dates(votes: VoteData, dates: str | None) -> str:
     from jaxrate.history.history import format_time
 
     for name in time_columns(votes.source.names):
-        column = to_column(name, votes.source.load([name], [name], [])[name])
+        column = to_column(name, votes.source.load([name], [name])[name])
         try:
             days, is_dated = to_days(name, parse_dates(name, column, dates).column)
         except ValueError:  # votes do without times

@@ -105,7 +105,7 @@ def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
         if name not in source.names:
             raise ValueError(f"{option}: {file} has no column {name!r}{did_you_mean_suffix(name, source.names)}")
     with add_location_to_data_errors(source.title, source.where):
-        loaded = source.load(names, (), names)
+        loaded = source.load(names)
         return {name: to_numbers(name, _strip_percent_signs(to_column(name, loaded[name])), np.nan) for name in names}
 
 

@@ -68,7 +68,7 @@ def _league_column(file: str, by: str) -> Any:
     with add_location_to_data_errors(source.title, source.where):
         if by not in source.names:
             raise ValueError(f"--by: no column {by!r}{did_you_mean_suffix(by, source.names)}")
-        values = source.load([by], [by], [])[by]
+        values = source.load([by], [by])[by]
     return values.to_pylist() if hasattr(values, "to_pylist") else values
 
 

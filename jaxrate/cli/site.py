@@ -162,7 +162,7 @@ def _load_columns(file: Path, names: list[str], *, text: bool = False) -> list[n
     for name in names:
         if name not in source.names:
             raise ValueError(f"{file.name}: no column {name!r}{did_you_mean_suffix(name, source.names)}")
-    loaded = source.load(names, names if text else (), ())
+    loaded = source.load(names, names if text else ())
     return [loaded[name].to_numpy() for name in names]
 
 

@@ -90,11 +90,6 @@ class CandidateColumns(NamedTuple):
     neutral: Sequence[str] = ()
     side: Sequence[str] = ()
 
-    @property
-    def numbers(self) -> list[str]:
-        """Those that hold numbers, flags or times."""
-        return [*self.times, *chain(*self.points), *self.neutral]
-
 
 class RoleSearch(NamedTuple):
     """What is known of the roles; arguments and notes are added as columns are found."""
@@ -238,10 +233,10 @@ def load_candidates(search: RoleSearch, na_values: Sequence[str]) -> RoleSearch:
         times=_time_candidates(search), neutral=_neutral_candidates(search), side=_side_candidates(search)
     )
     text = [*filter(None, players), *candidates.results, *candidates.side]
-    names = list(dict.fromkeys([*text, *candidates.numbers]))
+    names = list(dict.fromkeys([*text, *candidates.times, *chain(*candidates.points), *candidates.neutral]))
     if not any(candidates) or any(table.names.count(name) != 1 for name in names):
         return search._replace(candidates=candidates)
-    loaded = table.load(names, text, candidates.numbers)
+    loaded = table.load(names, text)
     columns = {name: to_column(name, loaded[name]) for name in names}
     values = {name: replace_na_values(column, na_values) for name, column in columns.items()}
     return search._replace(candidates=candidates, columns=columns, values=values)
@@ -297,11 +292,9 @@ def table_with_loaded_columns(table: TableSource, columns: dict[str, Column]) ->
     if not columns:
         return table
 
-    def load(wanted: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+    def load(wanted: Sequence[str], text: Sequence[str] = ()) -> Any:
         others = [name for name in wanted if name not in columns]
-        loaded = (
-            table.load(others, [x for x in text if x in others], [x for x in numbers if x in others]) if others else {}
-        )
+        loaded = table.load(others, text) if others else {}
         return columns | {name: loaded[name] for name in others}
 
     return table._replace(load=load)
@@ -335,7 +328,7 @@ def is_flag_column(name: str, column: Column) -> bool:
 def missing_score_message(table: TableSource, known: Sequence[Any]) -> str:
     """What to name where no column of a table has the result of its matches; `known` columns have other roles."""
     others = [name for name in table.names if name not in known and table.names.count(name) == 1]
-    loaded = table.load(others, [], others)
+    loaded = table.load(others)
     numeric = [name for name in others if is_numeric_column(name, to_column(name, loaded[name]))]
     if len(numeric) == 2:
         x, y = numeric
@@ -407,11 +400,11 @@ def _is_text(column: Column) -> bool:
 def _append_split_columns(table: TableSource, name: str, pattern: str) -> TableSource:
     parts = {f"{name} (1)": "one", f"{name} (2)": "two"}
 
-    def load(wanted: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+    def load(wanted: Sequence[str], text: Sequence[str] = ()) -> Any:
         others = [x for x in wanted if x not in parts]
         is_split = len(others) < len(wanted)
         sources = [*others, *([name] if is_split and name not in others else [])]
-        loaded = table.load(sources, [*text, *([name] if is_split else [])], numbers)
+        loaded = table.load(sources, [*text, name])
         columns = {x: loaded[x] for x in others}
         if is_split:
             fields = import_pyarrow().compute.extract_regex(to_column(name, loaded[name]), pattern)

@@ -385,7 +385,7 @@ def names_of_earlier_data(history: Any) -> NamesOfEarlierData:
 def load_role_columns_and_drop_rows(table: TableSource, roles: ColumnRoles) -> tuple[dict[str, Column], HostArray]:
     """The columns, without the rows to drop; and which rows are left."""
     names = roles.all_columns
-    loaded = table.load(names, roles.text_columns, roles.number_columns)
+    loaded = table.load(names, roles.text_columns)
     columns = {name: to_column(name, loaded[name]) for name in names}
     n = len(columns[names[0]])
     for name, column in columns.items():

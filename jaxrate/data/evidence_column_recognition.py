@@ -180,7 +180,7 @@ def unused_points_hint(table: TableSource, data: Dataset, roles: ColumnRoles) ->
     unused = [] if _are_points_known(table, roles) else [x for x in table.names if x not in roles.all_columns]
     pairs = [pair for pair in permutations(unused, 2) if _are_of_both_sides(pair, roles.layout.first_players)]
     wanted = list(dict.fromkeys(chain(*pairs)))
-    loaded = table.load(wanted, [], wanted) if wanted else {}
+    loaded = table.load(wanted) if wanted else {}
     columns = {name: to_column(name, loaded[name]) for name in wanted}
     x, y = next((pair for pair in pairs if _do_tell_winners([columns[name] for name in pair], data)), ("", ""))
     return f"{x} and {y} are not used; if they are the points of both, say margin=[{x!r}, {y!r}]" if x else ""
@@ -228,7 +228,7 @@ def _do_teams_share_ranks(recognised: RecognisedColumnRoles, team_name: str) -> 
     names = [*(recognised.arguments[role] or role for role in ("contest", "rank")), team_name]
     if not {*names} <= {*recognised.table.names}:
         return True
-    loaded = recognised.table.load(names, names, ())
+    loaded = recognised.table.load(names, names)
     contest, rank, team = (np.unique(np.asarray(loaded[x]).astype(str), return_inverse=True)[1] for x in names)
     _, number, members = np.unique(np.stack([contest, team]), axis=1, return_inverse=True, return_counts=True)
     ranks = np.bincount(np.unique(np.stack([number.ravel(), rank]), axis=1)[0], minlength=len(members))

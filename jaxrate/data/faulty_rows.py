@@ -111,7 +111,7 @@ def _repeats_in_all_columns(
     if not len(later):
         return later, earlier
     names = [name for name in table.names if normalise_column_name(name) not in ROW_NUMBER_NAMES]
-    loaded = table.load(names, names, [])
+    loaded = table.load(names, names)
     first_of = dict(zip(later.tolist(), earlier.tolist(), strict=True))
     candidates = sorted({*later.tolist(), *earlier.tolist()})
     keys: list[Any] = [first_of.get(match, match) for match in candidates]

@@ -193,7 +193,7 @@ def parquet_source(parquet_table: ParquetTable, max_rows: int | None = None) -> 
     arrow = import_pyarrow()
     count = parquet_table.row_count if max_rows is None else min(max_rows, parquet_table.row_count)
 
-    def load(names: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+    def load(names: Sequence[str], text: Sequence[str] = ()) -> Any:
         hint = "; read the first of them, or rate them by chunks (`jr.rate` with chunk and out)"
         check_memory_fits(f"{count:,} rows in memory", BYTES_PER_ROW * count, hint=hint)
         batches, rows = [], 0

@@ -137,15 +137,6 @@ class ColumnRoles(NamedTuple):
         return [*self.layout.players, *self.category, *filter(None, names)]
 
     @property
-    def number_columns(self) -> list[str]:
-        """The columns that hold numbers, flags or times."""
-        layout, side = self.layout, None if self.constant_side else self.side
-        single = layout.result, *layout.points, self.last_rank, self.ceiling, self.noise
-        single = *single, self.time, side, self.neutral, self.weight
-        after_match = [] if self.upcoming else [*self.margin, *self.statistic_columns, *self.expected_goals]
-        return [*filter(None, single), *self.prematch_columns, *after_match, *self.drop, *self.age]
-
-    @property
     def statistic_columns(self) -> list[str]:
         """The columns from which statistics are computed."""
         return [name for statistic in self.statistics for name in statistic.columns]
@@ -158,8 +149,13 @@ class ColumnRoles(NamedTuple):
 
     @property
     def all_columns(self) -> list[str]:
-        """All columns that are used, each once."""
-        return list(dict.fromkeys([*self.text_columns, *self.number_columns]))
+        """All columns that are used, each once: those of names, and then those of numbers, flags and times."""
+        layout, side = self.layout, None if self.constant_side else self.side
+        single = layout.result, *layout.points, self.last_rank, self.ceiling, self.noise
+        single = *single, self.time, side, self.neutral, self.weight
+        after_match = [] if self.upcoming else [*self.margin, *self.statistic_columns, *self.expected_goals]
+        several = [*self.prematch_columns, *after_match, *self.drop, *self.age]
+        return list(dict.fromkeys([*self.text_columns, *filter(None, single), *several]))
 
 
 def resolve_roles(

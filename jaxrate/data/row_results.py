@@ -236,7 +236,7 @@ def _find_mentioned_draws(
 
 def _load_rows(table: TableSource, names: Sequence[str], rows: HostArray) -> dict[str, Column]:
     """These columns of the table, in these rows."""
-    loaded = table.load(names, names, []) if names else {}
+    loaded = table.load(names, names) if names else {}
     mask = None
     columns = {name: to_column(name, loaded[name]) for name in names}
     for name, column in columns.items():

@@ -24,6 +24,7 @@ from jaxrate.data.table_sources import (
     TableSource,
     add_location_to_data_errors,
     import_pyarrow,
+    numeric_text_to_numbers,
     read_csv,
     row_label,
     shorten_to_one_line,
@@ -46,7 +47,7 @@ def table_in_memory(
                 values[name] = columns[name][:FEW_ROWS]
         return values
 
-    return TableSource(title, names, lambda names, text, numbers: columns, where, first_values=first_values)
+    return TableSource(title, names, lambda names, text=(): columns, where, first_values=first_values)
 
 
 def read_json_records(content: bytes, is_json_lines: bool) -> tuple[dict[str, list[Any]], list[int]]:
@@ -281,7 +282,7 @@ def _open_parquet(path: Path, title: str) -> TableSource:
     return TableSource(
         title,
         names,
-        lambda columns, text, numbers: open_file().read(columns=list(columns)),
+        lambda columns, text=(): open_file().read(columns=list(columns)),
         lambda row: title + row_label(row),
         first_values=first_values,
     )
@@ -294,7 +295,7 @@ def _open_csv(open_stream: Callable[[], Any], title: str, is_tsv: bool) -> Table
     return TableSource(
         title,
         names,
-        partial(read_csv, open_stream, delimiter=delimiter, first_row=first_row),
+        partial(read_csv, open_stream, delimiter=delimiter),
         _make_row_locator(title, make_csv_row_to_line(open_stream, delimiter)),
         first_values=lambda columns: {name: [first_row[name]] for name in columns if name in first_row},
     )
@@ -461,13 +462,11 @@ def _open_columns(source: Any) -> TableSource:
 
 def _open_lazy_frame(frame: Any) -> TableSource:
     names = frame.collect_schema().names()
-    return TableSource(
-        "", names, lambda names, text, numbers: _to_arrow_table(frame.select(names).collect()), row_label
-    )
+    return TableSource("", names, lambda names, text=(): _to_arrow_table(frame.select(names).collect()), row_label)
 
 
 def _open_relation(relation: Any) -> TableSource:
-    def load(names: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
+    def load(names: Sequence[str], text: Sequence[str] = ()) -> Any:
         quoted = ('"' + name.replace('"', '""') + '"' for name in names)
         return _to_arrow_table(relation.project(", ".join(quoted)))
 
@@ -515,10 +514,10 @@ def _open_csv_folder(folder: Path) -> TableSource:
             raise ValueError(f"{folder}: {file.name} has other columns than {files[0].name}; write all files alike")
     row_counts: list[int] = []
 
-    def load(names: Sequence[str], text: Sequence[str], numbers: Sequence[str]) -> Any:
-        tables = [source.load(names, text, numbers) for source in sources]
+    def load(names: Sequence[str], text: Sequence[str] = ()) -> Any:
+        tables = [source.load(names, names) for source in sources]
         row_counts[:] = [len(table) for table in tables]
-        return _concatenate_tables(tables)
+        return numeric_text_to_numbers(import_pyarrow().concat_tables(tables), text)
 
     def where(row: int) -> str:
         file = 0
@@ -527,17 +526,6 @@ def _open_csv_folder(folder: Path) -> TableSource:
         return sources[file].where(row)
 
     return sources[0]._replace(title=f"{folder}: ", load=load, where=where)
-
-
-def _concatenate_tables(tables: Sequence[Any]) -> Any:
-    """Arrow tables of the same columns, end to end; a column that is text in one of them is text."""
-    arrow = import_pyarrow()
-    text_types = arrow.types.is_string, arrow.types.is_large_string
-    for i, name in enumerate(tables[0].column_names):
-        types = {table[name].type for table in tables}
-        if len(types) > 1 and any(is_text(x) for x in types for is_text in text_types):
-            tables = [table.set_column(i, name, table[name].cast(arrow.large_string())) for table in tables]
-    return arrow.concat_tables(tables, promote_options="permissive")
 
 
 def _to_arrow_table(source: Any) -> Any:

@@ -9,17 +9,13 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn, TypeAlias
-
-import numpy as np
+from typing import Any, NamedTuple, TypeAlias
 
 from jaxrate.core.text_format import did_you_mean_suffix, to_one_line, truncate_text
-from jaxrate.events import MAX_REPORTED_ROWS, RowError, fail_where
+from jaxrate.events import MAX_REPORTED_ROWS, RowError
 
 Column: TypeAlias = Any  # an Arrow chunked array, or numpy objects where Arrow has no one type for the values
 
-NUMBER_PATTERN = r"\s*[-+]?[0-9.]*([eE][-+]?[0-9]+)?\s*"  # or an empty field
 READ_ERRORS = (OSError, EOFError, csv.Error)
 LONGEST_MESSAGE = 1_000  # characters of a message about no row
 NOT_UTF8 = "not UTF-8 text; save the file as UTF-8"
@@ -30,7 +26,7 @@ class TableSource(NamedTuple):
 
     title: str  # the beginning of errors that are about no row: "games.csv: ", or nothing
     names: list[str]  # of the columns
-    load: Callable[..., Any]  # (names, those of text, those of numbers) to columns by name
+    load: Callable[..., Any]  # (names, those that are text even if they look like numbers) to columns by name
     where: Callable[[int], str]  # the beginning of errors about a row
     noted: bool = True  # whether names that look alike and rows that repeat others deserve a note
     first_values: Callable[[Sequence[str]], Mapping[str, Any]] = lambda names: {}  # a few of columns, if quickly read
@@ -73,54 +69,28 @@ def row_label(row: int) -> str:
 
 
 def read_csv(
-    open_stream: Callable[[], Any],
-    names: Sequence[str],
-    text: Sequence[str],
-    numbers: Sequence[str] = (),
-    *,
-    delimiter: str = ",",
-    first_row: Mapping[str, str] = MappingProxyType({}),
+    open_stream: Callable[[], Any], names: Sequence[str], text: Sequence[str] = (), delimiter: str = ","
 ) -> Any:
-    """Columns of the CSV in a newly opened stream, whose first row by name of the column is `first_row`.
-
-    Columns of `numbers` are read as numbers, or else with the type that Arrow infers, unless it infers integers, as it
-    does from "0x1".
-    """
+    """Columns of the CSV in a newly opened stream: those of `text`, and those that are not all numbers, as text."""
     arrow = import_pyarrow()
-    numeric = [name for name in numbers if re.fullmatch(NUMBER_PATTERN, first_row.get(name, ""))]
-    types = dict.fromkeys(numeric, arrow.float64()) | dict.fromkeys(text, arrow.large_string())
-    table = None
-    while table is None:
-        try:
-            table = _read_arrow_csv(open_stream(), names, types, delimiter)
-        except arrow.ArrowInvalid as error:
-            failed = re.match(r"In CSV column #(\d+): .*CSV conversion error to double", str(error), re.DOTALL)
-            column = dict(enumerate(first_row)).get(int(failed[1])) if failed else None
-            if types.pop(column, None) is None:
-                _raise_row_of_csv_error(open_stream, names, types, delimiter, error)
-    inferred = [name for name in numbers if name not in types and arrow.types.is_integer(table[name].type)]
-    if inferred:
-        table = _read_arrow_csv(open_stream(), names, types | dict.fromkeys(inferred, arrow.large_string()), delimiter)
-    _check_text_is_utf8(table)
-    return table
+    try:
+        table = _read_arrow_csv(open_stream(), names, delimiter)
+    except arrow.ArrowInvalid as error:
+        if "CSV parse error: Expected" in str(error):
+            _check_field_counts(open_stream, delimiter)
+        _read_arrow_csv(open_stream(), names, delimiter, threads=False)  # whose error names the row
+        raise
+    return numeric_text_to_numbers(table, text)
 
 
-def _check_text_is_utf8(table: Any) -> None:
-    """RowError where a column of text is not UTF-8, as Arrow reads such columns as bytes."""
-    for column in table.columns:
-        if import_pyarrow().types.is_binary(column.type):
-            bad = ["\ufffd" in (value or b"").decode(errors="replace") for value in column.to_pylist()]
-            fail_where(np.array(bad), lambda row: NOT_UTF8)
-
-
-def _raise_row_of_csv_error(
-    open_stream: Callable[[], Any], names: Sequence[str], types: dict[str, Any], delimiter: str, error: Exception
-) -> NoReturn:
-    """The error with the row that it is about, which Arrow knows if it reads in one thread."""
-    if "CSV parse error: Expected" in str(error):
-        _check_field_counts(open_stream, delimiter)
-    _read_arrow_csv(open_stream(), names, types, delimiter, threads=False)
-    raise error
+def numeric_text_to_numbers(table: Any, text: Sequence[str]) -> Any:
+    """An Arrow table of text with numbers in columns of which all values are numbers, but for those of `text`."""
+    arrow = import_pyarrow()
+    columns = {name: table[name] for name in table.column_names}
+    for name in columns.keys() - {*text}:
+        with suppress(arrow.ArrowInvalid):
+            columns[name] = columns[name].cast(arrow.float64())
+    return arrow.table(columns)
 
 
 def _check_field_counts(open_stream: Callable[[], Any], delimiter: str) -> None:
@@ -140,13 +110,7 @@ def _check_field_counts(open_stream: Callable[[], Any], delimiter: str) -> None:
             raise RowError(*messages[0], messages[1:], sum(1 for _ in bad))
 
 
-def _read_arrow_csv(
-    file: Any,
-    names: Sequence[str],
-    types: dict[str, Any],
-    delimiter: str,
-    threads: bool = True,
-) -> Any:
+def _read_arrow_csv(file: Any, names: Sequence[str], delimiter: str, threads: bool = True) -> Any:
     arrow = import_pyarrow()
     return arrow.csv.read_csv(
         file,
@@ -154,7 +118,7 @@ def _read_arrow_csv(
         arrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         arrow.csv.ConvertOptions(
             include_columns=list(names),
-            column_types=types,
+            column_types=dict.fromkeys(names, arrow.large_string()),
             null_values=[""],  # a player may well be called NA
             strings_can_be_null=True,
         ),

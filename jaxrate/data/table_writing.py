@@ -104,7 +104,7 @@ def to_numpy_columns(columns: Any, datetime_unit: str) -> dict[str, HostArray]:
     if hasattr(columns, "_asdict"):
         columns = _array_fields(columns)
     table = table_files.open_table_source(columns)
-    loaded = table.load(table.names, [], [])
+    loaded = table.load(table.names)
     plain = {name: np.asarray(loaded[name]) for name in table.names if loaded[name] is not None}
     units = dict.fromkeys("YMWD", "D") | dict.fromkeys("hms", datetime_unit)
     for name, values in plain.items():

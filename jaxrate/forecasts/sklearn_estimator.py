@@ -131,7 +131,7 @@ def _columns_by_role(X: Any) -> dict[str, Any]:
         values = [column.tolist() for column in rows.T]
     else:
         table = open_table_source(X)
-        loaded = table.load(table.names, [], [])
+        loaded = table.load(table.names)
         values = [loaded[name] for name in table.names]
     if not 2 <= len(values) <= len(COLUMN_ROLES):
         raise ValueError(f"X must have two columns of players, and perhaps time and side, got {len(values)} columns")

@@ -384,7 +384,7 @@ def read_results_beside_fixtures(
             )
     past = _to_played_results(rated, data, newcomers, needs_goals)
     if name is not None:
-        seasons = np.asarray(to_column(name, source.load([name], [name], [])[name])).astype(str)
+        seasons = np.asarray(to_column(name, source.load([name], [name])[name])).astype(str)
         is_of_season = np.isin(seasons[data.rows], seasons[coming.rows])
         goals = None if past.goals is None else past.goals[is_of_season]
         past = PlayedResults(past.names[is_of_season], past.score[is_of_season], goals)

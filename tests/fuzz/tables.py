@@ -144,5 +144,5 @@ def as_source(random, table, folder):
     except Exception:  # this kind of table cannot hold such columns
         return None
     if kind == "source":
-        return TableSource("x: ", list(table), lambda names, text, numbers: table, lambda row: f"x: row {row}")
+        return TableSource("x: ", list(table), lambda names, text=(): table, lambda row: f"x: row {row}")
     return table

@@ -76,7 +76,7 @@ def read_dataset_from_derived_columns(
     source = TableSource(
         f"{path.name}: ",
         list(table),
-        lambda names, text, numbers: table,
+        lambda names, text=(): table,
         lambda row: where(int(rows[row])),
         noted=False,
     )
@@ -104,7 +104,7 @@ def csv_columns(
                     raise ValueError(f"not {description}, no column {name!r}")
             check_columns_exist_and_unique(source.names, [])
             present = [name for name in (*needed, *optional) if name in source.names]
-            columns = columns_as_text(source.load(present, present, []), present)
+            columns = columns_as_text(source.load(present, present), present)
         first_rows.append(first_rows[-1] + len(columns[present[0]]))
         null_column = arrow.chunked_array([arrow.nulls(first_rows[-1] - first_rows[-2], arrow.large_string())])
         tables.append([columns.get(name, null_column) for name in (*needed, *optional)])

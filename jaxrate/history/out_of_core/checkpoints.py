@@ -207,7 +207,7 @@ def _read_predictions(folder: Path, metadata: dict[str, Any]) -> Any:
         return None
     table = parquet_source(find_parquet_table(folder / PREDICTIONS_FOLDER))
     with suppress(MemoryError):
-        loaded = table.load(table.names, [], [])
+        loaded = table.load(table.names)
         return loaded if len(loaded) == metadata.get("rated", metadata["rows"]) else None
     return None
 

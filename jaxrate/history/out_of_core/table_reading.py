@@ -131,7 +131,7 @@ def _examples(
 
     Of the rows `kept` [n]; also their positions among these.
     """
-    loaded = source.load(columns, [], [])
+    loaded = source.load(columns)
     sample = {name: loaded[name].take(import_pyarrow().array(kept)) for name in columns}
     layout, rows = roles.layout, {0}
     telling = layout.result, *layout.points, roles.side, *columns[len(roles.all_columns) :]
