@@ -260,7 +260,7 @@ MUTATIONS = [
     M("tables signs of results", "(values + 1) / 2", "(1 - values) / 2", "tests/read/test_recognition.py -k 'signs'"),
     M("tables margins of draws", "(lead != 0) & ((sign == 0) | (", "(lead != 0) & ((sign != 0) & (",
       "tests/read/test_evidence.py -k 'another_sign'"),
-    M("tables accents alone", "if lookalike_key(name) != lookalike_key(other)]", "]",
+    M("tables accents alone", "for group in groups if len(group) > 1]:", "for group in groups]:",
       "tests/read/test_rows.py -k 'accents'"),
     M("live accents of undone names", "if known not in current.ids:", "if False:",
       "tests/test_live.py -k 'look_like'"),

@@ -83,23 +83,6 @@ def test_notes_and_options(jaxrate, tmp_path):
     assert code == 0 and "4 matches of 2 players" in said and "normalise" not in notes
 
 
-def test_contests_whose_names_look_alike_are_joined(jaxrate, tmp_path):
-    for name, contests in (("plain", ["Race 1"] * 3 + ["Race 2"] * 2), ("odd", ["Race 1", "race 1", "Race 1 "])):
-        names = [*contests, *["Race 2", "Race  2"]][:5]
-        rows = zip(names, ["x", "y", "z", "y", "x"], [1, 2, 3, 1, 2], strict=True)
-        text = "\n".join(["contest,player,rank", *(",".join(map(str, row)) for row in rows)])
-        (tmp_path / f"{name}.csv").write_text(text)
-    rate = "rate", "--system", "weng_lin", "--out"
-    _, _, notes = jaxrate(*rate, tmp_path / "apart", tmp_path / "odd.csv")
-    assert "'Race 1' and 'race 1' and 'Race 1 '; 'Race 2' and 'Race  2'; --normalise-names joins them" in notes
-    code, _, notes = jaxrate(*rate, tmp_path / "joined", tmp_path / "odd.csv", "--normalise-names")
-    assert code == 0 and "differ" not in notes
-    assert jaxrate(*rate, tmp_path / "plain", tmp_path / "plain.csv")[0] == 0
-    joined, plain, apart = (jr.load(tmp_path / name).state[0] for name in ("joined", "plain", "apart"))
-    np.testing.assert_array_equal(joined, plain)
-    assert not np.array_equal(apart, plain)
-
-
 @pytest.fixture
 def league(tmp_path):
     """Folder of games.csv with points, rest and seasons, its parts first.csv and later.csv, and next.csv to come."""

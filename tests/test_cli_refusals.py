@@ -213,7 +213,6 @@ RATE, PREDICT, SITE = (cli.load_command(name) for name in ("rate", "predict", "s
     [
         ("alike; jr.data.unify_names(data) joins them", RATE, "alike; --normalise-names joins them"),
         ("alike; jr.data.unify_names(data) joins them", SITE, "alike"),
-        ("alike; where they are the same, correct the names", RATE, "alike; --normalise-names joins them"),
         ("none; as by a='home' (there are: x)", RATE, "none; as by --a home (there are: x)"),
         ("none; as by a='home' (there are: x)", SITE, "none (there are: x)"),
         ("x; as margin=['h g', 'away'], or not", RATE, "x; as --margin 'h g' away, or not"),

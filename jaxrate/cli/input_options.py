@@ -63,7 +63,7 @@ OTHER_OPTIONS = {
     ),
     "sort": _settings("", "Sort the rows by time."),
     "skip_incomplete": _settings("", "Skip rows with missing values in the columns used."),
-    "normalise_names": _settings("", "Treat names that differ only in spaces, case or Unicode form as the same."),
+    "normalise_names": _settings("", "Join players, and categories, whose names differ only in spaces, case or Unicode form."),
 }  # fmt: skip
 
 

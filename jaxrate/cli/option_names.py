@@ -28,7 +28,6 @@ OTHER_ARGUMENTS = (  # in hints, beside roles of columns
 WORDS_OF_OPTIONS = {  # what stands in messages for options that are no arguments
     "on_faulty='skip'": "skip_incomplete=True",
     "jr.data.unify_names(data)": "normalise_names=True",
-    "where they are the same, correct the names": "normalise_names=True joins them",
 }
 SUBJECT = re.compile(r"^((?:[^:\n]*\.\w+: )?)([a-z_]+)(?= (?:must|needs?|takes?) )")  # of a message, or after a file
 QUOTED = re.compile(r"`([a-z_]+)`")

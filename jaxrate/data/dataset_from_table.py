@@ -44,7 +44,7 @@ from jaxrate.data.faulty_rows import (
     map_row_errors,
     warn_caller,
 )
-from jaxrate.data.lookalike_names import doubts_about_names, doubts_about_new_names, unify_spellings
+from jaxrate.data.lookalike_names import doubts_about_names
 from jaxrate.data.result_parsing import check_texts
 from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
 from jaxrate.data.row_results import (
@@ -201,7 +201,7 @@ def read(
 
 
 class ReadOptions(NamedTuple):
-    """The arguments of `read` that name no columns, and whether names that look alike are joined."""
+    """The arguments of `read` that name no columns."""
 
     sort: bool = False
     upcoming: bool = False
@@ -210,12 +210,11 @@ class ReadOptions(NamedTuple):
     on_faulty: Literal["error", "skip"] = "error"
     history: Any = None
     unfinished: Sequence[str] = ()
-    unify_names: bool = False  # of players, categories, contests, teams and seasons
 
 
 def read_table(source: Any, columns: Mapping[str, Any], options: ReadOptions) -> Dataset:
     """`read` with the columns by role."""
-    sort, upcoming, dates, na_values, on_faulty, history, unfinished, unify = options
+    sort, upcoming, dates, na_values, on_faulty, history, unfinished = options
     import_pyarrow()
     opened = open_table_source(source)
     with add_location_to_data_errors(opened.title, opened.where):
@@ -226,7 +225,6 @@ def read_table(source: Any, columns: Mapping[str, Any], options: ReadOptions) ->
             raise ValueError("sort=True needs a column of time")
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, resolved.roles)
         converted = convert_columns(resolved, loaded, rows, dates, na_values, unfinished)
-        converted = _unify_names_in_columns(converted, known) if unify else converted
         with map_row_errors(rows):
             split = split_by_result(converted.roles, converted.columns)
         used = _select_played_or_upcoming_rows(TableRows(converted.roles, converted.columns, rows), split, upcoming)
@@ -259,15 +257,6 @@ def check_read_arguments(
     check_texts("na_values", na_values)
     check_texts("unfinished", unfinished)
     return arguments
-
-
-def _unify_names_in_columns(converted: ConvertedColumns, known: NamesOfEarlierData) -> ConvertedColumns:
-    """The columns with one spelling for names that look alike, which is that of the known ones."""
-    roles = converted.roles
-    single = roles.layout.contest, roles.team, roles.season
-    groups = [roles.layout.players, roles.category, *([] if name is None else [name] for name in single)]
-    columns = unify_spellings(converted.columns, groups, [known.players, known.categories, None, None, known.seasons])
-    return converted._replace(columns=columns)
 
 
 class TableRows(NamedTuple):
@@ -352,12 +341,11 @@ def _doubts_about_dataset(
             yield hint, ColumnsRecognisedWarning
     if table.noted:
         num_known = 0 if known.players is None else len(known.players)
-        doubts.append(doubts_about_names("players", data.players, num_known, num_known if upcoming else 0))
+        doubts.append(doubts_about_names("players", data.players, num_known))
         seasons = None if data.seasons is None else np.array([*data.seasons], object)
         for subject, names in (("categories", data.categories), ("contests", data.contests), ("seasons", seasons)):
             if names is not None:
-                doubts.append(doubts_about_names(subject, names, 0, 0))
-        doubts.append(doubts_about_new_names(data.players, num_known))
+                doubts.append(doubts_about_names(subject, names, 0))
     for doubt in chain.from_iterable(doubts):
         yield doubt, UserWarning
 

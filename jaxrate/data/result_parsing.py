@@ -180,7 +180,7 @@ def _readings(name: str, column: Column, players: Mapping[str, Column]) -> Itera
     ways = [numbers if numbers is not None and numbers.plain else None, names]
     yield from filter(None, reversed(ways) if is_winner_column(name) else ways)
     if text is not None and not import_pyarrow().types.is_integer(column.type):
-        cells = _distinct_texts(text)
+        cells = distinct_texts(text)
         yield from _parse_outcome_words(cells, [*players])
         yield _scores_of_cells(cells, _score_of_scoreline)
         yield from filter(None, [_parse_winner_names(_remove_words_of_winning(text), *players.values())])
@@ -319,7 +319,8 @@ class DistinctTexts(NamedTuple):
         return np.array([*map(function, self.texts), missing])[self.codes]
 
 
-def _distinct_texts(text: Any) -> DistinctTexts:
+def distinct_texts(text: Any) -> DistinctTexts:
+    """The different texts in an Arrow column."""
     codes = text.dictionary_encode().combine_chunks()
     index = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return DistinctTexts(codes.dictionary.to_pylist(), np.asarray(index))
@@ -368,7 +369,7 @@ def mentions_draw(column: Column) -> HostArray:
     text = _lower_text_or_none(column)
     if text is None:
         return np.zeros(len(column), bool)
-    return _distinct_texts(text).map(lambda cell: re.search(DRAW_PATTERN, cell) is not None, False)
+    return distinct_texts(text).map(lambda cell: re.search(DRAW_PATTERN, cell) is not None, False)
 
 
 def flags_of_draws(column: Column) -> HostArray | None:
@@ -379,7 +380,7 @@ def flags_of_draws(column: Column) -> HostArray | None:
             numbers = to_numbers("", column, default=0.0)
             return np.asarray(numbers == 1.0) if np.isin(numbers, (0.0, 1.0)).all() else None
         return None
-    cells = _distinct_texts(text)
+    cells = distinct_texts(text)
     return cells.map(TRUE_WORDS.__contains__, False) if {*cells.texts} <= {*TRUE_WORDS, *FALSE_WORDS} else None
 
 
@@ -389,7 +390,7 @@ def draws_in_results(column: Column) -> HostArray:
     if text is None:
         numbers = _parse_number_results("", column)
         return np.zeros(len(column), bool) if numbers is None else np.asarray(numbers.score == 0.5)
-    cells, draws = _distinct_texts(text), (*DRAW_WORDS, "1/2", "0.5")
+    cells, draws = distinct_texts(text), (*DRAW_WORDS, "1/2", "0.5")
     if {*map(_outcome_word, cells.texts)} <= {*chain(*chain(*OUTCOME_WORDS))}:
         return cells.map(lambda cell: _outcome_word(cell) in draws, False)
     return mentions_draw(column)

@@ -1,11 +1,12 @@
 """Options of the command line, as saved runs keep them: those that `read` does not take are functions of a dataset."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 from jaxrate.data.category_mixtures import check_known_categories, mix_categories
-from jaxrate.data.dataset_from_table import ReadOptions, read, read_table
+from jaxrate.data.dataset_from_table import read
 from jaxrate.data.derived_covariates import add_form, add_rest
 from jaxrate.data.name_unification import unify_names
 from jaxrate.data.table_files import open_table_source
@@ -34,23 +35,13 @@ def read_by_options(
     arguments |= {} if history is None else {"history": history}
     table = open_table_source(source) if reader is read else None
     source = source if table is None else table
-    if options.get("normalise_names"):
-        data = _read_with_unified_names(source, arguments, history, reader)
-    else:
+    with warnings.catch_warnings():
+        if options.get("normalise_names"):
+            warnings.filterwarnings("ignore", r"(?s).*; jr\.data\.unify_names\(data\) joins them$")
         data = reader(source, **arguments)
     with nullcontext() if table is None else add_location_to_data_errors(table.title, table.where):
+        data = unify_names(data, history) if options.get("normalise_names") else data
         return _apply_dataset_options(data, options, history)
-
-
-def _read_with_unified_names(
-    source: Any, arguments: Mapping[str, Any], history: Any, reader: Callable[..., Dataset]
-) -> Dataset:
-    """What a reader makes of a source, with one name for those that look alike: `read` also of contests and teams."""
-    if reader is not read:
-        return unify_names(reader(source, **arguments), history)
-    options = {name: x for name, x in arguments.items() if name in ReadOptions._fields}
-    columns = {name: x for name, x in arguments.items() if name not in options}
-    return read_table(source, columns, ReadOptions(**options, unify_names=True))
 
 
 def _apply_dataset_options(data: Dataset, options: Mapping[str, Any], history: Any) -> Dataset:
