@@ -638,7 +638,7 @@ def test_what_is_doubtful_about_matches_that_follow_is_noted(jaxrate, tmp_path):
     games.write_text("date,home,away,score\n2026-05-02,Bo,Zoë,0\n2026-05-03,Bo,Zoe,1\n")
     code, _, errors = jaxrate("rate", games, "--state", tmp_path / "run")
     assert code == 0 and "1 of 2 new matches repeat matches that the history has at its end, 2026-05-02: 0 (c" in errors
-    assert "taken as new players, though they differ from known ones only by accents: 'Zoe' (near: 'Zoë')" in errors
+    assert "2 names of players differ from others only by accents, and count as different players: 'Zoë' and" in errors
     games.write_text("date,a,b,score\n2026-05-03,Bo,Zoë,1\n")
     code, _, errors = jaxrate("rate", games, "--state", tmp_path / "run")
     assert code == 0 and errors.count("\n") == 1 and "new matches do not say who has it" in errors

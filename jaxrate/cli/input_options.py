@@ -63,7 +63,7 @@ OTHER_OPTIONS = {
     ),
     "sort": _settings("", "Sort the rows by time."),
     "skip_incomplete": _settings("", "Skip rows with missing values in the columns used."),
-    "normalise_names": _settings("", "Join players, and categories, whose names differ only in spaces, case or Unicode form."),
+    "normalise_names": _settings("", "Join players or categories whose names differ only in case, blanks or Unicode."),
 }  # fmt: skip
 
 

@@ -234,7 +234,8 @@ STYLE_DESCRIPTIONS = {
 def _parse_number_column(name: str, column: Column) -> ParsedDates:
     """Numbers that are all dates of eight digits, or times since 1970 in some unit, as timestamps."""
     values = to_numbers(name, column, default=np.nan)
-    low, high = np.nanmin(values), np.nanmax(values)
+    present = values[~np.isnan(values)]
+    low, high = present.min(initial=np.inf), present.max(initial=0.0)
     if low >= FIRST_DATE and high <= LAST_DATE:
         match = re.compile(DATE_PATTERNS[-1]).match
         with suppress(ValueError):  # of numbers that are no dates

@@ -88,7 +88,7 @@ def numeric_text_to_numbers(table: Any, text: Sequence[str]) -> Any:
     arrow = import_pyarrow()
     columns = {name: table[name] for name in table.column_names}
     for name in columns.keys() - {*text}:
-        with suppress(arrow.ArrowInvalid):
+        with suppress(arrow.ArrowException):
             columns[name] = columns[name].cast(arrow.float64())
     return arrow.table(columns)
 
