@@ -235,7 +235,9 @@ def _parse_number_column(name: str, column: Column) -> ParsedDates:
     """Numbers that are all dates of eight digits, or times since 1970 in some unit, as timestamps."""
     values = to_numbers(name, column, default=np.nan)
     present = values[~np.isnan(values)]
-    low, high = present.min(initial=np.inf), present.max(initial=0.0)
+    if not len(present):
+        return ParsedDates(column)
+    low, high = present.min(), present.max()
     if low >= FIRST_DATE and high <= LAST_DATE:
         match = re.compile(DATE_PATTERNS[-1]).match
         with suppress(ValueError):  # of numbers that are no dates
