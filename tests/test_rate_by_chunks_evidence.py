@@ -12,7 +12,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.history.out_of_core import chunk_pipeline
 from tests.conftest import MOSTLY_DOUBLE, mark_full
-from tests.test_rate_by_chunks import N, as_text, contents, made_table, written
+from tests.test_rate_by_chunks import N, as_text, contents, made_table, state_by_player, written
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -145,7 +145,7 @@ def test_evidence_by_chunks_is_evidence_in_memory(table, tmp_path, monkeypatch, 
         with pytest.raises(KeyboardInterrupt):
             jr.rate(system, games, chunk=700, out=tmp_path / "out", **columns)
     found = jr.rate(system, games, chunk=700, out=tmp_path / "out", **columns)
-    for mine, theirs in zip(jax.tree.leaves(found.state), jax.tree.leaves(whole.state), strict=True):
+    for mine, theirs in zip(jax.tree.leaves(state_by_player(found, whole)), jax.tree.leaves(whole.state), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-3)
     guess = ds.dataset(tmp_path / "out" / "predictions").to_table()["prediction"].to_numpy()
     np.testing.assert_allclose(guess, whole.predictions["prediction"].to_numpy(), atol=1e-5)

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import jaxrate as jr
-from jaxrate.history.out_of_core import chunk_pipeline, duckdb_sort_and_ids
+from jaxrate.history.out_of_core import chunk_pipeline, duckdb_sort
 from jaxrate.history.out_of_core.checkpoints import remove_leftover_run_files
 from tests.conftest import mark_full
 from tests.test_rate_by_chunks import as_text, contents, made_table, written
@@ -52,14 +52,14 @@ def test_a_signal_is_heard_while_rows_are_put_in_order(table, tmp_path, monkeypa
     pytest.importorskip("duckdb")
     games = written(as_text(table), tmp_path / "games")
 
-    def long(run, *arguments):
+    def long(*arguments):
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-        run("SELECT sum(a.range * b.range) FROM range(1000000) a, range(2000) b")
+        return "SELECT sum(a.range * b.range) FROM range(1000000) a, range(2000) b"
 
     def hear(number, frame):
         raise ended
 
-    monkeypatch.setattr(duckdb_sort_and_ids, "_create_view_of_rows_and_ids", long)
+    monkeypatch.setattr(duckdb_sort, "_sort_query", long)
     before = signal.signal(signal.SIGINT, hear)
     try:
         with pytest.raises(ended):
@@ -122,7 +122,7 @@ def test_parts_after_the_checkpoint_are_removed_and_others_stay(tmp_path):
 KILLED = """
 import os, random, signal, sys, time
 import jaxrate as jr
-from jaxrate.history.out_of_core import duckdb_sort_and_ids
+from jaxrate.history.out_of_core import duckdb_sort
 from jaxrate.history.out_of_core import parquet_rating, chunk_pipeline
 games, out, kills, often = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
 parquet_rating.CHECKPOINT_SECONDS = parquet_rating.CHECKPOINT_WORK_RATIO = 0.0

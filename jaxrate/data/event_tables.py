@@ -82,7 +82,8 @@ def build_match_fields(roles: ColumnRoles, columns: dict[str, Column], known: Na
     player, players = _player_ids(roles.layout.players, columns, known.players)
     first, second = player.T
     fail_where(
-        first == second, lambda row: f"{format_unquoted_name(players[first[row]])} is on both sides; remove the row"
+        first == second,
+        lambda row: f"{format_unquoted_name(name_of_id(players, first[row]))} is on both sides; remove the row",
     )
     values = {"player": player} | match_arguments_from_columns(roles, columns, len(player))
     if roles.category:
@@ -441,7 +442,7 @@ def _team_points(roles: ColumnRoles, columns: Mapping[str, Column], score: HostA
 def build_line_up_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: HostArray) -> Dataset:
     """The dataset of these contests, whose participants stand in these rows of the source."""
     players, source = fields.players, np.asarray(fields.contests)
-    formatters = NameFormatters(lambda i: str(source[i]), lambda i: format_unquoted_name(players[i]))
+    formatters = NameFormatters(lambda i: str(source[i]), lambda i: format_unquoted_name(name_of_id(players, i)))
     events = build_rounds(**fields.values, formatters=formatters)
     names = players, rows, fields.categories, fields.clock, rows[events.player_start[:-1]]
     return Dataset(events, *names, tuple(roles.margin[:1]))
@@ -586,7 +587,12 @@ def build_contest_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: 
 
 def format_name_of_id(names: Any, i: int) -> str:
     """A name in errors, as Python writes it, not NumPy."""
-    return format_value_for_error(names[i : i + 1].tolist()[0])
+    return format_value_for_error(name_of_id(names, i))
+
+
+def name_of_id(names: Any, i: int) -> Any:
+    """A name as Python has it, of an array of NumPy or Arrow."""
+    return names[i : i + 1].tolist()[0]
 
 
 def label_codes(name: str, columns: dict[str, Column]) -> tuple[HostArray, HostArray]:

@@ -4,6 +4,6 @@ parquet_rating.py       `rate` by chunks: a folder of results, and the history o
 chunk_pipeline.py       chunks read, scheduled, rated and written, until a signal asks to stop
 event_chunks.py         events in chunks of a table, with ids in place of names
 table_reading.py        how the columns of a table are read, found out once
-duckdb_sort_and_ids.py  tables put in order of time by DuckDB
+duckdb_sort.py          tables put in order of time by DuckDB
 checkpoints.py          checkpoints of runs by chunks, how a run goes on from them, and saved runs of them
 """

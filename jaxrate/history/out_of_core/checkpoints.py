@@ -15,9 +15,10 @@ import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem
+from jaxrate.data.column_conversion import to_column
 from jaxrate.data.parquet_table import ParquetTable, find_parquet_table, parquet_source
 from jaxrate.data.role_resolution import ColumnRoles
-from jaxrate.data.table_sources import atomic_replacement
+from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, RunProgress, part_file_name
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.running_metrics import restore_contest_metric_sums, restore_metric_sums
@@ -30,21 +31,23 @@ from jaxrate.storage.npz_tables import name_file_in_errors, read_names_and_games
 CHECKPOINT_FILE = "checkpoint"
 METADATA_KEY, GAMES_KEY, RANKED_KEY, NAMES_KEY = "metadata", "players.games", "players.ranked", "players.names"
 ARRAYS = "games", "ranked", "state"  # fields of `RunProgress` that are no JSON
-OLD_HEADER = b"jaxrate checkpoint %d\n"  # before a digest, and the length of the JSON
-DIGEST_BYTES = {2: 32, 3: 0}  # by the number of the format, that of jaxrate 0.2 and that of 0.3 before its release
+OLD_HEADER = b"jaxrate checkpoint "  # of earlier versions
 LEFTOVER_PATTERN = re.compile(  # of files that a process that was killed left
     r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp"
 )
 MAX_LOADED_ROWS = 20_000_000  # predictions that are loaded, some two gigabytes
 
 
-def write_checkpoint(folder: Path, metadata: Mapping[str, Any], progress: RunProgress, names: HostArray | None) -> None:
+def write_checkpoint(folder: Path, metadata: Mapping[str, Any], progress: RunProgress, names: Any) -> None:
     """Write the progress of a run, the names that have ids so far, and further metadata as JSON; all on the disk."""
     known, of_contests = progress.known, progress.contests is not None
     metadata = {**metadata, **{name: x for name, x in progress._asdict().items() if name not in ARRAYS}}
     arrays = leaves_by_name(progress.state) | {GAMES_KEY: progress.games[:known]}
     arrays |= {RANKED_KEY: progress.ranked[:known]} if of_contests else {}
-    arrays |= {} if names is None else {NAMES_KEY: names[:known]}
+    if known:
+        arrow = import_pyarrow()
+        arrow.parquet.write_table(arrow.table({"name": names[:known]}), file_of_names := arrow.BufferOutputStream())
+        arrays |= {NAMES_KEY: np.frombuffer(file_of_names.getvalue(), np.uint8)}
     arrays |= {METADATA_KEY: np.frombuffer(json.dumps(metadata).encode(), np.uint8)}
     with atomic_replacement(folder / CHECKPOINT_FILE) as (temporary,), temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
@@ -58,14 +61,10 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, HostArray]]
     path = folder / CHECKPOINT_FILE
     if not path.exists():
         return None
+    raw = path.read_bytes()
+    if raw.startswith(OLD_HEADER):
+        raise ValueError(f"{path} is of an earlier version of jaxrate; rate anew, in another folder")
     with name_file_in_errors(str(path)):
-        raw = path.read_bytes()
-        if number := next((x for x in DIGEST_BYTES if raw.startswith(OLD_HEADER % x)), None):
-            start = len(OLD_HEADER % number) + DIGEST_BYTES[number] + 8
-            end = start + int.from_bytes(raw[start - 8 : start], "little")
-            metadata = json.loads(raw[start:end])
-            metadata["how"]["version"] += f" (checkpoint {number})"
-            return metadata, read_npz_arrays(raw[end:])
         arrays = read_npz_arrays(raw)
         return json.loads(arrays.pop(METADATA_KEY).tobytes()), arrays
 
@@ -95,8 +94,9 @@ class ResumedRun(NamedTuple):
     """How far a run has come."""
 
     progress: RunProgress
-    names: HostArray | None  # of those who have an id; None if the table was put in order
+    names: Any  # of those who have an id, an array of Arrow; None: nobody has
     initial_rows: int  # rows of the table when the run began
+    may_sort: bool  # whether the table may be put in order: it is, or nothing was rated
 
 
 def read_run_to_resume(
@@ -113,14 +113,18 @@ def read_run_to_resume(
         if not (folder / PREDICTIONS_FOLDER / part_file_name(number)).is_file():
             missing = f"{PREDICTIONS_FOLDER}/{part_file_name(number)} is missing in {folder}"
             raise ValueError(f"{missing}; put it back, or rate all matches anew, in another folder")
-    names, games, ranked = (arrays.pop(key, np.zeros(0, np.int64)) for key in (NAMES_KEY, GAMES_KEY, RANKED_KEY))
+    games, ranked = (arrays.pop(key, np.zeros(0, np.int64)) for key in (GAMES_KEY, RANKED_KEY))
+    names = None
+    if NAMES_KEY in arrays:
+        file_of_names = import_pyarrow().BufferReader(arrays.pop(NAMES_KEY).tobytes())
+        names = to_column("players", import_pyarrow().parquet.read_table(file_of_names)["name"]).combine_chunks()
     known = {name: metadata[name] for name in RunProgress._fields if name not in ARRAYS}
     of_contests = metadata["contests"] is not None
     known["sums"] = (restore_contest_metric_sums if of_contests else restore_metric_sums)(metadata["sums"])
     known["slope"] = metadata["slope"] and OnlineSlope(*metadata["slope"])
     known["shape"] = _restore_shape(metadata["shape"])
     progress = RunProgress(**known, games=games, ranked=ranked, state=restore_state(system, metadata["known"], arrays))
-    return ResumedRun(progress, None if metadata["ordered"] else names, metadata["at_first"])
+    return ResumedRun(progress, names, metadata["at_first"], metadata["ordered"])
 
 
 def _restore_shape(stored: Any) -> PlanShape | CompiledEventShapes:
@@ -208,7 +212,7 @@ def _read_predictions(folder: Path, metadata: dict[str, Any]) -> Any:
     table = parquet_source(find_parquet_table(folder / PREDICTIONS_FOLDER))
     with suppress(MemoryError):
         loaded = table.load(table.names)
-        return loaded if len(loaded) == metadata.get("rated", metadata["rows"]) else None
+        return loaded if len(loaded) == metadata["rated"] else None
     return None
 
 
@@ -222,7 +226,7 @@ def read_chunked_run(folder: Path) -> StoredFileRun | None:
     if checkpoint is None:
         return None
     metadata, arrays = checkpoint
-    rows, total = metadata["rows"], metadata.get("whole")
+    rows, total = metadata["rows"], metadata["whole"]
     if total is None or metadata["run"] is None:
         missing = f"how {metadata['how']['system']} was made, as another version of jaxrate or settings of one's own"
         raise ValueError(f"the run by chunks does not tell {missing}; take what `rate` returns once more")
@@ -236,5 +240,5 @@ def read_chunked_run(folder: Path) -> StoredFileRun | None:
         if not np.array_equal(games, table_games):
             raise ValueError("it is of another run")
     description = metadata["run"] | {"players": metadata["known"], "last": metadata["last"]}
-    counts = metadata.get("rated", rows), metadata.get("contests")
+    counts = metadata["rated"], metadata["contests"]
     return StoredFileRun(description, arrays, players, games, counts, _read_predictions(folder, metadata))

@@ -128,12 +128,10 @@ def rate_chunks(
       save_checkpoint: called with the progress, once all results up to it are written; at the end, too.
       report_progress: called after each chunk with the number of matches or participations that are rated.
     """
-    system, max_players = run.system, max(run.opened.max_players, progress.known)
+    system, capacity = run.system, run.opened.players.capacity
     rules = make_replay_rules(system.rules, system.params, _chunk_record_function(run))
-    state, _ = init_or_copy_padded_state(system, system.params, progress.state, max_players, progress.known)
-    games, ranked = (np.zeros(max_players if x is not None else 0, np.int64) for x in (True, progress.contests))
-    games[: progress.known], ranked[: len(progress.ranked)] = progress.games, progress.ranked
-    progress = progress._replace(games=games, ranked=ranked, state=None)
+    state, _ = init_or_copy_padded_state(system, system.params, progress.state, capacity, progress.known)
+    progress = _make_room(progress._replace(state=None), capacity)
     scheduled = _schedule_chunks(run, progress, max_step_matches_in_cache(state))
 
     def save(progress: RunProgress) -> None:
@@ -142,6 +140,11 @@ def rate_chunks(
 
     with catch_stop_signals() as signals:
         for chunk in scheduled:
+            if chunk.num_players > capacity:  # more names have come than there is room for
+                capacity = run.opened.players.capacity
+                state = jax.tree.map(lambda x, known=progress.known: x[:known], state)
+                state, _ = init_or_copy_padded_state(system, system.params, state, capacity, progress.known)
+                progress = _make_room(progress, capacity)
             with run.timed("rating"):
                 n, key = len(chunk.data.rows), None if run.key is None else jax.random.fold_in(run.key, chunk.number)
                 state, predictions = execute_plan(rules, system.params, state, chunk.plan, key, ids_checked=True)
@@ -156,6 +159,14 @@ def rate_chunks(
             if is_asked_to_stop:
                 return
         save(progress._replace(rows=run.opened.table.row_count))
+
+
+def _make_room(progress: RunProgress, num_players: int) -> RunProgress:
+    """The progress with counts of so many players, those of contests if these are contests."""
+    games = np.pad(progress.games, (0, num_players - len(progress.games)))
+    ranked = progress.ranked
+    ranked = ranked if progress.contests is None else np.pad(ranked, (0, num_players - len(ranked)))
+    return progress._replace(games=games, ranked=ranked)
 
 
 def _chunk_record_function(run: ChunkedRun) -> Record | None:

@@ -30,39 +30,59 @@ from jaxrate.data.table_files import table_in_memory
 from jaxrate.data.table_sources import Column, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import RowError, fail_where
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.out_of_core.duckdb_sort_and_ids import ID_COLUMN, ROW_COLUMN, write_sorted_copy
+from jaxrate.history.out_of_core.duckdb_sort import ROW_COLUMN, write_sorted_copy
 from jaxrate.history.out_of_core.table_reading import TableReading, converted_scores, times_to_days_if_dates
 
 NO_ID = -1
-NAMES_REASON = "names are no whole numbers that lie close together"
 MAX_SPARSITY, SMALL_ID_RANGE = 4, 1 << 20  # ids stand in a table, so many times as long as the history at most
+FIRST_CAPACITY = 1 << 16  # players there is room for at first, where it is not known how many there are
 
 
 class PlayerIds:
-    """Ids of whole numbers by a table that fills as they come; without a table the numbers are ids already."""
+    """Ids of names in order of first appearance, which are told as they come."""
 
-    def __init__(self, names: Any, count: int, low: int = 0, id_of_offset: HostArray | None = None) -> None:
-        self.names, self.count = names, count  # [max_players] by id, and how many have come so far
-        self._low, self._id_of_offset = low, id_of_offset
+    def __init__(self, known_names: Any = None) -> None:
+        self.names = known_names  # by id, an array of Arrow; None: nobody has come yet
 
-    @classmethod
-    def for_integers_between(cls, low: int, high: int, known_names: HostArray, dtype: Any) -> "PlayerIds":
-        """Those of whole numbers from `low` to `high`; `known_names` have the first ids."""
-        names, id_of_offset = np.zeros(high - low + 1, dtype), np.full(high - low + 1, NO_ID, np.int32)
-        names[: len(known_names)] = known_names
-        id_of_offset[known_names.astype(np.int64) - low] = np.arange(len(known_names), dtype=np.int32)
-        return cls(names, len(known_names), low, id_of_offset)
+    @property
+    def count(self) -> int:
+        """How many names have come so far."""
+        return 0 if self.names is None else len(self.names)
+
+    @property
+    def capacity(self) -> int:
+        """How many players there is room for, which follows from their number alone."""
+        return max(FIRST_CAPACITY, 1 << max(self.count - 1, 0).bit_length())
+
+    def __call__(self, columns: Sequence[str], values: dict[str, Column]) -> tuple[HostArray, Any]:
+        """Ids [n, columns] of the names in columns, and all names by id."""
+        arrow = import_pyarrow()
+        codes, labels = to_ids(columns, values)
+        names = to_column("players", labels).combine_chunks()
+        self.names = names.slice(0, 0) if self.names is None else self.names
+        ids = arrow.compute.index_in(names, self.names).fill_null(NO_ID).to_numpy().copy()
+        is_new = ids == NO_ID
+        ids[is_new] = self.count + np.arange(np.count_nonzero(is_new))
+        self.names = arrow.concat_arrays([self.names, names.filter(arrow.array(is_new))])
+        return ids[codes], self.names
+
+
+class IntegerIds:
+    """Ids of whole numbers that lie close together, by a table that fills as they come."""
+
+    def __init__(self, low: int, high: int, dtype: Any, known_names: Any, capacity: int) -> None:
+        size, known = high - low + 1, np.zeros(0, dtype) if known_names is None else known_names.to_numpy()
+        self.names, self.count, self.capacity = np.zeros(size, dtype), len(known), min(size, capacity)
+        self.names[: self.count] = known
+        self._low, self._id_of_offset = low, np.full(size, NO_ID, np.int32)
+        self._id_of_offset[known.astype(np.int64) - low] = np.arange(self.count, dtype=np.int32)
 
     def __call__(self, columns: Sequence[str], values: Mapping[str, Column]) -> tuple[HostArray, Any]:
         """Ids [n, columns] of the numbers in columns, and all names by id."""
         for name in columns:
             check_no_missing(name, values[name])
         player = np.stack([values[name].to_numpy() for name in columns], axis=1)
-        return player if self._id_of_offset is None else self._assign(player, self._id_of_offset), self.names
-
-    def _assign(self, player: HostArray, id_of_offset: HostArray) -> HostArray:
-        """Ids [n, columns] in order of first appearance, row by row."""
-        offset = np.subtract(player, self._low, dtype=np.int64)
+        offset, id_of_offset = np.subtract(player, self._low, dtype=np.int64), self._id_of_offset
         ids = id_of_offset.take(offset)
         if self.count < len(self.names) and len(new := offset[ids == NO_ID]):
             order = np.arange(NO_ID - 1, NO_ID - 1 - len(new), -1, dtype=np.int32)
@@ -72,7 +92,7 @@ class PlayerIds:
             id_of_offset[new] = np.arange(first, self.count, dtype=np.int32)
             self.names[first : self.count] = new + self._low
             ids = id_of_offset.take(offset)
-        return ids
+        return ids, self.names
 
 
 class OpenedTable(NamedTuple):
@@ -80,10 +100,7 @@ class OpenedTable(NamedTuple):
 
     reading: TableReading
     table: ParquetTable  # the source, or its copy in order of time
-    columns: list[str]  # of `table`
-    layout: TableLayout  # by which events are built: of a copy its players are in columns of ids
-    players: PlayerIds
-    max_players: int
+    players: PlayerIds | IntegerIds
 
     @property
     def is_sorted_copy(self) -> bool:
@@ -92,9 +109,9 @@ class OpenedTable(NamedTuple):
 
 
 def open_table_sorted_if_needed(
-    reading: TableReading, folder: Path, rows: int, memory: str, known_names: HostArray | None
+    reading: TableReading, folder: Path, rows: int, memory: str, known_names: Any = None, may_sort: bool = True
 ) -> OpenedTable:
-    """The table, put in order if it has to be: if times decrease, or if names are no whole numbers that lie close.
+    """The table, put in order if it has to be, as times decrease.
 
     Also if contests are not numbered in the order in which they stand: else one might begin a second time, far below.
 
@@ -103,49 +120,31 @@ def open_table_sorted_if_needed(
       folder: where the ordered table is kept meanwhile.
       rows: number of rows of a chunk.
       memory: what ordering may take, as "2GB".
-      known_names: names that have ids already, of a table that was not put in order.
+      known_names: names that have ids already.
+      may_sort: whether a table that is out of order is put in order, as one is not of which a part was rated.
     """
-    source, layout = reading.source, reading.roles.layout
+    source, table = reading.source, reading.source
     with add_location_to_data_errors("", source.where):
-        dtype = _integer_name_type(source, layout)
+        players = _make_ids(source, reading.roles.layout, known_names)
         earlier, reason = _first_row_out_of_order(source, reading.roles)
-        if earlier is not None and known_names is not None:
+        if earlier is not None and not may_sort:
             raise RowError(earlier, f"{reason}; rate all anew, in another folder")
-        id_range = None if earlier is not None or dtype is None else _range_if_dense(source, layout.players)
-        if id_range is not None:
-            players = PlayerIds.for_integers_between(
-                *id_range, np.zeros(0, dtype) if known_names is None else known_names, dtype
-            )
-            max_players = min(len(players.names), len(layout.players) * source.row_count)
-            return OpenedTable(reading, source, reading.columns, layout, players, max_players)
-        try:
-            return _open_sorted_copy(reading, folder, rows, memory)
-        except ImportError as error:
-            reason = NAMES_REASON if earlier is None else f"{source.where(earlier)}: {reason}"
-            raise ImportError(f"{reason}; {error}") from None
+        if earlier is not None:
+            try:
+                table = _open_sorted_copy(reading, folder, rows, memory)
+            except ImportError as error:
+                raise ImportError(f"{source.where(earlier)}: {reason}; {error}") from None
+    return OpenedTable(reading, table, players)
 
 
-def _open_sorted_copy(reading: TableReading, folder: Path, rows: int, memory: str) -> OpenedTable:
+def _open_sorted_copy(reading: TableReading, folder: Path, rows: int, memory: str) -> ParquetTable:
     """The copy of the table in order of time, which is written unless it is there."""
-    layout, columns = reading.roles.layout, reading.columns
-    if not reading.needs_names or reading.has_teams:
-        columns = [name for name in columns if name not in layout.players]
     files = [(file.path.name, file.fingerprint) for file in reading.source.files]
-    folder = folder / f"{crc32(repr((files, reading.roles, columns)).encode()):08x}"
-    ordered, names = folder / "ordered.parquet", folder / "names.parquet"
-    if not ordered.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        roles = reading.roles
-        if reading.draws is not None:  # which tells that rows without a result are drawn
-            roles = roles._replace(layout=layout._replace(result=None))
-        write_sorted_copy(reading.source, roles, columns, ordered, names, rows, memory)
-    table, name_of_id = find_parquet_table(ordered), import_pyarrow().parquet.read_table(names)["name"].combine_chunks()
-    ids = [name for name in table.schema.names if name.startswith(ID_COLUMN[:3])]
-    first = sum(name.startswith(ID_COLUMN.format(0, "")) for name in ids) if reading.has_teams else 0
-    players, count = PlayerIds(name_of_id, len(name_of_id)), len(name_of_id)
-    return OpenedTable(
-        reading, table, table.schema.names, layout._replace(players=ids, num_first=first), players, count
-    )
+    path = folder / f"{crc32(repr((files, reading.roles, reading.columns)).encode()):08x}" / "ordered.parquet"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_sorted_copy(reading.source, reading.roles, reading.columns, path, rows, memory)
+    return find_parquet_table(path)
 
 
 def _first_row_out_of_order(parquet_table: ParquetTable, roles: ColumnRoles) -> tuple[int | None, str]:
@@ -159,30 +158,17 @@ def _first_row_out_of_order(parquet_table: ParquetTable, roles: ColumnRoles) -> 
     return first_decreasing_row(parquet_table, contest), "the number of the contest is below that in the row before"
 
 
-def _integer_name_type(parquet_table: ParquetTable, layout: TableLayout) -> Any:
-    """The type of names if all are whole numbers; None of text, and where several players stand in a cell."""
-    kinds = import_pyarrow().types
-    types = [parquet_table.schema.field(name).type for name in layout.players]
-    inner = [x.value_type if kinds.is_nested(x) or kinds.is_dictionary(x) else x for x in types]
-    if all(map(kinds.is_integer, inner)):
-        dtype = np.result_type(*(x.to_pandas_dtype() for x in inner))
-        if dtype.kind in "iu":  # not of int64 and uint64, which are floats together
-            return dtype if inner == types else None
-    texts = import_pyarrow().string(), import_pyarrow().large_string(), import_pyarrow().string_view()
-    if not {*inner} <= {*texts}:
-        got = " and ".join(map(str, types))
-        both = "both be text or both whole numbers" if len(types) > 1 else "be text or whole numbers"
-        raise ValueError(f"columns {layout.players} must {both} of a kind, got {got}")
-    return None
-
-
-def _range_if_dense(parquet_table: ParquetTable, columns: list[str]) -> tuple[int, int] | None:
-    """The least and the greatest name, if these whole numbers lie close enough for a table of ids."""
-    ranges = [integer_range_from_footers(parquet_table, name) for name in columns]
-    if None in ranges:
-        return None
+def _make_ids(source: ParquetTable, layout: TableLayout, known_names: Any) -> PlayerIds | IntegerIds:
+    """What gives ids to names: by a table if they are whole numbers, of which the greatest is not too large for one."""
+    kinds, types = import_pyarrow().types, [source.schema.field(name).type for name in layout.players]
+    dtype = np.result_type(*(x.to_pandas_dtype() for x in types)) if all(map(kinds.is_integer, types)) else None
+    ranges = [integer_range_from_footers(source, name) for name in layout.players if dtype is not None]
+    if dtype is None or dtype.kind not in "iu" or None in ranges:  # int64 and uint64 are floats together
+        return PlayerIds(known_names)
     low, high = min(x[0] for x in ranges if x), max(x[1] for x in ranges if x)
-    return (low, high) if high - low < max(MAX_SPARSITY * parquet_table.row_count, SMALL_ID_RANGE) else None
+    if high - low >= max(MAX_SPARSITY * source.row_count, SMALL_ID_RANGE):
+        return PlayerIds(known_names)
+    return IntegerIds(low, high, dtype, known_names, len(layout.players) * source.row_count)
 
 
 def read_event_chunks(
@@ -192,12 +178,13 @@ def read_event_chunks(
 
     A rating period of length `period` is never split between chunks, and neither is a contest.
     """
-    source, contest, begins = opened.reading.source, opened.layout.contest, None
+    source, contest, begins = opened.reading.source, opened.reading.roles.layout.contest, None
     if period is not None:
         begins = partial(_period_begins, str(opened.reading.roles.time), opened.reading.clock, period)
     elif contest is not None:
         begins = partial(_contest_begins, contest)
-    for first, table in read_chunks(opened.table, opened.columns, size, start, begins):
+    columns = [*opened.reading.columns, *([ROW_COLUMN] if opened.is_sorted_copy else [])]
+    for first, table in read_chunks(opened.table, columns, size, start, begins):
         end = first + len(table)
         rows = table[ROW_COLUMN].to_numpy() if opened.is_sorted_copy else np.arange(first, end)
         with add_location_to_data_errors(f"{source.title}: ", source.where):
@@ -238,14 +225,15 @@ def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset |
         roles, columns = converted.roles, converted.columns
         if reading.clock == "numbers":
             columns[str(roles.time)] = loaded[str(roles.time)]
+        elif converted.date_style != reading.date_style:
+            raise ValueError(
+                f"column {roles.time!r} has other numbers than {reading.date_style}, as the first rows have"
+            )
         played = split_by_result(roles, columns).played & (kept >= num_examples)
     if not played.any():
         return None
-    ids = {name: beside[name].take(import_pyarrow().array(kept)) for name in {*opened.layout.players} - {*columns}}
-    layout = roles.layout._replace(players=opened.layout.players, num_first=opened.layout.num_first)
     names = NamesOfEarlierData(opened.players, reading.categories)
-    chosen = _select_rows(columns | ids, played)
-    return build_dataset(roles._replace(layout=layout), chosen, rows[kept[played]], names, False, False)
+    return build_dataset(roles, _select_rows(columns, played), rows[kept[played]], names, False, False)
 
 
 def _convert_chunk(
@@ -256,13 +244,10 @@ def _convert_chunk(
     Raises:
       RowError: where a row is not as the others are.
     """
-    reading, roles = opened.reading, opened.reading.roles
-    if not {*roles.layout.players} <= {*beside}:
-        roles = roles._replace(layout=opened.layout)
-    resolved = reading.resolved._replace(table=table_in_memory(beside, [*beside]), roles=roles)
-    loaded, kept = load_role_columns_and_drop_rows(resolved.table, roles)
+    resolved = opened.reading.resolved._replace(table=table_in_memory(beside, [*beside]))
+    loaded, kept = load_role_columns_and_drop_rows(resolved.table, resolved.roles)
     if codes := resolved.recognition.winner_codes:
-        result = str(roles.layout.result)
+        result = str(resolved.roles.layout.result)
         column = replace_na_values(loaded[result])
         scores = codes_to_scores(result, column, codes)
         with map_row_errors(kept):
@@ -300,14 +285,16 @@ def _check_read_as_first_rows(opened: OpenedTable, converted: ConvertedColumns, 
 
 
 def _beside_examples(examples: Mapping[str, Column], table: Any) -> dict[str, Column]:
-    """The columns of an Arrow table below the examples, which have zeros for ids."""
+    """The columns of an Arrow table below the examples."""
     arrow, columns = import_pyarrow(), dict[str, Column]()
-    count = len(next(iter(examples.values())))
     for name in table.column_names:
         if name != ROW_COLUMN:
             values = to_column(name, table[name])
-            known = examples.get(name, arrow.chunked_array([np.zeros(count, np.int32)]))
-            columns[name] = arrow.chunked_array([*known.cast(values.type).chunks, *values.chunks], values.type)
+            known = examples[name]
+            if isinstance(values, np.ndarray):  # of lists
+                columns[name] = np.concatenate([known, values])
+            else:
+                columns[name] = arrow.chunked_array([*known.cast(values.type).chunks, *values.chunks], values.type)
     return columns
 
 

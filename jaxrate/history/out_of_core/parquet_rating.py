@@ -115,9 +115,10 @@ def rate_by_chunks(
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
         resumed = read_run_to_resume(system, folder, parquet_table, settings)
-        progress, names, initial_rows = resumed or _beginning(reading, is_calibrated)
+        progress, names, initial_rows, may_sort = resumed or _beginning(reading, is_calibrated)
         seconds = dict.fromkeys(WORK_KINDS, 0.0)
-        opened = open_table_sorted_if_needed(reading, folder / ORDERED_FOLDER, chunks.rows, chunks.memory, names)
+        ordered = folder / ORDERED_FOLDER
+        opened = open_table_sorted_if_needed(reading, ordered, chunks.rows, chunks.memory, names, may_sort)
         seconds["ordering"] = time.perf_counter() - start
         run = ChunkedRun(system, opened, folder, chunks.rows, chunks.brief, period, key, seconds)
         metadata = {"how": settings, "files": file_fingerprints(parquet_table), "ordered": opened.is_sorted_copy}
@@ -163,7 +164,7 @@ def _beginning(reading: TableReading, is_calibrated: bool) -> ResumedRun:
     sums, contests = (ContestMetricSums(), 0) if reading.has_contests else (MetricSums(), None)
     slope, nobody = OnlineSlope() if is_calibrated else None, np.zeros(0, np.int64)
     progress = RunProgress(0, 0, 0, 0, sums, None, None, contests, None, slope, nobody, nobody, None)
-    return ResumedRun(progress, None, reading.source.row_count)
+    return ResumedRun(progress, None, reading.source.row_count, may_sort=True)
 
 
 def _rate_and_save(
@@ -176,7 +177,6 @@ def _rate_and_save(
     """Rate what is left, with checkpoints; the progress at the end."""
     opened, folder, row_count = run.opened, run.folder, run.opened.table.row_count
     saved, next_time = progress, time.monotonic() + CHECKPOINT_SECONDS
-    names = None if opened.is_sorted_copy else opened.players.names
     (folder / PREDICTIONS_FOLDER).mkdir(exist_ok=True)
     remove_leftover_run_files(folder, progress.parts)
 
@@ -186,7 +186,9 @@ def _rate_and_save(
         for number in range(saved.parts, progress.parts):
             flush_to_disk(folder / PREDICTIONS_FOLDER / part_file_name(number))
         flush_to_disk(folder / PREDICTIONS_FOLDER)
-        write_checkpoint(folder, metadata | {"run": _run_metadata(run, progress, named)}, progress, names)
+        write_checkpoint(
+            folder, metadata | {"run": _run_metadata(run, progress, named)}, progress, opened.players.names
+        )
         LOG.info("%d of %d rows are rated, and saved in %s", progress.rows, row_count, folder)
         saved, end = progress, time.monotonic()
         next_time = end + max(CHECKPOINT_SECONDS, CHECKPOINT_WORK_RATIO * (end - begin))

@@ -46,8 +46,8 @@ class TableReading(NamedTuple):
     ]  # rows beside which others are read, so that words mean in all chunks what they mean here
     example_scores: HostArray  # [examples] the scores that they mean in the first rows
     draws: str | None  # the column that flags draws there
-    needs_names: bool  # whether results are read by the names of the players, as those of winners
     clock: str | None  # as in `Dataset`
+    date_style: str | None  # how dates are written in numbers
     categories: HostArray | None
     seasons: dict[str, float] | None
 
@@ -89,7 +89,7 @@ def resolve_table_reading(parquet_table: ParquetTable, arguments: Mapping[str, A
             raise ValueError("both names in a cell are not read by chunks; write a column for each player")
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, roles)
         converted = convert_columns(resolved, loaded, rows)
-        clock = _detect_clock_kind(parquet_table, roles.time)
+        clock = None if roles.time is None else _detect_clock_kind(parquet_table, roles.time, converted)
         categories = _distinct_categories(parquet_table, roles.category) if roles.category else None
         seasons = None if roles.season is None else _find_table_seasons(parquet_table, roles, clock)
         draws = converted.draws and converted.draws.name
@@ -102,9 +102,17 @@ def resolve_table_reading(parquet_table: ParquetTable, arguments: Mapping[str, A
     if recognised := describe_recognised_columns([*filter(None, notes)], roles.time, None):
         warn_caller(recognised, ColumnsRecognisedWarning)
     resolved = resolved._replace(roles=roles._replace(season=None))
-    needs_names = _are_results_in_words(resolved, loaded, converted)
     return TableReading(
-        parquet_table, resolved, columns, examples, example_scores, draws, needs_names, clock, categories, seasons
+        parquet_table,
+        resolved,
+        columns,
+        examples,
+        example_scores,
+        draws,
+        clock,
+        converted.date_style,
+        categories,
+        seasons,
     )
 
 
@@ -145,17 +153,6 @@ def _examples(
     return {name: to_column(name, sample[name].take(import_pyarrow().array(chosen))) for name in columns}, chosen
 
 
-def _are_results_in_words(resolved: ResolvedTable, loaded: Mapping[str, Column], converted: ConvertedColumns) -> bool:
-    """Whether results are no numbers that stand for scores."""
-    result = resolved.roles.layout.result
-    if result is None or resolved.roles.layout.contest is not None or resolved.recognition.winner_codes:
-        return False
-    return (
-        import_pyarrow().types.is_large_string(loaded[result].type)
-        or loaded[result].type != converted.columns[result].type
-    )
-
-
 def _distinct_categories(parquet_table: ParquetTable, columns: list[str]) -> HostArray:
     """The names of categories in order of first appearance."""
     names, kind, first = dict[Any, None](), None, 0
@@ -190,27 +187,14 @@ def _find_table_seasons(parquet_table: ParquetTable, roles: ColumnRoles, clock: 
     return find_season_starts(read_season_matches, None)
 
 
-def _detect_clock_kind(parquet_table: ParquetTable, time: str | None) -> str | None:
-    """Whether the times are dates or numbers, as `clock` of a `Dataset`; ValueError if they are neither."""
-    if time is None:
-        return None
+def _detect_clock_kind(parquet_table: ParquetTable, time: str, converted: ConvertedColumns) -> str:
+    """Whether the times of the first rows are dates or numbers, as `clock` of a `Dataset`; ValueError if neither."""
     kinds, kind = import_pyarrow().types, parquet_table.schema.field(time).type
     if kinds.is_date(kind) or kinds.is_timestamp(kind):
         return "dates"
     if kinds.is_integer(kind) or kinds.is_floating(kind):
-        return "dates" if _has_dates_in_numbers(parquet_table, time) else "numbers"
+        return "numbers" if converted.date_style is None else "dates"
     raise ValueError(f"column {time!r} must hold dates, timestamps or numbers, got {kind}")
-
-
-def _has_dates_in_numbers(parquet_table: ParquetTable, time: str) -> bool:
-    """Whether all numbers of the column are dates, as 20240131 or seconds since 1970; reading ends soon if not."""
-    styles = set[str | None]()
-    for _, batch in read_batches(parquet_table, [time]):
-        if len(batch):
-            styles.add(parse_dates(time, import_pyarrow().chunked_array([batch[time]]), None).written)
-        if None in styles or len(styles) > 1:
-            return False
-    return bool(styles)
 
 
 def times_to_days_if_dates(time: str, column: Column, clock: str | None) -> HostArray:
