@@ -50,11 +50,13 @@ def whole(tmp_path, runs):
 
 
 def check(path, whole):
-    """One of the runs is there, and files in their places are its own; says which."""
+    """One of the runs is there, and files in their places are its own unless a save was interrupted; says which."""
     count = len(jr.load(path).predictions)
+    settled = not (path / folders.SAVED_FOLDER).exists()
     for name in {*RUN_FILES, *TABLES}:
         if (path / name).exists():
-            assert (path / name).read_bytes() == (whole[count] / name).read_bytes(), name
+            own = [(whole[count if settled else number] / name).read_bytes() for number in (2, 3)]
+            assert (path / name).read_bytes() in own, name
     assert (path / "mine.txt").read_text() == "mine"
     return count
 
@@ -99,11 +101,11 @@ def test_a_process_that_dies_at_any_step_leaves_the_old_run_or_the_new(season, w
             watching.setattr(place, name, watched(ORIGINAL[name]))
         save(season, runs[1])
     found = [check(copy, whole) for copy in copies]
-    assert len(found) > 40 and set(found) == {2, 3} and found == sorted(found)
+    assert len(found) > 30 and set(found) == {2, 3} and found == sorted(found)
     assert check(season, whole) == 3 and names(season) == names(whole[3]) | {"mine.txt"}
-    away = [copy for copy in copies if not (copy / "ratings.parquet").exists()]
-    assert away  # not older and not newer, but for a moment not there
-    for copy in (*away, copies[8], copies[-8]):
+    unsettled = [copy for copy in copies if (copy / folders.SAVED_FOLDER).exists()]
+    assert len(unsettled) > 5
+    for copy in (*unsettled, copies[8], copies[-8]):
         jr.save(copy, runs[0])
         assert check(copy, whole) == 2 and names(copy) == {"run.json", "mine.txt", *RUN_FILES}
 

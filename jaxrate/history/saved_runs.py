@@ -28,7 +28,6 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_count
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
-from jaxrate.events import period_number
 from jaxrate.history.event_columns import from_table_columns, no_events
 from jaxrate.history.history import History, MakesHistory
 from jaxrate.history.out_of_core.checkpoints import CHECKPOINT_FILE, StoredFileRun, read_chunked_run
@@ -218,8 +217,7 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
     try:
         if not (Path(folder) / RUN_FILE).exists() and (stored := read_chunked_run(Path(folder))) is not None:
             return _restore_chunked_run(stored, make)
-        metadata, files = read_run_files(Path(folder))
-        return _restore_rated(metadata, files, make)
+        return _restore_saved_run(*read_run_files(Path(folder)), make)
     except ValueError as error:
         text = str(error)
         raise ValueError(
@@ -227,32 +225,46 @@ def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | Non
         ) from error.__cause__
 
 
-def _restore_rated(
+def _restore_saved_run(
     metadata: dict[str, Any], files: dict[str, bytes], make: Callable[..., RatingSystem] | None
 ) -> History:
-    with name_file_in_errors("run.json"):
-        check_metadata(metadata)
-    players = metadata["players"]
-    system = _remake_system(metadata, make)
     with name_file_in_errors("state.npz"):
-        stored = read_npz_arrays(files["state.npz"])
-    seasons, categories = _restore_seasons_and_categories(metadata, system)
-    with name_file_in_errors("state.npz"):
-        state = restore_state(system, players, stored)
+        arrays = read_npz_arrays(files.pop("state.npz"))
+    history = _restore_without_events(metadata, RUN_FILE, arrays, "state.npz", make)
     kind = next(key for key in COUNT_KEYS if key in metadata)
-    ratings, predictions = (x for x in files if x != "state.npz")
+    ratings, predictions = files
     if not ratings.endswith(".npz"):
         import_pyarrow()
     with name_file_in_errors(ratings):
-        names, games = read_names_and_games(ratings, files[ratings], players)
+        names, games = read_names_and_games(ratings, files[ratings], metadata["players"])
     with name_file_in_errors(predictions):
         table = read_predictions(predictions, files[predictions], kind, metadata[kind], names)
-        events = from_table_columns(table, names)
-    period, last, clock, options = (metadata[key] for key in ("period", "last", "clock", "options"))
-    if period is not None:
-        with name_file_in_errors("run.json"):
-            period_number(0.0 if last is None else last, period)
-    return History(system, state, names, games, period, last, clock, events, options, categories, seasons)
+        return history._replace(players=names, games=games, events=from_table_columns(table, names))
+
+
+def _restore_chunked_run(stored: StoredFileRun, make: Callable[..., RatingSystem] | None) -> History:
+    history = _restore_without_events(stored.description, CHECKPOINT_FILE, stored.state, CHECKPOINT_FILE, make)
+    counts, table = stored.counts, stored.predictions
+    events = no_events(counts[1] is not None) if table is None else from_table_columns(table, stored.players)
+    return history._replace(players=stored.players, games=stored.games, events=events, num_in_files=counts)
+
+
+def _restore_without_events(
+    metadata: dict[str, Any],
+    metadata_file: str,
+    arrays: dict[str, HostArray],
+    state_file: str,
+    make: Callable[..., RatingSystem] | None,
+) -> History:
+    """The history with this metadata and the leaves of this state, without players and events."""
+    with name_file_in_errors(metadata_file):
+        check_metadata(metadata)
+    system = _remake_system(metadata, make)
+    seasons, categories = _restore_seasons_and_categories(metadata, system)
+    with name_file_in_errors(state_file):
+        state = restore_state(system, metadata["players"], arrays)
+    nobody, times = np.zeros(0), (metadata[key] for key in ("period", "last", "clock"))
+    return History(system, state, nobody, nobody, *times, {}, metadata.get("options", {}), categories, seasons)
 
 
 def _restore_seasons_and_categories(
@@ -280,23 +292,6 @@ def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] |
     settings = {key: _lists_to_tuples(value) for key, value in metadata["settings"].items()}
     wrappers = [way for way in PREDICTION_WRAPPERS if metadata.get(way)]
     return _call_factory(wrappers, make or SYSTEMS[name], name, settings | metadata["params"])
-
-
-def _restore_chunked_run(stored_run: StoredFileRun, make: Callable[..., RatingSystem] | None) -> History:
-    with name_file_in_errors(CHECKPOINT_FILE):
-        check_metadata(stored_run.description)
-    metadata, system = stored_run.description, _remake_system(stored_run.description, make)
-    with name_file_in_errors(CHECKPOINT_FILE):
-        state = restore_state(system, metadata["players"], stored_run.state)
-    times = metadata["period"], metadata["last"], metadata["clock"]
-    if stored_run.predictions is None:
-        events = no_events(stored_run.counts[1] is not None)
-    else:
-        events = from_table_columns(stored_run.predictions, stored_run.players)
-    options = metadata.get("options", {})
-    seasons, categories = _restore_seasons_and_categories(metadata, system)
-    names, games, counts = stored_run.players, stored_run.games, stored_run.counts
-    return History(system, state, names, games, *times, events, options, categories, seasons, num_in_files=counts)
 
 
 def _call_factory(

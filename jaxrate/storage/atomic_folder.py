@@ -1,30 +1,21 @@
 """Folders of files that belong together: all files are replaced at once.
 
-The `run.json` in the folder defines the run, and every save writes another one. Its files are beside it or, during a
-save, in a hidden folder whose name comes of the bytes of this run.json. A save
+The `run.json` in the folder describes the run, and its files stand beside it. A save
 
-1. writes all files of the new run into a hidden folder, and flushes them to the disk,
-2. moves the files of the old run into another hidden folder, where readers still find them,
-3. replaces the old run.json by the new one, by one rename: this is the switch,
-4. moves the files of the new run to their places, and removes those of the old one.
+1. writes all files of the new run into the hidden folder `.saving`, and flushes them to the disk,
+2. renames that folder to `.saved`: this is the switch,
+3. moves the files in `.saved` to their places, and removes those of the old run.
 
-So a file at its own path is never older or newer than the run: it is absent from before the switch until after it. What
-was read is of one run if the run.json is the same afterwards. The next save first cleans up after an interrupted one.
-
-Why a regular file is replaced: this is one atomic step on every common file system, and such a folder can be copied,
-packed and synchronised. A symbolic link to the current run needs special rights on Windows, and tools that follow links
-turn it into a folder, which no rename replaces. Only Linux can exchange two folders, and that moves files of other
-names too.
+Whoever reads looks for a file in `.saved` first. What was read is of one run if the run.json is the same afterwards.
+The next save first ends one that was interrupted; until then files at their places may be of the run before.
 
 One process at a time saves into a folder: it holds a lock on it, which the system drops when the process ends. (Windows
 has no such locks.) Readers need no lock.
 """
 
 import errno
-import hashlib
 import json
 import os
-import re
 import shutil
 import stat
 import sys
@@ -47,7 +38,7 @@ OPTIONAL_FILES = "ratings.csv", "predictions.csv", "hindsight.csv", "hindsight.p
 FORMAT_VERSION = 5  # of the folder, its tables and states; 4, of jaxrate 0.2, had digests beside the names of files
 OLDEST_FORMAT = 4
 LOCK_TIMEOUT = 10.0  # seconds to wait for another process
-LEFTOVER_PATTERN = re.compile(r"\.(saving|run-[0-9a-f]{16})")  # folders that interrupted saves leave
+NEW_FOLDER, SAVED_FOLDER = ".saving", ".saved"  # of a run that is being written, and of one that is
 
 
 @contextmanager
@@ -91,73 +82,61 @@ def replace_run(
       ValueError: if a folder has the name of a file of the run.
       OSError: if the files cannot be written.
     """
-    old, new = _read_run_json_bytes(folder), folder / ".saving"
-    run_names = {*RUN_FILES, *obsolete_names, *_list_optional_files(old)}
-    for name in sorted(run_names):
+    new, old_names = folder / NEW_FOLDER, {*RUN_FILES, *obsolete_names, *_known_files(_read_run_json(folder), "files")}
+    for name in sorted(old_names):
         if (folder / name).is_dir():
             raise ValueError(f"{folder / name} is a folder; save the run elsewhere")
-    switched = False
+    outcome = "was not saved"
     try:
-        finish_interrupted_save(folder)
+        _finish_interrupted_save(folder)
         new.mkdir()
         write_files(new)
-        metadata = metadata | {"files": sorted(file.name for file in new.iterdir()), "save": token_hex(8)}
-        (new / RUN_FILE).write_bytes(raw := encode_run_json(metadata))
+        names = {file.name for file in new.iterdir()}
+        lists = {"files": sorted(names), "removed": sorted(old_names - names), "save": token_hex(8)}
+        (new / RUN_FILE).write_bytes(encode_run_json(metadata | lists))
         for path in (*new.iterdir(), new):
             flush_to_disk(path)
-        new = new.rename(_hidden_folder(folder, raw))
-        _move_files_to_hidden_folder(folder, _hidden_folder(folder, old), run_names)
-        os.replace(new / RUN_FILE, folder / RUN_FILE)
-        switched = True
+        new.rename(folder / SAVED_FOLDER)
+        outcome = "was saved, but not put in order"
         flush_to_disk(folder)
-        finish_interrupted_save(folder)
+        _finish_interrupted_save(folder)
     except BaseException as error:
         with suppress(OSError):
-            finish_interrupted_save(folder)
+            _finish_interrupted_save(folder)
         if isinstance(error, OSError):
-            outcome, reason = (
-                "was saved, but not put in order" if switched else "was not saved",
-                error.strerror or error,
-            )
+            reason = error.strerror or error
             raise OSError(error.errno or errno.EIO, f"the run {outcome}: {reason}", str(folder)) from error
         raise
 
 
-def finish_interrupted_save(folder: Path) -> None:
-    """Move the files of the run to their places, and remove the leftovers of interrupted saves."""
-    home = _hidden_folder(folder, _read_run_json_bytes(folder))
-    if home.is_dir():
-        for file in home.iterdir():
-            if file.name != RUN_FILE:
-                os.replace(file, folder / file.name)
-    for path in folder.iterdir():
-        if LEFTOVER_PATTERN.fullmatch(path.name):
-            shutil.rmtree(path, ignore_errors=True)
+def _finish_interrupted_save(folder: Path) -> None:
+    """Move the files of a saved run to their places; remove those of the run before, and of one that was not saved."""
+    shutil.rmtree(folder / NEW_FOLDER, ignore_errors=True)
+    saved = folder / SAVED_FOLDER
+    if saved.is_dir():
+        for name in _known_files(_read_run_json(folder), "removed"):
+            (folder / name).unlink(missing_ok=True)
+        for file in sorted(saved.iterdir(), key=lambda file: file.name == RUN_FILE):
+            os.replace(file, folder / file.name)
+        saved.rmdir()
 
 
-def _move_files_to_hidden_folder(folder: Path, hidden_folder: Path, names: Collection[str]) -> None:
-    """Move the files of a run to a hidden folder, where readers find them until another run replaces it."""
-    hidden_folder.mkdir(exist_ok=True)
-    for name in names:
-        with suppress(FileNotFoundError):
-            os.replace(folder / name, hidden_folder / name)
-    for path in (hidden_folder, folder):
-        flush_to_disk(path)
-
-
-def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The contents of run.json and the bytes of its files: of one run, even while others are saved there.
 
     Raises:
       ValueError: if there is no run, if a file is missing or cannot be read, or if the format is unknown.
     """
-    while raw := _read_run_json_bytes(folder):
+    while raw := _read_run_json(folder):
         try:
-            metadata = decode_run_json(raw)
-            files, error = _read_member_files(folder, raw), None
+            metadata, known, error = decode_run_json(raw), _known_files(raw, "files"), None
+            names = [NPZ_NAMES[name] if NPZ_NAMES.get(name) in known else name for name in RUN_FILES]
+            files = {name: _read_file(folder, name) for name in names}
+            if missing := [name for name, content in files.items() if content is None]:
+                raise ValueError(f"no saved run there: {missing[0]} is missing")
         except ValueError as problem:
             error = problem
-        if raw == _read_run_json_bytes(folder):  # nobody has saved meanwhile
+        if raw == _read_run_json(folder):  # nobody has saved meanwhile
             if error is not None:
                 raise error
             return metadata, files
@@ -165,23 +144,9 @@ def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     raise ValueError(f"no saved run there: {RUN_FILE} is missing; {hint}")
 
 
-def _read_member_files(folder: Path, run_json_bytes: bytes) -> dict[str, bytes]:
-    """The bytes of the files of the run by name, from their places or from the hidden folder."""
-    home, optional_files, files = _hidden_folder(folder, run_json_bytes), _list_optional_files(run_json_bytes), {}
-    for name in RUN_FILES:
-        name = NPZ_NAMES[name] if NPZ_NAMES.get(name) in optional_files else name
-        for place in (home, folder, home):  # a save may move it between two attempts
-            with suppress(FileNotFoundError, NotADirectoryError):
-                files[name] = _read_regular_file(place / name)
-                break
-        else:
-            raise ValueError(f"no saved run there: {name} is missing")
-    return files
-
-
 def read_run_metadata(folder: Path) -> dict[str, Any]:
     """The contents of run.json; ValueError if there is no run, or a damaged one."""
-    return decode_run_json(_read_run_json_bytes(folder))
+    return decode_run_json(_read_run_json(folder))
 
 
 def encode_run_json(metadata: dict[str, Any]) -> bytes:
@@ -229,24 +194,25 @@ def _read_regular_file(file: Path) -> bytes:
         raise ValueError(f"{file.name} cannot be read ({getattr(error, 'strerror', None) or error!r})") from None
 
 
-def _read_run_json_bytes(folder: Path) -> bytes:
+def _read_file(folder: Path, name: str) -> bytes | None:
+    """The bytes of a file of the run; None if it is missing."""
+    for place in (folder / SAVED_FOLDER, folder):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return _read_regular_file(place / name)
+    return None
+
+
+def _read_run_json(folder: Path) -> bytes:
     """The bytes of run.json; empty if there is no run."""
-    try:
-        return _read_regular_file(folder / RUN_FILE)
-    except (FileNotFoundError, NotADirectoryError):
-        return b""
+    return _read_file(folder, RUN_FILE) or b""
 
 
-def _list_optional_files(run_json_bytes: bytes) -> set[str]:
-    """The names of this run's files that not every run has."""
+def _known_files(run_json: bytes, key: str) -> set[str]:
+    """Of the names that run.json lists there those that a run may have."""
     try:
-        return {*OPTIONAL_FILES, *NPZ_NAMES.values()} & set(decode_run_json(run_json_bytes)["files"])
+        return {*RUN_FILES, *OPTIONAL_FILES, *NPZ_NAMES.values()} & set(decode_run_json(run_json)[key])
     except (ValueError, KeyError, TypeError):
         return set()
-
-
-def _hidden_folder(folder: Path, run_json_bytes: bytes) -> Path:
-    return folder / f".run-{hashlib.sha256(run_json_bytes).hexdigest()[:16]}"
 
 
 def flush_to_disk(path: Path) -> None:

@@ -6,7 +6,7 @@ each row. So nothing is pickled, and each text takes as much space as it is long
 
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from math import prod
@@ -19,50 +19,28 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.data.table_sources import import_pyarrow
-from jaxrate.events import MAX_ABS_DAYS
+from jaxrate.events import MAX_ABS_DAYS, period_number
 from jaxrate.replay.padded_states_and_columns import leaves_by_name, state_shapes
 from jaxrate.systems.rounds.performance_inference import PERFORMANCE_COLUMNS
 
 COUNT_KEYS = ("matches", "participations")
-MATCH_COLUMNS = {  # kinds of the columns of predictions; there may be further columns
-    "row": "integer",
-    "time": "time",
-    "a": "name",
-    "b": "name",
-    "score": "floating",
-    "prediction": "floating",
-    "rating_a": "floating",
-    "rating_b": "floating",
-}
-PARTICIPATION_COLUMNS = {
-    "row": "integer",
-    "contest": "name",
-    "time": "time",
-    "player": "name",
-    "rank": "integer",
-    "participants": "integer",
-    "prediction": "floating",
-    "rating": "floating",
-}
+MATCH_COLUMNS = "row", "time", "a", "b", "score", "prediction", "rating_a", "rating_b"  # of predictions, at least
+PARTICIPATION_COLUMNS = "row", "contest", "time", "player", "rank", "participants", "prediction", "rating"
+RATING_COLUMNS = "id", "player", "games"
 PERFORMANCE_KINDS = dict(zip(PERFORMANCE_COLUMNS, ("floating", "integer"), strict=True))  # with nulls
-OPTIONAL_KINDS = {  # kinds of columns that not all predictions have
-    **dict.fromkeys(("deviation", "deviation_a", "deviation_b", "win", "draw", "loss", "quality"), "floating"),
-    **dict.fromkeys(("rating_after", "deviation_after", "points_a", "points_b", "side"), "floating"),
-    **dict.fromkeys(("rating_after_a", "rating_after_b", "deviation_after_a", "deviation_after_b"), "floating"),
-    **dict.fromkeys(("teams", "team"), "integer"),
-    **dict.fromkeys(("category", "category_a", "category_b"), "name"),
+COLUMN_KINDS = {  # of the columns that have these names; there may be further columns
+    **dict.fromkeys(("a", "b", "player", "contest", "category", "category_a", "category_b"), "name"),
+    **dict.fromkeys(("row", "id", "games", "rank", "participants", "teams", "team"), "integer"),
+    **dict.fromkeys(("score", "prediction", "win", "draw", "loss", "quality", "side"), "floating"),
+    **{
+        f"{name}{side}": "floating"
+        for name in ("rating", "deviation", "rating_after", "deviation_after", "points")
+        for side in ("", "_a", "_b")
+    },
     **PERFORMANCE_KINDS,
+    "time": "time",
 }
-COLUMN_PAIRS = (  # of both players, in predictions of matches
-    ("deviation_a", "deviation_b"),
-    ("rating_after_a", "rating_after_b"),
-    ("deviation_after_a", "deviation_after_b"),
-    ("points_a", "points_b"),
-    ("category_a", "category_b"),
-    ("win", "loss"),
-)
-NAME_TYPES = ("string", "large_string", "binary", "large_binary", "integer", "floating", "boolean")
-TIME_TYPES = ("null", "integer", "floating", "date", "timestamp")
+DTYPE_KINDS = {"integer": "iu", "floating": "f", "name": "OSiufb", "time": "iufM"}  # of NumPy, of each kind of column
 MANY_ROWS, ROWS_PER_BYTE = 1_000_000, 8  # rows of predictions, and rows in a byte: real rows take some 30 bytes each
 
 
@@ -81,16 +59,17 @@ def check_metadata(metadata: Mapping[str, Any]) -> None:
     count_keys = [key for key in COUNT_KEYS if key in metadata]
     if len(count_keys) != 1:
         raise ValueError("it must have either matches or participations")
+    values = {"seasons": None} | dict(metadata)  # runs of earlier versions have no seasons
     for key, (is_valid, expected) in {count_keys[0]: COUNT_RULE, **METADATA_RULES}.items():
-        if key not in metadata:
+        if key not in values:
             raise ValueError(f"{key} is missing")
-        if not is_valid(metadata[key]):
-            raise ValueError(f"{key} must be {expected}, not {_short_repr(metadata[key])}")
-    seasons = metadata.get("seasons")
-    if seasons is not None and not (isinstance(seasons, dict) and all(map(_is_number, seasons.values()))):
-        raise ValueError(f"seasons must be times by name, not {_short_repr(seasons)}")
-    if metadata["clock"] == "dates" and metadata["last"] is not None and abs(metadata["last"]) > MAX_ABS_DAYS:
-        raise ValueError(f"last is no date: {metadata['last']}")
+        if not is_valid(values[key]):
+            raise ValueError(f"{key} must be {expected}, not {_short_repr(values[key])}")
+    last, period = metadata["last"] or 0.0, metadata["period"]
+    if metadata["clock"] == "dates" and abs(last) > MAX_ABS_DAYS:
+        raise ValueError(f"last is no date: {last}")
+    if period is not None:
+        period_number(last, period)
 
 
 def _short_repr(value: Any) -> str:
@@ -115,12 +94,11 @@ def _is_json_value(value: Any) -> bool:
     return whole or value is None or isinstance(value, (str, float))
 
 
-def _is_categories(value: Any) -> bool:
-    kinds: list[Any] = [str, (int, float)]
-    return value is None or (
-        isinstance(value, list)
-        and bool(value)
-        and any(all(isinstance(x, kind) and _is_json_value(x) for x in value) for kind in kinds)
+def _are_names(values: Any) -> bool:
+    """Whether these are some names, all text or all numbers."""
+    kinds: tuple[Any, ...] = (str, (int, float))
+    return isinstance(values, list) and any(
+        values and all(isinstance(x, kind) and _is_json_value(x) for x in values) for kind in kinds
     )
 
 
@@ -138,7 +116,11 @@ METADATA_RULES = {
     "last": (lambda x: x is None or _is_number(x), "a time"),
     "clock": (lambda x: x in (None, "dates", "numbers"), "dates, numbers or null"),
     "options": (lambda x: isinstance(x, dict), "options by name"),
-    "categories": (_is_categories, "names, all text or all numbers"),
+    "categories": (lambda x: x is None or _are_names(x), "names, all text or all numbers"),
+    "seasons": (
+        lambda x: x is None or (isinstance(x, dict) and all(map(_is_number, x.values()))),
+        "times by name",
+    ),
 }
 
 
@@ -191,13 +173,6 @@ def restore_state(system: RatingSystem, num_players: int, arrays: Mapping[str, H
     return jax.tree.unflatten(jax.tree.structure(fresh), [arrays[key] for key in expected_leaves])
 
 
-RATING_COLUMN_KINDS = {"id": "integer", "player": "name", "games": "integer"}
-NUMPY_KINDS = {
-    "integer": "iu",
-    "floating": "f",
-    "name": "Oiufb",
-    "time": "iufM",
-}  # kinds of NumPy dtypes, by those of Arrow types
 DATE_UNITS = "D", "us"  # units of dates
 
 
@@ -280,22 +255,21 @@ def _columns_from_npz(raw: bytes) -> dict[str, HostArray]:
     return columns
 
 
-def _read_table(name: str, raw: bytes, num_rows: int, column_kinds: Mapping[str, str], whole: bool) -> Any:
-    """The columns of these kinds, or all, of a table of `num_rows` rows; of Arrow or, in .npz files, of NumPy."""
+def _read_table(name: str, raw: bytes, num_rows: int, required: Sequence[str], whole: bool) -> Any:
+    """The columns of these names, or all, of a table of `num_rows` rows; of Arrow or, in .npz files, of NumPy."""
     is_npz = name.endswith(".npz")
-    table: Any = _columns_from_npz(raw) if is_npz else _read_parquet(raw, num_rows, None if whole else [*column_kinds])
+    table: Any = _columns_from_npz(raw) if is_npz else _read_parquet(raw, num_rows, None if whole else [*required])
     names = list(table) if is_npz else table.column_names
-    optional = {name: kind for name, kind in OPTIONAL_KINDS.items() if name in names}
-    if missing := [name for name in column_kinds if name not in names]:
+    if missing := [name for name in required if name not in names]:
         raise ValueError(f"{missing[0]} is missing")
-    for column, kind in {**column_kinds, **optional}.items():
-        if not (_is_of_numpy_kind if is_npz else _is_of_arrow_kind)(table[column], kind):
-            raise ValueError(f"{column} is of {table[column].dtype if is_npz else table[column].type}")
-        if not is_npz and column in column_kinds and kind != "time" and table[column].null_count:
-            raise ValueError(f"{column} has no value in some row")
     for column in names:
-        if len(table[column]) != num_rows:
-            raise ValueError(f"{column} has {len(table[column]):,} rows, not {num_rows:,}")
+        values = table[column]
+        if column in COLUMN_KINDS and _dtype_kind(values) not in DTYPE_KINDS[COLUMN_KINDS[column]]:
+            raise ValueError(f"{column} is of {getattr(values, 'dtype', getattr(values, 'type', None))}")
+        if column in required and column != "time" and getattr(values, "null_count", 0):
+            raise ValueError(f"{column} has no value in some row")
+        if len(values) != num_rows:
+            raise ValueError(f"{column} has {len(values):,} rows, not {num_rows:,}")
     return table
 
 
@@ -313,14 +287,17 @@ def _read_parquet(raw: bytes, num_rows: int, names: list[str] | None) -> Any:
         return file.read(columns=None if names is None else [name for name in names if name in found])
 
 
-def _is_of_numpy_kind(column: HostArray, kind: str) -> bool:
-    return column.dtype.kind in NUMPY_KINDS[kind]
-
-
-def _is_of_arrow_kind(column: Any, kind: str) -> bool:
+def _dtype_kind(column: Any) -> str:
+    """The kind of the dtype of NumPy that has the values of a column; "V" if none has."""
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind
     types = import_pyarrow().types
-    kinds = {"time": TIME_TYPES, "name": NAME_TYPES}.get(kind, (kind,))
-    return any(getattr(types, f"is_{x}")(column.type) for x in kinds)
+    if types.is_null(column.type):
+        return "f"
+    is_plain = types.is_primitive(column.type) or any(
+        getattr(types, f"is_{name}")(column.type) for name in ("string", "large_string", "binary", "large_binary")
+    )
+    return np.dtype(column.type.to_pandas_dtype()).kind if is_plain else "V"
 
 
 def read_names_and_games(name: str, raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
@@ -329,8 +306,8 @@ def read_names_and_games(name: str, raw: bytes, num_players: int) -> tuple[HostA
     Raises:
       ValueError: if it is not the table of so many players.
     """
-    table = _read_table(name, raw, num_players, RATING_COLUMN_KINDS, whole=False)
-    ids, names, games = (np.asarray(table[column]) for column in RATING_COLUMN_KINDS)
+    table = _read_table(name, raw, num_players, RATING_COLUMNS, whole=False)
+    ids, names, games = (np.asarray(table[column]) for column in RATING_COLUMNS)
     order = np.argsort(ids, kind="stable")
     if not np.array_equal(ids[order], np.arange(num_players)):
         raise ValueError(f"its ids are not those of {num_players:,} players")
@@ -350,7 +327,8 @@ def read_predictions(name: str, raw: bytes, kind: str, count: int, players: Host
     is_of_matches = kind == COUNT_KEYS[0]
     table = _read_table(name, raw, count, MATCH_COLUMNS if is_of_matches else PARTICIPATION_COLUMNS, whole=True)
     names = {*getattr(table, "column_names", table)}
-    for pair in COLUMN_PAIRS if is_of_matches else ():
+    pairs = [("win", "loss"), *((name, f"{name[:-1]}b") for name in COLUMN_KINDS if name.endswith("_a"))]
+    for pair in pairs if is_of_matches else ():
         if len(missing := {*pair} - names) == 1:
             raise ValueError(f"{missing.pop()} is missing")
     for side in ("a", "b") if is_of_matches else ("player",):
