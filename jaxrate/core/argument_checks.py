@@ -28,7 +28,7 @@ from typing import (
 
 import numpy as np
 
-from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
+from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error, join_names
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,7 +63,6 @@ EXAMPLE_CALLS = {  # calls that make values of these types
     "StrengthDrift": "jr.arena.detect_drift",
     "Matchmaker": "jr.urns.matchmakers.uniform_matchmaker()",
 }
-TYPE_DESCRIPTIONS = {bool: "True or False", int: "a whole number", float: "a number", str: "text", NoneType: "None"}
 
 
 def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
@@ -161,48 +160,120 @@ def matches_annotation(annotation: Any, value: Any) -> bool:
     """Whether a value fits an annotation; True for annotations that cannot be checked."""
     if annotation in (Any, Parameter.empty) or isinstance(annotation, (str, TypeVar)):
         return True
-    if annotation is None:
-        return value is None
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return CHECKED_BY_FUNCTION in inner or all(
-            about.accepts(value) for about in inner if isinstance(about, ArgumentRequirement)
-        )
-    if origin in (Union, UnionType):
-        if isinstance(value, str) and any(get_origin(one) is os.PathLike for one in inner):
-            return bool(value.strip()) and "\0" not in value
-        return any(matches_annotation(one, value) for one in inner)
-    if annotation is bool:
-        return isinstance(value, (bool, np.bool_))
-    if annotation is int:
-        return is_whole_number(value) or (hasattr(value, "aval") and is_traced(value))
-    if annotation is float:
-        return is_number(value)
-    if origin is Literal:
-        return any(type(value) is type(one) and value == one for one in inner)
-    if origin is Callable:
-        return callable(value)
-    if origin is Mapping or origin is dict:
-        return isinstance(value, Mapping) and all(
-            inner[1] is float or matches_annotation(inner[1], one) for one in value.values()
-        )
-    if origin is tuple and isinstance(value, (str, bytes)):
-        return False
-    if origin is tuple and inner[-1:] != (Ellipsis,):
-        return is_sized(value) and len(value) == len(inner) and all(map(matches_annotation, inner, value))
-    if origin in (Sequence, Iterable, tuple, list):
-        if isinstance(value, bytes) or (inner[0] in (int, float) and not _may_hold_numbers(value)):
-            return False
-        are_checked = isinstance(value, (list, tuple, set)) or get_origin(inner[0]) is tuple
-        return (is_iterable(value) if origin is Iterable else is_sized(value)) and (
-            not are_checked or all(matches_annotation(inner[0], x) for x in value)
-        )
-    if origin is np.ndarray:
-        return hasattr(value, "shape")
+    origin, inner = get_origin(annotation) or annotation, get_args(annotation)
+    if rule := _rule_of_type(annotation):
+        return rule.accepts(inner, value)
     try:
-        return isinstance(value, origin or annotation)
+        return isinstance(value, NoneType if origin is None else origin)
     except TypeError:  # a protocol
         return True
+
+
+def describe_annotation(annotation: Any) -> str:
+    """An annotation in words, for an error message."""
+    if rule := _rule_of_type(annotation):
+        return rule.describe(get_args(annotation))
+    name = "None" if annotation in (None, NoneType) else (get_origin(annotation) or annotation).__name__
+    article = "" if name == "None" else "an " if name[0] in "AEIOU" else "a "
+    return f"{article}{name}" + (f" (as of {EXAMPLE_CALLS[name]})" if name in EXAMPLE_CALLS else "")
+
+
+class TypeRule(NamedTuple):
+    """How values of a type are told from others and how it is described, by the arguments of the type."""
+
+    accepts: Callable[[Any, Any], bool]
+    describe: Callable[[Any], str]
+
+
+def _rule_of_type(annotation: Any) -> TypeRule | None:
+    """The rule for an annotation; None for a class without one."""
+    origin = get_origin(annotation)
+    return SIMPLE_TYPE_RULES.get(annotation) if origin is None else GENERIC_TYPE_RULES.get(origin)
+
+
+def _fits_any(alternatives: tuple[Any, ...], value: Any) -> bool:
+    if isinstance(value, str) and _have_path(alternatives):
+        return bool(value.strip()) and "\0" not in value
+    return any(matches_annotation(one, value) for one in alternatives)
+
+
+def _describe_alternatives(alternatives: tuple[Any, ...]) -> str:
+    named = [x for x in alternatives if not (x is str and _have_path(alternatives))]
+    return join_names(map(describe_annotation, named), "or")
+
+
+def _have_path(alternatives: tuple[Any, ...]) -> bool:
+    return any(get_origin(one) is os.PathLike for one in alternatives)
+
+
+def _requirements(inner: tuple[Any, ...]) -> list[ArgumentRequirement]:
+    return [x for x in inner if isinstance(x, ArgumentRequirement)]
+
+
+def _fits_requirements(inner: tuple[Any, ...], value: Any) -> bool:
+    return CHECKED_BY_FUNCTION in inner or all(x.accepts(value) for x in _requirements(inner))
+
+
+def _is_iterable_of(inner: tuple[Any, ...], value: Any) -> bool:
+    if isinstance(value, bytes) or (inner[0] in (int, float) and not _may_hold_numbers(value)):
+        return False
+    are_checked = isinstance(value, (list, tuple, set)) or get_origin(inner[0]) is tuple
+    return is_iterable(value) and (not are_checked or all(matches_annotation(inner[0], x) for x in value))
+
+
+def _is_tuple_of(inner: tuple[Any, ...], value: Any) -> bool:
+    if isinstance(value, (str, bytes)) or not is_sized(value):
+        return False
+    if Ellipsis in inner:
+        return _is_iterable_of(inner, value)
+    return len(value) == len(inner) and all(map(matches_annotation, inner, value))
+
+
+def _is_mapping_to(inner: tuple[Any, ...], value: Any) -> bool:
+    """Whether it is a mapping to values of this type; numbers are left to the function."""
+    return isinstance(value, Mapping) and all(
+        inner[1] is float or matches_annotation(inner[1], x) for x in value.values()
+    )
+
+
+def _of_items(annotation: Any) -> str:
+    """The type of a container's items in words, or nothing."""
+    if annotation in (int, float, str):
+        return {int: " of whole numbers", float: " of numbers", str: " of names"}[annotation]
+    return f" of {annotation.__name__}s" if isinstance(annotation, type) and annotation is not Any else ""
+
+
+SIMPLE_TYPE_RULES = {
+    bool: TypeRule(lambda _, x: isinstance(x, (bool, np.bool_)), lambda _: "True or False"),
+    int: TypeRule(lambda _, x: is_whole_number(x) or (hasattr(x, "aval") and is_traced(x)), lambda _: "a whole number"),
+    float: TypeRule(lambda _, x: is_number(x), lambda _: "a number"),
+    str: TypeRule(lambda _, x: isinstance(x, str), lambda _: "text"),
+}
+UNION = TypeRule(_fits_any, _describe_alternatives)
+MAPPING = TypeRule(_is_mapping_to, lambda inner: "a mapping" + _of_items(inner[1]))
+SEQUENCE = TypeRule(
+    lambda inner, x: is_sized(x) and _is_iterable_of(inner, x), lambda inner: "a sequence" + _of_items(inner[0])
+)
+GENERIC_TYPE_RULES = {
+    Union: UNION,
+    UnionType: UNION,
+    Mapping: MAPPING,
+    dict: MAPPING,
+    Sequence: SEQUENCE,
+    list: SEQUENCE,
+    Iterable: TypeRule(_is_iterable_of, SEQUENCE.describe),
+    tuple: TypeRule(
+        _is_tuple_of, lambda inner: f"{len(inner)} values" if ... not in inner else SEQUENCE.describe(inner)
+    ),
+    Annotated: TypeRule(_fits_requirements, lambda inner: " and ".join(x.description for x in _requirements(inner))),
+    Literal: TypeRule(
+        lambda inner, x: (type(x), x) in [(type(one), one) for one in inner],
+        lambda inner: " or ".join(map(repr, inner)),
+    ),
+    Callable: TypeRule(lambda _, x: callable(x), lambda _: "a function"),
+    np.ndarray: TypeRule(lambda _, x: hasattr(x, "shape"), lambda _: "an array"),
+    os.PathLike: TypeRule(lambda _, x: isinstance(x, os.PathLike), lambda _: "a path"),
+}
 
 
 def _may_hold_numbers(values: Any) -> bool:
@@ -318,47 +389,6 @@ def is_iterable(value: Any) -> bool:
 def is_sized(value: Any) -> bool:
     """Whether a value can be iterated over again and again, as no generator can."""
     return is_iterable(value) and hasattr(value, "__len__")
-
-
-def describe_annotation(annotation: Any) -> str:
-    """An annotation in words, for an error message."""
-    if annotation is None:
-        return "None"
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return " and ".join(about.description for about in inner if isinstance(about, ArgumentRequirement))
-    if origin in (Union, UnionType):
-        path = any(get_origin(one) is os.PathLike for one in inner)
-        alternatives = [describe_annotation(one) for one in inner if not (path and one is str)]
-        return (
-            " or ".join([", ".join(alternatives[:-1]), alternatives[-1]]) if len(alternatives) > 1 else alternatives[0]
-        )
-    if annotation in TYPE_DESCRIPTIONS:
-        return TYPE_DESCRIPTIONS[annotation]
-    if origin is Literal:
-        return " or ".join(map(repr, inner))
-    if origin is os.PathLike:
-        return "a path"
-    if origin is Callable:
-        return "a function"
-    if origin is Mapping or origin is dict:
-        return "a mapping" + describe_item_type(inner[1])
-    if origin is tuple and inner[-1:] != (Ellipsis,):
-        return f"{len(inner)} values"
-    if origin in (Sequence, Iterable, tuple, list):
-        return "a sequence" + describe_item_type(inner[0])
-    if origin is np.ndarray:
-        return "an array"
-    name = (origin or annotation).__name__
-    article = "an" if name[0] in "AEIOU" else "a"
-    return f"{article} {name}" + (f" (as of {EXAMPLE_CALLS[name]})" if name in EXAMPLE_CALLS else "")
-
-
-def describe_item_type(annotation: Any) -> str:
-    """The type of a container's items in words, or nothing."""
-    if annotation in TYPE_DESCRIPTIONS:
-        return {int: " of whole numbers", float: " of numbers", str: " of names"}.get(annotation, "")
-    return f" of {annotation.__name__}s" if isinstance(annotation, type) and annotation is not Any else ""
 
 
 def format_value_or_type(value: Any) -> str:

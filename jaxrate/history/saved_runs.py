@@ -263,8 +263,8 @@ def _restore_without_events(
     seasons, categories = _restore_seasons_and_categories(metadata, system)
     with name_file_in_errors(state_file):
         state = restore_state(system, metadata["players"], arrays)
-    nobody, times = np.zeros(0), (metadata[key] for key in ("period", "last", "clock"))
-    return History(system, state, nobody, nobody, *times, {}, metadata.get("options", {}), categories, seasons)
+    nobody, times = np.zeros(0), (metadata["period"], metadata["last"], metadata["clock"])
+    return History(system, state, nobody, nobody, *times, {}, metadata["options"], categories, seasons)
 
 
 def _restore_seasons_and_categories(
