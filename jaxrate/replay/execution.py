@@ -36,7 +36,7 @@ from jaxrate.replay.compiler_options import (
     any_event_has_loops,
     compiler_options,
     cpu_compile_options,
-    match_program_features,
+    event_program_features,
     quick_compile_options,
 )
 from jaxrate.replay.padded_states_and_columns import state_shapes
@@ -190,7 +190,7 @@ def compile_match_replay(
     traits = ProgramTraits(Matches, stream=stream, short=short)
     if not stream and (has_launch_overhead() or not short):
         match = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:-1], x.dtype), plan.events)
-        features = match_program_features(rules, params, state, match)
+        features = event_program_features(rules, params, state, match)
         traits = traits._replace(inner_loops=features.inner_loops, nodes=features.nodes)
     return compile_replay(replay, (params, state, plan, key), policy, traits)
 
@@ -320,7 +320,7 @@ def min_mean_width_for_levels(
     kind = jax.tree.map(lambda x: np.int32 if np.dtype(x.dtype).kind in "iu" else jnp.result_type(float), events)
     match = jax.tree.map(lambda x, kind: jax.ShapeDtypeStruct(np.shape(x)[1:], kind), events, kind)
     rules = make_replay_rules(system.rules, params, record)
-    outline = match_program_features(rules, params, rows, match)
+    outline = event_program_features(rules, params, rows, match)
     simple = not outline.inner_loops and outline.operations < SIMPLE_OPERATIONS
     return math.inf if simple else 2.0
 
