@@ -1,5 +1,6 @@
 """Plans of blocks: contests and rating periods of like sizes, in steps that are computed at once."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -34,10 +35,12 @@ TILED_COMPILE_COST = 1_500_000  # the same of events in tiles
 TILED_PADDING_COST_RATIO = 0.05  # what padding of these costs of what players do: .01 (TopCoder) to .06 (Elo-MMR)
 
 
-def tiled_event_size(number: int) -> int:
-    """As `padded_event_size`, of whole tiles."""
+def _close_size(number: int, of_rounds: bool, tiled: bool) -> int:
+    """The size to which events with so many players, pairs or teams are padded; in tiles of whole ones."""
+    if not (of_rounds or tiled):
+        return padded_size(number, FREE_PADDING, 8)
     size = padded_event_size(number)
-    return size if size <= TILE_ROWS else -(-size // TILE_ROWS) * TILE_ROWS
+    return -(-size // TILE_ROWS) * TILE_ROWS if tiled and size > TILE_ROWS else size
 
 
 def padded_work(work: HostArray, size: int) -> Any:
@@ -213,47 +216,44 @@ def arrange_blocks(
 
     `tiled`: for a program that does little for the padding of large events, of which one size is then enough.
     """
-    flat, start, pair_start = ragged.events, ragged.player_start, ragged.pair_start
-    num_events, entries = len(start) - 1, int(start[-1])
-    rows = entries if pair_start is None else int(pair_start[-1])
-    least = LEAST_ROOM[type(flat)]
-    room, entry_room, size = (
-        max(padded_size(x, minimum=least) if x else 0, have)
-        for x, have in (
-            (num_events, padded_shapes.events),
-            (entries, padded_shapes.entries),
-            (rows, padded_shapes.rows),
-        )
+    flat, entries, num_events = ragged.events, int(ragged.player_start[-1]), len(ragged.player_start) - 1
+    rows = entries if ragged.pair_start is None else int(ragged.pair_start[-1])
+    rooms = (
+        max(padded_size(number, minimum=LEAST_ROOM[type(flat)]) if number else 0, room)
+        for number, room in zip((num_events, entries, rows), padded_shapes[:3], strict=True)
     )
+    event_room, entry_room, size = rooms
+    events, starts = _pad_history(ragged, event_room, entry_room, size)
+    made, steps = [], []
+    for number, sizes in cut_into_blocks(ragged, tiled) if blocks is None else blocks:
+        inside = number < num_events
+        players, others = (_close_size(x, isinstance(flat, Rounds), tiled) for x in sizes)
+        kind = padded_shapes.kind(BlockShape((players, others), padded_size(len(number), minimum=1), number.shape[1]))
+        whole = np.full((kind.steps, kind.width), event_room, np.int32)
+        whole[: len(number), : number.shape[1]] = np.where(inside, number, event_room)
+        made.append(Block(whole, kind.size))
+        steps.append(int(np.flatnonzero(inside.any(axis=1)).max(initial=-1)) + 1)
+    num_players = int(np.max(flat.player, initial=-1)) + 1
+    return BlockPlan(events, starts, tuple(made), tuple(steps), num_players, num_events, rows, size)
+
+
+def _pad_history(
+    ragged: Ragged, event_room: int, entry_room: int, size: int
+) -> tuple[Periods | Rounds, tuple[Array, Array | None]]:
+    """The columns of a history on the device, with room for so many events, players and rows; where events begin."""
+    flat = ragged.events
     if isinstance(flat, Rounds):
-        known = np.zeros(num_events, bool)
+        known = np.zeros(len(flat.time), bool)
         strict, solo = None if has_tied_teams(ragged) else known, None if has_teammates(ragged) else known
         flat = flat._replace(strict=strict, solo=solo)
 
     def longer(name: str, x: Any) -> Any:
-        length = entry_room if name == "player" else room if name in COLUMNS_BY_EVENT else size
+        length = entry_room if name == "player" else event_room if name in COLUMNS_BY_EVENT else size
         return pad_on_device(x, length, x[-1:])
 
     columns = {name: jax.tree.map(partial(longer, name), getattr(flat, name)) for name in flat._fields}
-    begins = [None if x is None else pad_on_device(x, room + 1, x[-1:]) for x in ragged[1:3]]
-    close = (
-        padded_event_size
-        if isinstance(flat, Rounds)
-        else partial(padded_size, power_of_two_limit=FREE_PADDING, minimum=8)
-    )
-    close = tiled_event_size if tiled else close
-    made, steps = [], []
-    for number, (players, others) in cut_into_blocks(ragged, tiled) if blocks is None else blocks:
-        inside = number < num_events
-        kind = padded_shapes.kind(
-            BlockShape((close(players), close(others)), padded_size(len(number), minimum=1), number.shape[1])
-        )
-        whole = np.full((kind.steps, kind.width), room, np.int32)
-        whole[: len(number), : number.shape[1]] = np.where(inside, number, room)
-        made.append(Block(whole, kind.size))
-        steps.append(int(np.flatnonzero(inside.any(axis=1)).max(initial=-1)) + 1)
-    num_players, events = int(np.max(flat.player, initial=-1)) + 1, flat._replace(**columns)
-    return BlockPlan(events, (begins[0], begins[1]), tuple(made), tuple(steps), num_players, num_events, rows, size)
+    begins = [None if x is None else pad_on_device(x, event_room + 1, x[-1:]) for x in ragged[1:3]]
+    return flat._replace(**columns), (begins[0], begins[1])
 
 
 ROUND_COLUMNS = "weight", "time", "ceiling", "noise", "category", "columns"
@@ -267,6 +267,35 @@ LEAST_ROOM = {Periods: 64, Rounds: 8192}  # events, players and pairs for which 
 WINDOW = 32  # steps that one call scans over, where their sizes are alike
 
 
+class SizeClass(NamedTuple):
+    """Events that are padded to one size."""
+
+    size: tuple[int, int]  # players, and pairs or teams, an event is padded to
+    cost: int  # of an event, in players and pairs
+    in_tiles: bool
+    pairs: int  # of participants of an event that are compared
+
+    def batch_size(self, lengths: list[int], many_steps_a_call: bool) -> int:
+        """How many disjoint events share a step, of so many that are disjoint."""
+        return 1 if self.in_tiles else best_batch_size(lengths, self.cost, self.pairs, many_steps_a_call)
+
+
+def _classify_sizes(ragged: Ragged, price: int, tiled: bool) -> tuple[list[SizeClass], HostArray]:
+    """The sizes to which events are padded, increasing, and the number of that of each event."""
+    players, of_rounds = np.diff(ragged.player_start), ragged.pair_start is None
+    others = count_teams(ragged) if ragged.pair_start is None else np.diff(ragged.pair_start)
+    work = players if of_rounds else players + others
+    bounds = best_padded_sizes(work, price, tiled)
+    number, classes = np.searchsorted(bounds, work), []
+    for i in range(len(bounds)):
+        size = int(players[number <= i].max(initial=1)), int(others[number <= i].max(initial=0))
+        cost = size[0] if of_rounds else sum(size)
+        in_tiles = tiled and cost > TILE_ROWS
+        cost = int(padded_work(work[number == i], cost)) if in_tiles else cost
+        classes.append(SizeClass(size, cost, in_tiles, size[0] ** 2 if of_rounds else 0))
+    return classes, number
+
+
 def cut_into_blocks(ragged: Ragged, tiled: bool = False) -> Iterator[Block]:
     """Cut a ragged history into blocks of equal padded size, in an order that is exact.
 
@@ -274,67 +303,60 @@ def cut_into_blocks(ragged: Ragged, tiled: bool = False) -> Iterator[Block]:
     size are batched where that costs less, but for large ones in tiles. `WINDOW` steps in a row become one block where
     that saves more calls than it costs.
     """
-    players, others = player_and_pair_or_team_counts(ragged).T
-    if len(players) == 0:
+    num_events = len(ragged.player_start) - 1
+    if num_events == 0:
         return
-    work = players if ragged.pair_start is None else players + others
     level = earliest_steps_of_unlimited_width(np.asarray(ragged.events.player), ragged.player_start)
     price = TILED_COMPILE_COST if tiled else COMPILE_COST[type(ragged.events)]
-    bound = best_padded_sizes(work, price, tiled)
-    bucket = np.searchsorted(bound, work)
-    size = [
-        (int(players[bucket <= b].max(initial=1)), int(others[bucket <= b].max(initial=0))) for b in range(len(bound))
-    ]
-    cost = [one if ragged.pair_start is None else one + other for one, other in size]
-    in_tiles = [tiled and one > TILE_ROWS for one in cost]
-    cost = [int(padded_work(work[bucket == b], top)) if in_tiles[b] else top for b, top in enumerate(cost)]
-
-    order = np.lexsort((np.arange(len(level)), bucket, level))
-    cut = np.flatnonzero((np.diff(level[order]) != 0) | (np.diff(bucket[order]) != 0)) + 1
-    groups = np.split(order, cut)
-    alone = len(bound) == 1  # then either all are windows, as even as can be, or none
-    pairs = [one * one if ragged.pair_start is None else 0 for one, _ in size]
+    classes, number = _classify_sizes(ragged, price, tiled)
+    order = np.lexsort((np.arange(num_events), number, level))
+    groups = np.split(order, np.flatnonzero((np.diff(level[order]) != 0) | (np.diff(number[order]) != 0)) + 1)
     batch = [
-        1 if in_tiles[b] else best_batch_size([len(g) for g in groups if bucket[g[0]] == b], cost[b], pairs[b], alone)
-        for b in range(len(bound))
+        one.batch_size([len(group) for group in groups if number[group[0]] == i], many_steps_a_call=len(classes) == 1)
+        for i, one in enumerate(classes)
     ]
-    steps = [(int(bucket[g[0]]), part) for g in groups for part in _split_group(g, batch[bucket[g[0]]])]
+    steps = [
+        (i, group[low : low + batch[i]])
+        for group in groups
+        for i in [int(number[group[0]])]
+        for low in range(0, len(group), batch[i])
+    ]
+    for part_of_steps, length, i, width in _join_steps(steps, [one.cost for one in classes], batch, price):
+        index = np.full((length, width), num_events, np.int32)
+        for row, (_, events) in zip(index, part_of_steps, strict=False):
+            row[: len(events)] = events
+        yield Block(index, classes[i].size)
+
+
+Step = tuple[int, HostArray]  # the number of the size class, and the events
+
+
+def _join_steps(
+    steps: list[Step], cost: list[int], batch: list[int], price: int
+) -> Iterator[tuple[list[Step], int, int, int]]:
+    """The steps of each block, for how many there is room, and the size class and the width of the block.
+
+    Args:
+      steps: steps in order.
+      cost: what an event of each size class costs.
+      batch: how many events of each size class share a step.
+      price: what compiling one more kind of block costs.
+    """
+    alone = len(cost) == 1  # then either all are windows, as even as can be, or none
     length = -(-len(steps) // -(-len(steps) // WINDOW)) if alone else WINDOW
-    windows = [steps[low : low + length] for low in range(0, len(steps), length)]
-    kinds = [(max(b for b, _ in window), max(batch[b] for b, _ in window)) for window in windows]
-    saved = [
-        sum(CALL_COST + batch[b] * cost[b] for b, _ in window) - CALL_COST - length * width * cost[top]
-        for window, (top, width) in zip(windows, kinds, strict=True)
-    ]
-    gain: dict[tuple[int, int], int] = {}  # by kind, of having its windows compiled as well
-    for kind, saving in zip(kinds, saved, strict=True):
-        gain[kind] = gain.get(kind, 0) + max(saving, 0)
-    for window, kind, saving in zip(windows, kinds, saved, strict=True):
-        if sum(saved) > 0 if alone else (saving > 0 and gain[kind] > price):
-            top, width = kind
-            yield Block(_pad_event_numbers([part for _, part in window], length, width, len(level)), size[top])
+    windows, gain = [], Counter[tuple[int, int]]()  # by kind, of having its windows compiled as well
+    for low in range(0, len(steps), length):
+        window = steps[low : low + length]
+        top, width = max(i for i, _ in window), max(batch[i] for i, _ in window)
+        saving = sum(CALL_COST + batch[i] * cost[i] for i, _ in window) - CALL_COST - length * width * cost[top]
+        windows.append((window, (top, width), saving))
+        gain[top, width] += max(saving, 0)
+    total = sum(saving for *_, saving in windows)
+    for window, kind, saving in windows:
+        if total > 0 if alone else (saving > 0 and gain[kind] > price):
+            yield window, length, *kind
         else:
-            for b, part in window:
-                yield Block(_pad_event_numbers([part], 1, batch[b], len(level)), size[b])
-
-
-def player_and_pair_or_team_counts(ragged: Ragged) -> HostArray:
-    """[E, 2] players, and pairs or teams, of each event."""
-    players = np.diff(ragged.player_start)
-    if ragged.pair_start is not None:
-        return np.stack([players, np.diff(ragged.pair_start)], axis=-1)
-    return np.stack([players, count_teams(ragged)], axis=-1)
-
-
-def _split_group(group: HostArray, batch: int) -> list[HostArray]:
-    return [group[i : i + batch] for i in range(0, len(group), batch)]
-
-
-def _pad_event_numbers(parts: list[HostArray], steps: int, batch: int, num_events: int) -> HostArray:
-    index = np.full((steps, batch), num_events, np.int32)
-    for row, part in zip(index, parts, strict=False):
-        row[: len(part)] = part
-    return index
+            yield from (([step], 1, step[0], batch[step[0]]) for step in window)
 
 
 def gather_events(  # type: ignore[no-untyped-def]

@@ -247,47 +247,32 @@ def run(
         which `scan` takes.
       FloatingPointError: for rounds, if a GPU predicted what is not a finite number.
     """
-    history: Any = events
-    if isinstance(events, Dataset):
-        history, num_players = resolve_events_and_num_players(events, num_players, count_players(state))
+    history, num_players = resolve_events_and_num_players(events, num_players, count_players(state))
     check_concrete(
         "run counts the events of a schedule", schedule, "; jr.scan(system, params, state, schedule) takes it"
     )
     params = resolve_params(system, params)
     check_system_takes_events(system, history, key, params)
-    flat = history.events if isinstance(history, Ragged) else history
-    num_ids = int(np.max(flat.player, initial=-1)) + 1
-    sharded = state is not None and is_sharded(state)
+    player = history.flat.player
+    num_ids = int(np.max(player, initial=-1)) + 1
     if isinstance(schedule, (Plan, BlockPlan)):
         num_ids = schedule.num_players
-    check_ids_not_sparse(system, flat.player, num_ids, num_players, count_players(state))
+    check_ids_not_sparse(system, player, num_ids, num_players, count_players(state))
     given, start = state, partial(init_or_copy_padded_state, system, num_players=num_players, num_ids=num_ids)
     rows = resolve_row_count(system, state, num_players, num_ids)
     policy = compile_policy_from_environment() if policy is None else policy
-    forwards = engine == "scan" and not sharded and not policy.outermost
-    forwards = forwards and needs_hyperparameter_slopes_only(system, params, (state, key), rows)
+    forwards = (
+        engine == "scan"
+        and not (is_sharded(state) or policy.outermost)
+        and needs_hyperparameter_slopes_only(system, params, (state, key), rows)
+    )
     state, rows = (jax.eval_shape(lambda x: start(x, given)[0], params), rows) if forwards else start(params, state)
-    plan: Plan | BlockPlan
-    if isinstance(history, Ragged):
-        if isinstance(flat, Rounds):
-            check_contest_order_if_time_matters(system, params, history)
-        plan = resolve_block_schedule(
-            history, schedule, calculates_little_of_padding(system, (params, state, key), history)
-        )
-        n = plan.num_rows
-    else:
-        schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule
-        needed = 1.0  # a step costs devices a word with each other, however many matches it has
-        if schedule == "auto" and len(history.score) and not sharded:
-            needed = min_mean_width_for_levels(system, params, history, record)
-        plan = make_plan(history, schedule, needed, max_step_matches_in_cache(state))
-        n = plan.num_matches
+    plan = _plan_for_run(system, (params, state, key), history, schedule, engine, record)
+    n = plan.num_rows if isinstance(plan, BlockPlan) else plan.num_matches
     check_engine(engine, plan, state)
     if n == 0:
         return Run(truncate_leaves(start(params, given)[0], rows), jnp.zeros(0))
-    if key is not None and is_random_numbers(key) and not is_traced(key):
-        key = pad_column(key, padded_size(len(key)), 0.0)
-    replay = partial(scan_plan, ids_checked=True, exact_length=True, engine=engine)
+    key, replay = _pad_random_numbers(key), partial(scan_plan, ids_checked=True, exact_length=True, engine=engine)
 
     def replay_near(policy: CompilePolicy, near: Params) -> Any:
         rules = make_replay_rules(system.rules, near, record)
@@ -301,9 +286,32 @@ def run(
     else:
         rules = make_replay_rules(system.rules, params, record)
         state, prediction = replay(rules, params, state, plan, key, policy=policy)
-    if isinstance(flat, Rounds) and record is None:
+    if isinstance(history.flat, Rounds) and record is None:
         check_accelerator_predictions_finite(prediction)
     return Run(truncate_leaves(state, rows), truncate_leaves(prediction, n))
+
+
+def _pad_random_numbers(key: Any) -> Any:
+    """Random numbers in one of the sizes in use; a PRNG key, or what is traced, as it is."""
+    if key is None or is_traced(key) or not is_random_numbers(key):
+        return key
+    return pad_column(key, padded_size(len(key)), 0.0)
+
+
+def _plan_for_run(
+    system: RatingSystem, inputs: tuple[Params, State, Any], history: Any, schedule: Any, engine: str, record: Any
+) -> Plan | BlockPlan:
+    """The arrangement of a history for a replay with these hyperparameters, state and key."""
+    params, state, _ = inputs
+    if isinstance(history, Ragged):
+        if isinstance(history.flat, Rounds):
+            check_contest_order_if_time_matters(system, params, history)
+        return resolve_block_schedule(history, schedule, calculates_little_of_padding(system, inputs, history))
+    schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule
+    needed = 1.0  # a step costs devices a word with each other, however many matches it has
+    if schedule == "auto" and len(history.score) and not is_sharded(state):
+        needed = min_mean_width_for_levels(system, params, history, record)
+    return make_plan(history, schedule, needed, max_step_matches_in_cache(state))
 
 
 @enforce_argument_annotations
@@ -358,26 +366,30 @@ def scan(
     if not isinstance(events, (Matches, Plan, BlockPlan)):
         kind = type(events).__name__
         raise ValueError(f"scan takes Matches, or a plan from schedule_by_level of any events, not {kind}")
-    check_event_kind(system.name, system.events, type(events if isinstance(events, Matches) else events.events))
-    if not isinstance(events, Matches) and np.ndim(events.num_players):
+    flat: Any = events if isinstance(events, Matches) else events.events
+    check_event_kind(system.name, system.events, type(flat))
+    if np.ndim(getattr(events, "num_players", 0)):
         raise ValueError("scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan")
-    if isinstance(events, BlockPlan) and isinstance(events.events, Rounds):
-        check_scheduled_contest_features(system, events.events)
+    if isinstance(flat, Rounds):
+        check_scheduled_contest_features(system, flat)
     plan, ids_checked = check_and_make_sequential_plan(events) if isinstance(events, Matches) else (events, False)
     check_engine(engine, plan, state)
-    system.check(flat_events_for_check(events if isinstance(events, Matches) else plan))
+    system.check(flat_events_for_check(events))
     count = plan.num_events if isinstance(plan, BlockPlan) else plan.num_matches
-    check_prng_key_or_numbers(system, None if is_traced(count) else int(count), key)
-    num_ids = 0 if is_traced(plan.num_players) else int(plan.num_players)
+    check_prng_key_or_numbers(system, _int_if_known(count), key)
     rules = make_replay_rules(system.rules, params, record)
-    state = init_or_copy_state(system, params, state, None, num_ids)
+    state = init_or_copy_state(system, params, state, None, _int_if_known(plan.num_players) or 0)
     if plan.size == 0:
         return Run(state, jnp.zeros(0))
-    exact = isinstance(events, Matches)
+    in_order = isinstance(events, Matches)
     state, prediction = scan_plan(
-        rules, params, state, plan, key, ids_checked=ids_checked, exact_length=exact, engine=engine, policy=policy
+        rules, params, state, plan, key, ids_checked=ids_checked, exact_length=in_order, engine=engine, policy=policy
     )
-    return Run(state, truncate_leaves(prediction, len(events.score)) if isinstance(events, Matches) else prediction)
+    return Run(state, truncate_leaves(prediction, len(flat.score)) if in_order else prediction)
+
+
+def _int_if_known(number: Any) -> int | None:
+    return None if is_traced(number) else int(number)
 
 
 def scan_plan(

@@ -94,6 +94,18 @@ class ProgramTraits(NamedTuple):
     short: bool = False  # whether it is sooner done than compiled
     tiles: bool = False  # whether large rounds are cut in tiles
 
+    @property
+    def uses_older_emitters(self) -> bool:
+        """Whether XLA's newer emitters are not worth half of all that compiling takes.
+
+        Loops within events gain nothing from them (Glicko-2 in levels takes a quarter less time without), small
+        matrices lose (slopes take half the time without), simple rules in levels gain a third. Sums over the nodes of
+        an integral take two thirds of the time with them, of small matrices as well.
+        """
+        has_small_matrices = self.axes > 2 and not self.nodes
+        is_heavy = self.events is Matches and not self.stream and (self.inner_loops or has_small_matrices)
+        return self.events is Rounds or self.short or is_heavy
+
 
 # Since JAX 0.11, XLA has its newer emitters alone, and no option for them.
 CAREFUL = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}  # whatever XLA_FLAGS say
@@ -125,32 +137,25 @@ def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
 
 def _options_on_cpu(traits: ProgramTraits) -> dict[str, Any]:
     """The options for a program of these traits on a CPU, whether this XLA has them or not."""
-    events, stream, axes, short = traits.events, traits.stream, traits.axes, traits.short
-    of_matches, of_rounds = events is Matches, events is Rounds
+    of_matches, of_rounds, older = traits.events is Matches, traits.events is Rounds, traits.uses_older_emitters
     disabled_passes = {
         # It would hand thin matrix products to a library that takes twice as long over them.
-        "dot-library-rewriter": of_rounds or axes > 1,
+        "dot-library-rewriter": of_rounds or traits.axes > 1,
         # It would spread the rows of a step over threads as soon as a leaf of the state reached half a megabyte, and
         # wait for them: 3 times as long for numbers from 131,072 players on, twice for matrices of 6 x 6. Over the many
         # small loops of tiles it would take a tenth (Elo-MMR) to a third (Elo-MMX) more time.
-        "cpu-parallel-task-assigner": traits.tiles or not (of_rounds or stream),
+        "cpu-parallel-task-assigner": traits.tiles or not (of_rounds or traits.stream),
     }
-    # The newer emitters take half of all that compiling takes. Loops within events gain nothing from them (Glicko-2 in
-    # levels takes a quarter less time without), small matrices lose (slopes take half the time without), simple
-    # rules in levels gain a third.
-    # Sums over the nodes of an integral take two thirds of the time with them, of small matrices as well.
-    is_heavy = of_matches and not stream and (traits.inner_loops or (axes > 2 and not traits.nodes))
-    older_emitters = of_rounds or short or is_heavy
-    # The third level takes twice as long to compile, and with vectors of a player up to twice as long to run. By the
-    # first, matrix products of matches would be rounded otherwise.
-    first_level = (axes == 2) if of_matches and not (older_emitters and axes == 1) else older_emitters
+    passes = ",".join(name for name, is_disabled in disabled_passes.items() if is_disabled)
     chosen = {
-        ("xla_cpu_use_fusion_emitters", False): older_emitters,
-        ("xla_backend_optimization_level", 1): first_level,
-        ("xla_disable_hlo_passes", passes := ",".join(name for name, off in disabled_passes.items() if off)): passes,
+        ("xla_disable_hlo_passes", passes): passes,
+        ("xla_cpu_use_fusion_emitters", False): older,
+        # The third level takes twice as long to compile, and with vectors of a player up to twice as long to run. By
+        # the first, matrix products of matches would be rounded otherwise.
+        ("xla_backend_optimization_level", 1): older if traits.axes == 1 or not of_matches else traits.axes == 2,
         # Two cores generate the code of two parts in two thirds of the time. 32 parts, for as many cores, would take a
         # quarter more time of a core in all. Large rounds have two programs, which compile side by side.
-        ("xla_cpu_parallel_codegen_split_count", 2 if short else 4): short or of_rounds,
+        ("xla_cpu_parallel_codegen_split_count", 2 if traits.short else 4): traits.short or of_rounds,
     }
     return CAREFUL | dict(option for option, holds in chosen.items() if holds)
 

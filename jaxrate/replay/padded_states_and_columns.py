@@ -246,28 +246,29 @@ def _copy_state_with_newcomers(
         if num_rows > have:
             return append_newcomers(system.init, params, state, num_rows - have)
         num_padded_rows = num_rows
-    more = (
-        None
-        if num_rows == have
-        else system.init(params, num_rows - have if num_padded_rows == num_rows else padded_size(num_rows - have))
-    )
+    count, more = num_rows - have, None
+    if count:
+        more = system.init(params, padded_size(count) if num_padded_rows > num_rows else count)
     numpy: Any = np if is_numpy_readable_without_copy((state, more)) else jnp
-    # Whole numbers may have been given for others.
-    dtypes = [x.dtype for x in jax.tree.leaves(fresh)] if alike else [*map(_default_dtype, jax.tree.leaves(state))]
     leaves, structure = jax.tree.flatten(state)
     newcomers = [None] * len(leaves) if more is None else jax.tree.leaves(more)
+    dtypes = map(_default_dtype, jax.tree.leaves(fresh if alike else state))  # whole numbers may be given for others
 
-    def copy(x: Array, dtype: Any, new: Array | None) -> Array:
-        parts = [numpy.asarray(x, dtype)]
-        if new is not None:
-            parts.append(numpy.asarray(new)[: num_rows - have])
-        if num_padded_rows > num_rows:
-            parts.append(numpy.broadcast_to(parts[-1][-1:], (num_padded_rows - num_rows, *x.shape[1:])))
-        if len(parts) > 1:
-            return jax.device_put(numpy.concatenate(parts))
-        return jnp.array(x, dtype)
-
+    copy = partial(_copy_leaf, numpy, count, num_padded_rows - have - count)
     return jax.tree.unflatten(structure, map(copy, leaves, dtypes, newcomers))
+
+
+def _copy_leaf(
+    numpy: Any, num_newcomers: int, num_padding: int, x: Array, dtype: Any, newcomers: Array | None
+) -> Array:
+    """A copy of a leaf with newcomers, if any, and padding."""
+    if num_newcomers + num_padding == 0:
+        return jnp.array(x, dtype)
+    own = numpy.asarray(x, dtype)
+    others = own[:0] if newcomers is None else numpy.asarray(newcomers)[:num_newcomers]
+    last = (others if num_newcomers else own)[-1:]
+    padding = numpy.broadcast_to(last, (num_padding, *x.shape[1:]))
+    return jax.device_put(numpy.concatenate([own, others, padding]))
 
 
 def _default_dtype(x: Array) -> Any:

@@ -84,27 +84,36 @@ def pack_state_if_faster(state: State, steps: int) -> PackedState:
     longer than that saves.
     """
     leaves, structure = jax.tree.flatten(state)
-    sizes = [math.prod(x.shape[1:]) for x in leaves]
     room = sum(x.size * x.dtype.itemsize for x in leaves)
-    if not has_launch_overhead() or len(leaves) == 1 or sum(sizes) > PACKED_NUMBERS_LIMIT or room > COPY_LIMIT * steps:
+    is_large = sum(math.prod(x.shape[1:]) for x in leaves) > PACKED_NUMBERS_LIMIT or room > COPY_LIMIT * steps
+    if not has_launch_overhead() or len(leaves) == 1 or is_large:
         return PackedState(state, lambda rows: rows, lambda rows: rows)
-    kinds = [
-        [i for i, x in enumerate(leaves) if x.dtype == kind] for kind in sorted({x.dtype for x in leaves}, key=str)
-    ]
+    kinds = sorted({x.dtype for x in leaves}, key=str)
+    members = [[i for i, x in enumerate(leaves) if x.dtype == kind] for kind in kinds]
+    packing = Packing(structure, [x.shape[1:] for x in leaves], members)
+    return PackedState(packing.pack(state), packing.unpack, packing.pack)
 
-    def pack(rows: State) -> list[Array]:
-        every = jax.tree.leaves(rows)
-        flat = [x.reshape(*x.shape[: x.ndim - like.ndim + 1], -1) for x, like in zip(every, leaves, strict=True)]
-        return [jnp.concatenate([flat[i] for i in kind], axis=-1) for kind in kinds]
 
-    def unpack(rows: list[Array]) -> State:
+class Packing(NamedTuple):
+    """The leaves of a state that stand side by side in one array."""
+
+    structure: Any
+    shapes: list[tuple[int, ...]]  # of the numbers of a player in each leaf
+    members: list[list[int]]  # the leaves of each array
+
+    def pack(self, rows: State) -> list[Array]:
+        """The arrays with some rows."""
+        leaves = jax.tree.leaves(rows)
+        flat = [x.reshape(*x.shape[: x.ndim - len(shape)], -1) for x, shape in zip(leaves, self.shapes, strict=True)]
+        return [jnp.concatenate([flat[i] for i in one], axis=-1) for one in self.members]
+
+    def unpack(self, arrays: list[Array]) -> State:
+        """The rows in arrays."""
         found: dict[int, Array] = {}
-        for kind, x in zip(kinds, rows, strict=True):
-            parts = jnp.split(x, np.cumsum([sizes[i] for i in kind])[:-1].tolist(), axis=-1)
-            found |= {i: y.reshape(*y.shape[:-1], *leaves[i].shape[1:]) for i, y in zip(kind, parts, strict=True)}
-        return jax.tree.unflatten(structure, [found[i] for i in range(len(leaves))])
-
-    return PackedState(pack(state), unpack, pack)
+        for one, x in zip(self.members, arrays, strict=True):
+            parts = jnp.split(x, np.cumsum([math.prod(self.shapes[i]) for i in one])[:-1].tolist(), axis=-1)
+            found |= {i: y.reshape(*y.shape[:-1], *self.shapes[i]) for i, y in zip(one, parts, strict=True)}
+        return jax.tree.unflatten(self.structure, [found[i] for i in range(len(found))])
 
 
 def as_device_arrays(events: Any) -> Any:

@@ -17,7 +17,7 @@ compilers of kernels know neither slices of such pairs nor all functions, so wha
 only arithmetic is left.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -323,17 +323,10 @@ def _kernel_body(rate: Callable[..., Any], columns: int, leaves: int, lanes: int
     numbers = [triton.load(constants.at[jnp.int32(i)]) for i in range(constants.shape[0])]
     last = triton.load(count.at[jnp.int32(0)]) * parts - 1
 
-    def places(ref: Any, turn: Array) -> list[Any]:
-        slots = pl.ds(lax.rem(turn, jnp.int32(parts)) * lanes, lanes)
-        step = lax.div(turn, jnp.int32(parts))
-        return [ref.at[step, *map(jnp.int32, at), slots] for at in np.ndindex(*ref.shape[1:-1])]
+    barrier: Callable[[], Any] = (lambda: None) if interpret else triton.debug_barrier
 
     def match(turn: Array) -> tuple[Array, ...]:
-        return tuple(triton.load(at) for ref in events for at in places(ref, turn))
-
-    def barrier() -> None:
-        if not interpret:
-            triton.debug_barrier()
+        return tuple(triton.load(at) for at in _places_of_turn(events, turn, parts, lanes))
 
     def one(turn: Array, match_now: tuple[Array, ...]) -> tuple[Array, ...]:
         sides = match_now[:2]
@@ -344,12 +337,19 @@ def _kernel_body(rate: Callable[..., Any], columns: int, leaves: int, lanes: int
         for i, ref in enumerate(state):
             for j, x in enumerate(sides):
                 triton.store(ref.at[x], found[2 * i + j], mask=(x >= 0) & (x < players))
-        for at, x in zip([at for ref in guesses for at in places(ref, turn)], found[2 * leaves :], strict=True):
+        for at, x in zip(_places_of_turn(guesses, turn, parts, lanes), found[2 * leaves :], strict=True):
             triton.store(at, x)
         barrier()
         return following
 
     lax.fori_loop(0, last + 1, one, match(jnp.int32(0)))
+
+
+def _places_of_turn(refs: Iterable[Any], turn: Array, parts: int, lanes: int) -> list[Any]:
+    """Where the numbers of a turn stand: a step has so many parts."""
+    slots = pl.ds(lax.rem(turn, jnp.int32(parts)) * lanes, lanes)
+    step = lax.div(turn, jnp.int32(parts))
+    return [ref.at[step, *map(jnp.int32, at), slots] for ref in refs for at in np.ndindex(*ref.shape[1:-1])]
 
 
 def _refuse_derivatives(function: Callable[..., Any]) -> Callable[..., Any]:
