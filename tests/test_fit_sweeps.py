@@ -176,16 +176,17 @@ def test_whole_numbers_are_not_fitted(no_errors):
 
 def test_one_far_parameter_does_not_hold_up_the_rest():
     """Glicko-2's tau, of which a year of StarCraft says nothing, kept the deviation of newcomers where it began."""
-    axes, slope = np.array([np.diag([1e4, 1.0])]), np.array([[1e-3, 0.5]])
-    np.testing.assert_allclose(SEARCH.clip_to_trust_region(axes, slope, -slope), [[-1e-4, -0.5]])
-    random = np.random.default_rng(0)
-    axes, slope = random.normal(0, 3, (20, 3, 3)), random.normal(0, 1, (20, 3))
-    best = np.stack([SEARCH.minimise_quadratic_in_trust_region(*one) for one in zip(axes, slope, strict=True)])
-    z = np.linalg.solve(
-        axes[:, None], random.uniform(-SEARCH.TRUST_RADIUS, SEARCH.TRUST_RADIUS, (20, 500, 3))[..., None]
-    )[..., 0]
-    loss = [np.einsum("...m,...m", slope[:, None], x) + 0.5 * (x**2).sum(axis=-1) for x in (best[:, None], z)]
-    assert (loss[0] < 0).all() and (loss[0] <= loss[1] + 1e-9).all()
-    steps = SEARCH.clip_to_trust_region(axes, slope, -slope)
-    assert (np.abs(np.einsum("skm,sm->sk", axes, steps)) <= SEARCH.TRUST_RADIUS + 1e-9).all()
-    assert (np.sum(slope * steps, axis=1) <= np.sum(slope * best, axis=1) + 1e-9).all()
+    slope, curvature = np.array([1e-7, 0.5]), np.diag([1e-8, 1.0])
+    step = SEARCH.clip_to_trust_region(slope, curvature, -np.linalg.solve(curvature, slope))
+    np.testing.assert_allclose(step, [-1.0, -0.5])
+    random, radius = np.random.default_rng(0), SEARCH.TRUST_RADIUS
+    for _ in range(20):
+        root, slope = random.normal(0, 3, (3, 3)), random.normal(0, 3, 3)
+        curvature = root @ root.T
+        best = SEARCH.minimise_quadratic_in_trust_region(slope, curvature)
+        others = random.uniform(-radius, radius, (500, 3))
+        loss, other_losses = (x @ slope + 0.5 * np.sum(x @ curvature * x, axis=-1) for x in (best, others))
+        assert loss < 0 and (loss <= other_losses + 1e-9).all()
+        step = SEARCH.clip_to_trust_region(slope, curvature, -np.linalg.solve(curvature, slope))
+        assert (np.abs(step) <= radius).all()
+        assert slope @ step <= slope @ best + 1e-9 or (step == -np.linalg.solve(curvature, slope)).all()

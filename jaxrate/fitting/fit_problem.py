@@ -75,7 +75,7 @@ class FitProblem(NamedTuple):
     weight: HostArray  # [2, n] of training and of validation
     mode: str
     active: HostArray  # [m] the parameters that are not idle
-    axes: HostArray  # [k, m] directions, one event's slopes along which are about 1 and uncorrelated
+    curvature: HostArray  # [m, m] the mean product of their slopes at the start
     prior: HostArray = NO_PRIOR  # [2, k] below what parameters are expected, and how precisely: 1 / variance, or 0
     start_evaluation: LossesAndSlopes | None = (
         None  # with these rules, at the start, with the system's own other parameters
@@ -161,7 +161,7 @@ def prepare_fit(
         unit=unit,
         start=start / unit,
         active=active_indices,
-        axes=decorrelating_axes(product, active_indices),
+        curvature=definite_product(product, active_indices),
         start_evaluation=evaluation if mode == "forward" else None,
     )
 
@@ -193,12 +193,10 @@ def _select_active(problem: FitProblem, product: HostArray, has_effect: HostArra
     return active if is_named else _independent_slope_mask(product, active)
 
 
-def decorrelating_axes(product: HostArray, active: HostArray) -> HostArray:
-    """[k, m] directions, in which the slopes with these products [k, k] are about 1 and uncorrelated."""
-    active_products = product[np.ix_(active, active)]
-    axes = np.zeros((len(product), len(active)))
-    axes[active] = np.linalg.inv(np.linalg.cholesky(active_products + 1e-6 * np.diag(np.diag(active_products)))).T
-    return axes
+def definite_product(product: HostArray, active: HostArray) -> HostArray:
+    """[m, m] the mean product of slopes of active parameters, of [k, k] of all, made definite."""
+    block = product[np.ix_(active, active)]
+    return block + 1e-6 * np.diag(np.diag(block))
 
 
 def _independent_slope_mask(product: HostArray, active: HostArray) -> HostArray:

@@ -1,27 +1,26 @@
-"""The search for the least loss, from several starts, by steps within a region of trust.
+"""The search for the least loss, from several starts at once, by steps within a region of trust.
 
-`init_search` makes a `SearchState`, `advance_search` takes one step, `end_converged` ends the searches that have
-converged; `minimise_from_starts` calls them in turn.
+A search is a generator: it yields a point, is sent the losses and slopes there, and returns its path at its end.
+`minimise_from_starts` looks at the points of all searches together.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Generator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
-from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Params
 from jaxrate.fitting.fit_problem import (
     IDLE_SLOPE,
     FitProblem,
     broadcast_params,
-    decorrelating_axes,
+    definite_product,
     mean_loss_derivatives,
     params_at,
     remake_rules_if_far,
@@ -33,37 +32,12 @@ from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 
 TRUST_RADIUS = 1.0  # no step is longer: in logarithms, in logits, or in units in which an event's slope is about 1
 COORDINATE_SWEEPS = 100
-
-
-def clip_to_trust_region(axes: HostArray, slope: HostArray, step: HostArray) -> HostArray:
-    """[S, m] the steps, or, where one is longer than `TRUST_RADIUS` in a parameter, a shorter one.
-
-    It is either clipped in each parameter by itself, since parameters that the events hardly determine take long steps
-    and would hold up the rest, or the best step in the region by the curvature of the axes: the one that promises more.
-    """
-    step = step.copy()
-    for i in np.flatnonzero((np.abs(np.einsum("skm,sm->sk", axes, step)) > TRUST_RADIUS).any(axis=1)):
-        clipped = np.linalg.lstsq(axes[i], np.clip(axes[i] @ step[i], -TRUST_RADIUS, TRUST_RADIUS))[0]
-        step[i] = min(clipped, minimise_quadratic_in_trust_region(axes[i], slope[i]), key=slope[i].dot)
-    return step
-
-
-def minimise_quadratic_in_trust_region(axes: HostArray, slope: HostArray) -> HostArray:
-    """[m] the step to the least quadratic loss in the region, by coordinate descent; axes [k, m] give its curvature."""
-    is_moving = np.abs(axes).sum(axis=1) > 0
-    inverse = np.linalg.inv(axes[is_moving])
-    slope_in_params, curvature, params_step = inverse.T @ slope, inverse.T @ inverse, np.zeros(len(slope))
-    for _ in range(COORDINATE_SWEEPS):
-        for j in range(len(params_step)):
-            params_step[j] = np.clip(
-                params_step[j] - (slope_in_params[j] + curvature[j] @ params_step) / curvature[j, j],
-                -TRUST_RADIUS,
-                TRUST_RADIUS,
-            )
-    return inverse @ params_step
-
-
 MIN_TRIAL_PARAMETERS = 4  # parameters from which, in long histories, a step is tried without slopes before it is taken
+AXES_RENEWAL = 6  # steps after which axes are renewed; and after the third, since those of the start say little
+GRADIENT_TOLERANCE = 1e-3  # standard errors: a gradient is zero if it promises no longer step, unless rounding is worse
+MAX_HALVINGS = 12
+PATIENCE = 5  # steps without a better validation loss
+ARMIJO_SHARE = 1e-4  # of the decrease that slopes promise, which is enough
 
 
 class SearchResult(NamedTuple):
@@ -79,145 +53,46 @@ class SearchResult(NamedTuple):
     problem: list[FitProblem]  # [S] with rules made for hyperparameters near the best
 
 
-class SearchPoints(NamedTuple):
-    """The points of S searches."""
+class SearchPoint(NamedTuple):
+    """A point of a search."""
 
-    x: HostArray  # [S, k]
-    loss: HostArray  # [S, 2] of training and of validation
-    slope: HostArray  # [S, k] of the first
-    product: HostArray  # [S, k, k] see `loss_derivatives`
-    is_valid: HostArray  # [S] whether all is finite and the system allows it
+    x: HostArray  # [k]
+    loss: HostArray  # [2] of training and of validation
+    slope: HostArray  # [k] of the first
+    product: HostArray  # [k, k] see `loss_derivatives`
+    is_valid: bool  # whether all is finite and the system allows it
 
-
-class SearchCoordinates(NamedTuple):
-    """The coordinates z in which steps are taken: x = origin + axes z."""
-
-    axes: HostArray  # [S, k, m]
-    origin: HostArray  # [S, k]
-    z: HostArray  # [S, m]
+    @property
+    def rounding_noise(self) -> float:
+        """How much rounding may change the loss."""
+        return float(4.0 * machine_epsilon() * abs(self.loss[0]))
 
 
-class SearchOptimizer(NamedTuple):
-    """An optimiser. L-BFGS shortens each step until the loss falls, along axes with a curvature of about 1."""
+class Trial(NamedTuple):
+    """A point that a search wants to look at."""
 
-    init: Callable[[Array], Any]  # (z) -> memory
-    update: Callable[[Array, Any, Array], tuple[Array, Any]]  # (slopes along the axes, memory, z) -> (step, memory)
-    has_line_search: bool
-
-
-class SearchState(NamedTuple):
-    """The state of S searches."""
-
-    problem: FitProblem  # with rules made for hyperparameters near
-    params: Params  # those that are not free, numbers or [S]
-    current: SearchPoints
-    best: SearchPoints
-    frame: SearchCoordinates
-    memory: Any  # of the optimiser
-    memory_reset: HostArray  # [S] whether the optimiser starts anew with the next step
-    rules_changed: bool  # whether the last step has changed the rules
-    num_steps: int  # steps taken
-    steps_since_best: HostArray  # [S] steps without a better loss
-    history: tuple[tuple[HostArray, ...], ...]  # [S][steps + 1] both losses
-    reason: HostArray  # [S] why it ended, "" while it goes on
-    converged: HostArray  # [S]
+    problem: FitProblem
+    x: HostArray  # [k]
+    max_loss: float = math.inf  # up to which slopes are of use there
+    num_steps: int = 0  # that the search has taken
+    best_loss: float = math.inf  # so far
 
 
-def is_running(search: SearchState) -> HostArray:
-    """[S] whether a search is still running."""
-    return search.reason == ""
+class SearchPath(NamedTuple):
+    """The way of a search from one start."""
+
+    problem: FitProblem
+    best: SearchPoint
+    history: tuple[HostArray, ...]  # [steps + 1] both losses
+    reason: str  # why it ended
+    is_converged: bool
 
 
-def end_searches(search: SearchState, selected: HostArray, end_reason: str, is_converged: bool) -> SearchState:
-    """The searches, with the selected ones [S] ended, unless they had ended before."""
-    selected = selected & is_running(search)
-    reason, converged = (
-        np.where(selected, end_reason, search.reason),
-        np.where(selected, is_converged, search.converged),
-    )
-    return search._replace(reason=reason.astype(object), converged=converged)
-
-
-def selection_loss_index(problem: FitProblem) -> int:
-    """The index of the loss that selects the best point: validation (1) if there is one, else training (0)."""
-    return int(problem.weight[1].any())
-
-
-def init_memory(method: SearchOptimizer, frame: SearchCoordinates) -> Any:
-    """The memory of an optimiser before its first step."""
-    return jax.tree.map(np.asarray, method.init(np.zeros(frame.z.shape, jnp.result_type(float))))
-
-
-def coordinates_to_params(frame: SearchCoordinates) -> HostArray:
-    """[S, k] the free parameters at the coordinates."""
-    return frame.origin + np.einsum("skm,sm->sk", frame.axes, frame.z)
+Search = Generator[Trial, SearchPoint | None, SearchPath]  # it is sent None if it has to end
 
 
 def machine_epsilon() -> float:
     return float(np.finfo(jnp.result_type(float)).eps)
-
-
-def loss_rounding_noise(points: SearchPoints) -> HostArray:
-    """[S] how much rounding may change a loss."""
-    return 4.0 * machine_epsilon() * np.abs(points.loss[:, 0])
-
-
-def evaluate_points(
-    problem: FitProblem,
-    x: HostArray,
-    params: Params,
-    previous: SearchPoints | None = None,
-    max_loss: HostArray | None = None,
-) -> SearchPoints:
-    """The points x [S, k]; slopes are `previous` ones where they take long and no loss is at most `max_loss` [S]."""
-    columns = params_at(problem, x, params)
-    params_by_start = [jax.tree.map(lambda y: y[i], columns) for i in range(len(x))]  # noqa: B023
-    allowed = np.array([replace_params_if_valid(problem.system, one) is not None for one in params_by_start])
-    task = problem.task
-    if (
-        previous is not None
-        and task.evidence_problem is None
-        and len(task.weight) >= LONG_HISTORY
-        and x.shape[1] >= MIN_TRIAL_PARAMETERS
-    ):
-        loss = mean_loss_derivatives(problem, "values", x, params)
-        if not (loss[:, 0] <= max_loss).any():
-            return previous._replace(x=x, loss=loss, is_valid=np.isfinite(loss).all(axis=1) & allowed)
-    loss, slope, product = mean_loss_derivatives(problem, problem.mode, x, params)
-    return SearchPoints(x, loss, slope, product, allowed & np.isfinite(np.hstack([loss, slope])).all(axis=1))
-
-
-def slopes_along_axes(axes: HostArray, slope: HostArray) -> HostArray:
-    """[S, m] the slopes along axes [S, k, m]."""
-    return np.einsum("skm,sk->sm", axes, slope)
-
-
-def replace_masked_starts(mask: HostArray, new: Any, old: Any) -> Any:
-    """Leaves [S, ...]: new where `mask` is true, else old."""
-    return jax.tree.map(lambda x, y: np.where(mask.reshape(-1, *(1,) * (np.ndim(x) - 1)), x, y), new, old)
-
-
-AXES_RENEWAL = 6  # steps after which axes are renewed; and after the third, since those of the start say little
-GRADIENT_TOLERANCE = (
-    1e-3  # standard errors: a gradient is zero if it promises a step of no more, unless rounding is worse
-)
-MAX_HALVINGS = 12
-PATIENCE = 5  # steps without a better validation loss
-
-
-def _vectorize_optimizer(optimizer: optax.GradientTransformation, has_line_search: bool = False) -> SearchOptimizer:
-    """The optimiser for many starts at once, under standard promotion of types."""
-    init, update = (
-        jax.numpy_dtype_promotion("standard")(jax.jit(jax.vmap(x))) for x in (optimizer.init, optimizer.update)
-    )
-    return SearchOptimizer(init, update, has_line_search)
-
-
-@lru_cache
-def _lbfgs_method() -> SearchOptimizer:
-    """L-BFGS that takes the curvature for 1 along every axis until steps have shown it."""
-    steps = optax.scale_by_lbfgs(scale_init_precond=False)
-    return _vectorize_optimizer(optax.chain(steps, optax.scale(-1.0)), has_line_search=True)
 
 
 def minimise_from_starts(
@@ -232,12 +107,27 @@ def minimise_from_starts(
 
     Where rules are made for some hyperparameters, they are made anew on the way, and starts are searched one by one.
     """
-    method = _lbfgs_method() if optimizer is None else _vectorize_optimizer(optimizer)
-    if len(starts) == 1 or not rules_depend_on_param_values(problem):
-        return _run_search(init_search(problem, method, starts, params), method, steps, watch)
-    slices, params_by_start = [slice(i, i + 1) for i in range(len(starts))], broadcast_params(params, len(starts))
-    searches = (init_search(problem, method, starts[i], jax.tree.map(lambda x: x[i], params_by_start)) for i in slices)  # noqa: B023
-    return concatenate_results([_run_search(search, method, steps, watch) for search in searches])
+    columns = broadcast_params(params, len(starts))
+    params_by_start = [jax.tree.map(lambda x: x[i], columns) for i in range(len(starts))]  # noqa: B023
+    known, of_system = None, len(starts) == 1 and params is problem.system.params
+    if problem.start_evaluation is not None and of_system and (starts == problem.start).all():
+        loss, slope, product = (part[0] for part in problem.start_evaluation)
+        known = SearchPoint(starts[0], loss, slope, product, True)
+    searches = [
+        _search_from_start(problem, start, one, optimizer, steps, known)
+        for start, one in zip(starts, params_by_start, strict=True)
+    ]
+    size = 1 if len(starts) > 1 and rules_depend_on_param_values(problem) else len(starts)
+    groups = [slice(i, i + size) for i in range(0, len(starts), size)]
+    return _join_paths([path for at in groups for path in _run_searches(searches[at], params_by_start[at], watch)])
+
+
+def _join_paths(paths: Sequence[SearchPath]) -> SearchResult:
+    """The paths of several searches as one result."""
+    problems, best, histories, reasons, converged = zip(*paths, strict=True)
+    x, loss, product = (np.stack([getattr(point, name) for point in best]) for name in ("x", "loss", "product"))
+    selection_loss = loss[:, _selection_loss_index(problems[0])]
+    return SearchResult(x, loss[:, 0], selection_loss, product, [*histories], [*converged], [*reasons], [*problems])
 
 
 def concatenate_results(results: Sequence[SearchResult]) -> SearchResult:
@@ -246,197 +136,277 @@ def concatenate_results(results: Sequence[SearchResult]) -> SearchResult:
     return SearchResult(*(np.concatenate(part) for part in fields[:4]), *(list(chain(*part)) for part in fields[4:]))  # type: ignore[arg-type]
 
 
-def _run_search(
-    search: SearchState, method: SearchOptimizer, steps: int, watch: Callable[[int, float], Any] | None
-) -> SearchResult:
-    """The result after at most so many steps."""
-    for _ in range(steps):
-        search = end_converged(search, method)
-        if not is_running(search).any():
-            break
-        search = advance_search(search, method)
-        if watch is not None and watch(search.num_steps, float(np.nanmin(search.best.loss[:, 0]))) is True:
-            break
-    if not method.has_line_search:
-        has_risen = np.array([rows[-1][0] > rows[0][0] for rows in search.history])
-        search = end_searches(
-            search._replace(reason=np.where(has_risen, "", search.reason)), has_risen, "diverged", False
-        )
-    search = end_searches(search, is_running(search), "steps", False)
-    best, loss_index = search.best, selection_loss_index(search.problem)
-    best_points = best.x, best.loss[:, 0], best.loss[:, loss_index], best.product, list(search.history)
-    return SearchResult(*best_points, search.converged.tolist(), search.reason.tolist(), [search.problem] * len(best.x))
+def _selection_loss_index(problem: FitProblem) -> int:
+    """The index of the loss that selects the best point: validation (1) if there is one, else training (0)."""
+    return int(problem.weight[1].any())
 
 
-def init_search(problem: FitProblem, method: SearchOptimizer, starts: HostArray, params: Params) -> SearchState:
-    """The state of searches that start at points [S, k]."""
-    count = len(starts)
-    problem = remake_rules_if_far(problem, starts, params)
-    start_evaluation = problem.start_evaluation if count == 1 and params is problem.system.params else None
-    if start_evaluation is not None and (starts == problem.start).all():
-        start_points = SearchPoints(starts, *start_evaluation, np.ones(1, bool))
-    else:
-        start_points = evaluate_points(problem, starts, params)
-    axes = problem.axes if method.has_line_search else np.eye(starts.shape[1])[:, problem.active]
-    frame = SearchCoordinates(np.repeat(axes[None], count, axis=0), starts, np.zeros((count, len(problem.active))))
-    history, reason = (
-        tuple((row,) for row in start_points.loss),
-        np.where(start_points.is_valid, "", "diverged").astype(object),
-    )
-    all_false, zeros = np.zeros(count, bool), np.zeros(count, int)
-    return SearchState(
-        problem,
-        params,
-        start_points,
-        start_points,
-        frame,
-        init_memory(method, frame),
-        all_false,
-        False,
-        0,
-        zeros,
-        history,
-        reason,
-        all_false,
-    )
+def _run_searches(
+    searches: Sequence[Search], params: Sequence[Params], watch: Callable[[int, float], Any] | None
+) -> list[SearchPath]:
+    """The paths of searches, whose points are looked at together; `params` are those not free of each.
 
-
-def end_converged(search: SearchState, method: SearchOptimizer) -> SearchState:
-    """The searches, with those ended that have converged."""
-    problem, current = search.problem, search.current
-    axes = search.frame.axes if method.has_line_search else np.repeat(problem.axes[None], len(current.x), axis=0)
-    max_gradient = max(GRADIENT_TOLERANCE / math.sqrt(problem.weight[0].sum()), 32.0 * machine_epsilon())
-    search = end_searches(
-        search, np.linalg.norm(slopes_along_axes(axes, current.slope), axis=1) <= max_gradient, "gradient", True
-    )
-    return (
-        end_searches(search, search.steps_since_best >= PATIENCE, "validation", True)
-        if selection_loss_index(problem)
-        else search
-    )
-
-
-def advance_search(search: SearchState, method: SearchOptimizer) -> SearchState:
-    """The searches after one more step of those that still run."""
-    search = _refresh_axes_and_memory(search, method)
-    previous, frame = search.current, search.frame
-    slope = slopes_along_axes(frame.axes, previous.slope)
-    method_inputs = as_device_arrays([np.where(previous.is_valid[:, None], x, 0.0) for x in (slope, frame.z)])
-    proposal, memory = method.update(method_inputs[0], search.memory, method_inputs[1])
-    proposal, reset_memory = np.asarray(proposal, np.float64), search.memory_reset
-    if method.has_line_search:
-        downhill = np.sum(slope * proposal, axis=1, keepdims=True) < 0
-        proposal = clip_to_trust_region(frame.axes, slope, np.where(downhill, proposal, -slope))
-    search, moved = _take_backtracked_steps(search, method, proposal, slope)
-    current, best, loss_index = search.current, search.best, selection_loss_index(search.problem)
-    if method.has_line_search:  # what curves downwards teaches L-BFGS nothing
-        reset_memory = ~(np.sum((current.slope - previous.slope) * (current.x - previous.x), axis=1) > 0)
-    rows = zip(search.history, current.loss, moved, strict=True)
-    slack = loss_rounding_noise(previous) if method.has_line_search and not loss_index else 0.0
-    is_better = moved & (current.loss[:, loss_index] <= best.loss[:, loss_index] + slack)
-    history = tuple((*past, row) if new else past for past, row, new in rows)
-    search = search._replace(
-        best=replace_masked_starts(is_better, current, best),
-        memory=memory,
-        memory_reset=reset_memory,
-        num_steps=search.num_steps + 1,
-        steps_since_best=np.where(is_better, 0, search.steps_since_best + moved),
-        history=history,
-    )
-    if method.has_line_search and not loss_index:  # two steps that together are worth no more than rounding
-        decrease = np.array([rows[-3][0] - rows[-1][0] if len(rows) > 2 else np.inf for rows in history])
-        search = end_searches(search, moved & (decrease <= loss_rounding_noise(current)), "no further decrease", True)
-    return _remake_rules_if_far(search, method, is_better)
-
-
-def _remake_rules_if_far(search: SearchState, method: SearchOptimizer, is_better: HostArray) -> SearchState:
-    """The searches, with rules remade for where they are if their own were made for far away.
-
-    `is_better` marks searches that have just reached their best point: its loss is then computed anew.
+    Searches that have ended keep their last point, so that programs are compiled for one number of points.
     """
-    problem = remake_rules_if_far(search.problem, search.current.x, search.params)
-    if problem is search.problem:
-        return search._replace(rules_changed=False)
-    current = evaluate_points(problem, search.current.x, search.params)
-    search = end_searches(search, ~current.is_valid, "diverged", False)
-    best, reset_memory = (
-        replace_masked_starts(is_better & current.is_valid, current, search.best),
-        np.full(len(is_better), method.has_line_search),
-    )
-    return search._replace(problem=problem, current=current, best=best, memory_reset=reset_memory, rules_changed=True)
+    paths: dict[int, SearchPath] = {}
+    trials: dict[int, Trial] = {}
+    points: Sequence[SearchPoint | None] = [None] * len(searches)
+    num_steps = 0
+    while True:
+        _advance_searches(searches, points, trials, paths)
+        ended = [(len(path.history) - 1, float(path.best.loss[0])) for path in paths.values()]
+        steps, losses = zip(*ended, *((trial.num_steps, trial.best_loss) for trial in trials.values()), strict=True)
+        is_stopped = watch is not None and max(steps) > num_steps and watch(max(steps), min(losses)) is True
+        num_steps = max(steps)
+        if len(paths) == len(searches):
+            return [paths[i] for i in range(len(searches))]
+        found = look_at_points([trials[i] for i in range(len(searches))], params)
+        points = [None] * len(searches) if is_stopped else found
 
 
-def _refresh_axes_and_memory(search: SearchState, method: SearchOptimizer) -> SearchState:
-    """The searches before a step: axes renewed when due, and memories cleared where they would mislead."""
-    current, frame, reset_memory = search.current, search.frame, search.memory_reset
-    is_due = search.rules_changed or search.num_steps == 3 or search.num_steps % AXES_RENEWAL == 0 < search.num_steps
-    if is_due and method.has_line_search and search.problem.mode == "forward":
-        axes_and_products, active = zip(frame.axes, current.product, strict=True), search.problem.active
-        frame = SearchCoordinates(
-            np.stack([_decorrelate_axes_if_informative(*one, active) for one in axes_and_products]),
-            current.x,
-            np.zeros_like(frame.z),
-        )
-        reset_memory = np.ones_like(reset_memory)
-    if not reset_memory.any():
-        return search
-    return search._replace(
-        frame=frame, memory=replace_masked_starts(reset_memory, init_memory(method, frame), search.memory)
-    )
+def _advance_searches(
+    searches: Sequence[Search],
+    points: Sequence[SearchPoint | None],
+    trials: dict[int, Trial],
+    paths: dict[int, SearchPath],
+) -> None:
+    """Send searches their points; new trials, and the paths of those that end, are added by number."""
+    for number in {*range(len(searches))} - {*paths}:
+        try:
+            trials[number] = searches[number].send(points[number])
+        except StopIteration as end:
+            paths[number] = end.value
+            if number in trials:
+                trials[number] = trials[number]._replace(max_loss=-math.inf)
 
 
-def _take_backtracked_steps(
-    search: SearchState, method: SearchOptimizer, proposal: HostArray, slope: HostArray
-) -> tuple[SearchState, HostArray]:
-    """Shorten the steps [S, m] of running searches until each is accepted.
+def look_at_points(trials: Sequence[Trial], params: Sequence[Params]) -> list[SearchPoint]:
+    """The points of searches; without slopes where these take long and no loss is wanted."""
+    problem, x = trials[0].problem, np.stack([trial.x for trial in trials])
+    columns = jax.tree.map(lambda *leaves: np.stack(leaves), *params)
+    values = params_at(problem, x, columns)
+    allowed = [
+        replace_params_if_valid(problem.system, jax.tree.map(lambda y: y[i], values)) is not None  # noqa: B023
+        for i in range(len(x))
+    ]
+    task, size = problem.task, x.shape[1]
+    max_loss = np.array([trial.max_loss for trial in trials])
+    is_long = task.evidence_problem is None and len(task.weight) >= LONG_HISTORY and size >= MIN_TRIAL_PARAMETERS
+    loss, slope, product = np.full((len(x), 2), -math.inf), np.zeros_like(x), np.zeros((len(x), size, size))
+    if is_long and (max_loss < math.inf).all():
+        loss = mean_loss_derivatives(problem, "values", x, columns)
+    if (loss[:, 0] <= max_loss).any():
+        loss, slope, product = mean_loss_derivatives(problem, problem.mode, x, columns)
+    is_valid = np.isfinite(np.hstack([loss, slope])).all(axis=1) & allowed
+    return [SearchPoint(*row) for row in zip(x, loss, slope, product, is_valid.tolist(), strict=True)]
 
-    L-BFGS accepts a step with enough of the decrease that its slopes promise (Armijo) or, within the noise, with less
-    slope; other optimisers accept any that is finite and allowed.
 
-    Returns:
-      The searches, and whether each moved [S]. Searches have ended that cannot fall by more than noise, that fall with
-      no part of the step, or of which no part is finite and allowed.
+class QuasiNewtonSteps:
+    """Steps of BFGS, from the curvature that the slopes of single events promise, which is renewed on the way."""
+
+    has_line_search = True
+
+    def __init__(self, problem: FitProblem) -> None:
+        self.active, self.is_renewed = problem.active, problem.mode == "forward"
+        self.curvature, self.num_steps = problem.curvature, 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Take the curvature for that of the slopes."""
+        self.inverse = np.linalg.inv(self.curvature)
+
+    def propose(self, point: SearchPoint) -> HostArray:
+        """[k] the next step."""
+        is_due = self.num_steps == 3 or self.num_steps % AXES_RENEWAL == 0 < self.num_steps
+        if is_due:
+            self.renew(point)
+        self.num_steps += 1
+        slope, full_step = point.slope[self.active], np.zeros(len(point.x))
+        step = -self.inverse @ slope
+        step = step if slope @ step < 0 else -np.linalg.solve(self.curvature, slope)
+        full_step[self.active] = clip_to_trust_region(slope, self.curvature, step)
+        return full_step
+
+    def renew(self, point: SearchPoint) -> None:
+        """Take the curvature from the slopes here, but where the events hardly tell parameters apart."""
+        if self.is_renewed:
+            size = np.diag(point.product)[self.active]
+            if np.isfinite(point.product).all() and (size > IDLE_SLOPE**2).all():
+                self.curvature = definite_product(point.product, self.active)
+            self.forget()
+
+    def learn(self, old: SearchPoint, new: SearchPoint) -> None:
+        """Learn from the slopes at both ends of a step; what curves downwards teaches nothing."""
+        step, change = (new.x - old.x)[self.active], (new.slope - old.slope)[self.active]
+        product = step @ change
+        if not product > 0:
+            self.forget()
+            return
+        shift = np.eye(len(step)) - np.outer(step, change) / product
+        self.inverse = shift @ self.inverse @ shift.T + np.outer(step, step) / product
+
+
+class OptimizerSteps:
+    """Steps of an optimiser of optax."""
+
+    has_line_search = False
+
+    def __init__(self, problem: FitProblem, optimizer: optax.GradientTransformation) -> None:
+        self.active, self.curvature, self.origin = problem.active, problem.curvature, problem.start
+        self.update = jax.numpy_dtype_promotion("standard")(jax.jit(optimizer.update))
+        self.memory = optimizer.init(jnp.zeros(len(self.active), float))
+
+    def propose(self, point: SearchPoint) -> HostArray:
+        """[k] the next step."""
+        slope, z = as_device_arrays((point.slope[self.active], (point.x - self.origin)[self.active]))
+        step, self.memory = self.update(slope, self.memory, z)
+        full_step = np.zeros(len(point.x))
+        full_step[self.active] = step
+        return full_step
+
+    def renew(self, point: SearchPoint) -> None:
+        """An optimiser has a memory of its own."""
+
+    def learn(self, old: SearchPoint, new: SearchPoint) -> None:
+        """An optimiser learns from its next step."""
+
+
+StepMethod: TypeAlias = QuasiNewtonSteps | OptimizerSteps
+
+
+def clip_to_trust_region(slope: HostArray, curvature: HostArray, step: HostArray) -> HostArray:
+    """[m] the step, or, where it is longer than `TRUST_RADIUS` in a parameter, a shorter one.
+
+    It is either clipped in each parameter by itself, since parameters that the events hardly determine take long steps
+    and would hold up the rest, or the best step in the region by the curvature [m, m]: the one that promises more.
     """
-    previous, accepted, frame, is_waiting = search.current, search.current, search.frame, is_running(search)
-    promised_change, noise, z = np.sum(slope * proposal, axis=1), loss_rounding_noise(previous), frame.z
-    share, is_moved, is_ended = np.ones(len(z)), np.zeros(len(z), bool), np.zeros(len(z), bool)
+    if not (np.abs(step) > TRUST_RADIUS).any():
+        return step
+    clipped = np.clip(step, -TRUST_RADIUS, TRUST_RADIUS)
+    return min(clipped, minimise_quadratic_in_trust_region(slope, curvature), key=slope.dot)
+
+
+def minimise_quadratic_in_trust_region(slope: HostArray, curvature: HostArray) -> HostArray:
+    """[m] the step to the least quadratic loss in the region, by coordinate descent."""
+    step = np.zeros(len(slope))
+    for _ in range(COORDINATE_SWEEPS):
+        for j in range(len(step)):
+            best = step[j] - (slope[j] + curvature[j] @ step) / curvature[j, j]
+            step[j] = np.clip(best, -TRUST_RADIUS, TRUST_RADIUS)
+    return step
+
+
+def _search_from_start(
+    problem: FitProblem,
+    x: HostArray,
+    params: Params,
+    optimizer: optax.GradientTransformation | None,
+    steps: int,
+    known: SearchPoint | None,
+) -> Search:
+    """Search from x [k], which may be `known`; `params` are those that are not free."""
+    remade = remake_rules_if_far(problem, x[None], params)
+    point = known if remade is problem and known is not None else (yield Trial(remade, x))
+    problem = remade
+    assert point is not None
+    steps_of = QuasiNewtonSteps(problem) if optimizer is None else OptimizerSteps(problem, optimizer)
+    path, since_best = SearchPath(problem, point, (point.loss,), "" if point.is_valid else "diverged", False), 0
+    for number in range(steps):
+        path = _end_if_converged(path, point, steps_of, since_best)
+        new, path = (None, path) if path.reason else (yield from _take_step(path, point, steps_of, number))
+        if new is None:
+            break
+        steps_of.learn(point, new)
+        path = _add_to_path(path, point, new, steps_of.has_line_search)
+        since_best = 0 if path.best is new else since_best + 1
+        path, point = yield from _remake_rules(path, new, params, steps_of)
+    has_risen = optimizer is not None and path.history[-1][0] > path.history[0][0]
+    return path._replace(reason="diverged", is_converged=False) if has_risen else _end(path, "steps")
+
+
+def _remake_rules(
+    path: SearchPath, point: SearchPoint, params: Params, steps_of: StepMethod
+) -> Generator[Trial, SearchPoint | None, tuple[SearchPath, SearchPoint]]:
+    """The path and its last point, with rules remade for where it is if its own were made for far away."""
+    problem = remake_rules_if_far(path.problem, point.x[None], params)
+    if problem is path.problem:
+        return path, point
+    new = yield Trial(problem, point.x, num_steps=len(path.history) - 1, best_loss=float(path.best.loss[0]))
+    if new is None:
+        return _end(path, "steps"), point
+    if not new.is_valid:
+        return _end(path._replace(problem=problem), "diverged"), new
+    steps_of.renew(new)
+    return path._replace(problem=problem, best=new if path.best is point else path.best), new
+
+
+def _end(path: SearchPath, reason: str, is_converged: bool = False) -> SearchPath:
+    """The path, ended for this reason unless it had ended before."""
+    return path if path.reason else path._replace(reason=reason, is_converged=is_converged)
+
+
+def _end_if_converged(path: SearchPath, point: SearchPoint, steps_of: StepMethod, since_best: int) -> SearchPath:
+    """The path, ended where the gradient is zero, or where validation has long been better."""
+    least = max(GRADIENT_TOLERANCE / math.sqrt(path.problem.weight[0].sum()), 32.0 * machine_epsilon())
+    if _gradient_size(steps_of, point) <= least:
+        return _end(path, "gradient", True)
+    is_patient = since_best < PATIENCE or not _selection_loss_index(path.problem)
+    return path if is_patient else _end(path, "validation", True)
+
+
+def _gradient_size(steps_of: StepMethod, point: SearchPoint) -> float:
+    """The length of the gradient, in units in which the slopes of an event are about 1."""
+    slope = point.slope[steps_of.active]
+    return math.sqrt(max(float(slope @ np.linalg.solve(steps_of.curvature, slope)), 0.0))
+
+
+def _add_to_path(path: SearchPath, point: SearchPoint, new: SearchPoint, has_line_search: bool) -> SearchPath:
+    """The path with a new point after this one, which may be the best; ended where steps gain only rounding."""
+    index, history = _selection_loss_index(path.problem), (*path.history, new.loss)
+    counts_rounding = has_line_search and not index
+    slack = point.rounding_noise if counts_rounding else 0.0
+    is_better = new.loss[index] <= path.best.loss[index] + slack
+    path = path._replace(history=history, best=new if is_better else path.best)
+    if counts_rounding and len(history) > 2 and history[-3][0] - history[-1][0] <= new.rounding_noise:
+        path = _end(path, "no further decrease", True)
+    return path
+
+
+def _take_step(
+    path: SearchPath, point: SearchPoint, steps_of: StepMethod, number: int
+) -> Generator[Trial, SearchPoint | None, tuple[SearchPoint | None, SearchPath]]:
+    """The next point and the path; or None and the path, ended.
+
+    A step is shortened until it is accepted: by a line search if it has enough of the decrease that its slopes promise
+    (Armijo) or, within rounding, less slope; else if it is finite and allowed. The search ends if it cannot fall by
+    more than rounding, if it falls with no part of the step, or if no part is finite and allowed.
+    """
+    step, is_searching, share = steps_of.propose(point), steps_of.has_line_search, 1.0
+    promised, best_loss = float(point.slope @ step), float(path.best.loss[0])
+    trial: SearchPoint | None = None
     for _ in range(MAX_HALVINGS):
-        shortened_step = np.where(is_waiting, share, 0.0)[:, None] * proposal
-        allowed_increase = np.maximum(1e-4 * share * promised_change, noise) if method.has_line_search else np.inf
-        x, max_loss = (
-            coordinates_to_params(frame._replace(z=z + shortened_step)),
-            np.where(is_waiting, previous.loss[:, 0] + allowed_increase, -np.inf),
-        )
-        trial = evaluate_points(search.problem, x, search.params, previous, max_loss)
-        increase = trial.loss[:, 0] - previous.loss[:, 0]
-        is_accepted = is_waiting & trial.is_valid
-        if method.has_line_search:
-            is_steeper = np.linalg.norm(slopes_along_axes(frame.axes, trial.slope), axis=1) >= np.linalg.norm(
-                slope, axis=1
-            )
-            is_accepted &= (increase <= 1e-4 * share * promised_change) | ((increase <= noise) & ~is_steeper)
-        accepted = replace_masked_starts(is_accepted, trial, accepted)
-        z, is_moved = z + np.where(is_accepted[:, None], shortened_step, 0.0), is_moved | is_accepted
-        is_waiting = is_waiting & ~is_accepted
-        if method.has_line_search:
-            is_ended |= is_waiting & trial.is_valid & (-0.5 * share * promised_change < noise)
-            is_waiting &= ~is_ended
-        if not is_waiting.any():
-            break
-        curvature_estimate = np.where(trial.is_valid, increase - share * promised_change, np.inf)
-        best_share = -0.5 * share * promised_change / np.where(curvature_estimate > 0, curvature_estimate, np.inf)
-        share *= np.clip(np.nan_to_num(best_share), 0.1, 0.5) if method.has_line_search else 0.5
-    search = end_searches(search, is_ended, "no further decrease", True)
-    search = end_searches(search, is_waiting & trial.is_valid, "no further decrease", False)
-    search = end_searches(search, is_waiting & ~trial.is_valid, "diverged", False)
-    return search._replace(current=accepted, frame=frame._replace(z=z)), is_moved
+        most = point.loss[0] + max(ARMIJO_SHARE * share * promised, point.rounding_noise)
+        trial = yield Trial(path.problem, point.x + share * step, most if is_searching else math.inf, number, best_loss)
+        if trial is None:
+            return None, _end(path, "steps")
+        if trial.is_valid and (not is_searching or _is_low_enough(point, trial, share * promised, steps_of)):
+            return trial, path
+        if trial.is_valid and -0.5 * share * promised < point.rounding_noise:
+            return None, _end(path, "no further decrease", True)
+        share *= _shortening(float(trial.loss[0] - point.loss[0]), share * promised) if is_searching else 0.5
+    is_valid = trial is not None and trial.is_valid
+    return None, _end(path, "no further decrease" if is_valid else "diverged")
 
 
-def _decorrelate_axes_if_informative(axes: HostArray, product: HostArray, active: HostArray) -> HostArray:
-    """[k, m] axes from the slopes here; the old ones where the events hardly tell parameters apart."""
-    if not (np.isfinite(product).all() and (np.diag(product)[active] > IDLE_SLOPE**2).all()):
-        return axes
-    try:
-        return decorrelating_axes(product, active)
-    except np.linalg.LinAlgError:
-        return axes
+def _is_low_enough(point: SearchPoint, trial: SearchPoint, promised: float, steps_of: StepMethod) -> bool:
+    """Whether the loss of a trial has enough of the decrease that is promised, or within rounding less slope."""
+    increase = trial.loss[0] - point.loss[0]
+    if increase <= ARMIJO_SHARE * promised:
+        return True
+    return increase <= point.rounding_noise and _gradient_size(steps_of, trial) < _gradient_size(steps_of, point)
+
+
+def _shortening(increase: float, promised: float) -> float:
+    """By what to multiply a step: to the minimum of the parabola through both losses with the slope at the start."""
+    bend = increase - promised
+    return float(np.clip(-0.5 * promised / bend, 0.1, 0.5)) if 0.0 < bend < math.inf else 0.1
