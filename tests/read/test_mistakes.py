@@ -337,3 +337,11 @@ def test_no_rows(source):
 def test_all_rows_dropped(source):
     with pytest.raises(ValueError, match="no rows are left: 'x' drops them all$"):
         read(source(table(x=[1, 1, 1])), drop="x")
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_moments_beyond_all_calendars(unit):
+    """Python's datetime does not hold them, and raised an OverflowError."""
+    date = pa.array([2**62, 5], pa.timestamp(unit))
+    with pytest.raises(ValueError, match=r"row \d .*time"):
+        read(pa.table({"a": ["x", "y"], "b": ["y", "x"], "score": [1.0, 0.0], "date": date}))
