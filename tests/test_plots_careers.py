@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
-from jaxrate.plots.name_labels import fit_names, format_plot_name
+from jaxrate.plots.scoreboard_style import fit_names, format_plot_name
 from tests.conftest import mark_full, refused
 from tests.test_plots import games, rated_games
 

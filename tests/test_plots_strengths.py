@@ -10,7 +10,7 @@ from matplotlib import pyplot
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
-from jaxrate.plots.name_labels import fit_names, format_plot_name
+from jaxrate.plots.scoreboard_style import fit_names, format_plot_name
 from tests.conftest import refused
 from tests.test_plots import games, interval_ends, past, texts
 

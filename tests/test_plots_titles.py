@@ -8,7 +8,7 @@ pytest.importorskip("pyarrow")
 
 from jaxrate.metrics.prediction_metrics import calibration
 from jaxrate.plots import findings as titles
-from jaxrate.plots.views import Line
+from jaxrate.plots.views import Curve, Line
 
 YEARS = np.array(["1990-05-01", "1991-05-01", "1992-05-01"], "datetime64[D]")
 
@@ -122,7 +122,13 @@ def loss_bins(difference, loss, expected, count, match_loss, error=0.01):
     difference = np.array(difference, float)
     loss, expected = (np.broadcast_to(x, difference.shape).astype(float) for x in (loss, expected))
     error = np.full(len(difference), error)
-    return titles.LossBins(difference, loss, error, expected, np.array(count), np.array(match_loss, float))
+    half = 1.96 * error
+    curve = Curve("", difference, loss, loss - half, loss + half, np.array(count), expected)
+    return curve, np.array(match_loss, float)
+
+
+def loss_title(bins):
+    return titles.loss_title({name: x for name, (x, _) in bins.items()}, {name: x for name, (_, x) in bins.items()})
 
 
 def test_losses_of_several_systems_are_compared_over_all_matches():
@@ -134,13 +140,13 @@ def test_losses_of_several_systems_are_compared_over_all_matches():
         return loss_bins((10, 300), loss, 0.5, [200, 200], match_loss)
 
     two = {"A": bins([0.7, 0.5], high), "B": bins([0.6, 0.45], low)}
-    assert titles.loss_title(two) == "B predicts better than A, beyond chance"
+    assert loss_title(two) == "B predicts better than A, beyond chance"
     three = two | {"C": bins([0.7, 0.5], high + 0.1)}
-    assert titles.loss_title(three) == "B predicts best, beyond chance"
+    assert loss_title(three) == "B predicts best, beyond chance"
     late = two | {"B": bins([0.5, 0.6], low)}
-    assert titles.loss_title(late) == titles.loss_title(two)
+    assert loss_title(late) == loss_title(two)
     even = two | {"A": bins([0.7, 0.5], 0.551 - noise)}
-    assert titles.loss_title(even) == "B and A predict about equally well"
+    assert loss_title(even) == "B and A predict about equally well"
 
 
 def test_surprises_respect_chance():

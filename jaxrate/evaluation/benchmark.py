@@ -402,7 +402,10 @@ def benchmark_systems(
         trees, worth = _grow_trees(predictions, columns, target)
         others += trees
     others.sort(key=lambda x: loss_to_sort_by(x.row))
-    rows = [_with_difference(x, entries[0], target) for x in (*entries, *others)]
+    rows = [entries[0].row]
+    for x in (*entries[1:], *others):  # which have differences from the best, if they have forecasts
+        gap = log_loss_behind(x, entries[0], target) if x.row.scored else None
+        rows.append(x.row._replace(log_loss_difference=gap))
     notes += describe_external_forecasts(external, target, odds_method)
     count, num_scored = len(target.score), len(target.score) - target.num_past
     scored_on = f"Scored on the last {num_scored:,} of {count:,} matches."
@@ -422,7 +425,12 @@ def _make_target(
     if target.row is None:
         raise ValueError("these are contests of more than two sides, which `compare` ranks systems by")
     target = target._replace(score=np.asarray(target.score, np.float64), num_past=_count_past(target, since))
-    return target._replace(num_outcomes=_resolve_outcomes(outcomes, target, external))
+    reason = _why_not_three_outcomes(target, external)
+    if outcomes == 3 and reason:
+        raise ValueError(reason)
+    if outcomes is None:
+        outcomes = 3 if not reason and np.mean(target.score[: target.num_past] == 0.5) >= MIN_DRAWS else 2
+    return target._replace(num_outcomes=outcomes)
 
 
 def _count_past(target: ScoringTarget, since: Any) -> int:
@@ -439,16 +447,6 @@ def _count_past(target: ScoringTarget, since: Any) -> int:
     if num_past == 0:
         raise ValueError("no match is before the scored ones; score the last part, as by last=0.2")
     return num_past
-
-
-def _resolve_outcomes(outcomes: int | None, target: ScoringTarget, external: list[ExternalForecast]) -> int:
-    """How many outcomes are scored; ValueError for three that cannot be."""
-    reason = _why_not_three_outcomes(target, external)
-    if outcomes == 3 and reason:
-        raise ValueError(reason)
-    if outcomes is not None:
-        return outcomes
-    return 3 if not reason and np.mean(target.score[: target.num_past] == 0.5) >= MIN_DRAWS else 2
 
 
 def _why_not_three_outcomes(target: ScoringTarget, external: list[ExternalForecast]) -> str:
@@ -489,13 +487,6 @@ def _rate_systems(
             watch(SYSTEMS_PROGRESS_SHARE * number / len(choices))
     notes = compose_notes(data, contenders, num_past, fit=fit_seconds > 0)
     return sorted(entries, key=lambda x: loss_to_sort_by(x.row)), predictions, notes, left_out
-
-
-def _with_difference(entry: ForecastLosses, best: ForecastLosses, target: ScoringTarget) -> ScoredForecaster:
-    """The row with its difference from the best system, unless it is that, or has no forecast."""
-    if entry is best or not entry.row.scored:
-        return entry.row
-    return entry.row._replace(log_loss_difference=log_loss_behind(entry, best, target))
 
 
 def _predicted_outcomes(prediction: Any, target: ScoringTarget) -> HostArray:

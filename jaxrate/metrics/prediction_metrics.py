@@ -401,17 +401,13 @@ def observed_share_of_sides_beaten(rounds: Ragged) -> HostArray:
     Predictions of rounds are expectations of it.
     """
     flat: Any = rounds.events
-    sides, first, side = np.unique(
-        np.stack([event_numbers(rounds), flat.team]), axis=1, return_index=True, return_inverse=True
-    )
-    rank, count, number = np.asarray(flat.rank)[first], count_teams(rounds), sides[0]
-    contest_and_rank = np.stack([number, rank])
-    _, first_of_tie, tie, tie_size = np.unique(
-        contest_and_rank, axis=1, return_index=True, return_inverse=True, return_counts=True
-    )
-    sides_before = np.append(0, np.cumsum(tie_size))[:-1] - np.append(0, np.cumsum(count))[number[first_of_tie]]
-    num_ahead, num_tied = sides_before[tie.ravel()], tie_size[tie.ravel()] - 1
+    by_team = np.stack([event_numbers(rounds), flat.team])
+    sides, first, side = np.unique(by_team, axis=1, return_index=True, return_inverse=True)
+    number, rank, count = sides[0], np.asarray(flat.rank, np.int64)[first], count_teams(rounds)
+    place = number * (rank.max(initial=0) + 1) + rank  # of all contests, one after the other
+    begin, end = (np.searchsorted(np.sort(place), place, end) for end in ("left", "right"))
     num_others = count[number] - 1
+    num_ahead, num_tied = begin - (np.cumsum(count) - count)[number], end - begin - 1
     share = np.full(len(num_others), np.nan)
     np.divide(num_others - num_ahead - 0.5 * num_tied, num_others, out=share, where=num_others > 0)
     return np.asarray(share[side.ravel()])

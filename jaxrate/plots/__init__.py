@@ -19,9 +19,8 @@ findings.py             titles that say what a plot shows
 matplotlib_printers.py  views drawn by Matplotlib
 altair_printers.py      views as interactive charts
 line_end_labels.py      where the names of lines stand
-name_labels.py          names of players
 plot_inputs.py          checks of arguments, sources and units
-scoreboard_style.py     axes, titles, colours and legends of all plots
+scoreboard_style.py     axes, titles, colours, legends and names of all plots
 """
 
 from jaxrate.plots.fit_plots import belief, loss_surface, profile

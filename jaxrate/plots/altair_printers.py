@@ -11,7 +11,6 @@ from jaxrate.core.text_format import format_short_count, format_whole_percent
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots import views
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
-from jaxrate.plots.name_labels import NAME_STEPS, pad_numbers
 from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, NAMED_COLOURS, PALE, PAPER, RULE
 
 WIDTH, HEIGHT = 640, 360  # pixels
@@ -146,7 +145,7 @@ def matrix_chart(view: views.MatrixView) -> Any:
         column_labels, name_height = [f"{i + 1}" for i in range(count)], 0.0
         title = f"{text.x}, in the order of the rows"
         least = COLUMN_NUMBER_WIDTH * count / side
-        shown = column_labels[:: next(x for x in (1, *NAME_STEPS) if x >= min(least, count))]
+        shown = column_labels[:: next(x for x in (1, *style.NAME_STEPS) if x >= min(least, count))]
         column_axis = altair.Axis(values=shown, labelAngle=0, **look)
     font = min(LABEL_FONT, 0.9 * step * side / count)
     row_axis = altair.Axis(values=row_labels[::step], labelOverlap=False, labelSeparation=5, labelFontSize=font, **look)
@@ -182,7 +181,7 @@ def _cell_rows(view: views.MatrixView, row_labels: list[str], column_labels: lis
 
 def number_names(numbers: Sequence[int], names: Sequence[str]) -> list[str]:
     """Names with numbers before them; the first character keeps Vega from removing the spaces before a number."""
-    numbered = zip(pad_numbers(numbers), names, strict=True)
+    numbered = zip(style.pad_numbers(numbers), names, strict=True)
     return [f"\N{ZERO WIDTH SPACE}{number}\N{EN SPACE}{name}" for number, name in numbered]
 
 
@@ -217,7 +216,7 @@ def calibration_chart(text: views.PictureText, curves: Sequence[views.Curve]) ->
 def _curve_rows(curve: views.Curve) -> list[dict[str, Any]]:
     """The points of a curve for JSON."""
     keys = "predicted", "observed", "low", "high", "count"
-    points = zip(*(np.round(x, 3).tolist() for x in curve[1:]), strict=True)
+    points = zip(*(np.round(x, 3).tolist() for x in curve[1:6]), strict=True)
     texts = [{"system": curve.label, "number": format_short_count(count)} for count in curve.weight]
     return [words | dict(zip(keys, point, strict=True)) for words, point in zip(texts, points, strict=True)]
 

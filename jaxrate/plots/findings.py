@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, join_names
 from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, classify_lead
 from jaxrate.plots.history_lines import format_peak_time, times_span
-from jaxrate.plots.views import Line
+from jaxrate.plots.views import Z_95, Curve, Line
 
 MAX_TITLE_NAMES = 4
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
@@ -38,10 +38,8 @@ def leader_title(names: Sequence[str], values: HostArray, deviations: HostArray 
     gap = float(values[0] - values[1]) if len(names) > 1 else -1.0
     if gap < 0.0:  # one row, or an order by another value
         return f"{names[0]} on top"
-    place, amount = (
-        classify_first_place(values.tolist(), None if deviations is None else deviations.tolist()),
-        format_amount(gap, unit),
-    )
+    amount = format_amount(gap, unit)
+    place = classify_first_place(values.tolist(), None if deviations is None else deviations.tolist())
     if place == "level":
         return f"{names[0]} and {names[1]} almost level on top"
     if place == "probably ahead":
@@ -100,13 +98,9 @@ def peak_title(
     when = f"{'in' if clock == 'date' else 'at time'} {when}"
     if clock not in ("date", "time"):
         when = f"after {format_count(int(at), 'contest' if clock == 'contests' else 'match')}"
-    place = f" highest{_named_players_scope(num_named, peak < others_peak)}," if num_named > 1 else ""
+    among = f" of these {num_named}" if peak < others_peak else ""
+    place = f" highest{among}," if num_named > 1 else ""
     return f"{highest.name} peaked{place} at {format_amount(peak, unit)} {when}"
-
-
-def _named_players_scope(count: int, is_limited: bool) -> str:
-    """The end of a superlative that holds among the named players only, as players without names surpass them."""
-    return f" of these {count}" if is_limited else ""
 
 
 def ranks_title(ranks: Mapping[str, HostArray], moments: int, others_firsts: int = 0, is_yearly: bool = False) -> str:
@@ -119,7 +113,8 @@ def ranks_title(ranks: Mapping[str, HostArray], moments: int, others_firsts: int
     if not most:
         return _best_ranks_title(ranks)
     names = [name for name, count in firsts.items() if count == most]
-    often = f" most often{_named_players_scope(len(ranks), others_firsts >= most)}," if len(ranks) > 1 else ""
+    among = f" of these {len(ranks)}" if others_firsts >= most else ""
+    often = f" most often{among}," if len(ranks) > 1 else ""
     each = "each " * (len(names) > 1)
     when = f"at the end of {most:,} of {moments:,} years" if is_yearly else f"on {most:,} of {moments:,} dates"
     return f"{list_names(names)} ranked first{often} {each}{when}"
@@ -197,35 +192,29 @@ def _misprediction(predicted: HostArray, observed: HostArray, weight: HostArray)
     return int(np.sign(excess)), abs(excess) > max(CLEAR_DEVIATIONS * error, CLEAR_STRETCH * possible)
 
 
-class LossBins(NamedTuple):
-    """Losses of a system by rating difference: [k] of bins with about equally many matches, and [n] of each match."""
-
-    difference: HostArray  # [k] mean of the bin
-    loss: HostArray  # [k]
-    error: HostArray  # [k] standard error of the loss
-    expected: HostArray  # [k] the loss if predictions were right
-    num_matches: HostArray  # [k]
-    match_loss: HostArray  # [n]
-
-
-def loss_title(bins: Mapping[str, LossBins]) -> str:
+def loss_title(curves: Mapping[str, Curve], match_losses: Mapping[str, HostArray]) -> str:
     """Which system loses least; of one, at which differences its predictions are too bold or too cautious.
 
     The mean over all matches decides. Curves of several systems are not compared at a difference, as the points of one
     are not those of another.
+
+    Args:
+      curves: mean losses by difference, beside those that are expected if predictions are right, by system.
+      match_losses: [n] of each match.
     """
-    if len(bins) > 1:
-        names = sorted(bins, key=lambda name: float(bins[name].match_loss.mean()))
-        behind = [bins[name].match_loss - bins[names[0]].match_loss for name in names]
+    if len(curves) > 1:
+        names = sorted(curves, key=lambda name: float(match_losses[name].mean()))
+        behind = [match_losses[name] - match_losses[names[0]] for name in names]
         errors = [x.std() / math.sqrt(len(x)) for x in behind]
         return comparison_title(names, np.array([x.mean() for x in behind]), np.array(errors))
-    ((difference, loss, error, expected, _, _),) = bins.values()
-    z = np.divide(loss - expected, error, out=np.zeros(len(loss)), where=error > 0)
+    (curve,) = curves.values()
+    error, excess = (curve.high - curve.y) / Z_95, curve.y - curve.expected
+    z = np.divide(excess, error, out=np.zeros(len(error)), where=error > 0)
     worst = int(np.argmax(np.abs(z)))
     if abs(z[worst]) < surprise_limit(len(z)):
         return "Predictions right at every difference, within chance"
     manner = "bold" if z[worst] > 0 else "cautious"
-    return f"Predictions too {manner}, most clearly at a difference of {format_amount(float(difference[worst]), '')}"
+    return f"Predictions too {manner}, most clearly at a difference of {format_amount(float(curve.x[worst]), '')}"
 
 
 def surprise_limit(count: int) -> float:

@@ -27,8 +27,6 @@ from jaxrate.history.recorded_runs import rating_history as record
 from jaxrate.plots import plot_inputs as inputs
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.findings import format_amount
-from jaxrate.plots.name_labels import player_label
-from jaxrate.plots.scoreboard_style import COLOURS, GREY, PAPER
 from jaxrate.plots.views import Z_95, PictureText
 from jaxrate.systems.system_titles import system_title
 
@@ -93,8 +91,8 @@ def loss_surface(
         corners = label.get_window_extent().corners()
         label.set_visible(bool(((corners >= ax.bbox.p0) & (corners <= ax.bbox.p1)).all()))
     if surface.has_error.all():
-        ax.plot(*surface.ellipse().T, "--", color=COLOURS[1], label="95% by the curvature")
-    ax.plot(*surface.axis_values(fit.params), "o", color=COLOURS[0], label="fit")
+        ax.plot(*surface.ellipse().T, "--", color=style.COLOURS[1], label="95% by the curvature")
+    ax.plot(*surface.axis_values(fit.params), "o", color=style.COLOURS[0], label="fit")
     style.add_legend(ax, f"summed {loss_label(fit.options.loss)} above the fit's")
     return ax
 
@@ -104,10 +102,10 @@ def _draw_contours(ax: "Axes", grid_values: HostArray, excess_loss: Any) -> list
     levels = [level for level in CONTOUR_LEVELS if level < excess_loss.max()]
     if len(levels) < 2:
         levels = list(np.linspace(excess_loss.min(), excess_loss.max(), 7)[1:-1])
-    lines = ax.contour(grid_values[..., 0], grid_values[..., 1], excess_loss, levels, colors=GREY, linewidths=0.8)
+    lines = ax.contour(grid_values[..., 0], grid_values[..., 1], excess_loss, levels, colors=style.GREY, linewidths=0.8)
     labels = list(ax.clabel(lines, fontsize="small", fmt="%g", zorder=4.0))
     for label in labels:  # the ellipse passes behind them
-        label.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 1.0})
+        label.set_bbox({"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0})
     return labels
 
 
@@ -192,13 +190,13 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     if result.likelihood:
         shown = max(low, value[0]), min(high, value[-1])
         label = f"95%: {_describe_interval(low, high)}"
-        ax.axvspan(*shown, color=COLOURS[4], alpha=0.25, linewidth=0, label=label)
-        ax.axhline(INTERVAL_DROP, color=GREY, linestyle="--", linewidth=0.8)
+        ax.axvspan(*shown, color=style.COLOURS[4], alpha=0.25, linewidth=0, label=label)
+        ax.axhline(INTERVAL_DROP, color=style.GREY, linestyle="--", linewidth=0.8)
         top = max(min(MAX_LOSS_SHOWN, 1.05 * float(loss.max() - curve.least)), 2.0 * INTERVAL_DROP)
         style.add_legend(ax)
     dense = np.linspace(curve.nodes[0], curve.nodes[-1], 401)
-    ax.plot(restore(dense), np.interp(dense, curve.nodes, curve.roots) ** 2, color=COLOURS[0], linewidth=1.0)
-    ax.plot(value, loss - curve.least, "o", color=COLOURS[0], markersize=4)
+    ax.plot(restore(dense), np.interp(dense, curve.nodes, curve.roots) ** 2, color=style.COLOURS[0], linewidth=1.0)
+    ax.plot(value, loss - curve.least, "o", color=style.COLOURS[0], markersize=4)
     ax.set_ylim(0.0, top)
     _set_parameter_axis(ax, "x", system, name, value)
     return ax
@@ -309,11 +307,11 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     last = np.flatnonzero(edge[1:] > edge[:-1])  # the last of several matches at one time
     if not len(last):
         raise ValueError(
-            f"{player_label(number, names)} has no match before the end of the history: there is nothing to draw"
+            f"{style.player_label(number, names)} has no match before the end of the history: there is nothing to draw"
         )
     last = last[np.unique(np.linspace(0, len(last) - 1, min(len(last), MAX_COLUMNS)).round().astype(int))]
     edge, beliefs = np.append(edge[last], edge[-1]), _beliefs_after_matches(system, matches, number, params)[last]
-    inputs.check_ratings_finite(player_label(number, names), beliefs)
+    inputs.check_ratings_finite(style.player_label(number, names), beliefs)
     mass = np.cumsum(beliefs, axis=1)
     low, high = (rating[np.argmax(mass >= share, axis=1)] for share in (0.025, 0.975))
     rating_range = rating[[np.argmax(mass >= 0.001, axis=1).min(), np.argmax(mass >= 0.999, axis=1).max()]]
@@ -322,7 +320,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     density = 100.0 * beliefs[:, is_shown].T / step
     subtitle = f"By {system_title(system.name)}: the stronger the colour, the likelier the strength; before each match"
     ends, unit = (format_amount(x[-1], "", 0) for x in (low, high)), inputs.rating_unit(system)
-    title = f"{player_label(number, names)} ended between {' and '.join(ends)} {unit}, with 95% probability"
+    title = f"{style.player_label(number, names)} ended between {' and '.join(ends)} {unit}, with 95% probability"
     ax = style.make_axes(ax, (8.0, 4.8), title, subtitle, source=inputs.describe_source(data))
     y = np.append(rating[is_shown] - 0.5 * step, rating_range[1] + 0.5 * step)
     top = np.quantile(density.max(axis=0), 0.9)
@@ -335,12 +333,12 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
         (high, ":", None),
     ):
         steps = np.append(line, line[-1])
-        ax.step(edge, steps, kind, color=COLOURS[1], linewidth=1.0, where="post", label=name)
+        ax.step(edge, steps, kind, color=style.COLOURS[1], linewidth=1.0, where="post", label=name)
     style.add_colour_bar(ax, heat, "density per 100 points", extend="max")
     ax.set_ylabel(inputs.rating_axis_label(system))
     style.group_thousands(ax, "y")
     style.label_time_axis(ax, clock)
-    style.add_legend(ax, player_label(number, names))
+    style.add_legend(ax, style.player_label(number, names))
     return ax
 
 

@@ -10,8 +10,8 @@ from jaxrate.core.text_format import format_number
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History
 from jaxrate.history.participations import Participations
-from jaxrate.plots.name_labels import player_labels_by_id
 from jaxrate.plots.plot_inputs import check_ratings_finite, spell_date
+from jaxrate.plots.scoreboard_style import player_labels_by_id
 from jaxrate.plots.views import MAX_GREY_LINES, Line, UnnamedPlayers, quantile_bands, unnamed_lines
 
 STEPS = 100  # of a history, where a picture has no room for every event

@@ -32,9 +32,8 @@ from jaxrate.plots.history_lines import (
 )
 from jaxrate.plots.line_end_labels import EDGE_SHARE
 from jaxrate.plots.matplotlib_printers import MAX_INTERVALS, show_lines
-from jaxrate.plots.name_labels import player_labels_by_id
 from jaxrate.plots.plot_inputs import Backend
-from jaxrate.plots.scoreboard_style import COLOURS, is_isolated
+from jaxrate.plots.scoreboard_style import COLOURS, is_isolated, player_labels_by_id
 from jaxrate.plots.views import Line, LineView, PictureText, UnnamedPlayers
 from jaxrate.systems.system_titles import system_title
 
@@ -153,7 +152,9 @@ def careers(
     grey = other_rating_lines(rated, others, whole)
     steps = steps_of_lines(rated, whole, grey, rated.last - float(rated.events["time"][0]), step)
     num_early = PEAK_MIN_EVENTS - 1 if rated.hindsight is None else 0
-    lines = _career_lines(whole, steps, num_early)
+    thinned = thin_lines(views.without_deviations(after_events(whole, num_early)), steps, 0)
+    has_peak = [len(line.y) > 1 + num_early for line in whole]  # all is drawn of who has no peak, without a dot
+    lines = [line if one else line._replace(peak=None) for line, one in zip(thinned, has_peak, strict=True)]
     unnamed = unnamed_players(thin_lines(after_events(grey, num_early), steps), steps)
     clock, span, rules = time_axis_label(rated), times_span(lines), steps.describe()
     if peaks := [line.select(np.array([line.peak])) for line in lines if line.peak is not None]:
@@ -179,13 +180,6 @@ def _rating_text(rated: History, title: str, rules: str, unnamed: UnnamedPlayers
     return PictureText(
         title, subtitle, time_axis_label(rated), inputs.rating_axis_label(rated.system), inputs.describe_source(rated)
     )
-
-
-def _career_lines(lines: Sequence[Line], steps: TimeSteps, num_early: int) -> list[Line]:
-    """The ratings at the ends of steps, from the first that can be a peak; all of who has no peak, without a dot."""
-    thinned = thin_lines(views.without_deviations(after_events(lines, num_early)), steps, 0)
-    has_peak = [len(line.y) > 1 + num_early for line in lines]
-    return [line if one else line._replace(peak=None) for line, one in zip(thinned, has_peak, strict=True)]
 
 
 def _career_notes(lines: Sequence[Line], unnamed: UnnamedPlayers, last: float, clock: str) -> list[str]:

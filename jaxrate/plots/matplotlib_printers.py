@@ -10,9 +10,19 @@ from jaxrate.core.text_format import format_short_count, format_whole_percent
 from jaxrate.plots import altair_printers, views
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
-from jaxrate.plots.name_labels import NAME_GAP, describe_name_step, fit_names, name_step, set_name_ticks, text_width
 from jaxrate.plots.plot_inputs import count_lines
-from jaxrate.plots.scoreboard_style import COLOURS, GREY, INK, LINE_SPACING, PALE, RULE, SMALL_FONT, axes_size
+from jaxrate.plots.scoreboard_style import (
+    COLOURS,
+    GREY,
+    INK,
+    PALE,
+    RULE,
+    SMALL_FONT,
+    axes_size,
+    fit_names,
+    set_name_ticks,
+    text_width,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +41,14 @@ LOOKS: dict[str, dict[str, Any]] = {  # of what is drawn
     "rank": {"marker": "o", "markersize": 6.0, "solid_capstyle": "round"},
     "band": {"color": PALE, "alpha": 0.45, "linewidth": 0, "zorder": 1, "gid": "others"},
     "median": {"color": GREY, "linewidth": 0.9, "linestyle": ":"},
-    "label": {"va": "center", "ha": "left", "fontsize": SMALL_FONT, "linespacing": 1.15, "gid": "name", "zorder": 5.0},
+    "label": {
+        "va": "center",
+        "ha": "left",
+        "fontsize": SMALL_FONT,
+        "linespacing": 1.15,
+        "gid": "name",
+        "zorder": 5.0,
+    },
     "leader": {"arrowstyle": "-", "linewidth": 0.8, "shrinkA": 1.0, "shrinkB": 0.0},
     "heading": {"textcoords": "offset points", "va": "bottom", "ha": "left", "annotation_clip": False},
     "curve": {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6, "elinewidth": 1.0, "linewidth": 1.4},
@@ -113,7 +130,7 @@ def _draw_labels(ax: "Axes", drawn: "Sequence[Line2D]", lines: Sequence[views.Li
     for artist, line in zip(drawn, lines, strict=True):
         points = size * ax.transAxes.inverted().transform(ax.transData.transform(artist.get_xydata()))
         width = text_width(line.label, SMALL_FONT)
-        labels.append(LineLabel(points, line.label, width, LINE_SPACING * SMALL_FONT, line.told_peak))
+        labels.append(LineLabel(points, line.label, width, style.LINE_SPACING * SMALL_FONT, line.told_peak))
     for artist, label, place in zip(drawn, labels, place_line_end_labels(labels, size), strict=True):
         colour: Any = artist.get_color()
         leader = None if place.leader is None else LOOKS["leader"] | {"color": colour, "relpos": place.leader}
@@ -218,8 +235,8 @@ MAX_RULED_ROWS = 150  # rows with a name, and a line below each
 def show_rows(view: views.RowView, ax: "Axes | None", backend: str = "matplotlib") -> Any:
     """Draw rows into axes, or into a new figure; or their interactive chart. Returns axes or chart."""
     size = figure_size_for_rows(view.labels)
-    step = name_step(len(view.labels), 72.0 * (size[1] - HEADING_HEIGHT) if ax is None else axes_size(ax)[1])
-    text = view.text._replace(subtitle=view.text.subtitle + describe_name_step(step))
+    step = style.name_step(len(view.labels), 72.0 * (size[1] - HEADING_HEIGHT) if ax is None else axes_size(ax)[1])
+    text = view.text._replace(subtitle=view.text.subtitle + style.describe_name_step(step))
     if backend == "altair":
         return altair_printers.interval_chart(view._replace(text=text), step)
     ax = style.make_picture_axes(ax, size, text, grid="x")
@@ -248,8 +265,8 @@ def figure_size_for_rows(labels: Iterable[str]) -> tuple[float, float]:
 
 def _write_values(ax: "Axes", values: Sequence[str], head: str) -> None:
     """Write a value at the right of each row, and a head above them."""
-    font_size = float(np.clip(axes_size(ax)[1] / len(values) / LINE_SPACING, 4.0, SMALL_FONT))
-    end = NAME_GAP + max(text_width(values, font_size), text_width([head], SMALL_FONT))
+    font_size = float(np.clip(axes_size(ax)[1] / len(values) / style.LINE_SPACING, 4.0, SMALL_FONT))
+    end = style.NAME_GAP + max(text_width(values, font_size), text_width([head], SMALL_FONT))
     look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "color": INK}
     for row, value in enumerate(values):
         ax.annotate(value, (1.0, row), (end, 0.0), ha="right", va="center", fontsize=font_size, **look)
@@ -280,8 +297,8 @@ LARGE_SIDE = 8.5  # inches of a matrix of more columns
 def show_matrix(view: views.MatrixView, ax: "Axes | None", backend: str) -> Any:
     """Draw percentages of each in rows against each other; or their interactive chart. Returns axes or chart."""
     count = len(view.names)
-    step = name_step(count, 72.0 * min(CELL_SIDE * count, LARGE_SIDE) if ax is None else axes_size(ax)[1])
-    text = view.text._replace(subtitle=view.text.subtitle + describe_name_step(step))
+    step = style.name_step(count, 72.0 * min(CELL_SIDE * count, LARGE_SIDE) if ax is None else axes_size(ax)[1])
+    text = view.text._replace(subtitle=view.text.subtitle + style.describe_name_step(step))
     if backend == "altair":
         return altair_printers.matrix_chart(view._replace(text=text, step=step))
     side = min(1.6 + CELL_SIDE * count, LARGE_SIDE + 1.6)
@@ -345,6 +362,9 @@ def draw_curve(ax: "Axes", curve: views.Curve, kind: str) -> int:
     look = LOOKS["curve"] | style.line_style(number)
     line, *_ = ax.errorbar(curve.x, curve.y, ends, marker=marker, label=curve.label, **look)
     line.set_gid(kind)
+    if curve.expected is not None:
+        colour = look["color"]
+        ax.plot(curve.x, curve.expected, ":", color=colour, linewidth=1.2, zorder=1, gid="right predictions")
     return number
 
 

@@ -15,8 +15,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import DEFAULT_ACTIVE_DAYS
-from jaxrate.plots.name_labels import cut_name
-from jaxrate.plots.scoreboard_style import check_axes
+from jaxrate.plots.scoreboard_style import check_axes, cut_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

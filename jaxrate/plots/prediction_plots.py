@@ -17,11 +17,10 @@ from jaxrate.history.history import History
 from jaxrate.metrics import prediction_metrics
 from jaxrate.plots import findings
 from jaxrate.plots import plot_inputs as inputs
-from jaxrate.plots.findings import LossBins
+from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.matplotlib_printers import CELL_SIDE, draw_curve, draw_percent_table, show_calibration, show_rows
-from jaxrate.plots.name_labels import format_plot_name, player_label
 from jaxrate.plots.plot_inputs import Backend
-from jaxrate.plots.scoreboard_style import GREY, INK, add_legend, line_style, make_axes, make_picture_axes
+from jaxrate.plots.scoreboard_style import GREY, INK, format_plot_name, make_axes, player_label
 from jaxrate.plots.views import Z_95, Curve, PictureText, RowView
 from jaxrate.systems.system_titles import system_title
 
@@ -206,28 +205,29 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
     """
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    rows = {name: _bin_loss_by_rating_difference(one, bins) for name, one in inputs.values_by_system(rated).items()}
-    count = next(iter(rows.values())).num_matches.sum()
+    systems = inputs.values_by_system(rated)
+    losses = {format_plot_name(name): _losses_by_match(one) for name, one in systems.items()}
+    curves = {name: _bin_by_difference(*columns, bins) for name, columns in losses.items()}
+    match_losses = {name: loss for name, (_, loss, _) in losses.items()}
+    count = len(next(iter(match_losses.values())))
     text = PictureText(
-        findings.loss_title({format_plot_name(name): one for name, one in rows.items()}),
+        findings.loss_title(curves, match_losses),
         "Mean log loss by rating difference, with 95% intervals; dotted: if predictions were right",
         "rating difference", "log loss (nats)", inputs.describe_counted_data(f"{count:,} matches"),
     )  # fmt: skip
-    ax = make_picture_axes(ax, (6.8, 5.2), text)
-    for name, (difference, loss, error, expected, num_matches, match_loss) in rows.items():
-        label = f"{format_plot_name(name)}, {match_loss.mean():.3f}" if name else "observed"
-        half = Z_95 * error
-        number = draw_curve(ax, Curve(label, difference, loss, loss - half, loss + half, num_matches), "loss")
-        if not number:  # the key to the dotted lines of all systems
-            ax.plot([], [], ":", color=GREY, linewidth=1.2, label="if predictions were right")
-        colour = line_style(number)["color"]
-        ax.plot(difference, expected, ":", color=colour, linewidth=1.2, zorder=1, gid="right predictions")
+    ax = style.make_picture_axes(ax, (6.8, 5.2), text)
+    if not inputs.count_lines(ax, "loss"):  # the key to the dotted lines of all systems
+        ax.plot([], [], ":", color=GREY, linewidth=1.2, label="if predictions were right")
+    for name, curve in curves.items():
+        label = f"{name}, {match_losses[name].mean():.3f}" if name else "observed"
+        draw_curve(ax, curve._replace(label=label), "loss")
     ax.set_ylim(bottom=0.0)
-    add_legend(ax, "mean over all matches" if all(rows) else "")
+    style.add_legend(ax, "mean over all matches" if all(curves) else "")
     return ax
 
 
-def _bin_loss_by_rating_difference(rated: History, bins: int) -> LossBins:
+def _losses_by_match(rated: History) -> tuple[HostArray, HostArray, HostArray]:
+    """[n] the rating difference before each match, the log loss, and the one expected if predictions are right."""
     rated.check_has_events()
     columns = rated.events
     if "score" not in columns or "rating" not in columns:
@@ -237,12 +237,17 @@ def _bin_loss_by_rating_difference(rated: History, bins: int) -> LossBins:
     fail_where(~np.isfinite(difference), lambda row: "ratings are not finite")
     margin = prediction_metrics.probability_clip_margin(columns["prediction"])
     loss, expected = (prediction_metrics.losses_of_samples(p, x, margin).log_loss for x in (score, p))
+    return difference, loss, expected
+
+
+def _bin_by_difference(difference: HostArray, loss: HostArray, expected: HostArray, bins: int) -> Curve:
+    """Mean losses in bins with about equally many matches."""
     edges = np.unique(np.quantile(difference, np.linspace(0.0, 1.0, bins + 1), method="lower"))
     bin_index = np.clip(np.searchsorted(edges, difference, side="right") - 1, 0, max(len(edges) - 2, 0))
     count = np.bincount(bin_index)
-    means = [np.bincount(bin_index, x) / count for x in (difference, loss, loss**2, expected)]
-    error = np.sqrt(np.maximum(means[2] - means[1] ** 2, 0.0) / np.maximum(count - 1, 1))
-    return LossBins(means[0], means[1], error, means[3], count, loss)
+    x, y, square, right = (np.bincount(bin_index, x) / count for x in (difference, loss, loss**2, expected))
+    half = Z_95 * np.sqrt(np.maximum(square - y**2, 0.0) / np.maximum(count - 1, 1))
+    return Curve("", x, y, y - half, y + half, count, right)
 
 
 @enforce_argument_annotations

@@ -22,9 +22,8 @@ from jaxrate.plots import matplotlib_printers as printers
 from jaxrate.plots import plot_inputs as inputs
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.findings import favourite_title, format_amount, leader_title
-from jaxrate.plots.name_labels import format_plot_name, player_label, player_labels_by_id, text_width
 from jaxrate.plots.plot_inputs import Backend
-from jaxrate.plots.scoreboard_style import COLOURS, SMALL_FONT, make_axes, make_picture_axes
+from jaxrate.plots.scoreboard_style import COLOURS, SMALL_FONT, format_plot_name, player_label, player_labels_by_id
 from jaxrate.plots.views import MAX_WRITTEN_COLUMNS, RANK_TICKS, Z_95, MatrixView, PictureText, RowView
 from jaxrate.systems.system_titles import system_title
 
@@ -184,7 +183,7 @@ def distribution(
         f"Bars: how many have a rating in each step, by {system_title(rated.system.name)}",
         inputs.rating_axis_label(rated.system), "number listed", inputs.describe_source(rated),
     )  # fmt: skip
-    ax = make_picture_axes(ax, (7.0, 4.2), text)
+    ax = style.make_picture_axes(ax, (7.0, 4.2), text)
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
     ax.hist(board.rating, bins, color=COLOURS[4], alpha=0.6, edgecolor="white", linewidth=0.8)
@@ -204,7 +203,7 @@ def _mark_ratings(ax: "Axes", rating_by_name: dict[str, float], median: float) -
     low, high = ax.get_xlim()
     taken: list[tuple[float, int]] = []  # where names begin, and their lines of text
     for value, name, colour, kind, gid in sorted([(median, "median", style.GREY, ":", "median"), *marks], reverse=True):
-        end = value + TEXT_ROOM * text_width([name], SMALL_FONT) * (high - low) / style.axes_size(ax)[0]
+        end = value + TEXT_ROOM * style.text_width([name], SMALL_FONT) * (high - low) / style.axes_size(ax)[0]
         line = max((number for begin, number in taken if begin <= end), default=-1) + 1
         taken.append((value, line))
         ax.axvline(value, color=colour, linewidth=1.2, linestyle=kind, gid=f"line of {gid}")
@@ -245,7 +244,7 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     is_decided = isinstance(simulation, SeasonForecast) and simulation.champion is not None
     how = ", whatever is still to come" if is_decided else f" in {format_percentage(last.max())} of simulations"
     title = f"{format_plot_name(simulation.player[int(np.argmax(last))])} first{how}"
-    ax = make_axes(ax, size, title, subtitle, source=f"{simulation.samples:,} simulations", grid="none")
+    ax = style.make_axes(ax, size, title, subtitle, source=f"{simulation.samples:,} simulations", grid="none")
     printers.draw_percent_table(ax, percent, quantity, labels, [name.replace("_", "\n") for name in chances])
     ax.xaxis.tick_top()
     return ax
@@ -278,7 +277,7 @@ def intervals(
     count, model = len(strengths.players), strengths.model.replace("_", "-").title()
     scope = "Ratings" if len(order) == count else f"The first {len(order):,} of {count:,}; ratings"
     title, rule = leader_title(labels, rating, strengths.standard_error[order], "points"), ""
-    if _has_rank_sets(strengths, labels):
+    if strengths.converged and strengths.covariance is not None and 1 < len(labels) <= count <= MAX_RANKED:
         title = _first_place_title(find_rank_sets(strengths))
         rule = "; who may be first: by rank sets, jointly at 95%"
     squares = "; squares are anchors" if is_anchor.any() else ""
@@ -381,12 +380,6 @@ def _expected_percent(strengths: Strengths, rating: HostArray, opponent_rating: 
 
 def _first_place_title(ranks: RankSets) -> str:
     return first_place_finding([player_label(i, ranks.players) for i in ranks.possible_leaders], ranks.level)
-
-
-def _has_rank_sets(strengths: Strengths, labels: list[str]) -> bool:
-    """Whether ranks can be told, which needs a covariance of not too many players."""
-    count = len(strengths.players)
-    return strengths.converged and strengths.covariance is not None and count <= MAX_RANKED and len(labels) > 1
 
 
 def _describe_results(result: Strengths | RankSets) -> str:

@@ -74,6 +74,7 @@ class Curve(NamedTuple):
     low: HostArray
     high: HostArray
     weight: HostArray
+    expected: HostArray | None = None  # the means if predictions were right
 
 
 class Line(NamedTuple):
