@@ -100,13 +100,7 @@ def sprt(
     Raises:
       ValueError: for invalid counts, or hypotheses or probabilities out of range.
     """
-    counts = np.asarray(results)
-    if counts.shape not in ((3,), (5,)):
-        raise ValueError(f"results must be 3 counts of games or 5 of pairs, got the shape {counts.shape}")
-    counts = to_checked_numbers("results", counts, counts.shape).astype(np.float64)
-    fail_where(counts < 0, lambda row: f"results has {counts[row]:g}, below 0")
-    if not counts.any():
-        raise ValueError("there is no game")
+    counts = _check_counts(results)
     if kind not in ELO_KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, ELO_KINDS))}, got {kind!r}")
     if not -math.inf < elo0 < elo1 < math.inf:
@@ -148,6 +142,18 @@ def sprt(
         NORMALISED_ELO_UNIT / math.sqrt(games),
         NormalDist().cdf(ratio * math.sqrt(games)),
     )
+
+
+def _check_counts(results: Any) -> HostArray:
+    """[3] or [5] the counts of results as numbers; ValueError if they are none."""
+    counts = np.asarray(results)
+    if counts.shape not in ((3,), (5,)):
+        raise ValueError(f"results must be 3 counts of games or 5 of pairs, got the shape {counts.shape}")
+    counts = to_checked_numbers("results", counts, counts.shape).astype(np.float64)
+    fail_where(counts < 0, lambda row: f"results has {counts[row]:g}, below 0")
+    if not counts.any():
+        raise ValueError("there is no game")
+    return counts
 
 
 def mean_and_deviation(points: HostArray, p: HostArray) -> tuple[float, float]:

@@ -71,13 +71,9 @@ class StrengthUncertainty(NamedTuple):
 
 
 def estimate_uncertainty(
-    fitted: FittedModel, votes: Votes, errors: str | None, is_dense: bool, samples: int, seed: int
+    fitted: FittedModel, votes: Votes, errors: str | None, samples: int, seed: int
 ) -> StrengthUncertainty:
-    """The uncertainty by a method, or by the default one. ValueError for a method that needs fewer players."""
-    if not is_dense:
-        if errors is not None or votes.clusters:
-            raise ValueError("so many players have errors by their own curvature only; leave out errors and cluster")
-        return StrengthUncertainty("curvature, others held", _standard_errors_with_others_fixed(fitted))
+    """The uncertainty by a method, or by the default one."""
     model, problem, _, counts, x = fitted
     matrix, scale = (np.asarray(part) for part in grounded_negative_hessian_at(model, problem, counts, x))
     inverse_curvature = symmetric_inverse(matrix)
@@ -87,18 +83,13 @@ def estimate_uncertainty(
         return StrengthUncertainty(source, standard_deviations(covariance), covariance)
     clustered = _cells_outcomes_and_clusters_of_votes(fitted.cells, votes) if votes.clusters else None
     num_clusters = np.inf if clustered is None else min(int(code.max()) + 1 for code in clustered[2])
-    notes: tuple[str, ...] = ()
-    if num_clusters < FEW_CLUSTERS:
-        notes = (f"only {num_clusters} clusters: the intervals are wide, as their errors are uncertain themselves",)
+    note = f"only {num_clusters} clusters: the intervals are wide, as their errors are uncertain themselves"
+    notes = (note,) if num_clusters < FEW_CLUSTERS else ()
     if source == "bootstrap":
         replicates = _maximise_bootstrap_replicates(fitted, clustered, inverse_curvature, samples, seed)
         uncertainty = uncertainty_of_replicates(*replicates)
     else:
-        if clustered is None:
-            meat = np.asarray(_sum_vote_gradient_outer_products(model, problem, counts, x))
-            covariance = covariance @ meat @ covariance
-        else:
-            covariance = _clustered_covariance(fitted, clustered, covariance, num_clusters < FEW_CLUSTERS)
+        covariance = _sandwich_covariance(fitted, clustered, covariance, num_clusters < FEW_CLUSTERS)
         uncertainty = StrengthUncertainty(source, standard_deviations(covariance), covariance)
     return uncertainty._replace(notes=(*notes, *uncertainty.notes), degrees_of_freedom=float(num_clusters - 1))
 
@@ -125,12 +116,14 @@ def symmetric_inverse(matrix: HostArray) -> HostArray:
     return 0.5 * (inverse + inverse.T)
 
 
-def _standard_errors_with_others_fixed(fitted: FittedModel) -> HostArray:
-    """[N + E] errors with all other strengths fixed; NaN for coefficients and kappa."""
+def uncertainty_with_others_fixed(fitted: FittedModel, votes: Votes, errors: str | None) -> StrengthUncertainty:
+    """The uncertainty of strengths with all others fixed, NaN of coefficients and kappa; ValueError for a method."""
+    if errors is not None or votes.clusters:
+        raise ValueError("so many players have errors by their own curvature only; leave out errors and cluster")
     n = len(fitted.problem.is_fixed)
     weight = np.asarray(information_diagonal(fitted.model, fitted.problem, fitted.counts, fitted.x))
     error = np.where(fitted.problem.is_fixed, 0.0, 1.0 / np.sqrt(weight))
-    return np.concatenate([error, np.full(len(fitted.x) - n, np.nan)])
+    return StrengthUncertainty("curvature, others held", np.append(error, np.full(len(fitted.x) - n, np.nan)))
 
 
 def covariance_without_ground(problem: Any, inverse: HostArray, scale: HostArray) -> HostArray:
@@ -168,11 +161,14 @@ def _sum_vote_gradient_outer_products(model: str, problem: StrengthProblem, coun
     )[0]
 
 
-def _clustered_covariance(
-    fitted: FittedModel, clustered_votes: ClusteredVotes, model_covariance: HostArray, with_few_clusters: bool
+def _sandwich_covariance(
+    fitted: FittedModel, clustered_votes: ClusteredVotes | None, model_covariance: HostArray, with_few_clusters: bool
 ) -> HostArray:
-    """[N + E, N + E] the covariance, from the sum over clusters of the squared sums of their votes' scores."""
-    model, problem, _, _, x = fitted
+    """[N + E, N + E] the covariance, from the squared scores of votes, or summed squares of the sums over clusters."""
+    model, problem, _, counts, x = fitted
+    if clustered_votes is None:
+        meat = np.asarray(_sum_vote_gradient_outer_products(model, problem, counts, x))
+        return model_covariance @ meat @ model_covariance
     cell, outcome, codes = clustered_votes
     eta, kappa = (
         sum(o * t[cell] for o, t in zip(outcome, np.asarray(table), strict=True))

@@ -302,18 +302,13 @@ def detect_drift(
         raise ValueError("drift is tested with one column of clusters, and not with two")
     strengths = fit_strengths(data, ties=ties, covariates=names)
     tests = _test_players(data, matches, votes, strengths, {"ties": ties, "covariates": names}, level)
-    return _build_drift_result(
-        strengths,
-        votes,
-        *tests,
-        level,
-        *_static_and_drifting_losses(matches, votes, strengths.coefficient.get("side", 0.0)),
-    )
+    losses = _static_and_drifting_losses(matches, votes, strengths.coefficient.get("side", 0.0))
+    return _build_drift_result(strengths, votes, tests, losses, level)
 
 
 def _test_players(
     data: Any, matches: Matches, votes: Votes, strengths: Strengths, fit_options: dict[str, Any], level: float
-) -> tuple[HostArray, HostArray, HostArray, HostArray, HostArray]:
+) -> tuple[HostArray, ...]:
     """[N] change, its error, p, adjusted p, and whether they moved: one by one, without the votes of those before."""
     cluster, time = votes.clusters[0] if votes.clusters else None, np.asarray(matches.time, np.float64)
     mask, has_moved = np.ones(len(time), bool), np.zeros(len(strengths.players), bool)
@@ -399,18 +394,12 @@ def learn_mixture_log_losses_and_weights(
 def _build_drift_result(
     strengths: Strengths,
     votes: Votes,
-    change: HostArray,
-    change_error: HostArray,
-    p: HostArray,
-    adjusted: HostArray,
-    is_moved: HostArray,
+    tests: tuple[HostArray, ...],
+    losses: tuple[HostArray, HostArray, HostArray, float],
     level: float,
-    static_loss: HostArray,
-    drifting_loss: HostArray,
-    weight: HostArray,
-    drift: float,
 ) -> StrengthDrift:
     """The result, with the gain of drifting strengths for each player and for all."""
+    static_loss, drifting_loss, weight, drift = losses
     gain, vote_weight, n = static_loss - drifting_loss, np.tile(weight, 2), len(strengths.players)
     player = votes.player.T.ravel()
     total = np.bincount(player, vote_weight, n)
@@ -420,6 +409,7 @@ def _build_drift_result(
         error = np.sqrt(square / total / np.maximum(total - 1.0, 0.0))
     count = float(weight.sum())
     mean_gain = float(weight @ gain) / count
+    change, change_error, p, adjusted, is_moved = tests
     return StrengthDrift(
         strengths.players,
         total,

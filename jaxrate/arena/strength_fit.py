@@ -52,6 +52,7 @@ from jaxrate.arena.standard_errors import (
     sum_cluster_score_squares,
     symmetric_inverse,
     uncertainty_of_replicates,
+    uncertainty_with_others_fixed,
 )
 from jaxrate.arena.votes import VoteCells, Votes, count_votes_in_cells, read_votes_if_source, votes_from_data
 from jaxrate.core.argument_checks import MAX_SAMPLES, check_concrete, check_count, enforce_argument_annotations
@@ -812,7 +813,10 @@ def _fit_votes(
         if model != "bradley_terry" and not maximum.size <= CONVERGED_STEP:
             check_kappa_bounded(ties, float(maximum.x[-1] - x[-1]))
         fitted = FittedModel(model, problem, inner_cells, counts, maximum.x)
-        uncertainty = estimate_uncertainty(fitted, votes, choices.errors, is_dense, choices.samples, choices.seed)
+        if is_dense:
+            uncertainty = estimate_uncertainty(fitted, votes, choices.errors, choices.samples, choices.seed)
+        else:
+            uncertainty = uncertainty_with_others_fixed(fitted, votes, choices.errors)
     units = dict(zip(covariates, unit, strict=True))
     estimate = Estimate(model, problem, x, maximum, uncertainty, float(counts.sum()), units)
     games = _votes_per_player(cells, count)
@@ -917,9 +921,7 @@ def _build_strengths(estimate: Estimate, players: ComparedPlayers, prior: float 
     factor = {name: POINTS_PER_LOG_STRENGTH / one for name, one in covariate_unit.items()}
     has_ties = len(start) > n + len(factor)
     kappa = float(np.exp(maximum.x[-1])) if has_ties else None
-    diverged = bool(np.abs(maximum.x - start)[: n + len(factor)].max() > DIVERGENCE_DISTANCE)
-    converged = bool(maximum.size <= CONVERGED_STEP) and not diverged
-    reason = "no maximum" if diverged else "maximum" if converged else "no further gain" if maximum.stuck else "steps"
+    reason = _end_of_search(maximum, np.abs(maximum.x - start)[: n + len(factor)].max())
     prior_penalty = 0.5 * problem.precision * (np.where(problem.is_fixed, 0.0, maximum.x[:n]) ** 2).sum()
     result = Strengths(
         players.names,
@@ -938,7 +940,7 @@ def _build_strengths(estimate: Estimate, players: ComparedPlayers, prior: float 
         {name: float(uncertainty.error[n + i] * scale) for i, (name, scale) in enumerate(factor.items())},
         float(maximum.value + prior_penalty),
         votes,
-        converged,
+        reason == "maximum",
         reason,
         int(maximum.steps),
         (*_comparability_notes(players.names, comparability, prior), *uncertainty.notes),
@@ -946,4 +948,11 @@ def _build_strengths(estimate: Estimate, players: ComparedPlayers, prior: float 
         players.met,
         uncertainty.degrees_of_freedom,
     )
-    return result if converged else drop_standard_errors(result)
+    return result if result.converged else drop_standard_errors(result)
+
+
+def _end_of_search(maximum: SearchState, distance: float) -> str:
+    """Why a search ended so far from its start."""
+    if distance > DIVERGENCE_DISTANCE:
+        return "no maximum"
+    return "maximum" if maximum.size <= CONVERGED_STEP else "no further gain" if maximum.stuck else "steps"

@@ -102,28 +102,8 @@ def count_votes(
     Raises:
       ValueError: names the first invalid row, counting from 0, and what is wrong with it.
     """
-    for name, x in (("a", a), ("b", b)):
-        check_not_traced(name, x, "jr.scan rates what is traced")
-    first, second = np.asarray(a), np.asarray(b)
-    if first.ndim != 1 or first.shape != second.shape:
-        raise ValueError(f"a and b must be columns of one length, got the shapes {first.shape} and {second.shape}")
-    n, names = len(first), None
-    if {first.dtype.kind, second.dtype.kind} <= {*"iu"}:
-        player = np.stack([check_id_array("a", first, (n,)), check_id_array("b", second, (n,))], axis=1)
-    else:
-        all_names = [*first.tolist(), *second.tolist()]
-        fail_where(
-            np.array([not isinstance(name, str) for name in all_names[:n] + all_names[n:]], bool)
-            .reshape(2, n)
-            .any(axis=0),
-            lambda row: (
-                f"{format_value_for_error(first[row])} and {format_value_for_error(second[row])} must both be "
-                "names, or both ids"
-            ),
-        )
-        code = {name: i for i, name in enumerate(dict.fromkeys(all_names))}
-        player = np.array([code[name] for name in all_names], np.int32).reshape(2, n).T
-        names = np.array([*code], object)
+    player, names = _pairs_of_players(a, b)
+    n = len(player)
     displayed = player if names is None else names[player]
     fail_where(
         player[:, 0] == player[:, 1],
@@ -142,6 +122,29 @@ def count_votes(
     return VoteCounts(player, table[0], table[1], table[2], names, extra_columns)
 
 
+def _pairs_of_players(a: Any, b: Any) -> tuple[HostArray, HostArray | None]:
+    """[n, 2] the ids of two columns of players, and their names by id; None if these are ids."""
+    for name, x in (("a", a), ("b", b)):
+        check_not_traced(name, x, "jr.scan rates what is traced")
+    first, second = np.asarray(a), np.asarray(b)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ValueError(f"a and b must be columns of one length, got the shapes {first.shape} and {second.shape}")
+    n = len(first)
+    if {first.dtype.kind, second.dtype.kind} <= {*"iu"}:
+        return np.stack([check_id_array("a", first, (n,)), check_id_array("b", second, (n,))], axis=1), None
+    names = [*first.tolist(), *second.tolist()]
+    is_name = np.array([isinstance(name, str) for name in names], bool).reshape(2, n)
+    fail_where(
+        ~is_name.all(axis=0),
+        lambda row: (
+            f"{format_value_for_error(first[row])} and {format_value_for_error(second[row])} must both be names, or "
+            "both ids"
+        ),
+    )
+    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    return np.array([number[name] for name in names], np.int32).reshape(2, n).T, np.array([*number], object)
+
+
 def _negative_count_message(name: str, values: HostArray) -> Callable[[int], str]:
     return lambda row: f"{name} is {values[row]:g}, below 0"
 
@@ -157,41 +160,25 @@ class Votes(NamedTuple):
     num_players: int
 
 
-def votes_from_data(
-    data: Any, ties: str, covariates: Sequence[str], cluster: Any, num_players: int | None = None
-) -> Votes:
+def votes_from_data(data: Any, ties: str, covariates: Sequence[str], cluster: Any) -> Votes:
     """The votes of matches or counts. ValueError for other data or a missing column; names the row."""
-    names = None
-    if isinstance(data, Dataset):
-        names, data = data.players, data.matches
+    names = data.players if isinstance(data, (Dataset, VoteCounts)) else None
+    data = data.matches if isinstance(data, Dataset) else data
     if isinstance(data, VoteCounts):
-        names = data.players if names is None else names
-        player, outcome = data.player, (data.wins, data.ties, data.losses)
-        columns, n = data.columns or {}, len(data.wins)
+        player, outcome, columns = data.player, (data.wins, data.ties, data.losses), data.columns or {}
     elif isinstance(data, Matches):
-        player, columns, n = np.asarray(data.player), dict(data.context.columns or {}), len(data.score)
-        if data.context.side is not None:
-            columns["side"] = data.context.side
-        outcome = _match_outcomes(data, ties)
+        player, outcome, context = np.asarray(data.player), _match_outcomes(data, ties), data.context
+        columns = {**(context.columns or {}), **({} if context.side is None else {"side": context.side})}
     else:
         kind = "periods" if isinstance(data, Ragged) else type(data).__name__
         raise ValueError(f"strengths are fitted to matches, counts, rounds or a Dataset of them, and not to {kind}")
-    if ties == "none":
-        outcome = outcome[0], np.zeros(n), outcome[2]
-    z = (
-        np.stack([_numeric_column("covariate", name, columns, n) for name in covariates], axis=1)
-        if covariates
-        else None
-    )
-    num_names = int(player.max(initial=-1)) + 1 if names is None else len(names)
-    return Votes(
-        player,
-        outcome,
-        np.zeros((n, 0)) if z is None else z,
-        tuple(_cluster_codes(one, columns, n) for one in resolve_cluster_columns(cluster)),
-        names,
-        max(num_names, num_players or 0),
-    )
+    n = len(player)
+    z = [_numeric_column("covariate", name, columns, n) for name in covariates]
+    clusters = tuple(_cluster_codes(one, columns, n) for one in resolve_cluster_columns(cluster))
+    num_players = int(player.max(initial=-1)) + 1 if names is None else len(names)
+    win, tie, loss = outcome
+    outcome = win, float(ties != "none") * tie, loss
+    return Votes(player, outcome, np.stack([np.zeros(n), *z], axis=1)[:, 1:], clusters, names, num_players)
 
 
 def resolve_cluster_columns(cluster: Any) -> list[Any]:
