@@ -50,67 +50,43 @@ class CalibrationWords(NamedTuple):
 
     rule: str  # what should be, of 70%
     caption: str
-    label: str  # of the diagram
-    across: str  # its axes
+    across: str  # axes of the diagram
     up: str
-    across_text: str
-    up_text: str
     expected: str  # heads of columns
     observed: str
     events: str
-    findings: tuple[str, str, str]  # where chances were right, too timid, and too bold
+    findings: tuple[str, str, str]  # what favourites did where chances were right, too timid, and too bold
 
 
 CHANCE_WORDS = CalibrationWords(
     "Of all favourites who were given 70%, seven in ten should win",
     "Predicted chances of favourites and how many won",
-    "Share of wins of favourites by their predicted chance",
     "predicted chance",
     "share won",
-    "the favourite\N{RIGHT SINGLE QUOTATION MARK}s predicted chance",
-    "the share of these favourites who won",
     "predicted",
     "won",
     "matches",
-    (
-        "Favourites won about as often as predicted",
-        "Favourites won more often than predicted",
-        "Favourites won less often than predicted",
-    ),
+    ("won about as often as predicted", "won more often than predicted", "won less often than predicted"),
 )
 SCORE_WORDS = CalibrationWords(
     "Favourites with an expected score of 70% should score 70%, where a draw counts as half",
     "Expected scores of favourites and their mean scores",
-    "Mean score of favourites by their expected score",
     "expected score",
     "mean score",
-    "the favourite\N{RIGHT SINGLE QUOTATION MARK}s expected score",
-    "the mean score of these favourites, where a draw counts as half a win",
     "expected",
     "score",
     "matches",
-    (
-        "Favourites scored about as expected",
-        "Favourites scored more than expected",
-        "Favourites scored less than expected",
-    ),
+    ("scored about as expected", "scored more than expected", "scored less than expected"),
 )
 FIELD_WORDS = CalibrationWords(
-    "Those expected to finish ahead of 70% of the others should finish ahead of 70% of them",
+    "Those expected to finish ahead of 70% of the others should do so, where a tie counts as half",
     "Shares of the field that were expected to be behind, and that were behind",
-    "Share of the field that was behind by the share that was expected to be",
     "expected share",
     "share behind",
-    "the share of the others who were expected to finish behind",
-    "the share who did, where a tie counts as half",
     "expected",
     "behind",
     "results",
-    (
-        "Favourites finished about where expected",
-        "Favourites finished higher than expected",
-        "Favourites finished lower than expected",
-    ),
+    ("finished about where expected", "finished higher than expected", "finished lower than expected"),
 )
 
 
@@ -150,7 +126,7 @@ class AccuracySummary(NamedTuple):
         """Whether favourites did as predicted, as a finding; the subject alone where some did better, others worse."""
         missed = sum(not x.agrees for x in self.bins)
         if self.lean or missed <= MAX_MISSED_SHARE * len(self.bins):
-            return self.words.findings[self.lean]
+            return f"Favourites {self.words.findings[self.lean]}"
         return "Calibration"
 
     @property
@@ -224,16 +200,11 @@ def find_miscalibration(
 def describe_agreement(bins: list[CalibrationBin]) -> str:
     """How many of the bins have their predictions in their intervals, and which do not."""
     missed = [f"{x.predicted:.1%}" for x in bins if not x.agrees]
-    if len(bins) < 2:
-        return "It does not." if missed else "It does."
-    if not missed:
-        return f"All {len(bins)} do."
     held = len(bins) - len(missed)
-    did = f"{held} of {len(bins)} {'does' if held == 1 else 'do'}" if held else f"None of the {len(bins)} does"
-    if not held or len(missed) > MAX_NAMED_MISSES:
-        return f"{did}."
-    those = f"that at {missed[0]} does" if len(missed) == 1 else f"those at {join_names(missed)} do"
-    return f"{did}; {those} not."
+    if not missed:
+        return f"All {len(bins)} do." if len(bins) > 1 else "It does."
+    did = f"{held or 'None'} of {len(bins)} {'does' if held < 2 else 'do'}"
+    return f"{did}, but not at {join_names(missed)}." if held and len(missed) <= MAX_NAMED_MISSES else f"{did}."
 
 
 FIELD_BINS = 10  # of all shares of a field
@@ -293,18 +264,20 @@ def _format_pairs(contests: Any, order: Any, least: int = 1) -> str:
     return f"{share:.1%} (95% interval {low:.1%} to {high:.1%})"
 
 
-def _describe_bins(bins: list[CalibrationBin], direction: int) -> str:
+def _describe_bins(bins: list[CalibrationBin], lean: int) -> str:
     """How far expected shares of the field were off, and to which side."""
     off = 100 * float(np.average([abs(x.observed - x.predicted) for x in bins], weights=[x.events for x in bins]))
     text = f"Expected shares of the field were off by {off:.1f} percentage points, on average"
-    if not direction:
-        return f"{text}."
-    nearer, bold = ("nearer to", "bold") if direction < 0 else ("farther from", "timid")
-    return f"{text}, and results were {nearer} the middle of the field than expected: the expectations are too {bold}."
+    return f"{text}{_describe_lean(lean, 'expectations', FIELD_WORDS)}."
+
+
+def _describe_lean(lean: int, chances: str, words: CalibrationWords) -> str:
+    """What favourites did and what is wrong with chances, as the end of a sentence; nothing of those that are right."""
+    did = f", and favourites {words.findings[lean]}: the {chances} are too {'bold' if lean < 0 else 'timid'}"
+    return did if lean else ""
 
 
 FIRST_LISTED_ERRORS = 3.0  # standard errors by which those listed first must do otherwise than predicted to be told
-NEAR_CHANCES = 0.65, 0.75  # of favourites whose results are told as an example; edges of bins
 CHANCE_BINS = 20  # of all chances; those of favourites are in the upper half
 MIN_DRAW_SHARE = 0.02  # of matches, from which on the title tells draws
 SIDE_ADVICE = Advice(
@@ -375,32 +348,29 @@ def _summarise_two_sided(
     predictions, score = prediction.astype(float), score.astype(float)
     metrics = match_metrics(predictions, score)
     has_draws, drew = _has_draws(score), (score == 0.5).mean()
-    events = format_count(len(score), "match")
-    favourite_wins = np.where(predictions < 0.5, score == 0.0, score == 1.0)
-    wins = np.where(predictions == 0.5, 0.5 * np.isin(score, (0.0, 1.0)), favourite_wins).mean()
+    chance, result = _favourite_chances_and_scores(predictions, score)
+    wins = np.where(predictions == 0.5, 0.5 * np.isin(score, (0.0, 1.0)), result == 1.0).mean()
     title = f"The favourite won {wins:.0%} of matches"
+    finding = f"The favourite won {wins:.1%} of {format_count(len(score), 'match')}"
     if has_draws:
-        finding = (
-            f"The favourite won {wins:.1%} of {events} and drew {drew:.1%}: "
-            f"with a draw as half a win, favourites scored {metrics['accuracy']:.1%}."
-        )
-    else:
-        finding = f"The favourite won {wins:.1%} of {events}."
+        finding += f" and drew {drew:.1%}: with a draw as half a win, favourites scored {metrics['accuracy']:.1%}"
+    is_home_ahead = home is not None and len(home.score) > 0 and home.score.mean() > 0.5
     if drew > MIN_DRAW_SHARE:
         title += f" and drew {drew:.0%}"
-    elif home is not None and len(home.score) and home.score.mean() > 0.5:
+    elif home is not None and is_home_ahead:
         title += f", {words.holder} {(home.score == 1.0).mean():.0%}"
-    if home is not None and len(home.score) and home.score.mean() > 0.5:
-        finding += f" {_describe_home_scores(home, has_draws, words)}"
-    chance, result = _favourite_chances_and_scores(predictions, score)
+    home_finding = f" {_describe_home_scores(home, has_draws, words)}" if home is not None and is_home_ahead else ""
     bins = bin_predictions(chance, result, CHANCE_BINS)
     lean = find_miscalibration(bins, chance, result)
+    kind, chances = (SCORE_WORDS, "expected scores") if has_draws else (CHANCE_WORDS, "chances")
+    off = 100 * calibration(chance, result, bins=CHANCE_BINS).error
     texts = [
-        f"{finding} Chance alone gives {'a score of ' if has_draws else ''}50%.",
+        f"{finding}.{home_finding} Chance alone gives {'a score of ' if has_draws else ''}50%.",
         _describe_loss(metrics, score, outcomes),
-        _describe_calibration(lean, chance, result, has_draws),
+        f"Favourites' {chances} were off by {off:.1f} percentage points, on average"
+        f"{_describe_lean(lean, chances, kind)}.",
     ]
-    return AccuracySummary(title, texts, bins, SCORE_WORDS if has_draws else CHANCE_WORDS, lean=lean)
+    return AccuracySummary(title, texts, bins, kind, lean=lean)
 
 
 def _has_draws(score: HostArray) -> bool:
@@ -412,24 +382,18 @@ def _describe_loss(metrics: dict[str, float], score: HostArray, outcomes: HostAr
 
     The log loss of expected scores, in which a draw counts as half, is that of no chance.
     """
-    loss, brier = f"{metrics['log loss']:.4f}", f"The Brier score is {metrics['Brier score']:.4f}."
+    has_draws, brier = _has_draws(score), f"Brier score: {metrics['Brier score']:.4f}."
+    loss = f"Log loss{' of the expected scores' * has_draws}: {metrics['log loss']:.4f}. {brier}"
+    if outcomes is None and has_draws:
+        return f"{loss} A draw is half a win; 50% for everybody has log loss {math.log(2.0):.4f}, and less is better."
+    chance, what, even = math.exp(-metrics["log loss"]), "happened", "chances give 50%"
     if outcomes is not None:
         actual = outcomes[np.rint(2 * score).astype(int), np.arange(len(score))].astype(float)
         chance = np.exp(np.log(np.maximum(actual, np.finfo(np.float32).tiny)).mean())
-        return (
-            f"What then happened, a win, a draw or a loss, had a predicted chance of {chance:.1%}, on average; "
-            "even chances of the three give 33.3%, and more is better. (This is the geometric mean. "
-            f"The log loss of the expected scores is {loss}. {brier})"
-        )
-    if _has_draws(score):
-        return (
-            f"The log loss of the expected scores is {loss}, with a draw as half a win; "
-            f"an expected score of 50% for everybody has {math.log(2.0):.4f}, and less is better. {brier}"
-        )
+        what, even = "happened, a win, a draw or a loss,", "chances of the three give 33.3%"
     return (
-        f"What then happened had a predicted chance of {math.exp(-metrics['log loss']):.1%}, on average; "
-        "even chances give 50%, and more is better. "
-        f"(This is the geometric mean, and follows from the log loss, {loss}. {brier})"
+        f"What then {what} had a predicted chance of {chance:.1%}, on average; even {even}, and more is better. "
+        f"(This is the geometric mean. {loss})"
     )
 
 
@@ -490,35 +454,6 @@ def _describe_home_scores(home: HomeScores, has_draws: bool, words: SideWords) -
         f"{holder} won {won:.1%} and drew {drew:.1%} {where}: a score of {score.mean():.1%}, "
         f"where {predicted} was expected."
     )
-
-
-def _describe_calibration(lean: int, chance: HostArray, score: HostArray, has_draws: bool) -> str:
-    """How far favourites' chances [n] were off in percentage points, to which side, and what those near 70% did.
-
-    Where there are draws, each counts as half a win.
-    """
-    fine = calibration(chance, score, bins=CHANCE_BINS)
-    chances = "expected scores" if has_draws else "chances"
-    text = f"Favourites' {chances} were off by {100 * fine.error:.1f} percentage points, on average"
-    if lean:
-        more, did = ("more" if lean > 0 else "less"), ("scored" if has_draws else "won")
-        bold = "timid" if lean > 0 else "bold"
-        text += f", and favourites {did} {more}{'' if has_draws else ' often'} than predicted: "
-        text += f"the {chances} are too {bold}"
-    near = slice(*(round(share * CHANCE_BINS) for share in NEAR_CHANCES))
-    weight = fine.weight
-    count = weight[near].sum()
-    if count == 0:
-        return f"{text}."
-    predicted, observed = (float(np.average(np.nan_to_num(x[near]), weights=weight[near])) for x in fine[:2])
-    low, high = NEAR_CHANCES
-    favourites = f"the {count:,.0f} favourites" if count > 1 else "the one favourite"
-    given = f"{low:.0%} to {high:.0%}, {predicted:.1%} on average"
-    opening, of = (". ", "Of ") if lean else (": ", "of ")
-    if has_draws:
-        favourites = favourites.capitalize() if lean else favourites
-        return f"{text}{opening}{favourites} with {given}, scored {observed:.1%}, with a draw as half a win."
-    return f"{text}{opening}{of}{favourites} with {given}, {observed:.1%} won."
 
 
 def _summarise_contests(rated: History, noun: PlayerOrTeamNoun) -> AccuracySummary:

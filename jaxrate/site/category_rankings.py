@@ -219,7 +219,7 @@ def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
     certainty = classify_first_place(mean.tolist(), deviation.tolist())
     names = [data.names[i] for i in one.listed[:2]]
     gap = format_points(float(mean[0] - mean[1]), data.digits)
-    lead = describe_lead(names, gap, certainty, is_plural=data.noun.is_collective)
+    lead = describe_lead(data.noun, names, gap, certainty)
     events, count = event_nouns(data.rated), len(one.listed)
     condition = f" with {one.min_events} {events[one.min_events != 1]} or more {one.place}" if one.min_events else ""
     current = "current " if len(data.listed) < len(data.names) else ""
@@ -233,8 +233,7 @@ def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
     if gain[best] > 0 and round(float(gain[best]), data.digits) > 0:
         of = f"Of the top {TOP_GAINERS}, " if count > TOP_GAINERS else ""
         name, points = data.names[one.listed[best]], format_points(float(gain[best]), data.digits)
-        verb = "gain" if data.noun.is_collective else "gains"
-        sentence += f" {of}{name} {verb} most {one.place}: {points} above the rating over all."
+        sentence += f" {of}{name} {data.noun.verb('gains')} most {one.place}: {points} above the rating over all."
     return f"{one.place[:1].upper()}{one.place[1:]}, {lead}", sentence
 
 

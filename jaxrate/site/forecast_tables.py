@@ -1,6 +1,5 @@
 """Tables of forecasts: chances, scorelines, and what they are made of."""
 
-import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.leaderboards import EVEN_PERCENT
 from jaxrate.site.drawings import encode_palette_png
 from jaxrate.site.line_ups import HOME, SideWords
-from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
+from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun, format_rating
 
 
 class MatchForecast(NamedTuple):
@@ -38,12 +37,23 @@ class MatchForecast(NamedTuple):
     chances: list[tuple[str, float, str]]  # of the first, of a draw where there are draws, of the second
     odds: str
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The two as they are named in the history."""
+        return self.first, self.second
+
+    @property
+    def lead(self) -> float:
+        """How much likelier a win of the first is than one of the second."""
+        return self.chances[0][1] - self.chances[-1][1]
+
 
 MAX_EXPLANATIONS = 50  # on the page
 PART_NAMES = {
     "skill": "strength",
     "modifier": "in this category",
     "own_side": "own side",
+    "player": "name",
 }
 
 
@@ -58,68 +68,58 @@ class ExplanationTable(NamedTuple):
     num_totals: int  # rows at the end that are sums
 
 
+class ExplanationTexts(NamedTuple):
+    """How explanations are told."""
+
+    names: Mapping[str, str]  # that are shown, by those in the history
+    digits: int  # of points
+    expected: str  # what the expectation of a match is called
+    words: SideWords = HOME
+
+
 def build_explanation_tables(
-    explanations: Sequence[Explanation],
-    matches: Sequence[MatchForecast],
-    names: Mapping[str, str],
-    digits: int,
-    expected: str,
-    words: SideWords = HOME,
+    explanations: Sequence[Explanation], matches: Sequence[MatchForecast], texts: ExplanationTexts
 ) -> tuple[list[ExplanationTable], int]:
-    """The first explanations as tables, titled by display names of the sides; and how many more there are.
+    """The first explanations as tables, and how many more there are.
 
     Args:
       explanations: of each forecast.
       matches: the same forecasts, which say who is at home; none of contests.
-      names: display names, by those in the history.
-      digits: decimals of points.
-      expected: what the expectation of a match is called.
-      words: what sides are called.
+      texts: how they are told.
     """
     tables = []
     for number, one in enumerate(explanations[:MAX_EXPLANATIONS]):
         side, player = one.parts["side"], one.parts["player"]
-        sides = [" & ".join(names.get(str(x), str(x)) for x in player[side == k]) for k in one.sides["side"]]
-        if len(side) == len(sides) == 2 and "weight" not in one.parts:
+        if len(side) == len(one.sides["side"]) == 2 and "weight" not in one.parts:
             match = matches[number] if len(matches) == len(explanations) else None
-            tables.append(_tabulate_match(one, match, names, digits, expected, words))
+            tables.append(_tabulate_match(one, match, texts))
         else:
-            tables.append(_tabulate_teams(" \u2013 ".join(sides), one))
+            members = [[texts.names.get(str(x), str(x)) for x in player[side == k]] for k in one.sides["side"]]
+            tables.append(_tabulate_teams(" \u2013 ".join(map(" & ".join, members)), one))
     return tables, max(len(explanations) - MAX_EXPLANATIONS, 0)
 
 
-def _tabulate_match(
-    one: Explanation,
-    match: MatchForecast | None,
-    names: Mapping[str, str],
-    digits: int,
-    expected: str,
-    words: SideWords,
-) -> ExplanationTable:
+def _tabulate_match(one: Explanation, match: MatchForecast | None, texts: ExplanationTexts) -> ExplanationTable:
     """A row for each part: that of both, and the difference; the last rows are the sums and what is expected."""
     players = [str(x) for x in one.parts["player"]]
     order = [1, 0] if match is not None and players[0] != match.first else [0, 1]
-    at_home = match is not None and match.has_home
-    heads = ["", *(players[i] for i in order), "difference"]
+    words = texts.words if match is not None and match.has_home else None
     parts = {name: x[order] for name, x in one.parts.items() if name not in (*TEXT_COLUMNS, "points")}
-    shown = np.stack([round_to_sum([float(x[i]) for x in parts.values()], digits) for i in (0, 1)], axis=1)
+    shown = np.stack([round_to_sum([float(x[i]) for x in parts.values()], texts.digits) for i in (0, 1)], axis=1)
     shown = np.concatenate([shown, shown[:, :1] - shown[:, 1:]], axis=1)
-    rows = [
-        [_name_part(name, words if at_home else None), *(_format_points(x, digits) for x in row)]
-        for name, row in zip(parts, shown.tolist(), strict=True)
-        if any(row)
-    ]
+    told = [(_name_part(name, words), row) for name, row in zip(parts, shown.tolist(), strict=True) if any(row)]
+    told.append(("sum", shown.sum(axis=0).tolist()))
+    rows = [[name, *(_format_points(x, texts.digits) for x in row)] for name, row in told]
     if "category" in one.parts:
-        rows.append(["category", *(str(one.parts["category"][i]) for i in order), ""])
-    rows.append(["sum", *(_format_points(x, digits) for x in shown.sum(axis=0).tolist())])
-    chances = [float(one.sides["expected"][i]) for i in order]
-    rows.append([expected, *format_percentages(chances), ""])
-    title = " \u2013 ".join(names.get(players[i], players[i]) for i in order)
+        rows.insert(-1, ["category", *(str(one.parts["category"][i]) for i in order), ""])
+    rows.append([texts.expected, *format_percentages([float(one.sides["expected"][i]) for i in order]), ""])
+    heads = ["", *(players[i] for i in order), "difference"]
+    title = " \u2013 ".join(texts.names.get(x, x) for x in heads[1:3])
     return ExplanationTable(title, heads, rows, [True, False, False, False], None, 2)
 
 
 def _format_points(points: float, digits: int) -> str:
-    text = use_minus_sign(format_decimals(points, digits, signed=True))
+    text = format_rating(points, digits, signed=True)
     return text if text.strip("0.") else "0"
 
 
@@ -136,13 +136,13 @@ def _tabulate_teams(title: str, one: Explanation) -> ExplanationTable:
     """A row for each player, and one for the sum of each side."""
     heads, cells = heads_and_cells(one.parts)
     rows = [[use_minus_sign(x) for x in row] for row in cells]
-    is_word = [x in TEXT_COLUMNS for x in heads]
     for side, points in zip(one.sides["side"].tolist(), one.sides["points"].tolist(), strict=True):
-        total = {"side": str(side), "player": "all"}
-        total["points"] = use_minus_sign(format_decimals(points, 1, signed=True))
+        total = {"side": str(side), "player": "all", "points": format_rating(points, 1, signed=True)}
         rows.append([total.get(head, "") for head in heads])
-    named = [PART_NAMES.get(x.replace(" ", "_"), "name" if x == "player" else x) for x in heads]
-    return ExplanationTable(title, named, rows, is_word, heads.index("player"), len(one.sides["side"]))
+    named = [PART_NAMES.get(x.replace(" ", "_"), x) for x in heads]
+    return ExplanationTable(
+        title, named, rows, [x in TEXT_COLUMNS for x in heads], heads.index("player"), len(one.sides["side"])
+    )
 
 
 LIGHT_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from low through parity to high
@@ -302,7 +302,6 @@ SEASON_HEADINGS = {
     "top_4": "first four",
     "relegated": "relegated",
 }
-MAX_TIES = 2  # matches with equal chances up to which all are told
 CLEAR_FAVOURITE_CHANCE = 0.55  # of a player, from which on they are a clear favourite; a draw counts as half
 PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
 
@@ -327,25 +326,16 @@ def build_forecast_tables(
     tables = []
     if season_forecast is not None:
         note = f"From {season_forecast.samples:,} simulated seasons, in each of which a {noun.one} keeps one strength."
-        tables.append(
-            _build_table("How the season may end", "season", season_forecast.columns(), SEASON_HEADINGS, note)
-        )
+        columns = season_forecast.columns()
+        tables.append(_build_table("How the season may end", "season", columns, SEASON_HEADINGS, note))
         if season_forecast.champion is not None:
-            word = "champions" if noun.is_collective else "champion"
-            column = [*tables[0].rows[0]].index(SEASON_HEADINGS["win"])
+            word, column = f"champion{'s' * noun.is_collective}", [*tables[0].rows[0]].index(SEASON_HEADINGS["win"])
             for row, is_champion in zip(tables[0].shown, season_forecast.champion, strict=True):
                 row[column] = word if is_champion else ""
     if event_forecasts is not None:
         note = "Odds are fair: one divided by the chance." if "odds_win" in event_forecasts else ""
-        tables.append(
-            _build_table(
-                "Forecasts of matches" if "a" in event_forecasts else "Forecasts of contests",
-                "coming",
-                event_forecasts,
-                EVENT_HEADINGS,
-                note,
-            )
-        )
+        title = f"Forecasts of {'matches' if 'a' in event_forecasts else 'contests'}"
+        tables.append(_build_table(title, "coming", event_forecasts, EVENT_HEADINGS, note))
     return tables
 
 
@@ -375,114 +365,70 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
     sides = [("a", "win"), ("b", "loss")]
     if row.get("side") is not None and row["side"] == row["b"]:
         sides.reverse()
-    (first, _), (second, _) = sides
-    kinds = [sides[0][1], *(["draw"] if row.get("draw") else []), sides[1][1]]
-    shown = format_percentages([float(row[kind]) for kind in kinds])
-    words = {sides[0][1]: "win", sides[1][1]: "loss", "draw": "draw"}
-    labels = ["win", *["draw"] * (len(kinds) - 2), "lose"]
-    odds = [
-        f"{label}\u00a0{format_odds(row[f'odds_{kind}'])}"
-        for label, kind in zip(labels, kinds, strict=True)
-        if row.get(f"odds_{kind}") is not None
-    ]
-    day, _, clock = ("" if row.get("time") is None else str(row["time"])).replace("T", " ").partition(" ")
+    (first, wins), (second, loses) = sides
+    kinds = {wins: "win"} | ({"draw": "draw"} if row.get("draw") else {}) | {loses: "loss"}
+    chances = [float(row[x]) for x in kinds]
+    labels = {"win": "win", "draw": "draw", "loss": "lose"}
+    odds = {labels[kind]: row.get(f"odds_{column}") for column, kind in kinds.items()}
+    day, _, clock = str(row.get("time") or "").replace("T", " ").partition(" ")
     return MatchForecast(
         day,
         clock[:5],
         str(row[first]),
         str(row[second]),
         bool(row.get("side")),
-        [(words[kind], float(row[kind]), text) for kind, text in zip(kinds, shown, strict=True)],
-        "\u00a0· ".join(odds),
+        [*zip(kinds.values(), chances, format_percentages(chances), strict=True)],
+        "\u00a0· ".join(f"{label}\u00a0{format_odds(x)}" for label, x in odds.items() if x is not None),
     )
 
 
 def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str]) -> str:
-    """The most open matches and the clearest favourites, as a finding; nothing if all matches are alike."""
+    """The most open match and the clearest favourite, as a finding; nothing if all matches are alike."""
 
-    def lead(match: MatchForecast) -> float:
-        return match.chances[0][1] - match.chances[-1][1]
+    def favourite_first(match: MatchForecast) -> tuple[list[str], list[str]]:
+        """The names and the chances of both, as text."""
+        order = (0, -1) if match.lead >= 0 else (-1, 0)
+        return [names.get(x, x) for x in (match.sides[i] for i in order)], [match.chances[i][2] for i in order]
 
-    def sides(match: MatchForecast) -> list[str]:
-        """The names of both, in the order of the match."""
-        return [names.get(x, x) for x in (match.first, match.second)]
-
-    def chances(match: MatchForecast) -> list[str]:
-        """The chances of both, in the order of the match."""
-        return [match.chances[i][2] for i in (0, -1)]
-
-    def favourite_first(match: MatchForecast, pair: list[str]) -> list[str]:
-        return pair if lead(match) >= 0 else pair[::-1]
-
-    def matches_like(match: MatchForecast) -> list[MatchForecast]:
-        """Those with the same chances of the favourite and of the other."""
-        told = favourite_first(match, chances(match))
-        return [x for x in matches if favourite_first(x, chances(x)) == told]
-
-    if not matches:
+    if len({tuple(favourite_first(x)[1]) for x in matches}) < 2:
         return ""
-    closest, clearest = (choose(matches, key=lambda match: abs(lead(match))) for choose in (min, max))
-    open_matches, clear_matches = matches_like(closest), matches_like(clearest)
-    if closest in clear_matches:
-        return ""
-    pairs = ["\u00a0\u2013\u00a0".join(sides(x)) for x in open_matches]  # no line ends at the dash
-    pairs = pairs if len(pairs) <= MAX_TIES else [pairs[0], f"{len(pairs) - 1:,} others"]
-    first_chances = chances(open_matches[0])
-    either_way = "" if all(chances(x) == first_chances for x in open_matches) else " either way"
-    closest_ones = "are the closest matches" if len(open_matches) > 1 else "is the closest match"
-    finding = f"{' and '.join(pairs)} {closest_ones}, {' to '.join(first_chances)}{either_way}"
-    finding += "".join(f", a draw {text}" for kind, _, text in open_matches[0].chances if kind == "draw")
-    favourites = [favourite_first(x, sides(x)) for x in clear_matches]
-    if 0.5 + 0.5 * abs(lead(clearest)) < CLEAR_FAVOURITE_CHANCE:
+    closest, clearest = (choose(matches, key=lambda match: abs(match.lead)) for choose in (min, max))
+    alike = [sum(favourite_first(x)[1] == favourite_first(y)[1] for x in matches) - 1 for y in (closest, clearest)]
+    pair = "\u00a0\u2013\u00a0".join(names.get(x, x) for x in closest.sides)  # no line ends at the dash
+    is_closest = f" and {alike[0]:,} more are the closest matches" if alike[0] else " is the closest match"
+    finding = f"{pair}{is_closest}, {closest.chances[0][2]} to {closest.chances[-1][2]}"
+    finding += "".join(f", a draw {text}" for kind, _, text in closest.chances if kind == "draw")
+    if 0.5 + 0.5 * abs(clearest.lead) < CLEAR_FAVOURITE_CHANCE:
         return f"{finding}; no match has a clear favourite."
-    chance = favourite_first(clearest, chances(clearest))[0]
-    if len(favourites) > MAX_TIES:
-        others = f"{len(favourites) - 1:,} others"
-        return f"{finding}; the clearest favourites are {favourites[0][0]} and {others}, all with {chance}."
-    told = ", and ".join(f"{favourite}, {chance} against {other}" for favourite, other in favourites)
-    return f"{finding}; the clearest favourite{'s are' if len(favourites) > 1 else ' is'} {told}."
+    (favourite, other), (chance, _) = favourite_first(clearest)
+    if alike[1]:
+        return f"{finding}; the clearest favourites are {favourite} and {alike[1]:,} more, with {chance}."
+    return f"{finding}; the clearest favourite is {favourite}, {chance} against {other}."
 
 
 def write_matrix_finding(
     matrix: Sequence[tuple[str, str, Sequence[float | None]]], noun: str, has_draws: bool = False
 ) -> str:
-    """Who of these would be favoured against all others, as a finding; nothing for fewer than two.
+    """Who of these would be favoured against all others, and whom least, as a finding; nothing for fewer than two.
 
     Each has a slug, a name, and their chances in percent against each other, None against themselves. With draws, which
     count as half, these are expected scores.
     """
     if len(matrix) < 2:
         return ""
-    least = [min((x for x in chances if x is not None), default=0.0) for _, _, chances in matrix]
-    best = max(range(len(matrix)), key=lambda i: least[i])
-    level = _level_leaders([x for *_, x in matrix])
-    if level:
-        pair = " and ".join(matrix[i][1] for i in level)
-        others = f", and favoured against all others of the top {len(matrix)}" if len(matrix) > 2 else ""
-        return f"{pair} would be level with each other{others}"
-    if least[best] <= EVEN_PERCENT:
+    chances, names = np.array([row for *_, row in matrix], float), [name for _, name, _ in matrix]  # NaN: themselves
+    best = int(np.argmax(np.nanmin(chances, axis=1)))
+    rival, further = int(np.nanargmin(chances[best])), np.sort(chances[best])[1:-1]
+    least, top = float(chances[best, rival]), f"all others of the top {len(matrix)}"
+    if abs(least - 50) <= EVEN_PERCENT - 50 and (further > EVEN_PERCENT).all():
+        others = f", and favoured against {top}" if len(further) else ""
+        return f"{names[best]} would be level with {names[rival]}{others}"
+    if least <= EVEN_PERCENT:
         return f"No {noun} of the top {len(matrix)} would be favoured against all others"
-    others = "the other one" if len(matrix) == 2 else f"all others of the top {len(matrix)}"
-    percent, clear = format_percentage(least[best] / 100), least[best] >= 100 * CLEAR_FAVOURITE_CHANCE
-    percent += " or more" * (clear and len(matrix) > 2)
+    percent = format_percentage(least / 100)
     score = f"with an expected score of {percent}, draws as half" if has_draws else f"at {percent}"
-    if not clear:
-        chances = [math.inf if x is None else x for x in matrix[best][2]]
-        rival = matrix[int(np.argmin(chances))][1]
-        but = "" if len(matrix) == 2 else f", but only narrowly against {rival}"
-        return f"{matrix[best][1]} would be {'narrowly ' * (not but)}favoured against {others}{but}, {score}"
-    return f"{matrix[best][1]} would be favoured against {others}, {score}"
-
-
-def _level_leaders(matrix: Sequence[Sequence[float | None]]) -> tuple[int, int] | None:
-    """The two of whom neither is favoured over the other, and who are both favoured against all others."""
-    for i, chances in enumerate(matrix):
-        even = [k for k, x in enumerate(chances) if x is not None and not x > EVEN_PERCENT]
-        if len(even) == 1 and even[0] > i and abs((chances[even[0]] or 0.0) - 50) <= EVEN_PERCENT - 50:
-            rest = [x for k, x in enumerate(matrix[even[0]]) if k not in (i, even[0])]
-            if all(x is not None and x > EVEN_PERCENT for x in rest):
-                return i, even[0]
-    return None
+    others = f"{top}, least against {names[rival]}" if len(further) else names[rival]
+    return f"{names[best]} would be favoured against {others}, {score}"
 
 
 def format_odds(odds: float) -> str:
@@ -491,14 +437,12 @@ def format_odds(odds: float) -> str:
 
 
 def _format_value(name: str, value: Any) -> str:
-    if value is None:
-        return ""
+    if not isinstance(value, float):
+        return "" if value is None else str(value)
     if name in PROBABILITY_COLUMNS:
         return format_percentage(value)
     if name.startswith("odds_"):
         return format_odds(value)
-    if name in ("expected_points", "expected_rank"):
-        return f"{value:.1f}"
     if name == "goal_difference":
         return format_decimals(value, 1, signed=True)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.1f}" if name in ("expected_points", "expected_rank") else f"{value:g}"

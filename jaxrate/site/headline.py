@@ -7,22 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.history.history import find_player_id
-from jaxrate.history.leaderboards import FirstPlace, classify_first_place, lead_start, leaderboard
+from jaxrate.history.leaderboards import FirstPlace, classify_first_place, lead_start
 from jaxrate.site.site_data import SiteData
-from jaxrate.site.wording import format_times
+from jaxrate.site.wording import PlayerOrTeamNoun, format_times
 
 RECENT_DAYS = 60.0  # a lead that is younger is news
 LONG_DAYS = 330.0  # a lead that is older lasts "still"
 STALE_DAYS = 30  # from the last result to the build, above which the headline says as of when it speaks
 TOP_RISERS = 50  # ranks among which the greatest rise is sought
-
-
-class FallenLeader(NamedTuple):
-    """Who lost the lead without a match of the leader of today."""
-
-    name: str
-    is_listed: bool  # whether they were still on the list of current players then
 
 
 class Headline(NamedTuple):
@@ -41,25 +33,18 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     data = data._replace(current=current, listed=data.listed[: len(current.rank)])
     noun, names = data.noun, [data.names[i] for i in data.listed[:2]]
     if len(names) < 2:
-        return Headline(f"{names[0]} {'are' if noun.is_collective else 'is'} on top" if names else "", "")
+        return Headline(f"{names[0]} {noun.verb('is')} on top" if names else "", "")
     gap_text = format_points(float(current.rating[0] - current.rating[1]), data.digits)
-    rated = data.rated
-    since = lead_start(rated, **data.leaderboard_options) if rated.clock == "dates" else None
-    held = None if since is None or rated.last is None else rated.last - since
-    certainty = _lead_certainty(data)
-    fallen = _find_fallen_leader(data, since) if since is not None and _is_news(held) else None
-    title = _write_title(data, names, gap_text, held, certainty, fallen)
-    as_of = stale_clause(data)
-    day = "" if since is None else format_times(np.array([since]), dates=True)[0][:10]
-    if fallen is not None:
-        sentence = _write_lead_by_fall(data, names, gap_text, fallen, day)
-    else:
-        leader, is_plural = names[0], noun.is_collective
-        sentence = f"{leader} {'lead' if is_plural else 'leads'} by {gap_text}"
-        if day:
-            by_gap = f", by {gap_text}" if as_of else f", now by {gap_text}"
-            led = "took the lead on" if _is_news(held) else f"{'have' if is_plural else 'has'} led since"
-            sentence = f"{leader} {led} {day}{'' if gap_text in title else by_gap}"
+    since = lead_start(data.rated, **data.leaderboard_options) if data.rated.clock == "dates" else None
+    held = None if since is None or data.rated.last is None else data.rated.last - since
+    is_taken = _is_news(held) and _has_played_on(data, since)
+    title = _write_title(noun, names, gap_text, held, is_taken, _lead_certainty(data))
+    sentence, as_of = f"{names[0]} {noun.verb('leads')} by {gap_text}", stale_clause(data)
+    if since is not None:
+        day = format_times(np.array([since]), dates=True)[0][:10]
+        gap = "" if gap_text in title else f", by {gap_text}" if as_of else f", now by {gap_text}"
+        led = "took the lead on" if is_taken else f"{noun.verb('has')} led since"
+        sentence = f"{names[0]} {led} {day}{gap}"
     parts = [f"{sentence}{_greatest_rise_clause(data)}", _next_match_clause(data, coming)]
     return Headline(title, f"{as_of}{': ' if as_of else ''}{'; '.join(x for x in parts if x)}.")
 
@@ -71,68 +56,44 @@ def stale_clause(data: SiteData) -> str:
     return f"As of {data.last_day}"
 
 
-def _find_fallen_leader(data: SiteData, since: float) -> FallenLeader | None:
-    """Who lost the lead at a time at which the leader of today did not play; None if the leader took it."""
-    careers, leader = data.careers, int(data.listed[0])
-    played = careers.time[careers.start[leader] : careers.start[leader + 1]]
-    earlier = careers.time[careers.time < np.floor(since)]
-    if (np.floor(played) == np.floor(since)).any() or not len(earlier):
-        return None
-    last_before, day = format_times(np.floor([earlier.max(), since]), dates=True)
-    options = data.leaderboard_options
-    before = leaderboard(data.rated, as_of=last_before, top=1, **options).player.tolist()
-    fallen = find_player_id(data.rated.players, before[0]) if before else leader
-    if fallen == leader:
-        return None
-    listed = leaderboard(data.rated, as_of=day, top=len(data.names), **options).player.tolist()
-    return FallenLeader(data.names[fallen], before[0] in listed)
+def _is_news(held: float | None) -> bool:
+    """Whether a lead that has been held for so many days is young."""
+    return held is not None and held < RECENT_DAYS
 
 
-def _write_lead_by_fall(data: SiteData, names: list[str], gap_text: str, fallen: FallenLeader, day: str) -> str:
-    """By how much the leader leads whom, after another lost the lead on this day."""
-    leader, second = names
-    ahead_of = "" if second == fallen.name else f" {second}"
-    lead = "lead" if data.noun.is_collective else "leads"
-    fell = f"fell back on {day}" if fallen.is_listed else f"left the list of current {data.noun.many}"
-    return f"{leader} {lead}{ahead_of} by {gap_text} after {fallen.name} {fell}"
+def _has_played_on(data: SiteData, time: float | None) -> bool:
+    """Whether the leader played on the day of a time; else others lost the lead."""
+    own = data.careers.of_player(int(data.listed[0])).time
+    return time is not None and bool((np.floor(own) == np.floor(time)).any())
 
 
 def _write_title(
-    data: SiteData,
-    names: list[str],
+    noun: PlayerOrTeamNoun,
+    names: Sequence[str],
     gap_text: str,
     held: float | None,
+    is_taken: bool,
     certainty: FirstPlace,
-    fallen: FallenLeader | None = None,
 ) -> str:
-    """The finding about the leader."""
+    """The finding about the leader, who has held the lead for so many days, or took it lately."""
     leader, second = names
-    plural = data.noun.is_collective
-    takes, on_top = f"{leader} {'take' if plural else 'takes'} the lead", ""
-    if fallen is not None:
-        falls = ("fall back", "leave the list") if plural else ("falls back", "leaves the list")
-        on_top = f"{leader} {'are' if plural else 'is'} on top as {fallen.name} {falls[not fallen.is_listed]}"
-    if certainty == "level" and fallen is not None and fallen.name == second:
-        return f"{on_top} \N{EN DASH} too close to call"
-    if certainty == "level" and fallen is None and _is_news(held):
-        return f"{takes}, {gap_text} ahead of {second} \N{EN DASH} too close to call"
-    if certainty in ("ahead", "best") and _is_news(held):
-        return on_top or takes
+    if is_taken and certainty == "level":
+        return f"{leader} {noun.verb('takes')} the lead, {gap_text} ahead of {second} \N{EN DASH} too close to call"
+    if is_taken and certainty in ("ahead", "best"):
+        return f"{leader} {noun.verb('takes')} the lead"
     if held is not None and held >= LONG_DAYS and certainty == "best":
-        return f"{leader} {'are' if plural else 'is'} still the {data.noun.one} to beat"
-    return describe_lead(names, gap_text, certainty, is_plural=plural)
+        return f"{leader} {noun.verb('is')} still the {noun.one} to beat"
+    return describe_lead(noun, names, gap_text, certainty)
 
 
-def describe_lead(names: Sequence[str], gap_text: str, certainty: FirstPlace, *, is_plural: bool) -> str:
+def describe_lead(noun: PlayerOrTeamNoun, names: Sequence[str], gap_text: str, certainty: FirstPlace) -> str:
     """Who leads whom by how much, and how surely, for two names, the leader first."""
     leader, second = names
-    if certainty == "level":
-        return f"{leader} and {second} are almost level at the top"
-    if certainty == "probably ahead":
-        return f"{leader} {'lead' if is_plural else 'leads'} by {gap_text}, probably ahead of {second}"
-    if certainty == "probably best":
-        return f"{leader} {'are' if is_plural else 'is'} probably the best, {gap_text} ahead of {second}"
-    return f"{leader} {'lead' if is_plural else 'leads'} {second} by {gap_text}"
+    return {
+        "level": f"{leader} and {second} are almost level at the top",
+        "probably ahead": f"{leader} {noun.verb('leads')} by {gap_text}, probably ahead of {second}",
+        "probably best": f"{leader} {noun.verb('is')} probably the best, {gap_text} ahead of {second}",
+    }.get(certainty, f"{leader} {noun.verb('leads')} {second} by {gap_text}")
 
 
 def format_points(gap: float, digits: int) -> str:
@@ -140,11 +101,6 @@ def format_points(gap: float, digits: int) -> str:
     if round(gap, digits) == 0:
         return f"less than {'a point' if digits == 0 else f'{10.0**-digits:g} points'}"
     return f"{gap:,.{digits}f} point{'' if round(gap, digits) == 1 else 's'}"
-
-
-def _is_news(held: float | None) -> bool:
-    """Whether a lead that has been held for so many days is young."""
-    return held is not None and held < RECENT_DAYS
 
 
 def _lead_certainty(data: SiteData) -> FirstPlace:
@@ -184,4 +140,4 @@ def _next_match_clause(data: SiteData, coming: ColumnTable | None) -> str:
         return ""
     a, b = (names.get(str(row[x]), str(row[x])) for x in "ab")
     day = f" on {str(row['time'])[:10]}" if row.get("time") is not None and data.rated.clock == "dates" else ""
-    return f"next, {a} {'meet' if data.noun.is_collective else 'meets'} {b}{day}"
+    return f"next, {a} {data.noun.verb('meets')} {b}{day}"

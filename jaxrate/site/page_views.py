@@ -15,6 +15,7 @@ from jaxrate.history.column_table import ColumnTable
 from jaxrate.site.accuracy_summary import reliability_dot_plot, summarise_accuracy
 from jaxrate.site.forecast_tables import (
     ExplanationTable,
+    ExplanationTexts,
     ForecastTable,
     ScorelineCard,
     add_scoreline_columns,
@@ -104,7 +105,8 @@ def build_fixtures(
     ahead = [not data.is_past(x.day) for x in matches]
     finding = closest_match_sentence([*compress(matches, ahead)], names)
     expected = "expected score, draws as half" if site["draws"] else "chance"
-    explained, more = build_explanation_tables(explanations, matches, names, data.digits, expected, site["sides"])
+    texts = ExplanationTexts(names, data.digits, expected, site["sides"])
+    explained, more = build_explanation_tables(explanations, matches, texts)
     return Fixtures(tables, places, finding, cards, [*compress(cards, ahead)], explained, more)
 
 

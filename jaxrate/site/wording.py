@@ -29,6 +29,11 @@ class PlayerOrTeamNoun(NamedTuple):
         """Whether one of them takes a plural verb, as "Kansas City Chiefs lead"."""
         return self.one in COLLECTIVES
 
+    def verb(self, singular: str) -> str:
+        """A verb as one of them takes it, as "leads", or "lead" where it takes a plural verb."""
+        plural = {"is": "are", "has": "have"}.get(singular, singular.removesuffix("s"))
+        return plural if self.is_collective else singular
+
     def quantify(self, number: int) -> str:
         """A number of them, as "1 team" or "1,200 teams"."""
         return f"{number:,} {self.one if number == 1 else self.many}"
