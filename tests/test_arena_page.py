@@ -13,9 +13,8 @@ pytest.importorskip("jinja2")
 import jaxrate as jr
 from jaxrate.site.arena_page import (
     build_heat_map,
-    certain_findings,
     expected_percentages,
-    lead_finding,
+    find_arena_findings,
 )
 from jaxrate.site.forecast_tables import LIGHT_COLOURS, heat_map_png
 from tests.browser import downloaded, findings, texts, wait_for
@@ -236,10 +235,10 @@ def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
     assert f"<h1>The best model is {leaders[0]}, with 95% confidence</h1>" in jr.site.arena_page_html(
         strengths, ranks=one
     )
-    assert "first and second, at" not in page
+    assert "are among the first 3, at" not in page
     least, greatest = (np.where(x <= 2, x, y) for x, y in ((places(strengths), z) for z in (3, 12)))
     sure = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=least, greatest=greatest))
-    assert f"<li>{leaders[0]} and {leaders[1]} are first and second, at 95% confidence.</li>" in sure
+    assert f"<li>{leaders[0]} and {leaders[1]} are among the first 3, at 95% confidence.</li>" in sure
     without = jr.site.arena_page_html(strengths)
     assert f"<h1>The leading model is {leaders[0]}, but {leaders[1]} is within the margin of error</h1>" in without
     assert '<h2 id="certain-title">What is not certain</h2>' in without and f"<p>{leaders[0]} {doubt}" in without
@@ -249,17 +248,12 @@ def test_a_lead_is_certain_beyond_its_margin_and_among_all():
     strengths = fitted(4, wins=3000)
     ranks = jr.arena.rank_sets(strengths)
     names = strengths.players.tolist()
-    lead = lead_finding(names, strengths, ranks)
-    assert lead.is_certain and re.fullmatch(
-        "model 000 leads .* by .* points; the margin of error is [0-9]+.", lead.sentence
-    )
-    assert certain_findings(names, strengths, ranks)[0] == lead.sentence
-    unsure = ranks._replace(surely_better=np.zeros((4, 4), bool))
-    joint = lead_finding(names, strengths, unsure)
-    assert not joint.is_certain and joint.sentence.endswith(
-        ", but with 4 players compared at once that is not enough to be sure."
-    )
-    assert joint.sentence not in certain_findings(names, strengths, unsure)
+    found = find_arena_findings(names, strengths, ranks)
+    lead = "model 000 leads .* by .* points; the margin of error is [0-9]+."
+    assert found.doubt == "" and re.fullmatch(lead, found.certain[0])
+    unsure = find_arena_findings(names, strengths, ranks._replace(surely_better=np.zeros((4, 4), bool)))
+    assert unsure.doubt.endswith(", but with 4 players compared at once that is not enough to be sure.")
+    assert not any(re.fullmatch(lead, x) for x in unsure.certain)
 
 
 def test_the_page_says_what_confidence_assumes(twelve):

@@ -19,6 +19,7 @@ from jaxrate.site.accuracy_summary import (
 from jaxrate.site.benchmark_page import (
     advise_best_system,
     describe_comparison,
+    find_standing,
     write_comparison_title,
 )
 from jaxrate.site.method_texts import (
@@ -187,23 +188,24 @@ def test_a_system_whose_interval_reaches_zero_is_equal_and_no_worse():
     ]
     several = compared._replace(results=[best, *near, elo])
     for name in ("skills", "trueskill"):
-        title = write_comparison_title(several, name)
+        title = write_comparison_title(find_standing(several, name))
         assert title == "Skills, Glicko and TrueSkill predicted about equally well"
-        told = describe_comparison(several, jr.elo()._replace(name=name))[0]
+        told = describe_comparison(several, find_standing(several, name), jr.elo()._replace(name=name))[0]
         assert told == (
-            "By log loss Skills, Glicko and TrueSkill are about equal: the 95% interval of the difference from the "
-            "best reaches zero. They called 617 to 640 of 1,000 matches right. Elo predicted worse."
+            "By log loss Skills, Glicko and TrueSkill are about equal: no 95% interval of a difference from the "
+            "best is clear of zero. They called 617 to 640 of 1,000 matches right. Elo predicted worse."
         )
         assert advise_best_system(several, name) == ()
-    title = write_comparison_title(several, "elo")
+    title = write_comparison_title(find_standing(several, "elo"))
     assert title == "Elo called 610 of 1,000 matches right, and Skills, one of the best of 4 systems, 620"
     right = elo._replace(quality=elo.quality | {"accuracy": 0.63})  # of more matches, with worse chances
-    told = describe_comparison(compared._replace(results=[best, right]), jr.elo())[0]
+    of_two = compared._replace(results=[best, right])
+    told = describe_comparison(of_two, find_standing(of_two, "elo"), jr.elo())[0]
     assert told.endswith("Skills called 10 fewer of 1,000 matches right, and its chances were better.")
-    title = write_comparison_title(compared._replace(results=[best, right]), "skills")
+    title = write_comparison_title(find_standing(of_two, "skills"))
     assert title == "Skills predicted best of 2 systems"
     level = compared._replace(results=[best, *(x._replace(name=f"system {i}") for i, x in enumerate(near * 2))])
-    assert write_comparison_title(level, "skills") == "All 5 systems predicted about equally well"
+    assert write_comparison_title(find_standing(level, "skills")) == "All 5 systems predicted about equally well"
 
 
 def test_chances_that_are_too_bold_are_said_to_be_where_toss_ups_are_right():

@@ -1,7 +1,5 @@
 """The page of an arena, and what it finds."""
 
-import datetime
-import re
 from base64 import b64encode
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,13 +16,21 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_range, join_names
 from jaxrate.site.drawings import interval_bar, make_axis, round_step
 from jaxrate.site.forecast_tables import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
-from jaxrate.site.page_templates import STYLE_FILES
+from jaxrate.site.page_templates import STYLE_FILES, join_figures
 from jaxrate.site.page_views import render_page
 from jaxrate.site.wording import MODELS, PLAYERS, PlayerOrTeamNoun, make_noun
 
 MAX_LISTED_NAMES = 4  # names in a sentence; of more players, their number
-ORDINALS = "first", "second", "third", "fourth"
 TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
+
+
+class ArenaFindings(NamedTuple):
+    """What a page says of an arena, in sentences."""
+
+    headline: str
+    certain: list[str]
+    doubt: str  # of the lead of the first
+    worth: str  # of the lead in votes
 
 
 def headline(
@@ -34,90 +40,67 @@ def headline(
     rated = _rated_ids(strengths)
     if not len(rated):
         return "Nobody can be ranked yet"
-    first = names[rated[0]]
-    if len(rated) > 1 and ranks is None and strengths.covariance is not None and strengths.converged:
-        points, error = strengths.difference(*strengths.players[rated[:2]])
-        if points < strengths.errors_to_either_side * error:
-            return f"The leading {noun.one} is {first}, but {names[rated[1]]} is within the margin of error"
-    if len(rated) == 1 or ranks is None:
-        return f"The leading {noun.one} is {first}"
-    others = [i for i in ranks.possible_leaders if i != rated[0]]
-    return first_place_finding([first, *(names[i] for i in others)], ranks.level, noun.one)
+    leader = f"The leading {noun.one} is {names[rated[0]]}"
+    if len(rated) == 1:
+        return leader
+    if ranks is not None:
+        others = [names[i] for i in ranks.possible_leaders if i != rated[0]]
+        return first_place_finding([names[rated[0]], *others], ranks.level, noun.one)
+    gap = _lead_and_margin(strengths, rated)
+    is_close = gap is not None and gap[0] < gap[1]
+    return f"{leader}, but {names[rated[1]]} is within the margin of error" if is_close else leader
 
 
-class LeadFinding(NamedTuple):
-    """The lead of the first over the second, in a sentence."""
+def _lead_and_margin(strengths: Strengths, rated: HostArray) -> tuple[float, float] | None:
+    """The points by which the first is ahead of the second, and their margin of error; None without a margin."""
+    if len(rated) < 2 or strengths.covariance is None or not strengths.converged:
+        return None
+    points, error = strengths.difference(*strengths.players[rated[:2]])
+    return float(points), float(strengths.errors_to_either_side * error)
 
-    sentence: str
-    is_certain: bool
 
-
-def lead_finding(
+def find_arena_findings(
     names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
-) -> LeadFinding | None:
-    """The lead, its margin of error, and whether it is certain; None without a margin.
+) -> ArenaFindings:
+    """What is certain of the lead, of the first place, of the first ranks and of the order of pairs, and what is not.
 
     With ranks a lead is certain if it is so jointly with all other orders, otherwise by itself.
     """
-    rated = _rated_ids(strengths)
-    if len(rated) < 2 or strengths.covariance is None or not strengths.converged:
-        return None
-    first, second = rated[:2]
-    points, error = strengths.difference(strengths.players[first], strengths.players[second])
-    margin = strengths.errors_to_either_side * error
-    lead = f"{names[first]} {'lead' if noun.is_collective else 'leads'} {names[second]} by {points:.0f} points"
-    if points <= margin:
-        return LeadFinding(f"{lead}, within the margin of error of {margin:.0f}.", False)
-    if ranks is not None and not ranks.surely_better[first, second]:
-        doubt = f"but with {noun.quantify(len(names))} compared at once that is not enough to be sure"
-        return LeadFinding(f"{lead}, with a margin of error of {margin:.0f}, {doubt}.", False)
-    return LeadFinding(f"{lead}; the margin of error is {margin:.0f}.", True)
-
-
-def certain_findings(
-    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
-) -> list[str]:
-    """Sentences about a certain lead, the first place, the first ranks, and how many pairs have a certain order."""
-    rated, findings = _rated_ids(strengths), []
+    rated, title = _rated_ids(strengths), headline(names, strengths, ranks, noun)
     if len(rated) < 2:
-        return []
-    lead = lead_finding(names, strengths, ranks, noun)
-    if lead is not None and lead.is_certain:
-        findings.append(lead.sentence)
+        return ArenaFindings(title, [], "", "")
+    certain, doubt, (first, second) = [], "", rated[:2]
+    gap = _lead_and_margin(strengths, rated)
+    if gap is not None:
+        lead = f"{names[first]} {noun.verb('leads')} {names[second]} by {gap[0]:.0f} points"
+        if gap[0] <= gap[1]:
+            doubt = f"{lead}, within the margin of error of {gap[1]:.0f}."
+        elif ranks is not None and not ranks.surely_better[first, second]:
+            compared = f"with {noun.quantify(len(names))} compared at once that is not enough to be sure"
+            doubt = f"{lead}, with a margin of error of {gap[1]:.0f}, but {compared}."
+        else:
+            certain.append(f"{lead}; the margin of error is {gap[1]:.0f}.")
     if ranks is not None:
         leaders = ranks.possible_leaders
-        if 1 < len(leaders) <= MAX_LISTED_NAMES:
-            findings.append(f"The best is one of {join_names([names[i] for i in leaders], 'or')}.")
-        elif len(leaders) > 1:
-            findings.append(f"The best is one of {noun.quantify(len(leaders))}.")
-        findings += _players_surely_on_top_finding(names, strengths, ranks)
-        pairs = len(rated) * (len(rated) - 1) // 2
-        ordered = int(ranks.surely_better[np.ix_(rated, rated)].sum())
+        if len(leaders) > 1:
+            is_short = len(leaders) <= MAX_LISTED_NAMES
+            those = join_names([names[i] for i in leaders], "or") if is_short else noun.quantify(len(leaders))
+            certain.append(f"The best is one of {those}.")
+        certain += _players_surely_on_top_finding(names, strengths, ranks)
+        pairs, ordered = len(rated) * (len(rated) - 1) // 2, int(ranks.surely_better[np.ix_(rated, rated)].sum())
         share = f"{ordered:,} of {pairs:,} pairs" if ordered < pairs else f"all {pairs:,} pairs"
-        findings.append(f"The votes tell who is better in {share}.")
-    return findings
-
-
-def lead_worth(names: Sequence[str], strengths: Strengths) -> str:
-    """What the lead of the first means in votes against the second, in a sentence; empty without two ratings."""
-    rated = _rated_ids(strengths)
-    if len(rated) < 2:
-        return ""
-    first, second = rated[:2]
+        certain.append(f"The votes tell who is better in {share}.")
     win, tie, _ = strengths.probability(strengths.players[first], strengths.players[second])
     half = "" if strengths.tie is None else ", a tie as half"
-    return f"{names[first]} would win {100 * (win + 0.5 * tie):.0f} of 100 votes against {names[second]}{half}."
+    worth = f"{names[first]} would win {100 * (win + 0.5 * tie):.0f} of 100 votes against {names[second]}{half}."
+    return ArenaFindings(title, certain, doubt, worth)
 
 
 def confidence_assumption(strengths: Strengths, clusters: Sequence[str] = ()) -> str:
     """What the model takes for granted about dependence, in a sentence."""
     if clusters:
-        named = (
-            f"votes of the same {' or the same '.join(clusters)}"
-            if len(clusters) > 1
-            else (f"votes of the same {clusters[0]}")
-        )
-        return f"The model treats {named} as dependent, and all others as independent."
+        named = " or ".join(f"the same {x}" for x in clusters)
+        return f"The model treats votes of {named} as dependent, and all others as independent."
     if strengths.model == "plackett_luce":
         return "The model treats all contests as independent."
     return "The model treats all votes as independent, even several by one voter."
@@ -125,21 +108,12 @@ def confidence_assumption(strengths: Strengths, clusters: Sequence[str] = ()) ->
 
 def _players_surely_on_top_finding(names: Sequence[str], strengths: Strengths, ranks: RankSets) -> list[str]:
     """Who surely has one of the first ranks: the least number of ranks that somebody surely keeps to."""
-    order, least = strengths.order, 2 if len(ranks.possible_leaders) == 1 else 1
-    for size in TOP_SIZES:
-        if size >= len(order):
-            break
-        inside = [i for i in order.tolist() if ranks.greatest[i] <= size]
-        if len(inside) > MAX_LISTED_NAMES:
-            break
-        if not inside:
-            continue
-        who, sure = join_names([names[i] for i in inside]), f"at {100 * ranks.level:g}% confidence"
-        is_ordered = all(ranks.least[i] == ranks.greatest[i] == rank for rank, i in enumerate(inside, 1))
-        if is_ordered and 2 <= len(inside) <= len(ORDINALS):
-            return [f"{who} are {join_names(ORDINALS[: len(inside)])}, {sure}."]
-        if len(inside) >= least:
-            return [f"{who} {'is' if len(inside) == 1 else 'are'} among the first {size}, {sure}."]
+    least = 2 if len(ranks.possible_leaders) == 1 else 1
+    for size in (x for x in TOP_SIZES if x < len(strengths.order)):
+        inside = [names[i] for i in strengths.order.tolist() if ranks.greatest[i] <= size]
+        if least <= len(inside) <= MAX_LISTED_NAMES:
+            verb = "is" if len(inside) == 1 else "are"
+            return [f"{join_names(inside)} {verb} among the first {size}, at {100 * ranks.level:g}% confidence."]
     return []
 
 
@@ -157,7 +131,6 @@ MAX_HEAT_LABELS = 14  # names beside the heat map
 TOP_ROWS = 25  # of more than 30 players, those in the first table; at most so many in each later one
 MIN_BAR_SHARE = 0.02  # of an axis: the usual interval that is drawn as a bar; shorter ones are written
 MAX_DRIFT_ROWS = 10
-DATES = re.compile(r"(?<!\d)\d{4}-\d{2}(-\d{2})?(?!\d)")
 ERROR_WORDS = {
     "curvature": "the curvature of the likelihood",
     "sandwich": "how much results scatter",
@@ -249,7 +222,7 @@ def arena_page_html(
     numbered = rated[:MAX_NUMBERED_PLAYERS]
     percent = None if len(rated) < 2 else expected_percentages(strengths, numbered)
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
-    lead = lead_finding(names, strengths, ranks, words)
+    findings = find_arena_findings(names, strengths, ranks, words)
     columns = {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
     if ranks is not None:
         columns |= {"best rank": ranks.least, "worst rank": ranks.greatest}
@@ -272,16 +245,14 @@ def arena_page_html(
         strengths=strengths,
         model=strengths.model.replace("_", "-").title(),
         noun=words,
-        headline=headline(names, strengths, ranks, words),
-        findings=certain_findings(names, strengths, ranks, words),
-        doubt=None if lead is None or lead.is_certain else lead.sentence,
-        worth=lead_worth(names, strengths),
+        headline=findings.headline,
+        findings=findings.certain,
+        doubt=findings.doubt,
+        worth=findings.worth,
         assumption=confidence_assumption(strengths, clusters),
         errors=ERROR_WORDS.get(strengths.errors, strengths.errors),
         never_met=None if percent is None else _never_met(strengths, numbered),
-        whole=keep_dates_whole,
-        timed=wrap_dates_in_time_elements,
-        unbroken=unbreakable_hyphens,
+        whole=join_figures,
         ranks=ranks,
         drift=drift,
         tables=[_build_table(strengths, ranks, names, part, half_width) for part in pairwise(bounds)],
@@ -292,32 +263,6 @@ def arena_page_html(
         changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
         data=data,
     )
-
-
-def keep_dates_whole(text: str) -> Any:
-    """The HTML of a text whose dates, as "2024-04-09", stay on one line."""
-    from markupsafe import Markup, escape
-
-    return Markup(DATES.sub(r'<span class="whole">\g<0></span>', str(escape(text))))
-
-
-def wrap_dates_in_time_elements(text: str) -> Any:
-    """The HTML of a text whose dates, as "2024-04-09" or "2024-04", the script spells in the reader's language."""
-    from markupsafe import Markup, escape
-
-    def element(match: re.Match[str]) -> str:
-        try:
-            datetime.date.fromisoformat(match[0] if match[1] else f"{match[0]}-01")
-        except ValueError:  # a number that is no date
-            return match[0]
-        return f"<time>{match[0]}</time>"
-
-    return Markup(DATES.sub(element, str(escape(text))))
-
-
-def unbreakable_hyphens(text: str) -> str:
-    """A text with hyphens at which no line ends, as those of names."""
-    return text.replace("-", "\N{NON-BREAKING HYPHEN}")
 
 
 def _table_bounds(count: int) -> list[int]:

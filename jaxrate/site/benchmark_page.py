@@ -89,10 +89,11 @@ def comparison_view(comparison: Comparison | None, system: RatingSystem, events:
     rows = [[system_title(name), *map(use_minus_sign, cells)] for name, *cells in comparison.rows]
     for row, forecaster in zip(rows[len(comparison.results) :], comparison.others, strict=True):
         row[0] = name_in_print(forecaster)
+    standing = find_standing(comparison, system.name)
     return {
         "comparison": comparison,
-        "comparison_title": write_comparison_title(comparison, system.name),
-        "comparison_texts": describe_comparison(comparison, system),
+        "comparison_title": write_comparison_title(standing),
+        "comparison_texts": describe_comparison(comparison, standing, system),
         "comparison_notes": name_systems_in_print("\n".join(comparison.notes), comparison.results).splitlines(),
         "scored_on": comparison.scored_on.replace("contests", events),
         "behind": draw_system_bars(comparison),
@@ -155,59 +156,69 @@ def describe_gap(gap: float, half: float | None, measure: Measure = LOG_LOSS) ->
     return text if half is None else f"{text} ± {half:.{measure.digits}f}"
 
 
-def separate_systems_behind(comparison: Comparison) -> tuple[list[ScoredForecaster], list[ScoredForecaster]]:
-    """The systems that are about equal to the best, which is the first of them, and those that are clearly behind.
+class Standing(NamedTuple):
+    """What a comparison says of systems, beside that whose ratings are shown."""
 
-    The 95% interval of the difference from the best tells: of the first it reaches zero, or is not known.
-    """
+    equal: list[ScoredForecaster]  # to the best, which is the first of them: the 95% interval reaches zero
+    behind: list[ScoredForecaster]  # clearly
+    shown: ScoredForecaster | None  # the system of this page if it is clearly behind
+    measure: Measure
+    event: str  # "matches" or what else was called
+
+    def calls(self, result: ScoredForecaster) -> int:
+        """How many of 1,000 matches a system called right, or of pairs that it put in order."""
+        return round(1000 * result.quality[self.measure.calls])
+
+    def describe_calls(self, number: object) -> str:
+        return self.measure.calls_text.format(number, self.event)
+
+
+def find_standing(comparison: Comparison | None, name: str) -> Standing | None:
+    """The standing of systems, where that of this name is shown; None without differences."""
+    if comparison is None or not _has_differences(comparison):
+        return None
     measure = _measure(comparison)
-    equal: list[ScoredForecaster] = []
-    behind: list[ScoredForecaster] = []
+    sides: tuple[list[ScoredForecaster], list[ScoredForecaster]] = [], []
     for result in comparison.results:
         gap, half = gap_and_half_width(_difference(result), measure)
-        (equal if half is None or gap <= half else behind).append(result)
-    return equal, behind
+        sides[half is not None and gap > half].append(result)
+    named = next((x for x in comparison.results if x.name == name), None)
+    shown = named if any(x is named for x in sides[1]) else None
+    return Standing(*sides, shown, measure, next(iter(comparison.counts)))
 
 
-def write_comparison_title(comparison: Comparison | None, name: str) -> str:
-    """What readers of the ratings of this system learn from others, as a finding; "Other systems" without differences.
+def write_comparison_title(standing: Standing | None) -> str:
+    """What readers of ratings learn from other systems, as a finding; "Other systems" without differences.
 
     Which systems predicted about equally well, or how many matches the best called right, and the next or this one.
     """
-    if comparison is None or not _has_differences(comparison):
+    if standing is None:
         return "Other systems"
-    equal, behind = separate_systems_behind(comparison)
-    shown = _find_system_of_page(behind, comparison, name)
-    rival = shown if shown is not None or len(equal) > 1 else behind[0]
-    if rival is None:
-        return _write_title_of_equals(equal, behind)
-    best, number = equal[0], len(comparison.results)
-    most, calls = _calls_of_thousand(comparison, best), _calls_of_thousand(comparison, rival)
+    equal, behind, shown, *_ = standing
+    best, number = name_in_print(equal[0]), len(equal) + len(behind)
+    if shown is None and len(equal) > 1:
+        named = len(equal) <= MAX_NAMED_EQUALS and (behind or number == 2)
+        those = f"{len(equal)} of {number} systems" if behind else f"All {number} systems"
+        return f"{_join_labels(equal) if named else those} predicted about equally well"
+    rival = shown or behind[0]
+    most, calls = standing.calls(equal[0]), standing.calls(rival)
     if most <= calls:
         return f"{_join_labels(equal)} predicted best of {number} systems"
     if shown is not None:
-        those = f"{name_in_print(best)}, {'one of the best' if len(equal) > 1 else 'the best'} of {number} systems"
-        return f"{name_in_print(shown)} {_describe_calls(comparison, str(calls))}, and {those}, {most}"
-    those = f"{name_in_print(rival)}, the {'next best system' if number > 2 else 'other system'}"
-    return f"{name_in_print(best)} {_describe_calls(comparison, str(most))}, and {those}, {calls}"
+        rank = f"{'one of the best' if len(equal) > 1 else 'the best'} of {number} systems"
+        return f"{name_in_print(shown)} {standing.describe_calls(calls)}, and {best}, {rank}, {most}"
+    rank = f"the {'next best system' if number > 2 else 'other system'}"
+    return f"{best} {standing.describe_calls(most)}, and {name_in_print(rival)}, {rank}, {calls}"
 
 
-def _write_title_of_equals(equal: list[ScoredForecaster], behind: list[ScoredForecaster]) -> str:
-    """That several systems predicted about equally well, with their names or how many of all they are."""
-    number = len(equal) + len(behind)
-    if len(equal) <= MAX_NAMED_EQUALS and (behind or number == 2):
-        return f"{_join_labels(equal)} predicted about equally well"
-    return f"{f'{len(equal)} of' if behind else 'All'} {number} systems predicted about equally well"
-
-
-def describe_comparison(comparison: Comparison | None, system: RatingSystem) -> list[str]:
+def describe_comparison(comparison: Comparison, standing: Standing | None, system: RatingSystem) -> list[str]:
     """Sentences that qualify the title: who is equal or behind, who alone learns from margins, and other forecasts.
 
     `system` is that whose ratings are shown.
     """
-    if comparison is None or not _has_differences(comparison):
+    if standing is None:
         return []
-    best, results = comparison.results[0], comparison.results
+    best, results = name_in_print(comparison.results[0]), comparison.results
     learners = {x.name for x in results if x.system.settings.get("outcome") == "margin"}
     texts = []
     if len(learners) == 1 and len({x.name for x in results}) > 1:
@@ -215,59 +226,43 @@ def describe_comparison(comparison: Comparison | None, system: RatingSystem) -> 
     others = [(f"The model of {x.name}", x.log_loss_difference) for x in comparison.published]
     if comparison.blend is not None:
         others.append(("The blend of all systems", comparison.blend.log_loss_difference))
-    texts += [f"{other} {compare_in_words(gap, name_in_print(best))}." for other, gap in others]
-    standing = [_describe_standing(comparison), _describe_shown_system(comparison, system)]
-    return [*filter(None, [" ".join(filter(None, standing)), " ".join(texts)])]
+    texts += [f"{other} {compare_in_words(gap, best)}." for other, gap in others]
+    about = [_describe_standing(standing), _describe_shown_system(standing, system)]
+    return [*filter(None, [" ".join(filter(None, about)), " ".join(texts)])]
 
 
-def _describe_standing(comparison: Comparison) -> str:
+def _describe_standing(standing: Standing) -> str:
     """Which systems are about equal to the best, and which predicted worse, by the measure of the comparison."""
-    equal, behind = separate_systems_behind(comparison)
-    measure, best = _measure(comparison), name_in_print(equal[0])
+    equal, behind, _, measure, _ = standing
     if len(equal) == 1:
         nearest = describe_gap(*gap_and_half_width(_difference(behind[0]), measure), measure).lstrip("+")
         unit = " percentage points" if measure is PAIR_ORDER else ""
         next_best = f": the next, {name_in_print(behind[0])}," if len(behind) > 1 else ","
-        return f"By {measure.heading} {_join_labels(behind)} predicted worse than {best}{next_best} by {nearest}{unit}."
-    gaps = [gap_and_half_width(_difference(x), measure) for x in equal[1:]]
-    reason = (
-        ""
-        if any(half is None for _, half in gaps)
-        else ": the 95% interval of the difference from the best reaches zero"
+        worse = f"{_join_labels(behind)} predicted worse than {name_in_print(equal[0])}"
+        return f"By {measure.heading} {worse}{next_best} by {nearest}{unit}."
+    calls = sorted({standing.calls(x) for x in equal})
+    number = " to ".join(dict.fromkeys(map(str, (calls[0], calls[-1]))))
+    text = (
+        f"By {measure.heading} {_join_labels(equal)} are about equal: no 95% interval of a difference from the "
+        f"best is clear of zero. They {standing.describe_calls(number)}."
     )
-    calls = sorted({_calls_of_thousand(comparison, x) for x in equal})
-    calls_text = _describe_calls(comparison, " to ".join(dict.fromkeys(map(str, (calls[0], calls[-1])))))
-    text = f"By {measure.heading} {_join_labels(equal)} are about equal{reason}. They {calls_text}."
     return f"{text} {_join_labels(behind)} predicted worse." if behind else text
 
 
-def _describe_shown_system(comparison: Comparison, system: RatingSystem) -> str:
+def _describe_shown_system(standing: Standing, system: RatingSystem) -> str:
     """What it means for readers that the ratings shown are of a system that is clearly behind; nothing of others."""
-    _, behind = separate_systems_behind(comparison)
-    shown, best = _find_system_of_page(behind, comparison, system.name), comparison.results[0]
+    best, shown = standing.equal[0], standing.shown
     if shown is None:
         return ""
-    more = _calls_of_thousand(comparison, best) - _calls_of_thousand(comparison, shown)
-    told = _describe_calls(comparison, f"{abs(more)} {'more' if more > 0 else 'fewer'}" if more else "as many")
-    if more <= 0:
-        told += ", and its chances were better"
-    text = f"The ratings on this page are those of {name_in_print(shown)}. {name_in_print(best)} {told}."
-    here, there = (getattr(x.params, "side_advantage", None) for x in (system, shown.system))
-    if here is None or there is None:
-        return text
-    here, there = map(format_side_advantage, (here, there))
-    if here == there:
+    more = standing.calls(best) - standing.calls(shown)
+    told = standing.describe_calls(f"{abs(more)} {'more' if more > 0 else 'fewer'}" if more else "as many")
+    better = ", and its chances were better" if more <= 0 else ""
+    text = f"The ratings on this page are those of {name_in_print(shown)}. {name_in_print(best)} {told}{better}."
+    advantages = [getattr(x.params, "side_advantage", None) for x in (system, shown.system)]
+    here, there = ("" if x is None else format_side_advantage(x) for x in advantages)
+    if not here or not there or here == there:
         return text
     return f"{text} Here the side advantage is {here} points; in the comparison it is {there}, from earlier matches."
-
-
-def _calls_of_thousand(comparison: Comparison, result: ScoredForecaster) -> int:
-    """How many of 1,000 matches a system called right, or of pairs that it put in order."""
-    return round(1000 * result.quality[_measure(comparison).calls])
-
-
-def _describe_calls(comparison: Comparison, number: str) -> str:
-    return _measure(comparison).calls_text.format(number, next(iter(comparison.counts)))
 
 
 def compare_in_words(gap: LogLossDifference | None, best: str) -> str:
@@ -283,25 +278,16 @@ def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: b
 
     `is_fitted`: whether its hyperparameters were fitted, which is then no advice.
     """
-    if comparison is None or not _has_differences(comparison):
+    standing = find_standing(comparison, name)
+    if comparison is None or standing is None or standing.shown is None:
         return ()
-    _, behind = separate_systems_behind(comparison)
-    if _find_system_of_page(behind, comparison, name) is None:
-        return ()
-    place = [x.name for x in comparison.results].index(name) + 1
-    best = comparison.results[0]
+    place, best = [x.name for x in comparison.results].index(name) + 1, comparison.results[0]
     option = f"--system {best.name}" + ("" if best.period is None else f" --period {format_number(best.period)}")
     rank = f"{name} was number {place} of {len(comparison.results)} systems by its predictions"
     fit = "jaxrate fit FILE --data-share 0.8 --save fitted.toml", "jaxrate report FILE --params fitted.toml"
     advice = [] if is_fitted else [Advice(f"{rank}; to fit it to earlier results", fit)]
     purpose = f"to rate by {best.name}, which predicted best"
     return (*advice, Advice(purpose if advice else f"{rank}; {purpose}", (f"jaxrate report FILE {option}",)))
-
-
-def _find_system_of_page(behind: list[ScoredForecaster], comparison: Comparison, name: str) -> ScoredForecaster | None:
-    """The result of the system of this name if it is clearly behind the best; None of others."""
-    shown = next((x for x in comparison.results if x.name == name), None)
-    return shown if any(x is shown for x in behind) else None
 
 
 def name_systems_in_print(text: str, systems: Iterable[ScoredForecaster]) -> str:
@@ -380,8 +366,12 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> HistorySect
     systems = [row for row in benchmark.rows if row.kind == "system"]
     ceilings = [row for row in benchmark.rows if row.kind not in ("system", "frequencies") and row.scored]
     axis, rows = build_system_rows([*systems, *ceilings])
-    ceiling, gap = _find_best_ceiling(ceilings, rows[len(systems) :], benchmark.scored)
+    others = zip(ceilings, rows[len(systems) :], strict=True)  # the first that has all scored matches is the best
+    whole = [(row, x.log_loss_difference) for x, row in others if x.kind != "blend" and x.scored == benchmark.scored]
+    ceiling, gap = next(iter(whole), (None, None))
     lead, half = gap_and_half_width(gap)
+    best = rows[0].name
+    verdict = f"{ceiling.name} {compare_in_words(gap, best)}" if ceiling else f"{best} predicts best of the systems"
     findings, notes = (name_systems_in_print("\n".join(x), systems) for x in (benchmark.findings, benchmark.notes))
     head, cells = _arrange_table(benchmark)
     return HistorySection(
@@ -397,29 +387,12 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> HistorySect
         rows[0],
         ceiling,
         "" if ceiling is None else describe_gap(-lead, half),
-        _write_verdict(rows[0], ceiling, gap),
+        verdict,
         half is not None and lead < -half,
         "fit" in head,
         head,
         cells,
     )
-
-
-def _find_best_ceiling(
-    ceilings: list[ScoredForecaster], rows: list[SystemRow], scored: int
-) -> tuple[SystemRow | None, LogLossDifference | None]:
-    """The row of the best ceiling that has all scored matches, and its difference from the best system."""
-    for ceiling, row in zip(ceilings, rows, strict=True):
-        if ceiling.kind != "blend" and ceiling.scored == scored:
-            return row, ceiling.log_loss_difference
-    return None, None
-
-
-def _write_verdict(best: SystemRow, ceiling: SystemRow | None, gap: LogLossDifference | None) -> str:
-    """How the best ceiling and the best system compare, as a headline."""
-    if ceiling is None:
-        return f"{best.name} predicts best of the systems"
-    return f"{ceiling.name} {compare_in_words(gap, best.name)}"
 
 
 def _arrange_table(benchmark: Benchmark) -> tuple[list[str], list[list[str]]]:
