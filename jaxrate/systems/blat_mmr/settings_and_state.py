@@ -9,6 +9,7 @@ Fourier transform is in no CUDA graph, so the host would wait for it in every st
 
 import json
 import math
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -154,56 +155,84 @@ def check_support_and_inner_distributions(
 
 def resolve_algorithms(model: Model, has_inner: bool) -> Model:
     """With the algorithms in place of the wish; ValueError where that does not fit."""
+    for name, value, choices in (("draws", model.draws, DRAWS), ("algorithm", model.summing, ALGORITHMS)):
+        if value not in choices:
+            raise ValueError(f"blat_mmr: {name} is one of {', '.join(choices)}, got {value!r}")
+    luck = model.luck
+    is_linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not has_inner
+    for is_met, need in _iterate_needs(model, is_linear):
+        if not is_met:
+            raise ValueError(f"blat_mmr: {need}")
+    return model._replace(
+        summing=_choose_summing(model, is_linear) if model.summing == "auto" else model.summing,
+        spreading="naive" if model.summing == "naive" else _choose_spreading(model, has_inner),
+    )
+
+
+def _iterate_needs(model: Model, is_linear: bool) -> Iterator[tuple[bool, str]]:
+    """What the kernel and the algorithm that was named need, and whether it is there."""
     luck, grid, kernel, wish = model.luck, model.grid, model.kernel, model.summing
-    if model.draws not in DRAWS:
-        raise ValueError(f"blat_mmr: draws is one of {', '.join(DRAWS)}, got {model.draws!r}")
-    if wish not in ALGORITHMS:
-        raise ValueError(f"blat_mmr: algorithm is one of {', '.join(ALGORITHMS)}, got {wish!r}")
-    gaussian = kernel is None or kernel.shape == "gaussian"
-    own = kernel is not None and has_custom_shape(kernel)
-    if not gaussian and not own and luck.dimension > 1:
-        raise ValueError("blat_mmr: a laplace kernel needs strengths that are numbers")
-
-    def holds(precision: str) -> bool:
-        return grid is not None and None is not opponent_sum_algorithms.min_interpolation_nodes(
-            luck, grid, (model.beta,), model.temperature, precision, far=wish == "auto"
+    is_own = kernel is not None and has_custom_shape(kernel)
+    misfit = f"the algorithm {wish} does not fit {kernel!r}; take another, or auto"
+    is_laplace = kernel is not None and kernel.shape == "laplace"
+    yield not is_laplace or luck.dimension == 1, "a laplace kernel needs strengths that are numbers"
+    if wish == "laplace":
+        yield is_linear, 'the algorithm laplace needs a laplace luck function, and draws="outside"'
+        yield (
+            is_laplace or is_own or kernel is None,
+            ('the algorithm laplace needs a laplace kernel: kernel="laplace" or "none"'),
         )
+        yield not is_own, misfit
+    elif wish == "fft":
+        is_difference = grid is not None and luck.difference
+        yield is_difference, "the algorithm fft needs a grid and a luck function of the difference of strengths"
+        yield kernel is None or depends_on_distance(kernel), misfit
+    elif wish == "low_rank":
+        need = "the algorithm low_rank needs a grid and a smooth luck function, not too sharp for it"
+        yield _do_nodes_hold_luck(model, "float32"), need
 
-    linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not has_inner
-    if wish == "laplace" and not linear:
-        raise ValueError('blat_mmr: the algorithm laplace needs a laplace luck function, and draws="outside"')
-    if wish == "fft" and not (grid is not None and luck.difference):
-        raise ValueError("blat_mmr: the algorithm fft needs a grid and a luck function of the difference of strengths")
-    if wish == "low_rank" and not holds("float32"):
-        raise ValueError(
-            "blat_mmr: the algorithm low_rank needs a grid and a smooth luck function, not too sharp for it"
-        )
-    if wish == "laplace" and gaussian and kernel is not None:
-        raise ValueError('blat_mmr: the algorithm laplace needs a laplace kernel: kernel="laplace" or "none"')
-    if (
-        wish in ("laplace", "fft")
-        and kernel is not None
-        and own
-        and (wish == "laplace" or not depends_on_distance(kernel))
-    ):
-        raise ValueError(f"blat_mmr: the algorithm {wish} does not fit {kernel!r}; take another, or auto")
-    summing = wish
-    if wish == "auto":
-        fits = {"low_rank": luck.smooth and holds("float64"), "fft": luck.difference, "naive": True}
-        on_grid = next(name for name in device_preferences().sums if fits[name])
-        summing = on_grid if grid is not None else "laplace" if linear else "naive"
-    matrix = kernel is not None and isinstance(kernel.shape, HashableArray)
-    if wish == "naive" or ((has_inner or (grid is None and (gaussian or own))) and not matrix):
-        return model._replace(summing=summing, spreading="naive")
-    if not gaussian and not own:
-        return model._replace(summing=summing, spreading="fft" if wish == "fft" else "laplace")
-    fixed = kernel is None or is_player_and_time_independent_kernel(kernel)
-    if fixed and wish != "fft" and (kernel is None or _is_band_fastest(model)):
-        return model._replace(summing=summing, spreading="band")
-    distance = kernel is None or depends_on_distance(kernel)
-    low = fixed and not distance and low_rank_kernel_factors(model) is not None
-    spreading = "low_rank" if low else "fft" if wish == "fft" and distance else _reach_independent_algorithm(kernel)
-    return model._replace(summing=summing, spreading=spreading)
+
+def _do_nodes_hold_luck(model: Model, precision: str) -> bool:
+    """Whether few enough nodes hold the luck function, with far chances if the algorithm was not named."""
+    if model.grid is None:
+        return False
+    given = model.luck, model.grid, (model.beta,), model.temperature, precision
+    return opponent_sum_algorithms.min_interpolation_nodes(*given, far=model.summing == "auto") is not None
+
+
+def _choose_summing(model: Model, is_linear: bool) -> str:
+    """The fastest algorithm of the sums that holds."""
+    if model.grid is None:
+        return "laplace" if is_linear else "naive"
+    fits = {
+        "low_rank": model.luck.smooth and _do_nodes_hold_luck(model, "float64"),
+        "fft": model.luck.difference,
+        "naive": True,
+    }
+    return next(name for name in device_preferences().sums if fits[name])
+
+
+def _choose_spreading(model: Model, has_inner: bool) -> str:
+    """The algorithm of the kernel, beside the wish for the sums."""
+    kernel, is_fft = model.kernel, model.summing == "fft"
+    if kernel is None:
+        return "naive" if has_inner or model.grid is None else "fft" if is_fft else "band"
+    has_matrix = isinstance(kernel.shape, HashableArray)
+    if not has_matrix and (has_inner or (model.grid is None and kernel.shape != "laplace")):
+        return "naive"
+    if kernel.shape == "laplace":
+        return "fft" if is_fft else "laplace"
+    return _choose_spreading_without_walks(model, kernel, is_fft)
+
+
+def _choose_spreading_without_walks(model: Model, kernel: Kernel, is_fft: bool) -> str:
+    """The algorithm of a kernel that is no mixture of Laplace's, for which `is_fft` is the wish."""
+    is_fixed = is_player_and_time_independent_kernel(kernel)
+    if is_fixed and not is_fft and _is_band_fastest(model):
+        return "band"
+    if is_fixed and not depends_on_distance(kernel) and low_rank_kernel_factors(model) is not None:
+        return "low_rank"
+    return "fft" if is_fft and depends_on_distance(kernel) else _reach_independent_algorithm(kernel)
 
 
 def _is_band_fastest(model: Model) -> bool:
