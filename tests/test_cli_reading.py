@@ -174,7 +174,7 @@ def test_the_league_that_ships_is_a_file(jaxrate, tmp_path, monkeypatch):
 
 def test_bad_rows_are_told_each_on_a_line(jaxrate, tmp_path):
     path = tmp_path / "games.csv"
-    path.write_text("a,b,score\nAda,Bo,0x1\nAda,Bo,1\nAda,Bo,yes\n,Bo,1\n")
+    path.write_text("a,b,score\nAda,Bo,0x1\nAda,Bo,1\nAda,Bo,yes\nAda,Bo,no\n")
     code, _, errors = jaxrate("rate", path)
     lines = errors.splitlines()
     assert code == 2 and lines[0].startswith(

@@ -35,7 +35,7 @@ from jaxrate.data.event_tables import (
     find_line_up_columns,
     set_line_up_columns,
 )
-from jaxrate.data.evidence_column_recognition import doubtful_roles_hints, unused_points_hint
+from jaxrate.data.evidence_column_recognition import doubtful_roles_hints
 from jaxrate.data.faulty_rows import (
     describe_example_rows,
     doubts_about_mirrored_matches,
@@ -196,25 +196,6 @@ def read(
         form, or by accents; if matches with times repeat an earlier one exactly; if a margin has another sign than the
         score; if rows were skipped.
     """
-    options = ReadOptions(sort, upcoming, dates, na_values, on_faulty, history, unfinished)
-    return read_table(source, columns, options)
-
-
-class ReadOptions(NamedTuple):
-    """The arguments of `read` that name no columns."""
-
-    sort: bool = False
-    upcoming: bool = False
-    dates: str | None = None
-    na_values: Sequence[str] = ()
-    on_faulty: Literal["error", "skip"] = "error"
-    history: Any = None
-    unfinished: Sequence[str] = ()
-
-
-def read_table(source: Any, columns: Mapping[str, Any], options: ReadOptions) -> Dataset:
-    """`read` with the columns by role."""
-    sort, upcoming, dates, na_values, on_faulty, history, unfinished = options
     import_pyarrow()
     opened = open_table_source(source)
     with add_location_to_data_errors(opened.title, opened.where):
@@ -232,10 +213,12 @@ def read_table(source: Any, columns: Mapping[str, Any], options: ReadOptions) ->
         for doubt in doubts_about_unplayed_rows(split, rows, upcoming):
             warn_caller(doubt)
         used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
-        dataset = build_dataset(*used, known, sort, sort or upcoming)
+        dataset = build_dataset(*used, known, sort or upcoming)
+        if sort and dataset.clock is None:
+            raise ValueError(f"sort=True needs times, but column {resolved.roles.time!r} has no value")
         dataset = dataset if upcoming else _add_fixtures(dataset, converted, rows, split.coming)
-    for doubt, category in _doubts_about_dataset(dataset, resolved.table, converted.roles, known, upcoming):
-        warn_caller(doubt, category)
+    for doubt in _doubts_about_dataset(dataset, resolved.table, known):
+        warn_caller(doubt)
     return dataset._replace(
         dates=converted.date_style if is_date_style(converted.date_style) else None,
         played=int(split.played.sum()) if upcoming and not split.played.all() else 0,
@@ -283,7 +266,7 @@ def _add_fixtures(data: Dataset, converted: ConvertedColumns, rows: HostArray, i
     if not is_coming.any():
         return data
     roles, columns = converted.roles._replace(upcoming=True), filter_column_rows(converted.columns, is_coming)
-    fixtures = build_dataset(roles, columns, rows[is_coming], names_of_earlier_data(data), False, True)
+    fixtures = build_dataset(roles, columns, rows[is_coming], names_of_earlier_data(data), True)
     return data._replace(fixtures=fixtures._replace(upcoming=True))
 
 
@@ -326,10 +309,8 @@ def _notes_on_columns(resolved: ResolvedTable, converted: ConvertedColumns, date
     return notes
 
 
-def _doubts_about_dataset(
-    data: Dataset, table: TableSource, roles: ColumnRoles, known: NamesOfEarlierData, upcoming: bool
-) -> Iterator[tuple[str, type[Warning]]]:
-    """What is doubtful about the events and the names of a table, each with the category of its warning."""
+def _doubts_about_dataset(data: Dataset, table: TableSource, known: NamesOfEarlierData) -> Iterator[str]:
+    """What is doubtful about the events and the names of a table."""
     doubts: list[Iterable[str]] = []
     if not data.of_matches:
         doubts.append(doubts_about_single_participants(data.rounds, data.contests))
@@ -337,8 +318,6 @@ def _doubts_about_dataset(
         doubts.append(doubts_about_margins(data))
         doubts.append(doubts_about_mirrored_matches(data.matches))
         doubts.append(doubts_about_repeated_matches(data.matches, data.rows, table))
-        if not upcoming and (hint := unused_points_hint(table, data, roles)):
-            yield hint, ColumnsRecognisedWarning
     if table.noted:
         num_known = 0 if known.players is None else len(known.players)
         doubts.append(doubts_about_names("players", data.players, num_known))
@@ -346,8 +325,7 @@ def _doubts_about_dataset(
         for subject, names in (("categories", data.categories), ("contests", data.contests), ("seasons", seasons)):
             if names is not None:
                 doubts.append(doubts_about_names(subject, names, 0))
-    for doubt in chain.from_iterable(doubts):
-        yield doubt, UserWarning
+    return chain.from_iterable(doubts)
 
 
 def describe_recognised_columns(recognised: Sequence[str], time: str | None, date_style: str | None) -> str:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +35,7 @@ from jaxrate.data.column_role_definitions import (
 )
 from jaxrate.data.column_spellings import LINE_UP_SPELLINGS, NAME_TEMPLATES, SIDE_PAIRS, Header
 from jaxrate.data.derived_covariates import age_differences, parse_season_start_years
-from jaxrate.data.faulty_rows import collect_row_errors, is_blank_mask, map_row_errors
+from jaxrate.data.faulty_rows import is_blank_mask, map_row_errors
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE, to_sides
 from jaxrate.data.role_resolution import ColumnRoles, TableLayout, default_column, first_player_statistic_lead
 from jaxrate.data.seasons_and_margins import (
@@ -621,12 +620,7 @@ def _check_tied_place_ranges(contest: HostArray, first: HostArray, last: HostArr
 
 
 def build_dataset(
-    roles: ColumnRoles,
-    columns: dict[str, Column],
-    rows: HostArray,
-    known: NamesOfEarlierData,
-    sort: bool,
-    in_order: bool,
+    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, known: NamesOfEarlierData, in_order: bool
 ) -> Dataset:
     """The dataset of these columns, whose values stand in these rows of the source.
 
@@ -635,62 +629,27 @@ def build_dataset(
       columns: values [n] by name.
       rows: [n] of the source.
       known: the names that have ids already.
-      sort: whether the caller asked for the order of time.
       in_order: whether to put the rows in order of time.
 
     Raises:
       RowError: about up to ten rows of the source.
     """
-    with map_row_errors(rows):
-        try:
-            return _build_events(roles, columns, rows, known, sort, in_order)
-        except RowError as error:
-            recheck = partial(_recheck_rows, roles, columns, rows, known)
-            raise collect_row_errors(error, recheck, _contest_or_row_ids(roles, columns, len(rows))) from None
-
-
-def _build_events(
-    roles: ColumnRoles,
-    columns: dict[str, Column],
-    rows: HostArray,
-    known: NamesOfEarlierData,
-    sort: bool,
-    in_order: bool,
-) -> Dataset:
-    """`build_dataset`, whose error is the first, about rows of the columns."""
     layout, row = roles.layout, np.arange(len(rows))  # in which row each match or participant stands
     of_teams = layout.num_first > 0  # matches of two teams, as contests
     of_matches = layout.contest is None and not of_teams
-    if of_teams:
-        fields, row = read_line_up_fields(roles, columns, known, rows)
-    elif of_matches:
-        fields = build_match_fields(roles, columns, known)
-    else:
-        fields = read_participant_fields(roles, columns, known)
-    if sort and fields.clock is None:
-        raise ValueError(f"sort=True needs times, but column {roles.time!r} has no value")
-    with map_row_errors(row):
+    with map_row_errors(rows):
+        if of_teams:
+            fields, row = read_line_up_fields(roles, columns, known, rows)
+        elif of_matches:
+            fields = build_match_fields(roles, columns, known)
+        else:
+            fields = read_participant_fields(roles, columns, known)
+    with map_row_errors(rows[row]):
         order = match_row_order(roles, columns, fields, in_order) if of_matches else contest_row_order(fields, in_order)
-    fields, row = fields._replace(values=_reorder_values(fields.values, order)), row[order]
+    fields, source_rows = fields._replace(values=_reorder_values(fields.values, order)), rows[row][order]
     build = build_line_up_dataset if of_teams else build_match_dataset if of_matches else build_contest_dataset
-    with map_row_errors(row):
-        return build(roles, fields, rows[row])
-
-
-def _recheck_rows(
-    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, known: NamesOfEarlierData, mask: HostArray
-) -> None:
-    """RowError about rows of the columns, if those of the mask are wrong too; their order is not looked at."""
-    with map_row_errors(np.flatnonzero(mask)):
-        _build_events(roles, filter_column_rows(columns, mask), rows[mask], known, False, True)
-
-
-def _contest_or_row_ids(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:
-    """[n] numbers of the contests, or of the matches; of rows where contests have no name."""
-    if roles.layout.contest is not None:
-        with suppress(ValueError):
-            return to_ids([roles.layout.contest], columns)[0][:, 0]
-    return np.arange(n)
+    with map_row_errors(source_rows):
+        return build(roles, fields, source_rows)
 
 
 def filter_column_rows(columns: dict[str, Column], mask: HostArray) -> dict[str, Column]:

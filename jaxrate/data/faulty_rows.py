@@ -16,7 +16,7 @@ from jaxrate.data.column_conversion import missing_mask, to_column
 from jaxrate.data.column_spellings import ROW_NUMBER_NAMES, normalise_column_name
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
-from jaxrate.events import MAX_REPORTED_ROWS, Matches, RowError
+from jaxrate.events import Matches, RowError
 
 PACKAGE_FOLDER = str(Path(__file__).parents[1]) + os.sep
 SHOWN_ROWS = 3  # rows that a note names
@@ -145,11 +145,6 @@ def count_mirrored_matches(matches: Matches) -> int:
     return num_mirrored if is_certain or (time.any() and 2 * num_mirrored > len(keys)) else 0
 
 
-def _fault_without_count(message: str) -> str:
-    """What stands before the number of rows that have a fault; the whole message if there is no such number."""
-    return re.split(r" in [\d,]+ rows?, ", message)[0]
-
-
 def _row_or_line(row: int, row_location: Callable[[int], str]) -> str:
     line = re.search(r"line (\d+)\)$", row_location(row))
     return f"line {line[1]}" if line else f"row {row}"
@@ -184,31 +179,3 @@ def _hash_matches(player: HostArray, time: HostArray, score: HostArray) -> HostA
 
 
 HASH_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)  # odd, and their bits mixed
-
-
-def collect_row_errors(error: RowError, recheck: Callable[[HostArray], Any], group: HostArray) -> RowError:
-    """The error with further wrong rows, up to ten, each once.
-
-    Args:
-      error: about some rows of n.
-      recheck: reads the rows where a mask [n] is true, or raises such an error.
-      group: [n] numbers of groups: rows of the group of a wrong row are not read again.
-    """
-    messages, num_more = dict(error.rows_and_messages), error.more
-    while len(messages) < MAX_REPORTED_ROWS and not num_more:
-        try:
-            recheck(~np.isin(group, group[list(messages)]))
-            break
-        except RowError as next_error:
-            told = {_fault_without_count(message) for message in messages.values()}
-            found = dict(next_error.rows_and_messages)
-            messages |= {row: x for row, x in found.items() if _fault_without_count(x) not in told}
-            num_more = next_error.more
-            if messages.keys().isdisjoint(found):
-                break  # what is left was told with its count
-        except ValueError:  # nothing is left, or what is left has another fault
-            break
-    (row, message), *others = sorted(messages.items())
-    return RowError(
-        row, message, others[: MAX_REPORTED_ROWS - 1], num_more + max(len(others) - MAX_REPORTED_ROWS + 1, 0)
-    )

@@ -271,7 +271,7 @@ def test_players_who_may_be_no_single_player_are_told(names, said):
 
 def test_a_row_without_an_opponent_is_refused_or_skipped(games):
     file = games("winner,loser\nx,y\ny,\n,x\n")
-    with pytest.raises(ValueError, match="row 1 .*'loser' has no value; on_faulty='skip'"):
+    with pytest.raises(ValueError, match="row 2 .*'winner' has no value; on_faulty='skip'"):
         read(file)
     with pytest.warns(UserWarning, match="skipped 2 of 3 rows"):
         assert read(file, on_faulty="skip").rows.tolist() == [0]

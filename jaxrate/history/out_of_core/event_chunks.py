@@ -233,7 +233,7 @@ def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset |
     if not played.any():
         return None
     names = NamesOfEarlierData(opened.players, reading.categories)
-    return build_dataset(roles, _select_rows(columns, played), rows[kept[played]], names, False, False)
+    return build_dataset(roles, _select_rows(columns, played), rows[kept[played]], names, False)
 
 
 def _convert_chunk(
