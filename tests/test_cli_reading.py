@@ -174,13 +174,13 @@ def test_the_league_that_ships_is_a_file(jaxrate, tmp_path, monkeypatch):
 
 def test_bad_rows_are_told_each_on_a_line(jaxrate, tmp_path):
     path = tmp_path / "games.csv"
-    path.write_text("a,b,score\nAda,Bo,0x1\nAda,Bo,1\nAda,Bo,yes\nAda,Bo,no\n")
+    path.write_text("a,b,score\nAda,Bo,0x1\nAda,Bo,1\nAda,Bo,1\nAda,Bo,maybe\n")
     code, _, errors = jaxrate("rate", path)
     lines = errors.splitlines()
     assert code == 2 and lines[0].startswith(
         "jaxrate: games.csv: row 0 (counting from 0, line 2): column 'score' is '0x1'"
     )
-    assert [re.findall(r"line (\d)", line) for line in lines] == [["2"], ["4"], ["5"]]
+    assert [re.findall(r"line (\d)", line) for line in lines] == [["2"], ["5"]]
 
 
 def test_skills_with_surfaces_are_rated_and_carried_on(jaxrate, tmp_path):

@@ -89,20 +89,13 @@ def find_parquet_table(source: Any) -> ParquetTable:
 
 
 def _parquet_paths(source: Any) -> list[Path]:
-    if isinstance(source, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in source):
-        paths = [Path(path) for path in source]
-    elif not isinstance(source, (str, os.PathLike)):
+    """The files of a folder, pattern or list; ValueError if there are none, or for those that are no Parquet."""
+    is_path = isinstance(source, (str, os.PathLike))
+    if not is_path and not (
+        isinstance(source, (list, tuple)) and all(isinstance(x, (str, os.PathLike)) for x in source)
+    ):
         raise ValueError(f"cannot read a {type(source).__name__}; give a folder of Parquet files, a pattern or a list")
-    elif (path := Path(source)).is_dir():
-        if (path / "checkpoint").is_file() and (path / "predictions").is_dir():
-            raise ValueError(f"{path} holds what was rated by chunks, not matches; name the folder that was rated")
-        paths = [
-            x for x in sorted(path.iterdir()) if x.name.lower().endswith(".parquet") and _is_not_hidden_or_truth(x)
-        ]
-    elif path.exists():
-        paths = [path]
-    else:
-        paths = [Path(x) for x in sorted(glob(str(source))) if _is_not_hidden_or_truth(Path(x))]
+    paths = _list_parquet_files(Path(source)) if is_path else [Path(path) for path in source]
     for path in paths:
         if not path.name.lower().endswith(".parquet"):
             raise ValueError(f"{path}: what is rated by chunks is Parquet; the name must end in .parquet")
@@ -113,8 +106,14 @@ def _parquet_paths(source: Any) -> list[Path]:
     return paths
 
 
-def _is_not_hidden_or_truth(path: Path) -> bool:
-    return not path.name.startswith((".", "_")) and not path.name.endswith(TRUTH_SUFFIX)
+def _list_parquet_files(path: Path) -> list[Path]:
+    """The file, or those of a folder or pattern, in the order of their names."""
+    if path.is_file():
+        return [path]
+    if (path / "checkpoint").is_file() and (path / "predictions").is_dir():
+        raise ValueError(f"{path} holds what was rated by chunks, not matches; name the folder that was rated")
+    found = path.glob("*.[pP][aA][rR][qQ][uU][eE][tT]") if path.is_dir() else map(Path, glob(str(path)))
+    return [x for x in sorted(found) if not x.name.startswith((".", "_")) and not x.name.endswith(TRUTH_SUFFIX)]
 
 
 def _schema_difference(schema: Any, other: Any) -> str:

@@ -6,13 +6,10 @@ from contextlib import suppress
 from os import PathLike
 from typing import Any, Literal, NamedTuple, Unpack
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import (
     did_you_mean_suffix,
@@ -40,7 +37,7 @@ from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.saved_options import read_by_options
 from jaxrate.data.table_files import open_table_source
 from jaxrate.data.table_sources import find_column_ignoring_case
-from jaxrate.events import Context, Matches, check_clock, count_teams, seats
+from jaxrate.events import check_clock, count_teams, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.forecasts.pairwise_probabilities import fill_result_columns, neutral_match_arguments
@@ -49,7 +46,6 @@ from jaxrate.history.event_columns import contest_prediction_columns, days_to_da
 from jaxrate.history.history import History, format_time, player_groups, system_with_extended_seasons
 from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_time_after_last_events
 from jaxrate.replay.event_prediction import predict
-from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay
 from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
 from jaxrate.systems.system_construction_by_name import split_unsupported_teams
 
@@ -57,6 +53,7 @@ HISTORY_COVARIATES = "rest", "form"  # that are computed from the rated history
 PLAYER_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "contest", "participant", "team"
 NEEDED_ROLES = "side", "category", "covariates", "age"  # without which a system would predict something else
 AFTER_MATCH_ROLES = "winner", "loser", "rank", "last_rank", "statistics", "shares", "expected_goals"
+PLAYER_OF_RESULT = dict(zip(WINNER_LOSER, PLAYER_PAIR, strict=True))
 RESULT_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "score", "margin", "drop"  # of played matches
 PREFERENCES = "na_values", "dates", "on_faulty", "skip_incomplete", "normalise_names"  # that name no column
 MAX_SEASON_DAYS = 400.0  # from the first result to the last match to come
@@ -86,20 +83,20 @@ def reading_options_of_run(
     saved: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
     saved |= {"dates": date_format_of_history_file(rated)} | rated.options.get("columns", {})
     if "winner" not in roles:  # of matches to come
-        saved |= {side: saved.pop(role) for side, role in zip(PLAYER_PAIR, WINNER_LOSER, strict=True) if role in saved}
-    if not columns.keys().isdisjoint(PLAYER_ROLES):
-        saved = {role: x for role, x in saved.items() if role not in PLAYER_ROLES}
-    options = {role: x for role, x in saved.items() if role in roles and role not in COLUMN_ROLES}
-    present = {
-        role: spelt
-        for role, x in saved.items()
-        if role in roles and role in COLUMN_ROLES and (spelt := _spelt_as_in_table(role, x, names)) is not None
-    }
-    if any(role in saved and role not in present for role in PLAYER_ROLES):
-        present = {role: x for role, x in present.items() if role not in PLAYER_ROLES}
-    usual = recognise_evidence_columns(names, {**options, **present, **columns})
-    usual = {role: x for role, x in usual.items() if role in saved and role in roles}
-    return {role: saved[role] for role in needed if role in saved} | options | usual | present | dict(columns)
+        saved = {PLAYER_OF_RESULT.get(role, role): x for role, x in saved.items()}
+    saved = _select(saved, {*roles}.difference(PLAYER_ROLES if {*PLAYER_ROLES} & columns.keys() else ()))
+    options = _select(saved, saved.keys() - COLUMN_ROLES.keys())
+    spelt = {role: _spelt_as_in_table(role, saved[role], names) for role in saved.keys() - options.keys()}
+    lacking = {role for role in spelt if spelt[role] is None}
+    lacking |= {*PLAYER_ROLES} if lacking & {*PLAYER_ROLES} else set()
+    present = _select(spelt, spelt.keys() - lacking)
+    usual = _select(recognise_evidence_columns(names, {**options, **present, **columns}), saved)
+    return _select(saved, needed) | options | usual | present | dict(columns)
+
+
+def _select(values: Mapping[str, Any], roles: Collection[str]) -> dict[str, Any]:
+    """The values of these roles."""
+    return {role: x for role, x in values.items() if role in roles}
 
 
 def _spelt_as_in_table(role: str, value: Any, names: Sequence[str]) -> Any:
@@ -120,45 +117,47 @@ def read_upcoming_events(
       ValueError: as `predict_fixtures`.
     """
     columns = dict(options)
-    time = columns.pop("time", None)
+    time, is_listed = columns.pop("time", None), is_list_of_name_tuples(source)
     if isinstance(time, str) and is_table(source):
         source = open_table_source(source)
         if time in source.names:
             time, columns = None, columns | {"time": time}
         elif not any(map(str.isdigit, time)):  # as dates have
-            suggestion = did_you_mean_suffix(time, source.names)
-            raise ValueError(f"no column {time!r} of times{suggestion}")
+            raise ValueError(f"no column {time!r} of times{did_you_mean_suffix(time, source.names)}")
     data = _read_source(rated, source, columns)
-    if data.clock not in (None, rated.clock):
-        raise ValueError(f"the times must be {rated.clock or 'left out'}, as in the run")
-    unknown_names = data.players[len(rated.players) :]
-    if len(unknown_names) and not newcomers:
-        raise ValueError(_unknown_players_message(unknown_names.tolist(), rated.players))
+    _check_names(rated, data, newcomers)
     data = split_unsupported_teams(rated.system, data)
     if rated.seasons and not data.seasons and is_table(source):
         latest = max(rated.seasons.items(), key=lambda season: season[1])[0]
         text = f"took the last season of the history, {latest}, for that of all matches, as no column says theirs"
         warn_caller(f"{text}; season='season' names one", ColumnsRecognisedWarning)
-    if data.clock is None:
-        if time is not None and rated.clock == "dates":
-            check_clock(rated.clock, time)
-        if time is None and rated.clock == "dates" and rated.last is not None and not is_list_of_name_tuples(source):
-            end = f"took the end of the history, {format_time(rated.last, rated.clock)}, for the time of all matches"
-            text = f"{end}, as they have none of their own; time='2026-05-31' sets another"
-            warn_caller(text, ColumnsRecognisedWarning)
-        query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
-        data = _set_all_times(data, (rated.last or 0.0) if query_time is None else query_time)
-    elif time is not None:
-        raise ValueError("the fixtures have times, so that none can be given for them all")
-    else:
-        _check_after_history(rated, data)
-    if rated.contests is None:
-        data = _add_rest_and_form(rated, data)
-    if is_list_of_name_tuples(source):
-        data = _fill_neutral_side_and_covariates(rated.system, data)
+    data = _check_or_set_times(rated, data, time, is_listed)
+    data = _add_rest_and_form(rated, data) if data.of_matches else data
+    data = _fill_neutral_side_and_covariates(rated.system, data) if is_listed else data
     data = data._replace(events=fill_result_columns(rated.system, data.events), clock=rated.clock)
     _warn_unconnected(rated, data)
     return system_with_extended_seasons(rated, (data.seasons or {}).values()), data
+
+
+def _check_or_set_times(rated: History, data: Dataset, time: Any, is_listed: bool) -> Dataset:
+    """The events with the time of all if they have none of their own; else ValueError unless these are later ones."""
+    if data.clock not in (None, rated.clock):
+        raise ValueError(f"the times must be {rated.clock or 'left out'}, as in the run")
+    if data.clock is not None:
+        if time is not None:
+            raise ValueError("the fixtures have times, so that none can be given for them all")
+        _check_after_history(rated, data)
+        return data
+    if rated.clock == "dates" and time is not None:
+        check_clock(rated.clock, time)
+    elif rated.clock == "dates" and rated.last is not None and not is_listed:
+        end = f"took the end of the history, {format_time(rated.last, rated.clock)}, for the time of all matches"
+        text = f"{end}, as they have none of their own; time='2026-05-31' sets another"
+        warn_caller(text, ColumnsRecognisedWarning)
+    query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
+    flat: Any = data.events.flat
+    time_of_all = np.full_like(flat.time, (rated.last or 0.0) if query_time is None else query_time)
+    return data._replace(events=data.events.with_flat(flat._replace(time=time_of_all)))
 
 
 def connected_rows(rated: History, data: Dataset) -> HostArray:
@@ -288,39 +287,30 @@ def to_object_array(values: Any) -> HostArray:
 
 
 def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Dataset:
-    of_matches = rated.contests is None
+    """What is to come, from any source; ValueError if it is of another kind of events than the history."""
+    of_matches, data, table = rated.contests is None, source, source
     if source is None:
         raise ValueError("nothing is to come: the data have no fixtures, which are rows without a result")
-    if isinstance(source, Dataset):
-        data = source
-        if not np.array_equal(data.players[: len(rated.players)], rated.players):
-            raise ValueError("the players have other ids than in the run; read what is to come with history=rated")
-    else:
-        pairs = is_list_of_name_tuples(source)
-        if pairs:
-            make_table = _pair_table if of_matches else _line_up_table
-            table, named = make_table(source, columns.get("category"))
-            columns = columns | named
-            source = open_table_source(table)._replace(noted=False)  # similar names were noted with the history
-        source = open_table_source(source)
-        roles = {*COLUMN_ROLES, "mixtures", *PREFERENCES}.difference(AFTER_MATCH_ROLES)
-        needed = [*NEEDED_ROLES]
-        if of_matches and not pairs and _requires_noncovariate_columns_to_predict(rated):
-            needed.append("columns")
-        read_options = (
-            reading_options_of_run(rated, [], columns, ["side", "dates"])
-            if pairs
-            else reading_options_of_run(rated, source.names, columns, roles, needed)
+    if is_list_of_name_tuples(source):
+        table, named = (_pair_table if of_matches else _line_up_table)(source, columns.get("category"))
+        columns = reading_options_of_run(rated, [], columns | named, ["side", "dates"])
+        table = open_table_source(table)._replace(noted=False)  # similar names were noted with the history
+        data = read_by_options(table, columns | {"upcoming": True}, rated)
+    elif not isinstance(source, Dataset):
+        table, roles = (
+            open_table_source(source),
+            {*COLUMN_ROLES, "mixtures", *PREFERENCES}.difference(AFTER_MATCH_ROLES),
         )
-        if not of_matches and not pairs and read_options.keys().isdisjoint(PLAYER_ROLES):
-            read_options |= _team_columns(source.names)
-        data = read_by_options(source, read_options | {"upcoming": True}, rated)
+        columns = reading_options_of_run(rated, table.names, columns, roles, NEEDED_ROLES)
+        if not of_matches and columns.keys().isdisjoint(PLAYER_ROLES):
+            columns |= _team_columns(table.names)
+        data = read_by_options(table, columns | {"upcoming": True}, rated)
+    elif not np.array_equal(data.players[: len(rated.players)], rated.players):
+        raise ValueError("the players have other ids than in the run; read what is to come with history=rated")
     if data.of_matches != of_matches:
         kinds = ("matches", "contests") if of_matches else ("contests", "matches")
-        hint = (
-            "" if of_matches else "; if sides are of several players, name their columns, as a=['team1'], b=['team2']"
-        )
-        raise ValueError("the run is of {}, these are {}".format(*kinds) + hint)
+        hint = "; if sides are of several players, name their columns, as a=['team1'], b=['team2']"
+        raise ValueError("the run is of {}, these are {}".format(*kinds) + ("" if of_matches else hint))
     return data
 
 
@@ -332,25 +322,6 @@ def _team_columns(names: Sequence[str]) -> dict[str, list[str]]:
     sides = None if all(own) else player_columns(Header.of_columns(names))
     pair = own if all(own) else () if sides is None else sides[1]
     return {side: [str(name)] for side, name in zip(PLAYER_PAIR, pair, strict=False)}
-
-
-def _requires_noncovariate_columns_to_predict(rated: History) -> bool:
-    """Whether the rules need columns other than covariates to predict."""
-    params, zero = rated.system.params, jnp.zeros(())
-    rules = make_replay_rules(rated.system.rules, params)
-    covariates = dict.fromkeys(rated.system.settings.get("covariates", ()), zero)
-    context = Context(side=zero, category=jnp.zeros(2, jnp.int32), columns=covariates)
-    match = Matches(jnp.zeros(2, jnp.int32), zero, zero, context)
-
-    def predict_rows(state: State) -> Any:
-        rows = jax.tree.map(lambda x: jnp.stack([x[0], x[0]]), state)
-        return advance_and_predict_event(rules, prepare_replay(rules, params), rows, match)
-
-    try:
-        jax.eval_shape(predict_rows, rated.state)
-    except KeyError:
-        return True
-    return False
 
 
 class PlayedResults(NamedTuple):
@@ -414,9 +385,7 @@ def _read_results(rated: History, source: Any, columns: Mapping[str, Any]) -> Da
 
 
 def _to_played_results(rated: History, data: Dataset, newcomers: bool, needs_goals: bool) -> PlayedResults:
-    unknown_names = data.players[len(rated.players) :]
-    if len(unknown_names) and not newcomers:
-        raise ValueError(_unknown_players_message(unknown_names.tolist(), rated.players))
+    _check_names(rated, data, newcomers)
     score = np.asarray(data.matches.score)
     if not np.isin(score, (0.0, 0.5, 1.0)).all():
         raise ValueError("the results of a season must be wins, draws and losses")
@@ -429,19 +398,15 @@ def _to_played_results(rated: History, data: Dataset, newcomers: bool, needs_goa
     return PlayedResults(data.players[data.matches.player], score, goals)
 
 
-def _unknown_players_message(names: list[Any], players: HostArray) -> str:
-    quoted_names = [
-        f"{format_value_for_error(name)}{similar_names_hint(name, players)}" for name in names[:MAX_SUGGESTIONS]
-    ]
-    others_text = f" and {len(names) - MAX_SUGGESTIONS:,} more" if len(names) > MAX_SUGGESTIONS else ""
+def _check_names(rated: History, data: Dataset, newcomers: bool) -> None:
+    """ValueError for players whom the history does not have, unless newcomers are allowed; it has the nearest names."""
+    names, shown = data.players[len(rated.players) :].tolist(), MAX_SUGGESTIONS
+    if newcomers or not names:
+        return
+    quoted = [f"{format_value_for_error(name)}{similar_names_hint(name, rated.players)}" for name in names[:shown]]
+    others = f" and {len(names) - shown:,} more" if len(names) > shown else ""
     noun = "players" if len(names) > 1 else "player"
-    return f"no {noun} {', '.join(quoted_names)}{others_text}; newcomers=True takes them as new players"
-
-
-def _set_all_times(data: Dataset, time: float) -> Dataset:
-    """The dataset with all events at this time."""
-    flat: Any = data.events.flat
-    return data._replace(events=data.events.with_flat(flat._replace(time=np.full_like(flat.time, time))))
+    raise ValueError(f"no {noun} {', '.join(quoted)}{others}; newcomers=True takes them as new players")
 
 
 @suggest_role_on_unknown_argument
@@ -484,10 +449,16 @@ def predict_fixtures(
         another kind or before its end, and as `read` does.
     """
     system, data = read_upcoming_events(rated, source, newcomers, options)
-    if not data.of_matches:
-        forecasts = _forecast_contests(rated, system, data)
-    else:
-        forecasts = _forecast_matches(rated, add_draw_probabilities_if_needed(rated, system), data)
+    try:
+        if not data.of_matches:
+            forecasts = _forecast_contests(rated, system, data)
+        else:
+            forecasts = _forecast_matches(rated, add_draw_probabilities_if_needed(rated, system), data)
+    except (KeyError, TypeError) as error:
+        names = as_column_list(rated.options.get("columns", {}).get("columns"))
+        if not names:
+            raise
+        raise ValueError(f"the system may need the columns of the run to predict: {join_names(names)}") from error
     is_connected = connected_rows(rated, data)
     if not is_connected.all():
         forecasts = ColumnTable({**forecasts, "connected": is_connected})
