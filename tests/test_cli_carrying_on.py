@@ -591,13 +591,10 @@ def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, mon
     (tmp_path / "coming.csv").write_text("a,b,lead,weather\nx,y,0.375,0\n")  # the columns are remembered
     code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
     assert code == 0 and text.splitlines()[-1].split()[-4] == "88%", errors
-    for table, message in (
-        ("a,b\nx,y\n", "the columns of the run to predict: lead"),
-        ("a,b,lead\nx,y,z\n", "coming.csv: row 0"),
-    ):
+    for table in ("a,b\nx,y\n", "a,b,lead\nx,y,0.375\n"):
         (tmp_path / "coming.csv").write_text(table)
         code, _, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
-        assert code == 2 and message in errors
+        assert code == 2 and "may need the columns of the run to predict: lead and weather" in errors
 
 
 READING = """--time when; --time none; --na-values ?; --sort; --dates day-first; --skip-incomplete; --normalise-names
