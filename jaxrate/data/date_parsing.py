@@ -95,11 +95,8 @@ def parse_dates(name: str, column: Column, dates: str | None) -> ParsedDates:
     kinds = import_pyarrow().types
     is_number = kinds.is_integer(column.type) or kinds.is_floating(column.type)
     if dates is not None and "%" in dates:
-        if not (is_number or kinds.is_large_string(column.type)):
-            raise ValueError(f"column {name!r} must hold text to be read by dates={dates!r}, got {column.type}")
-        parse = partial(_parse_datetime, date_format=dates)
         text = _whole_numbers_to_text(column) if is_number else column
-        return ParsedDates(_parse_texts(name, text, parse, f"not a date in the format {dates}"), dates)
+        return ParsedDates(_parse_by_format(name, text, dates), dates)
     if is_number:
         return _parse_number_column(name, column)
     if not kinds.is_large_string(column.type) or _is_iso_text(column.drop_null().slice(0, 1)):
@@ -123,6 +120,14 @@ def _parse_by_pattern(name: str, column: Column, pattern: str, dates: str | None
     return ParsedDates(
         _parse_texts(name, column, lambda text: _match_to_datetime(match(text), style), complaint), style
     )
+
+
+def _parse_by_format(name: str, column: Column, date_format: str) -> Column:
+    """Moments by a format of `strptime`."""
+    if not import_pyarrow().types.is_large_string(column.type):
+        raise ValueError(f"column {name!r} must hold text to be read by dates={date_format!r}, got {column.type}")
+    parse = partial(_parse_datetime, date_format=date_format)
+    return _parse_texts(name, column, parse, f"not a date in the format {date_format}")
 
 
 def _sign_of_order(match: re.Match[str] | None) -> int:
@@ -153,16 +158,17 @@ def _match_to_datetime(match: re.Match[str] | None, style: str | None) -> dateti
         parts["day"], parts["month"] = (parts["one"], parts["two"])[:: 1 if style == DAY_FIRST else -1]
     if "name" in parts:
         parts["month"] = MONTHS.get(parts["name"][:3].lower(), 0)
-    year = int(parts["year"])
+    numbers = {part: int(x) for part, x in parts.items() if x and part not in ("half", "name")}
+    year, hour = numbers["year"], numbers.get("hour", 0)
     year += 0 if year >= 100 else 2000 if year < CENTURY_PIVOT else 1900
-    hour, minute, second = (int(parts.get(part) or 0) for part in ("hour", "minute", "second"))
-    if half := (parts.get("half") or "").lower():
-        hour = hour % 12 + 12 * (half == "p")
-    if hour > 23 or minute > 59 or second > 60:
-        return None
+    if half := parts.get("half"):
+        hour = hour % 12 + 12 * (half in "pP")
+    second = numbers.get("second", 0)
     with suppress(ValueError, OverflowError):
-        moment = datetime(year, int(parts["month"]), int(parts["day"]))
-        return moment + timedelta(hours=hour, minutes=minute, seconds=second)
+        moment = datetime(
+            year, numbers.get("month", 0), numbers["day"], hour, numbers.get("minute", 0), min(second, 59)
+        )
+        return moment + timedelta(seconds=1) if second == 60 else moment
     return None
 
 

@@ -87,9 +87,7 @@ def doubts_about_repeated_matches(matches: Matches, rows: HostArray, table: Tabl
 
     The lines of the rows, if they have some, name them.
     """
-    if matches.time is None or not np.any(matches.time):
-        return
-    later, earlier = _repeats_in_all_columns(table, rows, *find_repeated_matches(matches))
+    later, earlier = find_repeated_matches(matches, rows, table)
     if not len(later):
         return
     pairs = zip(rows[later[:SHOWN_ROWS]].tolist(), rows[earlier[:SHOWN_ROWS]].tolist(), strict=True)
@@ -104,25 +102,27 @@ def doubts_about_repeated_matches(matches: Matches, rows: HostArray, table: Tabl
     )
 
 
-def _repeats_in_all_columns(
-    table: TableSource, rows: HostArray, later: HostArray, earlier: HostArray
-) -> tuple[HostArray, HostArray]:
-    """The matches that repeat one in the columns that are not used, too, as the maps of a series do not."""
-    if not len(later):
-        return later, earlier
+def find_repeated_matches(matches: Matches, rows: HostArray, table: TableSource) -> tuple[HostArray, HostArray]:
+    """The matches with times whose rows repeat an earlier one in all columns, and the first such match of each.
+
+    Columns that are not used count as well: the maps of a series differ in nothing else.
+    """
+    key = np.zeros(0, np.uint64)
+    time = np.asarray(matches.time)
+    if time.any() and (time[1:] == time[:-1]).any():
+        key = _hash_matches(matches.player, time, matches.score)
+    ordered = np.sort(key)
+    candidates = np.flatnonzero(np.isin(key, ordered[1:][ordered[1:] == ordered[:-1]]))
+    if not len(candidates):
+        return candidates, candidates
     names = [name for name in table.names if normalise_column_name(name) not in ROW_NUMBER_NAMES]
     loaded = table.load(names, names)
-    first_of = dict(zip(later.tolist(), earlier.tolist(), strict=True))
-    candidates = sorted({*later.tolist(), *earlier.tolist()})
-    keys: list[Any] = [first_of.get(match, match) for match in candidates]
-    for name in names:
-        column = to_column(name, loaded[name])
-        values = [column[int(row)] for row in rows[candidates]]
-        keys = list(zip(keys, map(str, values), strict=True))
+    columns = [to_column(name, loaded[name]) for name in names]
+    cells = zip(*([str(column[int(row)]) for row in rows[candidates]] for column in columns), strict=True)
     first, repeats = dict[Any, int](), list[tuple[int, int]]()
-    for match, key in zip(candidates, keys, strict=True):
-        if first.setdefault(key, match) != match:
-            repeats.append((match, first[key]))
+    for match, row in zip(candidates.tolist(), cells, strict=True):
+        if first.setdefault(row, match) != match:
+            repeats.append((match, first[row]))
     pairs = np.array(repeats, np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 
@@ -148,27 +148,6 @@ def count_mirrored_matches(matches: Matches) -> int:
 def _row_or_line(row: int, row_location: Callable[[int], str]) -> str:
     line = re.search(r"line (\d+)\)$", row_location(row))
     return f"line {line[1]}" if line else f"row {row}"
-
-
-def find_repeated_matches(matches: Matches) -> tuple[HostArray, HostArray]:
-    """The matches that repeat an earlier one in all columns, and the first such match of each."""
-    time = np.asarray(matches.time)
-    no_rows = np.zeros(0, np.int64)
-    if not (time[1:] == time[:-1]).any():
-        return no_rows, no_rows
-    key = _hash_matches(matches.player, time, matches.score)
-    sorted_keys = np.sort(key)
-    repeated_keys = sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]]
-    if not len(repeated_keys):
-        return no_rows, no_rows
-    candidates = np.flatnonzero(np.isin(key, repeated_keys))
-    context = matches.context
-    leaves = [matches.player, time, matches.score, *context[:3], *(context.columns or {}).values()]
-    flat = [np.reshape(leaf, (len(time), -1))[candidates].astype(np.float64) for leaf in leaves if leaf is not None]
-    _, first, group = np.unique(np.hstack(flat), axis=0, return_index=True, return_inverse=True)
-    earlier = first[group.ravel()]
-    is_repeat = earlier != np.arange(len(candidates))
-    return candidates[is_repeat], candidates[earlier[is_repeat]]
 
 
 def _hash_matches(player: HostArray, time: HostArray, score: HostArray) -> HostArray:

@@ -28,6 +28,7 @@ NAME_NOTES = {  # what a name of a player may be instead, by the kinds of `_find
     "joined": "rated as one, apart from the members; if they are teams, write the names in a cell with semicolons "
     "between, and say a=['a'], b=['b'] of their columns",
 }
+UNIFIED_ADVICE = dict.fromkeys(("players", "categories"), "jr.data.unify_names(data) joins them")
 LONGEST_NAME = 10_000  # characters
 SHOWN_GROUPS = 3  # examples in a note
 MAX_SUGGESTIONS = 3  # most names suggested
@@ -92,13 +93,11 @@ def doubts_about_names(subject: str, names: HostArray, num_known: int) -> Iterat
     """
     if subject == "players":
         yield from _doubts_about_single_players(names, num_known)
-    new = {*names[num_known:].tolist()} if num_known and names.dtype == object else None
-    groups = [group for group in _group_alike(names) if new is None or not new.isdisjoint(chain(*group.values()))]
+    new = {*names[num_known:].tolist()}
+    groups = [group for group in _group_alike(names) if not new.isdisjoint(chain(*group.values()))]
     if alike := [spelt for group in groups for spelt in group.values() if len(spelt) > 1]:
-        text = _describe_groups(subject, alike, "blanks, letter case or Unicode form")
-        is_joined = subject in ("players", "categories")
-        advice = "jr.data.unify_names(data) joins them" if is_joined else "where they are the same, correct the names"
-        yield f"{text}; {advice}"
+        advice = UNIFIED_ADVICE.get(subject, "where they are the same, correct the names")
+        yield f"{_describe_groups(subject, alike, 'blanks, letter case or Unicode form')}; {advice}"
     if accented := [[spelt[0] for spelt in group.values()] for group in groups if len(group) > 1]:
         yield f"{_describe_groups(subject, accented, 'accents')}; where they are the same, correct the file"
 

@@ -194,44 +194,29 @@ def score_drawn_matches(
 def _find_draws(
     table: TableSource, names: Sequence[str], rows: HostArray, score: HostArray, winner_first: bool
 ) -> tuple[str | None, HostArray]:
-    """The column of these that tells draws which the scores [n] leave open, if one does; and [n] which are drawn."""
-    name, is_drawn = None, np.zeros(len(rows), bool)
-    if not (score == 0.5).any():
-        name, is_drawn = _find_draw_flags(table, names, rows, winner_first)
-    if name is None and (is_missing := np.isnan(score)).any():
-        name, is_drawn = _find_mentioned_draws(table, names, rows, is_missing)
-        is_drawn = is_drawn & is_missing
-    return name, is_drawn
+    """The column of these that tells draws which the scores [n] leave open, if one does; and [n] which are drawn.
+
+    Flags and results tell them, and words for draws that nearly all stand in rows without a result.
+    """
+    flags = [] if (score == 0.5).any() else select_draw_columns(names, winner_first)
+    for name, column in _load_rows(table, flags, rows).items():
+        is_flag = normalise_column_name(name) in DRAW_NAMES
+        is_drawn = flags_of_draws(column) if is_flag else draws_in_results(column)
+        if is_drawn is not None and is_drawn.any():
+            return name, is_drawn
+    is_missing = np.isnan(score)
+    for name, column in _load_rows(table, names if is_missing.any() else [], rows).items():
+        if mentions_draw(keep_rows(name, column, is_missing)).any():
+            is_drawn = mentions_draw(column)
+            if is_missing[is_drawn].mean() >= MIN_AGREEMENT:
+                return name, is_drawn & is_missing
+    return None, np.zeros(len(score), bool)
 
 
 def select_draw_columns(names: Sequence[str], is_result: bool) -> list[str]:
     """Those that are called as flags of draws are, and then as results are if these may say so."""
     flags = [name for name in names if normalise_column_name(name) in DRAW_NAMES]
     return flags + [name for name in names if is_result and normalise_column_name(name) in RESULT_NAMES]
-
-
-def _find_draw_flags(
-    table: TableSource, names: Sequence[str], rows: HostArray, is_result: bool
-) -> tuple[str | None, HostArray]:
-    """The column that flags draws, also by results if these may say so; and [n] whether a match is drawn."""
-    for name, column in _load_rows(table, select_draw_columns(names, is_result), rows).items():
-        is_flag = normalise_column_name(name) in DRAW_NAMES
-        is_drawn = flags_of_draws(column) if is_flag else draws_in_results(column)
-        if is_drawn is not None and is_drawn.any():
-            return name, is_drawn
-    return None, np.zeros(len(rows), bool)
-
-
-def _find_mentioned_draws(
-    table: TableSource, names: Sequence[str], rows: HostArray, is_missing: HostArray
-) -> tuple[str | None, HostArray]:
-    """The column with words for draws, nearly all in rows without a result; and [n] whether a row has one."""
-    for name, column in _load_rows(table, names, rows).items():
-        if mentions_draw(keep_rows(name, column, is_missing)).any():
-            is_drawn = mentions_draw(column)
-            if is_missing[is_drawn].mean() >= MIN_AGREEMENT:
-                return name, is_drawn
-    return None, is_missing
 
 
 def _load_rows(table: TableSource, names: Sequence[str], rows: HostArray) -> dict[str, Column]:

@@ -11,6 +11,7 @@ from jaxrate.data.faulty_rows import find_repeated_matches
 from jaxrate.data.lookalike_names import lookalike_key, normalise_name
 from jaxrate.data.name_unification import unify_names
 from jaxrate.data.saved_options import read_by_options
+from jaxrate.data.table_files import open_table_source
 from jaxrate.data.table_writing import write
 from jaxrate.events import matches, rounds
 from tests.read.tables import table
@@ -155,7 +156,8 @@ def test_repeats_are_those_of_a_slow_twin():
     made = matches(player, **values)
     rows = [(*player[i], *(x[i] for x in list(values.values())[:3]), *values["category"][i], values["columns"]["z"][i])
             for i in range(n)]  # fmt: skip
-    later, earlier = find_repeated_matches(made)
+    table = dict(zip([*"abctsdez"], map(list, zip(*rows, strict=True)), strict=True))
+    later, earlier = find_repeated_matches(made, np.arange(n), open_table_source(table))
     assert 0 < len(later) < n
     assert dict(zip(later, earlier, strict=True)) == {i: rows.index(r) for i, r in enumerate(rows) if rows.index(r) < i}
 

@@ -160,15 +160,15 @@ def _first_row_out_of_order(parquet_table: ParquetTable, roles: ColumnRoles) -> 
 
 def _make_ids(source: ParquetTable, layout: TableLayout, known_names: Any) -> PlayerIds | IntegerIds:
     """What gives ids to names: by a table if they are whole numbers, of which the greatest is not too large for one."""
-    kinds, types = import_pyarrow().types, [source.schema.field(name).type for name in layout.players]
-    dtype = np.result_type(*(x.to_pandas_dtype() for x in types)) if all(map(kinds.is_integer, types)) else None
-    ranges = [integer_range_from_footers(source, name) for name in layout.players if dtype is not None]
-    if dtype is None or dtype.kind not in "iu" or None in ranges:  # int64 and uint64 are floats together
+    types = [source.schema.field(name).type for name in layout.players]
+    if not all(map(import_pyarrow().types.is_integer, types)):
         return PlayerIds(known_names)
-    low, high = min(x[0] for x in ranges if x), max(x[1] for x in ranges if x)
-    if high - low >= max(MAX_SPARSITY * source.row_count, SMALL_ID_RANGE):
+    dtype = np.result_type(*(x.to_pandas_dtype() for x in types))
+    ranges = np.array([integer_range_from_footers(source, name) or (-np.inf, np.inf) for name in layout.players])
+    low, high = ranges.min(), ranges.max()
+    if dtype.kind == "f" or high - low >= max(MAX_SPARSITY * source.row_count, SMALL_ID_RANGE):  # of int64 and uint64
         return PlayerIds(known_names)
-    return IntegerIds(low, high, dtype, known_names, len(layout.players) * source.row_count)
+    return IntegerIds(int(low), int(high), dtype, known_names, len(layout.players) * source.row_count)
 
 
 def read_event_chunks(
