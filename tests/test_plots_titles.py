@@ -42,45 +42,49 @@ def test_a_leader_is_ahead_or_level():
 
 def test_lines_end_or_peak():
     ada, bo = line("Ada", [1500.0, 1700.0, 1601.0]), line("Bo", [1500.0, 1550.0, 1600.0])
-    assert titles.line_end_title([bo, ada], "date", "points") == "Ada ended 1 point ahead of Bo"
+    assert titles.ratings_title([bo, ada], "date", "points") == "Ada ended 1 point ahead of Bo"
     unsure = [x._replace(deviation=np.full(3, 90.0)) for x in (ada, bo)]
-    assert titles.line_end_title(unsure, "date", "points") == "Ada and Bo ended almost level"
-    assert titles.line_end_title([x._replace(deviation=np.full(3, 1.0)) for x in (ada, bo)], "date", "points") == (
+    assert titles.ratings_title(unsure, "date", "points") == "Ada and Bo ended almost level"
+    assert titles.ratings_title([x._replace(deviation=np.full(3, 1.0)) for x in (ada, bo)], "date", "points") == (
         "Ada probably ahead of Bo at the end, by 1 point"
     )
-    assert titles.line_end_title([ada], "date", "points") == "Ada peaked at 1,700 points in May 1991"
-    assert titles.line_end_title([ada], "date", "points", 2) == "Ada peaked at 1,601 points in May 1992"
+    assert titles.ratings_title([ada], "date", "points") == "Ada peaked at 1,700 points in May 1991"
+    assert titles.ratings_title([ada], "date", "points", 2) == "Ada peaked at 1,601 points in May 1992"
     retired = line("Cy", [1400.0, 1450.0, 1400.0], times=YEARS - 4000)
-    assert titles.line_end_title([ada, retired], "date", "points") == ("Ada peaked highest, at 1,700 points in 1991")
+    assert titles.ratings_title([ada, retired], "date", "points") == ("Ada peaked highest, at 1,700 points in 1991")
     away = line("Di", [1400.0, 1450.0, 1400.0], times=YEARS - 150)  # since a fifth of the time
-    assert titles.line_end_title([ada, away], "date", "points").startswith("Ada peaked highest, at 1,700 points")
-    three = titles.peak_title([ada, bo, retired], 3, "date", "points")
+    assert titles.ratings_title([ada, away], "date", "points").startswith("Ada peaked highest, at 1,700 points")
+    three = titles.ratings_title([ada, bo, retired], "date", "points", prefers_peaks=True)
     assert three == "Ada peaked highest, at 1,700 points in 1991"
-    among = titles.peak_title([ada, bo, retired], 3, "date", "points", 1800.0)
+    among = titles.ratings_title([ada, bo, retired], "date", "points", others_peak=1800.0)
     assert among == "Ada peaked highest of these 3, at 1,700 points in 1991"
-    assert titles.peak_title([ada], 2, "date", "points") == "Ada peaked highest, at 1,700 points in May 1991"
+    together = titles.ratings_title([ada, bo], "date", "points", prefers_peaks=True)
+    assert together == "Ada peaked highest, at 1,700 points in May 1991"
     counted = line("Ada", [1.0, 3.0, 2.0], times=np.arange(1, 4))
-    assert titles.peak_title([counted], 1, "matches played", "points") == "Ada peaked at 3 points after 2 matches"
+    assert titles.ratings_title([counted], "matches played", "points") == "Ada peaked at 3 points after 2 matches"
+
+
+def ranks_title(ranks, others=(), **options):
+    columns = np.stack([*ranks.values(), *others], axis=1)
+    return titles.ranks_title(columns, dict(enumerate(ranks)), **options)
 
 
 def test_ranks_count_the_firsts():
     ranks = {"Ada": np.array([np.nan, 1.0, 1.0]), "Bo": np.array([1.0, 2.0, 2.0])}
-    assert titles.ranks_title(ranks, 3) == "Ada ranked first most often, on 2 of 3 dates"
-    yearly = titles.ranks_title(ranks, 3, is_yearly=True)
-    assert yearly == "Ada ranked first most often, at the end of 2 of 3 years"
-    assert titles.ranks_title({"Ada": ranks["Ada"]}, 3) == "Ada ranked first on 2 of 3 dates"
+    assert ranks_title(ranks) == "Ada ranked first most often, on 2 of 3 dates"
+    assert ranks_title(ranks, is_yearly=True) == "Ada ranked first most often, at the end of 2 of 3 years"
+    assert ranks_title({"Ada": ranks["Ada"]}) == "Ada ranked first on 2 of 3 dates"
     ranks["Cy"] = np.full(3, 9.0)
-    assert titles.ranks_title(ranks, 3) == "Ada ranked first most often, on 2 of 3 dates"
-    often = titles.ranks_title(ranks, 3, 3)
-    assert often == "Ada ranked first most often of these 3, on 2 of 3 dates"
+    assert ranks_title(ranks) == "Ada ranked first most often, on 2 of 3 dates"
+    assert ranks_title(ranks, [np.ones(3)]) == "Ada ranked first most often of these 3, on 2 of 3 dates"
     ranks["Ada"][2] = 3.0
-    assert titles.ranks_title(ranks, 3) == "Ada and Bo ranked first most often, each on 1 of 3 dates"
+    assert ranks_title(ranks) == "Ada and Bo ranked first most often, each on 1 of 3 dates"
     behind = {"Ada": np.array([5.0, 4.0]), "Bo": np.array([6.0, 7.0])}
-    assert titles.ranks_title(behind, 2) == "Ada reached rank 4, the best of these 2"
-    assert titles.ranks_title(behind | {"Cy": behind["Bo"]}, 2) == "Ada reached rank 4, the best of these 3"
-    assert titles.ranks_title({"Ada": behind["Ada"]}, 2) == "Ada reached rank 4 at best"
+    assert ranks_title(behind) == "Ada reached rank 4, the best of these 2"
+    assert ranks_title(behind | {"Cy": behind["Bo"]}) == "Ada reached rank 4, the best of these 3"
+    assert ranks_title({"Ada": behind["Ada"]}) == "Ada reached rank 4 at best"
     behind["Bo"][0] = 4.0
-    assert titles.ranks_title(behind, 2) == "Ada and Bo both reached rank 4 at best"
+    assert ranks_title(behind) == "Ada and Bo both reached rank 4 at best"
 
 
 def test_a_favourite_is_one_against_everybody():

@@ -49,22 +49,49 @@ def leader_title(names: Sequence[str], values: HostArray, deviations: HostArray 
     return f"{names[0]} {on_top}, {amount} ahead of {names[1]}"
 
 
-def line_end_title(lines: Sequence[Line], clock: str, unit: str, num_early: int = 0) -> str:
+def ratings_title(
+    lines: Sequence[Line],
+    clock: str,
+    unit: str,
+    num_early: int = 0,
+    *,
+    others_peak: float = -math.inf,
+    prefers_peaks: bool = False,
+) -> str:
     """Who of several is ahead at the end; of one, or if lines end at other times, the highest rating.
 
-    The first `num_early` points of lines are no peaks.
+    Args:
+      lines: ratings after events; the first `num_early` points are no peaks.
+      clock, unit: of the axes.
+      others_peak: the highest rating of players without names.
+      prefers_peaks: the highest rating also if lines end together.
     """
-    begin = min(float(line.x_numbers()[0]) for line in lines)
-    ends = np.array([line.x_numbers()[-1] for line in lines])
-    is_timed = clock in ("date", "time")
-    if len(lines) > 1 and not (is_timed and np.ptp(ends) > SHARED_END * (ends.max() - begin)):
-        return _lead_title(lines, unit)
     settled = [line.select(slice(num_early, None)) for line in lines if len(line.y) > num_early]
-    if settled:
-        return peak_title(settled, len(lines), clock, unit, span=float(ends.max() - begin))
-    last = max(lines, key=lambda line: float(line.y[-1]))
-    place = "highest, " if len(lines) > 1 else ""
-    return f"{last.name} ended {place}at {format_amount(float(last.y[-1]), unit, 0)}"
+    if len(lines) > 1 and _end_together(lines, clock) and not (prefers_peaks and settled):
+        return _lead_title(lines, unit)
+    highest = " highest" * (len(lines) > 1)
+    if not settled:
+        last = max(lines, key=lambda line: float(line.y[-1]))
+        return f"{last.name} ended{highest} at {format_amount(float(last.y[-1]), unit, 0)}"
+    line = max(settled, key=lambda line: float(np.nanmax(line.y)))
+    peak = int(np.nanargmax(line.y))
+    among = f" of these {len(lines)}" if line.y[peak] < others_peak else ""
+    place = f"{highest}{among}," if highest else ""
+    when = _peak_time(line.x[peak], clock, times_span(lines))
+    return f"{line.name} peaked{place} at {format_amount(float(line.y[peak]), unit)} {when}"
+
+
+def _end_together(lines: Sequence[Line], clock: str) -> bool:
+    """Whether lines end at about one time, or go by numbers of events."""
+    ends = [float(line.x_numbers()[-1]) for line in lines]
+    return clock not in ("date", "time") or max(ends) - min(ends) <= SHARED_END * times_span(lines)
+
+
+def _peak_time(at: Any, clock: str, span: float) -> str:
+    """When a rating was the highest, in a plot of such a span."""
+    if clock in ("date", "time"):
+        return f"{'in' if clock == 'date' else 'at time'} {format_peak_time(at, span)}"
+    return f"after {format_count(int(at), 'contest' if clock == 'contests' else 'match')}"
 
 
 def _lead_title(lines: Sequence[Line], unit: str) -> str:
@@ -80,42 +107,19 @@ def _lead_title(lines: Sequence[Line], unit: str) -> str:
     return f"{first.name} ended {format_amount(gap, unit)} ahead of {second.name}"
 
 
-def peak_title(
-    lines: Sequence[Line],
-    num_named: int,
-    clock: str,
-    unit: str,
-    others_peak: float = -math.inf,
-    span: float | None = None,
-) -> str:
-    """Whose rating after an event was the highest, and when; of the `num_named` alone if others were higher.
+def ranks_title(ranks: HostArray, labels: Mapping[int, str], is_yearly: bool = False) -> str:
+    """Who was first most often, from ranks [m, N] of all players, NaN where they are not listed, and names by id.
 
-    The lines are of those who have a peak. `span` is the number of days that a plot shows. None: that of the lines.
+    If somebody else was first as often, it is said of the named ones alone.
     """
-    highest = max(lines, key=lambda line: float(np.nanmax(line.y)))
-    peak, at = float(np.nanmax(highest.y)), highest.x[int(np.nanargmax(highest.y))]
-    when = format_peak_time(at, times_span(lines) if span is None else span)
-    when = f"{'in' if clock == 'date' else 'at time'} {when}"
-    if clock not in ("date", "time"):
-        when = f"after {format_count(int(at), 'contest' if clock == 'contests' else 'match')}"
-    among = f" of these {num_named}" if peak < others_peak else ""
-    place = f" highest{among}," if num_named > 1 else ""
-    return f"{highest.name} peaked{place} at {format_amount(peak, unit)} {when}"
-
-
-def ranks_title(ranks: Mapping[str, HostArray], moments: int, others_firsts: int = 0, is_yearly: bool = False) -> str:
-    """Who was first most often, from ranks [m] by name; NaN where a player is not listed.
-
-    If somebody else was first as often, `others_firsts` times, it is said of the named ones alone.
-    """
-    firsts = {name: int((rank == 1).sum()) for name, rank in ranks.items()}
-    most = max(firsts.values())
+    firsts = (ranks == 1).sum(axis=0)
+    most = int(firsts[[*labels]].max())
     if not most:
-        return _best_ranks_title(ranks)
-    names = [name for name, count in firsts.items() if count == most]
-    among = f" of these {len(ranks)}" if others_firsts >= most else ""
-    often = f" most often{among}," if len(ranks) > 1 else ""
-    each = "each " * (len(names) > 1)
+        return _best_ranks_title({name: ranks[:, i] for i, name in labels.items()})
+    names = [name for i, name in labels.items() if firsts[i] == most]
+    is_limited = bool(np.delete(firsts, [*labels]).max(initial=0) >= most)
+    often = f" most often{f' of these {len(labels)}' * is_limited}," if len(labels) > 1 else ""
+    each, moments = "each " * (len(names) > 1), len(ranks)
     when = f"at the end of {most:,} of {moments:,} years" if is_yearly else f"on {most:,} of {moments:,} dates"
     return f"{list_names(names)} ranked first{often} {each}{when}"
 

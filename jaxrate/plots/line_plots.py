@@ -13,7 +13,7 @@ from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, ListRules, ranks_over_
 from jaxrate.history.participations import Participations
 from jaxrate.plots import plot_inputs as inputs
 from jaxrate.plots import views
-from jaxrate.plots.findings import format_amount, line_end_title, peak_title, ranks_title
+from jaxrate.plots.findings import format_amount, ranks_title, ratings_title
 from jaxrate.plots.history_lines import (
     TimeSteps,
     after_events,
@@ -88,7 +88,7 @@ def trajectory(
     grey_lines = other_rating_lines(rated, others, lines)
     steps = steps_of_lines(rated, lines, grey_lines, times_span(lines))
     num_early = max(PEAK_MIN_EVENTS - 1 - skip, 0) if shown.hindsight is None else 0
-    title = _end_title(rated, lines, num_early) + ", in hindsight" * bool(then)
+    title = _ratings_title(rated, lines, num_early) + ", in hindsight" * bool(then)
     is_thinned = max(len(line.x) for line in lines) > MAX_EVENTS
     is_stepped = not is_thinned and shown.hindsight is None
     if not is_stepped:
@@ -156,23 +156,21 @@ def careers(
     has_peak = [len(line.y) > 1 + num_early for line in whole]  # all is drawn of who has no peak, without a dot
     lines = [line if one else line._replace(peak=None) for line, one in zip(thinned, has_peak, strict=True)]
     unnamed = unnamed_players(thin_lines(after_events(grey, num_early), steps), steps)
-    clock, span, rules = time_axis_label(rated), times_span(lines), steps.describe()
-    if peaks := [line.select(np.array([line.peak])) for line in lines if line.peak is not None]:
-        grey_peaks = [float(line.y[1 + num_early :].max(initial=-np.inf)) for line in grey]
-        unit = inputs.rating_unit(rated.system)
-        title = peak_title(peaks, len(lines), clock, unit, max(grey_peaks, default=-np.inf), span)
+    others_peak = max((float(line.y[1 + num_early :].max(initial=-np.inf)) for line in grey), default=-np.inf)
+    title = _ratings_title(rated, whole, num_early, others_peak=others_peak, prefers_peaks=True)
+    rules = steps.describe()
+    if any(has_peak):
         rules += f"{describe_begin(rated, num_early)}. Dots mark peaks"
-    else:
-        title = _end_title(rated, whole, num_early)
     text = _rating_text(rated, title, rules + describe_gaps(lines), unnamed)
-    notes = _career_notes(lines, unnamed, rated.last, clock)
+    notes = _career_notes(lines, unnamed, rated.last, time_axis_label(rated))
     lines = [line._replace(note=note) for line, note in zip(lines, notes, strict=True)]
     return show_lines(LineView(text, lines, unnamed), ax, backend, (10.0, 5.5))
 
 
-def _end_title(rated: History, lines: Sequence[Line], num_early: int) -> str:
+def _ratings_title(rated: History, lines: Sequence[Line], num_early: int, **options: Any) -> str:
     """The finding of lines that begin before the first event."""
-    return line_end_title(after_events(lines), time_axis_label(rated), inputs.rating_unit(rated.system), num_early)
+    unit = inputs.rating_unit(rated.system)
+    return ratings_title(after_events(lines), time_axis_label(rated), unit, num_early, **options)
 
 
 def _rating_text(rated: History, title: str, rules: str, unnamed: UnnamedPlayers) -> PictureText:
@@ -260,10 +258,8 @@ def ranks(
     unnamed = _unnamed_ranks(at, table.ranks[:, others].T)
     until = "" if steps.years else f", back from {inputs.abbreviate_dates(format_time(steps.last, rated.clock))}"
     since = describe_begin(rated, 0 if table.is_settled else PEAK_MIN_EVENTS - 1)
-    others_firsts = int((np.delete(table.ranks[:count], [*labels], axis=1) == 1).sum(axis=0).max(initial=0))
-    named_ranks = {name: table.ranks[:count, i] for i, name in labels.items()}
     text = PictureText(
-        ranks_title(named_ranks, count, others_firsts, steps.years == 1),
+        ranks_title(table.ranks[:count], labels, steps.years == 1),
         f"Ranks by {system_title(rated.system.name)} {steps.describe()}{until}{since}{unnamed.description}",
         time_axis_label(rated), "rank", inputs.describe_source(rated),
     )  # fmt: skip
