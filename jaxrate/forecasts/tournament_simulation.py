@@ -5,8 +5,9 @@ Strengths and probabilities are those of `season_simulation`. Of skills that lea
 
 import os
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -171,56 +172,58 @@ def simulate_tournament(
 
 def _load_and_check_plan(plan: Any, has_goals: bool) -> _TournamentPlan:
     """The plan, checked; ValueError if it is none."""
-    if not isinstance(plan, Mapping):
-        with Path(plan).open("rb") as file:
-            try:
-                plan = tomllib.load(file)
-            except tomllib.TOMLDecodeError as error:
-                raise ValueError(f"{Path(plan).name}: {error}") from None
-    unknown = [name for name in plan if name not in PLAN_KEYS]
-    if unknown:
+    plan = dict(plan) if isinstance(plan, Mapping) else _load_plan(Path(plan))
+    if unknown := [name for name in plan if name not in PLAN_KEYS]:
         raise ValueError(f"a plan has no {unknown[0]!r}; it has {', '.join(PLAN_KEYS)}")
     groups = {str(name): list(members) for name, members in plan.get("groups", {}).items()}
-    slots = list(plan.get("knockout", ()))
-    rounds, points, ties = (
-        plan.get("rounds", 1),
-        tuple(plan.get("points", (3, 1, 0))),
-        tuple(plan.get("ties", GOAL_TIE_BREAKS if has_goals else TIE_BREAKS)),
-    )
-    best_place, num_best = plan.get("best", (1, 0))
+    rounds, points, slots = plan.get("rounds", 1), tuple(plan.get("points", (3, 1, 0))), list(plan.get("knockout", ()))
+    ties, best = tuple(plan.get("ties", GOAL_TIE_BREAKS if has_goals else TIE_BREAKS)), tuple(plan.get("best", (1, 0)))
     check_tie_breaks(ties, has_goals)
     if len(points) != 3 or rounds < 1:
         raise ValueError("points must be three numbers, and rounds at least 1")
+    _check_best_places(best, groups)
+    names, slot_numbers = _number_slots(groups, best[1], slots)
+    ids = {x: i for i, x in enumerate(names)}
+    group_ids = {name: [ids[x] for x in members] for name, members in groups.items()}
+    return _TournamentPlan(names, group_ids, rounds, tuple(map(float, points)), ties, best, slot_numbers)
+
+
+def _load_plan(path: Path) -> dict[str, Any]:
+    """The plan in a file."""
+    with path.open("rb") as file:
+        try:
+            return tomllib.load(file)
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(f"{path.name}: {error}") from None
+
+
+def _check_best_places(best: tuple[int, int], groups: Mapping[str, list[Any]]) -> None:
+    """ValueError unless all groups have the place of which so many go on, and there are so many groups."""
+    place, number = best
+    if number and not (0 < number <= len(groups) and all(0 < place <= len(x) for x in groups.values())):
+        raise ValueError(f"best must be [place, number], of {len(groups)} groups, got [{place}, {number}]")
+
+
+def _number_slots(
+    groups: Mapping[str, list[Any]], num_best: int, slots: list[Any]
+) -> tuple[list[Any], tuple[int, ...]]:
+    """The names of all players, those in groups first, and what the slots of the knock-out mean.
+
+    Numbers are those of places in groups, then of the best, of all players, and last of a bye. ValueError for a name
+    that is in the plan more than once, or another number of slots than two, four, eight ...
+    """
     if len(slots) < 2 or len(slots).bit_count() != 1:
         raise ValueError(f"knockout must list two, four, eight, ... places, got {len(slots)}")
-    if num_best and not (0 < num_best <= len(groups) and all(0 < best_place <= len(x) for x in groups.values())):
-        raise ValueError(f"best must be [place, number], of {len(groups)} groups, got [{best_place}, {num_best}]")
-    names = [x for members in groups.values() for x in members]
-    slot_of_name: dict[Any, int] = {}
-    start = 0
-    for name, members in groups.items():
-        slot_of_name |= {f"{name}{i + 1}": start + i for i in range(len(members))}
-        start += len(members)
-    slot_of_name |= {f"best{i + 1}": len(names) + i for i in range(num_best)}
-    direct_entrants = [x for x in slots if x not in slot_of_name and x != ""]
-    all_names = [*names, *direct_entrants]
-    repeated = [x for i, x in enumerate(all_names) if x in all_names[:i]]
-    repeated += [x for i, x in enumerate(slots) if x != "" and x in slots[:i]]
-    if repeated:
-        raise ValueError(f"{repeated[0]!r} is in the plan more than once")
-    offset = len(names) + num_best
-    slot_of_name |= {x: offset + len(names) + i for i, x in enumerate(direct_entrants)}
-    bye = offset + len(all_names)
-    ids = {x: i for i, x in enumerate(all_names)}
-    return _TournamentPlan(
-        all_names,
-        {name: [ids[x] for x in members] for name, members in groups.items()},
-        rounds,
-        tuple(map(float, points)),
-        ties,
-        (best_place, num_best),
-        tuple(bye if x == "" else slot_of_name[x] for x in slots),
-    )
+    places = [f"{name}{i + 1}" for name, group in groups.items() for i in range(len(group))]
+    places += [f"best{i + 1}" for i in range(num_best)]
+    named = [*filter(None, slots)]
+    names = [*chain(*groups.values()), *(x for x in named if x not in {*places})]
+    for name, count in (*Counter(names).items(), *Counter(named).items()):
+        if count > 1:
+            raise ValueError(f"{name!r} is in the plan more than once")
+    number = dict(zip(names, range(len(places), len(places) + len(names)), strict=True))
+    number |= dict(zip(places, range(len(places)), strict=True)) | {"": len(places) + len(names)}
+    return names, tuple(number[x] for x in slots)
 
 
 @jit_for_short_runs(4, 5, 6, 7, 8, 9, 10)
