@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.live.history_start import start_history
+from jaxrate.live import start_history
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 PLAYERS = 12

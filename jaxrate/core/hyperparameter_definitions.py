@@ -121,31 +121,31 @@ def check_params(system_name: str, params: Any, space: Any) -> Any:
     Raises:
       ValueError: if one is no real number or out of its range, or lies outside of the parameters that bound it.
     """
-    values: dict[str, float | None] = {}
-    for field, value in params._asdict().items():
-        check_not_traced(
-            f"{system_name}: {field}", value, f"make the system outside, and give params=params._replace({field}=...)"
-        )
-    for field, value, about in zip(params._fields, params, space, strict=True):
-        if value is None and about.range.optional:
-            values[field] = None
-            continue
-        number = _real_to_float_or_none(value)
-        if number is None or not about.range.allows(number):
-            required = "a number" if isinstance(value, str) else about.range
-            raise ValueError(f"{system_name}: {field} must be {required}, got {format_value_for_error(value)}")
-        if about.least and number < about.least * (1.0 - RELATIVE_TOLERANCE):
-            raise ValueError(
-                f"{system_name}: {field} must be at least {about.least:g} with these settings, got {value!r}"
-            )
-        values[field] = number
+    values = {
+        field: _check_param(f"{system_name}: {field}", field, value, about)
+        for field, value, about in zip(params._fields, params, space, strict=True)
+    }
     for field, about in zip(params._fields, space, strict=True):
         chain = [x for x in (about.bounds[0], field, about.bounds[1]) if x is not None and values[x] is not None]
-        if any(values[x] > values[y] for x, y in pairwise(chain)):  # type: ignore[operator]
+        if any(values[x] > values[y] for x, y in pairwise(chain)):
             names = ", ".join(chain[:-1])
             numbers = ", ".join(f"{x}={values[x]:g}" for x in chain)
             raise ValueError(f"{system_name}: {names} and {chain[-1]} must not decrease, got {numbers}")
     return params._replace(**values)
+
+
+def _check_param(label: str, field: str, value: Any, about: Parameter) -> Any:
+    """A hyperparameter as a float, or None; ValueError if it is no real number, or out of its range."""
+    check_not_traced(label, value, f"make the system outside, and give params=params._replace({field}=...)")
+    if value is None and about.range.optional:
+        return None
+    number = _real_to_float_or_none(value)
+    if number is None or not about.range.allows(number):
+        required = "a number" if isinstance(value, str) else about.range
+        raise ValueError(f"{label} must be {required}, got {format_value_for_error(value)}")
+    if about.least and number < about.least * (1.0 - RELATIVE_TOLERANCE):
+        raise ValueError(f"{label} must be at least {about.least:g} with these settings, got {value!r}")
+    return number
 
 
 def _real_to_float_or_none(value: Any) -> float | None:

@@ -84,10 +84,9 @@ def format_percentages(chances: Sequence[float]) -> list[str]:
     if 0.0 in chances:
         others = iter(format_percentages([x for x in chances if x]))
         return [next(others) if x else "0%" for x in chances]
-    if not all(0.02 < x < 0.98 for x in chances):
-        return [format_percentage(x, with_tenths=True) for x in chances]
-    if abs(sum(chances) - 1.0) > 0.005:
-        return [format_percentage(x) for x in chances]
+    with_tenths = not all(0.02 < x < 0.98 for x in chances)
+    if with_tenths or abs(sum(chances) - 1.0) > 0.005:
+        return [format_percentage(x, with_tenths=with_tenths) for x in chances]
     return [f"{x:.0f}%" for x in round_to_sum([100.0 * x for x in chances], 0)]
 
 

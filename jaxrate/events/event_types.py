@@ -183,38 +183,32 @@ def count_games(events: Any, num_players: int) -> np.ndarray[Any, Any]:
     return np.bincount(player.ravel(), minlength=num_players)
 
 
+COLUMNS_BY_EVENT = "time", "ceiling", "noise", "strict", "solo"  # of periods and rounds, with a value for each event
+
+
 def slice_events(events: Any, low: int, high: int) -> Any:
     """Events number `low` up to, but without, `high` of `Matches` or `Ragged`."""
-
-    def context(values: Context, cut: slice) -> Context:
-        columns = values.columns and {name: x[cut] for name, x in values.columns.items()}
-        side, weight, category = (None if x is None else x[cut] for x in values[:3])
-        return Context(side, weight, category, columns)
-
-    event_slice = slice(low, high)
+    rows = slice(low, high)
     if isinstance(events, Matches):
-        players_scores_times = events.player[event_slice], events.score[event_slice], events.time[event_slice]
-        return Matches(*players_scores_times, context(events.context, event_slice))
-    flat, starts = events.events, events.player_start[low : high + 1]
-    player_slice = slice(starts[0], starts[-1])
-    if isinstance(flat, Rounds):
-        player, rank, team, weight = (x[player_slice] for x in flat[:4])
-        ceiling, noise = (None if x is None else x[event_slice] for x in (flat.ceiling, flat.noise))
-        seat, category = (None if x is None else x[player_slice] for x in (flat.seat, flat.category))
-        columns = flat.columns and {name: x[player_slice] for name, x in flat.columns.items()}
-        rounds = Rounds(player, rank, team, weight, flat.time[event_slice], ceiling, noise, seat)
-        rounds = rounds._replace(category=category, columns=columns)
-        return Ragged(rounds, starts - starts[0], None)
-    pair_start = events.pair_start[low : high + 1]
-    pair_slice = slice(pair_start[0], pair_start[-1])
-    pair_fields = (
-        flat.pair[pair_slice],
-        flat.score[pair_slice],
-        flat.time[event_slice],
-        context(flat.context, pair_slice),
-    )
-    periods = Periods(flat.player[player_slice], *pair_fields)
-    return Ragged(periods, starts - starts[0], pair_start - pair_start[0], events.length)
+        return _slice_columns(events, rows)
+    starts: list[Any] = [None if x is None else x[low : high + 1] for x in (events.player_start, events.pair_start)]
+    players, pairs = (None if x is None else slice(x[0], x[-1]) for x in starts)
+    others: Any = pairs or players
+    flat = {
+        name: _slice_columns(x, rows if name in COLUMNS_BY_EVENT else players if name == "player" else others)
+        for name, x in events.events._asdict().items()
+    }
+    begins: list[Any] = [None if x is None else x - x[0] for x in starts]
+    return Ragged(events.events._replace(**flat), begins[0], begins[1], events.length)
+
+
+def _slice_columns(columns: Any, rows: Any) -> Any:
+    """The columns in a tree, cut to some rows."""
+    if isinstance(columns, dict):
+        return {name: _slice_columns(x, rows) for name, x in columns.items()}
+    if isinstance(columns, tuple):
+        return type(columns)(*(_slice_columns(x, rows) for x in columns))
+    return columns if columns is None else columns[rows]
 
 
 FEW_PER_PLAYER = 2

@@ -104,21 +104,23 @@ def build_rounds(
         return f"contest {formatters.contest(contest[row])}"
 
     def check_constant(name: str, values: Any) -> None:
-        fail_where(
-            values != values[first_row[contest_index]],
-            lambda row: f"{name} {values[row]} differs within {contest_label(row)}",
-        )
+        differs = values != values[first_row[contest_index]]
+        fail_where(differs, lambda row: f"{name} {values[row]} differs within {contest_label(row)}")
 
     with add_contest_to_errors(contest_label):
         player = check_id_array("player", player, (n,))
         rank = to_checked_numbers("rank", rank, (n,)).astype(np.float64)
-        weight = np.ones(n) if weight is None else to_checked_numbers("weight", weight, (n,))
+        weight, time = (np.ones(n) if weight is None else weight), (np.zeros(n) if time is None else time)
+        given = {"weight": weight, "ceiling": ceiling, "noise": noise}
+        numbers = {
+            name: to_checked_numbers(name, x, (n,), allow_infinite=name == "ceiling")
+            for name, x in given.items()
+            if x is not None
+        }
+        weight, noise = numbers.pop("weight"), numbers.get("noise", np.ones(n))
         fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
-        time = np.zeros(n) if time is None else as_event_times(time, n)
-        ceiling = None if ceiling is None else to_checked_numbers("ceiling", ceiling, (n,), allow_infinite=True)
-        if noise is not None:
-            noise = to_checked_numbers("noise", noise, (n,))
-            fail_where(noise <= 0, lambda row: f"noise {noise[row]} is not above 0")
+        fail_where(noise <= 0, lambda row: f"noise {noise[row]} is not above 0")
+        constants = {"time": as_event_times(time, n)} | numbers
         team = None if team is None else to_checked_numbers_keeping_integers("team", team, n)
         category = None if category is None else check_category_ids_or_shares(category, (n,))
         columns = check_further_columns(columns, n, "contests", Rounds._fields)
@@ -130,10 +132,8 @@ def build_rounds(
     repeated[~begins_contest] = False
     repeated[first_row[first_of_each]] = False
     fail_where(repeated, lambda row: f"{contest_label(row)} begins a second time; put the rows of a contest together")
-    check_constant("time", time)
-    for name, values in (("ceiling", ceiling), ("noise", noise)):
-        if values is not None:
-            check_constant(name, values)
+    for name, values in constants.items():
+        check_constant(name, values)
     repeated = _is_repeated_player(contest_index, player)
 
     def fail_if_repeated(bad: Any, where: str = "") -> None:
@@ -160,22 +160,10 @@ def build_rounds(
             return f"{said} ({contest_label(row)})"
 
         fail_where(rank != rank[captain], describe_rank_conflict)
-    return Ragged(
-        Rounds(
-            player,
-            count_better(contest_index, rank),
-            team.astype(np.int32),
-            weight,
-            time[first_row],
-            None if ceiling is None else ceiling[first_row],
-            None if noise is None else noise[first_row],
-            seat,
-            category=category,
-            columns=columns,
-        ),
-        np.append(first_row, n).astype(np.int64),
-        None,
-    )
+    place, team = count_better(contest_index, rank), team.astype(np.int32)
+    each = {name: x[first_row] for name, x in constants.items()}
+    contests = Rounds(player, place, team, weight, seat=seat, category=category, columns=columns, **each)
+    return Ragged(contests, np.append(first_row, n).astype(np.int64), None)
 
 
 def _number_teams(team: Any, contest_index: Any, first_row: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -1,14 +1,12 @@
 """Live ratings: rated histories that are continued by one match or contest at a time.
 
 compiled_event_programs.py  events packed for compiled programs, and programs that rate one event in place
-event_checks.py             what is told to a live history, checked and made an event
-history_start.py            where live ratings begin: at a system, or at a rated history
+event_checks.py             what is told to a live history: checks, events that are kept, and arrays of these
 live_history.py             a live history
 live_ratings.py             ratings that are kept up to date as results come in, one by one
 """
 
-from jaxrate.live.history_start import start_history
-from jaxrate.live.live_ratings import Live
+from jaxrate.live.live_ratings import Live, start_history
 
 __all__ = [
     "Live",

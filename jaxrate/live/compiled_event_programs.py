@@ -18,8 +18,8 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.pairwise import split_sides
 from jaxrate.core.rules import Params, State
 from jaxrate.events import Matches, Ragged, has_teammates, has_tied_teams
-from jaxrate.events.event_types import count_teams
-from jaxrate.replay.blocks import COLUMNS_BY_EVENT, gather_events
+from jaxrate.events.event_types import COLUMNS_BY_EVENT, count_teams
+from jaxrate.replay.blocks import gather_events
 from jaxrate.replay.row_gather_and_scatter import gather_rows, scatter_rows, unique_ids_to_write
 from jaxrate.replay.scan_programs import (
     PreparedReplay,

@@ -1,7 +1,7 @@
 """What is told to a live history: checks, the events that are kept, and arrays of these."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -395,19 +395,22 @@ def _context_columns(
 ) -> dict[str, Any]:
     """What is known of some of the events, by name, as columns of all."""
 
-    def column(name: str, values: Iterable[Any]) -> HostArray:
-        parts = [np.asarray(rows_of_value(name, x, event)) for x, event in zip(values, events, strict=True)]
-        widest = max(parts, key=np.ndim)  # categories may be shares in some of the events
-        return np.concatenate([x if x.ndim == widest.ndim else np.eye(widest.shape[-1])[x] for x in parts])
+    def column(name: str, missing: Any, known: Sequence[Mapping[str, Any]]) -> HostArray:
+        values = (x.get(name, missing) for x in known)
+        return _join_rows([rows_of_value(name, x, event) for x, event in zip(values, events, strict=True)])
 
     contexts, further = [event.context for event in events], [event.context.get("columns", {}) for event in events]
-    columns = {
-        name: column(name, (x.get(name, WITHOUT_FIELD[name]) for x in contexts))
-        for name in WITHOUT_FIELD
-        if any(name in x for x in contexts)
-    }
-    names = dict.fromkeys(name for x in further for name in x)
-    return columns | {"columns": {name: column(name, (x.get(name, np.nan) for x in further)) for name in names}}
+    fields = {name: WITHOUT_FIELD[name] for x in contexts for name in x if name != "columns"}
+    names = dict.fromkeys((name for x in further for name in x), np.nan)
+    columns = {name: column(name, missing, further) for name, missing in names.items()}
+    return {name: column(name, missing, contexts) for name, missing in fields.items()} | {"columns": columns}
+
+
+def _join_rows(parts: Sequence[Any]) -> HostArray:
+    """The rows of all; categories may be shares in some of them."""
+    arrays = [*map(np.asarray, parts)]
+    widest = max(arrays, key=np.ndim)
+    return np.concatenate([x if x.ndim == widest.ndim else np.eye(widest.shape[-1])[x] for x in arrays])
 
 
 def pack_event(

@@ -1,20 +1,24 @@
-"""Ratings that are kept up to date as results come in, one by one."""
+"""Ratings that are kept up to date as results come in, one by one; they begin at a system or at a rated history."""
 
 import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from jaxrate.core.argument_checks import is_whole_number
-from jaxrate.core.rules import Rating
-from jaxrate.core.system import RatingSystem
+import jax
+import numpy as np
+
+from jaxrate.core.argument_checks import Key, check_concrete, enforce_argument_annotations, is_whole_number
+from jaxrate.core.rules import Rating, State
+from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.core.text_format import format_count
 from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.events import Matches, Rounds, is_date
-from jaxrate.history.history import History, format_time
+from jaxrate.history.history import History, format_time, resolve_system_state_and_players
 from jaxrate.live.event_checks import (
     LiveEvent,
     LiveState,
     check_event_kind,
+    check_player_names,
     check_time_order,
     convert_event_time,
     find_or_assign_player_ids,
@@ -29,6 +33,9 @@ from jaxrate.live.event_checks import (
     with_results_to_come,
 )
 from jaxrate.live.live_history import LiveHistory, position_at_time, read_event
+from jaxrate.replay.padded_states_and_columns import leaves_by_name
+from jaxrate.replay.scan_programs import is_random_numbers
+from jaxrate.storage.npz_tables import restore_state
 
 
 class Live:
@@ -274,20 +281,24 @@ class Live:
                 rule = "results were rated live, counted from 0; -1 is the last"
                 raise ValueError(f"no result {index!r}: {current.number} {rule}")
             old, *later = map(read_event, current.log[index % current.number : current.number])
-            known = old.context | number_categories(context, history.categories)
-            if old.kind is Matches:
-                if rank is not None or (score is None and not context):
-                    rule = "a match has a score; give score=, side=, weight=, category= or columns=, and not rank="
-                    raise ValueError(rule)
-                event = make_match(old.ids, old.result if score is None else score, old.time, known)
-            else:
-                if score is not None or (rank is None and not context):
-                    rule = "a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise="
-                    raise ValueError(rule)
-                event = make_contest(old.ids, old.sizes, old.result if rank is None else rank, old.time, known)
+            event = self._replaced_result(old, score, rank, context)
             history.replace_events(current, index % current.number, [event, *later])
 
         history.run_exclusively(replace_result)
+
+    def _replaced_result(self, old: LiveEvent, score: Any, rank: Any, context: dict[str, Any]) -> LiveEvent:
+        """An event with another result or context."""
+        known, is_match = old.context | number_categories(context, self._history.categories), old.kind is Matches
+        given, other = (score, rank) if is_match else (rank, score)
+        if other is not None or (given is None and not context):
+            fields = "a match has a score; give score=, side=, weight=, category= or columns=, and not rank="
+            if not is_match:
+                fields = "a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise="
+            raise ValueError(fields)
+        result = old.result if given is None else given
+        if is_match:
+            return make_match(old.ids, result, old.time, known)
+        return make_contest(old.ids, old.sizes, result, old.time, known)
 
     # --- Results. ---
 
@@ -345,3 +356,59 @@ class Live:
 def _clock_of(time: Any) -> str | None:
     """The clock that a time belongs to."""
     return None if time is None else "dates" if is_date(time) else "numbers"
+
+
+@enforce_argument_annotations
+def start_history(
+    rated: History | RatingSystem,
+    players: Sequence[Any] | None = None,
+    state: State = None,
+    *,
+    key: Key | None = None,
+) -> Live:
+    """Live ratings, which take one result at a time, in some tens of microseconds a match.
+
+        live = jr.live.start_history(jr.load("season"))  # or jr.live.start_history(jr.glicko())
+        live.update("Ada", "Bo", 1.0, time="2026-06-01")
+        live.predict("Bo", "Cy")
+        jr.save("season", live)
+
+    The numbers are those of `run` over the same events: to the last bit on a CPU for matches of Elo, Glicko and
+    Glicko-2, otherwise to rounding. A program is compiled for the first event of each kind, and again whenever the
+    number of rows for players has doubled. Every result is kept, in about 100 bytes a match; `to_rated` replays them,
+    millions in a second. Seasons are those in the system's settings; no others begin.
+
+    Args:
+      rated: a rated history to continue, as from `rate` or `load`; or a system of matches, of contests or
+        of both.
+      players: with a system, the names of players, all text or all numbers. Others join when they first play.
+      state: with a system, the state of these players, as from `run` or `initial_state`. None: all are newcomers.
+      key: a PRNG key for systems that draw random numbers, as for `run`. None: a key that depends on the number of
+        events before, as for `rate`.
+
+    Raises:
+      ValueError: for a system of rating periods only, a history in periods, names that repeat or that one table cannot
+        hold, or a state of other players or of another system.
+    """
+    base = rated if isinstance(rated, History) else None
+    if base is not None and players is not None:
+        raise ValueError("a rated history has players of its own")
+    system, state, players = resolve_system_state_and_players(rated, state, players, needs_state=False)
+    check_concrete("live ratings are kept", (state, key), "; jr.scan goes on from a traced state")
+    if not {Matches, Rounds} & {*system.events} or (base is not None and base.period is not None):
+        raise ValueError(
+            f"live ratings are of matches and contests; rate the periods of {system.name} by jr.rate(..., onto=...)"
+        )
+    if is_random_numbers(key):
+        raise ValueError("key must be a PRNG key, such as jax.random.key(0)")
+    names = check_player_names(players)
+    if state is not None:
+        state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
+    return Live(LiveHistory(system, state, names, base, _default_key(system, base) if key is None else key))
+
+
+def _default_key(system: RatingSystem, base: History | None) -> Key | None:
+    """The key of a system that draws random numbers, which depends on the number of events before."""
+    if random_draw_rule(system.rules) is None:
+        return None
+    return jax.random.fold_in(jax.random.key(0), 0 if base is None else base.num_rows)

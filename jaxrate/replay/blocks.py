@@ -13,6 +13,7 @@ from jaxrate.core.argument_checks import is_traced
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import LAST_ID, Context, Periods, Ragged, Rounds, count_teams, has_teammates, has_tied_teams
+from jaxrate.events.event_types import COLUMNS_BY_EVENT
 from jaxrate.numerics.selective_evaluation import TILE_ROWS
 from jaxrate.replay.padded_states_and_columns import (
     pad_on_device,
@@ -258,7 +259,6 @@ def _pad_history(
 
 ROUND_COLUMNS = "weight", "time", "ceiling", "noise", "category", "columns"
 PERIOD_COLUMNS = "score", "time", *Context._fields
-COLUMNS_BY_EVENT = "time", "ceiling", "noise", "strict", "solo"  # columns that have a value for each event
 
 
 LEAST_ROOM = {Periods: 64, Rounds: 8192}  # events, players and pairs for which columns have room

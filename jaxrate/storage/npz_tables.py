@@ -40,6 +40,7 @@ COLUMN_KINDS = {  # of the columns that have these names; there may be further c
     **PERFORMANCE_KINDS,
     "time": "time",
 }
+COLUMN_PAIRS = [("win", "loss"), *((name, f"{name[:-1]}b") for name in COLUMN_KINDS if name.endswith("_a"))]
 DTYPE_KINDS = {"integer": "iu", "floating": "f", "name": "OSiufb", "time": "iufM"}  # of NumPy, of each kind of column
 MANY_ROWS, ROWS_PER_BYTE = 1_000_000, 8  # rows of predictions, and rows in a byte: real rows take some 30 bytes each
 
@@ -162,15 +163,19 @@ def restore_state(system: RatingSystem, num_players: int, arrays: Mapping[str, H
         raise ValueError(f"it is not a state of {system.name}; rate the matches again")
     newcomer = leaves_by_name(system.init(system.params, 1))
     for key, x in arrays.items():
-        kind = np.dtype(expected_leaves[key].dtype)
-        allowed_types = [np.dtype(f"{kind.kind}{size}") for size in (4, 8)] if kind.itemsize in (4, 8) else [kind]
-        if x.dtype not in allowed_types:
-            raise ValueError(f"{key} is of {x.dtype}, not of {kind}")
-        if x.dtype.kind == "f":
-            is_finite = np.isfinite(x).all() if np.isfinite(newcomer[key]).all() else not np.isnan(x).any()
-            if not is_finite and not np.isnan(newcomer[key]).any():
-                raise ValueError(f"{key} is not a number for some player")
+        _check_leaf(key, x, np.dtype(expected_leaves[key].dtype), newcomer[key])
     return jax.tree.unflatten(jax.tree.structure(fresh), [arrays[key] for key in expected_leaves])
+
+
+def _check_leaf(key: str, x: HostArray, kind: Any, newcomer: Any) -> None:
+    """ValueError for a leaf of another type, in any precision, or without a number where newcomers have one."""
+    if x.dtype not in ([np.dtype(f"{kind.kind}{size}") for size in (4, 8)] if kind.itemsize in (4, 8) else [kind]):
+        raise ValueError(f"{key} is of {x.dtype}, not of {kind}")
+    if x.dtype.kind != "f" or np.isnan(newcomer).any():
+        return
+    is_bad = np.isnan(x) if np.isinf(newcomer).any() else ~np.isfinite(x)
+    if is_bad.any():
+        raise ValueError(f"{key} is not a number for some player")
 
 
 DATE_UNITS = "D", "us"  # units of dates
@@ -242,17 +247,21 @@ def _columns_from_npz(raw: bytes) -> dict[str, HostArray]:
             columns[name] = values.astype(np.int64).view(f"datetime64[{kind}]")
         elif kind in ("text", "bytes"):
             size, code = (stored.get(f"{name}:{part}", np.zeros(0)) for part in ("size", "code"))
-            if size.dtype != np.int64 or code.dtype != np.int64 or values.dtype != np.uint8:
-                raise ValueError(f"{name} is no column of text")
-            if ((size < 0) | (size > len(values))).any() or sum(size.tolist()) != len(values):
-                raise ValueError(f"the labels of {name} are not as long as they claim")
-            if ((code < 0) | (code >= len(size))).any():
-                raise ValueError(f"{name} has a label that is not there")
-            ends, text_bytes = np.cumsum(size).tolist(), values.tobytes()
-            labels = [text_bytes[i:j] for i, j in zip([0, *ends], ends, strict=False)]
-            texts: list[Any] = labels if kind == "bytes" else [x.decode() for x in labels]
-            columns[name] = np.array([*texts, None], object)[code]
+            columns[name] = _texts_from_labels(name, values, size, code, kind == "text")
     return columns
+
+
+def _texts_from_labels(name: str, values: HostArray, size: HostArray, code: HostArray, is_text: bool) -> HostArray:
+    """Texts or bytes, from the bytes of all labels, their sizes, and the number of that of each row."""
+    if size.dtype != np.int64 or code.dtype != np.int64 or values.dtype != np.uint8:
+        raise ValueError(f"{name} is no column of text")
+    if ((size < 0) | (size > len(values))).any() or sum(size.tolist()) != len(values):
+        raise ValueError(f"the labels of {name} are not as long as they claim")
+    if ((code < 0) | (code >= len(size))).any():
+        raise ValueError(f"{name} has a label that is not there")
+    ends, text_bytes = np.cumsum(size).tolist(), values.tobytes()
+    labels: list[Any] = [text_bytes[i:j] for i, j in zip([0, *ends], ends, strict=False)]
+    return np.array([*(x.decode() for x in labels), None] if is_text else [*labels, None], object)[code]
 
 
 def _read_table(name: str, raw: bytes, num_rows: int, required: Sequence[str], whole: bool) -> Any:
@@ -263,14 +272,18 @@ def _read_table(name: str, raw: bytes, num_rows: int, required: Sequence[str], w
     if missing := [name for name in required if name not in names]:
         raise ValueError(f"{missing[0]} is missing")
     for column in names:
-        values = table[column]
-        if column in COLUMN_KINDS and _dtype_kind(values) not in DTYPE_KINDS[COLUMN_KINDS[column]]:
-            raise ValueError(f"{column} is of {getattr(values, 'dtype', getattr(values, 'type', None))}")
-        if column in required and column != "time" and getattr(values, "null_count", 0):
-            raise ValueError(f"{column} has no value in some row")
-        if len(values) != num_rows:
-            raise ValueError(f"{column} has {len(values):,} rows, not {num_rows:,}")
+        _check_column(column, table[column], num_rows, is_required=column in required)
     return table
+
+
+def _check_column(name: str, values: Any, num_rows: int, is_required: bool) -> None:
+    """ValueError for a column of another kind than its name has, or without a value in some row."""
+    if name in COLUMN_KINDS and _dtype_kind(values) not in DTYPE_KINDS[COLUMN_KINDS[name]]:
+        raise ValueError(f"{name} is of {getattr(values, 'dtype', getattr(values, 'type', None))}")
+    if is_required and name != "time" and getattr(values, "null_count", False):
+        raise ValueError(f"{name} has no value in some row")
+    if len(values) != num_rows:
+        raise ValueError(f"{name} has {len(values):,} rows, not {num_rows:,}")
 
 
 def _read_parquet(raw: bytes, num_rows: int, names: list[str] | None) -> Any:
@@ -327,8 +340,7 @@ def read_predictions(name: str, raw: bytes, kind: str, count: int, players: Host
     is_of_matches = kind == COUNT_KEYS[0]
     table = _read_table(name, raw, count, MATCH_COLUMNS if is_of_matches else PARTICIPATION_COLUMNS, whole=True)
     names = {*getattr(table, "column_names", table)}
-    pairs = [("win", "loss"), *((name, f"{name[:-1]}b") for name in COLUMN_KINDS if name.endswith("_a"))]
-    for pair in pairs if is_of_matches else ():
+    for pair in COLUMN_PAIRS if is_of_matches else ():
         if len(missing := {*pair} - names) == 1:
             raise ValueError(f"{missing.pop()} is missing")
     for side in ("a", "b") if is_of_matches else ("player",):

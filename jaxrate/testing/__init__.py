@@ -12,23 +12,17 @@ from typing import Any, NamedTuple
 
 from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.events import Matches
-from jaxrate.testing import properties as batch_chunk_and_slope_properties
-from jaxrate.testing import properties as compilation_properties
-from jaxrate.testing import properties as gradient_properties
-from jaxrate.testing import properties as match_properties
-from jaxrate.testing import properties as replay_properties
-from jaxrate.testing import properties as round_properties
-from jaxrate.testing import properties as system_properties
+from jaxrate.testing import properties
 from jaxrate.testing.cases import FORMS, SystemFormPrecision
 
 __all__ = ["check"]
 
 SYSTEM_PROPERTIES: tuple[Callable[[RatingSystem], None], ...] = (
-    system_properties.parameters_are_described,
-    system_properties.system_is_a_hashable_value,
-    system_properties.system_repr_is_one_line,
-    system_properties.state_leaves_have_a_row_per_player,
-    system_properties.unsupported_events_are_refused,
+    properties.parameters_are_described,
+    properties.system_is_a_hashable_value,
+    properties.system_repr_is_one_line,
+    properties.state_leaves_have_a_row_per_player,
+    properties.unsupported_events_are_refused,
 )
 
 
@@ -42,29 +36,27 @@ class ReplayProperty(NamedTuple):
 
 
 REPLAY_PROPERTIES = (
-    ReplayProperty(replay_properties.states_are_finite_and_predictions_are_probabilities, precisions=(True, False)),
-    ReplayProperty(replay_properties.single_precision_agrees_with_double, precisions=(False,), allows_random=False),
-    ReplayProperty(replay_properties.untouched_rows_are_inert),
-    ReplayProperty(replay_properties.predictions_know_neither_their_result_nor_the_future),
-    ReplayProperty(replay_properties.a_better_result_gives_a_better_rating, allows_random=False),
-    ReplayProperty(replay_properties.the_order_of_players_in_an_event_does_not_matter, allows_random=False),
-    ReplayProperty(replay_properties.renaming_the_players_renames_the_rows),
-    ReplayProperty(compilation_properties.no_state_sized_copy_inside_the_loop, precisions=(False,)),
-    ReplayProperty(compilation_properties.another_length_compiles_nothing),
-    ReplayProperty(batch_chunk_and_slope_properties.chunks_of_several_histories_in_one_batch_equal_runs),
-    ReplayProperty(
-        batch_chunk_and_slope_properties.slopes_equal_finite_differences, allows_random=False
-    ),  # slopes are of the mean
-    ReplayProperty(gradient_properties.slopes_are_finite, precisions=(False,)),
-    ReplayProperty(match_properties.streams_equal_levels, ("stream",)),
-    ReplayProperty(match_properties.a_column_that_nobody_reads_changes_nothing, ("levels", "periods")),
-    ReplayProperty(match_properties.a_period_of_one_match_is_that_match, ("periods",)),
-    ReplayProperty(match_properties.win_draw_and_loss_agree_with_the_expected_score, ("levels", "periods")),
-    ReplayProperty(round_properties.contests_one_by_one_equal_batches, ("rounds",)),
-    ReplayProperty(round_properties.times_must_not_decrease_where_the_clock_matters, ("rounds",)),
-    ReplayProperty(round_properties.a_contest_of_one_changes_nothing, ("rounds",)),
-    ReplayProperty(round_properties.rounds_are_predicted_as_in_a_run, ("rounds",)),
-    ReplayProperty(round_properties.ratings_have_any_unit_and_zero, ("rounds",), precisions=(True, False)),
+    ReplayProperty(properties.states_are_finite_and_predictions_are_probabilities, precisions=(True, False)),
+    ReplayProperty(properties.single_precision_agrees_with_double, precisions=(False,), allows_random=False),
+    ReplayProperty(properties.untouched_rows_are_inert),
+    ReplayProperty(properties.predictions_know_neither_their_result_nor_the_future),
+    ReplayProperty(properties.a_better_result_gives_a_better_rating, allows_random=False),
+    ReplayProperty(properties.the_order_of_players_in_an_event_does_not_matter, allows_random=False),
+    ReplayProperty(properties.renaming_the_players_renames_the_rows),
+    ReplayProperty(properties.no_state_sized_copy_inside_the_loop, precisions=(False,)),
+    ReplayProperty(properties.another_length_compiles_nothing),
+    ReplayProperty(properties.chunks_of_several_histories_in_one_batch_equal_runs),
+    ReplayProperty(properties.slopes_equal_finite_differences, allows_random=False),  # slopes are of the mean
+    ReplayProperty(properties.slopes_are_finite, precisions=(False,)),
+    ReplayProperty(properties.streams_equal_levels, ("stream",)),
+    ReplayProperty(properties.a_column_that_nobody_reads_changes_nothing, ("levels", "periods")),
+    ReplayProperty(properties.a_period_of_one_match_is_that_match, ("periods",)),
+    ReplayProperty(properties.win_draw_and_loss_agree_with_the_expected_score, ("levels", "periods")),
+    ReplayProperty(properties.contests_one_by_one_equal_batches, ("rounds",)),
+    ReplayProperty(properties.times_must_not_decrease_where_the_clock_matters, ("rounds",)),
+    ReplayProperty(properties.a_contest_of_one_changes_nothing, ("rounds",)),
+    ReplayProperty(properties.rounds_are_predicted_as_in_a_run, ("rounds",)),
+    ReplayProperty(properties.ratings_have_any_unit_and_zero, ("rounds",), precisions=(True, False)),
 )
 
 
@@ -76,7 +68,7 @@ def contract_cases(system: RatingSystem) -> Iterator[tuple[ReplayProperty, Syste
                 fits = kind in system.events and form in tested_property.forms and double in tested_property.precisions
                 draws_random = random_draw_rule(system.rules) is not None
                 has_reference = (
-                    tested_property.assert_holds is not match_properties.a_period_of_one_match_is_that_match
+                    tested_property.assert_holds is not properties.a_period_of_one_match_is_that_match
                     or Matches in system.events
                 )
                 if fits and has_reference and (tested_property.allows_random or not draws_random):

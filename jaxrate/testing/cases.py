@@ -129,24 +129,28 @@ def two_season_events(case: SystemFormPrecision) -> Any:
     """The events of both seasons: contests, or matches, which may be replayed in periods."""
     random, names = np.random.default_rng(8), column_names_read_by_rules(case.system, case.form)
     if case.form == "rounds":
-        contests = make_noisy_contests() if "noise" in case.system.features else make_contests()
-        rounds: Any = contests.events
-        columns = {name: random.uniform(0.5, 5.0, len(rounds.player)) for name in names}
-        return contests._replace(events=rounds._replace(columns=columns or None))
+        contests: Any = make_noisy_contests() if "noise" in case.system.features else make_contests()
+        numbers = {name: random.uniform(0.5, 5.0, len(contests.flat.player)) for name in names}
+        return contests.with_flat(contests.flat._replace(columns=numbers or None))
     columns = {name: random.uniform(0.5, 5.0, 2 * MATCHES) for name in names}
     league = make_two_season_matches()
-    of_goals = case.system.settings.get("outcome") == "goals"
-    for one, other in opposite_side_columns(case.system).items():
-        if of_goals and one in columns and one < other:  # who wins has more
-            more, less = np.maximum(columns[one], columns[other]), np.minimum(columns[one], columns[other])
-            if one in case.system.settings["margin"]:
-                more, less = np.rint(more) + 1.0, np.rint(0.5 * less)
-            won, lost = np.asarray(league.score) == 1.0, np.asarray(league.score) == 0.0
-            columns |= {one: np.where(lost, less, more), other: np.where(won, less, more)}
+    columns = _more_for_winners(case.system, columns, np.asarray(league.score))
     league = league._replace(context=league.context._replace(columns=columns or None))
     unweighted = league._replace(context=league.context._replace(weight=None))  # some take matches that count as one
     decided = unweighted._replace(score=np.ceil(np.asarray(league.score)))  # and some no draws
-    return next((x for x in (league, unweighted) if _does_system_accept_matches(case, x)), decided)
+    return next(x for x in (league, unweighted, decided) if _does_system_accept_matches(case, x))
+
+
+def _more_for_winners(system: RatingSystem, columns: dict[str, Any], score: Any) -> dict[str, Any]:
+    """The columns, where goals are such that who wins has more of them; those of the margin are whole numbers."""
+    pairs = opposite_side_columns(system) if system.settings.get("outcome") == "goals" else {}
+    for one, other in pairs.items():
+        if one in columns and one < other:
+            more, less = np.maximum(columns[one], columns[other]), np.minimum(columns[one], columns[other])
+            if one in system.settings["margin"]:
+                more, less = np.rint(more) + 1.0, np.rint(0.5 * less)
+            columns |= {one: np.where(score == 0.0, less, more), other: np.where(score == 1.0, less, more)}
+    return columns
 
 
 def _does_system_accept_matches(case: SystemFormPrecision, league: Matches) -> bool:
