@@ -303,15 +303,14 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     end, clock = _match_times(data)
     participants = np.asarray(matches.player)
     number = find_player_id(names, player, max(int(participants.max()) + 1, 0 if names is None else len(names)))
+    name = style.player_label(number, names)
     edge = np.append(end[(participants == number).any(axis=1)], end[-1])
     last = np.flatnonzero(edge[1:] > edge[:-1])  # the last of several matches at one time
     if not len(last):
-        raise ValueError(
-            f"{style.player_label(number, names)} has no match before the end of the history: there is nothing to draw"
-        )
+        raise ValueError(f"{name} has no match before the end of the history: there is nothing to draw")
     last = last[np.unique(np.linspace(0, len(last) - 1, min(len(last), MAX_COLUMNS)).round().astype(int))]
     edge, beliefs = np.append(edge[last], edge[-1]), _beliefs_after_matches(system, matches, number, params)[last]
-    inputs.check_ratings_finite(style.player_label(number, names), beliefs)
+    inputs.check_ratings_finite(name, beliefs)
     mass = np.cumsum(beliefs, axis=1)
     low, high = (rating[np.argmax(mass >= share, axis=1)] for share in (0.025, 0.975))
     rating_range = rating[[np.argmax(mass >= 0.001, axis=1).min(), np.argmax(mass >= 0.999, axis=1).max()]]
@@ -320,25 +319,20 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     density = 100.0 * beliefs[:, is_shown].T / step
     subtitle = f"By {system_title(system.name)}: the stronger the colour, the likelier the strength; before each match"
     ends, unit = (format_amount(x[-1], "", 0) for x in (low, high)), inputs.rating_unit(system)
-    title = f"{style.player_label(number, names)} ended between {' and '.join(ends)} {unit}, with 95% probability"
+    title = f"{name} ended between {' and '.join(ends)} {unit}, with 95% probability"
     ax = style.make_axes(ax, (8.0, 4.8), title, subtitle, source=inputs.describe_source(data))
     y = np.append(rating[is_shown] - 0.5 * step, rating_range[1] + 0.5 * step)
     top = np.quantile(density.max(axis=0), 0.9)
-    heat = ax.pcolormesh(
-        edge, y, density, cmap=style.colour_map(style.SEQUENTIAL_COLOURS), vmin=0.0, vmax=top, rasterized=True
-    )
-    for line, kind, name in (
-        (beliefs @ rating, "-", "mean"),
-        (low, ":", "95% interval"),
-        (high, ":", None),
-    ):
+    colours = style.colour_map(style.SEQUENTIAL_COLOURS)
+    heat = ax.pcolormesh(edge, y, density, cmap=colours, vmin=0.0, vmax=top, rasterized=True)
+    for line, kind, label in ((beliefs @ rating, "-", "mean"), (low, ":", "95% interval"), (high, ":", None)):
         steps = np.append(line, line[-1])
-        ax.step(edge, steps, kind, color=style.COLOURS[1], linewidth=1.0, where="post", label=name)
+        ax.step(edge, steps, kind, color=style.COLOURS[1], linewidth=1.0, where="post", label=label)
     style.add_colour_bar(ax, heat, "density per 100 points", extend="max")
     ax.set_ylabel(inputs.rating_axis_label(system))
     style.group_thousands(ax, "y")
     style.label_time_axis(ax, clock)
-    style.add_legend(ax, style.player_label(number, names))
+    style.add_legend(ax, name)
     return ax
 
 

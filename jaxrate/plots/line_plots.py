@@ -305,12 +305,19 @@ def _count_events(rows: Participations, moments: HostArray, num_players: int) ->
 
 
 def _rank_line(name: str, at: HostArray, rank: HostArray, num_counted: int) -> Line:
-    """The line of ranks [m] from the first to the last, with a note of those that count."""
+    """The line of ranks [m] from the first to the last, NaN where the player is not listed.
+
+    A note says how often they were first in those that count, the first ones, or their best rank; and the last rank.
+    """
     listed = np.flatnonzero(~np.isnan(rank))
     if not len(listed):
         raise ValueError(f"{name} is never listed; see active and min_games")
+    firsts = int((rank[:num_counted] == 1).sum())
+    times = {1: "once", 2: "twice"}.get(firsts, f"{firsts:,} times")
+    often = f"first {times}" if firsts else f"best {int(np.nanmin(rank)):,}"
+    note = often if np.isnan(rank[-1]) else f"{often}, now {int(rank[-1]):,}"
     drawn = slice(listed[0], listed[-1] + 1)
-    return Line(name, at[drawn], rank[drawn], note=_describe_ranks(rank, num_counted))
+    return Line(name, at[drawn], rank[drawn], note=note)
 
 
 def _unnamed_ranks(at: HostArray, ranks: HostArray) -> UnnamedPlayers:
@@ -319,14 +326,3 @@ def _unnamed_ranks(at: HostArray, ranks: HostArray) -> UnnamedPlayers:
         return views.quantile_bands(at, ranks)
     seen = np.where(is_isolated(ranks), np.nan, ranks)  # a line through one point is invisible
     return views.unnamed_lines(Line("", at, rank) for rank in seen)
-
-
-def _describe_ranks(rank: HostArray, num_counted: int) -> str:
-    """How often a player was first, or their best rank, and the last one; of ranks [m], NaN where they have none.
-
-    Only the first `num_counted` count.
-    """
-    firsts, best = int((rank[:num_counted] == 1).sum()), int(np.nanmin(rank))
-    times = {1: "once", 2: "twice"}.get(firsts, f"{firsts:,} times")
-    often = f"first {times}" if firsts else f"best {best:,}"
-    return often if np.isnan(rank[-1]) else f"{often}, now {int(rank[-1]):,}"

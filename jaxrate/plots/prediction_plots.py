@@ -166,8 +166,8 @@ def _describe_forecast(forecast: Scorelines, match: int) -> str:
         return goals
     at = np.asarray(forecast.time)[match]
     is_dated = isinstance(at, np.datetime64)
-    when = inputs.spell_date(float(at.astype("datetime64[D]").astype(float))) if is_dated else format_number(float(at))
-    return f"{goals}, for {when if is_dated else f'time {when}'}"
+    when = inputs.abbreviate_dates(str(at)[:10]) if is_dated else f"time {format_number(float(at))}"
+    return f"{goals}, for {when}"
 
 
 def _goals_to_show(probability: HostArray, largest: int) -> int:
