@@ -269,6 +269,12 @@ def broadcast_params(params: Params, count: int) -> Params:
     return jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), count), params)
 
 
+def unstack_params(columns: Params) -> list[Params]:
+    """The hyperparameters of each setting, from leaves [S]."""
+    leaves, structure = jax.tree.flatten(columns)
+    return [jax.tree.unflatten(structure, values) for values in zip(*leaves, strict=True)]
+
+
 def params_at(problem: FitProblem, x: HostArray, params: Params) -> Params:
     """The hyperparameters at x [S, k]: leaves [S] float64."""
     free, host = problem.free, (x, problem.unit, broadcast_params(params, len(x)))

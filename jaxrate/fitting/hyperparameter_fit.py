@@ -147,45 +147,64 @@ def fit(
         task, options.data_share, options.validation
     )
     problem = prepare_fit(task, system, free, training, validation_weight, options.mode)
-    default_errors = "information" if is_hessian_affordable(problem) else "products"
-    has_likelihood = task.evidence_problem is not None or task.kind in task.loss.likelihood
-    error_method = options.errors or (default_errors if has_likelihood else "sandwich")
     start_points = _draw_starting_points(problem, starts, options.key)
     if executor is None:
         searches = minimise_from_starts(problem, start_points, system.params, optimizer, steps, watch)
     else:
         searches = _search_starts_in_parallel(executor, problem, start_points, system.params, optimizer, steps)
-    best_start = int(np.nanargmin(searches.selection_loss))
-    x, history = searches.x[best_start], np.array(searches.history[best_start])
+    found = _describe_best(problem, searches, options)
+    held_out = None if options.data_share == 1 else _held_out_losses(problem, searches, rest_weight)
+    return found._replace(held_out=held_out, seconds=time.perf_counter() - start_time)
+
+
+def _describe_best(problem: FitProblem, searches: SearchResult, options: FitOptions) -> Fit:
+    """What the best of the searches has found, with its errors."""
+    system, best = problem.system, int(np.nanargmin(searches.selection_loss))
+    x, history, last_problem = searches.x[best], np.array(searches.history[best]), searches.problem[best]
     params = jax.tree.map(lambda y: float(y[0]), params_at(problem, x[None], system.params))
-    product = searches.product[best_start] if problem.mode == "forward" else None
+    product = searches.product[best] if problem.mode == "forward" else None
     names = [problem.free.names[i] for i in problem.active]
-    scale = None if product is None else find_common_scale(searches.problem[best_start], x, product)
-    covariance, ratios = parameter_covariance_and_ratios(searches.problem[best_start], x, error_method, product, scale)
-    open_names = tuple(name for name, error in zip(names, np.diag(covariance), strict=True) if not np.isfinite(error))
-    converged, reason = searches.converged[best_start], searches.reason[best_start]
+    errors = options.errors or _default_error_method(problem)
+    scale = None if product is None else find_common_scale(last_problem, x, product)
+    covariance, ratios = parameter_covariance_and_ratios(last_problem, x, errors, product, scale)
+    error = np.sqrt(np.diag(covariance))
+    open_names = tuple(np.array(names)[~np.isfinite(error)].tolist())
+    converged, reason = searches.converged[best], searches.reason[best]
     if converged and reason != "validation" and open_names:
         converged, reason = False, "flat"
     return Fit(
         replace_params(system, params),
         params,
         tuple(names),
-        tuple(name for name in problem.free.names if name not in names),
+        tuple(np.delete(problem.free.names, problem.active).tolist()),
         dict(zip(names, (x * problem.unit)[problem.active].tolist(), strict=True)),
-        float(searches.loss[best_start] - prior_penalty(problem, x[None])[0, 0] / problem.weight[0].sum()),
+        float(searches.loss[best] - prior_penalty(problem, x[None])[0, 0] / problem.weight[0].sum()),
         history[:, 0],
         history[:, 1] if options.validation else None,
-        dict(zip(names, np.sqrt(np.diag(covariance)).tolist(), strict=True)),
+        dict(zip(names, error.tolist(), strict=True)),
         covariance,
         converged,
         reason,
-        time.perf_counter() - start_time,
+        0.0,
         open_names,
-        options._replace(errors=error_method),
-        None if options.data_share == 1 else _held_out_losses(problem, searches, best_start, rest_weight),
-        tuple(x for x in params._fields if x not in names and getattr(params, x) != getattr(system.params, x)),
-        ratios,
+        options._replace(errors=errors),
+        moved_bounds=_changed_names(system.params, params, names),
+        ratios=ratios,
     )
+
+
+def _changed_names(old: Params, new: Params, names: Collection[str]) -> tuple[str, ...]:
+    """The names of hyperparameters that differ, beside these."""
+    pairs = zip(old._fields, old, new, strict=True)
+    return tuple(name for name, before, after in pairs if before != after and name not in names)
+
+
+def _default_error_method(problem: FitProblem) -> str:
+    """What standard errors are from where nobody chose: see `fit`."""
+    task = problem.task
+    if task.evidence_problem is None and task.kind not in task.loss.likelihood:
+        return "sandwich"
+    return "information" if is_hessian_affordable(problem) else "products"
 
 
 def resolve_options(
@@ -234,13 +253,11 @@ def make_training_task(system: RatingSystem, events: Any, options: FitOptions) -
     )
 
 
-def _held_out_losses(
-    problem: FitProblem, searches: SearchResult, best_start: int, held_out_weight: HostArray
-) -> HeldOutLosses:
+def _held_out_losses(problem: FitProblem, searches: SearchResult, held_out_weight: HostArray) -> HeldOutLosses:
     """Mean losses by these weights [n]: with the starting hyperparameters, with the fitted ones, of a constant."""
-    params = problem.system.params
+    params, best = problem.system.params, int(np.nanargmin(searches.selection_loss))
     start = mean_loss(problem, problem.start[None], params, held_out_weight)
-    fitted = mean_loss(searches.problem[best_start], searches.x[best_start : best_start + 1], params, held_out_weight)
+    fitted = mean_loss(searches.problem[best], searches.x[best : best + 1], params, held_out_weight)
     constant = constant_prediction_loss(problem.task, problem.weight[0], held_out_weight)
     return HeldOutLosses(start, fitted, constant, int(np.count_nonzero(held_out_weight)))
 

@@ -26,6 +26,7 @@ from jaxrate.fitting.fit_problem import (
     remake_rules_if_far,
     replace_params_if_valid,
     rules_depend_on_param_values,
+    unstack_params,
 )
 from jaxrate.fitting.history_loss_derivatives import LONG_HISTORY
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
@@ -107,8 +108,7 @@ def minimise_from_starts(
 
     Where rules are made for some hyperparameters, they are made anew on the way, and starts are searched one by one.
     """
-    columns = broadcast_params(params, len(starts))
-    params_by_start = [jax.tree.map(lambda x: x[i], columns) for i in range(len(starts))]  # noqa: B023
+    params_by_start = unstack_params(broadcast_params(params, len(starts)))
     known, of_system = None, len(starts) == 1 and params is problem.system.params
     if problem.start_evaluation is not None and of_system and (starts == problem.start).all():
         loss, slope, product = (part[0] for part in problem.start_evaluation)
@@ -185,10 +185,7 @@ def look_at_points(trials: Sequence[Trial], params: Sequence[Params]) -> list[Se
     problem, x = trials[0].problem, np.stack([trial.x for trial in trials])
     columns = jax.tree.map(lambda *leaves: np.stack(leaves), *params)
     values = params_at(problem, x, columns)
-    allowed = [
-        replace_params_if_valid(problem.system, jax.tree.map(lambda y: y[i], values)) is not None  # noqa: B023
-        for i in range(len(x))
-    ]
+    allowed = [replace_params_if_valid(problem.system, one) is not None for one in unstack_params(values)]
     task, size = problem.task, x.shape[1]
     max_loss = np.array([trial.max_loss for trial in trials])
     is_long = task.evidence_problem is None and len(task.weight) >= LONG_HISTORY and size >= MIN_TRIAL_PARAMETERS

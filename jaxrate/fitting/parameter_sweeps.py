@@ -13,7 +13,7 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.rules import Params, SizedPrepare, State
 from jaxrate.core.system import RatingSystem, replace_params
-from jaxrate.fitting.fit_problem import params_at, prepare_fit
+from jaxrate.fitting.fit_problem import params_at, prepare_fit, unstack_params
 from jaxrate.fitting.fit_results import Fit, FitOptions, LossProfile, RollingFits
 from jaxrate.fitting.free_parameters import FreeParameterTransform, resolve_free_names
 from jaxrate.fitting.history_loss_derivatives import (
@@ -76,7 +76,7 @@ def sweep_parameters(
     shape = np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
     count = math.prod(shape)
-    systems = [replace_params(system, jax.tree.map(lambda x: x[i], columns)) for i in range(count)]  # noqa: B023
+    systems = [replace_params(system, one) for one in unstack_params(columns)]
     if isinstance(system.rules.prepare, SizedPrepare) or all(one.rules == system.rules for one in systems):
         return _mean_losses(task, columns, count, executor, devices).reshape(shape)
     losses = map_items(executor, partial(_mean_loss_of_system, events, options), systems)
