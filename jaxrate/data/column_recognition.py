@@ -68,18 +68,6 @@ class ColumnsRecognisedWarning(UserWarning):
     """Which columns were recognised, and as what."""
 
 
-class RecognisedColumnRoles(NamedTuple):
-    """The roles that columns were recognised to have."""
-
-    arguments: dict[str, Any]  # of `read`, by role
-    table: TableSource  # which does not load again what was inspected
-    points: tuple[str, ...] = ()  # the columns of each side's points, which tell the result
-    timeless: bool = False  # whether no column of time holds times
-    notes: tuple[str, ...] = ()  # which column was taken for what, in words
-    unused_neutral: str | None = None  # the column that says that there are sides, where nobody has the side
-    winner_codes: dict[int, float] | None = None  # the scores that numbers in the column of results stand for
-
-
 class CandidateColumns(NamedTuple):
     """Columns whose values are looked at."""
 
@@ -94,7 +82,7 @@ class CandidateColumns(NamedTuple):
 class RoleSearch(NamedTuple):
     """What is known of the roles; arguments and notes are added as columns are found."""
 
-    table: TableSource
+    table: TableSource  # at the end one that does not load again what was inspected
     header: Header
     arguments: dict[str, Any]
     notes: list[str]
@@ -104,6 +92,10 @@ class RoleSearch(NamedTuple):
     candidates: CandidateColumns = CandidateColumns()
     columns: Mapping[str, Column] = MappingProxyType({})  # the candidates and the players; none if nothing is open
     values: Mapping[str, Column] = MappingProxyType({})  # the same, missing where a text says so
+    points: tuple[str, ...] = ()  # the columns of each side's points, which tell the result
+    timeless: bool = False  # whether no column of time holds times
+    unused_neutral: str | None = None  # the column that says that there are sides, where nobody has the side
+    winner_codes: dict[int, float] | None = None  # the scores that numbers in the column of results stand for
 
     @property
     def players(self) -> list[Any]:
@@ -145,7 +137,7 @@ class RoleSearch(NamedTuple):
 
 def recognise_columns(
     table: TableSource, arguments: dict[str, Any], upcoming: bool, dates: str | None, na_values: Sequence[str]
-) -> RecognisedColumnRoles:
+) -> RoleSearch:
     """The roles of the columns of a table: as the arguments say, and else as the columns are called.
 
     Args:
@@ -167,9 +159,15 @@ def recognise_columns(
     if choice.codes is not None:
         scores = codes_to_scores(str(choice.result), search.values[str(choice.result)], choice.codes)
         columns[str(choice.result)] = import_pyarrow().chunked_array([import_pyarrow().array(scores, from_pandas=True)])
-    table = table_with_loaded_columns(search.table, columns)
-    notes = tuple(search.notes)
-    return RecognisedColumnRoles(search.arguments, table, choice.points, timeless, notes, unused_neutral, choice.codes)
+    return search._replace(
+        table=table_with_loaded_columns(search.table, columns),
+        columns={},
+        values={},
+        points=choice.points,
+        timeless=timeless,
+        unused_neutral=unused_neutral,
+        winner_codes=choice.codes,
+    )
 
 
 def recognise_players(search: RoleSearch) -> RoleSearch:

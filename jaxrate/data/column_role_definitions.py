@@ -297,16 +297,6 @@ USUAL_NAMES = {  # what people call roles
 }
 
 
-REPLACED_ARGUMENTS = {  # arguments of earlier versions, and what to write now
-    **dict.fromkeys(("players", "categories", "seasons"), "say history=, of the earlier data or the rated history"),
-    "skip_incomplete": "say on_faulty='skip'",
-    "normalise_names": "apply jr.data.unify_names to the data",
-    "mixtures": "apply jr.data.mix_categories to the data",
-    "rest": "apply jr.data.add_rest to the data",
-    "form": "apply jr.data.add_form to the data",
-}
-
-
 def suggest_role_on_unknown_argument(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function of `**columns: Unpack[...]` name the right argument where it does not know one (a decorator).
 
@@ -337,8 +327,6 @@ def suggest_role_on_unknown_argument(function: Callable[P, R]) -> Callable[P, R]
 
 def _hint_for_unknown_argument(name: str, value: Any, names: Iterable[str]) -> str:
     """What to write in place of an argument, as the end of a message."""
-    if name in REPLACED_ARGUMENTS:
-        return f"; {REPLACED_ARGUMENTS[name]}"
     role = USUAL_NAMES.get(name)
     if role is None:
         return did_you_mean_suffix(name, names)

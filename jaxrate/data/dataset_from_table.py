@@ -14,7 +14,7 @@ from jaxrate.data.column_conversion import to_column, to_flags
 from jaxrate.data.column_recognition import (
     SIDE_NOTE,
     ColumnsRecognisedWarning,
-    RecognisedColumnRoles,
+    RoleSearch,
     date_columns,
     recognise_columns,
 )
@@ -69,7 +69,7 @@ class ResolvedTable(NamedTuple):
     table: TableSource  # which does not load again what was inspected
     roles: ColumnRoles
     arguments: dict[str, Any]  # that name columns, by role
-    recognition: RecognisedColumnRoles
+    recognition: RoleSearch
     line_ups: LineUpColumns | None
 
 

@@ -101,13 +101,15 @@ def parse_dates(name: str, column: Column, dates: str | None) -> ParsedDates:
         return _parse_number_column(name, column)
     if not kinds.is_large_string(column.type) or _is_iso_text(column.drop_null().slice(0, 1)):
         return ParsedDates(column)
+    return _parse_by_pattern(name, column, dates)
+
+
+def _parse_by_pattern(name: str, column: Column, dates: str | None) -> ParsedDates:
+    """Dates that are written by the pattern of the first, if most are; numbers in text without one."""
     first = column.drop_null()[0].as_py()
     pattern = next((x for x in DATE_PATTERNS if re.match(x, first, re.ASCII)), None)
-    return _parse_numeric_text(name, column) if pattern is None else _parse_by_pattern(name, column, pattern, dates)
-
-
-def _parse_by_pattern(name: str, column: Column, pattern: str, dates: str | None) -> ParsedDates:
-    """Dates that are written as this pattern says, if most are."""
+    if pattern is None:
+        return _parse_numeric_text(name, column)
     match, cells = re.compile(pattern, re.ASCII).match, distinct_texts(column)
     is_match = cells.map(lambda text: match(text) is not None, False)
     if 2 * np.count_nonzero(is_match) < len(column) - column.null_count:

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import to_numbers
-from jaxrate.data.column_recognition import RecognisedColumnRoles, RoleSearch, recognise_players
+from jaxrate.data.column_recognition import RoleSearch, recognise_players
 from jaxrate.data.column_role_definitions import (
     CONTEST_ROLES,
     PLAYER_PAIR,
@@ -78,7 +78,7 @@ MIN_AGREEMENT = 0.95  # share of ranks that are places, for the others to stand 
 
 
 def doubtful_roles_hints(
-    recognised: RecognisedColumnRoles, roles: ColumnRoles, columns: dict[str, Column], is_score_named: bool
+    recognised: RoleSearch, roles: ColumnRoles, columns: dict[str, Column], is_score_named: bool
 ) -> list[str]:
     """What is doubtful about the roles of columns, and what to say instead.
 
@@ -95,7 +95,7 @@ def doubtful_roles_hints(
     return [hint for hint in hints if hint]
 
 
-def _contest_score_hint(recognised: RecognisedColumnRoles, roles: ColumnRoles, is_score_named: bool) -> str:
+def _contest_score_hint(recognised: RoleSearch, roles: ColumnRoles, is_score_named: bool) -> str:
     """That higher scores are better, where nobody said so, or where the column is called as ranks are."""
     score, result = recognised.arguments["score"], roles.layout.result
     if score is not None and normalise_column_name(score) in RANK_NAMES:
@@ -107,7 +107,7 @@ def _contest_score_hint(recognised: RecognisedColumnRoles, roles: ColumnRoles, i
     return f"{result}: the higher is the better; if lower is, say rank={result!r}"
 
 
-def _unused_team_hint(recognised: RecognisedColumnRoles) -> str:
+def _unused_team_hint(recognised: RoleSearch) -> str:
     """That a column is called as teams are, and nothing uses it."""
     named = [name for value in recognised.arguments.values() for name in as_column_list(value)]
     teams = [name for name in Header.of_columns(recognised.table.names).columns(TEAM_NAMES) if name not in named]
@@ -116,7 +116,7 @@ def _unused_team_hint(recognised: RecognisedColumnRoles) -> str:
     return f"the column {teams[0]} is not used; if those of a team share a rank, say team={teams[0]!r}"
 
 
-def _unused_side_hint(recognised: RecognisedColumnRoles, roles: ColumnRoles) -> str:
+def _unused_side_hint(recognised: RoleSearch, roles: ColumnRoles) -> str:
     """That nobody has the home advantage, though columns are called as those of home, away or neutral ground are."""
     a, b, neutral = recognised.arguments["a"], recognised.arguments["b"], recognised.unused_neutral
     nobody = "nobody has the home advantage"
@@ -170,7 +170,7 @@ def _share_of_places(rank: HostArray, contest: HostArray) -> float:
     return float(np.mean((rank == place) | (rank == dense - dense[start] + 1)))
 
 
-def _do_teams_share_ranks(recognised: RecognisedColumnRoles, team_name: str) -> bool:
+def _do_teams_share_ranks(recognised: RoleSearch, team_name: str) -> bool:
     """Whether, of teams with several members in a contest, most have one rank; drivers of a team have their own."""
     names = [*(recognised.arguments[role] or role for role in ("contest", "rank")), team_name]
     if not {*names} <= {*recognised.table.names}:

@@ -13,6 +13,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations, to_floats
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.data import table_sources
+from jaxrate.data.table_writing import small_file_options
 from jaxrate.events import LAST_ID, MAX_ABS_TIME, Matches, Ragged, matches, rounds
 
 DRAWS_AT_ONCE = 1 << 20  # draws made at a time, about
@@ -339,16 +340,10 @@ def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int]
 
 
 def _write_compact_parquet(arrow: Any, path: Path, chunks: Iterable[Columns]) -> None:
-    """Settings for small files: scores by dictionary, integers as differences, other numbers by streams of bytes."""
     batches = map(arrow.table, chunks)
     first = next(batches)
-    packed = {
-        field.name: "DELTA_BINARY_PACKED" if arrow.types.is_integer(field.type) else "BYTE_STREAM_SPLIT"
-        for field in first.schema
-        if field.name != "score"
-    }
-    options = {"use_dictionary": ["score"], "column_encoding": packed}
-    options["compression"] = {name: "none" if name in PLAYER_COLUMNS else "zstd" for name in first.schema.names}
+    compression = {name: "none" if name in PLAYER_COLUMNS else "zstd" for name in first.schema.names}
+    options = small_file_options(first.schema) | {"compression": compression}
     with arrow.parquet.ParquetWriter(path, first.schema, **options) as writer:
         for batch in chain([first], batches):
             writer.write_table(batch)

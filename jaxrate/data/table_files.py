@@ -1,14 +1,13 @@
 """Tables in files and in memory, opened: Parquet, CSV, JSON, spreadsheets, standard input."""
 
 import codecs
-import csv
 import datetime
 import io
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
@@ -24,6 +23,7 @@ from jaxrate.data.table_sources import (
     TableSource,
     add_location_to_data_errors,
     import_pyarrow,
+    iterate_csv,
     numeric_text_to_numbers,
     read_csv,
     row_label,
@@ -376,22 +376,16 @@ def _cell_text(value: Any) -> str:
 OPENERS_BY_KIND = {"Parquet": _open_parquet, "spreadsheet": _open_spreadsheet, "text": _open_text_file}
 
 
-def _open_text(open_stream: Callable[[], Any]) -> io.TextIOWrapper:
-    return io.TextIOWrapper(open_stream(), encoding="utf-8-sig", errors="replace", newline="")
-
-
 def _read_csv_header_and_delimiter(open_stream: Callable[[], Any], is_tsv: bool) -> tuple[list[str], str]:
     """The names of the columns of a CSV file, and its delimiter."""
 
     def read_header(mark: str) -> list[str]:
-        with _open_text(open_stream) as file:
-            reader = csv.reader(file, delimiter=mark)
-            header = next(filter(None, reader), None)
-            if header is None:
-                raise ValueError("the file is empty")
-            if any("\ufffd" in name or "\0" in name for name in header):
-                raise ValueError(f"line {reader.line_num}: {NOT_UTF8}")
-            return header
+        line, header = next(iterate_csv(open_stream, mark), (0, None))
+        if header is None:
+            raise ValueError("the file is empty")
+        if any("\ufffd" in name or "\0" in name for name in header):
+            raise ValueError(f"line {line}: {NOT_UTF8}")
+        return header
 
     names = read_header(",")
     others = ["\t"] if is_tsv else [mark for mark in DELIMITERS if len(names) == 1 and mark in names[0]]
@@ -400,8 +394,8 @@ def _read_csv_header_and_delimiter(open_stream: Callable[[], Any], is_tsv: bool)
 
 def _read_first_data_row(open_stream: Callable[[], Any], delimiter: str) -> list[str]:
     """The fields of the row below the header; none if it cannot be read."""
-    with suppress(*READ_ERRORS), _open_text(open_stream) as file:
-        return next(islice(filter(None, csv.reader(file, delimiter=delimiter)), 1, None), [])
+    with suppress(*READ_ERRORS):
+        return next(islice(iterate_csv(open_stream, delimiter), 1, None), (0, []))[1]
     return []
 
 
@@ -410,21 +404,15 @@ def make_csv_row_to_line(open_stream: Callable[[], Any], delimiter: str = ",") -
 
     Rows in increasing order take one pass.
     """
-
-    def line_numbers() -> Iterator[int]:
-        with _open_text(open_stream) as file:
-            reader = csv.reader(file, delimiter=delimiter)
-            yield from islice((reader.line_num for record in reader if record), 1, None)
-
-    remaining, next_row = line_numbers(), 0
+    records, next_row = iterate_csv(open_stream, delimiter), -1  # that of the header
 
     def find_line(row: int) -> str | None:
-        nonlocal remaining, next_row
+        nonlocal records, next_row
         if row < next_row:
-            remaining, next_row = line_numbers(), 0
+            records, next_row = iterate_csv(open_stream, delimiter), -1
         skip, next_row = row - next_row, row + 1
         with suppress(*READ_ERRORS):
-            line = next(islice(remaining, skip, None), None)
+            line = next((line for line, _ in islice(records, skip, None)), None)
             return None if line is None else f"line {line}"
         return None
 

@@ -93,15 +93,19 @@ def numeric_text_to_numbers(table: Any, text: Sequence[str]) -> Any:
     return arrow.table(columns)
 
 
+def iterate_csv(open_stream: Callable[[], Any], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The records of a CSV file that are not empty, the header first, and the line on which each ends."""
+    with io.TextIOWrapper(open_stream(), encoding="utf-8-sig", errors="replace", newline="") as file:
+        reader = csv.reader(file, delimiter=delimiter)
+        yield from ((reader.line_num, fields) for fields in reader if fields)
+
+
 def _check_field_counts(open_stream: Callable[[], Any], delimiter: str) -> None:
     """RowError about the rows that have more or fewer fields than the header."""
-    with (
-        suppress(*READ_ERRORS),
-        io.TextIOWrapper(open_stream(), encoding="utf-8-sig", errors="replace", newline="") as file,
-    ):
-        rows = filter(None, csv.reader(file, delimiter=delimiter))
-        count = len(next(rows, []))
-        bad = ((row, fields) for row, fields in enumerate(rows) if len(fields) != count)
+    with suppress(*READ_ERRORS):
+        rows = iterate_csv(open_stream, delimiter)
+        count = len(next(rows, (0, []))[1])
+        bad = ((row, fields) for row, (_, fields) in enumerate(rows) if len(fields) != count)
         messages = [
             (row, f"Expected {count} columns, got {len(fields)}: {truncate_text(delimiter.join(fields))}")
             for row, fields in islice(bad, MAX_REPORTED_ROWS)

@@ -17,6 +17,7 @@ from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.rules import Record, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
+from jaxrate.data.table_writing import small_file_options
 from jaxrate.events import Ragged, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.event_columns import (
@@ -276,21 +277,13 @@ def _prediction_columns(run: ChunkedRun, chunk: ScheduledChunk, result: Recorded
 
 
 def _write_predictions_file(path: Path, columns: dict[str, Any]) -> None:
-    """Write a small file quickly: whole numbers as differences, other numbers with their bytes in separate streams."""
-    arrow = import_pyarrow()
+    """Write a small file quickly: what is encoded by itself is not compressed, but for times."""
     table = to_arrow_if_installed(columns)
-    kinds, encoding = arrow.types, {}
-    for field in table.schema:
-        if kinds.is_integer(field.type) or kinds.is_temporal(field.type):
-            encoding[field.name] = "DELTA_BINARY_PACKED"
-        elif kinds.is_floating(field.type) and field.name != "score":
-            encoding[field.name] = "BYTE_STREAM_SPLIT"
-    others = [name for name in table.column_names if name not in encoding]
-    compression = {name: "none" if name in encoding and name != "time" else "zstd" for name in table.column_names}
+    options = small_file_options(table.schema)
+    encoded = options["column_encoding"].keys() - {"time"}
+    compression = {name: "none" if name in encoded else "zstd" for name in table.column_names}
     with atomic_replacement(path) as (temporary,):
-        arrow.parquet.write_table(
-            table, temporary, use_dictionary=others, column_encoding=encoding, compression=compression
-        )
+        import_pyarrow().parquet.write_table(table, temporary, compression=compression, **options)
 
 
 @contextmanager
