@@ -7,13 +7,12 @@ It predicts and is compared like any other system.
 """
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.arena.paired_comparison_likelihood import MODELS
 from jaxrate.arena.strength_fit import MEAN_RATING, Strengths
 from jaxrate.core.argument_checks import to_floats
 from jaxrate.core.array_types import Array
@@ -61,7 +60,7 @@ def update(_constants: Params, rows: State, _event: Matches | Periods) -> State:
 def freeze_strengths(
     ratings: Any,
     *,
-    model: str = "bradley_terry",
+    model: Literal["bradley_terry", "davidson", "rao_kupper"] = "bradley_terry",
     tie: Annotated[
         float, Parameter(POSITIVE, "1", "nu of Davidson, theta (from 1) of Rao and Kupper, of numbers")
     ] = 1.0,
@@ -87,10 +86,10 @@ def freeze_strengths(
     """
     names = None
     if isinstance(ratings, Strengths):
-        names, model = ratings.players, ratings.model
+        names, fitted = ratings.players, cast(Any, ratings.model)
         tie = tie if ratings.tie is None else ratings.tie
         side_advantage = ratings.coefficient.get("side", side_advantage)
-        model = "bradley_terry" if model == "plackett_luce" else model
+        model = "bradley_terry" if fitted == "plackett_luce" else fitted
         ratings = ratings.rating
     if hasattr(ratings, "_fields"):
         raise ValueError(
@@ -107,8 +106,6 @@ def freeze_strengths(
             "fit with a prior"
         ),
     )
-    if model not in MODELS:
-        raise ValueError(f"model must be one of {', '.join(map(repr, MODELS))}, got {model!r}")
     params, space = collect_params(freeze_strengths, locals())
     if model == "rao_kupper" and params.tie < 1:
         raise ValueError(f"freeze_strengths: tie must be >= 1 as theta of Rao and Kupper, got {tie!r}")

@@ -18,7 +18,6 @@ import numpy as np
 from jaxrate.core.array_types import Array
 
 ETA_LIMIT = 1e6  # where all probabilities are 0 or 1
-MODELS = "bradley_terry", "davidson", "rao_kupper"
 
 
 class LogLikelihoodDerivatives(NamedTuple):

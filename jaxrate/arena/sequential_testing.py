@@ -17,7 +17,7 @@ g_i = a_i - 1/2 - t d (1 + ((a_i - mean) / d)^2) / 2, at mean and deviation d of
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from jaxrate.events.column_checks import fail_where, to_checked_numbers
 NORMALISED_ELO_UNIT = 800.0 / math.log(10.0)  # normalised Elo of a unit of (mean - 1/2) / deviation
 PSEUDO_COUNT = 1e-3  # count of a result that did not occur
 MAX_ROUNDS = 1000
-ELO_KINDS = "normalised", "logistic"
 
 
 class SequentialTest(NamedTuple):
@@ -80,7 +79,7 @@ def sprt(
     elo0: float,
     elo1: float,
     *,
-    kind: str = "normalised",
+    kind: Literal["normalised", "logistic"] = "normalised",
     alpha: float = 0.05,
     beta: float = 0.05,
 ) -> SequentialTest:
@@ -101,8 +100,6 @@ def sprt(
       ValueError: for invalid counts, or hypotheses or probabilities out of range.
     """
     counts = _check_counts(results)
-    if kind not in ELO_KINDS:
-        raise ValueError(f"kind must be one of {', '.join(map(repr, ELO_KINDS))}, got {kind!r}")
     if not -math.inf < elo0 < elo1 < math.inf:
         raise ValueError(f"elo0 must be below elo1, got {elo0!r} and {elo1!r}")
     if not (0 < alpha < 1 and 0 < beta < 1 and alpha + beta < 1):

@@ -33,7 +33,7 @@ import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import accumulate
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -54,7 +54,6 @@ from jaxrate.core.hyperparameter_definitions import (
 from jaxrate.core.pairwise import split_sides
 from jaxrate.core.rules import Params, RandomUpdate, Rating, Rules, keep_rows
 from jaxrate.core.system import SystemParts, full_leaf, system_factory
-from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import Matches, fail_where
 
 MAX_URN_SIZE = 1 << 23  # balls in an urn: in float32 they are still counted exactly
@@ -126,7 +125,6 @@ def predict_score_probabilities(estimate: str, constants: Constants, rows: State
     return jnp.stack(score_probabilities(constants, ESTIMATES[estimate](*split_sides(rows, event))))
 
 
-VARIANTS = ("U2", "U1", "accept_all")
 MAX_OUTCOMES = 101  # outcomes: those of hundredths
 MAX_WEIGHT = 1e9  # weight of a score: up to it, and from its inverse, no product leaves the range of float32
 MAX_SAFE_STAKE = 2  # up to this m no product leaves the range of float32
@@ -267,6 +265,17 @@ def check_scores(weights: tuple[float, ...], events: Matches) -> None:
         fail_where(np.asarray(weight) != 1, lambda row: f"weight {weight[row]}; urnings takes matches of weight 1 only")
 
 
+def _check_score_weights(outcomes: int, weights: Sequence[float] | None) -> tuple[float, ...]:
+    """[outcomes] the weights of scores, ones if None; ValueError for wrong ones."""
+    check_whole_number("urnings", "outcomes", outcomes, 2, MAX_OUTCOMES)
+    found = (1.0,) * outcomes if weights is None else tuple(map(to_float_with_infinite_overflow, weights))
+    if len(found) != outcomes:
+        raise ValueError(f"urnings: there are {outcomes} outcomes, but {len(found)} weights")
+    if not (all(0.0 <= w < np.inf for w in found) and found[0] and found[-1]):
+        raise ValueError(f"urnings: weights must be finite, from 0, and above 0 of the scores 0 and 1, got {found}")
+    return found
+
+
 @system_factory
 def urnings(
     size: Annotated[
@@ -280,8 +289,8 @@ def urnings(
     ] = 100.0,
     outcomes: int | None = None,
     weights: Sequence[float] | None = None,
-    variant: str = "U2",
-    estimate: str = "mean",
+    variant: Literal["U2", "U1", "accept_all"] = "U2",
+    estimate: Literal["mean", "share"] = "mean",
     *,
     initial_proportion: Annotated[
         float, Parameter(OPEN_UNIT_INTERVAL, "share", "green balls in the urn of a newcomer", fitted=False)
@@ -320,22 +329,9 @@ def urnings(
     """
     if outcomes is None:
         outcomes = 2 if weights is None else len(weights)
-    check_whole_number("urnings", "outcomes", outcomes, 2, MAX_OUTCOMES)
     if draw_weight is None:
         draw_weight = 2.0 if outcomes == 3 and weights is None else 1.0
-    score_weighting = (
-        (1.0,) * outcomes if weights is None else tuple(to_float_with_infinite_overflow(w) for w in weights)
-    )
-    if len(score_weighting) != outcomes:
-        raise ValueError(f"urnings: there are {outcomes} outcomes, but {len(score_weighting)} weights")
-    if not all(0.0 <= w < np.inf for w in score_weighting) or score_weighting[0] == 0.0 or score_weighting[-1] == 0.0:
-        raise ValueError(
-            f"urnings: weights must be finite, from 0, and above 0 of the scores 0 and 1, got {score_weighting}"
-        )
-    if variant not in VARIANTS:
-        raise ValueError(f"urnings: variant must be {', '.join(VARIANTS)}, got {format_value_for_error(variant)}")
-    if estimate not in ESTIMATES:
-        raise ValueError(f"urnings: estimate must be {' or '.join(ESTIMATES)}, got {estimate!r}")
+    score_weighting = _check_score_weights(outcomes, weights)
     params, space = collect_params(urnings, locals())
     heavy = [*score_weighting, *(params.draw_weight * w for w in score_weighting[1:-1])]
     if any(w and not 1.0 / MAX_WEIGHT <= w <= MAX_WEIGHT for w in heavy):
