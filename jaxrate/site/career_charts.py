@@ -27,11 +27,30 @@ EPOCH = date(1970, 1, 1).toordinal()
 
 
 class _Line(NamedTuple):
-    """One line of each career, [M]."""
+    """One line of each career, [M], and half the width of its band; None without bands."""
 
     style: str
     mean: HostArray
     half_width: HostArray | None
+
+
+class _Path(NamedTuple):
+    """The points of a line, and of both edges of its band, as text."""
+
+    style: str
+    middle: list[str]
+    edges: list[list[str]]  # none without a band
+
+
+class _ChartAxes(NamedTuple):
+    """The ends of both axes of a chart."""
+
+    low: float
+    high: float
+    left: float
+    right: float
+    by_date: bool
+    is_counted: bool  # whether events are numbered
 
 
 def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int] | None = None) -> list[str]:
@@ -39,29 +58,15 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
 
     `pauses` [M] says of each event whether a long pause comes before it.
     """
-    careers = data.careers
-    counts = np.diff(careers.start)
-    lines = [
-        _Line(
-            "first",
-            careers.after.mean,
-            None if careers.after.deviation is None else 1.96 * careers.after.deviation,
-        )
-    ]
-    if data.hindsight is not None:
-        mean, deviation = (careers.gather(x) for x in data.hindsight)
-        lines.append(_Line("second now", mean, 1.96 * deviation))
+    careers, counts = data.careers, np.diff(data.careers.start)
     charts = [""] * len(counts)
     is_drawn = (counts > 1) & (True if players is None else np.isin(np.arange(len(counts)), players))
-    drawn = np.flatnonzero(is_drawn)
+    drawn, row = np.flatnonzero(is_drawn), np.flatnonzero(np.repeat(is_drawn, counts))
     if not len(drawn):
         return charts
-    row = np.flatnonzero(np.repeat(is_drawn, counts))
-    lines = [_Line(x.style, x.mean[row], None if x.half_width is None else x.half_width[row]) for x in lines]
-    count = counts[drawn]
+    lines, count = _lines_of_rows(data, row), counts[drawn]
     begin = np.append(0, np.cumsum(count)[:-1])
     across, left, right, is_timed = _horizontal_positions_and_axis_ends(careers.time[row], begin, count)
-    by_date = is_timed & (data.rated.clock == "dates")
     low, high = _lowest_and_highest_ratings_by_chart(lines, begin, count)
     x = UNITS * (across - np.repeat(left, count)) / np.repeat(right - left, count)
     top, scale = np.repeat(high, count), np.repeat(UNITS / (high - low), count)
@@ -71,11 +76,8 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
     peak = np.where(has_peak, begin + (data.peak - careers.start[:-1])[drawn], begin)
     is_kept[begin] = is_kept[np.append(begin[1:], len(x)) - 1] = is_kept[peak] = True
     kept_peak = (np.cumsum(is_kept) - 1)[peak].tolist()
-    start = np.append(0, np.cumsum(np.add.reduceat(is_kept, begin))).tolist()
-    gap = pauses[row]
-    kept = np.flatnonzero(is_kept)
-    is_broken = np.logical_or.reduceat(gap, np.append(0, kept[:-1] + 1))
-    has_gap = np.logical_or.reduceat(gap, begin).tolist()
+    bounds = np.append(0, np.cumsum(np.add.reduceat(is_kept, begin))).tolist()
+    is_broken = np.logical_or.reduceat(pauses[row], np.append(0, np.flatnonzero(is_kept)[:-1] + 1))
     texts = np.array([str(i) for i in range(-UNITS, 2 * UNITS + 1)], object)
     columns = texts[np.round(x[is_kept]).astype(int) + UNITS]
 
@@ -84,35 +86,45 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
         return list((columns + " " + texts[y + UNITS]).tolist())
 
     paths = []
-    for line in lines:
-        band = None
-        if line.half_width is not None:
-            band = points(line.mean + line.half_width), points(line.mean - line.half_width)
-        paths.append((line.style, points(line.mean), band))
+    for style, mean, half in lines:
+        edges = [] if half is None else [points(mean + half), points(mean - half)]
+        paths.append(_Path(style, points(mean), edges))
+    by_date = is_timed & (data.rated.clock == "dates")
     axes = zip(*(x.tolist() for x in (low, high, left, right, by_date, ~is_timed)), strict=True)
-    for i, (player, axis) in enumerate(zip(drawn.tolist(), axes, strict=True)):
-        some = slice(start[i], start[i + 1])
-        parts = []
-        pieces = [some]
-        if has_gap[i]:
-            ends = [some.start, *(np.flatnonzero(is_broken[some]) + some.start).tolist(), some.stop]
-            pieces = [slice(*x) for x in pairwise(ends)]
-        for style, line_points, band in paths:
-            if band is not None:
-                outline = "Z".join(f"M{'L'.join(band[0][x] + band[1][x][::-1])}" for x in pieces)
-                parts.append(f'<path class="area {style}" d="{outline}Z"/>')
-            path = "".join(f"M{'L'.join(line_points[x])}{'h0' if x.stop == x.start + 1 else ''}" for x in pieces)
-            parts.append(f'<path class="line {style}" d="{path}"/>')
-            if len(pieces) > 1:
-                bridges = "".join(f"M{line_points[x.start - 1]}L{line_points[x.start]}" for x in pieces[1:])
-                parts.append(f'<path class="line {style} pause" d="{bridges}"/>')
+    for i, (player, ends) in enumerate(zip(drawn.tolist(), map(_ChartAxes._make, axes), strict=True)):
+        first, last = bounds[i : i + 2]
+        breaks = (np.flatnonzero(is_broken[first:last]) + first).tolist()
+        pieces = [slice(*x) for x in pairwise([first, *breaks, last])]
+        drawing, label = "".join(_draw_line(path, pieces) for path in paths), ""
         if has_peak[i]:
-            parts.append(f'<path class="peak" d="M{paths[0][1][kept_peak[i]]}h0"/>')
-        label = ""
-        if has_peak[i]:
-            label = _peak_label(paths[0][1][kept_peak[i]], data, int(data.peak[player]), axis[-2])
-        charts[player] = _frame("".join(parts), label, *axis)
+            point = paths[0].middle[kept_peak[i]]
+            drawing += f'<path class="peak" d="M{point}h0"/>'
+            label = _peak_label(point, data, int(data.peak[player]), ends.by_date)
+        charts[player] = _frame(drawing, label, ends)
     return charts
+
+
+def _lines_of_rows(data: SiteData, row: HostArray) -> list[_Line]:
+    """The line of ratings at the time in these rows of the careers, and that in hindsight."""
+    after = data.careers.after
+    lines = [_Line("first", after.mean[row], None if after.deviation is None else 1.96 * after.deviation[row])]
+    if data.hindsight is not None:
+        mean, deviation = (data.careers.gather(x)[row] for x in data.hindsight)
+        lines.append(_Line("second now", mean, 1.96 * deviation))
+    return lines
+
+
+def _draw_line(path: _Path, pieces: list[slice]) -> str:
+    """The band and the line of a career, broken into pieces, with dots over the gaps."""
+    style, middle, edges = path
+    drawing = ""
+    if edges:
+        outline = "Z".join(f"M{'L'.join(edges[0][x] + edges[1][x][::-1])}" for x in pieces)
+        drawing = f'<path class="area {style}" d="{outline}Z"/>'
+    line = "".join(f"M{'L'.join(middle[x])}{'h0' if x.stop == x.start + 1 else ''}" for x in pieces)
+    drawing += f'<path class="line {style}" d="{line}"/>'
+    bridges = "".join(f"M{middle[x.start - 1]}L{middle[x.start]}" for x in pieces[1:])
+    return drawing + (f'<path class="line {style} pause" d="{bridges}"/>' if bridges else "")
 
 
 def describe_thinning(chart: str, count: int, event: str, events: str) -> str:
@@ -214,32 +226,21 @@ def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
     return f'<b class="top{edge}" style="left:{100 * x / UNITS:.1f}%;top:{100 * y / UNITS:.1f}%">{text}</b>'
 
 
-def _frame(
-    paths: str,
-    peak_label: str,
-    low: float,
-    high: float,
-    left: float,
-    right: float,
-    by_date: bool,
-    is_counted: bool,
-) -> str:
+def _frame(drawing: str, peak_label: str, axes: _ChartAxes) -> str:
     """The chart around its lines: grid and labels; of events that are counted, labels are whole numbers."""
-    heights = [
-        ((high - y) / (high - low), use_minus_sign(f"{y:,.6g}" if abs(y) < 1e5 else f"{y:,.0f}"))
-        for y in round_marks(low, high, 6)
-    ]
-    grid = "".join(f"M0 {round(UNITS * at)}H{UNITS}" for at, _ in heights)
-    tall = "".join(f'<b class="tall" style="top:{100 * at:.1f}%">{text}</b>' for at, text in heights)
+    low, high, left, right, by_date, is_counted = axes
+    heights = [(y, f"{y:,.6g}" if abs(y) < 1e5 else f"{y:,.0f}") for y in round_marks(low, high, 6)]
+    down = [((high - y) / (high - low), use_minus_sign(text)) for y, text in heights]
+    grid = "".join(f"M0 {round(UNITS * at)}H{UNITS}" for at, _ in down)
+    tall = "".join(f'<b class="tall" style="top:{100 * at:.1f}%">{text}</b>' for at, text in down)
     widths = _date_marks(left, right) if by_date else [(x, f"{x:.9g}") for x in round_marks(left, right, 7)]
-    if is_counted:
-        widths = [(x, text) for x, text in widths if x == round(x)]
     ends = {left: " begin", right: " end"}  # where labels of whole dates would stick out of the chart
     wide = "".join(
         f'<b class="wide{ends.get(x, "")}" style="left:{100 * (x - left) / (right - left):.1f}%">{text}</b>'
         for x, text in widths
+        if not is_counted or x == round(x)
     )
-    return f'<path class="grid" d="{grid}"/>{paths}</svg><span aria-hidden="true">{tall}{wide}{peak_label}</span>'
+    return f'<path class="grid" d="{grid}"/>{drawing}</svg><span aria-hidden="true">{tall}{wide}{peak_label}</span>'
 
 
 def _date_marks(left: float, right: float) -> list[tuple[float, str]]:

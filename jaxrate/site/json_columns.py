@@ -3,6 +3,7 @@
 import csv
 import json
 from io import StringIO
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,6 @@ def ratings_for_json(data: SiteData, ratings: HostArray, extra_digits: int = EXT
     return round_for_json(np.copysign(stored / 10.0**digits, values) + 0.0, digits)
 
 
-def half_widths_for_json(data: SiteData, deviation: HostArray, extra_digits: int = EXTRA_DIGITS) -> list[Any]:
-    return ratings_for_json(data, 1.96 * deviation, extra_digits)
-
-
 def chances_for_json(chance: HostArray) -> list[Any]:
     """Probabilities for JSON, with more decimals than pages show in percent, which read as what they show."""
     p, unit = chance.astype(float), 10.0**CHANCE_DIGITS
@@ -62,33 +59,33 @@ def times_for_json(data: SiteData, times: HostArray) -> list[Any]:
 def leaderboard_columns(data: SiteData) -> dict[str, Any]:
     """Columns of all players, the best first; columns of the list of current players are None for others."""
     board, current = data.full_leaderboard, data.current
-    place = np.argsort(data.leaderboard_ids)[data.listed]
-    is_listed = np.zeros(len(data.leaderboard_ids), int)
-    is_listed[place] = 1
+    place, count = np.argsort(data.leaderboard_ids)[data.listed], len(data.leaderboard_ids)
+
+    def of_listed(values: HostArray, others: float) -> HostArray:
+        column = np.full(count, others)
+        column[place] = values
+        return column
+
     columns: dict[str, Any] = {
         "name": [data.names[i] for i in data.leaderboard_ids],
         "slug": [data.slugs[i] for i in data.leaderboard_ids],
         "rating": ratings_for_json(data, board.rating),
         "games": np.asarray(board.games).tolist(),
         "peak": ratings_for_json(data, np.asarray(board.peak)),
-        "current": is_listed.tolist(),
+        "current": of_listed(np.ones(len(place)), 0).astype(int).tolist(),
     }
     if board.group is not None:
         columns["group"] = board.group.tolist()
     if board.deviation is not None:
-        columns["spread"] = half_widths_for_json(data, board.deviation)
+        columns["spread"] = ratings_for_json(data, 1.96 * board.deviation)
     if board.last is not None:
-        columns |= {
-            "last": times_for_json(data, board.last),
-            "peaked": times_for_json(data, np.asarray(board.peak_time)),
-        }
+        columns["last"] = times_for_json(data, board.last)
+        columns["peaked"] = times_for_json(data, np.asarray(board.peak_time))
     if current.change is not None and current.rank_then is not None:
-        change, rank_then = np.full(len(is_listed), np.nan), np.full(len(is_listed), np.nan)
-        change[place], rank_then[place] = current.change, np.where(current.rank_then > 0, current.rank_then, np.nan)
-        columns |= {"change": ratings_for_json(data, change), "then": round_for_json(rank_then, 0)}
-        back = np.zeros(len(is_listed), int)
-        back[place] = returned_players(data)
-        columns["back"] = back.tolist()
+        rank_then = np.where(current.rank_then > 0, current.rank_then, np.nan)
+        columns["change"] = ratings_for_json(data, of_listed(current.change, np.nan))
+        columns["then"] = round_for_json(of_listed(rank_then, np.nan), 0)
+        columns["back"] = of_listed(returned_players(data), 0).astype(int).tolist()
     return columns
 
 
@@ -114,30 +111,31 @@ def script_safe_json(values: Any, **options: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
+DOWNLOAD_HEADINGS = {  # by the columns of the ranking
+    "group": "group",
+    "name": "name",
+    "rating": "rating",
+    "spread": "plus or minus",
+    "games": "games",
+    "last": "last played",
+    "change": "change",
+    "then": "earlier rank",
+    "peak": "best",
+    "peaked": "best on",
+    "slug": "page",
+}
+
+
 def leaderboard_rows(site_data: SiteData) -> list[dict[str, Any]]:
     """The ranking as rows, for downloads: current players by rank, then all others by rating, without one."""
-    board = leaderboard_columns(site_data)
-    order = np.argsort(1 - np.array(board["current"]), kind="stable").tolist()
-    board = {name: [column[i] for i in order] for name, column in board.items()}
-    headings = {
-        "group": "group",
-        "name": "name",
-        "rating": "rating",
-        "spread": "plus or minus",
-        "games": "games",
-        "last": "last played",
-    }
-    headings |= {"change": "change", "then": "earlier rank", "peak": "best", "peaked": "best on", "slug": "page"}
-    if site_data.rated.clock == "dates":
-        for key in ("last", "peaked"):
-            board[key] = [None if x is None else str(np.datetime64(int(x), "D")) for x in board[key]]
+    board, ranks = leaderboard_columns(site_data), site_data.current.rank.tolist()
     board["slug"] = [f"players/{slug}.html" for slug in board["slug"]]
-    columns, ranks = [board[key] for key in headings if key in board], site_data.current.rank
-    names = [text for key, text in headings.items() if key in board]
-    return [
-        {"rank": int(ranks[i]) if i < len(ranks) else None, **dict(zip(names, row, strict=True))}
-        for i, row in enumerate(zip(*columns, strict=True))
-    ]
+    for key in board.keys() & {"last", "peaked"} if site_data.rated.clock == "dates" else ():
+        board[key] = [None if x is None else str(np.datetime64(int(x), "D")) for x in board[key]]
+    names = [key for key in DOWNLOAD_HEADINGS if key in board]
+    order = np.argsort(1 - np.array(board["current"]), kind="stable").tolist()
+    ranked = zip_longest(ranks, order)
+    return [{"rank": rank} | {DOWNLOAD_HEADINGS[key]: board[key][i] for key in names} for rank, i in ranked]
 
 
 def rows_to_csv(rows: list[dict[str, Any]]) -> str:

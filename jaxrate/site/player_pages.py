@@ -17,12 +17,11 @@ from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pau
 from jaxrate.site.category_rankings import CategoryStrengths, draw_player_tables
 from jaxrate.site.json_columns import (
     chances_for_json,
-    half_widths_for_json,
     ratings_for_json,
     round_for_json,
     times_for_json,
 )
-from jaxrate.site.line_ups import LineUps, grounds_of_careers
+from jaxrate.site.line_ups import LineUps, count_sides, grounds_of_careers
 from jaxrate.site.page_templates import mark_figures
 from jaxrate.site.site_data import EXTRA_DIGITS, SiteData, format_peak, groups_by_id, last_event_heading
 from jaxrate.site.table_rows import (
@@ -170,65 +169,58 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
 
     Ratings have `extra_digits` decimals beyond those that are shown.
     """
-    careers, table = site_data.careers, site_data.rated.events
-    columns: dict[str, Any] = {
-        "rating": ratings_for_json(site_data, careers.after.mean, extra_digits),
-        "change": ratings_for_json(site_data, careers.after.mean - careers.before.mean, extra_digits),
+    careers, hindsight = site_data.careers, site_data.hindsight
+    in_hindsight = (None, None) if hindsight is None else tuple(map(careers.gather, hindsight))
+    ratings = {
+        "rating": careers.after.mean,
+        "change": careers.after.mean - careers.before.mean,
+        "spread": None if careers.after.deviation is None else 1.96 * careers.after.deviation,
+        "known": in_hindsight[0],
+        "knownSpread": None if in_hindsight[1] is None else 1.96 * in_hindsight[1],
     }
-    if careers.after.deviation is not None:
-        columns["spread"] = half_widths_for_json(site_data, careers.after.deviation, extra_digits)
+    columns: dict[str, Any] = {
+        name: ratings_for_json(site_data, x, extra_digits) for name, x in ratings.items() if x is not None
+    }
     if site_data.rated.clock is not None:
-        columns["time"] = times_for_json(site_data, careers.time)
-        columns["pauses"] = pauses
-    line_ups = site_data.line_ups
-    if line_ups.mates is not None:
-        columns["mates"] = line_ups.mates.to_tuples()
-    if line_ups.opponents is not None and line_ups.score is not None:
-        columns["opponent"] = line_ups.opponents.player if line_ups.are_alone else line_ups.opponents.to_tuples()
-        score = round_for_json(line_ups.score, 3)
-        columns["score"] = [int(x) if x in (0.0, 1.0) else x for x in score]
-        ground = grounds_of_careers(site_data.rated, careers)
-        if ground is not None:
-            columns["ground"] = ground
-        columns |= _player_prediction_columns(site_data)
-        if site_data.points is not None:
-            points = np.stack(site_data.points, axis=1)
-            own_points, opponent_points = careers.gather(points), careers.gather(points[:, ::-1])
-            columns["points"] = [
-                "" if a != a or b != b else f"{a:g}\u2013{b:g}"
-                for a, b in zip(own_points.tolist(), opponent_points.tolist(), strict=True)
-            ]
-    else:
-        sides = "teams" if "teams" in table else "participants"
-        num_participants = careers.gather(table[sides])
-        columns["contest"] = [str(x) for x in careers.gather(table["contest"]).tolist()]
-        columns["place"] = careers.gather(table["rank"]).tolist()
-        columns["among"] = num_participants.tolist()
-        columns["expected"] = round_for_json(
-            1.0 + (1.0 - careers.gather(table["prediction"])) * (num_participants - 1), 1
-        )
-    if site_data.hindsight is not None:
-        mean, deviation = (careers.gather(x) for x in site_data.hindsight)
-        columns |= {
-            "known": ratings_for_json(site_data, mean, extra_digits),
-            "knownSpread": half_widths_for_json(site_data, deviation, extra_digits),
-        }
+        columns |= {"time": times_for_json(site_data, careers.time), "pauses": pauses}
+    if site_data.line_ups.mates is not None:
+        columns["mates"] = site_data.line_ups.mates.to_tuples()
+    columns |= _contest_columns(site_data) if site_data.line_ups.opponents is None else _match_columns(site_data)
     for name, values in site_data.columns.items():
-        own_points = careers.gather(values)
-        numbers = own_points.dtype.kind in "iuf"
-        columns[f"column {name}"] = (
-            round_for_json(own_points, 3)
-            if numbers
-            else [None if x is None or x != x else str(x) for x in own_points.tolist()]
-        )
+        own = careers.gather(values)
+        texts = [None if x is None or x != x else str(x) for x in own.tolist()]
+        columns[f"column {name}"] = round_for_json(own, 3) if own.dtype.kind in "iuf" else texts
     return columns
 
 
-def _player_prediction_columns(site_data: SiteData) -> dict[str, Any]:
-    """The predictions for a player: probabilities of a win and of a draw, or the expected score."""
-    careers, table = site_data.careers, site_data.rated.events
+def _match_columns(site_data: SiteData) -> dict[str, Any]:
+    """The columns of careers in matches."""
+    careers, line_ups, table = site_data.careers, site_data.line_ups, site_data.rated.events
+    opponents: Any = line_ups.opponents
+    columns: dict[str, Any] = {"opponent": opponents.player if line_ups.are_alone else opponents.to_tuples()}
+    columns["score"] = [int(x) if x in (0.0, 1.0) else x for x in round_for_json(np.asarray(line_ups.score), 3)]
+    ground = grounds_of_careers(site_data.rated, careers)
+    columns |= {} if ground is None else {"ground": ground}
     told = {"chance": "win", "draw": "draw"} if {"win", "draw"} <= table.keys() else {"chance": "prediction"}
-    return {key: chances_for_json(careers.column(name)) for key, name in told.items()}
+    columns |= {key: chances_for_json(careers.column(name)) for key, name in told.items()}
+    if site_data.points is not None:
+        points = np.stack(site_data.points, axis=1)
+        both = zip(careers.gather(points).tolist(), careers.gather(points[:, ::-1]).tolist(), strict=True)
+        columns["points"] = ["" if a != a or b != b else f"{a:g}\u2013{b:g}" for a, b in both]
+    return columns
+
+
+def _contest_columns(site_data: SiteData) -> dict[str, Any]:
+    """The columns of careers in contests of more than two sides."""
+    careers, table = site_data.careers, site_data.rated.events
+    among = careers.gather(count_sides(table))
+    expected = 1.0 + (1.0 - careers.gather(table["prediction"])) * (among - 1)
+    return {
+        "contest": [str(x) for x in careers.gather(table["contest"]).tolist()],
+        "place": careers.gather(table["rank"]).tolist(),
+        "among": among.tolist(),
+        "expected": round_for_json(expected, 1),
+    }
 
 
 def player_career(
