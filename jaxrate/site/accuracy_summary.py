@@ -190,11 +190,11 @@ def find_miscalibration(
     if abs(total) <= INTERVAL_ERRORS * error or not clear:
         return 0
     direction = 1 if total > 0 else -1
-    misses = [direction * math.copysign(1.0, x.predicted - 0.5) * (x.observed - x.predicted) for x in clear]
-    if any(miss < 0 and not x.agrees for miss, x in zip(misses, clear, strict=True)):
-        return 0
-    bias = 100 * float(np.average(misses, weights=[x.events for x in clear]))
-    return direction if bias >= MIN_BIAS else 0
+    columns = ((x.predicted, x.observed, x.events, x.agrees) for x in clear)
+    mean, share, events, agrees = np.array([*columns]).T
+    misses = direction * np.sign(mean - 0.5) * (share - mean)
+    is_doubtful = ((misses < 0) & (agrees == 0)).any() or 100 * np.average(misses, weights=events) < MIN_BIAS
+    return 0 if is_doubtful else direction
 
 
 def describe_agreement(bins: list[CalibrationBin]) -> str:
@@ -312,18 +312,16 @@ def _summarise_matches(rated: History) -> AccuracySummary:
     table = rated.events
     score, prediction = table["score"], table["prediction"]
     side = home_sides(rated)
-    home = (
-        None if side is None else HomeScores(*(np.where(side > 0, x, 1.0 - x)[side != 0] for x in (prediction, score)))
-    )
+    home = None if side is None else HomeScores(*(np.where(side > 0, x, 1 - x)[side != 0] for x in (prediction, score)))
     has_outcomes = {"win", "draw", "loss"} <= table.keys() and bool(np.isin(score, (0.0, 0.5, 1.0)).all())
     outcomes = np.stack([table[name] for name in ("loss", "draw", "win")]) if has_outcomes else None
     said = _summarise_two_sided(prediction, score, home, side_words(rated), outcomes)
     texts, advice = list(said.texts), [FIT_ADVICE[said.lean]] if said.lean else []
-    if len(score) >= MIN_MATCHES_FOR_CONSTANT:
-        constant = constant_log_loss(score.astype(float), side, np.ones(len(score)))
-        if match_metrics(prediction.astype(float), score.astype(float))["log loss"] > constant:
-            texts.append(f"The same chance for all would have been better: the best one has log loss {constant:.4f}.")
-            advice = [LOSING_ADVICE]
+    constant = constant_log_loss(score.astype(float), side, np.ones(len(score)))
+    loss = match_metrics(prediction.astype(float), score.astype(float))["log loss"]
+    if len(score) >= MIN_MATCHES_FOR_CONSTANT and loss > constant:
+        texts.append(f"The same chance for all would have been better: the best one has log loss {constant:.4f}.")
+        advice = [LOSING_ADVICE]
     if outcomes is not None and _has_draws(score):
         text, advised = _describe_draws(outcomes[1], score, rated)
         texts.append(text)

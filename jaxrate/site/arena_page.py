@@ -210,9 +210,8 @@ def arena_page_html(
       ValueError: if ranks or drift are of other players, or the noun is not two words.
       ImportError: if jinja2 is not installed.
     """
-    for name, other in (("ranks", ranks), ("drift", drift)):
-        if other is not None and not np.array_equal(other.players, strengths.players):
-            raise ValueError(f"{name} must be of the same players as the strengths")
+    _check_players("ranks", ranks, strengths)
+    _check_players("drift", drift, strengths)
     words = make_noun(noun, MODELS)
     names = [" ".join(str(x).split()) for x in strengths.players]
     order = strengths.order
@@ -223,17 +222,14 @@ def arena_page_html(
     percent = None if len(rated) < 2 else expected_percentages(strengths, numbered)
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
     findings = find_arena_findings(names, strengths, ranks, words)
-    columns = {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
+    columns = {"place": np.argsort(order) + 1, "name": np.array(names, object)}
+    columns |= {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
     if ranks is not None:
         columns |= {"best rank": ranks.least, "worst rank": ranks.greatest}
     columns |= {"votes": strengths.games, "score": strengths.score}
-    values = [_json_numbers(column[order], 3 if name in ("votes", "score") else 1) for name, column in columns.items()]
-    data = {
-        "columns": ["place", "name", *columns],
-        "board": list(zip(range(1, len(order) + 1), [names[i] for i in order], *values, strict=True)),
-        "heat": None if heat_map is None else heat_map.data,
-        "noun": words.one,
-    }
+    board = [_json_numbers(x[order], 3 if name in ("votes", "score") else 1) for name, x in columns.items()]
+    data = {"columns": [*columns], "board": [*zip(*board, strict=True)], "noun": words.one}
+    data["heat"] = None if heat_map is None else heat_map.data
     return render_page(
         "arena.html",
         SCRIPT_FILES,
@@ -265,6 +261,12 @@ def arena_page_html(
     )
 
 
+def _check_players(name: str, other: RankSets | StrengthDrift | None, strengths: Strengths) -> None:
+    """ValueError if ranks or drift are of others than the strengths."""
+    if other is not None and not np.array_equal(other.players, strengths.players):
+        raise ValueError(f"{name} must be of the same players as the strengths")
+
+
 def _table_bounds(count: int) -> list[int]:
     """The places at which tables end, from 0: the first 25, and the others in equal parts of at most 25."""
     if count <= 1.2 * TOP_ROWS:
@@ -288,7 +290,9 @@ def _tie_share_of_equals(strengths: Strengths) -> float:
 
 
 def _json_numbers(values: HostArray, digits: int) -> list[Any]:
-    """Rounded numbers for JSON; None for numbers that are not finite."""
+    """Rounded numbers, or text, for JSON; None for numbers that are not finite."""
+    if values.dtype.kind == "O":
+        return list(values.tolist())
     rounded = [round(float(x), digits) if np.isfinite(x) else None for x in values]
     return [int(x) if x is not None and x == int(x) else x for x in rounded]
 
@@ -304,19 +308,18 @@ def _build_table(
     has_bars = len(finite) == 0 or 2.0 * np.median(half_width[finite]) >= MIN_BAR_SHARE * (axis.high - axis.low)
     rows = []
     for place, i in enumerate(players.tolist(), part[0] + 1):
-        rating = float(strengths.rating[i])
-        margin, bar, text = "", "", ""
+        rating, half = float(strengths.rating[i]), float(half_width[i])
+        margin = bar = text = ""
         is_known, is_border = bool(np.isfinite(rating)), False
         if is_known:
-            margin = "held" if strengths.is_anchor[i] else f"± {half_width[i]:.0f}"
-            low_end, high_end = (f"{rating + x * half_width[i]:,.0f}" for x in (-1.0, 1.0))
-            bar = interval_bar(axis, rating, float(half_width[i]) or None) if has_bars else f"{low_end} to {high_end}"
+            margin = "held" if strengths.is_anchor[i] else f"± {half:.0f}"
+            ends = f"{rating - half:,.0f} to {rating + half:,.0f}"
+            bar = interval_bar(axis, rating, half or None) if has_bars else ends
         if ranks is not None:
-            least, greatest = int(ranks.least[i]), int(ranks.greatest[i])
-            text = format_range(least, greatest)
+            text = format_range(int(ranks.least[i]), int(ranks.greatest[i]))
             is_border = bool(ranks.greatest[order[:place]].max() <= place < len(strengths.players))
         rating_text = f"{rating:,.0f}" if is_known else {np.inf: "∞", -np.inf: "-∞"}.get(rating, "?")
-        score = f"{100.0 * strengths.score[i]:.0f}%" if np.isfinite(strengths.score[i]) else ""
+        score = f"{100.0 * strengths.score[i]:.0f}%".replace("nan%", "")
         votes = f"{strengths.games[i]:,.15g}"
         rows.append(PlayerRow(place, names[i], rating_text, margin, bar, text, is_border, votes, score))
     return RankingTable(rows, axis.labels if has_bars else "", axis.grid)

@@ -197,17 +197,18 @@ def write_comparison_title(standing: Standing | None) -> str:
     equal, behind, shown, *_ = standing
     best, number = name_in_print(equal[0]), len(equal) + len(behind)
     if shown is None and len(equal) > 1:
-        named = len(equal) <= MAX_NAMED_EQUALS and (behind or number == 2)
-        those = f"{len(equal)} of {number} systems" if behind else f"All {number} systems"
-        return f"{_join_labels(equal) if named else those} predicted about equally well"
+        those = _join_labels(equal)
+        if len(equal) > MAX_NAMED_EQUALS or (not behind and number > 2):
+            those = f"{f'{len(equal)} of' if behind else 'All'} {number} systems"
+        return f"{those} predicted about equally well"
     rival = shown or behind[0]
     most, calls = standing.calls(equal[0]), standing.calls(rival)
     if most <= calls:
         return f"{_join_labels(equal)} predicted best of {number} systems"
     if shown is not None:
-        rank = f"{'one of the best' if len(equal) > 1 else 'the best'} of {number} systems"
+        rank = f"{'one of ' * (len(equal) > 1)}the best of {number} systems"
         return f"{name_in_print(shown)} {standing.describe_calls(calls)}, and {best}, {rank}, {most}"
-    rank = f"the {'next best system' if number > 2 else 'other system'}"
+    rank = "the next best system" if number > 2 else "the other system"
     return f"{best} {standing.describe_calls(most)}, and {name_in_print(rival)}, {rank}, {calls}"
 
 

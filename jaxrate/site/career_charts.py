@@ -252,10 +252,10 @@ def _date_marks(left: float, right: float) -> list[tuple[float, str]]:
     if len(years) >= MIN_MARKS:
         return [(float(date(y, 1, 1).toordinal() - EPOCH), str(y)) for y in years]
     months = range(12 * begin.year + begin.month - (begin.day == 1), 12 * end.year + end.month)  # that begin within
-    for step in MONTH_STEPS:
-        some = [divmod(x, 12) for x in months if x % step == 0]
-        if MIN_MARKS <= len(some) <= MAX_MONTHS:
-            starts = [date(year, month + 1, 1) for year, month in some]
-            return [(float(x.toordinal() - EPOCH), f"<time>{x:%Y-%m}</time>") for x in starts]
+    choices = ([x for x in months if x % step == 0] for step in MONTH_STEPS)
+    chosen = next((x for x in choices if MIN_MARKS <= len(x) <= MAX_MONTHS), [])
+    if chosen:
+        starts = [date(x // 12, x % 12 + 1, 1) for x in chosen]
+        return [(float(x.toordinal() - EPOCH), f"<time>{x:%Y-%m}</time>") for x in starts]
     days = dict.fromkeys([left, float((int(left) + int(right)) // 2), right])
     return [(x, f"<time>{date.fromordinal(EPOCH + int(x))}</time>") for x in days]

@@ -127,27 +127,33 @@ def _list_current_players(data: SiteData, results: HostArray, is_met: HostArray)
 def draw_player_tables(data: SiteData, strengths: list[CategoryStrengths]) -> list[str]:
     """A table for each player, by id, in HTML: their rating, rank and results in each category that they have met."""
     texts, head, noun = [""] * len(data.names), "", escape(category_noun(data.rated))
-    ways = [0, 1, 2] if has_draws(data.rated) else [0, 2]
     for one in strengths:
-        rank = np.zeros(len(texts), int)
-        rank[one.listed] = np.arange(1, len(one.listed) + 1)
-        name = f'<a href="../{one.path}">{escape(one.name)}</a>' if one.path else escape(one.name)
         played = np.arange(len(texts)) if one.results is None else np.flatnonzero(one.results.sum(axis=1))
-        ratings = zip(one.mean[played].tolist(), (1.96 * one.deviation[played]).tolist(), strict=True)
-        columns = [
-            Column("words", noun, [name] * len(played)),
-            Column("figure", "rating", [f"{format_rating(x, data.digits)} ± {y:,.{data.digits}f}" for x, y in ratings]),
-            Column("figure", "rank", [f"{x:,}" if x else "" for x in rank[played].tolist()]),
-        ]
-        if one.results is not None and data.line_ups.score is not None:
-            records = ["\N{EN DASH}".join(f"{x:,}" for x in row) for row in one.results[played][:, ways].tolist()]
-            columns.append(Column("figure", "\N{EN DASH}".join(WAYS[i] for i in ways), records))
+        columns = _player_table_columns(data, one, played)
         head = table_head(columns)
         for i, row in zip(played.tolist(), table_rows(columns), strict=True):
             texts[i] += row
     caption = f"<caption class=hidden>By {noun}</caption>"
     head = f'<table class="rows static narrow by-category">{caption}<thead><tr>{head}</tr></thead><tbody>'
     return [f"{head}{text}</tbody></table>" if text else "" for text in texts]
+
+
+def _player_table_columns(data: SiteData, one: CategoryStrengths, played: HostArray) -> list[Column]:
+    """The columns of those who played in a category."""
+    rank, noun = np.zeros(len(data.names), int), escape(category_noun(data.rated))
+    rank[one.listed] = np.arange(1, len(one.listed) + 1)
+    name = f'<a href="../{one.path}">{escape(one.name)}</a>' if one.path else escape(one.name)
+    ratings = zip(one.mean[played].tolist(), (1.96 * one.deviation[played]).tolist(), strict=True)
+    columns = [
+        Column("words", noun, [name] * len(played)),
+        Column("figure", "rating", [f"{format_rating(x, data.digits)} ± {y:,.{data.digits}f}" for x, y in ratings]),
+        Column("figure", "rank", [f"{x:,}" if x else "" for x in rank[played].tolist()]),
+    ]
+    if one.results is not None and data.line_ups.score is not None:
+        ways = [0, 1, 2] if has_draws(data.rated) else [0, 2]
+        records = ["\N{EN DASH}".join(f"{x:,}" for x in row) for row in one.results[played][:, ways].tolist()]
+        columns.append(Column("figure", "\N{EN DASH}".join(WAYS[i] for i in ways), records))
+    return columns
 
 
 def describe_overall_rating(data: SiteData) -> str:

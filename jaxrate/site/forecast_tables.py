@@ -1,6 +1,7 @@
 """Tables of forecasts: chances, scorelines, and what they are made of."""
 
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -38,14 +39,18 @@ class MatchForecast(NamedTuple):
     odds: str
 
     @property
-    def sides(self) -> tuple[str, str]:
-        """The two as they are named in the history."""
-        return self.first, self.second
-
-    @property
     def lead(self) -> float:
         """How much likelier a win of the first is than one of the second."""
         return self.chances[0][1] - self.chances[-1][1]
+
+    def from_favourite(self, pair: list[str]) -> list[str]:
+        """What is known of both, that of the favourite first."""
+        return pair if self.lead >= 0 else pair[::-1]
+
+    @property
+    def chances_of_favourite(self) -> list[str]:
+        """Those of the favourite and of the other, as text."""
+        return self.from_favourite([self.chances[0][2], self.chances[-1][2]])
 
 
 MAX_EXPLANATIONS = 50  # on the page
@@ -105,14 +110,14 @@ def _tabulate_match(one: Explanation, match: MatchForecast | None, texts: Explan
     order = [1, 0] if match is not None and players[0] != match.first else [0, 1]
     words = texts.words if match is not None and match.has_home else None
     parts = {name: x[order] for name, x in one.parts.items() if name not in (*TEXT_COLUMNS, "points")}
-    shown = np.stack([round_to_sum([float(x[i]) for x in parts.values()], texts.digits) for i in (0, 1)], axis=1)
+    shown = np.stack([round_to_sum(x.tolist(), texts.digits) for x in np.array([*parts.values()], float).T], axis=1)
     shown = np.concatenate([shown, shown[:, :1] - shown[:, 1:]], axis=1)
-    told = [(_name_part(name, words), row) for name, row in zip(parts, shown.tolist(), strict=True) if any(row)]
-    told.append(("sum", shown.sum(axis=0).tolist()))
+    is_shown, names = shown.any(axis=1), np.array([_name_part(name, words) for name in parts], object)
+    told = [*zip(names[is_shown], shown[is_shown].tolist(), strict=True), ("sum", shown.sum(axis=0).tolist())]
     rows = [[name, *(_format_points(x, texts.digits) for x in row)] for name, row in told]
     if "category" in one.parts:
-        rows.insert(-1, ["category", *(str(one.parts["category"][i]) for i in order), ""])
-    rows.append([texts.expected, *format_percentages([float(one.sides["expected"][i]) for i in order]), ""])
+        rows.insert(-1, ["category", *map(str, one.parts["category"][order]), ""])
+    rows.append([texts.expected, *format_percentages(one.sides["expected"][order].tolist()), ""])
     heads = ["", *(players[i] for i in order), "difference"]
     title = " \u2013 ".join(texts.names.get(x, x) for x in heads[1:3])
     return ExplanationTable(title, heads, rows, [True, False, False, False], None, 2)
@@ -384,25 +389,21 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
 
 def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str]) -> str:
     """The most open match and the clearest favourite, as a finding; nothing if all matches are alike."""
-
-    def favourite_first(match: MatchForecast) -> tuple[list[str], list[str]]:
-        """The names and the chances of both, as text."""
-        order = (0, -1) if match.lead >= 0 else (-1, 0)
-        return [names.get(x, x) for x in (match.sides[i] for i in order)], [match.chances[i][2] for i in order]
-
-    if len({tuple(favourite_first(x)[1]) for x in matches}) < 2:
+    alike = Counter(tuple(x.chances_of_favourite) for x in matches)
+    if len(alike) < 2:
         return ""
     closest, clearest = (choose(matches, key=lambda match: abs(match.lead)) for choose in (min, max))
-    alike = [sum(favourite_first(x)[1] == favourite_first(y)[1] for x in matches) - 1 for y in (closest, clearest)]
-    pair = "\u00a0\u2013\u00a0".join(names.get(x, x) for x in closest.sides)  # no line ends at the dash
-    is_closest = f" and {alike[0]:,} more are the closest matches" if alike[0] else " is the closest match"
+    more_open, more_clear = (alike[tuple(x.chances_of_favourite)] - 1 for x in (closest, clearest))
+    pair = "\u00a0\u2013\u00a0".join(names.get(x, x) for x in (closest.first, closest.second))  # no line ends here
+    is_closest = f" and {more_open:,} more are the closest matches" if more_open else " is the closest match"
     finding = f"{pair}{is_closest}, {closest.chances[0][2]} to {closest.chances[-1][2]}"
     finding += "".join(f", a draw {text}" for kind, _, text in closest.chances if kind == "draw")
     if 0.5 + 0.5 * abs(clearest.lead) < CLEAR_FAVOURITE_CHANCE:
         return f"{finding}; no match has a clear favourite."
-    (favourite, other), (chance, _) = favourite_first(clearest)
-    if alike[1]:
-        return f"{finding}; the clearest favourites are {favourite} and {alike[1]:,} more, with {chance}."
+    favourite, other = (names.get(x, x) for x in clearest.from_favourite([clearest.first, clearest.second]))
+    chance = clearest.chances_of_favourite[0]
+    if more_clear:
+        return f"{finding}; the clearest favourites are {favourite} and {more_clear:,} more, with {chance}."
     return f"{finding}; the clearest favourite is {favourite}, {chance} against {other}."
 
 

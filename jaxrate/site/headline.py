@@ -41,12 +41,11 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     title = _write_title(noun, names, gap_text, held, is_taken, _lead_certainty(data))
     sentence, as_of = f"{names[0]} {noun.verb('leads')} by {gap_text}", stale_clause(data)
     if since is not None:
-        day = format_times(np.array([since]), dates=True)[0][:10]
-        gap = "" if gap_text in title else f", by {gap_text}" if as_of else f", now by {gap_text}"
+        gap = "" if gap_text in title else f", {'' if as_of else 'now '}by {gap_text}"
         led = "took the lead on" if is_taken else f"{noun.verb('has')} led since"
-        sentence = f"{names[0]} {led} {day}{gap}"
-    parts = [f"{sentence}{_greatest_rise_clause(data)}", _next_match_clause(data, coming)]
-    return Headline(title, f"{as_of}{': ' if as_of else ''}{'; '.join(x for x in parts if x)}.")
+        sentence = f"{names[0]} {led} {format_times(np.array([since]), dates=True)[0][:10]}{gap}"
+    parts = filter(None, [f"{sentence}{_greatest_rise_clause(data)}", _next_match_clause(data, coming)])
+    return Headline(title, f"{as_of and f'{as_of}: '}{'; '.join(parts)}.")
 
 
 def stale_clause(data: SiteData) -> str:

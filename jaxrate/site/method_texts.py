@@ -45,22 +45,19 @@ class RatingScale(NamedTuple):
 
 def describe_settings(rated: History) -> list[tuple[str, str]]:
     """The system's hyperparameters and settings: names, and values in words with their units and meanings."""
-    system = rated.system
-    is_of_goals = dict(system.settings).get("outcome") == "goals"
-    texts = [
-        (name, _format_hyperparameter(system, name, value, rated.clock == "dates"))
-        for name, value in system.params._asdict().items()
-        if value is not None
-    ]
-    texts += [
-        ("goals" if name == "margin" and is_of_goals else name, _format_setting(name, value, rated))
-        for name, value in dict(system.settings).items()
-        if value not in (None, (), "") and not (rated.contests is None and name in CONTEST_SETTINGS)
-        if not (name == "own_side" and not value)
-        if not (name == "categories" and rated.categories is None)
-        if not (name == "margin" and not learns_from_margins(rated))
-    ]
-    return [(name.replace("_", " "), text) for name, text in texts]
+    system, settings = rated.system, dict(rated.system.settings)
+    hidden = {
+        *(CONTEST_SETTINGS if rated.contests is None else ()),
+        *(() if settings.get("own_side") else ("own_side",)),
+        *(("categories",) if rated.categories is None else ()),
+        *(() if learns_from_margins(rated) else ("margin",)),
+    }
+    margin = "goals" if settings.get("outcome") == "goals" else "margin"
+    values = {name: x for name, x in settings.items() if x not in (None, (), "") and name not in hidden}
+    texts = {name: x for name, x in system.params._asdict().items() if x is not None}
+    texts = {name: _format_hyperparameter(system, name, x, rated.clock == "dates") for name, x in texts.items()}
+    texts |= {margin if name == "margin" else name: _format_setting(name, x, rated) for name, x in values.items()}
+    return [(name.replace("_", " "), text) for name, text in texts.items()]
 
 
 def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated: bool) -> str:
@@ -77,20 +74,19 @@ def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated
 
 def _format_setting(name: str, value: Any, rated: History) -> str:
     """A setting in words: columns by their names, seasons by their number and the first one."""
+    dated = rated.clock == "dates"
     if name == "seasons":
-        first = next(iter(rated.seasons or ()), "")
-        begin = first or str(format_times(np.array([value[0]]), dates=rated.clock == "dates")[0])
+        begin = next(iter(rated.seasons or ()), "") or format_times(np.array([value[0]]), dates=dated)[0]
         return f"{len(value):,}, from {begin}"
-    if name == "side_since" and rated.clock == "dates":
+    if name == "side_since" and dated:
         return str(format_times(np.array([value]), dates=True)[0])
     if name == "own_side":
         return "what it is worth is learned for each"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
-        words = [_name_column(str(x)) for x in value]
-        is_difference = name == "margin" and len(words) == 2 and rated.system.settings.get("outcome") == "margin"
-        return " less ".join(words) if is_difference else ", ".join(words)
+        is_difference = name == "margin" and len(value) == 2 and rated.system.settings.get("outcome") == "margin"
+        return (" less " if is_difference else ", ").join(_name_column(str(x)) for x in value)
     return f"{value:,.6g}" if isinstance(value, float) else str(value).replace("_", " ")
 
 

@@ -187,10 +187,15 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
         columns["mates"] = site_data.line_ups.mates.to_tuples()
     columns |= _contest_columns(site_data) if site_data.line_ups.opponents is None else _match_columns(site_data)
     for name, values in site_data.columns.items():
-        own = careers.gather(values)
-        texts = [None if x is None or x != x else str(x) for x in own.tolist()]
-        columns[f"column {name}"] = round_for_json(own, 3) if own.dtype.kind in "iuf" else texts
+        columns[f"column {name}"] = _values_for_json(careers.gather(values))
     return columns
+
+
+def _values_for_json(values: HostArray) -> list[Any]:
+    """The values of a column for JSON, as numbers or as text; None for what is missing."""
+    if values.dtype.kind in "iuf":
+        return round_for_json(values, 3)
+    return [None if x is None or x != x else str(x) for x in values.tolist()]
 
 
 def _match_columns(site_data: SiteData) -> dict[str, Any]:
@@ -274,13 +279,11 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
         games, peak = int(np.asarray(board.games)[at]), format_peak(site_data, float(np.asarray(board.peak)[at]))
         text += f". {format_count(games, context['event'])}"
         if results is not None and games:
-            won, drew, lost = results[i]
-            text += f": {won:,} won, {f'{drew:,} drawn, ' if context['draws'] else ''}{lost:,} lost"
-        ends = [f"peak {peak}{f' on {peaked[at]}' if dated else ''}"] * bool(peak)
-        if dated and games:
-            ends.append(f"{last_on} on {last[at]}")
-        end = ", ".join(ends)
-        texts[i] = f"{text}. {end[0].upper()}{end[1:]}." if ends else f"{text}."
+            ways = [f"{x:,} {way}" for x, way in zip(results[i], ("won", "drawn", "lost"), strict=True)]
+            text += f": {', '.join(ways if context['draws'] else ways[::2])}"
+        best = f"peak {peak}{f' on {peaked[at]}' if dated else ''}" if peak else ""
+        end = ", ".join(filter(None, [best, f"{last_on} on {last[at]}" if dated and games else ""]))
+        texts[i] = f"{text}. {end[0].upper()}{end[1:]}." if end else f"{text}."
     return texts
 
 

@@ -228,22 +228,12 @@ def build_site_data(
 ) -> SiteData:
     """Make the data of all pages from the arguments of `write_site` and the addresses that earlier builds gave."""
     rated.check_has_events()
-    n = len(rated.events["row"])
-    if points is not None and rated.contests is not None:
-        raise ValueError("points are for matches of two players; these are contests")
     displayed_names = unique_display_names(rated.players, names)
     event_columns = {name: np.asarray(x) for name, x in columns.items()}
-    if points is None and "points" in rated.events:
-        points = rated.events["points"].T
-    points = None if points is None else tuple(np.asarray(x) for x in points)
-    for name, x in [*event_columns.items(), *(("points", x) for x in points or ())]:
-        if x.shape != (n,):
-            raise ValueError(f"column {name!r} must be [n], one for each of {n} rows of the predictions, got {x.shape}")
+    points = _check_points_and_columns(rated, points, event_columns)
     event_columns = {name: x for name, x in event_columns.items() if not all(y is None or y != y for y in x.tolist())}
-    hindsight = None if smoothed is None else smoothed_event_ratings(rated, smoothed)
     careers = rated.rows.once_per_event()
-    if hindsight is not None:
-        hindsight = align_hindsight(careers, *hindsight)
+    hindsight = None if smoothed is None else align_hindsight(careers, *smoothed_event_ratings(rated, smoothed))
     count = len(rated.players)
     lists = make_history_leaderboards(rated, None, **leaderboard_options)
     full_leaderboard, current = (
@@ -280,6 +270,19 @@ def build_site_data(
     )
 
 
+def _check_points_and_columns(rated: History, points: Any, columns: Mapping[str, HostArray]) -> Any:
+    """The points, or those that the history has; ValueError unless they and the columns are of its matches."""
+    if points is not None and rated.contests is not None:
+        raise ValueError("points are for matches of two players; these are contests")
+    if points is None and "points" in rated.events:
+        points = rated.events["points"].T
+    points, n = None if points is None else tuple(np.asarray(x) for x in points), len(rated.events["row"])
+    for name, x in [*columns.items(), *(("points", x) for x in points or ())]:
+        if x.shape != (n,):
+            raise ValueError(f"column {name!r} must be [n], one for each of {n} rows of the predictions, got {x.shape}")
+    return points
+
+
 def unique_display_names(players: HostArray, names: Mapping[Any, str]) -> list[str]:
     """Names of players; equal names are followed by the players' names in the history."""
     texts = [" ".join(str(names.get(x, x)).split()) for x in players.tolist()]
@@ -296,13 +299,8 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     event, events = event_nouns(rated)
     in_teams, partners = has_teammates(rated), equal_partners(rated, data.listed)
     pair_title = "Predict a match" if event == "match" and not in_teams else "Compare two"
-    count = rated.num_events
-    time_span = (
-        f"{', times ' if rated.clock == 'numbers' else ', '}{format_time_span(rated)}"
-        if format_time_span(rated)
-        else ""
-    )
-    dated = rated.clock == "dates"
+    count, time_span, dated = rated.num_events, format_time_span(rated), rated.clock == "dates"
+    time_span = time_span and f", {'' if dated else 'times '}{time_span}"
     last = "" if rated.last is None else format_times(np.array([rated.last]), dates=dated)[0]
     return {
         "title": title,

@@ -139,18 +139,13 @@ def write_site(
         path.unlink()
     links = permalinks | dict(zip(map(str, rated.players.tolist()), data.slugs, strict=True))
     files[PERMALINKS_FILE] = script_safe_json(links, indent=0)
-    entries = saved_feed_entries(_load_marker(folder))
+    files |= pages | _marker_and_feed(views, folder, address)
+    next_matches = {} if fixtures is None else render_next_matches(fixtures.next_cards, fixtures.places, templates)
+    players = write_player_pages(data, templates, site, folder, next_matches, strengths)
     if address is not None:
         finding = views.headline.title or site["title"]
-        entry = {"id": f"{address}#{site['last'] or data.rated.num_events}", "title": finding}
-        entry |= {"summary": views.headline.finding, "updated": site["moment"]}
-        entries = add_feed_entry(entries, entry)
-        files["feed.xml"] = feed_text(address, site["title"], entries)
         (folder / "assets" / "preview.png").write_bytes(preview_image(data, site["title"], finding))
-    files[SITE_MARKER] = script_safe_json({"made": site["made"], "title": site["title"], "feed": entries})
-    next_matches = {} if fixtures is None else render_next_matches(fixtures.next_cards, fixtures.places, templates)
-    paths = [*pages, *write_player_pages(data, templates, site, folder, next_matches, strengths)]
-    files |= pages | ({} if address is None else site_map_files(address, paths, site["made"]))
+        files |= site_map_files(address, [*pages, *players], site["made"])
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
 
@@ -161,6 +156,18 @@ def check_site_folder(folder: Path) -> None:
         raise ValueError(f"{folder} holds other files; name a new folder, or the one of an earlier site")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; name a folder")
+
+
+def _marker_and_feed(views: PageViews, folder: Path, address: str | None) -> dict[str, str]:
+    """The marker of a site, which keeps the entries of its feed, and with an address the feed."""
+    site, headline, files = views.site, views.headline, dict[str, str]()
+    entries = saved_feed_entries(_load_marker(folder))
+    if address is not None:
+        entry = {"id": f"{address}#{site['last'] or views.data.rated.num_events}", "updated": site["moment"]}
+        entry |= {"title": headline.title or site["title"], "summary": headline.finding}
+        entries = add_feed_entry(entries, entry)
+        files["feed.xml"] = feed_text(address, site["title"], entries)
+    return files | {SITE_MARKER: script_safe_json({"made": site["made"], "title": site["title"], "feed": entries})}
 
 
 def _load_marker(folder: Path) -> Any:

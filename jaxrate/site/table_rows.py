@@ -138,13 +138,16 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
         *(_further_column(data, name, values) for name in data.columns),
     ]
     shown = [x for x in told if values.get(x[0])]
-    cells = []
-    for key, _, _, cell in shown:
-        cell_of = {x: cell(x) for x in set(values[key])}  # made once for each different value
-        cells.append(np.array([cell_of[x] for x in values[key]], object))
-    if cells:
-        cells[0] = np.array(["<tr>"], object) + cells[0]
-    return EventTableCells(table_head(Column("figure" if x[2] else "words", x[1], ()) for x in shown), cells)
+    heads = [Column("figure" if is_figure else "words", heading, ()) for _, heading, is_figure, _ in shown]
+    cells = [_cells(values[key], cell) for key, *_, cell in shown]
+    cells[0] = np.array(["<tr>"], object) + cells[0]
+    return EventTableCells(table_head(heads), cells)
+
+
+def _cells(values: list[Any], cell: Callable[[Any], str]) -> HostArray:
+    """[M] the cell of each value, made once for each different one."""
+    cell_of = {x: cell(x) for x in set(values)}
+    return np.array([cell_of[x] for x in values], object)
 
 
 def _further_column(data: SiteData, name: str, values: dict[str, Any]) -> tuple[str, str, bool, Callable[[Any], str]]:
@@ -327,33 +330,36 @@ def ranked_columns(data: SiteData, rows: RankedRows, limit: float | None, link: 
 
 def ranking_view(data: SiteData, lines: CareerLines, begin: int, end: int, link: Any) -> dict[str, Any]:
     """The variables of a table of ranks `begin` to `end`, from 0, of the ranking of current players."""
-    board, some = data.current, slice(begin, end)
+    board, some, events = data.current, slice(begin, end), event_nouns(data.rated)[1]
     ids, ranks = data.listed[some].tolist(), board.rank[some].tolist()
     deviation = None if board.deviation is None else board.deviation[some]
     rows = RankedRows(ids, ranks, board.rating[some], deviation)
     axis, columns = ranked_columns(data, rows, uncertain_half_width(data, board.deviation), link)
-    events, period, dated = event_nouns(data.rated)[1], data.change_period, data.rated.clock == "dates"
     if board.change is not None and board.rank_then is not None:
         moves = map(_describe_move, ranks, board.rank_then[some].tolist(), returned_players(data)[some].tolist())
         changes = [format_rating(x, data.digits, signed=True) for x in board.change[some].tolist()]
-        columns.insert(1, Column("move", "move", [*moves], "move", period))
-        columns.append(Column("figure change", "change", changes, "change", period))
+        columns.insert(1, Column("move", "move", [*moves], "move", data.change_period))
+        columns.append(Column("figure change", "change", changes, "change", data.change_period))
     columns.append(Column("course", lines.heading, [course_line(x) for x in lines.levels[some]]))
-    last, peaked = (
-        [] if x is None else times_for_json(data, np.asarray(x)[some]) for x in (board.last, board.peak_time)
-    )
-    if has_peaks(data):
-        years = [f" <small>{str(np.datetime64(x, 'D'))[:4]}</small>" if x is not None else "" for x in peaked if dated]
-        texts = [format_peak(data, x) for x in np.asarray(board.peak)[some].tolist()]
-        texts = [f"{x}{year if x else ''}" for x, year in zip(texts, years or repeat(""), strict=False)]
-        columns.append(Column("figure peak", "peak", texts, "peak", peak_definition(data)))
-    columns.append(Column("figure more", events, [f"{int(x):,}" for x in np.asarray(board.games)[some]], events))
-    if last:
-        heading = last_event_heading(data.rated)
-        columns.append(Column("words more", heading, [time_text(data, x) for x in last], heading))
-        if has_peaks(data):
-            columns.append(Column("words more", "peak on", [time_text(data, x) for x in peaked], "peak on"))
+    games = Column("figure more", events, [f"{int(x):,}" for x in np.asarray(board.games)[some]], events)
+    dates = {last_event_heading(data.rated): board.last, "peak on": board.peak_time if has_peaks(data) else None}
+    columns += [*_peak_column(data, some), games]
+    for heading, times in dates.items():
+        if times is not None:
+            texts = [time_text(data, x) for x in times_for_json(data, np.asarray(times)[some])]
+            columns.append(Column("words more", heading, texts, heading))
     return {"grid": axis.grid, "heads": table_head(columns), "rows": "\n".join(table_rows(columns))}
+
+
+def _peak_column(data: SiteData, some: slice) -> list[Column]:
+    """The column of peaks of some ranks, with their years; none where nobody has any."""
+    if not has_peaks(data):
+        return []
+    texts = [format_peak(data, x) for x in np.asarray(data.current.peak)[some].tolist()]
+    if data.rated.clock == "dates":
+        years = np.asarray(data.current.peak_time)[some].astype("M8[Y]").astype(str)
+        texts = [f"{x} <small>{year}</small>" if x else "" for x, year in zip(texts, years, strict=True)]
+    return [Column("figure peak", "peak", texts, "peak", peak_definition(data))]
 
 
 def _describe_move(rank: int, rank_then: int, has_returned: bool) -> str:
