@@ -166,20 +166,9 @@ def select_candidates(
     systems = {name: x for name, x in systems.items() if _is_suitable(x, data, is_named=is_named)}
     if not systems:
         raise ValueError(f"none of these systems rates {data.events.nouns}: {', '.join(choices)}")
-    lacking = {name: feature for name, x in systems.items() if (feature := _find_lacking_feature(x, data))}
-    if len(lacking) == len(systems):
-        feature = next(iter(lacking.values()))
-        others = " or ".join(systems_with_feature(feature))
-        raise ValueError(f"none of these {DEMANDS[feature][1]}: {', '.join(lacking)}; try {others}")
-    left_out = {name: DEMANDS[feature][0] for name, feature in lacking.items()}
-    for name, system in systems.items():
-        if not data.of_matches and name not in left_out:
-            check_contests_in_time_order(system, data)
-        elif data.of_matches and not is_named:
-            try:
-                system.check(data.events)
-            except ValueError as error:
-                left_out[name] = str(error)
+    left_out = _find_lacking_features(systems, data)
+    others = {name: x for name, x in systems.items() if name not in left_out}
+    left_out |= {name: why for name, x in others.items() if (why := _find_refusal(x, data, is_named=is_named))}
     return {name: choices[name] for name in systems if name not in left_out}, left_out
 
 
@@ -195,12 +184,30 @@ def _is_suitable(system: RatingSystem, data: Dataset, *, is_named: bool) -> bool
     return system.name not in CONTEST_SYSTEMS and any(x in system.events for x in kinds)
 
 
-def _find_lacking_feature(system: RatingSystem, data: Dataset) -> str:
-    """The first of the `DEMANDS` of the data that the system does not meet; nothing if it meets all."""
+def _find_lacking_features(systems: Mapping[str, RatingSystem], data: Dataset) -> dict[str, str]:
+    """Why systems do not meet the first of the `DEMANDS` of the data that they lack; ValueError if all lack one."""
     flat = data.events.flat
     has_seats, has_noise = (getattr(flat, name, None) is not None for name in ("seat", "noise"))
     demands = {"teams": dataset_has_teams(data), "seats": has_seats, "noise": has_noise}
-    return next((name for name in DEMANDS if demands[name] and name not in system.features), "")
+    lacking: dict[str, str] = {}
+    for feature in [name for name in DEMANDS if demands[name]]:
+        lacking = {name: feature for name, x in systems.items() if feature not in x.features} | lacking
+        if len(lacking) == len(systems):
+            others = " or ".join(systems_with_feature(feature))
+            raise ValueError(f"none of these {DEMANDS[feature][1]}: {', '.join(lacking)}; try {others}")
+    return {name: DEMANDS[feature][0] for name, feature in lacking.items()}
+
+
+def _find_refusal(system: RatingSystem, data: Dataset, *, is_named: bool) -> str:
+    """Why a system that is not named does not take these matches; ValueError for contests that are not in order."""
+    if not data.of_matches:
+        check_contests_in_time_order(system, data)
+    elif not is_named:
+        try:
+            system.check(data.events)
+        except ValueError as error:
+            return str(error)
+    return ""
 
 
 def fit_contender(data: Dataset, num_past: int, limits: FitLimits | None, contender: Contender) -> Contender:
@@ -260,15 +267,7 @@ NOTES = {  # by the fact: of the systems that share a detail
 def compose_notes(data: Dataset, contenders: Iterable[Contender], num_past: int, *, fit: bool) -> list[str]:
     """The notes beneath the table, on the systems and what they use; `fit`: whether they were to be fitted."""
     systems = {x.name: x for x in contenders}  # of several lengths the last one
-    names: dict[str, dict[str, list[str]]] = {fact: {} for fact in NOTES}  # by the fact and the detail
-    for name, contender in systems.items():
-        for fact, detail in _list_facts(contender, data, num_past).items():
-            if detail:
-                names[fact].setdefault(detail, []).append(name)
-    notes = {
-        fact: [NOTES[fact].format(names=join_names(those), detail=detail) for detail, those in details.items()]
-        for fact, details in names.items()
-    }
+    notes = _write_notes(systems, data, num_past)
     if not fit:
         changed = [name for name, x in systems.items() if x.choice]
         exceptions = f", except those of {join_names(changed)}" if changed else ""
@@ -278,6 +277,19 @@ def compose_notes(data: Dataset, contenders: Iterable[Contender], num_past: int,
         source = "by default" if is_usual else f"from the {num_past:,} matches before"
         notes["side"] = [f"The side advantage is {worths}, {source}."]
     return [note for those in notes.values() for note in those]
+
+
+def _write_notes(systems: Mapping[str, Contender], data: Dataset, num_past: int) -> dict[str, list[str]]:
+    """A note on each fact for each detail, with the systems that share it."""
+    names: dict[str, dict[str, list[str]]] = {fact: {} for fact in NOTES}  # by the fact and the detail
+    for name, contender in systems.items():
+        for fact, detail in _list_facts(contender, data, num_past).items():
+            if detail:
+                names[fact].setdefault(detail, []).append(name)
+    return {
+        fact: [NOTES[fact].format(names=join_names(those), detail=detail) for detail, those in details.items()]
+        for fact, details in names.items()
+    }
 
 
 def _list_facts(contender: Contender, data: Dataset, num_past: int) -> dict[str, str]:
