@@ -20,10 +20,9 @@ from speed_peers import F, compiled, numba
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.replay.block_programs import replay_block
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
-from jaxrate.replay.scan_programs import make_replay_rules
+from jaxrate.replay.scan_programs import make_replay_rules, replay_block
 
 FEW = 2000  # matches for the packages
 SOME = 200  # rounds for them

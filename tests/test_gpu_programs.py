@@ -20,7 +20,7 @@ import jaxrate as jr
 from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests
 from jaxrate.fitting import history_loss_derivatives
-from jaxrate.replay import block_programs, compiler_options, execution, scan_programs
+from jaxrate.replay import compiler_options, execution, scan_programs
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
 from jaxrate.systems.trueskill import system as propagation
 from jaxrate.testing.cases import assert_close_leaves
@@ -140,7 +140,7 @@ def both(system, plan, players):
 
     def rate(params, state):
         so_far = state, jnp.zeros(plan.size)
-        return block_programs.replay_block(
+        return scan_programs.replay_block(
             rules, one.size, params, so_far, plan.events, plan.starts, one.number, None, np.int32(plan.steps[0])
         )
 

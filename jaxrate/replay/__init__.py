@@ -1,6 +1,5 @@
 """Histories replayed, exactly and many events at once.
 
-block_programs.py             programs of blocks: the steps of one block of a schedule, replayed or predicted
 blocks.py                     plans of blocks: contests and rating periods of like sizes, computed at once
 checked_replay.py             the door to a replay
 compiler_options.py           options of XLA for the programs of replays

@@ -22,7 +22,6 @@ from jaxrate.core.rules import Params, Record, Rules, State
 from jaxrate.core.system import RatingSystem, check_event_kind, check_period_length, random_draw_rule
 from jaxrate.events import Matches, Ragged, Rounds, RowError, check_contest_time_order, count_teams, repeat_seat_mask
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.replay.block_programs import replay_consecutive_equal_blocks
 from jaxrate.replay.blocks import BlockPlan, resolve_block_schedule
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import (
@@ -51,7 +50,13 @@ from jaxrate.replay.padded_states_and_columns import (
     truncate_leaves,
 )
 from jaxrate.replay.row_gather_and_scatter import describe_shapes
-from jaxrate.replay.scan_programs import MatchProgramShape, ReplayRules, is_random_numbers, make_replay_rules
+from jaxrate.replay.scan_programs import (
+    MatchProgramShape,
+    ReplayRules,
+    is_random_numbers,
+    make_replay_rules,
+    replay_consecutive_equal_blocks,
+)
 from jaxrate.replay.schedule import Plan, check_and_make_sequential_plan, flat_events_for_check, make_plan
 from jaxrate.replay.sharding import is_sharded
 

@@ -12,7 +12,6 @@ from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged, Rounds, has_teammates
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.replay.block_programs import predict_block
 from jaxrate.replay.blocks import BlockPlan, arrange_blocks
 from jaxrate.replay.checked_replay import check_contest_features_supported
 from jaxrate.replay.compiler_options import ProgramTraits
@@ -26,7 +25,13 @@ from jaxrate.replay.padded_states_and_columns import (
     truncate_leaves,
 )
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
-from jaxrate.replay.scan_programs import ReplayRules, advance_and_predict_event, make_replay_rules, prepare_replay
+from jaxrate.replay.scan_programs import (
+    ReplayRules,
+    advance_and_predict_event,
+    make_replay_rules,
+    predict_block,
+    prepare_replay,
+)
 from jaxrate.replay.schedule import check_and_make_sequential_plan, flat_events_for_check
 from jaxrate.replay.sharding import with_automatic_sharding
 

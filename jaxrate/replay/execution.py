@@ -29,7 +29,6 @@ from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.rules import Params, Record, State
 from jaxrate.core.system import RatingSystem, full_leaf
 from jaxrate.events import Matches, Periods, Ragged, Rounds, has_teammates
-from jaxrate.replay.block_programs import is_rated_in_tiles, replay_block
 from jaxrate.replay.blocks import Block, BlockPlan, gather_events
 from jaxrate.replay.compiler_options import (
     ProgramTraits,
@@ -45,9 +44,11 @@ from jaxrate.replay.scan_programs import (
     MatchProgramShape,
     ReplayRules,
     advance_and_predict_event,
+    is_rated_in_tiles,
     make_replay_rules,
     prepare_replay,
     rate_event,
+    replay_block,
     replay_levels,
     replay_matches_one_by_one,
 )
