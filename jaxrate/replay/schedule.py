@@ -257,16 +257,7 @@ def check_and_make_sequential_plan(events: Matches) -> tuple[Plan, bool]:
     """Matches one by one, and whether their ids are known; ValueError for what is seen to be wrong with them."""
     if not is_traced(events):
         return make_sequential_plan(check_matches(events)), True
-    columns = events._asdict() | events.context._asdict()
-    del columns["context"]
-    further = columns.pop("columns")
-    given = {name: _replace_traced_column_with_placeholder(name, x) for name, x in columns.items()}
-    given["columns"] = (
-        None
-        if further is None
-        else {name: _replace_traced_column_with_placeholder(name, x) for name, x in further.items()}
-    )
-    right = check_matches(Matches(given.pop("player"), given.pop("score"), given.pop("time"), Context(**given)))
+    right = check_matches(jax.tree_util.tree_map_with_path(_placeholder_if_traced, events))
 
     def known(x: Any, y: Any) -> Any:
         if x.shape != y.shape:
@@ -274,21 +265,19 @@ def check_and_make_sequential_plan(events: Matches) -> tuple[Plan, bool]:
         return x if is_traced(x) else y
 
     n, ids = len(right.score), not is_traced(events.player)
-    num_players = int(np.max(right.player, initial=-1)) + 1 if ids else 0
+    num_players = _num_players(right) if ids else 0
     return Plan(as_device_arrays(jax.tree.map(known, events, right)), None, num_players, n, n, n), ids
 
 
-def _replace_traced_column_with_placeholder(name: str, column: Any) -> Any:
-    """A traced column as right values of its shape and kind; any other as it is."""
-    if column is None or not is_traced(column):
+def _placeholder_if_traced(path: Any, column: Any) -> Any:
+    """A traced column of matches as right values of its shape and kind; any other as it is."""
+    if not is_traced(column):
         return column
-    kind = np.int32 if column.dtype.kind in "iu" else np.float64
-    fill: Any = {"player": [0, 1], "score": 0.5, "weight": 1.0}.get(name, 0)
-    if name == "category" and column.ndim == 3:
-        fill = 1.0 / column.shape[-1]
-    if name == "player" and column.shape[-1:] != (2,):
-        return np.zeros(column.shape, kind)  # which is refused
-    return np.broadcast_to(np.asarray(fill, kind), column.shape)
+    name, kind = jax.tree_util.keystr(path, simple=True, separator="."), column.dtype.kind
+    fills: dict[str, Any] = {"score": 0.5, "context.weight": 1.0}
+    fills["player"] = [0, 1] if column.shape[-1:] == (2,) else 0  # which is refused
+    fills["context.category"] = 1.0 / column.shape[-1] if column.ndim == 3 else 0
+    return np.broadcast_to(np.asarray(fills.get(name, 0), np.int32 if kind in "iu" else np.float64), column.shape)
 
 
 def flat_events_for_check(events: Matches | Plan | BlockPlan) -> Any:
