@@ -241,8 +241,8 @@ def rate(
     goes on from there, even if the process was killed, and ends with the same files as if it had never been
     interrupted; of a run that had ended it rates the files that were added since, if they do not begin before its end.
     DuckDB (`pip install "jaxrate[large]"`) puts the rows in order of time where times decrease or contests are not
-    numbered as they stand, and makes ids of names that are no whole numbers close together; such a run takes no
-    further files. The history that is returned has the ratings, and as `quality` the measures of its predictions;
+    numbered as they stand; such a run takes no further files, and its players stand in the order in which they first
+    play. The history that is returned has the ratings, and as `quality` the measures of its predictions;
     `load(out)` also has the events, if they are not too many.
 
     Args:
