@@ -124,7 +124,7 @@ def test_tennis(folder):
     {
         "20230230,1,7,A,8,B,,F": "column 'tourney_date' is '20230230', not a date as 20240131",
         "20231301,1,7,A,8,B,,F": "column 'tourney_date' is '20231301', not a date",
-        "2023-01-02,1,7,A,8,B,,F": "column 'tourney_date' is '2023-01-02', not a number",
+        "2023-01-02,1,7,A,8,B,,F": "column 'tourney_date' is '2023-01-02', not a date",
         "nan,1,7,A,8,B,,F": "column 'tourney_date' is 'nan', not a date",
         ",1,7,A,8,B,,F": "column 'tourney_date' has no value",
         "20230102,1,,A,8,B,,F": "column 'winner_id' has no value",

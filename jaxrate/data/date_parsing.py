@@ -239,6 +239,17 @@ STYLE_DESCRIPTIONS = {
 }
 
 
+def parse_eight_digit_dates(name: str, column: Column) -> HostArray:
+    """[n] dates in text as 20240131, of which a month or day of 0 is the first; RowError for others."""
+    fail_where(missing_mask(column, nan_is_missing=True), lambda row: f"column {name!r} has no value")
+    text = column
+    for zeros in (r"^(\d{4})00", r"^(\d{6})00"):
+        text = import_pyarrow().compute.replace_substring_regex(text, zeros, r"\101")
+    match = re.compile(DATE_PATTERNS[-1], re.ASCII).match
+    dates = _parse_texts(name, text, lambda text: _match_to_datetime(match(text), None), "not a date as 20240131")
+    return np.asarray(dates.cast("date32").to_numpy())
+
+
 def _parse_number_column(name: str, column: Column) -> ParsedDates:
     """Numbers that are all dates of eight digits, or times since 1970 in some unit, as timestamps."""
     values = to_numbers(name, column, default=np.nan)

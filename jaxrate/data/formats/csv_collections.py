@@ -20,6 +20,7 @@ from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import keep_rows, to_days, to_ids, to_numbers
 from jaxrate.data.column_role_definitions import Columns, roles_taken_by
 from jaxrate.data.dataset_from_table import read
+from jaxrate.data.date_parsing import parse_eight_digit_dates
 from jaxrate.data.table_files import open_table_file
 from jaxrate.data.table_sources import (
     Column,
@@ -482,7 +483,7 @@ def tennis(path: Location, *, history: Any = None, **options: Unpack[FormatOptio
     same_player = compute.equal(columns["winner_id"], columns["loser_id"])
     columns, rows = filter_rows_and_indices(path, columns, ~(mask_to_numpy(walkover) | mask_to_numpy(same_player)))
     with add_location_to_data_errors(f"{path.name}: ", lambda row: where(int(rows[row]))):
-        days = _parse_yyyymmdd_dates("tourney_date", columns["tourney_date"])
+        days = parse_eight_digit_dates("tourney_date", columns["tourney_date"])
         ids, keys = to_ids(["winner_id", "loser_id"], columns)
     names = _tennis_player_names(columns, ids, keys)
     stages = columns["round"].fill_null("")
@@ -531,19 +532,3 @@ def _relative_games_margin(score: Column) -> HostArray:
     sets = [SET.findall(text) for text in texts]
     won, lost = (np.array([sum(int(games[i]) for games in played) for played in sets]) for i in (0, 1))
     return np.where(won + lost > 0, (won - lost) / np.maximum(won + lost, 1), np.nan)[codes[:, 0]]
-
-
-def _parse_yyyymmdd_dates(name: str, column: Column) -> HostArray:
-    """Dates written 20240131; a month or day of 0 is the first."""
-    values = to_numbers(name, column)
-
-    def say(row: int) -> str:
-        return f"column {name!r} is {column[row].as_py()!r}, not a date as 20240131"
-
-    fail_where(~((values >= 1e7) & (values < 1e8) & (values % 1 == 0)), say)
-    number = values.astype(np.int64)
-    month, day = np.maximum(number // 100 % 100, 1), np.maximum(number % 100, 1)
-    months = ((number // 10_000 - 1970) * 12 + month - 1).astype("datetime64[M]")
-    days = months.astype("datetime64[D]") + (day - 1)
-    fail_where((month > 12) | (days.astype("datetime64[M]") != months), say)
-    return days
