@@ -1,6 +1,7 @@
 """Which columns of a table are used, and for what."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,8 +187,7 @@ def resolve_roles(
     else:
         check_contest_roles(values, statistics)
         values["constant_side"] = None
-    check_margin_covariates_statistics(layout, values["margin"], values["covariates"], statistics)
-    check_expected_goals(values["expected_goals"], [*values["margin"], *values["covariates"]], statistics)
+    check_distinct_roles(layout, values, statistics)
     values["time"] = values["time"] or find_own_column(names, "time")
     values |= {"layout": layout, "upcoming": upcoming, "age": tuple(values["age"]), "statistics": statistics}
     roles = ColumnRoles(**{name: values[name] for name in ColumnRoles._fields})
@@ -223,34 +223,27 @@ def is_margin_of_two_columns(margin: Any) -> bool:
     return isinstance(margin, (list, tuple)) and len(margin) == 2
 
 
-def check_margin_covariates_statistics(
-    layout: TableLayout, margin: list[str], covariates: list[str], statistics: Sequence[Statistic]
-) -> None:
-    """ValueError unless these columns can be the margin, covariates and statistics of matches."""
-    if len(margin) > 2 or len(set(margin)) < len(margin):
-        raise ValueError(f"margin must be one column, or the two of each side's points, got {', '.join(margin)}")
-    for statistic in statistics:
-        if statistic.name in margin:
-            raise ValueError(f"column {statistic.name!r} is the margin, so that it cannot be a statistic as well")
-    results = {*margin, *layout.points, layout.result}
-    results |= {name for statistic in statistics for name in (statistic.name, *statistic.columns)}
-    for name in covariates:
-        if name in results:
-            raise ValueError(f"column {name!r} tells the result, so that it cannot be a covariate, known before it")
-        if covariates.count(name) > 1:
-            raise ValueError(f"covariates names the column {name!r} twice")
+def check_distinct_roles(layout: TableLayout, values: Mapping[str, Any], statistics: Sequence[Statistic]) -> None:
+    """ValueError for columns of margins, covariates, statistics or expected goals that have two roles.
 
-
-def check_expected_goals(names: list[str], others: list[str], statistics: Sequence[Statistic]) -> None:
-    """ValueError unless the columns of expected goals differ from each other, and from those of other roles.
-
-    A statistic may be computed from them, but not bear the name of one.
+    A statistic may be computed from expected goals, but not bear the name of a column of them.
     """
-    if len(set(names)) < len(names):
-        raise ValueError(f"expected_goals must be two columns, those of a and of b, got {', '.join(names)}")
-    for name in names:
-        if name in (*others, *(statistic.name for statistic in statistics)):
-            raise ValueError(f"column {name!r} holds expected goals, so that it cannot be something else as well")
+    margin, covariates, goals = values["margin"], values["covariates"], values["expected_goals"]
+    if len(margin) > 2 or len({*margin}) < len(margin):
+        raise ValueError(f"margin must be one column, or the two of each side's points, got {', '.join(margin)}")
+    if len({*goals}) < len(goals):
+        raise ValueError(f"expected_goals must be two columns, those of a and of b, got {', '.join(goals)}")
+    if len({*covariates}) < len(covariates):
+        raise ValueError(f"covariates names a column twice: {', '.join(covariates)}")
+    named = {statistic.name for statistic in statistics}
+    results = {*margin, *layout.points, layout.result, *named, *chain(*(x.columns for x in statistics))}
+    for names, others, reason in (
+        (named, margin, "is the margin, so that it cannot be a statistic as well"),
+        (covariates, results, "tells the result, so that it cannot be a covariate, known before it"),
+        (goals, {*margin, *covariates, *named}, "holds expected goals, so that it cannot be something else as well"),
+    ):
+        if twice := [name for name in names if name in others]:
+            raise ValueError(f"column {twice[0]!r} {reason}")
 
 
 LAYOUTS = (
