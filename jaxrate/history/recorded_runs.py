@@ -10,7 +10,7 @@ from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_a
 from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.pairwise import split_sides
-from jaxrate.core.rules import InferringUpdate, Params, RatedEvent, Rating, Record, State
+from jaxrate.core.rules import InferringUpdate, Params, RatedEvent, Rating, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
@@ -49,7 +49,7 @@ def rating_history(
         history = jr.history.rating_history(jr.elo(), jr.matches([[0, 1], [1, 2]], [1, 0.5]), after=True)
         change = history.after.mean - history.before.mean  # [2, 2]
     """
-    return rating_history_and_performances(system, events, after=after, **options)[0]
+    return rating_history_with_performances(system, events, with_performances=False, after=after, **options)[0]
 
 
 def do_leads_fade(system: RatingSystem) -> bool:
@@ -57,35 +57,17 @@ def do_leads_fade(system: RatingSystem) -> bool:
     return any(getattr(system.params, name, None) is not None for name in FADING_HYPERPARAMETERS)
 
 
-def rating_history_and_performances(
-    system: RatingSystem,
-    events: Matches | Ragged | Dataset,
-    performance_function: Record | None = None,
-    after: bool = False,
-    **options: Any,
-) -> tuple[RecordedRun, Any]:
-    """The history, and what `performance_function` says of each event; None without it."""
-    record = bind(record_prediction_and_ratings, system.summary, performance_function, after)
-    state, (prediction, before, left, inferred) = run(system, events, record=record, **options)
-    check_accelerator_predictions_finite(prediction)
-    return RecordedRun(state, prediction, before, left), inferred
-
-
 def record_prediction_and_ratings(
-    summary: Any, performance_function: Record | None, with_ratings_after: bool, rated_event: RatedEvent
+    summary: Any, with_performances: bool, with_ratings_after: bool, rated_event: RatedEvent
 ) -> tuple[Any, ...]:
-    """The prediction, the ratings before, those after and the performances; None in place of what is not asked for."""
-    before = _ratings_of_event_players(summary, rated_event.params, rated_event.before, rated_event.event)
-    left = (
-        _ratings_of_event_players(summary, rated_event.params, rated_event.after, rated_event.event)
-        if with_ratings_after
-        else None
-    )
+    """The prediction, the ratings before, those after and what is inferred; None in place of what is not asked for."""
+    params, _, before, after, prediction, event, inferred = rated_event
+    left = _ratings_of_event_players(summary, params, after, event) if with_ratings_after else None
     return (
-        rated_event.prediction,
-        before,
+        prediction,
+        _ratings_of_event_players(summary, params, before, event),
         left,
-        None if performance_function is None else performance_function(rated_event),
+        inferred if with_performances else None,
     )
 
 
@@ -97,14 +79,9 @@ def _ratings_of_event_players(summary: Any, params: Params, rows: State, event: 
     return rating
 
 
-def _performances_of_rated_event(rated_event: RatedEvent) -> Performances:
-    inferred: Performances = rated_event.inferred
-    return inferred
-
-
-def performance_recording_function(system: RatingSystem) -> Record | None:
-    """What records the `Performances` that a system infers of a round; None if it infers none."""
-    return _performances_of_rated_event if isinstance(system.rules.update, InferringUpdate) else None
+def infers_performances(system: RatingSystem) -> bool:
+    """Whether the system infers `Performances` of a round."""
+    return isinstance(system.rules.update, InferringUpdate)
 
 
 @enforce_argument_annotations
@@ -158,23 +135,25 @@ def performance_ratings(
 
 def _check_infers_performances(system: RatingSystem) -> None:
     """ValueError for a system without performances."""
-    if performance_recording_function(system) is None:
-        names = [name for name, make in SYSTEMS.items() if performance_recording_function(make())]
+    if not infers_performances(system):
+        names = [name for name, make in SYSTEMS.items() if infers_performances(make())]
         raise ValueError(f"{system.name} infers no performances; {', '.join(names)} do")
 
 
 def rating_history_with_performances(
-    system: RatingSystem, events: Any, **options: Any
+    system: RatingSystem, events: Any, with_performances: bool = True, after: bool = False, **options: Any
 ) -> tuple[RecordedRun, Performances | None]:
     """The history, and its performances on the host, if these are contests and the system infers them."""
-    event_data, _ = resolve_events_and_num_players(events)
-    has_contests = isinstance(event_data, Ragged) and isinstance(event_data.events, Rounds)
-    result, inferred = rating_history_and_performances(
-        system, events, performance_recording_function(system) if has_contests else None, **options
-    )
+    history, _ = resolve_events_and_num_players(events)
+    has_contests = isinstance(history, Ragged) and isinstance(history.events, Rounds)
+    with_performances = with_performances and has_contests and infers_performances(system)
+    record = bind(record_prediction_and_ratings, system.summary, with_performances, after)
+    state, (prediction, before, left, inferred) = run(system, events, record=record, **options)
+    check_accelerator_predictions_finite(prediction)
+    result = RecordedRun(state, prediction, before, left)
     if inferred is None:
         return result, None
-    return result, mask_performances_of_contests_without_effect(system, jax.tree.map(np.asarray, inferred), event_data)
+    return result, mask_performances_of_contests_without_effect(system, jax.tree.map(np.asarray, inferred), history)
 
 
 def mask_performances_of_contests_without_effect(

@@ -31,8 +31,8 @@ from jaxrate.history.out_of_core.event_chunks import OpenedTable, map_row_errors
 from jaxrate.history.recorded_runs import (
     RecordedRun,
     do_leads_fade,
+    infers_performances,
     mask_performances_of_contests_without_effect,
-    performance_recording_function,
     record_prediction_and_ratings,
     recorded_columns,
 )
@@ -174,9 +174,9 @@ def _chunk_record_function(run: ChunkedRun) -> Record | None:
     """What a run records: the ratings of each event; nothing where only predictions are needed."""
     if not run.needs_ratings:
         return None
-    performance_function = performance_recording_function(run.system) if run.has_contests and not run.brief else None
+    with_performances = run.has_contests and not run.brief and infers_performances(run.system)
     fades = do_leads_fade(run.system)
-    record: Record = bind(record_prediction_and_ratings, run.system.summary, performance_function, fades)
+    record: Record = bind(record_prediction_and_ratings, run.system.summary, with_performances, fades)
     return record
 
 
