@@ -81,6 +81,23 @@ def check_random_numbers(system: RatingSystem, num_events: int, numbers: Any) ->
         check(np.asarray(jnp.asarray(numbers, float)))
 
 
+UNKNOWN_FEATURES = {  # what is said of contests with a feature that a system does not know
+    "noise": "knows no noise of contests; rate them by {know}, or leave out `noise`",
+    "seats": "rates nobody in several teams of one contest, but {where}; rate them by {know}, or give each "
+    "participation a player of its own",
+    "teams": "knows no teams, but {where}; rate them by {know}, or leave out `team`: everyone is then on their own, "
+    "and team-mates are opponents who tie",
+}
+
+
+def unknown_feature_message(system: RatingSystem, feature: str, where: str = "") -> str:
+    """What to say of a feature of contests, which is found there, to a system that does not know it."""
+    from jaxrate.systems import systems_with_feature
+
+    know = " or ".join(systems_with_feature(feature))
+    return f"{system.name} {UNKNOWN_FEATURES[feature].format(know=know, where=where)}"
+
+
 def check_contest_features_supported(system: RatingSystem, events: Ragged) -> None:
     """ValueError for contests with noise, with teams, or with players in several of them, if the system knows none.
 
@@ -88,64 +105,34 @@ def check_contest_features_supported(system: RatingSystem, events: Ragged) -> No
     """
     if not isinstance(events.events, Rounds):
         return
-    check_contest_noise_supported(system, events.events)
+    _check_noise_supported(system, events.events)
     if events.events.seat is not None and "seats" not in system.features:
         further = np.zeros(0) if is_traced(events.events.seat) else np.flatnonzero(repeat_seat_mask(events))
         if len(further):
-            raise RowError(
-                int(further[0]),
-                unsupported_several_teams_message(system, "the player of this row is in another team already"),
-            )
+            where = "the player of this row is in another team already"
+            raise RowError(int(further[0]), unknown_feature_message(system, "seats", where))
     if "teams" in system.features or is_traced(events.events.team):
         return
-    size = np.diff(events.player_start)
-    (several,) = np.nonzero(count_teams(events) < size)
+    (several,) = np.nonzero(count_teams(events) < np.diff(events.player_start))
     if len(several):
-        many = f"there are in {len(several):,} contests" if len(several) > 1 else "there are in one contest"
-        raise RowError(
-            int(events.player_start[several[0]]), unsupported_teams_message(system, f"{many}, this the first")
-        )
+        where = f"there are in {len(several):,} contests" if len(several) > 1 else "there are in one contest"
+        message = unknown_feature_message(system, "teams", f"{where}, this the first")
+        raise RowError(int(events.player_start[several[0]]), message)
 
 
-def check_contest_noise_supported(system: RatingSystem, rounds: Any) -> None:
+def _check_noise_supported(system: RatingSystem, rounds: Any) -> None:
     """ValueError for contests with noise if the system knows none."""
     if rounds.noise is not None and "noise" not in system.features:
-        from jaxrate.systems import systems_with_feature
-
-        know = " or ".join(systems_with_feature("noise"))
-        raise ValueError(f"{system.name} knows no noise of contests; rate them by {know}, or leave out `noise`")
-
-
-def unsupported_several_teams_message(system: RatingSystem, occurrence: str) -> str:
-    """What to say of players in several teams of a contest, to a system that does not know them."""
-    from jaxrate.systems import systems_with_feature
-
-    know = " or ".join(systems_with_feature("seats"))
-    return (
-        f"{system.name} rates nobody in several teams of one contest, but {occurrence}; rate them by {know}, "
-        "or give each "
-        "participation a player of its own"
-    )
-
-
-def unsupported_teams_message(system: RatingSystem, occurrence: str) -> str:
-    """What to say of teams that a system does not know."""
-    from jaxrate.systems import systems_with_feature
-
-    know = " or ".join(systems_with_feature("teams"))
-    return (
-        f"{system.name} knows no teams, but {occurrence}; rate them by {know}, or leave out `team`: "
-        "everyone is then on their own, and team-mates are opponents who tie"
-    )
+        raise ValueError(unknown_feature_message(system, "noise"))
 
 
 def check_scheduled_contest_features(system: RatingSystem, contests: Rounds) -> None:
     """The same of contests that are in blocks, and may be traced."""
-    check_contest_noise_supported(system, contests)
+    _check_noise_supported(system, contests)
     if contests.seat is not None and "seats" not in system.features:
-        raise ValueError(unsupported_several_teams_message(system, "some players of these contests are"))
+        raise ValueError(unknown_feature_message(system, "seats", "some players of these contests are"))
     if contests.solo is None and "teams" not in system.features:
-        raise ValueError(unsupported_teams_message(system, "there are in these contests"))
+        raise ValueError(unknown_feature_message(system, "teams", "there are in these contests"))
 
 
 def depends_on_time(system: RatingSystem, params: Params) -> bool:
