@@ -158,7 +158,7 @@ def test_margins_of_another_sign_are_told(score, margin, rows, recwarn):
         ({"margin": ["home", 2.5]}, "margin must be names of columns, got 2.5"),
         ({"margin": "rest", "covariates": "rest"}, "'rest' tells the result, so that it cannot be a covariate"),
         ({"covariates": "score"}, "'score' tells the result"),
-        ({"covariates": ["rest", "rest"]}, "covariates names the column 'rest' twice"),
+        ({"covariates": ["rest", "rest"]}, "covariates names a column twice: rest"),
         ({"covariates": "when"}, "row 0 .*column 'when' is '1905-06', not a number"),
         ({"season": "x"}, "no column 'x'"),
         ({"season": ["when"]}, "season must be the name of a column"),
