@@ -35,7 +35,7 @@ from jaxrate.data.event_tables import (
     find_line_up_columns,
     set_line_up_columns,
 )
-from jaxrate.data.evidence_column_recognition import doubtful_roles_hints
+from jaxrate.data.evidence_column_recognition import doubtful_roles_hints, unused_points_hint
 from jaxrate.data.faulty_rows import (
     describe_example_rows,
     doubts_about_mirrored_matches,
@@ -219,6 +219,8 @@ def read(
         dataset = dataset if upcoming else _add_fixtures(dataset, converted, rows, split.coming)
     for doubt in _doubts_about_dataset(dataset, resolved.table, known):
         warn_caller(doubt)
+    if not upcoming and (hint := unused_points_hint(resolved.table, dataset, converted.roles)):
+        warn_caller(hint, ColumnsRecognisedWarning)
     return dataset._replace(
         dates=converted.date_style if is_date_style(converted.date_style) else None,
         played=int(split.played.sum()) if upcoming and not split.played.all() else 0,

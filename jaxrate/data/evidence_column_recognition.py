@@ -1,12 +1,15 @@
 """Columns that improve predictions, by their names, and hints about columns whose roles are doubtful."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, permutations
 from typing import Any
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.data.column_conversion import to_numbers
+from jaxrate.data.column_conversion import to_column, to_numbers
 from jaxrate.data.column_recognition import RoleSearch, recognise_players
 from jaxrate.data.column_role_definitions import (
     CONTEST_ROLES,
@@ -29,8 +32,9 @@ from jaxrate.data.column_spellings import (
 from jaxrate.data.event_tables import find_line_up_columns, label_codes
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_files import table_in_memory
-from jaxrate.data.table_sources import Column, find_column_ignoring_case
+from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case
 from jaxrate.events import fail_where
+from jaxrate.events.dataset import Dataset
 
 WINNER_TEMPLATES = *GOAL_TEMPLATES[1:-1], "{}points", "points{}"  # "WPts" are points of a ranking
 FORMAT_EVIDENCE: dict[str, dict[str, Any]] = {"football": {"margin": ["home_score", "away_score"]}}
@@ -74,7 +78,8 @@ def _points_season_and_surface(header: Header, is_own: bool, known: Collection[s
 
 
 MAX_CODES = 2  # numbers below 1 in a column of ranks that stand for something else
-MIN_AGREEMENT = 0.95  # share of ranks that are places, for the others to stand for something else
+MIN_DECIDED = 5  # matches with a winner that tell whether two columns hold the points of both
+MIN_AGREEMENT = 0.95  # share of these in which the winner has more points, and of ranks that are places
 
 
 def doubtful_roles_hints(
@@ -168,6 +173,56 @@ def _share_of_places(rank: HostArray, contest: HostArray) -> float:
     place = np.maximum.accumulate(np.where(begins_tie, row, 0)) - start + 1
     dense = np.cumsum(begins_tie)
     return float(np.mean((rank == place) | (rank == dense - dense[start] + 1)))
+
+
+def unused_points_hint(table: TableSource, data: Dataset, roles: ColumnRoles) -> str:
+    """That two columns of numbers, which nothing uses, tell who won as the points of both sides do; or nothing."""
+    if not (table.noted and data.of_matches) or _are_points_known(table, roles):
+        return ""
+    unused = [x for x in table.names if x not in roles.all_columns]
+    pairs = [pair for pair in permutations(unused, 2) if _are_of_both_sides(pair, roles.layout.first_players)]
+    wanted = list(dict.fromkeys(chain(*pairs)))
+    loaded = table.load(wanted) if wanted else {}
+    columns = {name: to_column(name, loaded[name]) for name in wanted}
+    x, y = next((pair for pair in pairs if _do_tell_winners([columns[name] for name in pair], data)), ("", ""))
+    return f"{x} and {y} are not used; if they are the points of both, say margin=[{x!r}, {y!r}]" if x else ""
+
+
+def _are_points_known(table: TableSource, roles: ColumnRoles) -> bool:
+    """Whether the columns of both sides' points are used, or are called as such."""
+    layout = roles.layout
+    players = dict(zip(WINNER_LOSER if layout.winner_first else PLAYER_PAIR, layout.first_players, strict=True))
+    return bool(layout.points or roles.margin or "margin" in recognise_evidence_columns(table.names, players))
+
+
+def _do_tell_winners(points: Sequence[Column], data: Dataset) -> bool:
+    """Whether, of two columns of numbers, the greater is that of the winner in nearly all matches."""
+    decided = np.sign(np.asarray(data.matches.score) - 0.5)
+    if np.count_nonzero(decided) < MIN_DECIDED:
+        return False
+    with suppress(ValueError):
+        first, second = (to_numbers("", column, np.nan)[data.rows] for column in points)
+        return bool(np.mean(np.sign(first - second)[decided != 0] == decided[decided != 0]) >= MIN_AGREEMENT)
+    return False
+
+
+def _are_of_both_sides(pair: tuple[str, str], players: tuple[str, str]) -> bool:
+    """Whether two names differ in one part, as those of the players or the words for both sides do: ToreH and ToreG."""
+    (x, y), sides = _differing_parts(*pair), _differing_parts(*players)
+    is_pair = any(x in spelling.first and y in spelling.second for spelling in SIDE_PAIRS)
+    return bool(x and y) and (is_pair or (x[0], y[0]) == (sides[0][:1], sides[1][:1]))
+
+
+def _differing_parts(x: str, y: str) -> tuple[str, str]:
+    """The only part in which two names differ, in lower case; "" if there is none, or if more do."""
+    one, other = (re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", str(name)) for name in (x, y))
+    parts = [(p.lower(), q.lower()) for p, q in zip(one, other, strict=False) if p != q]
+    if len(one) != len(other) or len(parts) != 1:
+        return "", ""
+    p, q = parts[0]
+    letters = [(c, d) for c, d in zip(p, q, strict=False) if c != d]
+    is_letter = len(p) == len(q) and len(letters) == 1 and len(one) == 1  # as in "hg" and "ag"
+    return letters[0] if is_letter else (p, q)
 
 
 def _do_teams_share_ranks(recognised: RoleSearch, team_name: str) -> bool:
