@@ -50,7 +50,8 @@ def decreasing_root(
     Args:
       function: x -> f(x) and f'(x), each the same shape as `guess`; the slope is not differentiated.
       guess, lower, upper: shapes alike, lower <= root <= upper and guess between them.
-      unit: the error is about the rounding of the larger of |root| and this; a number, or of the shape of `guess`.
+      unit: the error is about the rounding of the larger of |root| and this; a number, or of the shape of `guess`. The
+        slope must be smooth on this scale: a Newton step h is taken to leave about h^2 / unit.
       num_steps: a number of steps that always suffices, if one is known. Off the CPU the steps are then unrolled into
         one kernel, where a loop takes several kernels a step.
       tiles: how to calculate the function [n] for some of its entries at a time; it then takes further columns.

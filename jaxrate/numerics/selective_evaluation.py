@@ -29,6 +29,11 @@ def replace_if(needed: Array, function: Callable[[Array, Any], Any], value: Any)
     return lax.while_loop(lambda carry: carry[0] > 0, step, (needed.astype(jnp.int32), value))[1]
 
 
+def _with_slopes_of(x: Array, value: Array) -> Array:
+    """The value, to its last digit, with the derivatives of x, which may be of any other size."""
+    return lax.stop_gradient(value) + (x - lax.stop_gradient(x))
+
+
 def evaluate_where_needed(needed: Array, function: Callable[..., Any], *args: Any) -> Any:
     """function(*args[:-1]) where needed, else args[-1]; derivatives are always those of args[-1]."""
     *inputs, fallback = lax.stop_gradient(args)
@@ -37,7 +42,7 @@ def evaluate_where_needed(needed: Array, function: Callable[..., Any], *args: An
         return function(*jax.tree.map(lambda x: jnp.where(now, x, jnp.zeros_like(x)), inputs))
 
     result = replace_if(needed, evaluate, fallback)
-    return jax.tree.map(lambda x, y: x + lax.stop_gradient(y - x), args[-1], result)
+    return jax.tree.map(_with_slopes_of, args[-1], result)
 
 
 def evaluate_rows_where_needed(needed: Array, function: Callable[..., Array], *args: Any) -> Array:
@@ -56,7 +61,7 @@ def evaluate_rows_where_needed(needed: Array, function: Callable[..., Array], *a
         return needed.at[rows].set(False), values.at[rows].set(new)
 
     result = lax.while_loop(lambda carry: jnp.any(carry[0]), step, (needed, fallback))[1]
-    return args[-1] + lax.stop_gradient(result - args[-1])
+    return _with_slopes_of(args[-1], result)
 
 
 TILE_ROWS = 256  # rows that fit in a cache with what is computed of them

@@ -48,7 +48,9 @@ def expected_counts_below_and_above(
     gain = mask.astype(scale.dtype)
     widest = jnp.max(jnp.where(mask, scale, 0.0))
     ends = cdf_sums.rating_interval(rating, widest * jnp.log(4.0 * jnp.sum(gain) + 4.0), mask)
-    participants = Participants(rating, 1.0 / scale, gain, *ends, cdf_sums.rating_rounding_unit(widest), event.present)
+    participants = Participants(
+        rating, 1.0 / scale, gain, *ends, cdf_sums.rating_rounding_unit(gain / scale), event.present
+    )
     table_points = cdf_sums.scale_table_points_to_precision(table_points)
     sums, inverse, _ = cdf_sums.make_cdf_sum_functions(cdf_sums.logistic_cdf_and_density, participants, table_points)
     both = selective_evaluation.map_row_tiles(

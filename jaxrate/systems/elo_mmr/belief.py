@@ -137,14 +137,16 @@ def posterior_mode(
         value = history.weight * (history.mean - x) + jnp.sum(history.force * value, axis=1)
         return value, -history.weight - jnp.sum(history.force * history.inverse * slope, axis=1)
 
-    wide = MODE_DISTANCE * influence.inverse / history.inverse
+    beta = influence.inverse / history.inverse
+    wide, narrowest = MODE_DISTANCE * beta, jnp.min(jnp.where(history.force > 0, beta, jnp.inf), axis=1)
     low = jnp.minimum(history.mean, jnp.min(history.performance - wide, axis=1))
     high = jnp.maximum(history.mean, jnp.max(history.performance + wide, axis=1))
-    return decreasing_root(pull, initial_guess, low, high, _rating_unit(noise_variance))
+    unit = _rating_unit(jnp.minimum(noise_variance, narrowest**2))
+    return decreasing_root(pull, initial_guess, low, high, unit)
 
 
 def _rating_unit(noise_variance: Array) -> Array:
-    """[P] the size of differences of ratings, of beta^2."""
+    """[P] that of `decreasing_root`, of beta^2."""
     return UNIT_SCALES * jnp.sqrt(lax.stop_gradient(noise_variance))
 
 

@@ -92,7 +92,7 @@ LOGISTIC_FINE = _make_distribution_with_quadrature(
 NORMAL_FINE = _make_distribution_with_quadrature(normal_cdf_and_density, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)
 
 
-UNIT_SCALES = 4.0  # scales of the widest: how large differences of ratings are
+UNIT_SCALES = 4.0  # scales of the narrowest: a step of Newton's leaves about its square divided by them
 MAX_STEP_SCALES = 1.5  # scales between the points of a table in float32, the most
 DIRECT_LIMIT = 64  # participants up to which the sums are taken directly
 PAIR_LIMIT = 1 << 22  # of participants, which are looked at together elsewhere than on a CPU
@@ -113,7 +113,7 @@ class Participants(NamedTuple):
     gain: Array  # [P] what each counts; 0 for padding
     low: Array  # [] no rating that is asked for lies below, or
     high: Array  # [] above
-    unit: Array  # [] the size of differences of ratings, for which numbers close to 0 are exact enough
+    unit: Array  # [] of `decreasing_root`: on this scale the sums are smooth, and ratings close to 0 exact enough
     present: Array | None = None  # [] as of `Rounds`
 
 
@@ -181,10 +181,10 @@ def rating_interval(centre: Array, margin: Array, mask: Array) -> tuple[Array, A
     return jnp.where(some, low, 0.0) - margin, jnp.where(some, high, 0.0) + margin
 
 
-def rating_rounding_unit(widest_scale: Array) -> Array:
-    """[] `Field.unit`, of the widest scale, which is 0 if nobody is there."""
-    widest_scale = lax.stop_gradient(widest_scale)
-    return jnp.where(widest_scale > 0, UNIT_SCALES * widest_scale, 1.0)
+def rating_rounding_unit(inverse: Array) -> Array:
+    """[] `Participants.unit`, of the narrowest scale: `inverse` [P] is 0 for padding."""
+    most = jnp.max(lax.stop_gradient(inverse))
+    return jnp.where(most > 0, UNIT_SCALES / jnp.where(most > 0, most, 1.0), 1.0)
 
 
 def make_cdf_sum_functions(

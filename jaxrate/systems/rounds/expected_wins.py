@@ -456,7 +456,7 @@ def expected_wins_by_integrals(
                 1.0 / scale,
                 mask.astype(scale.dtype),
                 *ends,
-                cdf_sums.rating_rounding_unit(widest),
+                cdf_sums.rating_rounding_unit(jnp.where(mask, 1.0 / scale, 0.0)),
                 count,
             )
             nodes, weights = (jnp.asarray(x, scale.dtype) for x in (distribution.nodes, distribution.weights))

@@ -135,7 +135,7 @@ def exact_logistic_performance(
 
     ahead, share, _ = shares()
     won, lost = jnp.sum(jnp.where(ahead >= 0, share, 0.0), axis=2)
-    rounding = 8.0 * float(np.finfo(gain.dtype).eps) * (won + lost)
+    rounding = 8.0 * float(np.finfo(gain.dtype).eps)
 
     def log_ratio(x: Array) -> tuple[Array, Array]:
         ahead, share, other_share = shares()
@@ -150,10 +150,10 @@ def exact_logistic_performance(
         tail = jnp.where(inside & (gain > 0)[None], -distance, _LOG_ZERO)
         more = jnp.where(inside, jnp.where(ahead <= 0, -other_share, 0.0), jnp.where(ahead >= 0, share, 0.0))
         columns = jnp.broadcast_arrays(tail, both * near, both * (inverse[None] * near**2), more)
-        top, (tails, flat), (more,) = sums_and_recurrences.exponentially_weighted_and_plain_row_sums(
-            columns[0], tuple(columns[1:3]), (columns[3],)
+        top, (tails, flat), (more, size) = sums_and_recurrences.exponentially_weighted_and_plain_row_sums(
+            columns[0], tuple(columns[1:3]), (columns[3], jnp.abs(columns[3]))
         )
-        constant = jnp.where(more > rounding[None], more, 0.0)
+        constant = jnp.where(more > rounding * size, more, 0.0)
         base = lax.stop_gradient(jnp.where(constant > 0, 0.0, top))  # beside a constant no tail is too small
         part = jnp.exp(top - base)
         found = part * tails + constant
@@ -220,7 +220,7 @@ def make_logistic_cdf_sums(
     )
     widest = jnp.max(jnp.where(mask, deviation, 0.0)) / C
     ends = cdf_sums.rating_interval(centre, widest * margin, mask)
-    participants = Participants(centre, inverse, gain, *ends, cdf_sums.rating_rounding_unit(widest), event.present)
+    participants = Participants(centre, inverse, gain, *ends, cdf_sums.rating_rounding_unit(gain), event.present)
     return LogisticCdfSums(
         participants,
         *cdf_sums.make_cdf_sum_functions(cdf_sums.logistic_cdf_and_density, participants, table_points),
@@ -334,12 +334,10 @@ def make_round_standing_sums(
     short = num_players**2 <= LAST_ID
     order = jnp.sort(group * num_players + begin) % num_players if short else jnp.argsort(group)
     end = begin + cdf_sums.sum_by_group(group, mask.astype(jnp.int32), event.present)
-    mean, stiffness = (
-        cdf_sums.sum_by_group(group, x, event.present) for x in (inverse**2 * (centre - low), inverse**2)
-    )
-    mean = low + special_functions.differentiable_quotient(mean, jnp.where(end > begin, stiffness, 1.0))
+    mean, stiffness = (cdf_sums.sum_by_group(group, x, event.present) for x in (inverse**2 * centre, inverse**2))
+    mean = special_functions.differentiable_quotient(mean, jnp.where(end > begin, stiffness, 1.0))
     participants = Participants(
-        centre, inverse, inverse, low, high, cdf_sums.rating_rounding_unit(widest), event.present
+        centre, inverse, inverse, low, high, cdf_sums.rating_rounding_unit(inverse), event.present
     )
     ordered = participants._replace(centre=centre[order], inverse=inverse[order], gain=inverse[order])
     curves = make_standing_sum_functions(noise, ordered, 3 * table_points // 2)
