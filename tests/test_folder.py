@@ -298,16 +298,15 @@ def test_runs_of_jaxrate_0_2_load_and_carry_on(name, tmp_path):
     assert names(path) == {"run.json", *RUN_FILES}
 
 
-def test_a_checkpoint_of_an_earlier_version_is_refused(tmp_path):
-    (tmp_path / "checkpoint").write_bytes(b"jaxrate checkpoint 3\n{}")
-    with pytest.raises(
-        ValueError, match="checkpoint is of an earlier version of jaxrate; rate anew, in another folder"
-    ):
-        jr.load(tmp_path)
-    (tmp_path / "games").mkdir()
-    jr.data.write({"a": ["Ada"], "b": ["Bo"], "score": [1.0]}, tmp_path / "games" / "0.parquet")
-    with pytest.raises(ValueError, match="checkpoint is of an earlier version of jaxrate"):
-        jr.rate(jr.elo(), tmp_path / "games", chunk=9, out=tmp_path)
+def test_a_run_by_chunks_of_jaxrate_0_2_loads_and_does_not_go_on(tmp_path):
+    by_files, rated = (jr.load(REFERENCE.parent / x) for x in ("rate_files", "saved/glicko2"))
+    assert by_files.players.tolist() == rated.players.tolist() and by_files.games.tolist() == rated.games.tolist()
+    assert len(by_files.predictions) == 5 and by_files.last == rated.last
+    assert jr.live.start_history(by_files).rating("Cy").mean > 1700
+    shutil.copytree(REFERENCE.parent / "rate_files", tmp_path / "run")
+    jr.data.write({"a": ["Ada"], "b": ["Bo"], "score": [1.0]}, tmp_path / "games.parquet")
+    with pytest.raises(ValueError, match=r"has version 0.2.0, this one .*name another folder"):
+        jr.rate(jr.glicko2(), tmp_path / "games.parquet", out=tmp_path / "run")
 
 
 @pytest.mark.parametrize(

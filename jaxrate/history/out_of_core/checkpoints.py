@@ -31,7 +31,7 @@ from jaxrate.storage.npz_tables import name_file_in_errors, read_names_and_games
 CHECKPOINT_FILE = "checkpoint"
 METADATA_KEY, GAMES_KEY, RANKED_KEY, NAMES_KEY = "metadata", "players.games", "players.ranked", "players.names"
 ARRAYS = "games", "ranked", "state"  # fields of `RunProgress` that are no JSON
-OLD_HEADER = b"jaxrate checkpoint "  # of earlier versions
+OLD_HEADER, DIGEST_BYTES = b"jaxrate checkpoint 2\n", 32  # of jaxrate 0.2: before the length of the JSON and this
 LEFTOVER_PATTERN = re.compile(  # of files that a process that was killed left
     r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp"
 )
@@ -62,9 +62,11 @@ def read_checkpoint(folder: Path) -> tuple[dict[str, Any], dict[str, HostArray]]
     if not path.exists():
         return None
     raw = path.read_bytes()
-    if raw.startswith(OLD_HEADER):
-        raise ValueError(f"{path} is of an earlier version of jaxrate; rate anew, in another folder")
     with name_file_in_errors(str(path)):
+        if raw.startswith(OLD_HEADER):
+            start = len(OLD_HEADER) + DIGEST_BYTES + 8
+            end = start + int.from_bytes(raw[start - 8 : start], "little")
+            return json.loads(raw[start:end]), read_npz_arrays(raw[end:])
         arrays = read_npz_arrays(raw)
         return json.loads(arrays.pop(METADATA_KEY).tobytes()), arrays
 
@@ -212,7 +214,7 @@ def _read_predictions(folder: Path, metadata: dict[str, Any]) -> Any:
     table = parquet_source(find_parquet_table(folder / PREDICTIONS_FOLDER))
     with suppress(MemoryError):
         loaded = table.load(table.names)
-        return loaded if len(loaded) == metadata["rated"] else None
+        return loaded if len(loaded) == metadata.get("rated", metadata["rows"]) else None
     return None
 
 
@@ -240,5 +242,5 @@ def read_chunked_run(folder: Path) -> StoredFileRun | None:
         if not np.array_equal(games, table_games):
             raise ValueError("it is of another run")
     description = metadata["run"] | {"players": metadata["known"], "last": metadata["last"]}
-    counts = metadata["rated"], metadata["contests"]
+    counts = metadata.get("rated", rows), metadata.get("contests")
     return StoredFileRun(description, arrays, players, games, counts, _read_predictions(folder, metadata))
