@@ -124,7 +124,7 @@ def test_the_report_draws_how_far_systems_are_behind():
     for other in (compared.blend, compared.published[0]):  # the blend had no interval
         gap = other.log_loss_difference
         assert f"{gap.difference:+.4f} ± {1.96 * gap.error:.4f}".replace("-", "\u2212") in table
-    folded = re.search(r'<th scope="row">All blended</th>.*?</tr>', page)[0]
+    folded = re.search(r'<th scope="row"><bdi>All blended</bdi></th>.*?</tr>', page)[0]
     assert f" ± {1.96 * compared.blend.log_loss_difference.error:.4f}</td>" in folded  # here, too
     gap = compared.results[1].log_loss_difference
     assert "The favourite won" in page

@@ -313,10 +313,9 @@ def _summarise_matches(rated: History) -> AccuracySummary:
     score, prediction = table["score"], table["prediction"]
     side = home_sides(rated)
     home = None if side is None else HomeScores(*(np.where(side > 0, x, 1 - x)[side != 0] for x in (prediction, score)))
-    has_outcomes = {"win", "draw", "loss"} <= table.keys() and bool(np.isin(score, (0.0, 0.5, 1.0)).all())
-    outcomes = np.stack([table[name] for name in ("loss", "draw", "win")]) if has_outcomes else None
+    outcomes = _outcome_chances(table)
     said = _summarise_two_sided(prediction, score, home, side_words(rated), outcomes)
-    texts, advice = list(said.texts), [FIT_ADVICE[said.lean]] if said.lean else []
+    texts, advice = list(said.texts), [FIT_ADVICE[x] for x in FIT_ADVICE if x == said.lean]
     constant = constant_log_loss(score.astype(float), side, np.ones(len(score)))
     loss = match_metrics(prediction.astype(float), score.astype(float))["log loss"]
     if len(score) >= MIN_MATCHES_FOR_CONSTANT and loss > constant:
@@ -330,6 +329,12 @@ def _summarise_matches(rated: History) -> AccuracySummary:
         texts.append(text)
         advice.append(SIDE_ADVICE)
     return said._replace(texts=texts, advice=tuple(advice))
+
+
+def _outcome_chances(table: EventColumns) -> HostArray | None:
+    """[3, n] the chances of a loss, a draw and a win of the first; None if they were not all predicted."""
+    has_outcomes = {"win", "draw", "loss"} <= table.keys() and bool(np.isin(table["score"], (0.0, 0.5, 1.0)).all())
+    return np.stack([table[name] for name in ("loss", "draw", "win")]) if has_outcomes else None
 
 
 def _summarise_two_sided(

@@ -215,19 +215,19 @@ def arena_page_html(
     words = make_noun(noun, MODELS)
     names = [" ".join(str(x).split()) for x in strengths.players]
     order = strengths.order
-    rated = [int(i) for i in order if np.isfinite(strengths.rating[i])]
+    rated = _rated_ids(strengths).tolist()
     half_width = np.where(np.isfinite(strengths.half_width), strengths.half_width, 0.0)
     bounds = _table_bounds(len(order))
     numbered = rated[:MAX_NUMBERED_PLAYERS]
-    percent = None if len(rated) < 2 else expected_percentages(strengths, numbered)
+    percent = expected_percentages(strengths, numbered) if len(rated) > 1 else np.zeros((0, 0))
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
     findings = find_arena_findings(names, strengths, ranks, words)
     columns = {"place": np.argsort(order) + 1, "name": np.array(names, object)}
     columns |= {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
-    if ranks is not None:
-        columns |= {"best rank": ranks.least, "worst rank": ranks.greatest}
+    columns |= {} if ranks is None else {"best rank": ranks.least, "worst rank": ranks.greatest}
     columns |= {"votes": strengths.games, "score": strengths.score}
-    board = [_json_numbers(x[order], 3 if name in ("votes", "score") else 1) for name, x in columns.items()]
+    digits = {"votes": 3, "score": 3}
+    board = [_json_numbers(x[order], digits.get(name, 1)) for name, x in columns.items()]
     data = {"columns": [*columns], "board": [*zip(*board, strict=True)], "noun": words.one}
     data["heat"] = None if heat_map is None else heat_map.data
     return render_page(
@@ -247,14 +247,14 @@ def arena_page_html(
         worth=findings.worth,
         assumption=confidence_assumption(strengths, clusters),
         errors=ERROR_WORDS.get(strengths.errors, strengths.errors),
-        never_met=None if percent is None else _never_met(strengths, numbered),
+        never_met=_never_met(strengths, numbered),
         whole=join_figures,
         ranks=ranks,
         drift=drift,
         tables=[_build_table(strengths, ranks, names, part, half_width) for part in pairwise(bounds)],
         rated=len(rated),
         tie_share=None if strengths.tie is None else _tie_share_of_equals(strengths),
-        matrix=None if percent is None else [(names[i], row) for i, row in zip(numbered, percent, strict=True)],
+        matrix=[(names[i], row) for i, row in zip(numbered, percent, strict=False)],
         heat_map=heat_map,
         changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
         data=data,

@@ -367,9 +367,7 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> HistorySect
     systems = [row for row in benchmark.rows if row.kind == "system"]
     ceilings = [row for row in benchmark.rows if row.kind not in ("system", "frequencies") and row.scored]
     axis, rows = build_system_rows([*systems, *ceilings])
-    others = zip(ceilings, rows[len(systems) :], strict=True)  # the first that has all scored matches is the best
-    whole = [(row, x.log_loss_difference) for x, row in others if x.kind != "blend" and x.scored == benchmark.scored]
-    ceiling, gap = next(iter(whole), (None, None))
+    ceiling, gap = _find_best_ceiling(ceilings, rows[len(systems) :], benchmark.scored)
     lead, half = gap_and_half_width(gap)
     best = rows[0].name
     verdict = f"{ceiling.name} {compare_in_words(gap, best)}" if ceiling else f"{best} predicts best of the systems"
@@ -394,6 +392,14 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> HistorySect
         head,
         cells,
     )
+
+
+def _find_best_ceiling(
+    ceilings: list[ScoredForecaster], rows: list[SystemRow], scored: int
+) -> tuple[SystemRow | None, LogLossDifference | None]:
+    """The row of the best ceiling that has all scored matches, and its difference from the best system."""
+    whole = (x for x in zip(ceilings, rows, strict=True) if x[0].kind != "blend" and x[0].scored == scored)
+    return next(((row, ceiling.log_loss_difference) for ceiling, row in whole), (None, None))
 
 
 def _arrange_table(benchmark: Benchmark) -> tuple[list[str], list[list[str]]]:

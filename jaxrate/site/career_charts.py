@@ -251,11 +251,16 @@ def _date_marks(left: float, right: float) -> list[tuple[float, str]]:
     years = range(-(-first // step) * step, last + 1, step)
     if len(years) >= MIN_MARKS:
         return [(float(date(y, 1, 1).toordinal() - EPOCH), str(y)) for y in years]
-    months = range(12 * begin.year + begin.month - (begin.day == 1), 12 * end.year + end.month)  # that begin within
-    choices = ([x for x in months if x % step == 0] for step in MONTH_STEPS)
-    chosen = next((x for x in choices if MIN_MARKS <= len(x) <= MAX_MONTHS), [])
-    if chosen:
-        starts = [date(x // 12, x % 12 + 1, 1) for x in chosen]
+    starts = _starts_of_months(begin, end)
+    if starts:
         return [(float(x.toordinal() - EPOCH), f"<time>{x:%Y-%m}</time>") for x in starts]
     days = dict.fromkeys([left, float((int(left) + int(right)) // 2), right])
     return [(x, f"<time>{date.fromordinal(EPOCH + int(x))}</time>") for x in days]
+
+
+def _starts_of_months(begin: date, end: date) -> list[date]:
+    """First days of months between two days, at even distances; none if no step gives from three to five of them."""
+    months = range(12 * begin.year + begin.month - (begin.day == 1), 12 * end.year + end.month)
+    choices = ([x for x in months if x % step == 0] for step in MONTH_STEPS)
+    chosen = next((x for x in choices if MIN_MARKS <= len(x) <= MAX_MONTHS), [])
+    return [date(x // 12, x % 12 + 1, 1) for x in chosen]

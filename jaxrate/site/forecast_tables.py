@@ -107,10 +107,11 @@ def build_explanation_tables(
 def _tabulate_match(one: Explanation, match: MatchForecast | None, texts: ExplanationTexts) -> ExplanationTable:
     """A row for each part: that of both, and the difference; the last rows are the sums and what is expected."""
     players = [str(x) for x in one.parts["player"]]
-    order = [1, 0] if match is not None and players[0] != match.first else [0, 1]
-    words = texts.words if match is not None and match.has_home else None
-    parts = {name: x[order] for name, x in one.parts.items() if name not in (*TEXT_COLUMNS, "points")}
-    shown = np.stack([round_to_sum(x.tolist(), texts.digits) for x in np.array([*parts.values()], float).T], axis=1)
+    first, has_home = (players[0], False) if match is None else (match.first, match.has_home)
+    order, words = [0, 1] if players[0] == first else [1, 0], texts.words if has_home else None
+    parts = one.parts.drop_columns(*TEXT_COLUMNS, "points")
+    points = np.array([*parts.values()], float)[:, order]
+    shown = np.stack([round_to_sum(x.tolist(), texts.digits) for x in points.T], axis=1)
     shown = np.concatenate([shown, shown[:, :1] - shown[:, 1:]], axis=1)
     is_shown, names = shown.any(axis=1), np.array([_name_part(name, words) for name in parts], object)
     told = [*zip(names[is_shown], shown[is_shown].tolist(), strict=True), ("sum", shown.sum(axis=0).tolist())]

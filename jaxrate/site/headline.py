@@ -33,10 +33,10 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     data = data._replace(current=current, listed=data.listed[: len(current.rank)])
     noun, names = data.noun, [data.names[i] for i in data.listed[:2]]
     if len(names) < 2:
-        return Headline(f"{names[0]} {noun.verb('is')} on top" if names else "", "")
+        return Headline("".join(f"{x} {noun.verb('is')} on top" for x in names), "")
     gap_text = format_points(float(current.rating[0] - current.rating[1]), data.digits)
     since = lead_start(data.rated, **data.leaderboard_options) if data.rated.clock == "dates" else None
-    held = None if since is None or data.rated.last is None else data.rated.last - since
+    held = None if since is None else float(data.careers.time.max()) - since
     is_taken = _is_news(held) and _has_played_on(data, since)
     title = _write_title(noun, names, gap_text, held, is_taken, _lead_certainty(data))
     sentence, as_of = f"{names[0]} {noun.verb('leads')} by {gap_text}", stale_clause(data)

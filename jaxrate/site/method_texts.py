@@ -46,17 +46,20 @@ class RatingScale(NamedTuple):
 def describe_settings(rated: History) -> list[tuple[str, str]]:
     """The system's hyperparameters and settings: names, and values in words with their units and meanings."""
     system, settings = rated.system, dict(rated.system.settings)
-    hidden = {
-        *(CONTEST_SETTINGS if rated.contests is None else ()),
-        *(() if settings.get("own_side") else ("own_side",)),
-        *(("categories",) if rated.categories is None else ()),
-        *(() if learns_from_margins(rated) else ("margin",)),
+    is_hidden = dict.fromkeys(CONTEST_SETTINGS, rated.contests is None) | {
+        "own_side": not settings.get("own_side"),
+        "categories": rated.categories is None,
+        "margin": not learns_from_margins(rated),
     }
+    hidden = {name for name in is_hidden if is_hidden[name]}
     margin = "goals" if settings.get("outcome") == "goals" else "margin"
-    values = {name: x for name, x in settings.items() if x not in (None, (), "") and name not in hidden}
-    texts = {name: x for name, x in system.params._asdict().items() if x is not None}
-    texts = {name: _format_hyperparameter(system, name, x, rated.clock == "dates") for name, x in texts.items()}
-    texts |= {margin if name == "margin" else name: _format_setting(name, x, rated) for name, x in values.items()}
+    texts = {
+        name: _format_hyperparameter(system, name, x, rated.clock == "dates")
+        for name, x in system.params._asdict().items()
+        if x is not None
+    }
+    for name in (x for x in settings if x not in hidden and settings[x] not in (None, (), "")):
+        texts[{"margin": margin}.get(name, name)] = _format_setting(name, settings[name], rated)
     return [(name.replace("_", " "), text) for name, text in texts.items()]
 
 
@@ -82,12 +85,12 @@ def _format_setting(name: str, value: Any, rated: History) -> str:
         return str(format_times(np.array([value]), dates=True)[0])
     if name == "own_side":
         return "what it is worth is learned for each"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, tuple):
         is_difference = name == "margin" and len(value) == 2 and rated.system.settings.get("outcome") == "margin"
-        return (" less " if is_difference else ", ").join(_name_column(str(x)) for x in value)
-    return f"{value:,.6g}" if isinstance(value, float) else str(value).replace("_", " ")
+        return (" less " if is_difference else ", ").join(map(_name_column, map(str, value)))
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    return {"True": "yes", "False": "no"}.get(str(value), str(value).replace("_", " "))
 
 
 def _name_column(column: str) -> str:

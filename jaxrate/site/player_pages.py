@@ -279,12 +279,16 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
         games, peak = int(np.asarray(board.games)[at]), format_peak(site_data, float(np.asarray(board.peak)[at]))
         text += f". {format_count(games, context['event'])}"
         if results is not None and games:
-            ways = [f"{x:,} {way}" for x, way in zip(results[i], ("won", "drawn", "lost"), strict=True)]
-            text += f": {', '.join(ways if context['draws'] else ways[::2])}"
-        best = f"peak {peak}{f' on {peaked[at]}' if dated else ''}" if peak else ""
-        end = ", ".join(filter(None, [best, f"{last_on} on {last[at]}" if dated and games else ""]))
-        texts[i] = f"{text}. {end[0].upper()}{end[1:]}." if end else f"{text}."
+            text += f": {_describe_results(results[i], context['draws'])}"
+        ends = [f"peak {peak}{f' on {peaked[at]}' if dated else ''}"] * (peak != "")
+        end = ", ".join([*ends, *[f"{last_on} on {last[at]}" for _ in last[:1] if games]])
+        texts[i] = ". ".join(filter(None, [text, end[:1].upper() + end[1:]])) + "."
     return texts
+
+
+def _describe_results(results: list[int], with_draws: bool) -> str:
+    ways = [f"{x:,} {way}" for x, way in zip(results, ("won", "drawn", "lost"), strict=True)]
+    return ", ".join(ways if with_draws else ways[::2])
 
 
 def _describe_standings(site_data: SiteData, current: str) -> dict[int, str]:

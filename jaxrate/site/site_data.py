@@ -8,6 +8,7 @@ and whoever is rated without later results is drawn to that level. So both lines
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -229,17 +230,13 @@ def build_site_data(
     """Make the data of all pages from the arguments of `write_site` and the addresses that earlier builds gave."""
     rated.check_has_events()
     displayed_names = unique_display_names(rated.players, names)
-    event_columns = {name: np.asarray(x) for name, x in columns.items()}
-    points = _check_points_and_columns(rated, points, event_columns)
-    event_columns = {name: x for name, x in event_columns.items() if not all(y is None or y != y for y in x.tolist())}
+    points, event_columns = _check_points_and_columns(rated, points, columns)
     careers = rated.rows.once_per_event()
     hindsight = None if smoothed is None else align_hindsight(careers, *smoothed_event_ratings(rated, smoothed))
     count = len(rated.players)
     lists = make_history_leaderboards(rated, None, **leaderboard_options)
-    full_leaderboard, current = (
-        leaderboard(rated, active="all", top=count),
-        leaderboard(rated, top=count, **leaderboard_options),
-    )
+    full_leaderboard = leaderboard(rated, active="all", top=count)
+    current = leaderboard(rated, top=count, **leaderboard_options)
     if current.change is not None and current.rank_then is not None:  # none of those who are new on the list
         current["change"] = np.where(current.rank_then > 0, current.change, np.nan)
     id_of_name = {name: i for i, name in enumerate(rated.players.tolist())}
@@ -270,17 +267,25 @@ def build_site_data(
     )
 
 
-def _check_points_and_columns(rated: History, points: Any, columns: Mapping[str, HostArray]) -> Any:
-    """The points, or those that the history has; ValueError unless they and the columns are of its matches."""
+def _check_points_and_columns(
+    rated: History, points: Any, columns: Mapping[str, Any]
+) -> tuple[Any, dict[str, HostArray]]:
+    """The points, or those that the history has, and columns that hold something; ValueError if they are of others."""
     if points is not None and rated.contests is not None:
         raise ValueError("points are for matches of two players; these are contests")
     if points is None and "points" in rated.events:
         points = rated.events["points"].T
-    points, n = None if points is None else tuple(np.asarray(x) for x in points), len(rated.events["row"])
-    for name, x in [*columns.items(), *(("points", x) for x in points or ())]:
+    pair, n = [] if points is None else [*map(np.asarray, points)], len(rated.events["row"])
+    arrays = {name: np.asarray(x) for name, x in columns.items()}
+    for name, x in chain(arrays.items(), zip(repeat("points"), pair, strict=False)):
         if x.shape != (n,):
             raise ValueError(f"column {name!r} must be [n], one for each of {n} rows of the predictions, got {x.shape}")
-    return points
+    return tuple(pair) or None, {name: x for name, x in arrays.items() if not _is_empty(x)}
+
+
+def _is_empty(column: HostArray) -> bool:
+    """Whether all values of a column are missing."""
+    return all(x is None or x != x for x in column.tolist())
 
 
 def unique_display_names(players: HostArray, names: Mapping[Any, str]) -> list[str]:
@@ -301,7 +306,7 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
     pair_title = "Predict a match" if event == "match" and not in_teams else "Compare two"
     count, time_span, dated = rated.num_events, format_time_span(rated), rated.clock == "dates"
     time_span = time_span and f", {'' if dated else 'times '}{time_span}"
-    last = "" if rated.last is None else format_times(np.array([rated.last]), dates=dated)[0]
+    last = "" if rated.last is None or not dated else format_times(np.array([rated.last]), dates=True)[0]
     return {
         "title": title,
         "pair_title": pair_title,
@@ -318,9 +323,9 @@ def page_template_context(data: SiteData, title: str) -> dict[str, Any]:
         "sides": side_words(rated),
         "nouns": data.noun.many,
         "summary": f"{format_count(count, event)} of {data.noun.quantify(len(data.names))}{time_span}.",
-        "last": last if dated else "",
+        "last": last,
         "last_day": data.last_day,
-        "now_text": f"as of {last}" if last and dated else f"after the last {event}",
+        "now_text": f"as of {last}" if last else f"after the last {event}",
         "some_current": len(data.listed) < len(data.leaderboard_ids),
         "current_text": describe_current_players(data.current, event),
         "change_period": data.change_period,

@@ -133,10 +133,7 @@ def write_site(
     given = {"site": site, "shared": views.shared, "headline": views.headline, "mark": SITE_MARK, "icon": SITE_ICON}
     templates.globals = templates.globals | views.variables | given
     pages = {x.path: _render_page(templates, views, x, description) for x in _list_pages(views, strengths, fixtures)}
-    for name in ("assets", f"data/{CAREERS_FOLDER}", "players"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    for path in [*folder.glob("*.html"), *folder.glob("*.xml")]:
-        path.unlink()
+    _prepare_folder(folder)
     links = permalinks | dict(zip(map(str, rated.players.tolist()), data.slugs, strict=True))
     files[PERMALINKS_FILE] = script_safe_json(links, indent=0)
     files |= pages | _marker_and_feed(views, folder, address)
@@ -176,6 +173,14 @@ def _load_marker(folder: Path) -> Any:
         return json.loads((folder / SITE_MARKER).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+
+
+def _prepare_folder(folder: Path) -> None:
+    """Make the folders of a site, and remove the pages of an earlier one."""
+    for name in ("assets", f"data/{CAREERS_FOLDER}", "players"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for path in [*folder.glob("*.html"), *folder.glob("*.xml")]:
+        path.unlink()
 
 
 def _data_files(views: PageViews, fixtures: Fixtures | None) -> dict[str, str]:

@@ -107,24 +107,18 @@ class EventTableCells(NamedTuple):
 def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: bool = True) -> EventTableCells:
     """The cells of all events; `columns` are those of careers for JSON. Opponents may be `linked` to their pages."""
     digits, line_ups, names = data.digits, data.line_ups, player_names(data, linked)
-    values = {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in columns.items()}
-    values |= {
-        "result": [*zip(values.get("score", ()), values.get("points", repeat("")), strict=False)],
-        "place": [*zip(values.get("place", ()), values.get("among", ()), strict=True)],
-        "rating": np.round(np.asarray(data.careers.after.mean), digits).tolist(),
-        "change": (np.round(data.careers.after.mean - data.careers.before.mean, digits) + 0.0).tolist(),
-    }
+    values = _values_of_cells(data, columns)
     chance, sides = "expected" if is_draw_half(data.rated) else "chance", side_words(data.rated)
 
-    def name_all(players: tuple[int, ...]) -> str:
-        return ", ".join([names[i] for i in players])
+    def name_all(players: Any) -> str:
+        return ", ".join([names[i] for i in (players if isinstance(players, tuple) else (players,))])
 
     mates = ("mates", MATES_HEAD, False, lambda x: f"<td class=k>{name_all(x)}")
     opponent = "opponent" if line_ups.are_alone else "opponents"
     told: list[Any] = [  # key, heading, whether it is a figure, and the cell of a value
         ("time", "date" if data.rated.clock == "dates" else "time", False, lambda x: f"<td>{time_text(data, x)}"),
         *[mates] * (line_ups.opponents is not None),
-        ("opponent", opponent, False, lambda x: f"<td>{name_all((x,) if line_ups.are_alone else x)}"),
+        ("opponent", opponent, False, lambda x: f"<td>{name_all(x)}"),
         ("ground", sides.head, False, lambda x: f"<td class=h>{sides.names[x]}"),
         ("result", "result", False, lambda x: _result_cell(*x)),
         ("chance", chance, True, lambda x: figure_cell(chance, format_chance(x))),
@@ -148,6 +142,18 @@ def _cells(values: list[Any], cell: Callable[[Any], str]) -> HostArray:
     """[M] the cell of each value, made once for each different one."""
     cell_of = {x: cell(x) for x in set(values)}
     return np.array([cell_of[x] for x in values], object)
+
+
+def _values_of_cells(data: SiteData, columns: dict[str, Any]) -> dict[str, Any]:
+    """Lists of the values of cells, by key."""
+    values = {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in columns.items()}
+    after, before = data.careers.after.mean, data.careers.before.mean
+    return values | {
+        "result": [*zip(values.get("score", ()), values.get("points", repeat("")), strict=False)],
+        "place": [*zip(values.get("place", ()), values.get("among", ()), strict=True)],
+        "rating": np.round(np.asarray(after), data.digits).tolist(),
+        "change": (np.round(after - before, data.digits) + 0.0).tolist(),
+    }
 
 
 def _further_column(data: SiteData, name: str, values: dict[str, Any]) -> tuple[str, str, bool, Callable[[Any], str]]:
