@@ -202,6 +202,8 @@ def read(
         known = names_of_earlier_data(history)
         arguments = check_read_arguments(columns, upcoming, on_faulty, dates, na_values, unfinished)
         resolved = resolve_table(opened, arguments, upcoming, dates, na_values)
+        if sort and resolved.roles.time is None:
+            raise ValueError("sort=True needs a column of time")
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, resolved.roles)
         converted = convert_columns(resolved, loaded, rows, dates, na_values, unfinished)
         with map_row_errors(rows):
@@ -213,10 +215,8 @@ def read(
         used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
         dataset = build_dataset(*used, known, sort or upcoming)
         if sort and dataset.clock is None:
-            time = resolved.roles.time
-            lacking = "a column of time" if time is None else f"times, but column {time!r} has no value"
-            raise ValueError(f"sort=True needs {lacking}")
-        dataset = dataset if upcoming else _add_fixtures(dataset, converted, rows, split.coming)
+            raise ValueError(f"sort=True needs times, but column {resolved.roles.time!r} has no value")
+        dataset = _add_fixtures(dataset, converted, rows, split.coming & (not upcoming))
     for doubt in _doubts_about_dataset(dataset, resolved.table, known):
         warn_caller(doubt)
     if not upcoming and (hint := unused_points_hint(resolved.table, dataset, converted.roles)):
