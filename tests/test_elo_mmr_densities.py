@@ -326,7 +326,8 @@ def test_ranks_needed_by_teams_with_ties_and_ceilings(kind):
 
 @MOSTLY_SINGLE
 @pytest.mark.parametrize("gaussian", [False, True])
-def test_ranks_needed_in_large_rounds(gaussian, x64):
+@pytest.mark.parametrize("spread", [1.0, 1e4], ids=["alike", "far apart"])
+def test_ranks_needed_in_large_rounds(spread, gaussian, x64):
     """The performance is at least the rating there, and below it one place further down."""
     look, points = (
         look_normal if gaussian else performance_inference.make_logistic_cdf_sums,
@@ -334,21 +335,28 @@ def test_ranks_needed_in_large_rounds(gaussian, x64):
     )
     solve = quick(lambda *x: infer_round(look, *x, False, points, density_dispatch.worst_ranks_keeping_rating))
     mu, delta, rank = a_round(90, True, seed=2)
+    wider = spread ** np.random.default_rng(3).uniform(size=90)
+    mu, delta = (np.float32(x * wider) for x in (mu - 1500.0, delta))
     there, gap = np.arange(100) < 90, (0, 10)
     columns = (jnp.asarray(np.pad(x, gap, mode="edge"), float) for x in (mu, delta))
     full_rank = np.pad(rank, gap, constant_values=2**31 - 1).astype(np.int32)
     got = np.asarray(solve(*columns, jnp.asarray(there, float), full_rank))[:90]
     assert len(np.unique(got)) > 10
-    tolerance = 1e-9 if x64 else 1e-4
+    tolerance, nobody = 4e-9 if x64 else 4e-4, np.zeros(90, bool)
     for i in range(0, 90, 3):
         others = np.arange(90) != i
         places = np.append(np.unique(rank[others]), 90)
         ahead = np.array([(rank[others] < place).sum() for place in places])
         number = int(np.flatnonzero(ahead == got[i] - 1)[0])
-        q = [
-            exact.balance(mu[i], *((mu[m], delta[m]) for m in (lost, ~others, others & ~lost)), gaussian=gaussian)
-            for lost in (others & (rank < place) for place in places[number : number + 2])
-        ]
+
+        def balance(*sides, own=i):
+            return exact.balance(mu[own], *((mu[m], delta[m]) for m in sides), gaussian=gaussian)
+
+        q = []  # relative to all its terms; of logistic ones in float32 to what sums of their constants may be
+        for lost in (others & (rank < place) for place in places[number : number + 2]):
+            size = balance(nobody, nobody, others & ~lost) - balance(lost, nobody, nobody)
+            size = size if gaussian or x64 else (math.pi / 3.0**0.5 / delta.astype(float)).sum()
+            q.append(balance(lost, ~others, others & ~lost) / size)
         assert q[0] > -tolerance and (len(q) == 1 or q[1] < tolerance)
 
 

@@ -493,7 +493,7 @@ def worst_rank_with_limited_weight_ahead(max_weight_ahead: Array, weight: Array,
     ahead = jnp.append(
         sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied), jnp.sum(weight)
     )  # [P + 1] in the standings; of those tied, of all
-    max_weight_ahead = max_weight_ahead + _relative_sum_rounding(ahead) * ahead[-1]
+    max_weight_ahead = max_weight_ahead + _relative_sum_rounding(ahead) * (jnp.abs(max_weight_ahead) + weight)
 
     def last(most: Array) -> Array:
         return jnp.searchsorted(ahead, most, side="right").astype(jnp.int32) - 1
@@ -507,7 +507,16 @@ def logistic_worst_rank_keeping_rating(logistic_sums: LogisticCdfSums, event: Ro
     centre, _, gain, *_ = logistic_sums.participants
     of_loss, of_win = tie_weights(split_ties) or WHOLE_TIE
     own = 0.5 * (1.0 - of_win + of_loss) * gain  # of the tie with oneself
-    return worst_rank_with_limited_weight_ahead(logistic_sums.sums(centre, False)[0] - own, gain, event)
+    above = logistic_sums.sums(centre, False)[0]
+    if len(centre) > cdf_sums.max_pairwise_participants():
+
+        def again(rows: Array, everyone: Participants) -> Array:
+            x = everyone.centre[rows]
+            return cdf_sums.direct_cdf_sums(cdf_sums.logistic_cdf_and_density, everyone, x, False)[0]
+
+        needed = cdf_sums.participant_mask(event) & logistic_sums.is_doubtful(centre)
+        above = selective_evaluation.evaluate_rows_where_needed(needed, again, logistic_sums.participants, above)
+    return worst_rank_with_limited_weight_ahead(above - own, gain, event)
 
 
 def bisected_worst_rank_keeping_rating(standing: RoundStandingSums, event: Rounds, split_ties: TieSplit) -> Array:
@@ -523,22 +532,37 @@ def bisected_worst_rank_keeping_rating(standing: RoundStandingSums, event: Round
     shares = tie_weights(split_ties)
     drawn = zero if noise.draw is None else noise.draw(zero)[0]
     tied = drawn if shares is None else shares[0] * lost + shares[1] * won
-    total = jnp.sum(inverse)
 
-    def keeps(place: Array) -> Array:
-        """Whether Q(mu) >= 0 behind all before a place, which begins a group."""
-        value = standing.losses(place)(centre)[0] + standing.wins(place)(centre)[0]
-        return value - (jnp.where(place > rank, lost, won) - tied) * inverse >= -_relative_sum_rounding(value) * total
+    def search(rows: Array, losses_and_wins: Callable[[Array], tuple[Array, Array]]) -> Array:
+        """[R] the last place, which begins a group, behind all before which Q(mu) >= 0, from these sums there."""
+        own_rank, *own = (x[rows] for x in (rank, (lost - tied) * inverse, (won - tied) * inverse))
 
-    def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = ends
-        middle = (low + high) // 2
-        kept = keeps(begin[middle])
-        return jnp.where(kept, middle, low), jnp.where(kept, high, middle)
+        def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = ends
+            middle = (low + high) // 2
+            place = begin[middle]
+            losses, wins = losses_and_wins(place)
+            value = losses + wins - jnp.where(place > own_rank, *own)
+            kept = value >= -_relative_sum_rounding(value) * (wins - losses)
+            return jnp.where(kept, middle, low), jnp.where(kept, high, middle)
 
-    low, high = jnp.zeros_like(rank), jnp.full_like(rank, 1) + players
-    place_index = lax.fori_loop(0, (count + 1).bit_length(), halve, (low, high))[0]
-    return _rank_excluding_self(begin[place_index], rank, event)
+        ends = jnp.zeros_like(own_rank), jnp.full_like(own_rank, 1) + players
+        return begin[lax.fori_loop(0, (count + 1).bit_length(), halve, ends)[0]]
+
+    def again(rows: Array, everyone: Participants, group: Array) -> Array:
+        centre, inverse = (x[None] for x in everyone[:2])
+        z = (everyone.centre[rows][:, None] - centre) * inverse
+        lost, won = (-inverse * noise.above(0, z)[0], inverse * noise.above(1, -z)[0])
+
+        def losses_and_wins(place: Array) -> tuple[Array, Array]:
+            before = group[None] < place[:, None]
+            return jnp.sum(jnp.where(before, lost, 0.0), axis=1), jnp.sum(jnp.where(before, 0.0, won), axis=1)
+
+        return search(rows, losses_and_wins)
+
+    every = jnp.arange(count, dtype=jnp.int32)
+    place = search(every, lambda place: (standing.losses(place)(centre)[0], standing.wins(place)(centre)[0]))
+    return _rank_excluding_self(_recompute_where_table_coarse(standing, event, again, place), rank, event)
 
 
 def _relative_sum_rounding(x: Array) -> float:
