@@ -1,6 +1,7 @@
 """Rows of tables: events and rankings."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from html import escape
 from itertools import chain, pairwise, repeat
 from typing import Any, NamedTuple
@@ -176,6 +177,10 @@ def figure_cell(name: str, text: str) -> str:
     return f"<td class={CELL_CLASSES[name]}>{text}"
 
 
+def _count_cell(name: str, count: int) -> str:
+    return figure_cell(name, f"{count:,}")
+
+
 def player_names(data: SiteData, linked: bool = True) -> list[str]:
     """The names of all players as HTML."""
     texts = [escape(join_figures(x)) for x in data.names]
@@ -243,17 +248,19 @@ def find_acquaintances(data: SiteData, columns: dict[str, Any], others: PlayerLi
     ranked = np.lexsort((-last, -met, player))
     bounds = np.searchsorted(player[ranked], np.arange(count + 1)).tolist()
     names, events = player_names(data), event_nouns(data.rated)[1]
+    chosen = [ranked[begin : min(stop, begin + MAX_OPPONENTS)] for begin, stop in pairwise(bounds)]
+    pairs = np.concatenate(chosen)
     figures = {events: met, "won": won, "drawn": met - won - lost, "lost": lost}
     if not has_draws(data.rated):
         del figures["drawn"]
-    rows = []
-    for begin, stop in pairwise(bounds):
-        text = ""
-        for i in ranked[begin : min(stop, begin + MAX_OPPONENTS)].tolist():
-            text += f"<tr><td>{names[other[i]]}{''.join(figure_cell(x, f'{y[i]:,}') for x, y in figures.items())}"
-            text += figure_cell("last met", time_text(data, columns["time"][last[i]])) if "time" in columns else ""
-        rows.append(text)
-    return Acquaintances(rows, np.diff(bounds).tolist())
+    cells = [_cells(x[pairs].tolist(), partial(_count_cell, name)) for name, x in figures.items()]
+    if "time" in columns:
+        times = [columns["time"][i] for i in last[pairs].tolist()]
+        cells.append(_cells(times, lambda x: figure_cell("last met", time_text(data, x))))
+    heads = [f"<tr><td>{names[i]}" for i in other[pairs].tolist()]
+    rows = ["".join(x) for x in zip(heads, *cells, strict=True)]
+    ends = np.append(0, np.cumsum(np.minimum(np.diff(bounds), MAX_OPPONENTS))).tolist()
+    return Acquaintances(["".join(rows[a:b]) for a, b in pairwise(ends)], np.diff(bounds).tolist())
 
 
 COURSE_YEARS = 10  # of the line of a career
