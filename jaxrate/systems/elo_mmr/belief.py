@@ -137,11 +137,11 @@ def posterior_mode(
         value = history.weight * (history.mean - x) + jnp.sum(history.force * value, axis=1)
         return value, -history.weight - jnp.sum(history.force * history.inverse * slope, axis=1)
 
-    beta = influence.inverse / history.inverse
-    wide, narrowest = MODE_DISTANCE * beta, jnp.min(jnp.where(history.force > 0, beta, jnp.inf), axis=1)
+    wide = MODE_DISTANCE * influence.inverse / history.inverse
     low = jnp.minimum(history.mean, jnp.min(history.performance - wide, axis=1))
     high = jnp.maximum(history.mean, jnp.max(history.performance + wide, axis=1))
-    unit = _rating_unit(jnp.minimum(noise_variance, narrowest**2))
+    most = jnp.max(jnp.where(history.force > 0, history.inverse, 0.0), axis=1) / influence.inverse
+    unit = _rating_unit(1.0 / jnp.maximum(most**2, 1.0 / noise_variance))  # of the narrowest factor
     return decreasing_root(pull, initial_guess, low, high, unit)
 
 
