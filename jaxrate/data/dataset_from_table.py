@@ -48,7 +48,7 @@ from jaxrate.data.lookalike_names import doubts_about_names
 from jaxrate.data.result_parsing import check_texts
 from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
 from jaxrate.data.row_results import (
-    DrawColumn,
+    DrawColumns,
     PlayedAndComingMasks,
     check_points_not_negative,
     doubts_about_unplayed_rows,
@@ -102,7 +102,7 @@ class ConvertedColumns(NamedTuple):
     columns: dict[str, Column]
     line_up_note: str  # on line-ups in cells; "" if there are none
     result_note: str | None  # on a notation that may mean something else
-    draws: DrawColumn | None
+    draws: DrawColumns | None
     date_style: str | None  # how dates were written, if that had to be found out or was told
 
 

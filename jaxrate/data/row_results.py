@@ -1,6 +1,7 @@
 """The results of the rows of a table: as scores, drawn ones among them, and of which rows there is none yet."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,9 @@ from jaxrate.data.column_conversion import (
     to_column,
     to_numbers,
 )
+from jaxrate.data.column_role_definitions import PLAYER_PAIR, as_column_list
 from jaxrate.data.column_spellings import DRAW_NAMES, RESULT_NAMES, normalise_column_name
+from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors
 from jaxrate.data.result_parsing import (
     draws_in_results,
@@ -144,23 +147,23 @@ def _count_and_verb(mask: HostArray) -> str:
     return f"{count:,} {'is' if count == 1 else 'are'}"
 
 
-MIN_AGREEMENT = 0.9  # share of the rows with a word for a draw that lack a winner
+MIN_AGREEMENT = 0.9  # share of the rows with a word for a draw that lack a winner, or whose points agree with theirs
 
 
-class DrawColumn(NamedTuple):
-    """A column that tells which matches are drawn."""
+class DrawColumns(NamedTuple):
+    """What tells which matches are drawn: a column, or those of the points of both sides."""
 
-    name: str
+    names: tuple[str, ...]
     note: str  # what was recognised, in words
 
 
 def score_drawn_matches(
     table: TableSource, roles: ColumnRoles, columns: dict[str, Column], rows: HostArray
-) -> tuple[ColumnRoles, dict[str, Column], DrawColumn | None]:
-    """The roles and columns with 0.5 for the score of drawn matches that the result leaves open; and their column.
+) -> tuple[ColumnRoles, dict[str, Column], DrawColumns | None]:
+    """The roles and columns with 0.5 for the score of drawn matches that the result leaves open; and what tells them.
 
     Of winners and losers these are all that a flag, or a column of results, calls drawn. Beside other results they are
-    those without a result, and, if no result is a draw, those that a flag calls drawn.
+    those without a result, by a word or by equal points, and, if no result is a draw, those that a flag calls drawn.
 
     Args:
       table: with the other columns.
@@ -178,22 +181,24 @@ def score_drawn_matches(
         except ValueError:  # which the rows that are wrong will tell
             return roles, columns, None
     others = [name for name in table.names if name not in roles.all_columns]
-    name, is_drawn = _find_draws(table, others, rows, score, layout.winner_first)
-    if name is None or not is_drawn.any():
+    names, is_drawn = _find_draws(table, others, rows, score, layout.winner_first)
+    if not names and layout.result is not None:
+        names, is_drawn = _find_equal_points(table, roles, rows, score)
+    if not is_drawn.any():
         return roles, columns, None
-    result = layout.result or name
+    result = layout.result or names[0]
     scores = import_pyarrow().array(np.where(is_drawn, 0.5, score), from_pandas=True)
-    note = f"{name} for the draws ({np.count_nonzero(is_drawn):,} of {format_count(len(rows), 'match')})"
+    note = f"{' and '.join(names)} for the draws ({np.count_nonzero(is_drawn):,} of {format_count(len(rows), 'match')})"
     return (
         roles._replace(layout=layout._replace(result=result)),
         columns | {result: import_pyarrow().chunked_array([scores])},
-        DrawColumn(name, note),
+        DrawColumns(names, note),
     )
 
 
 def _find_draws(
     table: TableSource, names: Sequence[str], rows: HostArray, score: HostArray, winner_first: bool
-) -> tuple[str | None, HostArray]:
+) -> tuple[tuple[str, ...], HostArray]:
     """The column of these that tells draws which the scores [n] leave open, if one does; and [n] which are drawn.
 
     Flags and results tell them, and words for draws that nearly all stand in rows without a result.
@@ -203,14 +208,29 @@ def _find_draws(
         is_flag = normalise_column_name(name) in DRAW_NAMES
         is_drawn = flags_of_draws(column) if is_flag else draws_in_results(column)
         if is_drawn is not None and is_drawn.any():
-            return name, is_drawn
+            return (name,), is_drawn
     is_missing = np.isnan(score)
     for name, column in _load_rows(table, names if is_missing.any() else [], rows).items():
         if mentions_draw(keep_rows(name, column, is_missing)).any():
             is_drawn = mentions_draw(column)
             if is_missing[is_drawn].mean() >= MIN_AGREEMENT:
-                return name, is_drawn & is_missing
-    return None, np.zeros(len(score), bool)
+                return (name,), is_drawn & is_missing
+    return (), np.zeros(len(score), bool)
+
+
+def _find_equal_points(
+    table: TableSource, roles: ColumnRoles, rows: HostArray, score: HostArray
+) -> tuple[tuple[str, ...], HostArray]:
+    """The columns of both sides' points, if these tell who won; and where they are equal, and scores [n] missing."""
+    is_missing, players = np.isnan(score), dict(zip(PLAYER_PAIR, roles.layout.first_players, strict=True))
+    names = as_column_list(recognise_evidence_columns(table.names, players).get("margin"))
+    if len(names) == 2 and is_missing.any() and not is_missing.all():
+        with suppress(ValueError):
+            first, second = (to_numbers(x, y, np.nan) for x, y in _load_rows(table, names, rows).items())
+            agrees = np.sign(first - second) == np.sign(score - 0.5)
+            if agrees[~is_missing].mean() >= MIN_AGREEMENT:
+                return tuple(names), is_missing & (first == second)
+    return (), np.zeros(len(score), bool)
 
 
 def select_draw_columns(names: Sequence[str], is_result: bool) -> list[str]:

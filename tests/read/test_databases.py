@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -63,18 +64,15 @@ def test_duckdb_reads_games_and_takes_histories():
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """The socket of a Postgres server; its own user starts it, as a server of root's does not run."""
+def server():
+    """The folder of the socket of a Postgres server; its own user starts it, as a server of root's does not run."""
     programs = [*Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"), *filter(None, [shutil.which("pg_ctl")])]
     if not programs:
         pytest.skip("Postgres is not installed")
-    folder, program = tmp_path_factory.mktemp("postgres"), str(sorted(map(str, programs))[-1])
-    run_as = []
+    if os.getuid() == 0 and shutil.which("runuser") is None:
+        pytest.skip("Postgres does not run as root")
+    folder, program, run_as = Path(tempfile.mkdtemp()), max(map(str, programs)), []
     if os.getuid() == 0:
-        if shutil.which("runuser") is None:
-            pytest.skip("Postgres does not run as root")
-        for path in (folder, *folder.parents[:3]):
-            path.chmod(0o755)
         shutil.chown(folder, "postgres")
         run_as = ["runuser", "-u", "postgres", "--"]
     data, options = folder / "data", f"-k {folder} -c listen_addresses=''"
@@ -83,6 +81,7 @@ def server(tmp_path_factory):
     subprocess.run([*run_as, program, "-D", data, "-l", folder / "log", "-w", "-o", options, "start"], **run)
     yield folder
     subprocess.run([*run_as, program, "-D", data, "-m", "immediate", "stop"], **run)
+    shutil.rmtree(folder)
 
 
 def test_a_postgres_server_gives_games_and_takes_histories(server):

@@ -542,3 +542,21 @@ def test_opponents_beside_other_sides_are_more_about_them():
 def test_a_table_of_others_may_be_called_dataset():
     table = {"a": ["x"], "b": ["y"], "score": [1]}
     assert read(type("Dataset", (), {"keys": table.keys, "__getitem__": lambda _, name: table[name]})()).rows == [0]
+
+
+@pytest.mark.parametrize("blank", [None, "", "NA"])
+def test_a_match_without_a_winner_is_drawn_where_the_points_are_equal(blank):
+    table = {
+        "date": ["2026-03-07", "2026-03-08", "2026-03-09", "2026-04-01"],
+        "home_team": ["Ash", "Birch", "Cedar", "Ash"],
+    }
+    table |= {"away_team": ["Birch", "Cedar", "Ash", "Cedar"], "home_score": [2, 1, 0, None]}
+    table |= {"away_score": [1, 1, 3, None], "winner": ["Ash", blank, "Ash", blank]}
+    contradicted = table | {"away_score": [1, 1, 0, None]}
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        data, other = read(table), read(contradicted)
+    assert data.matches.score.tolist() == [1.0, 0.5, 0.0] and len(data.fixtures.matches.score) == 1
+    assert other.matches.score.tolist() == [1.0, 0.0]
+    told = ["home_score and away_score for the draws (1 of 4 matches)" in str(note.message) for note in notes]
+    assert sum(told) == 1

@@ -268,9 +268,8 @@ def _check_read_as_first_rows(opened: OpenedTable, converted: ConvertedColumns, 
     count = len(reading.example_scores)
 
     def is_read_otherwise(converted: ConvertedColumns) -> bool:
-        draws = converted.draws and converted.draws.name
-        scores = converted_scores(converted)[:count]
-        if draws not in (None, reading.draws):
+        draws, scores = converted.draws, converted_scores(converted)[:count]
+        if draws is not None and draws.names != reading.draws:
             return True
         return not np.array_equal(scores, reading.example_scores, equal_nan=True)
 

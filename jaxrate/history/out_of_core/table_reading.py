@@ -45,7 +45,7 @@ class TableReading(NamedTuple):
         str, Column
     ]  # rows beside which others are read, so that words mean in all chunks what they mean here
     example_scores: HostArray  # [examples] the scores that they mean in the first rows
-    draws: str | None  # the column that flags draws there
+    draws: tuple[str, ...]  # the columns that tell draws there
     clock: str | None  # as in `Dataset`
     date_style: str | None  # how dates are written in numbers
     categories: HostArray | None
@@ -92,8 +92,8 @@ def resolve_table_reading(parquet_table: ParquetTable, arguments: Mapping[str, A
         clock = None if roles.time is None else _detect_clock_kind(parquet_table, roles.time, converted)
         categories = _distinct_categories(parquet_table, roles.category) if roles.category else None
         seasons = None if roles.season is None else _find_table_seasons(parquet_table, roles, clock)
-        draws = converted.draws and converted.draws.name
-        columns = [*dict.fromkeys([*roles.all_columns, *([draws] if draws else _possible_draw_columns(source, roles))])]
+        draws = converted.draws.names if converted.draws else ()
+        columns = [*dict.fromkeys([*roles.all_columns, *(draws or _possible_draw_columns(source, roles))])]
         examples, example_rows = _examples(source, roles, columns, rows)
         with map_row_errors(rows):
             example_scores = converted_scores(converted)[example_rows]
