@@ -401,7 +401,7 @@ def test_the_command(jaxrate, games, tmp_path):
     assert "last 120 of 600 matches" in page and [name for name, _ in rows] != []
     for result in json.loads(wanted)["results"]:
         if result["period"] is None:
-            cells = re.findall(r">([^<>]+)</td>", dict(rows)[system_title(result["system"])])
+            cells = re.findall(r">([^<>]+)</td>", dict(rows)[f"<bdi>{system_title(result['system'])}</bdi>"])
             names = "log loss", "Brier score", "accuracy", "calibration error"
             assert cells[:4] == [format_metric(name, result[name]) for name in names]
     data = jr.read(games, side="home")

@@ -278,10 +278,11 @@ def make_participations(history: Any) -> Participations:
     start = np.append(0, np.cumsum(np.bincount(player.ravel(), minlength=len(history.players))))
     time = np.full(len(player), np.nan) if history.clock is None else events["time"].astype(float, copy=False)
     end = time if history.period is None else period_end(time, history.period)
-    if (np.diff(time) < 0).any():  # of contests whose times do not matter to the system
+    if (np.diff(time) < 0).any():  # of events whose times do not matter to the system
         end = end.copy()
         for i, j in pairwise(start):
-            end[seat[i:j]] = np.maximum.accumulate(end[seat[i:j]])
+            row = seat[i:j] // player.shape[1]
+            end[row] = np.maximum.accumulate(end[row])
     return Participations(start, seat, partial(_gather_ratings, history, start, seat, end), events, time, end)
 
 

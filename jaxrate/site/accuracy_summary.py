@@ -268,7 +268,9 @@ def _describe_bins(bins: list[CalibrationBin], lean: int) -> str:
     """How far expected shares of the field were off, and to which side."""
     off = 100 * float(np.average([abs(x.observed - x.predicted) for x in bins], weights=[x.events for x in bins]))
     text = f"Expected shares of the field were off by {off:.1f} percentage points, on average"
-    return f"{text}{_describe_lean(lean, 'expectations', FIELD_WORDS)}."
+    nearer, bold = ("nearer to", "bold") if lean < 0 else ("farther from", "timid")
+    did = f", and results were {nearer} the middle of the field than expected: the expectations are too {bold}"
+    return f"{text}{did if lean else ''}."
 
 
 def _describe_lean(lean: int, chances: str, words: CalibrationWords) -> str:

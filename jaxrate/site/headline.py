@@ -41,7 +41,8 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     title = _write_title(noun, names, gap_text, held, is_taken, _lead_certainty(data))
     sentence, as_of = f"{names[0]} {noun.verb('leads')} by {gap_text}", stale_clause(data)
     if since is not None:
-        gap = "" if gap_text in title else f", {'' if as_of else 'now '}by {gap_text}"
+        over = "" if names[1] in title else f" over {names[1]}"
+        gap = "" if gap_text in title else f", {'' if as_of else 'now '}by {gap_text}{over}"
         led = "took the lead on" if is_taken else f"{noun.verb('has')} led since"
         sentence = f"{names[0]} {led} {format_times(np.array([since]), dates=True)[0][:10]}{gap}"
     parts = filter(None, [f"{sentence}{_greatest_rise_clause(data)}", _next_match_clause(data, coming)])

@@ -1,9 +1,13 @@
 """What fuzzing found, each thing once."""
 
+import shutil
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 import jaxrate as jr
 from jaxrate.numerics.special_functions import normal_tail, truncated_normal_moments
@@ -11,6 +15,7 @@ from jaxrate.systems.category_glicko.system import OUTCOME_DISTRIBUTIONS, update
 from jaxrate.systems.rounds import performance_inference
 from jaxrate.systems.weng_lin import comparison_terms
 from tests.conftest import MOSTLY_SINGLE, quick
+from tests.fuzz.saved import REFERENCE
 
 
 def after(system, mean, deviation, **columns):
@@ -244,3 +249,12 @@ def test_slopes_of_performances_next_to_noise_of_1e19():
         return jr.run(system, match, params=params).state.rating[0]
 
     assert np.isfinite(quick(jax.grad(rating))(2.5e-7))
+
+
+def test_runs_whose_times_were_changed_on_disk_have_careers(tmp_path):
+    """Rows of matches were counted as if each had one player, so that the last of them did not exist."""
+    folder = Path(shutil.copytree(REFERENCE / "elo", tmp_path / "run"))
+    table = parquet.read_table(folder / "predictions.parquet")
+    times = table.column("time").take([0, 1, 4, 3, 2])
+    parquet.write_table(table.set_column(1, "time", times), folder / "predictions.parquet")
+    assert len(jr.career(jr.load(folder), "Ada")["time"]) == 3
