@@ -301,7 +301,11 @@ def part_questions(options):
     _ = rated._replace().predictions, rated.rows.once_per_event()  # loads what first calls load
     middle, end = float(np.median(matches.time)), float(rated.last)
     times = np.linspace(middle, end, dates)
-    tables = {"predictions, an Arrow table": lambda x: x.predictions, "participations": lambda x: x.rows}
+    tables = {
+        "predictions, an Arrow table": lambda x: x.predictions,
+        "participations": lambda x: x.rows,
+        "participations and their ratings": lambda x: (x.rows.before, x.rows.after),
+    }
     questions = {
         "a leaderboard at a time": partial(jr.leaderboard, as_of=middle),
         "peaks": jr.history.peak_ratings,

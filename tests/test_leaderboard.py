@@ -441,10 +441,18 @@ def test_who_leads_from_the_first_match_on_has_led_since_then():
 # Head to head, upsets and form: against one row of the predictions after the other.
 
 
-@pytest.fixture(scope="module")
-def rated():
+RATED = {
+    "matches": (jr.elo(), {}),
+    "periods": (jr.glicko2(), {"period": 7.0}),
+    "seasons": (jr.skills(seasons=[100.0, 200.0], season_keep=0.5), {}),
+}
+
+
+@pytest.fixture(scope="module", params=RATED)
+def rated(request):
+    system, options = RATED[request.param]
     league = jr.data.simulate.league(40, 600, seed=4, draws=0.2).matches
-    return jr.rate(jr.elo(), jr.data.Dataset(league, NAMES, np.arange(600), clock="dates"))
+    return jr.rate(system, jr.data.Dataset(league, NAMES, np.arange(600), clock="dates"), **options)
 
 
 def test_two_players_against_each_other(rated):

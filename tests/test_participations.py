@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.history.leaderboards import ranks_over_time
 from tests.conftest import MOSTLY_SINGLE
 
 pytest.importorskip("pyarrow")
@@ -168,3 +169,31 @@ def test_ratings_of_any_date_are_those_that_a_loop_finds(name, x64):
                 assert at.mean == mine.before.mean[after[0]]
             elif not len(after) and name in ("matches", "outcomes", "contests"):
                 assert at.mean == pytest.approx(float(later.mean[i]), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+@MOSTLY_SINGLE
+def test_careers_lists_and_peaks_are_those_of_loops_over_the_rows(name, x64):
+    history = HISTORIES[name](np.random.default_rng(5))
+    table, times = history.rows.once_per_event(), np.array([12.5, 26.0, 37.0])
+    rows = [[] for _ in history.players]
+    for player, time, end, rating in zip(table.player, table.time, table.end, table.after.mean, strict=True):
+        rows[player].append((end, time, float(rating)))
+    for i, player in enumerate(history.players):
+        assert jr.career(history, player)["time"].tolist() == history.rows.time[history.rows.player == i].tolist()
+    for time, ranks in zip(times, ranks_over_time(history, times, active="all", min_games=1), strict=True):
+        past = [[x for x in mine if x[0] <= time] for mine in rows]
+        rating = jr.ratings(history, time=time).mean
+        order = sorted((i for i, x in enumerate(past) if x), key=lambda i: -rating[i])
+        listed = jr.leaderboard(history, as_of=time, active="all", min_games=1)
+        assert listed.player.tolist() == history.players[order].tolist()
+        assert listed.games.tolist() == [len(past[i]) for i in order]
+        assert listed.last.tolist() == [past[i][-1][1] for i in order]
+        np.testing.assert_allclose(listed.rating, [rating[i] for i in order], rtol=1e-6)
+        assert [ranks[i] for i in order] == [*range(1, len(order) + 1)]
+    found = jr.history.peak_ratings(history, min_games=3)
+    if found.above_median is None:  # else it is the lead over the median of the active
+        peaks = {i: max(mine[2:], key=lambda x: x[2]) for i, mine in enumerate(rows) if len(mine) > 2}
+        order = sorted(peaks, key=lambda i: -peaks[i][2])
+        assert found.player.tolist() == history.players[order].tolist()
+        assert found.time.tolist() == [peaks[i][1] for i in order]
