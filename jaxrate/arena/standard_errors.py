@@ -95,7 +95,7 @@ def estimate_uncertainty(
 
 
 def uncertainty_of_replicates(x: HostArray, converged: HostArray) -> StrengthUncertainty:
-    """That of bootstrap replicates [B, N + E], of those whose search `converged` [B]."""
+    """The uncertainty by bootstrap replicates [B, N + E], of those whose search `converged` [B]."""
     count, samples = int((~converged).sum()), x[converged]
     notes = (f"{count} of {len(x)} replicates have no maximum and are left out",) if count else ()
     covariance = np.cov(samples.T) if len(samples) > 1 else np.full((x.shape[1],) * 2, np.nan)

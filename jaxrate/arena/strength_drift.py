@@ -118,7 +118,7 @@ def _strength_change_tests_independent(
 def _strength_change_tests_clustered(
     player: HostArray, time: HostArray, score: HostArray, weight: HostArray, cluster: HostArray
 ) -> tuple[HostArray, HostArray, HostArray]:
-    """The same with clusters of votes."""
+    """The tests of changes of strength, with errors for clusters of votes."""
     start = np.flatnonzero(np.append(True, player[1:] != player[:-1]))
     player_tests = []
     for low, high in zip(start, np.append(start[1:], len(player)), strict=True):

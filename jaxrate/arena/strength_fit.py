@@ -597,8 +597,8 @@ class FitChoices(NamedTuple):
     seed: int
 
     @property
-    def precision(self) -> np.float64:
-        """That of the prior of a log strength; 0 without one."""
+    def prior_precision(self) -> np.float64:
+        """The precision of the prior of a log strength; 0 without one."""
         return np.float64(0.0 if self.prior is None else (POINTS_PER_LOG_STRENGTH / self.prior) ** 2)
 
 
@@ -651,7 +651,9 @@ def _fit_rankings(
         raise ValueError(f"rankings of {count:,} players are too many; {MAX_PLAYERS:,} can be compared")
     start = strength[is_rated]
     with jax.enable_x64(True):
-        problem = pad_rankings(inner, is_anchor[is_rated], _ground(is_anchor[is_rated], choices), choices.precision)
+        problem = pad_rankings(
+            inner, is_anchor[is_rated], _grounding_vector(is_anchor[is_rated], choices), choices.prior_precision
+        )
         maximum = jax.tree.map(np.asarray, maximise_rankings(problem, start))
         uncertainty = _estimate_uncertainty_of_rankings(problem, maximum.x, choices)
     estimate = Estimate("plackett_luce", problem, start, maximum, uncertainty, float(inner.weight.sum()))
@@ -659,7 +661,7 @@ def _fit_rankings(
     return estimate, ComparedPlayers(names, is_anchor, comparability, is_rated, *counted)
 
 
-def _ground(is_anchor: HostArray, choices: FitChoices) -> HostArray:
+def _grounding_vector(is_anchor: HostArray, choices: FitChoices) -> HostArray:
     """[n] as in `StrengthProblem`: a unit vector without anchors and prior."""
     is_free = choices.prior is None and not is_anchor.any()
     return np.full(len(is_anchor), len(is_anchor) ** -0.5 if is_free else 0.0)
@@ -860,13 +862,15 @@ def _build_problem(
     padding = (0, num_cells - m)
     second = np.pad(cells.second, padding, constant_values=1)  # padding has no votes, between players 0 and 1
     z = np.pad(cells.covariates / np.where(unit > 0, unit, 1.0), [padding, (0, 0)])
-    ground = np.pad(_ground(is_anchor, choices), (0, players - n))
+    ground = np.pad(_grounding_vector(is_anchor, choices), (0, players - n))
     is_fixed = np.pad(is_anchor, (0, players - n), constant_values=True)
     x = np.concatenate([strength, np.zeros(players - n + p)])
     if model != "bradley_terry":
         x = np.append(x, initial_kappa(model, float(cells.counts[1].sum()), float(total.sum())))
     center = np.zeros(players)
-    problem = StrengthProblem(np.pad(cells.first, padding), second, z, is_fixed, ground, choices.precision, center)
+    problem = StrengthProblem(
+        np.pad(cells.first, padding), second, z, is_fixed, ground, choices.prior_precision, center
+    )
     return problem, np.pad(cells.counts, [(0, 0), padding]), x, unit
 
 

@@ -94,7 +94,7 @@ def doubts_about_names(subject: str, names: HostArray, num_known: int) -> Iterat
     if subject == "players":
         yield from _doubts_about_single_players(names, num_known)
     new = {*names[num_known:].tolist()}
-    groups = [group for group in _group_alike(names) if not new.isdisjoint(chain(*group.values()))]
+    groups = [group for group in _group_same_without_accents(names) if not new.isdisjoint(chain(*group.values()))]
     if alike := [spelt for group in groups for spelt in group.values() if len(spelt) > 1]:
         advice = UNIFIED_ADVICE.get(subject, "where they are the same, correct the names")
         yield f"{_describe_groups(subject, alike, 'blanks, letter case or Unicode form')}; {advice}"
@@ -102,7 +102,7 @@ def doubts_about_names(subject: str, names: HostArray, num_known: int) -> Iterat
         yield f"{_describe_groups(subject, accented, 'accents')}; where they are the same, correct the file"
 
 
-def _group_alike(names: HostArray) -> list[dict[str, list[str]]]:
+def _group_same_without_accents(names: HostArray) -> list[dict[str, list[str]]]:
     """Texts among the names that are the same but for accents, in groups: those with the same accents by their key."""
     arrow = import_pyarrow()
     texts = [name for name in names.tolist() if isinstance(name, str)] if names.dtype == object else []

@@ -127,7 +127,7 @@ def _check_noise_supported(system: RatingSystem, rounds: Any) -> None:
 
 
 def check_scheduled_contest_features(system: RatingSystem, contests: Rounds) -> None:
-    """The same of contests that are in blocks, and may be traced."""
+    """ValueError for what the system does not know in contests that are in blocks, and may be traced."""
     _check_noise_supported(system, contests)
     if contests.seat is not None and "seats" not in system.features:
         raise ValueError(unknown_feature_message(system, "seats", "some players of these contests are"))

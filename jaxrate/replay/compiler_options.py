@@ -44,7 +44,10 @@ def _event_program_features_cached(rules: ReplayRules, structure: Any, types: tu
 
     program = jax.make_jaxpr(rate)(params, rows, event).jaxpr
     needed, _ = dce_jaxpr(program, [True] * len(program.outvars))
-    operations, needed_operations = _list_operations(program, set()), _list_operations(needed, set())
+    operations, needed_operations = (
+        _loop_flags_and_axis_lengths(program, set()),
+        _loop_flags_and_axis_lengths(needed, set()),
+    )
     longest = max((n for x in jax.tree.leaves(rows) for n in x.shape), default=2)
     return EventProgramFeatures(
         any(is_loop for is_loop, _ in needed_operations),
@@ -64,7 +67,7 @@ def any_event_has_loops(rules: ReplayRules, params: Params, state: State, plan: 
     return any(event_program_features(rules, params, state, event).inner_loops for event in events)
 
 
-def _list_operations(jaxpr: Jaxpr, counted: set[int]) -> list[tuple[bool, int]]:
+def _loop_flags_and_axis_lengths(jaxpr: Jaxpr, counted: set[int]) -> list[tuple[bool, int]]:
     """The operations of a function: whether each is a loop, and the longest axis of what it gives.
 
     Those of the functions that it calls are among them, once for each function.
@@ -79,7 +82,7 @@ def _list_operations(jaxpr: Jaxpr, counted: set[int]) -> list[tuple[bool, int]]:
             inner = value.jaxpr if isinstance(value, ClosedJaxpr) else value
             if isinstance(inner, Jaxpr) and id(inner) not in counted:
                 counted.add(id(inner))
-                operations += _list_operations(inner, counted)
+                operations += _loop_flags_and_axis_lengths(inner, counted)
     return operations
 
 
@@ -171,7 +174,7 @@ def cpu_compile_options(options: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def supported_xla_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Those of the options that this version of XLA has.
+    """The options that this version of XLA has.
 
     XLA has no list of them: it refuses what it does not know when it compiles. So each set is tried once on a program
     that does nothing.

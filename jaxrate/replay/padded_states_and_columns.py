@@ -43,7 +43,7 @@ def padded_size(number: int, power_of_two_limit: int = POWER_OF_TWO_LIMIT, minim
 
 
 def padded_event_size(number: int) -> int:
-    """The same for the size that events are padded to: whatever is added to it is calculated for nothing.
+    """The size that events are padded to, close above a number: what is added to it is calculated for nothing.
 
     Whole vectors compile a third sooner than vectors with some numbers behind them: these are code of their own.
     """
@@ -111,7 +111,7 @@ def allocate_aligned(shape: tuple[int, ...], kind: Any) -> Any:
 
 
 def pad_on_device(x: Any, length: int, fill: Any) -> Any:
-    """The same on the device, floats in the default precision and ids as int32: copied once, as NumPy's may change."""
+    """A padded column on the device, floats in the default precision, ids as int32: copied, as NumPy's may change."""
     x = np.asarray(x)
     kind = np.int32 if x.dtype.kind in "iu" else jnp.result_type(float)
     longer = allocate_aligned((length, *x.shape[1:]), kind)
@@ -191,7 +191,7 @@ def init_or_copy_state(
 def init_or_copy_padded_state(
     system: RatingSystem, params: Params, state: State, num_players: int | None, num_ids: int
 ) -> tuple[State, int]:
-    """The same with more rows than there are players, so that many as are in use for others; and how many there are.
+    """A state with more rows than players, as many as are in use for others; and how many players there are.
 
     What is traced has the rows that it has: whoever traces it compiles for them. So has what is spread over devices, of
     which each has as many.

@@ -348,7 +348,7 @@ def _replay_block_of_packed_state(
     key: Array | None,
     count: Array | None,
 ) -> tuple[Any, Any]:
-    """The same of a packed state."""
+    """The packed state after some steps of a block, and their predictions."""
     state, prediction = carry
     one = partial(rate_event, rules, prepare_replay(rules, params))
     is_single = index.shape[1] == 1

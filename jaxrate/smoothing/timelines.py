@@ -194,7 +194,7 @@ def _interleave(first: Any, second: Any) -> HostArray:
 
 
 def list_scorer_participations(model: ModelSettings, matches: Matches) -> Participations:
-    """Those of the first rows of matches, and then of the second rows; both rows of a match count as one game."""
+    """The participations of the first rows of matches, then of the second; both rows of a match count as one game."""
     n, context = len(matches.score), matches.context
     size, number = padded_event_size(max(2 * n, MIN_EVENT_SIZE)), np.arange(n)
     weight = np.ones(n) if context.weight is None else np.asarray(context.weight, np.float64)

@@ -333,7 +333,7 @@ def kernel_reach(
 
 
 def choose_edge_normalisation(kernel: Kernel, points: HashableArray, step: float | None, width: float) -> str:
-    """Those of a kernel between strengths: "global" if it depends on their difference alone, else "source".
+    """How a kernel is normalised at edges: "global" if it depends on differences alone, else "source".
 
     (Strengths that are not equally far apart, and functions with hyperparameters, which may change it, have "source".)
     """

@@ -58,7 +58,7 @@ def read_preferences() -> dict[str, AlgorithmPreferences]:
 
 
 def device_preferences() -> AlgorithmPreferences:
-    """Those of the device in use."""
+    """The preferences of the device in use."""
     return read_preferences()["gpu" if has_launch_overhead() else "cpu"]
 
 

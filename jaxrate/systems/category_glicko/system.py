@@ -180,7 +180,7 @@ def probit_log_likelihood_derivatives(z: Array, won: Array, lost: Array) -> LogD
 
 
 def logistic_log_likelihood_derivatives(z: Array, won: Array, lost: Array) -> LogDerivatives:
-    """The same of the logistic distribution of variance 1."""
+    """Of `won` log F(z) + `lost` log F(-z), with F the logistic distribution of variance 1."""
     p, q = jax.nn.sigmoid(z / LOGISTIC_SCALE), jax.nn.sigmoid(-z / LOGISTIC_SCALE)
     return (won * q - lost * p) / LOGISTIC_SCALE, (won + lost) * (p * q) / LOGISTIC_SCALE**2
 

@@ -103,7 +103,7 @@ def _order_by_lead(lead: Array, behind: Array) -> tuple[Array, Array]:
 
 
 def _unrolled_logistic_win_probability(lead: Array, narrower_deviation: Array) -> tuple[Array, Array]:
-    """The same, one pair after the other: with all nodes of a pair at once few exponentials are left, and no array.
+    """The logistic win probability of one pair after the other, all nodes at once: few exponentials, and no array.
 
     With e = exp(-lead), the cdf F misses 2 by e (c + 2 e) / (1 + e c + e^2) at two nodes, F(lead + x) + F(lead - x),
     where c = 2 cosh x; and cosh (k + 1) x follows from cosh k x.
@@ -141,7 +141,7 @@ def pairwise_expected_wins_and_losses(
 def all_expected_wins_and_losses(
     win_probability: WinProbability, performances: PriorPerformances, mask: Array
 ) -> tuple[Array, Array]:
-    """The same of all [P] at once."""
+    """Expected wins and losses [P] of all participants at once."""
     alike = performances.margin is None  # else a draw may be likelier for one than for the other
     if alike and len(mask) == 2:
         expect = partial(_expected_wins_and_losses_of_two, win_probability, mask=mask)
@@ -156,7 +156,7 @@ def all_expected_wins_and_losses(
 def _expected_wins_and_losses_of_two(
     win_probability: WinProbability, performances: PriorPerformances, mask: Array
 ) -> tuple[Array, Array]:
-    """The same of a match: one pair in place of four."""
+    """Expected wins and losses [2] of a match: one pair in place of four."""
     centre, deviation, _ = performances
     wins = jnp.where(jnp.all(mask), jnp.stack(win_probability(centre[0] - centre[1], deviation[0], deviation[1])), 0.0)
     return wins, wins[::-1]
@@ -165,7 +165,7 @@ def _expected_wins_and_losses_of_two(
 def _expected_wins_and_losses_by_products(
     win_probability: WinProbability, performances: PriorPerformances, mask: Array
 ) -> tuple[Array, Array]:
-    """The same from one matrix. XLA on a CPU would compute each number of it again for each of the sums over it."""
+    """Expected wins and losses [P] by products of one matrix, which XLA on a CPU would compute for each sum over it."""
     lead = performances.centre[:, None] - performances.centre[None]
     deviations = jnp.broadcast_arrays(performances.deviation[:, None], performances.deviation[None])
     # A constant: the same from numbers of rows XLA would not know as the same in predictions and updates.
@@ -178,7 +178,7 @@ def _expected_wins_and_losses_by_products(
 def batched_expected_wins_and_losses(
     win_probability: WinProbability, performances: PriorPerformances, mask: Array
 ) -> tuple[Array, Array]:
-    """The same of all, some after the others, which limits the memory."""
+    """Expected wins and losses [P], of some after the others, which limits the memory."""
     indices, count = jnp.arange(len(mask), dtype=jnp.int32), cdf_sums.comparison_batch_size(len(mask))
     return lax.map(
         lambda i: jax.tree.map(
@@ -430,7 +430,7 @@ def expected_wins_by_integrals(
     table_points: int,
     count: Array | None = None,
 ) -> Array:
-    """The same of any performances, each with mean `centre`."""
+    """[P] how many others each is expected to beat, of any performances, each with mean `centre`."""
     all_of = PriorPerformances(centre, jnp.where(mask, deviation, 1.0), None)
     if len(mask) <= cdf_sums.max_pairwise_participants(integrals.each):
         return all_expected_wins_and_losses(integrals.beats, all_of, mask)[0]

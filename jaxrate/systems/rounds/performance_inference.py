@@ -201,7 +201,7 @@ class LogisticCdfSums(NamedTuple):
 def make_logistic_cdf_sums(
     centre: Array, deviation: Array, event: Rounds, table_points: int, split_ties: TieSplit = False
 ) -> LogisticCdfSums:
-    """Those of a round.
+    """The sums over logistic performances of a round.
 
     Args:
       centre: [P] ratings before it.
@@ -345,7 +345,7 @@ def make_round_standing_sums(
 
 
 def infer_performance_from_standing(round_standing: RoundStandingSums, event: Rounds, split_ties: TieSplit) -> Array:
-    """The same of any, of a round in which everybody's place is known."""
+    """Performances under any noise, of a round in which everybody's place is known."""
 
     def again(indices: Array, participants: Participants, group: Array) -> Array:
         q, alone = (
@@ -520,7 +520,7 @@ def logistic_worst_rank_keeping_rating(logistic_sums: LogisticCdfSums, event: Ro
 
 
 def bisected_worst_rank_keeping_rating(standing: RoundStandingSums, event: Rounds, split_ties: TieSplit) -> Array:
-    """The same among any, by bisection; the arguments are those of `general`."""
+    """The worst rank that keeps a rating, under any noise, by bisection."""
     noise, (centre, inverse, *_) = standing.noise, standing.participants
     centre, inverse = lax.stop_gradient((centre, inverse))
     count, rank = len(event.rank), jnp.minimum(event.rank, len(event.rank) - 1)

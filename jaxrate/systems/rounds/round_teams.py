@@ -109,7 +109,7 @@ def teams_by_standing(event: Rounds) -> Teams:
 
 
 def teams_with_result_hidden(event: Rounds) -> Teams:
-    """The same in the order of their numbers, which does not tell the result; all have rank 0."""
+    """Teams in the order of their numbers, which does not tell the result; all have rank 0."""
     count = len(event.rank)
     most = count if event.teams is None else len(event.teams)
     number = jnp.arange(most, dtype=jnp.int32)

@@ -365,7 +365,7 @@ def chain_marginals(variance: Array, message_variance: Array, step: Array) -> tu
 
 
 def chain_marginals_parallel(variance: Array, message_variance: Array, step: Array) -> tuple[Array, Array]:
-    """The same in a logarithmic number of operations.
+    """The marginals of a chain of teams, in a logarithmic number of operations.
 
     With s = A / B and m - M = N / B a step is linear: A' = V (A + r B), B' = A + (V + r) B, N' = V (N + d B). Steps in
     a row are products of such matrices, scaled so that the sum of those of A and B is 1. Each turn multiplies

@@ -102,7 +102,7 @@ def posterior_mean_logit_difference(one: State, two: State) -> Array:
 
 
 def green_share_logit_difference(one: State, two: State) -> Array:
-    """That of r / n: 0 of two empty or two full urns, and else `INFINITE_LEAD` where it is infinite."""
+    """The difference of the logits of r / n: 0 of two empty or full urns, else `INFINITE_LEAD` where it is infinite."""
     dtype = jnp.result_type(float)
     up, down = (x.green.astype(dtype) * (y.size - y.green).astype(dtype) for x, y in ((one, two), (two, one)))
     finite = (up > 0) & (down > 0)
