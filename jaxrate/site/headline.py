@@ -41,12 +41,17 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     title = _write_title(noun, names, gap_text, held, is_taken, _lead_certainty(data))
     sentence, as_of = f"{names[0]} {noun.verb('leads')} by {gap_text}", stale_clause(data)
     if since is not None:
-        over = "" if names[1] in title else f" over {names[1]}"
-        gap = "" if gap_text in title else f", {'' if as_of else 'now '}by {gap_text}{over}"
+        gap = _gap_clause(title, names[1], gap_text, "" if as_of else "now ")
         led = "took the lead on" if is_taken else f"{noun.verb('has')} led since"
         sentence = f"{names[0]} {led} {format_times(np.array([since]), dates=True)[0][:10]}{gap}"
     parts = filter(None, [f"{sentence}{_greatest_rise_clause(data)}", _next_match_clause(data, coming)])
     return Headline(title, f"{as_of and f'{as_of}: '}{'; '.join(parts)}.")
+
+
+def _gap_clause(title: str, second: str, gap_text: str, now: str) -> str:
+    """By how much the leader leads the second, as far as the title does not say it."""
+    over = "" if second in title else f" over {second}"
+    return "" if gap_text in title else f", {now}by {gap_text}{over}"
 
 
 def stale_clause(data: SiteData) -> str:
