@@ -236,7 +236,7 @@ def _is_mapping_to(inner: tuple[Any, ...], value: Any) -> bool:
     )
 
 
-def _of_items(annotation: Any) -> str:
+def _item_type_clause(annotation: Any) -> str:
     """The type of a container's items in words, or nothing."""
     if annotation in (int, float, str):
         return {int: " of whole numbers", float: " of numbers", str: " of names"}[annotation]
@@ -250,9 +250,9 @@ SIMPLE_TYPE_RULES = {
     str: TypeRule(lambda _, x: isinstance(x, str), lambda _: "text"),
 }
 UNION = TypeRule(_fits_any, _describe_alternatives)
-MAPPING = TypeRule(_is_mapping_to, lambda inner: "a mapping" + _of_items(inner[1]))
+MAPPING = TypeRule(_is_mapping_to, lambda inner: "a mapping" + _item_type_clause(inner[1]))
 SEQUENCE = TypeRule(
-    lambda inner, x: is_sized(x) and _is_iterable_of(inner, x), lambda inner: "a sequence" + _of_items(inner[0])
+    lambda inner, x: is_sized(x) and _is_iterable_of(inner, x), lambda inner: "a sequence" + _item_type_clause(inner[0])
 )
 GENERIC_TYPE_RULES = {
     Union: UNION,

@@ -163,7 +163,7 @@ def parse_results(name: str, column: Column, players: Mapping[str, Column]) -> P
     """
     present = ~missing_mask(column, nan_is_missing=True)
     best, least = None, max(MIN_READABLE_SHARE * np.count_nonzero(present), 1)
-    for reading in _readings(name, column, players):
+    for reading in _parse_by_each_notation(name, column, players):
         count = int(np.count_nonzero(reading.readable & present))
         if count >= least:
             best, least = reading, count + 1.0
@@ -172,7 +172,7 @@ def parse_results(name: str, column: Column, players: Mapping[str, Column]) -> P
     return None if best is None else best._replace(readable=best.readable | ~present)
 
 
-def _readings(name: str, column: Column, players: Mapping[str, Column]) -> Iterator[ParsedResults]:
+def _parse_by_each_notation(name: str, column: Column, players: Mapping[str, Column]) -> Iterator[ParsedResults]:
     """The results in a column by each notation that has some of them, the most usual first."""
     text = _lower_text_or_none(column)
     names = None if text is None else _parse_winner_names(text, *players.values())  # which may be numbers
