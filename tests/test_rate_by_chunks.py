@@ -417,3 +417,12 @@ def test_a_folder_of_csv_is_one_table(tmp_path):
     (folder / "1.csv").write_text("a,b\nx,y\n")
     with pytest.raises(ValueError, match=r"1\.csv has other columns than 0\.csv"):
         jr.read(folder)
+
+
+def test_numbers_of_players_further_apart_than_int64_reaches_are_names(tmp_path):
+    """The difference of the greatest and the least wrapped round, and no array had room for the numbers between."""
+    far = [-(2**62) - 5, 2**62 + 5, 7]
+    table = pa.table({"a": [far[0], far[1]], "b": [far[1], far[2]], "score": [1.0, 0.0]})
+    pq.write_table(table, tmp_path / "far.parquet")
+    rated = jr.rate(jr.elo(), tmp_path / "far.parquet", chunk=1, out=tmp_path / "rated")
+    assert rated.players.tolist() == far

@@ -245,9 +245,13 @@ def parse_eight_digit_dates(name: str, column: Column) -> HostArray:
     text = column
     for zeros in (r"^(\d{4})00", r"^(\d{6})00"):
         text = import_pyarrow().compute.replace_substring_regex(text, zeros, r"\101")
+    return np.asarray(_parse_eight_digits(name, text, "not a date as 20240131").cast("date32").to_numpy())
+
+
+def _parse_eight_digits(name: str, column: Column, complaint: str) -> Column:
+    """The dates that texts of eight digits say; RowError where there is a text and no date."""
     match = re.compile(DATE_PATTERNS[-1], re.ASCII).match
-    dates = _parse_texts(name, text, lambda text: _match_to_datetime(match(text), None), "not a date as 20240131")
-    return np.asarray(dates.cast("date32").to_numpy())
+    return _parse_texts(name, column, lambda text: _match_to_datetime(match(text), None), complaint)
 
 
 def _parse_number_column(name: str, column: Column) -> ParsedDates:
@@ -258,11 +262,8 @@ def _parse_number_column(name: str, column: Column) -> ParsedDates:
         return ParsedDates(column)
     low, high = present.min(), present.max()
     if low >= FIRST_DATE and high <= LAST_DATE:
-        match = re.compile(DATE_PATTERNS[-1]).match
         with suppress(ValueError):  # of numbers that are no dates
-            text = _whole_numbers_to_text(column)
-            times = _parse_texts(name, text, lambda text: _match_to_datetime(match(text), None), "no date")
-            return ParsedDates(times, EIGHT_DIGITS)
+            return ParsedDates(_parse_eight_digits(name, _whole_numbers_to_text(column), "no date"), EIGHT_DIGITS)
     for unit, scale in UNIX_UNITS.items():
         if low >= FIRST_SECOND * scale and high <= LAST_SECOND * scale:
             times = np.where(np.isnan(values), 0.0, values * (1e6 / scale)).astype(np.int64).astype("datetime64[us]")

@@ -159,7 +159,7 @@ def fit(
 
 def _describe_best(problem: FitProblem, searches: SearchResult, options: FitOptions) -> Fit:
     """What the best of the searches has found, with its errors."""
-    system, best = problem.system, int(np.nanargmin(searches.selection_loss))
+    system, best = problem.system, searches.best
     x, history, last_problem = searches.x[best], np.array(searches.history[best]), searches.problem[best]
     params = jax.tree.map(lambda y: float(y[0]), params_at(problem, x[None], system.params))
     product = searches.product[best] if problem.mode == "forward" else None
@@ -255,7 +255,7 @@ def make_training_task(system: RatingSystem, events: Any, options: FitOptions) -
 
 def _held_out_losses(problem: FitProblem, searches: SearchResult, held_out_weight: HostArray) -> HeldOutLosses:
     """Mean losses by these weights [n]: with the starting hyperparameters, with the fitted ones, of a constant."""
-    params, best = problem.system.params, int(np.nanargmin(searches.selection_loss))
+    params, best = problem.system.params, searches.best
     start = mean_loss(problem, problem.start[None], params, held_out_weight)
     fitted = mean_loss(searches.problem[best], searches.x[best : best + 1], params, held_out_weight)
     constant = constant_prediction_loss(problem.task, problem.weight[0], held_out_weight)

@@ -53,6 +53,11 @@ class SearchResult(NamedTuple):
     reason: list[str]
     problem: list[FitProblem]  # [S] with rules made for hyperparameters near the best
 
+    @property
+    def best(self) -> int:
+        """The number of the search with the least loss of selection."""
+        return int(np.nanargmin(self.selection_loss))
+
 
 class SearchPoint(NamedTuple):
     """A point of a search."""

@@ -62,8 +62,9 @@ class PlayerIds:
         self.names = names.slice(0, 0) if self.names is None else self.names
         ids = arrow.compute.index_in(names, self.names).fill_null(NO_ID).to_numpy().copy()
         is_new = ids == NO_ID
-        ids[is_new] = self.count + np.arange(np.count_nonzero(is_new))
-        self.names = arrow.concat_arrays([self.names, names.filter(arrow.array(is_new))])
+        if is_new.any():
+            ids[is_new] = self.count + np.arange(np.count_nonzero(is_new))
+            self.names = arrow.concat_arrays([self.names, names.filter(arrow.array(is_new))])
         return ids[codes], self.names
 
 
@@ -164,8 +165,8 @@ def _make_ids(source: ParquetTable, layout: TableLayout, known_names: Any) -> Pl
     if not all(map(import_pyarrow().types.is_integer, types)):
         return PlayerIds(known_names)
     dtype = np.result_type(*(x.to_pandas_dtype() for x in types))
-    ranges = np.array([integer_range_from_footers(source, name) or (-np.inf, np.inf) for name in layout.players])
-    low, high = ranges.min(), ranges.max()
+    ranges = [integer_range_from_footers(source, name) or (-np.inf, np.inf) for name in layout.players]
+    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)  # of Python, as int64 would wrap round
     if dtype.kind == "f" or high - low >= max(MAX_SPARSITY * source.row_count, SMALL_ID_RANGE):  # of int64 and uint64
         return PlayerIds(known_names)
     return IntegerIds(int(low), int(high), dtype, known_names, len(layout.players) * source.row_count)
