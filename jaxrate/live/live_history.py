@@ -275,7 +275,7 @@ def read_event(record: bytes) -> LiveEvent:
 
 def position_at_time(current: LiveState, time: float) -> int:
     """The number of events that are not later than a time."""
-    return bisect_right(current.log[: current.number], time, key=lambda record: read_event(record).time)
+    return bisect_right(current.log, time, hi=current.number, key=lambda record: read_event(record).time)
 
 
 def _prediction_on_host(event: LiveEvent, prediction: Any) -> Any:

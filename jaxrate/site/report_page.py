@@ -35,7 +35,7 @@ LONG_EVENTS, LONG_POINTS = 50, 45  # latest events in the section of a top playe
 SHORT_EVENTS, SHORT_POINTS = 10, 8  # the same of other current players
 SHORT_SECTIONS = 250  # of other current players, at most
 CHANCE_UNITS = 1000  # of a probability in the data of sections, which are whole numbers
-DIFFERENCE_COLUMNS = {"time", "rating", "spread", "known", "knownSpread"}  # whose neighbours are near each other
+DIFFERENCE_COLUMNS = "time", "rating", "spread", "known", "knownSpread"  # whose neighbours are near each other
 SHOWN_EVENTS = 10  # in the first section, before scripts show more
 
 
@@ -180,8 +180,7 @@ def _player_section_data(
         at = np.unique([*at, site_data.peak[player]])
         career["drawn"] = (at[at >= first] - first).tolist()
         at = at[at < first].tolist()
-        kept = ("time", "rating", "spread", "known", "knownSpread")
-        career["past"] = {name: [columns[name][i] for i in at] for name in kept if name in columns}
+        career["past"] = {name: [columns[name][i] for i in at] for name in DIFFERENCE_COLUMNS if name in columns}
         if "pauses" in columns:
             career["past"]["pauses"] = np.flatnonzero(columns["pauses"][at]).tolist()
         career["past"]["number"] = [i - begin + 1 for i in at]
@@ -189,7 +188,7 @@ def _player_section_data(
 
 
 def _encode_section_data(career: dict[str, Any]) -> dict[str, Any]:
-    """The same in fewer characters; report.js decodes it."""
+    """The data of a section in fewer characters; report.js decodes it."""
     encoded = dict(career)
     if "past" in career:
         past = career["past"].items()

@@ -268,10 +268,11 @@ SPAN_PLAYERS = 50  # the greatest range of whose lines is the height of all line
 
 
 class CareerLines(NamedTuple):
-    """The lines of careers of current players."""
+    """The lines of careers of current players, and who of them has returned."""
 
     levels: list[str]  # of each, by rank, as of `ratings_to_level_letters`
     heading: str
+    returned: list[bool]  # of each, by rank, as of `returned_players`
 
 
 def build_career_lines(data: SiteData) -> CareerLines:
@@ -300,7 +301,8 @@ def build_career_lines(data: SiteData) -> CareerLines:
     some = ratings[:SPAN_PLAYERS]  # whose greatest range is the height of all lines
     some = some[~np.isnan(some).all(axis=1)]
     height = float((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max()) if len(some) else 1.0
-    return CareerLines([ratings_to_level_letters(row, height) for row in ratings], heading)
+    levels = [ratings_to_level_letters(row, height) for row in ratings]
+    return CareerLines(levels, heading, returned_players(data).tolist())
 
 
 class RankedRows(NamedTuple):
@@ -349,7 +351,7 @@ def ranking_view(data: SiteData, lines: CareerLines, begin: int, end: int, link:
     rows = RankedRows(ids, ranks, board.rating[some], deviation)
     axis, columns = ranked_columns(data, rows, uncertain_half_width(data, board.deviation), link)
     if board.change is not None and board.rank_then is not None:
-        moves = map(_describe_move, ranks, board.rank_then[some].tolist(), returned_players(data)[some].tolist())
+        moves = map(_describe_move, ranks, board.rank_then[some].tolist(), lines.returned[some])
         changes = [format_rating(x, data.digits, signed=True) for x in board.change[some].tolist()]
         columns.insert(1, Column("move", "move", [*moves], "move", data.change_period))
         columns.append(Column("figure change", "change", changes, "change", data.change_period))
