@@ -227,8 +227,9 @@ def _find_equal_points(
     if len(names) == 2 and is_missing.any() and not is_missing.all():
         with suppress(ValueError):
             first, second = (to_numbers(x, y, np.nan) for x, y in _load_rows(table, names, rows).items())
-            agrees = np.sign(first - second) == np.sign(score - 0.5)
-            if agrees[~is_missing].mean() >= MIN_AGREEMENT:
+            lead = np.sign(first - second)
+            decided = ~is_missing & (lead != 0)  # level points may have a winner, by a shoot-out
+            if decided.any() and (lead == np.sign(score - 0.5))[decided].mean() >= MIN_AGREEMENT:
                 return tuple(names), is_missing & (first == second)
     return (), np.zeros(len(score), bool)
 

@@ -552,11 +552,13 @@ def test_a_match_without_a_winner_is_drawn_where_the_points_are_equal(blank):
     }
     table |= {"away_team": ["Birch", "Cedar", "Ash", "Cedar"], "home_score": [2, 1, 0, None]}
     table |= {"away_score": [1, 1, 3, None], "winner": ["Ash", blank, "Ash", blank]}
-    contradicted = table | {"away_score": [1, 1, 0, None]}
+    contradicted = table | {"home_score": [2, 1, 4, None]}
+    shoot_out = table | {"home_score": [2, 1, 3, None]}  # level, and won all the same
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always")
-        data, other = read(table), read(contradicted)
-    assert data.matches.score.tolist() == [1.0, 0.5, 0.0] and len(data.fixtures.matches.score) == 1
+        data, level, other = read(table), read(shoot_out), read(contradicted)
+    for x in (data, level):
+        assert x.matches.score.tolist() == [1.0, 0.5, 0.0] and len(x.fixtures.matches.score) == 1
     assert other.matches.score.tolist() == [1.0, 0.0]
     told = ["home_score and away_score for the draws (1 of 4 matches)" in str(note.message) for note in notes]
-    assert sum(told) == 1
+    assert sum(told) == 2
