@@ -323,7 +323,7 @@ def match_features(
 
 
 def _first_player_leads(data: Dataset) -> dict[str, HostArray]:
-    """By how much the first player leads [n] by the side, if that varies, and by covariates."""
+    """The leads [n] of the first player by name: the side, if it varies, and each covariate."""
     side = data.matches.context.side
     leads = {} if side is None or np.ptp(np.asarray(side)) == 0 else {"side": side}
     leads |= {name: data.matches.columns[name] for name in data.covariates}
@@ -426,7 +426,7 @@ def _fit_trees(x: HostArray, shares: HostArray, num_trees: int) -> Any:
 
 
 def _best_number_of_trees(x: HostArray, shares: HostArray, is_early: HostArray) -> int:
-    """With how many trees the later rows are predicted best, by trees of the earlier ones."""
+    """The number of trees with which trees of the early rows predict the later rows best."""
     predictions = _fit_trees(x[is_early], shares[is_early], MAX_TREES).staged_predict_proba(x[~is_early])
     losses = [-np.sum(shares[~is_early] * np.log(np.clip(p, 1e-9, 1.0))) for p in predictions]
     return int(np.argmin(losses)) + 1

@@ -46,7 +46,7 @@ def _weighted_loss_sums(losses: Any, x: Array, weight: Array, event: Array | Non
 
 
 def _loss_sums_and_slopes(axes: Array, losses: Any, x: Array, weight: Array, event: Array | None) -> Any:
-    """Those sums, and the slopes [axes, n] of the losses along axes [axes, k]."""
+    """The weighted sums of the losses in chunks, and the slopes [axes, n] of the losses along axes [axes, k]."""
     del event
 
     def directional_slope(tangent: Array) -> Any:

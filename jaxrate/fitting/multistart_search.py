@@ -409,6 +409,6 @@ def _is_low_enough(point: SearchPoint, trial: SearchPoint, promised: float, step
 
 
 def _shortening(increase: float, promised: float) -> float:
-    """By what to multiply a step: to the minimum of the parabola through both losses with the slope at the start."""
+    """The factor of a step to the minimum of the parabola through both losses, with the slope at the start."""
     bend = increase - promised
     return float(np.clip(-0.5 * promised / bend, 0.1, 0.5)) if 0.0 < bend < math.inf else 0.1

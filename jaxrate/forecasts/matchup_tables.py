@@ -46,7 +46,7 @@ def typical_team_size(rated: History) -> int:
 def predict_pairs_with_partners(
     rated: History, players: HostArray, partners: Partners, category: int | None
 ) -> LowRankPairProbabilities:
-    """As `predict_pairs`, for teams of each of two players [N] and equal partners, at the end of the history.
+    """The chances of each pair of players [N], each in a team with equal partners, at the end of the history.
 
     The state holds the partners besides everybody.
     """

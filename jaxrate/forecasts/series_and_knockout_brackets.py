@@ -305,7 +305,7 @@ def _check_order(order: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 
 
 def _check_probability(name: str, probability: Any) -> Array:
-    """As numbers of the default precision; ValueError for a concrete one outside [0, 1]."""
+    """The probability in the default precision; ValueError if it is known and outside [0, 1]."""
     if not _is_traced(probability):
         array = np.asarray(probability, np.float64)
         is_invalid = ~((array >= 0.0) & (array <= 1.0))

@@ -110,7 +110,7 @@ def outcome_probabilities(
 
 @enforce_argument_annotations
 def make_evidence_predicting_system(system: RatingSystem) -> RatingSystem:
-    """The same system, whose "predictions" are the evidence of each result: sum p(x) q(y) L^theta L'^(1 - theta).
+    """A system whose "predictions" are the evidence of each result: sum p(x) q(y) L^theta L'^(1 - theta).
 
     A match of weight w has it to the power of w within the sum. With draws "outside" it is that of player 0's update.
     Evidence below the rounding of algorithm="fft" (1e-6, in float64 2e-15) is given as that.

@@ -38,7 +38,7 @@ def _normal_tail_moments(z: Array) -> tuple[Array, Array, Array, Array, Array]:
 
 
 def _normal_hazards_of_distance(a: Array) -> tuple[Array, Array, Array, Array]:
-    """Of distances a >= 0: lift and excess there, the hazard there, and the hazard of -a."""
+    """The lift, the excess and the hazard at distances a >= 0, and the hazard at -a."""
     t = 4.0 / (4.0 + a)
     u, lift = 2.0 * t - 1.0, jnp.zeros_like(a)
     for c in np.polynomial.chebyshev.cheb2poly(_LIFT_COEFFICIENTS[: 14 if a.dtype == jnp.float32 else None])[::-1]:

@@ -84,7 +84,7 @@ ArrayColumns = tuple[Array, ...]
 def exponentially_weighted_and_plain_row_sums(
     exponent: Array, weighted_columns: ArrayColumns, plain_columns: ArrayColumns
 ) -> tuple[Array, ArrayColumns, ArrayColumns]:
-    """For each row: the largest exponent, top; the sums of columns times exp(exponent - top); and sums of columns.
+    """The largest exponent of each row, top; the sums of columns times exp(exponent - top); and sums of columns.
 
     Args:
       exponent: [..., n], finite.

@@ -146,7 +146,7 @@ class BlockPlan(NamedTuple):
         return pad_to_size(check_column("the column", values, self.num_rows), self.size)
 
     def but(self, **columns: Any) -> "BlockPlan":
-        """The same events with other columns, which may be traced and are not checked.
+        """A plan of these events with other columns, which may be traced and are not checked.
 
         Args:
           columns: of rounds `weight` [num_rows], and `time`, `ceiling` and `noise` [num_events]; of periods `score`,

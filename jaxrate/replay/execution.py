@@ -138,7 +138,7 @@ def _execute_blocks(
 
 @jax.jit
 def _depend_on_hyperparameters(tree: Any, params: Params) -> Any:
-    """The same numbers, traced as the hyperparameters are: with slopes by them, if of 0, and by setting."""
+    """The numbers of a tree, traced as the hyperparameters are, with slopes of 0, one for each setting."""
     nothing = sum(jnp.sum(jnp.where(jnp.zeros((), bool), x, 0.0)) for x in jax.tree.leaves(params))
     return jax.tree.map(lambda x: x + nothing if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
 

@@ -45,7 +45,7 @@ def gather_rows_into_buffer(buffer: State, state: State, player: Array, count: A
 
 
 def scatter_row_tiles(state: State, player: Array, rows: State, count: Array) -> State:
-    """As `scatter_rows`, of at least the first `count` rows."""
+    """The state with new rows of players, at least with the first `count` of them, tile by tile."""
     if not selective_evaluation.has_tiles(len(player)):
         return scatter_rows(state, player, rows)
 

@@ -44,7 +44,7 @@ def shard_hyperparameter_settings(tree: Any, devices: list[Any]) -> Any:
 
 
 def with_automatic_sharding(state: State) -> State:
-    """The same state where XLA divides the work by itself, also if its mesh leaves that to the user."""
+    """The state on a mesh where XLA divides the work by itself, also if its own mesh leaves that to the user."""
 
     def place(x: Any) -> Any:
         if not isinstance(x, jax.Array) or isinstance(x, jax.core.Tracer) or not isinstance(x.sharding, NamedSharding):

@@ -389,7 +389,7 @@ def event_predictions(
 def event_log_likelihood(
     model: ModelSettings, constants: Constants, cavity: StrengthBelief, offset: Array, events: Matches | ContestGroups
 ) -> Array:
-    """Of each match [size] or contest; a match of weight w counts as w matches."""
+    """The log-likelihood of each match [size] or contest; a match of weight w counts as w matches."""
     if not isinstance(events, Matches):
         return contest_log_likelihoods(model, constants, cavity, offset, events)
     if model.pace:
@@ -400,7 +400,7 @@ def event_log_likelihood(
 
 
 def event_sums(values: Array, events: Matches | ContestGroups) -> Array:
-    """Of each match [size] or contest, the sums of values [...] of participants."""
+    """The sums of values [...] of the participants of each match [size] or contest."""
     if isinstance(events, Matches):
         return jnp.sum(values, axis=0)
     return jnp.concatenate([jnp.sum(x, axis=0) for x in split_by_group(values, events)])

@@ -139,7 +139,7 @@ def gather_nodes(values: Array, nodes: Array) -> Array:
 def predict_and_smooth_strengths(
     model: ModelSettings, inputs: SweepInputs, timelines: Timelines, site: GaussianSite
 ) -> tuple[NodePrediction, StrengthBelief]:
-    """Of nodes what the past predicts, and of participants [...] the cavities: all that is known but their site."""
+    """The past's predictions of nodes, and the cavities of participants [...]: all that is known but their own site."""
     node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
     prediction = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)[0]
     cavity = backward_pass(inputs.dynamics, prediction, node_sites)[0]

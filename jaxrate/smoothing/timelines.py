@@ -92,7 +92,7 @@ def list_participations(events: Matches | Ragged, league_season: str | None = No
 
 
 def list_first_participations(participations: Participations, num_matches: int) -> Participations:
-    """Of matches one participation of each player, the first; the same if there are no others."""
+    """The participations of matches with one of each player, the first, where they have several slots."""
     return participations._replace(slot=participations.slot[: 2 * num_matches])
 
 

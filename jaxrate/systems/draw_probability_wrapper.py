@@ -76,7 +76,7 @@ DRAW_SPACE = DrawParams(
 
 @enforce_argument_annotations
 def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSystem:
-    """The same system, predicting in full, in `jr.run` and in `jr.predict`.
+    """A system that learns as this one does and predicts the chance of each outcome, in `jr.run` and in `jr.predict`.
 
     TrueSkill, and skills with a draw margin, predict `OutcomeProbabilities` by their own margin of draws, TrueSkill
     also of rounds; skills of goals by their scorelines; Urnings [n, m + 1], the probabilities of the scores 0, 1/m,
@@ -130,7 +130,7 @@ def has_outcome_wrapper(system: RatingSystem) -> bool:
 def predict_davidson(
     inner: InnerSystem, constants: WrappedConstants, rows: State, event: Matches | Periods | Rounds
 ) -> OutcomeProbabilities:
-    """Of matches leaves [2], of the pairs of a period [M, 2]; of rounds [P], by the system's own rule."""
+    """The chances of a match, of the pairs of a period [M], or, by the system's own rule, of a round [P]."""
     if isinstance(event, Rounds):
         outcomes: OutcomeProbabilities = look_up_replacement_function(inner.rules.predict, ROUND_OUTCOMES)(
             constants.inner, rows, event
@@ -178,7 +178,7 @@ CALIBRATION_SPACE = CalibrationParams(
 
 @enforce_argument_annotations
 def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
-    """The same system, learning as it did, whose predictions are calibrated by a map that `fit` finds.
+    """A system that learns as this one does, whose predictions are calibrated by a map that `fit` finds.
 
         found = jr.fit(jr.forecasts.calibrate(jr.glicko()), data)
 

@@ -70,14 +70,14 @@ def set_seasons_and_period_from_data(facts: DataFacts, explicit_settings: Mappin
 
 
 def set_categories_and_period_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
-    """As many categories as the data have, and the period that they are rated in."""
+    """The settings of a system by data: as many categories as these have, and the period that they are rated in."""
     return ({} if facts.categories is None else {"categories": facts.categories}) | set_period_from_data(
         facts, explicit_settings
     )
 
 
 def set_outcome_count_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
-    """As many outcomes as there are scores at equal distances, up to ten, unless their weights are given."""
+    """The settings with as many outcomes as scores at equal distances, up to ten, unless weights are given."""
     if facts.score is None or "weights" in explicit_settings:
         return dict(explicit_settings)
     score = np.asarray(facts.score, np.float64)
@@ -144,7 +144,7 @@ def blat_mmr_rating_lead_for_score(params: Any, expected_score: float) -> float:
 
 
 def skills_rating_lead_for_score(params: Any, expected_score: float) -> float:
-    """With goals: the difference of two Poisson's numbers is about normal."""
+    """The rating lead for an expected score; with goals the difference of two Poissons counts as normal."""
     if params.goal_rate is not None:
         goals = normal_lead_for_score(expected_score, math.sqrt(2.0 * float(params.goal_rate)))
         return 800.0 / math.log(10.0) * math.asinh(goals / (2.0 * float(params.goal_rate)))
@@ -281,7 +281,7 @@ def make_system_for_data(
 
 
 def fill_contest_margin_size_and_statistic_noise(facts: DataFacts, contests: Ragged) -> DataFacts:
-    """With the size of margins of neighbours, and the deviation of statistics, as these contests have them."""
+    """The facts with the size of the margins of neighbours and the deviation of statistics of these contests."""
     flat: Any = contests.events
     if facts.margin:
         points, first = np.asarray(flat.columns[facts.margin[0]], float), contests.player_start[:-1]
@@ -294,7 +294,7 @@ def fill_contest_margin_size_and_statistic_noise(facts: DataFacts, contests: Rag
 
 
 def fill_margin_size_and_statistic_noise(facts: DataFacts, matches: Matches) -> DataFacts:
-    """With the size of margins, and the noise of statistics, as these matches have them."""
+    """The facts with the size of the margins and the noise of the statistics of these matches."""
     columns: Any = matches.context.columns
     player, side = np.asarray(matches.player), matches.context.side
     if facts.margin:

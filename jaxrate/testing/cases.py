@@ -162,7 +162,7 @@ def _does_system_accept_matches(case: SystemFormPrecision, league: Matches) -> b
 
 
 def opposite_side_columns(system: RatingSystem) -> dict[str, str]:
-    """Of columns that hold what one side scored, or should have, the column of the other side."""
+    """The column of the other side, for each column of what one side scored or was expected to score."""
     names = ("margin", "expected_goals") if system.settings.get("outcome") in ("points", "goals") else ()
     pairs = [system.settings[name] for name in names if system.settings[name]]
     return {one: other for a, b in pairs for one, other in ((a, b), (b, a))}
@@ -295,7 +295,7 @@ def make_contests() -> Ragged:
 
 @lru_cache
 def make_noisy_contests() -> Ragged:
-    """The same contests, some noisier than others."""
+    """The contests of `make_contests`, some noisier than others."""
     rounds: Any = make_contests().events
     noise = np.random.default_rng(2).uniform(0.8, 1.5, len(rounds.time))
     return make_contests()._replace(events=rounds._replace(noise=noise))
@@ -348,7 +348,7 @@ def _prediction_count(chunk: Any) -> int:
 
 
 def swap_sides(league: Matches, opposite: Mapping[str, str] | None = None) -> Matches:
-    """The same matches, each from the other side; `opposite` as in `reverse_results`."""
+    """The matches, each seen from the other side; `opposite` as in `reverse_results`."""
     side, weight, category, columns = league.context
     if opposite and columns:
         columns = {name: columns[opposite.get(name, name)] for name in columns}
@@ -357,7 +357,7 @@ def swap_sides(league: Matches, opposite: Mapping[str, str] | None = None) -> Ma
 
 
 def shuffle_participants(contests: Ragged, renumber: bool = False) -> tuple[Ragged, Any]:
-    """The same contests with the rows of each in another order, and that order.
+    """The contests with the rows of each in another order, and that order.
 
     Args:
       contests: contests of teams.
@@ -377,14 +377,14 @@ def shuffle_participants(contests: Ragged, renumber: bool = False) -> tuple[Ragg
 
 
 def rename_players(events: Any, new_ids: Any) -> Any:
-    """The same events, with the id `new_ids[i]` for player i."""
+    """The events with the id `new_ids[i]` for player i."""
     return events.with_flat(events.flat._replace(player=new_ids[events.flat.player].astype(np.int32)))
 
 
 def reverse_results(
     events: Any, first_event: int, evidence: tuple[str, ...] = (), opposite: Mapping[str, str] | None = None
 ) -> Any:
-    """The same events with reversed results in event `first_device_event` and all later ones.
+    """The events with reversed results from event `first_event` on.
 
     Args:
       events: matches or contests.

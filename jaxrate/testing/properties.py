@@ -62,7 +62,7 @@ from jaxrate.testing.cases import (
 
 
 def slopes_are_finite(case: SystemFormPrecision) -> None:
-    """In forward mode, which overflows first in float32, through `run`."""
+    """The slopes of a run are finite in forward mode, which overflows first in float32."""
     system, events = case.system, split_seasons(case)[0]
     options = {
         "num_players": player_count(case.form),
@@ -100,7 +100,7 @@ def a_column_that_nobody_reads_changes_nothing(case: SystemFormPrecision) -> Non
 
 
 def win_draw_and_loss_agree_with_the_expected_score(case: SystemFormPrecision) -> None:
-    """With the system's own draws, or else Davidson's."""
+    """Win and half a draw add up to the expected score, by the system's own draws, or else Davidson's."""
     system = case.system
     if has_outcome_wrapper(system):
         return
@@ -142,7 +142,7 @@ def a_period_of_one_match_is_that_match(case: SystemFormPrecision) -> None:
 
 
 def contests_one_by_one_equal_batches(case: SystemFormPrecision) -> None:
-    """With other padding, for which a system may use other formulas."""
+    """Contests one by one, with other padding and perhaps other formulas, give what batches of them give."""
     events = split_seasons(case)[0]
     count = len(events.player_start) - 1
     blocks = [block_of_contest_pairs([[0, count]], count), block_of_small_contests(range(1, count), count)]
@@ -219,7 +219,7 @@ def a_contest_of_one_changes_nothing(case: SystemFormPrecision) -> None:
 
 
 def rounds_are_predicted_as_in_a_run(case: SystemFormPrecision) -> None:
-    """In contests without a common player, so that one does not change the prediction of the other."""
+    """Rounds without a common player, which do not change each other, are predicted as a run predicts them."""
     system, state = case.system, replay_first_season(case).state
     two = slice_events(split_seasons(case)[1], 1, 3)
     num_players = player_count(case.form)
@@ -606,7 +606,7 @@ def chunks_of_several_histories_in_one_batch_equal_runs(case: SystemFormPrecisio
 
 
 def slopes_equal_finite_differences(case: SystemFormPrecision) -> None:
-    """In every hyperparameter and in every column of floats: scores, weights, times and others."""
+    """The slopes in every hyperparameter and column of floats (scores, weights, times ...) equal finite differences."""
     with strict_precision(case.double):
         center = make_base_replay_inputs(case)
         directions = perturbation_directions(case, center)

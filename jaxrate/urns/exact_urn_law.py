@@ -193,7 +193,7 @@ def _convolve_distributions(first: BallCountDistribution, second: BallCountDistr
 
 
 def _distributions_of_other_urns(urns: list[BallCountDistribution], total: int) -> list[BallCountDistribution]:
-    """For each urn the distribution of balls in all others, by sums over halves, quarters, and so on."""
+    """The distribution of balls in all urns but each, by sums over halves, quarters, and so on."""
     levels = [urns]
     while len(levels[-1]) > 1:
         level = levels[-1]

@@ -58,7 +58,7 @@ def confidence_band(state: State, level: float = 0.95) -> tuple[HostArray, HostA
 
 @enforce_argument_annotations
 def split_by_side(matches: Matches) -> Matches:
-    """The same matches, in which player k has the id 2 k when they come first, and 2 k + 1 when they come second.
+    """The matches with the id 2 k for player k where they come first, and 2 k + 1 where they come second.
 
         jr.urns.split_by_side(data.matches)
 

@@ -34,7 +34,7 @@ ANNOTATED_SPACES = {"real": ANY, "positive": POSITIVE, "unit": UNIT_INTERVAL}
 
 
 class FunctionArguments(NamedTuple):
-    """Of a function: how many have no default, and the names, values and meaning of those that have a number."""
+    """The arguments of a function: the number without default; names, values and meaning of those with a number."""
 
     num_required: int
     names: tuple[str, ...]

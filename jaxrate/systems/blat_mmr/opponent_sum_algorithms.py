@@ -52,7 +52,7 @@ class Grid(NamedTuple):
 
 
 def rounding_of_sums(sums: Array) -> float:
-    """Of sums of chances (1e-6, 2e-15). What is below it counts as that: a belief keeps its prior, and is not noise."""
+    """The rounding of sums of chances (1e-6, 2e-15). Sums below it count as that, so that beliefs hold no noise."""
     return 8.0 * float(np.finfo(sums.dtype).eps)
 
 
@@ -88,7 +88,7 @@ def matrix_from_differences(values: Array) -> Array:
 
 
 def fft_opponent_sums(log_chance_table: tuple[Array, Array], belief: Array, likelihood: ResultLikelihood) -> Array:
-    """From the logarithms [2 n - 1] of the chances by difference of strengths.
+    """The opponents' sums from the logarithms [2 n - 1] of the chances by difference of strengths.
 
     W is a step, summed by Algorithm 4.3, and a rest R that vanishes at both ends, summed by Fourier transforms.
     """
@@ -239,7 +239,7 @@ def low_rank_opponent_sums(
     belief: Array,
     likelihood: ResultLikelihood,
 ) -> Array:
-    """From the logarithms [r, r] of the chances between nodes, interpolated to and from them.
+    """The opponents' sums from the logarithms [r, r] of the chances between nodes, interpolated to and from them.
 
     A sum below the rounding of the greatest one of its panel [n] counts as that.
     """

@@ -156,7 +156,7 @@ PLAYERS_PER_BATCH = 256  # players whose beliefs are spread at once, as of a tim
 
 
 def prepare(model: Model, algorithms: SizedAlgorithms | None, params: Params) -> Constants:
-    """In this form; None: in one that holds for these hyperparameters, which if they are traced may be any."""
+    """The constants of a run with these algorithms, or, if None, with those that suit the hyperparameters."""
     algorithms = resolve_algorithm_sizes(model, params) if algorithms is None else algorithms
     params = jax.tree.map(lambda x: jnp.asarray(x, float), params)
     parts, kernel = None, model.kernel

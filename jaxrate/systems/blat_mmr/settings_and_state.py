@@ -154,7 +154,7 @@ def check_support_and_inner_distributions(
 
 
 def resolve_algorithms(model: Model, has_inner: bool) -> Model:
-    """With the algorithms in place of the wish; ValueError where that does not fit."""
+    """The model with algorithms in place of "auto"; ValueError where the algorithm asked for does not fit."""
     for name, value, choices in (("draws", model.draws, DRAWS), ("algorithm", model.summing, ALGORITHMS)):
         if value not in choices:
             raise ValueError(f"blat_mmr: {name} is one of {', '.join(choices)}, got {value!r}")
@@ -246,7 +246,7 @@ def _is_band_fastest(model: Model) -> bool:
 
 
 def low_rank_kernel_factors(model: Model) -> tuple[Any, Any] | None:
-    """Of a kernel between strengths that is of low rank with the values given to the factory."""
+    """The factors of a kernel between strengths, if it is of low rank with the values given to the factory."""
     kernel = model.kernel
     assert kernel is not None
     points = np.arange(kernel.shape.shape[0]) if model.grid is None else model.grid.points
@@ -385,7 +385,7 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
 
 
 def kernel_shape_argument_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...]:
-    """Of the hyperparameters of a kernel's function."""
+    """The values of the hyperparameters that a kernel's function takes."""
     return tuple(getattr(params, name) for name in shape_function_arguments(kernel).names)
 
 

@@ -114,7 +114,7 @@ def prior_belief(prior: Prior, points: Array, mean: Array, deviation: Array, val
 
 
 def _normal_belief(points: Array, mean: Array, deviation: Array) -> Array:
-    """By NumPy if nothing is traced: nothing to compile."""
+    """The probabilities of a normal belief at points, by NumPy if nothing is traced, so that nothing is compiled."""
     numpy: Any = jnp if is_traced((points, mean, deviation)) else np
     square = ((numpy.asarray(points) - mean) / deviation) ** 2
     square = square if points.ndim == 1 else numpy.sum(square, axis=-1)

@@ -174,13 +174,13 @@ LogDerivatives = tuple[Array, Array]  # the derivative of the logarithm of a den
 
 
 def probit_log_likelihood_derivatives(z: Array, won: Array, lost: Array) -> LogDerivatives:
-    """Of `won` log Phi(z) + `lost` log Phi(-z)."""
+    """The slope and the curvature of `won` log Phi(z) + `lost` log Phi(-z) in z."""
     (right, left), _, (right_slope, left_slope), *_ = normal_tail(jnp.stack([z, -z]))
     return won * left - lost * right, won * left_slope + lost * right_slope
 
 
 def logistic_log_likelihood_derivatives(z: Array, won: Array, lost: Array) -> LogDerivatives:
-    """Of `won` log F(z) + `lost` log F(-z), with F the logistic distribution of variance 1."""
+    """The slope and the curvature of `won` log F(z) + `lost` log F(-z) in z, F the logistic cdf of variance 1."""
     p, q = jax.nn.sigmoid(z / LOGISTIC_SCALE), jax.nn.sigmoid(-z / LOGISTIC_SCALE)
     return (won * q - lost * p) / LOGISTIC_SCALE, (won + lost) * (p * q) / LOGISTIC_SCALE**2
 

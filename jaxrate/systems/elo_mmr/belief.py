@@ -202,7 +202,7 @@ class ContestVariances(NamedTuple):
 
 
 def contest_variances(params: Any) -> ContestVariances:
-    """Of weight and limit_deviation, or of beta and gamma, if those are given."""
+    """The variances of a contest by weight and limit_deviation, or by beta and gamma, if those are given."""
     if params.beta is not None and params.gamma is not None:
         ratio = params.gamma / params.beta  # w / sqrt(1 + w)
         part = 2.0 / (ratio + jnp.sqrt(ratio**2 + 4.0))  # ratio / w, which is 1 if gamma is 0

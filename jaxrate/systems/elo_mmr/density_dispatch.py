@@ -73,7 +73,7 @@ def count_table_points(density: Density, deviation: float, newcomer_deviation: f
 
 
 def influence_on_belief(table: HazardTable | None) -> PerformanceInfluenceFunction:
-    """Of a performance on a belief; of normal ones none is asked."""
+    """The influence of a performance on a belief by its distance; it is not asked for normal performances."""
     if table is None:
         return LOGISTIC_INFLUENCE
 

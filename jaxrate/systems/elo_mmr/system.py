@@ -180,7 +180,7 @@ def update(model: ModelSettings, constants: Constants, rows: State, event: Match
 def update_with_performances(
     model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds
 ) -> tuple[State, performance_inference.Performances]:
-    """As `update`, with the performances in the round and the ranks that would have kept the ratings."""
+    """The rows after a round, the performances in it, and the ranks that would have kept the ratings."""
     event = matches_as_contests.match_as_contest(event)
     after, p, round_statistics = _learn_from_contest(model, constants, rows, event)
     if isinstance(round_statistics, density_dispatch.TeamRound):

@@ -52,7 +52,7 @@ def logistic_cdf_and_density(z: Array) -> tuple[Array, Array, Array, Array]:
 def _logistic_distribution_jvp(
     primal: tuple[Array], tangent: tuple[Array]
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """From shares, not from e, which times what the points of a coarse table are apart leaves float32."""
+    """The distribution and its slopes from the shares: exp(x) times the step of a coarse table leaves float32."""
     below, above, density, slope = logistic_cdf_and_density(*primal)
     slopes = density, -density, slope, density * (1.0 - 6.0 * density)
     return (below, above, density, slope), tuple(x * tangent[0] for x in slopes)
@@ -73,7 +73,7 @@ def _make_distribution_with_quadrature(
     step: float,
     count: int,
 ) -> PerformanceDistribution:
-    """With the trapezoidal rule, which converges exponentially for functions like these."""
+    """A distribution with the nodes of the trapezoidal rule, which converges exponentially for such densities."""
     nodes = step * np.arange(-count, count + 1)
     return PerformanceDistribution(distribution, deviation, nodes, density(nodes) / density(nodes).sum())
 

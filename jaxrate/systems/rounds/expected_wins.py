@@ -67,13 +67,13 @@ class PriorPerformances(NamedTuple):
 
 
 def normal_win_probability(lead: Array, deviation: Array, other_deviation: Array) -> tuple[Array, Array]:
-    """Of normal performances."""
+    """The chances that each of two normal performances is below and above the other."""
     below, above, _, _ = cdf_sums.normal_cdf_and_density(lead * lax.rsqrt(deviation**2 + other_deviation**2))
     return below, above
 
 
 def logistic_win_probability(lead: Array, deviation: Array, other_deviation: Array) -> tuple[Array, Array]:
-    """Of logistic performances, to 1e-8 however much their deviations differ."""
+    """The chances of two logistic performances below and above each other, to 1e-8 at all ratios of deviations."""
     widest = jnp.maximum(deviation, other_deviation)
     inverse, part = (
         cdf_sums.LOGISTIC.deviation / widest,
@@ -445,7 +445,7 @@ def expected_wins_by_integrals(
         return (most > 2.1 * factor * least) | (step > least * (2.5 if centre.dtype == jnp.float32 else 0.5))
 
     def read(distribution: PerformanceDistribution, table_points: int) -> Callable[[PriorPerformances, Array], Array]:
-        """From one table of everybody, over each one's own performance."""
+        """A function of the expected wins, read from one table of everybody over each one's own performance."""
 
         def interpolate_wins(performances: PriorPerformances, mask: Array) -> Array:
             scale = performances.deviation / distribution.deviation

@@ -210,7 +210,7 @@ def make_expected_wins_integration_method(
 def _win_probability(
     table: HazardTable, quadrature: Quadrature, lead: Array, deviation: Array, other_deviation: Array
 ) -> tuple[Array, Array]:
-    """As `pairs.logistic`: the narrower performance is integrated over; its opponent is as wide or wider."""
+    """The chances of two performances below and above each other, integrated over the narrower of the two."""
     narrow = deviation <= other_deviation
     widest = jnp.maximum(deviation, other_deviation)
     lead, part = jnp.where(narrow, lead, -lead) / widest, jnp.minimum(deviation, other_deviation) / widest

@@ -479,7 +479,7 @@ class Performances(NamedTuple):
 def combine_performances_and_needed_ranks(
     performance: Array, rating: Array, rank_needed: Array, event: Rounds
 ) -> Performances:
-    """Of ratings before, performances, and ranks that would have kept the rating but for the ceiling."""
+    """The performances with the ranks that would have kept the rating, 0 where the ceiling is below the rating."""
     if event.ceiling is not None:
         rank_needed = jnp.where(event.ceiling < rating, 0, rank_needed)
     return Performances(performance, rank_needed)

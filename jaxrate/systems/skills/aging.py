@@ -172,7 +172,7 @@ def pad_common_skill_with_zeros(model: ModelSettings, x: Array) -> Array:
 
 
 def add_to_diagonal(model: ModelSettings, covariance: Array, added_variance: Array) -> Array:
-    """With [..., D] added to the variances."""
+    """The covariance with values [..., D] added to the variances on its diagonal."""
     if model.size == 1:
         return covariance + added_variance
     one = jnp.broadcast_to(jnp.eye(model.size, dtype=covariance.dtype), covariance.shape)

@@ -392,7 +392,7 @@ def _sides(observation: GoalObservation) -> tuple[CountObservation, CountObserva
 def _shift_to_mode_and_spread(
     belief: LogRateBelief, observation: GoalObservation
 ) -> tuple[tuple[Array, Array], CovarianceRoot]:
-    """By about how much the most likely gap and level are above the means before, and their covariance's root there.
+    """The distance of the most likely gap and level from the means before, and the root of their covariance.
 
     By Newton's steps, from where they would be if the logs of goals were measured; corrections of low scores do not
     count.
@@ -416,7 +416,7 @@ def _shift_to_mode_and_spread(
 def _condition(
     belief: LogRateBelief, information: tuple[Array, ...], pull: tuple[Array, ...]
 ) -> tuple[Array, Array, dict[str, Array]]:
-    """By how much gap and level move where both logs of rates are measured, and their covariance after it.
+    """The moves of gap and level where both logs of rates are measured, and their covariance after it.
 
     With S the covariance before, H the precision and g the pull of the measurements, in gap and level, they move by
     (1 + S H)^-1 S g, and (1 + S H)^-1 S is the covariance.

@@ -134,7 +134,7 @@ def make_skill_loadings(model: ModelSettings, event: Matches | Periods) -> tuple
 
 
 def make_strength_belief(loading: Array | None, row: State, extra_variance: Any) -> StrengthBelief:
-    """Of rows [...] that bring x."""
+    """The belief about the strengths of rows [...] that bring x."""
     mean, variance = row.mean, row.covariance
     if loading is not None:
         mean = jnp.sum(loading * mean, axis=-1)
@@ -165,7 +165,7 @@ class PredictedPoints(NamedTuple):
 
 
 def make_total_belief(model: ModelSettings, rows: State, event: Matches | Periods) -> TotalBelief:
-    """Of each match."""
+    """The belief about the total of both sides in each match."""
     i = model.pace_index
     first, second = split_sides(rows, event)
     variances = first.covariance[..., i, i], second.covariance[..., i, i]

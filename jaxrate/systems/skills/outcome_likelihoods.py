@@ -152,7 +152,7 @@ def logistic_message(lead: Array, opponent_variance: Array, score: Array) -> Mes
 def probit_update_terms(
     constants: Constants, lead: Array, inverse_deviation: Array, score: Array
 ) -> tuple[Array, Array, Array]:
-    """Of a difference N(lead, 1): the change of its mean, what its variance loses, and what is left of that."""
+    """The change of the mean of a difference N(lead, 1), what its variance loses, and what is left of that."""
     margin = constants.params.draw_margin
     if margin is None:
         ahead = lead >= 0

@@ -134,5 +134,5 @@ def condition_covariance_on_message(covariance: Array, loading: Array, informati
 
 
 def message_rounding_tolerance(size: int, dtype: Any) -> float:
-    """By how much, in units of the deviations, a message to a matrix of this size may be off."""
+    """The rounding of a message to a matrix of this size, in units of the deviations."""
     return 2.0 * size * float(np.finfo(dtype).eps)

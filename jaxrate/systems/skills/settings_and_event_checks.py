@@ -58,7 +58,7 @@ NOT_FOR_GOALS = "does not go with outcome='goals', where the goals of both sides
 
 
 def goal_param_defaults(model: ModelSettings) -> dict[str, tuple[bool, float | None, str]]:
-    """Of each hyperparameter of goals and points whether the model has it, its usual value, and what else it needs."""
+    """Each hyperparameter of goals and points: whether the model has it, its usual value, and what it needs else."""
     goals, points, expected = model.outcome == "goals", model.outcome == "points", bool(model.expected_goals)
     return {
         "pace_growth": (model.pace, 10.0 if points else 2.0, NEEDS_PACE),
@@ -131,7 +131,7 @@ NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scal
 
 
 def fill_param_defaults(model: ModelSettings, params: Params) -> Params:
-    """With a usual value for each hyperparameter of a part that the model has, unless it is given.
+    """The hyperparameters with usual values for those of the model's parts that are not given.
 
     Raises:
       ValueError: for a value of a part that the model lacks.
@@ -219,7 +219,7 @@ def match_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def contest_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Those, and the column of quits, which contests may have."""
+    """The names of the columns that hold results of contests: those of matches and the column of quits."""
     return (*match_result_columns(settings), *filter(None, [settings.get("quit")]))
 
 

@@ -104,7 +104,7 @@ class TeamPerformances(NamedTuple):
 def make_member_strengths(
     model: ModelSettings, constants: Constants, rows: State, event: Rounds, teams: Teams
 ) -> MemberStrengths:
-    """Of the participants of a contest, which lets their skills grow as a match does."""
+    """The strengths of the participants of a contest, which lets their skills grow as a match does."""
     loading = make_member_loadings(model, event)
     belief = make_strength_belief(loading, rows, match_growth_variance(constants, rows, None))
     points = belief.mean + member_effects(model, constants, rows.games, event)
@@ -155,7 +155,7 @@ def further_columns(event: Rounds) -> dict[str, Array]:
 
 
 def member_performances(constants: Constants, members: MemberStrengths) -> MemberPerformances:
-    """Of members alone: noise has half the variance of that of a difference of two."""
+    """The performances of single members; their noise has half the variance of that of a difference of two."""
     return MemberPerformances(members.points, members.belief.variance + 0.5 * constants.noise)
 
 
@@ -363,7 +363,7 @@ def leads_over_opponents(members: MemberStrengths, teams: Teams) -> tuple[Array,
 def statistics_of_members(
     model: ModelSettings, constants: Constants, event: Rounds, has_opponents: Array
 ) -> Iterator[tuple[Any, Any, Array, Array]]:
-    """Of each statistic its worth, its noise, the numbers [P], 0 where there is none, and whether there is one [P]."""
+    """The scale and noise of each statistic, its numbers [P], 0 where there is none, and whether there is one [P]."""
     for name in model.statistics:
         value, params = further_columns(event)[name], constants.params
         counts = ~jnp.isnan(value) & has_opponents

@@ -109,7 +109,7 @@ def age(constants: Constants, rows: State, duration: Array) -> State:
 
 
 def match_lead_deviation_and_margin(constants: Constants, rows: State, event: Matches) -> tuple[Array, Array, Array]:
-    """By how much player 0 should perform better, the deviation c of that, and the margin."""
+    """The expected lead of player 0's performance, its deviation c, and the draw margin."""
     spread = jnp.sqrt(jnp.sum(rows.variance) + 2.0 * (constants.growth + constants.noise))
     ahead = rows.rating[0] - rows.rating[1] + signed_side_advantage(event, constants.params.side_advantage)
     return ahead, spread, 2.0**0.5 * jnp.asarray(constants.margin, spread.dtype)
@@ -299,7 +299,7 @@ def propagate_standing(
     pass_chain = chain_marginals_parallel if has_launch_overhead() else chain_marginals
 
     def message(s: Array, m: Array) -> NeighbourDifferenceMessage:
-        """From the variance of each team and the distance of its mean from M, without the link's own message."""
+        """The message of a link, from each team's variance and distance from M without the link's own message."""
         square = s[0, :-1] + s[1, -2::-1]
         spread, ahead = jnp.sqrt(square), gap + (m[0, :-1] - m[1, -2::-1])
         _, w, left, centre = link_moments(ahead / spread, margin / spread, tied)
