@@ -79,7 +79,7 @@ LEFT_ALIGNED = "forecaster", "kind"
 
 
 class FeatureWorth(NamedTuple):
-    """What trees lose without a kind of evidence."""
+    """The worth of a kind of evidence: the log loss that trees add without it."""
 
     name: str
     loss: LogLossDifference  # log loss without it, less that with it
@@ -301,7 +301,7 @@ def _describe_ceiling(row: ScoredForecaster, best: ScoredForecaster, way: float)
 
 
 def _describe_feature_worth(worth: Sequence[FeatureWorth], suspect: float) -> list[str]:
-    """What has the evidence that trees find beside the ratings; who adds more than `suspect` is doubted."""
+    """Sentences on the evidence that trees find beside the ratings; a gain of more than `suspect` is doubted."""
     clear = [x for x in worth if x.loss.difference >= MIN_WORTH and relation_to_best(x.loss, len(worth)) == "behind"]
     parts = [f"{x.name} (without it they lose {_format_gap(x.loss)})" for x in clear]
     unclear = [x.name for x in worth if x not in clear]
@@ -316,7 +316,7 @@ SYSTEMS_PROGRESS_SHARE = 0.99  # of all work
 
 
 class Ceilings(TypedDict, total=False):
-    """What ratings are measured by, see `benchmark_systems`."""
+    """The forecasts, odds and stacked models that ratings are compared with, see `benchmark_systems`."""
 
     forecasts: Mapping[str, Any] | None
     odds: Mapping[str, Any] | None
@@ -420,7 +420,7 @@ def benchmark_systems(
 def _make_target(
     data: Dataset, last: float, since: Any, outcomes: int | None, external: list[ExternalForecast]
 ) -> ScoringTarget:
-    """What forecasters are scored by, see `benchmark_systems`."""
+    """The results by which forecasters are scored, see `benchmark_systems`."""
     target = make_scoring_target(data, last)
     if target.row is None:
         raise ValueError("these are contests of more than two sides, which `compare` ranks systems by")

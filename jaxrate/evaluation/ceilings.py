@@ -298,7 +298,7 @@ def match_features(
     columns: Mapping[str, HostArray],
     num_past: int,
 ) -> Features:
-    """What trees see of each match, from what is known before it.
+    """The features of each match for trees, from what is known before it.
 
     Args:
       data: of matches.

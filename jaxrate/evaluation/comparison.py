@@ -231,7 +231,7 @@ def time_replay(
 
 
 def watch_part(watch: Callable[[float], None] | None, begin: float, end: float) -> Callable[[float], None] | None:
-    """What to call with the share of a part of the work, which begins and ends at these shares of the whole."""
+    """A function that reports the share of the whole work from that of a part between these shares of the whole."""
     return None if watch is None else lambda share: watch(begin + (end - begin) * share)
 
 

@@ -54,7 +54,7 @@ class ScoredForecaster(NamedTuple):
 
 
 class ScoringTarget(NamedTuple):
-    """What the predictions of a history are scored by: sides of matches, or the order of contests of many."""
+    """The results by which predictions of a history are scored: of two sides, or the order of contests of many."""
 
     data: Dataset
     num_past: int  # matches or contests before those that are scored
@@ -113,7 +113,7 @@ class ScoringTarget(NamedTuple):
 
 
 def loss_to_sort_by(row: ScoredForecaster) -> float:
-    """What is least for the best forecaster; infinite without a forecast."""
+    """The loss by which forecasters are sorted, least for the best; infinite without a forecast."""
     if "log loss" not in row.quality:
         return -(row.quality["pair inversion"] or 0.0)
     return math.inf if row.quality["log loss"] is None else float(row.quality["log loss"])

@@ -110,7 +110,7 @@ class Fit(NamedTuple):
 
     @property
     def cautions(self) -> list[str]:
-        """What to know of fitted hyperparameters whose intervals do not hold what they promise."""
+        """Cautions about fitted hyperparameters whose intervals cover the truth less often than they promise."""
         cautions = {name: getattr(self.system.space, name).caution for name in self.free}
         return [f"caution about {name}: {text}" for name, text in cautions.items() if text]
 

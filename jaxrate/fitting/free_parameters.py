@@ -71,7 +71,7 @@ def make_free_parameters(system: RatingSystem, names: tuple[str, ...]) -> tuple[
 def _resolve_anchors_and_bounds(
     system: RatingSystem, names: tuple[str, ...]
 ) -> tuple[dict[str, tuple[str | float, ...]], set[str], tuple[tuple[str, str, str], ...]]:
-    """What free parameters lie above or below, by name; those that lie above; and how bounds that are not free adapt.
+    """The anchors of free parameters by name, those that lie above theirs, and how bounds that are not free adapt.
 
     ValueError for a free bound that starts at the parameter that it bounds.
     """
@@ -120,7 +120,7 @@ def resolve_free_names(system: RatingSystem, free: Sequence[str] | None) -> tupl
 
 
 def _unknown_parameter_message(system: RatingSystem, name: Any) -> str:
-    """That a system has no parameter of this name, and which name or names may be meant."""
+    """A message that a system has no parameter of this name, with the names that may be meant."""
     fields = system.params._fields
     fittable = ", ".join(x for x in fields if getattr(system.space, x).fitted)
     several = name.replace(",", " ").split() if isinstance(name, str) else []

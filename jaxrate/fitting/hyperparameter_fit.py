@@ -158,7 +158,7 @@ def fit(
 
 
 def _describe_best(problem: FitProblem, searches: SearchResult, options: FitOptions) -> Fit:
-    """What the best of the searches has found, with its errors."""
+    """The fit that the best of the searches has found, with its errors."""
     system, best = problem.system, searches.best
     x, history, last_problem = searches.x[best], np.array(searches.history[best]), searches.problem[best]
     params = jax.tree.map(lambda y: float(y[0]), params_at(problem, x[None], system.params))
@@ -200,7 +200,7 @@ def _changed_names(old: Params, new: Params, names: Collection[str]) -> tuple[st
 
 
 def _default_error_method(problem: FitProblem) -> str:
-    """What standard errors are from where nobody chose: see `fit`."""
+    """The source of standard errors where none is chosen, see `fit`."""
     task = problem.task
     if task.evidence_problem is None and task.kind not in task.loss.likelihood:
         return "sandwich"

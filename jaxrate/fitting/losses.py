@@ -128,7 +128,7 @@ def prediction_losses(loss: LossDefinition, prediction: Any, score: Array, weigh
 
 
 def make_replay_record_for_loss(loss: LossDefinition, system: RatingSystem) -> Record | None:
-    """What a replay records for the loss, None for predictions; ValueError if the system cannot tell it."""
+    """The record of a replay that the loss needs, None for predictions; ValueError if the system does not have it."""
     return None if loss.record is None else loss.record(system)
 
 

@@ -111,7 +111,7 @@ def _check_loss_suits_events(loss: LossDefinition, label: str, events: Any) -> N
 
 
 def replay_task(task: PredictionTask, params: Params, policy: CompilePolicy | None = None) -> Any:
-    """What the loss takes of a replay with these hyperparameters: predictions, or what is recorded."""
+    """The predictions of a replay with these hyperparameters, or the record that the loss takes."""
     options = dict(state=task.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
     return run(task.system, task.events, params=params, record=task.record, policy=policy, **options).prediction
 

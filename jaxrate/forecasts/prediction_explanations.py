@@ -27,7 +27,7 @@ TEXT_COLUMNS = "side", "player", "category"
 
 
 class Explanation(NamedTuple):
-    """What each player contributes to a prediction, in rating points. `print` shows the tables.
+    """The contributions of players to a prediction, in rating points. `print` shows the tables.
 
     Points count from those of a newcomer, and from the numbers of the smallest team.
     """

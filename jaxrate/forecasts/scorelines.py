@@ -264,7 +264,7 @@ def make_point_system(system: RatingSystem) -> RatingSystem:
 
 
 def _rating_points_of_lead(params: Any, lead: float) -> float:
-    """What a lead on the score is worth, compressed."""
+    """The rating points of a lead on the score, compressed."""
     size = abs(lead) if params.compression is None else params.compression * np.log1p(abs(lead) / params.compression)
     return float(params.margin_scale * np.copysign(size, lead))
 

@@ -167,7 +167,7 @@ def check_tie_breaks(ties: tuple[str, ...], has_goals: bool) -> None:
 
 
 class PlayedTables(NamedTuple):
-    """What N players have won, drawn and scored so far."""
+    """The wins, draws and goals of N players so far."""
 
     won: Any  # [N, N] against each other player
     drawn: Any  # [N, N]

@@ -111,7 +111,7 @@ def _spelt_as_in_table(role: str, value: Any, names: Sequence[str]) -> Any:
 def read_upcoming_events(
     rated: History, source: Any, newcomers: bool, options: Mapping[str, Any]
 ) -> tuple[RatingSystem, Dataset]:
-    """What is to come, with its times, and the system that predicts it; arguments as of `predict_fixtures`.
+    """The events to come, with their times, and the system that predicts them; arguments as of `predict_fixtures`.
 
     Raises:
       ValueError: as `predict_fixtures`.
@@ -287,7 +287,7 @@ def to_object_array(values: Any) -> HostArray:
 
 
 def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Dataset:
-    """What is to come, from any source; ValueError if it is of another kind of events than the history."""
+    """The events to come, from any source; ValueError if they are of another kind than those of the history."""
     of_matches, data, table = rated.contests is None, source, source
     if source is None:
         raise ValueError("nothing is to come: the data have no fixtures, which are rows without a result")

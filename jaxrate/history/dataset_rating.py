@@ -320,7 +320,7 @@ def rate(
 def _folder_and_chunks(
     chunk: int | Chunks | None, out: str | os.PathLike[str] | None, onto: History | None
 ) -> tuple[str | os.PathLike[str], Chunks]:
-    """Where the results of rating by chunks go, and how large chunks are."""
+    """The folder for the results of rating by chunks, and the size of chunks."""
     if out is None or onto is not None:
         raise ValueError("rating by chunks needs out, a folder, in which it also goes on; give no onto")
     return out, chunk if isinstance(chunk, Chunks) else Chunks() if chunk is None else Chunks(chunk)

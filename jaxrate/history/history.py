@@ -57,7 +57,7 @@ class History:
 
     @property
     def nouns(self) -> str:
-        """What the events are called: matches or contests."""
+        """The name of the events: matches or contests."""
         return "contests" if "participants" in self.events else "matches"
 
     @property
@@ -149,7 +149,7 @@ class History:
 
 @runtime_checkable
 class MakesHistory(Protocol):
-    """What has a history, as a `Live`."""
+    """An object that makes a history, as a `Live`."""
 
     def to_rated(self) -> History:
         """The history."""

@@ -174,7 +174,7 @@ NUM_PARTS = 10  # of the history: those with the highest and the lowest level sa
 
 
 def lead_over_level(rows: Participations, score: HostArray, clock: str | None) -> tuple[HostArray, HostArray | None]:
-    """What peaks are chosen by: the score [R], or where ratings drift its lead over their level; and that level."""
+    """The numbers [R] that peaks are chosen by: scores, or leads over the level where ratings drift; and that level."""
     level = drifting_level(rows, clock)
     return (score if level is None else score - level), level
 
@@ -704,7 +704,7 @@ def best_chance(ratings: Sequence[float], deviations: Sequence[float]) -> float:
 
 
 def classify_first_place(ratings: Sequence[float], deviations: Sequence[float] | None) -> FirstPlace:
-    """What is known of the first of a list with the highest ratings first: better than the second, or than all.
+    """The lead of the first of a list in order of ratings: level, better than the second, or than all.
 
     Without deviations, any lead is one over all.
     """

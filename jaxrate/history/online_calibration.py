@@ -38,7 +38,7 @@ def has_default_hyperparameters(system: RatingSystem) -> bool:
 
 
 def initial_slope(system: RatingSystem, calibrated: bool | None) -> OnlineSlope | None:
-    """What is known of the slope before the first event; None if predictions are not calibrated.
+    """The belief about the slope before the first event; None if predictions are not calibrated.
 
     `calibrated` None: if hyperparameters are the default. Predictions of goals and those in full are never calibrated,
     since all of their numbers belong together, and nor are those of systems without a space of hyperparameters.
@@ -50,7 +50,7 @@ def initial_slope(system: RatingSystem, calibrated: bool | None) -> OnlineSlope 
 
 
 def slope_of_history(rated: History) -> OnlineSlope | None:
-    """What is known of the slope at the end of a history; None if its predictions are not calibrated online."""
+    """The belief about the slope at the end of a history; None if its predictions are not calibrated online."""
     known = rated.options.get(OPTION)
     return None if known is None or wrapper_names(rated.system) != ("calibrated",) else OnlineSlope(**known)
 
@@ -102,7 +102,7 @@ def calibrated_by_end(system: RatingSystem, slope: OnlineSlope | None) -> tuple[
 
 
 def describe_calibration(system: RatingSystem, options: Mapping[str, Any]) -> str:
-    """What was done to the predictions, by the system and options of a history, as a sentence; "" if nothing was."""
+    """A sentence on how the predictions of a history are calibrated; "" if they are not."""
     if OPTION not in options:
         has_goals = getattr(system.params, "goal_rate", None) is not None and not wrapper_names(system)
         return "Chances are those of goals, and are not calibrated." if has_goals else ""

@@ -24,7 +24,7 @@ FADING_HYPERPARAMETERS = "reversion", "season_keep", "form_reversion"  # each No
 
 
 class RecordedRun(NamedTuple):
-    """What `run` leaves behind, and the ratings on the way."""
+    """The state and predictions of a `run`, and the ratings on the way."""
 
     state: State  # leaves [num_players, ...]
     prediction: Any  # as in `Run`

@@ -113,7 +113,7 @@ MIN_SLOPE, MAX_SLOPE = 0.02, 20.0
 
 
 class OnlineSlope(NamedTuple):
-    """What is known of a slope, and of the matches from which the next step will learn."""
+    """A slope and its information, and sums over the matches from which the next step will learn."""
 
     slope: float = 1.0  # b
     information: float = PRIOR_INFORMATION  # I

@@ -122,7 +122,7 @@ SUM_TOLERANCE = 1e-3  # by which the probabilities of a match may miss 1
 
 
 class LossesByMatch(NamedTuple):
-    """What each match adds to the metrics; in each but the accuracy less is better."""
+    """The losses of each match; in all but the accuracy less is better."""
 
     log_loss: HostArray  # [n] nats
     brier_score: HostArray  # [n]

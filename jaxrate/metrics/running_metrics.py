@@ -79,7 +79,7 @@ class RankingSums(NamedTuple):
 
 
 def ranking_sums(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None, played: Any = None) -> RankingSums:
-    """What `ranking_metrics` adds up; its arguments are the same."""
+    """The sums from which `ranking_metrics` follow; it has the same arguments."""
     ragged, flat, _ = flatten_rounds(rounds)
     num_players = int(flat.player.max(initial=-1)) + 1
     counts = np.zeros(num_players) if played is None else to_floats("played", played)
@@ -149,7 +149,7 @@ def add_contest_metrics(
 
 
 def numbers_that_predict_order(rounds: Ragged, prediction: Any, rating: Any) -> Any:
-    """What orders participants [sum P]: ratings; where there are teams, the prediction, which team-mates share."""
+    """The numbers that order participants [sum P]: ratings, or with teams the predictions, which team-mates share."""
     return prediction if has_teammates(rounds) else rating
 
 

@@ -45,7 +45,7 @@ def _close_size(number: int, of_rounds: bool, tiled: bool) -> int:
 
 
 def padded_work(work: HostArray, size: int) -> Any:
-    """What events cost on average that are padded to a size in tiles."""
+    """The mean cost of events that are padded to a size in tiles."""
     return np.mean(work + TILED_PADDING_COST_RATIO * (size - work))
 
 
@@ -167,7 +167,7 @@ class BlockPlan(NamedTuple):
 
 
 class BlockShape(NamedTuple):
-    """What the program of a block is compiled for."""
+    """The shape of a block for which its program is compiled."""
 
     size: tuple[int, int]  # as of a `Block`
     steps: int
@@ -179,7 +179,7 @@ class BlockShape(NamedTuple):
 
 
 class CompiledEventShapes(NamedTuple):
-    """What programs of ragged events were compiled for."""
+    """The shapes for which programs of ragged events were compiled."""
 
     events: int = 0  # for which there is room
     entries: int = 0

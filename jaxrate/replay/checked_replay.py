@@ -91,7 +91,7 @@ UNKNOWN_FEATURES = {  # what is said of contests with a feature that a system do
 
 
 def unknown_feature_message(system: RatingSystem, feature: str, where: str = "") -> str:
-    """What to say of a feature of contests, which is found there, to a system that does not know it."""
+    """A message that a system does not know a feature of contests, and where that was found."""
     from jaxrate.systems import systems_with_feature
 
     know = " or ".join(systems_with_feature(feature))
@@ -169,7 +169,7 @@ TRACED_HINT = (
 
 
 class Run(NamedTuple):
-    """What a history leaves behind."""
+    """The state after a history, and its predictions."""
 
     state: State  # leaves [num_players, ...]
     prediction: Any  # of each event, in the order of the input: [n] matches, [M] pairs or [P] participants; or `record`
@@ -396,7 +396,7 @@ def scan_plan(
     engine: str = "scan",
     policy: CompilePolicy | None = None,
 ) -> tuple[State, Any]:
-    """What `scan` calculates, of which all is checked: the state after a plan, and predictions, 0 past its events.
+    """The state after a plan of checked events, and predictions, 0 past its events, as `scan` returns them.
 
     Inside a transformation it is a pure function. At the top level it is executed, in the memory of the state.
 

@@ -18,7 +18,7 @@ HIDDEN_LOOPS = "call_hi_primitive"  # since JAX 0.11: what a `custom_root` does
 
 
 class EventProgramFeatures(NamedTuple):
-    """What is compiled for an event."""
+    """The features of an event's program that decide how it is compiled."""
 
     inner_loops: bool  # whether there is a loop within it
     nodes: bool  # whether there are vectors longer than any of a player, as over nodes of an integral
@@ -87,7 +87,7 @@ def _loop_flags_and_axis_lengths(jaxpr: Jaxpr, counted: set[int]) -> list[tuple[
 
 
 class ProgramTraits(NamedTuple):
-    """What the options of the compiler depend on."""
+    """The traits of a program on which the options of the compiler depend."""
 
     events: type = Matches  # of what kind they are
     axes: int = 1  # of the state: 1 if a player is a few numbers, 2 of vectors, 3 of matrices
@@ -164,7 +164,7 @@ def _options_on_cpu(traits: ProgramTraits) -> dict[str, Any]:
 
 
 def quick_compile_options() -> dict[str, Any] | None:
-    """What to tell XLA on a CPU for it to compile in a sixth of the time, and slow code."""
+    """Options of XLA on a CPU that compile in a sixth of the time, and give slow code."""
     return cpu_compile_options(QUICK)
 
 

@@ -53,7 +53,7 @@ Body = Callable[[Any, Any], tuple[Any, Any]]
 
 
 class MatchProgramShape(NamedTuple):
-    """What a program of matches must know before it is compiled."""
+    """The static sizes and checks of a program of matches."""
 
     size: int  # how many predictions there is room for
     steps: int | None  # how many steps are taken; None: `count`, or all
@@ -76,14 +76,14 @@ def make_replay_rules(rules: Rules, params: Params, record: Record | None = None
 
 
 class PreparedReplay(NamedTuple):
-    """What a replay computes once, before its loop."""
+    """The constants that a replay computes once, before its loop."""
 
     constants: Constants
     params: Params  # None unless something is recorded
 
 
 def prepare_replay(rules: ReplayRules, params: Params) -> PreparedReplay:
-    """What the rules need of the hyperparameters, and these themselves for what is recorded."""
+    """The constants of the rules, and the hyperparameters themselves where something is recorded."""
     return PreparedReplay(rules.prepare(params), None if rules.record is None else params)
 
 
@@ -122,7 +122,7 @@ def advance_and_predict_event(rules: ReplayRules, prepared: PreparedReplay, rows
 
 
 def draw_random_numbers_for_events(rules: Rules | ReplayRules, key: Array | None, index: Array) -> Any:
-    """What the rules draw for events [...], all at once: hashing within the loop takes longer than many a rule.
+    """The random numbers of the rules for events [...], all at once: hashing in the loop takes longer than many a rule.
 
     Numbers in place of the key are taken as they are. None for rules that draw nothing.
     """
@@ -373,7 +373,7 @@ def is_rated_in_tiles(flat: Periods | Rounds, size: tuple[int, int], index: Arra
 
 
 def _rate_batch_of_one(rate_one: Callable[..., Any]) -> Callable[..., Any]:
-    """What `vmap` would do with one event: then loops end when they do, and nothing is chosen."""
+    """A function of a batch of one event, without `vmap`: its loops end by themselves, and nothing is selected."""
 
     def call(*batched: Any) -> Any:
         return jax.tree.map(lambda x: x[None], rate_one(*jax.tree.map(lambda x: x[0], batched)))

@@ -162,7 +162,7 @@ def make_plan(
 
 
 class PlanShape(NamedTuple):
-    """What a program of matches is compiled for."""
+    """The shape of a plan for which a program of matches is compiled."""
 
     width: int  # of a step; 0: a stream
     size: int = 0  # predictions for which there is room

@@ -246,7 +246,7 @@ def step_width_range() -> tuple[int, int]:
 
 
 class SlotAssignment(NamedTuple):
-    """Where matches stand."""
+    """The step and slot of each match."""
 
     number: HostArray  # [steps, width] of the match in a slot; from `size` on, each once: none
     size: int

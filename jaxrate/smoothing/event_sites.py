@@ -79,7 +79,7 @@ def split_by_group(values: Array, groups: ContestGroups) -> list[Array]:
 
 
 def map_each_contest(function: Callable[..., Any], groups: ContestGroups, *values: Array) -> Any:
-    """What a function of a contest and of numbers [P] of its participants returns, of all contests end to end.
+    """The results of a function of a contest and of numbers [P] of its participants, all contests end to end.
 
     Leaves [P] become [size] as participants are, and numbers one for each contest.
     """
@@ -188,7 +188,7 @@ def scorer_loadings(model: ModelSettings, rows: Matches) -> Array:
 def infer_from_rows(
     model: ModelSettings, constants: Constants, cavity: StrengthBelief, offset: Array, rows: Matches
 ) -> CountInference:
-    """What the goals of each row [size] say of the log of their rate."""
+    """The Gaussian likelihoods of the log rates of goals by the goals of each row [size]."""
     params, columns = constants.params, extra_match_columns(rows)
     lead = cavity.mean[0] - cavity.mean[1] + offset
     variance = HALF_Q**2 * (cavity.variance[0] + cavity.variance[1]) + _log_rate_scatter(constants)
@@ -345,7 +345,7 @@ def participant_loadings(model: ModelSettings, events: Matches | ContestGroups) 
 def known_strength_offsets(
     model: ModelSettings, constants: Constants, games: Array | None, events: Matches | ContestGroups
 ) -> Array:
-    """What is known before the event but the skills: of matches leads [size], of contests points of participants.
+    """The offsets known before an event beside skills: leads of matches [size], or points of contests' participants.
 
     `games` [...] are those that participants have played; None: they do not count.
     """

@@ -39,7 +39,7 @@ def evidence_depends_on_sites(model: ModelSettings, timelines: Timelines) -> boo
 
 
 class ConjugateResiduals(NamedTuple):
-    """What is known of the solution of (I - J) a = b, with J the slopes of a sweep, transposed."""
+    """The state of the iterations that solve (I - J) a = b, with J the transposed slopes of a sweep."""
 
     iteration: Array
     right: Array  # [size] b, once the first iteration has found it

@@ -105,7 +105,7 @@ class SweepResult(NamedTuple):
 
 
 class SweepInputs(NamedTuple):
-    """What all sweeps share."""
+    """The constants that all sweeps share."""
 
     constants: Constants
     dynamics: NodeDynamics

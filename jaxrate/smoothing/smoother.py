@@ -49,7 +49,7 @@ def smooth_events(
     tolerance: float = 1e-3,
     sweeps: int = 200,
 ) -> Smoothed:
-    """What is known of events with hindsight; arguments, errors and warnings are those of `smooth`."""
+    """The beliefs about events with hindsight; arguments, errors and warnings are those of `smooth`."""
     if not tolerance > 0:
         raise ValueError(f"tolerance must be above 0, got {tolerance!r}")
     if not (is_whole_number(sweeps) and sweeps >= 1):

@@ -155,7 +155,7 @@ ROUND_OUTCOMES: dict[Any, Any] = {predict_weng_lin: predict_round_outcomes}  # b
 
 
 def find_own_draw_predict_rule(system: RatingSystem) -> PredictRuleProtocol | None:
-    """What predicts the outcomes of a system in full by its own draws; None if it has none."""
+    """The rule by which a system predicts all outcomes with its own draws; None if it has none."""
     params = system.params
     if getattr(params, "draw_margin", 0.0) is None and getattr(params, "goal_rate", None) is None:
         return None

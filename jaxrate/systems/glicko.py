@@ -89,7 +89,7 @@ def evidence(constants: Constants, first: State, second: State, event: Matches |
 
 
 def game_terms(player: State, opponent: State, score: Array, lead: float | Array) -> Terms:
-    """What one game adds to 1/d^2 and to q sum g (s - E) of `player`, with `lead` points of side advantage."""
+    """The terms of one game in 1/d^2 and in q sum g (s - E) of `player`, with `lead` points of side advantage."""
     g = attenuation(opponent.variance)
     e = jax.nn.sigmoid(g * (Q * (player.rating - opponent.rating + lead)))
     return Q**2 * (g * g * (e - e * e)), Q * (g * (score - e))

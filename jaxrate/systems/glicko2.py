@@ -109,7 +109,7 @@ def evidence(constants: Constants, first: State, second: State, event: Matches |
 
 
 def game_terms(player: State, opponent: State, score: Array, lead: float | Array) -> Terms:
-    """What one game adds to 1/v and to Delta/v of `player`, with `lead` points of side advantage."""
+    """The terms of one game in 1/v and in Delta/v of `player`, with `lead` points of side advantage."""
     g = attenuation(opponent.variance)
     e = jax.nn.sigmoid(g * ((player.rating - opponent.rating + lead) / SCALE))
     return g * g * (e - e * e), g * (score - e)

@@ -84,7 +84,7 @@ SystemWrapper = Callable[..., RatingSystem]  # of a system and of further hyperp
 
 
 class InnerSystem(NamedTuple):
-    """What is kept of the system whose predictions are remade."""
+    """The parts of the system whose predictions are remade."""
 
     space: Params
     init: Callable[[Params, int], State]
@@ -107,7 +107,7 @@ class OwnDrawPredictRule(NamedTuple):
 
 
 def wrapper_names(system: RatingSystem) -> tuple[str, ...]:
-    """What the predictions of a system go through, in order: "calibrated", "outlook"."""
+    """The names of the wrappers around the predictions of a system, in order: "calibrated", "outlook"."""
     rule = system.rules.predict
     if isinstance(rule, OwnDrawPredictRule):
         return ("outlook",)
@@ -200,7 +200,7 @@ def check_not_wrapped(system: RatingSystem, wrapper_name: str) -> None:
 def make_wrapped_factory_call(
     system: RatingSystem, wrapper: SystemWrapper, wrapper_param_names: tuple[str, ...]
 ) -> FactoryCall | None:
-    """What makes the system and wraps it; the wrapper takes the hyperparameters of these names."""
+    """The call that makes the system and wraps it; the wrapper takes the hyperparameters of these names."""
     if system.factory is None:
         return None
     factory: Any = WrappedSystemFactory(wrapper, wrapper_param_names, system.factory)

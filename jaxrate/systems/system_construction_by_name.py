@@ -36,7 +36,7 @@ MEAN_MARGIN_POINTS = 600.0  # points that a mean margin is worth before it is co
 
 
 class DataFacts(NamedTuple):
-    """What is known of data that a system may be adapted to."""
+    """The facts of data to which a system may be adapted."""
 
     score: Any = None  # [n] of the matches; None: there are none
     categories: int | None = None  # how many there are; None: there are none

@@ -140,7 +140,7 @@ def log_chooser_pair_probability(similarity: UrnSimilarityTables, state: State, 
 
 
 def make_no_table(state: State) -> None:
-    """Nothing, for matchmakers that need no table."""
+    """The table of matchmakers that need none, None."""
     del state
 
 

@@ -346,7 +346,7 @@ def _kernel_body(rate: Callable[..., Any], columns: int, leaves: int, lanes: int
 
 
 def _places_of_turn(refs: Iterable[Any], turn: Array, parts: int, lanes: int) -> list[Any]:
-    """Where the numbers of a turn stand: a step has so many parts."""
+    """The slices of the arrays that hold the numbers of a turn, of which a step has so many."""
     slots = pl.ds(lax.rem(turn, jnp.int32(parts)) * lanes, lanes)
     step = lax.div(turn, jnp.int32(parts))
     return [ref.at[step, *map(jnp.int32, at), slots] for ref in refs for at in np.ndindex(*ref.shape[1:-1])]

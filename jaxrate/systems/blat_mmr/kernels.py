@@ -48,7 +48,7 @@ NO_ARGUMENTS = FunctionArguments(0, (), (), ())
 
 @cache
 def inspect_arguments(function: Callable[..., Any]) -> FunctionArguments:
-    """What a function takes.
+    """The arguments of a function, with the hyperparameters among them.
 
     An argument with a number for its default is a hyperparameter: any number, or what its annotation says, such as
     `Annotated[float, "positive"]`.
@@ -218,7 +218,7 @@ def has_custom_shape(kernel: Kernel) -> bool:
 
 
 def shape_function_arguments(kernel: Kernel | None) -> FunctionArguments:
-    """What its function takes; nothing for other shapes."""
+    """The arguments of the kernel's function; none for other shapes."""
     return inspect_arguments(kernel.shape) if kernel is not None and callable(kernel.shape) else NO_ARGUMENTS
 
 
@@ -278,7 +278,7 @@ def checked_custom_kernel_matrix(
 def _evaluate_custom_kernel(
     kernel: Kernel, name: str, x: HostArray, lattice: bool, step: float | None, width: float, values: tuple[float, ...]
 ) -> HostArray:
-    """What its matrix or function says, on a lattice at all differences."""
+    """The values of a kernel that is a matrix or a function, on a lattice at all differences."""
     if isinstance(kernel.shape, HashableArray):
         if kernel.shape.shape[0] != len(x):
             raise ValueError(f"blat_mmr: the kernel's matrix must be [{len(x)}, {len(x)}], got {kernel.shape.shape}")
@@ -459,7 +459,7 @@ def spread_belief(
     belief: Array,
     is_custom_kernel: bool = False,
 ) -> Array:
-    """What a belief [..., n] becomes, normalised; its own mass need not be one.
+    """A belief [..., n] after the kernel, normalised; its own mass need not be one.
 
     Of a kernel of one's `is_custom_kernel`, mass that could go nowhere stays where it is.
     """
@@ -591,7 +591,7 @@ def component_density(kernel: Kernel, distance: Array, width: Array, values: Map
 
 
 def _cast_and_clip_negative(values: Any, like: Array) -> Array:
-    """What a function gives, also as True and False; below zero, which values that are traced may give, is zero."""
+    """The values of a user's function as numbers, with those below 0, which traced ones may have, as 0."""
     return jnp.maximum(jnp.asarray(values).astype(like.dtype), 0.0)
 
 

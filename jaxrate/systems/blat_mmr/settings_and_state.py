@@ -40,7 +40,7 @@ TABLE_FILE = "algorithm_preferences.json"
 
 
 class AlgorithmPreferences(NamedTuple):
-    """What wins where several algorithms are exact."""
+    """The preferences where several algorithms are exact."""
 
     sums: tuple[str, ...]  # over the opponent's strengths, the fastest first
     band_taps: int  # to either side of a kernel up to which a band is fastest
@@ -122,7 +122,7 @@ def min_kernel_width(grid: Grid, kernel: Kernel) -> float:
 
 
 def mean_strengths_of_support_points(support: Any, inner_distributions: Any) -> Any:
-    """Where kernels and priors see strengths [..., n] or [..., n, d]: distributions at their means."""
+    """The strengths [..., n] or [..., n, d] that kernels and priors see: those of distributions are their means."""
     if inner_distributions is None:
         return support
     if support.ndim == inner_distributions.ndim:
@@ -170,7 +170,7 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
 
 
 def _iterate_needs(model: Model, is_linear: bool) -> Iterator[tuple[bool, str]]:
-    """What the kernel and the algorithm that was named need, and whether it is there."""
+    """The needs of the kernel and of the algorithm that was named, each with whether it is met."""
     luck, grid, kernel, wish = model.luck, model.grid, model.kernel, model.summing
     is_own = kernel is not None and has_custom_shape(kernel)
     misfit = f"the algorithm {wish} does not fit {kernel!r}; take another, or auto"

@@ -99,7 +99,7 @@ def parse_prior(prior: Any, count: int, strengths: Any) -> Prior:
 
 
 def prior_function_arguments(prior: Prior) -> FunctionArguments:
-    """What its function takes; nothing for others."""
+    """The arguments of a prior that is a function; none for others."""
     return inspect_arguments(prior) if callable(prior) and not callable(getattr(prior, "pdf", None)) else NO_ARGUMENTS
 
 
@@ -170,7 +170,7 @@ MAX_WEIGHTS = {"float32": 10.0, "float64": 100.0}  # of matches inside sums by t
 
 
 class InitialBelief(NamedTuple):
-    """What everyone begins with."""
+    """The belief with which every player begins."""
 
     support: HashableArray | None  # None: the grid
     inner: HashableArray | None

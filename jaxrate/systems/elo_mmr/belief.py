@@ -27,7 +27,7 @@ class PerformanceInfluenceFunction(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """What the weight is of force times inverse."""
+        """The weight, one over force times inverse."""
         return 1.0 / (self.force * self.inverse)
 
 
@@ -83,7 +83,7 @@ def diffuse_history(
     is_applied: bool | Array = True,
     influence: PerformanceInfluenceFunction = LOGISTIC_INFLUENCE,
 ) -> PerformanceHistory:
-    """What it makes of the factors of beliefs with this rating and variance."""
+    """The past performances after diffusion, for beliefs with this rating and variance."""
     kappa = variance / (variance + growth)
     finite = jnp.isfinite(jnp.asarray(rho))
     t = jnp.where(finite, jnp.exp(-jnp.where(finite, rho, 0.0) * jnp.log1p(growth / variance)), 0.0)

@@ -55,7 +55,7 @@ def has_closed_form(density: Density) -> bool:
 
 
 def make_hazard_table_unless_closed_form(density: Density) -> HazardTable | None:
-    """What the rules need of it; None of the logistic and the normal one."""
+    """The table of a density's hazards; None for the logistic and the normal density, which need none."""
     return (
         None
         if has_closed_form(density)
@@ -98,7 +98,7 @@ def prepare_performance_inference(
     table_points: int,
     split_ties: performance_inference.TieSplit,
 ) -> RoundStatistics:
-    """What performances and the ranks needed both follow from; the arguments are those of `make_logistic_cdf_sums`."""
+    """The sums from which performances and needed ranks follow; the arguments are those of `make_logistic_cdf_sums`."""
     if table is None and density.name == "logistic":
         return performance_inference.make_logistic_cdf_sums(rating, deviation, event, table_points, split_ties)
     noise = standing_sums.NORMAL_NOISE if table is None else make_noise_density(table)
@@ -204,7 +204,7 @@ def prepare_team_inference(
     table_points: int,
     split_ties: performance_inference.TieSplit,
 ) -> TeamRound:
-    """What the performances and the ranks needed both follow from; the arguments are those of `predict`."""
+    """The state of a team round from which performances and needed ranks follow; arguments as of `predict`."""
     teams = teams_by_standing(event)
     priors = team_performance_priors(team_performance, rating, performance_variance, event, teams)
     ranked = event._replace(rank=teams.rank, weight=priors.there.astype(priors.mean.dtype))

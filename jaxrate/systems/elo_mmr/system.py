@@ -101,7 +101,7 @@ def check_split_ties(name: str, split_ties: Any) -> TieSplit:
 
 
 class ModelSettings(NamedTuple):
-    """What is static."""
+    """The settings that are fixed before hyperparameters have values."""
 
     density: Density  # of the noise of a performance
     history: int | None  # performances kept; None: normal ones, which need not be

@@ -194,7 +194,7 @@ _FLOOR_COUNT = 64  # powers of two by which deviations may have to be raised
 
 
 class PrecisionSettings(NamedTuple):
-    """What suits float32 or float64."""
+    """The steps and nodes that suit float32 or float64."""
 
     density: int  # of the points, by what is enough for float32
     widest: float  # the largest step, in scales
@@ -215,7 +215,7 @@ SINGLE_PRECISION, DOUBLE_PRECISION = (
 
 
 class DeviationLevelGrid(NamedTuple):
-    """Where the points of each level [L] lie."""
+    """The places of the points of each level [L] of deviations."""
 
     edge: Array  # its least deviation m
     square: Array  # a^2

@@ -123,7 +123,7 @@ class Quadrature(NamedTuple):
 
 
 class TabulatedDensity(NamedTuple):
-    """What is static about a density."""
+    """A density's table and the sizes that follow from it before compiling."""
 
     table: HazardTable
     fine: int  # by how much tables over everybody in a round must be denser than for normal performances
@@ -192,7 +192,7 @@ def make_noise_density(table: HazardTable) -> NoiseDensityFunctions:
 def make_expected_wins_integration_method(
     table: HazardTable, tabulated_density: TabulatedDensity
 ) -> ExpectedWinsIntegrationMethod:
-    """What `expected.general` needs."""
+    """The quadratures of a tabulated density for expected wins."""
     coarse, fine = (
         PerformanceDistribution(partial(cdf_and_density_at, table), 1.0, *rule)
         for rule in (tabulated_density.coarse, tabulated_density.finer)

@@ -178,7 +178,7 @@ WHOLE_TIE = 1.0, 1.0
 
 
 def tie_weights(split_ties: TieSplit) -> tuple[float, float] | None:
-    """What a tie counts of a loss and of a win; None: it counts as the density says, as one of each if logistic."""
+    """The shares of a loss and of a win in a tie; None: those by the density, one of each if it is logistic."""
     if split_ties is False or isinstance(split_ties, tuple):
         return split_ties or None
     return (0.5, 0.5) if split_ties is True else (split_ties, split_ties)
@@ -406,7 +406,7 @@ def _recompute_where_table_coarse(
 
 
 def _tie_contribution_to_q(noise: NoiseDensityFunctions, split_ties: TieSplit, z: Array) -> tuple[Array, Array]:
-    """What a tie with somebody of deviation 1 adds to Q, and its slope."""
+    """The term of a tie with somebody of deviation 1 in Q, and its slope."""
     shares = tie_weights(split_ties)
     if shares is not None:
         (down, rise), (up, fall) = noise.above(0, z), noise.above(1, -z)

@@ -26,7 +26,7 @@ from jaxrate.systems.rounds.cdf_sums import max_pairwise_participants, max_simul
 
 
 def merge_multi_team_evidence(event: Rounds, mean_change: Array, variance_share_kept: Array) -> tuple[Array, Array]:
-    """What all seats of a player say, in each of their rows: the change of the mean and the share of the variance kept.
+    """The evidence of all seats of a player, in each of their rows: the change of the mean, the variance's share kept.
 
     Args:
       event: the contest.

@@ -23,7 +23,7 @@ RootGuess = Callable[[Array, Array, Array, Array], Array]
 
 
 class NoiseDensityFunctions(NamedTuple):
-    """What is asked of the density f of performances, of mean 0 and variance 1."""
+    """The functions of the density f of performances, of mean 0 and variance 1."""
 
     above: Hazard  # f / (1 - F) and its slope; of side 1 those of f mirrored
     hazards: Callable[[Array], tuple[Array, Array]]  # of z: that of side 0 there, and that of side 1 at -z
@@ -108,7 +108,7 @@ def make_standing_sum_functions(
         )
 
     def guess(begin: Array, end: Array, stiffness: Array, mean: Array) -> Array:
-        """Where q, with those tied, changes its sign between the points, were every block spread out evenly."""
+        """The point between two where q changes its sign, were every block spread out evenly."""
         # One behind `end` is behind the block before it.
         places = [(losses, begin // block, 0, begin), (wins, end // block, 1, end)]
         sides = [

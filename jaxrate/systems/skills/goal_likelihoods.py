@@ -59,7 +59,7 @@ HALF_Q = math.log(10.0) / 800.0  # of the logs of both rates, apart, for a point
 
 
 class TeamGoalBelief(NamedTuple):
-    """What a team brings: its strength x^T theta, and its pace."""
+    """The belief about a team: its strength x^T theta, and its pace."""
 
     loading: Array  # [..., D] x
     strength: Array  # [...]
@@ -129,7 +129,7 @@ class GoalRateFactors(NamedTuple):
 
 
 def goal_rate_factors(model: ModelSettings, belief: GoalBelief, rows: State, event: Matches) -> GoalRateFactors:
-    """What is believed of the rates, by what both teams bring: `rows` are as of the match.
+    """The factors of the belief about goal rates by both teams; `rows` are as of the match.
 
     With L the Cholesky root of a team's covariance, its strength is its mean and x^T L z, and its pace the last rows'.
     """
@@ -178,7 +178,7 @@ NODE_VALUES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(COUNT_NODES)
 
 
 class CountObservation(NamedTuple):
-    """What is known of one side of a match once it is played."""
+    """The goals and expected goals of one side of a match."""
 
     goals: Array  # [...]
     expected: Array | None  # [...] NaN where they are missing
@@ -187,7 +187,7 @@ class CountObservation(NamedTuple):
 
 
 class CountInference(NamedTuple):
-    """What goals say of the log of the rate, as a Gaussian likelihood exp(pull x - precision x^2 / 2).
+    """The Gaussian likelihood exp(pull x - precision x^2 / 2) of the log of a rate by goals.
 
     x is the log of the rate less its mean before the match.
     """
@@ -198,7 +198,7 @@ class CountInference(NamedTuple):
 
 
 def infer_from_count(mean: Array, variance: Array, observation: CountObservation) -> CountInference:
-    """What the goals of a side say of a log of the rate of this mean and variance [...]."""
+    """The likelihood of the log of a rate, of this mean and variance [...], by the goals of a side."""
     variance = jnp.maximum(variance, SMALLEST_RATE)
     mean = jnp.clip(mean, -LOG_RATE_LIMIT, LOG_RATE_LIMIT)
     goals, count = goals_and_match_counts(observation)
@@ -261,7 +261,7 @@ LEAST_SPREAD = 1e-3  # of the moments of the nodes, which are about 1
 
 
 class GoalObservation(NamedTuple):
-    """What is known of a match once it is played; of the first and of the second side."""
+    """The goals and expected goals of a match, of the first and of the second side."""
 
     goals: tuple[Array, Array]  # [...]
     expected: tuple[Array, Array] | None  # [...] NaN where they are missing
@@ -271,7 +271,7 @@ class GoalObservation(NamedTuple):
 
 
 class GoalInference(NamedTuple):
-    """What a match says of its gap and level, as a Gaussian likelihood; S is their covariance before it, and S' after.
+    """The Gaussian likelihood of gap and level by a match; S is their covariance before it, and S' after.
 
     Pulls are S'^-1 times by how much the means move; the precision S'^-1 - S^-1 is not negative.
     """
@@ -306,7 +306,7 @@ def low_score_factor(dependence: Any, goals: tuple[Array, Array], rates: tuple[A
 
 
 def infer_from_goals(belief: LogRateBelief, observation: GoalObservation) -> GoalInference:
-    """What the goals of each match say, and how likely they were."""
+    """The likelihood of gap and level by the goals of each match, and how likely these were."""
     (shift, level_shift), (width, slope, rest) = _shift_to_mode_and_spread(belief, observation)
     u, v, weight = (_to_last_axis(x, belief.gap) for x in _NODES_AND_WEIGHTS)
     prior = root_of_covariance(belief)
@@ -380,7 +380,7 @@ def _log_likelihood_and_factor(gap: Array, level: Array, observation: GoalObserv
 
 
 def _sides(observation: GoalObservation) -> tuple[CountObservation, CountObservation]:
-    """What is known of the first and of the second side."""
+    """The observations of the first and of the second side."""
     expected = (None, None) if observation.expected is None else observation.expected
     first, second = (
         CountObservation(goals, x, observation.noise, observation.scale)

@@ -38,7 +38,7 @@ ROUNDINGS = 8.0  # by which what a match takes from a covariance may be off, in 
 
 
 class TeamMessage(NamedTuple):
-    """What goals say of a team, in points."""
+    """The message of goals about a team, in points."""
 
     strength: Array  # [...] the pull of the strength
     pace: Array  # [...] and of the pace
@@ -74,7 +74,7 @@ def goal_losses(model: ModelSettings, constants: Constants, rows: State, event: 
 
 
 def goal_observation(model: ModelSettings, constants: Constants, event: Matches | Periods) -> GoalObservation:
-    """What the columns of matches say."""
+    """The goals and expected goals in the columns of matches."""
     params, columns = constants.params, extra_match_columns(event)
     first, second = (columns[name] for name in model.margin)
     expected = None

@@ -93,7 +93,7 @@ def add_match_effects_to_lead(
 
 
 def side_advantage_at_event_time(model: ModelSettings, params: Any, event: Matches | Periods) -> Any:
-    """What the better side is worth at the time of the event."""
+    """The side advantage at the time of the event."""
     if model.side_since is None:
         return params.side_advantage
     return params.side_advantage + params.side_trend * ((event.time - model.side_since) / YEAR)
@@ -156,7 +156,7 @@ class TotalBelief(NamedTuple):
 
 
 class PredictedPoints(NamedTuple):
-    """What both sides should score, in points of the score; margin and total are normal, the margin once compressed."""
+    """The points that both sides should score; margin and total are normal, the margin once compressed."""
 
     lead: Array  # [...] the mean of the margin, in rating points
     lead_deviation: Array  # [...] in rating points

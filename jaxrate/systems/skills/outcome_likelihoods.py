@@ -43,7 +43,7 @@ class MatchConditionedOnStatistics(NamedTuple):
 def condition_match_on_statistics(
     model: ModelSettings, constants: Constants, match_strengths: MatchStrengths, event: Matches | Periods
 ) -> MatchConditionedOnStatistics:
-    """What the statistics of each match say; one that is missing says nothing."""
+    """The belief about the lead after the statistics of each match; a missing one changes nothing."""
     lead, variance = match_strengths.lead, match_strengths.first.variance + match_strengths.second.variance
     precision = surprise = log_density = jnp.zeros_like(lead)
     for name in model.statistics:
@@ -66,7 +66,7 @@ def condition_match_on_statistics(
 
 
 def combine_statistics_with_result(meeting: MatchStrengths, measured: MatchConditionedOnStatistics, result: Any) -> Any:
-    """What statistics and result say together of each player, from what the result says of d after the statistics."""
+    """The messages of statistics and result together to each player, from that of the result after the statistics."""
     precision, surprise = result
     surprise = measured.surprise + surprise + precision * (measured.known.lead - meeting.lead)
     precision = measured.precision + precision
@@ -115,7 +115,7 @@ def normal_cdf(z: Array) -> Array:
 def game_messages(
     model: ModelSettings, constants: Constants, meeting: MatchStrengths, event: Matches | Periods
 ) -> tuple[Message, Message]:
-    """What each game says of the strength of its first and of its second player."""
+    """The messages of each game about the strengths of its first and second player."""
     if model.statistics:
         measured = condition_match_on_statistics(model, constants, meeting, event)
         result, _ = game_messages(model._replace(statistics=()), constants, measured.known, event)

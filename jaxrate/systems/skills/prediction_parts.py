@@ -33,7 +33,7 @@ from jaxrate.systems.skills.team_results import further_columns, make_member_loa
 
 
 class PredictionParts(NamedTuple):
-    """What each player brings, of players [2] of a match, or of the participants [P] of a contest."""
+    """The parts of the points of players [2] of a match, or of participants [P] of a contest."""
 
     own: dict[str, Array]  # by the name of the part
     covariates: dict[str, Array]  # by the name of the covariate
@@ -51,7 +51,7 @@ def find_parts_rule(system: RatingSystem) -> tuple[RatingSystem, PredictRuleProt
 def prediction_parts(
     model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds
 ) -> PredictionParts:
-    """What each player brings, by parts whose sums differ, from side to side, by what the prediction uses."""
+    """The parts of each player's points; the sums of both sides differ by the lead that the prediction uses."""
     rows = assign_kinds_and_age_for_games(model, constants, rows, event)
     if isinstance(event, Rounds):
         return contest_parts(model, constants, rows, event)

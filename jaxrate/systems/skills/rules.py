@@ -98,7 +98,7 @@ def predict_goal_rate_factors(
 
 
 def rated_event_margin_loss(model: ModelSettings, rated: RatedEvent) -> Array:
-    """What the margins lose, minus the logarithms of their densities; of a contest [P], in equal parts.
+    """The loss of the margins, minus the logarithms of their densities; of a contest [P], in equal parts.
 
     Of goals, minus the logarithms of the probabilities of the scorelines; of points, of the totals, too.
     """

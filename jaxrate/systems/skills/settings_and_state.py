@@ -24,7 +24,7 @@ YEAR = 365.25  # units of time in which the side advantage changes by its trend
 
 
 class ModelSettings(NamedTuple):
-    """What is fixed before hyperparameters have values."""
+    """The settings that are fixed before hyperparameters have values."""
 
     outcome: str  # "win" | "logistic" | "margin" | "points" | "goals"
     categories: int  # 1: there are no modifiers
@@ -62,7 +62,7 @@ class ModelSettings(NamedTuple):
 
     @property
     def pace_index(self) -> int:
-        """Where the pace is in that vector."""
+        """The position of the pace in the vector of skills."""
         return 1 + self.modifiers + self.own_side
 
 
@@ -112,7 +112,7 @@ class Constants(NamedTuple):
 
 
 class SecondKindConstants(NamedTuple):
-    """What players of the second kind have of their own; as in `Constants`."""
+    """The constants of players of the second kind, as in `Constants`."""
 
     newcomer: Any  # [D] the variances
     growth: Any
@@ -189,7 +189,7 @@ def variance_growth_and_limits(model: ModelSettings, params: Any) -> tuple[Any, 
 
 
 def second_kind_constants(model: ModelSettings, params: Any) -> SecondKindConstants:
-    """What players of the second kind have of their own."""
+    """The constants of players of the second kind."""
     own = params._replace(growth=params.second_kind_growth, initial_deviation=params.second_kind_initial_deviation)
     by_match = params.second_kind_match_growth
     return SecondKindConstants(
@@ -201,7 +201,7 @@ def second_kind_constants(model: ModelSettings, params: Any) -> SecondKindConsta
 
 
 def summary(model: ModelSettings, params: Any, rows: State) -> Rating:
-    """What a player would bring to a neutral match: their common skill, their form, and their experience."""
+    """The rating of players in a neutral match: their common skill, their form, and their experience."""
     return _summarise_in_one_program(model, params, rows)
 
 

@@ -167,7 +167,7 @@ def make_team_performances(
     event: Rounds,
     teams: Teams,
 ) -> TeamPerformances:
-    """What the members' performances, their shares [P], the numbers of teams and the noise of playing together make."""
+    """The performances of teams by those of members, their shares [P], team sizes and the noise of playing together."""
     params, points = constants.params, performances.mean
     real, several = teams.size > 0, teams.size > 1
     if params.size_advantage is not None:
@@ -212,7 +212,7 @@ def tie_spread(constants: Constants, performances: TeamPerformances, event: Roun
 def propagate_contest_standing(
     constants: Constants, performances: TeamPerformances, spread: Array | None, event: Rounds, teams: Teams
 ) -> PropagatedStanding:
-    """What the links of the standing say of teams, or of the levels at which they tie."""
+    """The messages of the links of a standing to teams, or to the levels at which they tie."""
     mean, variance, _ = performances
     margin, moments = link_margins(constants, performances), link_moments_with_draw_margin(event)
     if spread is not None:

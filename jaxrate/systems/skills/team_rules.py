@@ -70,7 +70,7 @@ def upcoming_performances(
 def upcoming_team_performances(
     model: ModelSettings, constants: Constants, members: MemberStrengths, event: Rounds, teams: Teams
 ) -> TeamPerformances:
-    """What these members should make of their teams."""
+    """The performances that these members should give their teams."""
     performances = member_performances(scale_performance_noise(constants, event), members)
     return make_team_performances(model, constants, members.share, performances, event, teams)
 

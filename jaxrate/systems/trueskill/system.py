@@ -327,7 +327,7 @@ def propagate_standing(
 
 
 def standing_to_team_messages(standing: PropagatedStanding, mean: Array) -> tuple[Array, Array]:
-    """What a standing says of each team's performance: the precision [T], and that times the distance of the mean M."""
+    """The message of a standing to each team's performance: its precision [T], and that times the mean's distance."""
     link, s, m, t, n = standing
     gap, zero = mean[:-1] - mean[1:], jnp.zeros(1, mean.dtype)
     from_above = jnp.append(zero, 1.0 / (s[:-1] + link.variance)), jnp.append(zero, m[:-1] + gap - link.mean)
@@ -400,7 +400,7 @@ def _compose_chain_steps(earlier: Sequence[Array], later: Sequence[Array]) -> tu
 
 
 def _shift_right(x: Array, places: int, fill: float) -> Array:
-    """What stood so many places before [..., T]."""
+    """The values [..., T] shifted right by so many places."""
     kept = x[..., : max(x.shape[-1] - places, 0)]
     return jnp.pad(kept, [*[(0, 0)] * (x.ndim - 1), (x.shape[-1] - kept.shape[-1], 0)], constant_values=fill)
 
@@ -442,7 +442,7 @@ def update(sweeps: int | None, constants: Constants, rows: State, event: Matches
 def standing_to_team_evidence(
     sweeps: int | None, constants: Constants, rows: State, event: Rounds, teams: Teams
 ) -> tuple[Array, Array]:
-    """What a round says about the teams' performances: (m - M) / V and (V - s) / V^2 [T], of the mean m and variance s.
+    """The evidence of a round on teams' performances: (m - M) / V and (V - s) / V^2 [T], of the mean m and variance s.
 
     That is how far a member of weight w moves, in units of w sigma^2, and how much variance they lose, in units of
     w^2 sigma^4.
