@@ -53,6 +53,32 @@ GOALS = {"date": ["2024-01-01", "2024-01-02", "2024-01-03"], "home": list("ABC")
 LEAGUE = {"home": ["Ada", "Bo"], "away": ["Bo", "Cy"], "score": [1, 0]}
 
 
+VOTES = {"one": list("pqrpqr"), "two": list("qrpqrp"), "won": [1, 0.5, 0, 1, 1, 0], "on": [1, 2, 3, 4, 5, 6]}
+VOTES_ROLES = {"a": "one", "b": "two", "score": "won", "time": "on"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda *data, **roles: jr.rate(jr.elo(), *data, **roles).predictions["prediction"].to_pylist(),
+        lambda *data, **roles: [x.quality for x in jr.compare(*data, ["elo", "glicko"], **roles).results],
+        lambda *data, **roles: jr.fit(jr.elo(), *data, free=["k"], steps=1, **roles).loss,
+    ],
+    ids=["rate", "compare", "fit"],
+)
+def test_tables_are_taken_with_columns_wherever_data_are(call, tmp_path):
+    with (tmp_path / "votes.csv").open("w") as file:
+        csv.writer(file).writerows([VOTES, *zip(*VOTES.values(), strict=True)])
+    table = VOTES | {"times": [1, 2, 1, 2, 1, 3]}
+    data = jr.read(table, **VOTES_ROLES, weight="times")
+    assert call(table, **VOTES_ROLES, weight="times") == call(data) != call(VOTES, **VOTES_ROLES)
+    assert call(tmp_path / "votes.csv", **VOTES_ROLES) == call(VOTES, **VOTES_ROLES)
+    with refused("the data were read already; name a, weight where they are read"):
+        call(data, a="one", weight="times")
+    with pytest.raises(TypeError, match="'home'; it is a, as in a='one'"):
+        call(table, home="one")
+
+
 @pytest.mark.parametrize(
     ("goals", "said"),
     [

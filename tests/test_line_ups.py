@@ -139,7 +139,7 @@ def test_rows_are_named():
     for table, message in (
         (
             wide | {"a2": ["Ann", None, "Bob", "Bob"]},
-            "row 0 (counting from 0): player Ann is in contest 0 twice, in the sa",
+            "row 0 (counting from 0): player 'Ann' is in contest 0 twice, in the sa",
         ),
         (wide | {"b1": ["Cy", None, "Di", "Bob"]}, "row 1 (counting from 0): column 'b1' has no value"),
         (lists | {"b": [["Cy"], [], ["Di"], ["Bob"]]}, "row 1 (counting from 0): column 'b' has no value"),
@@ -163,7 +163,10 @@ def test_rows_are_named():
             {"season": "mode"},
             "line-ups take no season: give the times at which they begin to the system, as",
         ),
-        ({"shares": {"x": ("date", "goals")}}, "line-ups take no shares, and neither do other contests; leave it out"),
+        (
+            {"shares": {"x": ("date", "goals")}},
+            "line-ups take no shares, and neither do other contests; leave such columns out",
+        ),
         ({"covariates": "goals"}, "line-ups take no covariates: they are each player's own, in a table with a row for"),
         ({"weight": "goals"}, "row 2 (counting from 0): column 'goals' is 0, and weights are above 0"),
         ({"category": ["mode", "date"]}, "the category of line-ups is one column"),
@@ -177,6 +180,19 @@ def test_rows_are_named():
         jr.read(lists, side="a")
     with refused("row 2 (counting from 0): column 'a' has no value"):
         jr.read({"a": ["x;y", "z", " ; "], "b": ["z", "x;y", "u"], "score": [1, 0, 1]}, a=["a"], b=["b"])
+
+
+def test_names_that_no_table_can_hold_name_their_row():
+    """The number among all players was taken for the row, which there may not be."""
+    table = {
+        "a1": ["Ann", "Cy"],
+        "a2": ["Bob", "Di"],
+        "b1": ["Eve", "Fay"],
+        "b2": ["Gil", "x" * 100_000],
+        "score": [1, 0],
+    }
+    with refused("row 1 (counting from 0): column 'players' is 'xxx"):
+        jr.read(table)
 
 
 def test_names_may_have_semicolons():

@@ -201,8 +201,8 @@ COLUMN_ROLES = {
 }
 
 
-class UntimedColumns(TypedDict, total=False):
-    """The roles of `Columns` but for the time."""
+class BasicColumns(TypedDict, total=False):
+    """The roles of `Columns` but for the time and the weight."""
 
     a: str | Sequence[str] | None
     b: str | Sequence[str] | None
@@ -218,7 +218,6 @@ class UntimedColumns(TypedDict, total=False):
     noise: str | None
     side: str | None
     neutral: str | None
-    weight: str | None
     category: str | Sequence[str] | None
     margin: str | Sequence[str] | None
     statistics: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None
@@ -232,10 +231,20 @@ class UntimedColumns(TypedDict, total=False):
     drop: str | Sequence[str] | None
 
 
-class Columns(UntimedColumns, total=False):
-    """Which columns of a table are used, and for what: the keywords of `read` that `COLUMN_ROLES` explains."""
+class UntimedColumns(BasicColumns, total=False):
+    """The roles of `Columns` but for the time."""
+
+    weight: str | None
+
+
+class UnweightedColumns(BasicColumns, total=False):
+    """The roles of `Columns` but for the weight."""
 
     time: str | None
+
+
+class Columns(UntimedColumns, UnweightedColumns, total=False):
+    """Which columns of a table are used, and for what: the keywords of `read` that `COLUMN_ROLES` explains."""
 
 
 TWO_COLUMNS = {"age": "of a's and of b's age or date of birth", "expected_goals": "of a's and of b's expected goals"}

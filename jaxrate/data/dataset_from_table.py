@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from jaxrate.core.argument_checks import check_argument
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import join_names
-from jaxrate.data.column_conversion import to_column, to_flags
+from jaxrate.data.column_conversion import missing_mask, to_column, to_flags
 from jaxrate.data.column_recognition import (
     SIDE_NOTE,
     ColumnsRecognisedWarning,
@@ -60,7 +59,7 @@ from jaxrate.data.seasons_and_margins import doubts_about_margins
 from jaxrate.data.table_files import OPENERS_BY_METHODS, open_table_source
 from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import doubts_about_single_participants
-from jaxrate.events.dataset import Dataset, check_dataset
+from jaxrate.events.dataset import Dataset
 
 
 class ResolvedTable(NamedTuple):
@@ -202,30 +201,40 @@ def read(
         known = names_of_earlier_data(history)
         arguments = check_read_arguments(columns, upcoming, on_faulty, dates, na_values, unfinished)
         resolved = resolve_table(opened, arguments, upcoming, dates, na_values)
-        if sort and resolved.roles.time is None:
-            raise ValueError("sort=True needs a column of time")
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, resolved.roles)
         converted = convert_columns(resolved, loaded, rows, dates, na_values, unfinished)
+        check_times_to_sort_by(converted, sort)
         with map_row_errors(rows):
             split = split_by_result(converted.roles, converted.columns)
         used = _select_played_or_upcoming_rows(TableRows(converted.roles, converted.columns, rows), split, upcoming)
         _warn_about_columns(resolved, converted, used, dates)
-        for doubt in doubts_about_unplayed_rows(split, rows, upcoming):
-            warn_caller(doubt)
+        warn_of_each(doubts_about_unplayed_rows(split, rows, upcoming))
         used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
         dataset = build_dataset(*used, known, sort or upcoming)
-        if sort and dataset.clock is None:
-            raise ValueError(f"sort=True needs times, but column {resolved.roles.time!r} has no value")
         dataset = _add_fixtures(dataset, converted, rows, split.coming & (not upcoming))
-    for doubt in _doubts_about_dataset(dataset, resolved.table, known):
-        warn_caller(doubt)
-    if not upcoming and (hint := unused_points_hint(resolved.table, dataset, converted.roles)):
-        warn_caller(hint, ColumnsRecognisedWarning)
+    warn_of_each(_doubts_about_dataset(dataset, resolved.table, known))
+    if not upcoming:
+        warn_of_each([unused_points_hint(resolved.table, dataset, converted.roles)], ColumnsRecognisedWarning)
     return dataset._replace(
         dates=converted.date_style if is_date_style(converted.date_style) else None,
         played=int(split.played.sum()) if upcoming and not split.played.all() else 0,
         upcoming=upcoming,
     )
+
+
+def warn_of_each(messages: Iterable[str], category: type[Warning] = UserWarning) -> None:
+    """A warning for each of these messages that says something."""
+    for message in filter(None, messages):
+        warn_caller(message, category)
+
+
+def check_times_to_sort_by(converted: ConvertedColumns, sort: bool) -> None:
+    """ValueError if rows are to be sorted, and have no times."""
+    time = converted.roles.time
+    if sort and time is None:
+        raise ValueError("sort=True needs a column of time")
+    if sort and missing_mask(converted.columns[str(time)], nan_is_missing=True).all():
+        raise ValueError(f"sort=True needs times, but column {time!r} has no value")
 
 
 def check_read_arguments(
@@ -290,44 +299,40 @@ def _warn_about_columns(
     """What columns were taken for, and which may be something else."""
     date_style = converted.date_style if dates is None else None
     notes = _notes_on_columns(resolved, converted, dates)
-    if recognised := describe_recognised_columns(notes, converted.roles.time, date_style):
-        warn_caller(recognised, ColumnsRecognisedWarning)
+    recognised = describe_recognised_columns(notes, converted.roles.time, date_style)
+    warn_of_each([recognised], ColumnsRecognisedWarning)
     with map_row_errors(used.rows):
         is_scored = resolved.arguments["score"] is not None
-        for hint in doubtful_roles_hints(resolved.recognition, used.roles, used.columns, is_scored):
-            warn_caller(hint, ColumnsRecognisedWarning)
+        hints = doubtful_roles_hints(resolved.recognition, used.roles, used.columns, is_scored)
+    warn_of_each(hints, ColumnsRecognisedWarning)
 
 
 def _notes_on_columns(resolved: ResolvedTable, converted: ConvertedColumns, dates: str | None) -> list[str]:
     """What was taken for what, from the table to the draws."""
-    table, roles, draws, line_ups = resolved.table, converted.roles, converted.draws, resolved.line_ups
-    notes = [table.note, *resolved.recognition.notes, converted.result_note or "", draws.note if draws else ""]
-    notes = [*filter(None, notes)]
+    table, roles = resolved.table, converted.roles
+    notes = [table.note, *resolved.recognition.notes, converted.result_note, converted.draws and converted.draws.note]
     if roles.layout.num_first:
-        notes = [note.removesuffix(SIDE_NOTE) for note in notes]
-    notes = [*filter(None, [converted.line_up_note, line_ups.note if line_ups else ""]), *notes]
+        notes = [note and note.removesuffix(SIDE_NOTE) for note in notes]
+    notes = [converted.line_up_note, resolved.line_ups and resolved.line_ups.note, *notes]
     if roles.time is None and table.noted and (names := date_columns(table, roles.all_columns, dates)):
         notes.append(f"nothing for the time, though {join_names(names)} {'has' if len(names) == 1 else 'have'} dates")
-    return notes
+    return [note for note in notes if note]
 
 
 def _doubts_about_dataset(data: Dataset, table: TableSource, known: NamesOfEarlierData) -> Iterator[str]:
     """What is doubtful about the events and the names of a table."""
-    doubts: list[Iterable[str]] = []
     if not data.of_matches:
-        doubts.append(doubts_about_single_participants(data.rounds, data.contests))
-    elif table.noted:
-        doubts.append(doubts_about_margins(data))
-        doubts.append(doubts_about_mirrored_matches(data.matches))
-        doubts.append(doubts_about_repeated_matches(data.matches, data.rows, table))
-    if table.noted:
-        num_known = 0 if known.players is None else len(known.players)
-        doubts.append(doubts_about_names("players", data.players, num_known))
-        seasons = None if data.seasons is None else np.array([*data.seasons], object)
-        for subject, names in (("categories", data.categories), ("contests", data.contests), ("seasons", seasons)):
-            if names is not None:
-                doubts.append(doubts_about_names(subject, names, 0))
-    return chain.from_iterable(doubts)
+        yield from doubts_about_single_participants(data.rounds, data.contests)
+    if not table.noted:
+        return
+    if data.of_matches:
+        yield from doubts_about_margins(data)
+        yield from doubts_about_mirrored_matches(data.matches)
+        yield from doubts_about_repeated_matches(data.matches, data.rows, table)
+    yield from doubts_about_names("players", data.players, 0 if known.players is None else len(known.players))
+    seasons = None if data.seasons is None else np.array([*data.seasons], object)
+    for subject, names in {"categories": data.categories, "contests": data.contests, "seasons": seasons}.items():
+        yield from () if names is None else doubts_about_names(subject, names, 0)
 
 
 def describe_recognised_columns(recognised: Sequence[str], time: str | None, date_style: str | None) -> str:
@@ -376,15 +381,3 @@ def is_readable_source(data: Any) -> bool:
     if isinstance(data, (list, tuple)) and not hasattr(data, "_fields"):
         return bool(data) and all(isinstance(row, Mapping) for row in data)
     return any(all(hasattr(data, name) for name in methods) for methods in OPENERS_BY_METHODS)
-
-
-def read_if_source(data: Any) -> Any:
-    """The data, read if they are a source of `read`, and else as they are; ValueError as of `read`."""
-    return read(data) if is_readable_source(data) else data
-
-
-def as_dataset(caller: str, data: Any) -> Dataset:
-    """A `Dataset`, or one that `read` makes of a source; ValueError if the data are neither, and as of `read`."""
-    dataset = read_if_source(data)
-    check_dataset(caller, dataset)
-    return dataset

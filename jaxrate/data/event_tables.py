@@ -1,8 +1,13 @@
-"""Tables with a row per match, per match of teams, or per participant of a contest, as columns of events."""
+"""Tables with a row per match, per match of teams, or per participant of a contest, as events.
+
+All are read in one way: what is known of each row, as the arguments of `matches` and `rounds`, from the columns by
+their roles. Matches of teams, read as those of two players are, are then divided into rows of their players.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +52,9 @@ from jaxrate.data.seasons_and_margins import (
 from jaxrate.data.table_sources import Column, check_columns_exist_and_unique, find_column_ignoring_case, import_pyarrow
 from jaxrate.events import (
     MAX_REPORTED_ROWS,
+    Matches,
     NameFormatters,
+    Ragged,
     RowError,
     add_advice_to_errors,
     add_contest_to_errors,
@@ -55,132 +62,20 @@ from jaxrate.events import (
     fail_where,
     matches,
 )
-from jaxrate.events.dataset import Dataset, EventBuilderInputs
-
-
-class NamesOfEarlierData(NamedTuple):
-    """The names that have ids already, in their order, and the seasons that have begun; None: none."""
-
-    players: Any = None  # or what makes ids of names
-    categories: Any = None
-    seasons: Mapping[str, float] | None = None
-
-
-def _player_ids(names: Sequence[str], columns: dict[str, Column], players: Any) -> tuple[HostArray, HostArray]:
-    """Ids [n, columns] of the players in these columns, and all names by id; `players` may be a function for that."""
-    return players(names, columns) if callable(players) else to_ids(names, columns, players)
-
-
-def build_match_fields(roles: ColumnRoles, columns: dict[str, Column], known: NamesOfEarlierData) -> EventBuilderInputs:
-    """Ids and numbers of the matches.
-
-    Raises:
-      RowError: where a column does not hold what its role requires.
-    """
-    labels, starts = None, None
-    player, players = _player_ids(roles.layout.players, columns, known.players)
-    first, second = player.T
-    fail_where(
-        first == second,
-        lambda row: f"{format_unquoted_name(name_of_id(players, first[row]))} is on both sides; remove the row",
-    )
-    values = {"player": player} | match_arguments_from_columns(roles, columns, len(player))
-    if roles.category:
-        values["category"], labels = to_ids(roles.category, columns, known.categories, "categories")
-    time, clock = time_column_to_days_and_clock(roles.time, columns)
-    if roles.age:
-        values["columns"]["age"] = age_differences(roles.age, columns, time["time"] if clock == "dates" else None)
-    if roles.league_season is not None:
-        values["columns"][roles.league_season] = parse_season_start_years(roles.league_season, columns)
-    if roles.season is not None:
-        if clock is None:
-            raise ValueError(NO_TIME_MESSAGE)
-        season_rows = match_seasons_from_column(roles.season, columns, time["time"])
-        starts = find_season_starts(lambda: [season_rows], known.seasons)
-    return EventBuilderInputs(values | time, players, clock, labels, seasons=starts)
-
-
-def match_arguments_from_columns(roles: ColumnRoles, columns: dict[str, Column], n: int) -> dict[str, Any]:
-    """Scores, weights, sides and further columns of n matches, as `matches` takes them.
-
-    Raises:
-      RowError: where a column does not hold what its role requires.
-    """
-    values: dict[str, Any] = {"score": _scores(roles, columns, n)}
-    if roles.weight is not None:
-        values["weight"] = to_numbers(roles.weight, columns[roles.weight])
-    if roles.constant_side is not None:
-        values["side"] = np.full(n, roles.constant_side)
-    elif roles.side is not None:
-        values["side"] = to_sides(roles.side, columns[roles.side])
-    if roles.neutral is not None:
-        values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
-    values["columns"] = further_columns(roles, columns, n)
-    return values
-
-
-def _scores(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:
-    """[n] the scores of the first players; of matches to come 0.5."""
-    layout = roles.layout
-    if layout.result is not None and not roles.upcoming:
-        return to_numbers(layout.result, columns[layout.result])
-    if layout.points and not roles.upcoming:
-        lead = first_player_lead([to_numbers(name, columns[name]) for name in layout.points])
-        return np.asarray(0.5 + 0.5 * np.sign(lead))
-    return np.full(n, 1.0 if layout.winner_first else 0.5)
-
-
-def further_columns(roles: ColumnRoles, columns: dict[str, Column], n: int) -> dict[str, HostArray]:
-    """The further columns [n] of matches or participants by name, with those of the margin. RowError for bad values."""
-    values = {name: to_numbers(name, columns[name]) for name in roles.prematch_columns}
-    values |= {name: np.zeros(n) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin}
-    for name, x in values.items():
-        fail_where(np.isnan(x), lambda row: f"column {name!r} is {x[row]}, not a finite number")  # noqa: B023
-    for name in roles.expected_goals:
-        values[name] = np.full(n, np.nan) if roles.upcoming else to_numbers(name, columns[name], np.nan)
-        fail_where(np.isinf(values[name]), lambda row: f"column {name!r} is {values[name][row]}, not a finite number")  # noqa: B023
-    for statistic in roles.statistics:
-        values[statistic.name] = np.zeros(n) if roles.upcoming else first_player_statistic_lead(statistic, columns)
-    return values
-
-
-def match_row_order(
-    roles: ColumnRoles, columns: dict[str, Column], fields: EventBuilderInputs, sort: bool
-) -> HostArray | slice:
-    """[n] the rows in order of time. RowError if they are not in order and are not to be sorted."""
-    if fields.clock is None or roles.time is None:
-        return slice(None)
-    if sort:
-        return np.argsort(fields.values["time"], kind="stable")
-    check_row_time_order(columns[roles.time], fields.values["time"])
-    return slice(None)
-
-
-def build_match_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: HostArray) -> Dataset:
-    """The dataset of these matches, which stand in these rows of the source."""
-    statistics = tuple(one.name for one in roles.statistics)
-    evidence = tuple(roles.margin), (*roles.covariates, *(["age"] if roles.age else [])), fields.seasons
-    fields_of_dataset = fields.players, rows, fields.categories, fields.clock, None, *evidence
-    return Dataset(
-        matches(**fields.values),
-        *fields_of_dataset,
-        league_season=roles.league_season,
-        statistics=statistics,
-        points=roles.layout.points,
-        expected_goals=tuple(roles.expected_goals),
-    )
-
+from jaxrate.events.dataset import Dataset
 
 SEPARATOR = ";"  # of the names in a cell of text, where columns are named as those of teams
-HOME_ADVICE = "make a home game a covariate of each player, in a table with a row for each"
-OWN_ADVICE = "they are each player's own, in a table with a row for each"
-UNSUPPORTED_ROLES = {  # and what to do instead; nothing: no contest takes them
+HOME_ADVICE = ": make a home game a covariate of each player, in a table with a row for each"
+OWN_ADVICE = ": they are each player's own, in a table with a row for each"
+UNSUPPORTED_ROLES = {  # of line-ups, and what to do instead
     "side": HOME_ADVICE,
     "neutral": HOME_ADVICE,
     "statistics": OWN_ADVICE,
     "covariates": OWN_ADVICE,
-    "season": "give the times at which they begin to the system, as skills(seasons=...)",
-    **dict.fromkeys(("age", "league_season", "shares", "expected_goals"), ""),
+    "season": ": give the times at which they begin to the system, as skills(seasons=...)",
+    **dict.fromkeys(
+        ("age", "league_season", "shares", "expected_goals"), ", and neither do other contests; leave such columns out"
+    ),
 }
 OTHER_LAYOUTS = PLAYER_PAIR, WINNER_LOSER, ("contest", "participant")  # roles whose default columns tell of them
 
@@ -270,14 +165,13 @@ def set_line_up_columns(roles: ColumnRoles, line_ups: LineUpColumns, names: Sequ
 
 def check_line_up_roles(arguments: Mapping[str, Any]) -> None:
     """ValueError for arguments of `read` that a table of line-ups does not take."""
-    wrong = [name for name in UNSUPPORTED_ROLES if arguments[name]]
-    if isinstance(arguments["category"], (list, tuple)) and len(arguments["category"]) > 1:
+    if len(as_column_list(arguments["category"])) > 1:
         raise ValueError("the category of line-ups is one column, what everybody meets")
+    wrong = [name for name in UNSUPPORTED_ROLES if arguments[name]]
     if wrong:
         advice = UNSUPPORTED_ROLES[wrong[0]]
-        wrong = [name for name in wrong if UNSUPPORTED_ROLES[name] == advice]
-        others = f", and neither do other contests; leave {'it' if len(wrong) == 1 else 'them'} out"
-        raise ValueError(f"line-ups take no {' and no '.join(wrong)}{f': {advice}' if advice else others}")
+        roles = " and no ".join(name for name in wrong if UNSUPPORTED_ROLES[name] == advice)
+        raise ValueError(f"line-ups take no {roles}{advice}")
 
 
 def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tuple[ColumnRoles, dict[str, Column], str]:
@@ -288,34 +182,48 @@ def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tupl
     layout = roles.layout
     if layout.contest is not None:
         return roles, columns, ""
-    if any(_has_lists(columns[name]) for name in layout.players):
-        if not layout.num_first:
-            _check_no_separators_beside_lists(layout, columns)
-        return _divide_line_up_cells(roles, columns)
-    shares = [separated_share(columns[name]) for name in layout.players]
-    if layout.num_first and any(shares):
-        return _divide_line_up_cells(roles, columns)
-    if layout.num_first:
-        return roles, columns | {name: _blank_as_missing(name, columns[name]) for name in layout.players}, ""
-    note, (a, b) = "", layout.players
-    if min(shares) >= MIN_READABLE_SHARE and len(columns[a]) > 1:
-        note = f"each of {a} and {b} for one name (if semicolons divide players, say a=[{a!r}], b=[{b!r}])"
-    return roles, columns, note
+    cells = {name: columns[name] for name in layout.players}
+    has_lists = any(map(_has_lists, cells.values()))
+    if has_lists and not layout.num_first:
+        _check_no_separators_beside_lists(layout, columns)
+    if not (has_lists or layout.num_first):
+        return roles, columns, _describe_separators_in_names(cells)
+    has_separators = any(map(separated_share, cells.values()))
+    if not (has_lists or has_separators or any(is_blank_mask(cell).any() for cell in cells.values())):
+        return roles, columns, ""
+    return _divide_line_up_cells(roles, columns, divides=layout.num_first > 0 and (has_lists or has_separators))
 
 
-def _divide_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tuple[ColumnRoles, dict[str, Column], str]:
-    """The line-ups with a column for each player of a cell, the first under the name of theirs; and a note."""
+def _describe_separators_in_names(cells: Mapping[str, Column]) -> str:
+    """A note if most of the names of both players have the separator of line-ups in them."""
+    (a, first), (b, second) = cells.items()
+    if len(first) < 2 or min(separated_share(first), separated_share(second)) < MIN_READABLE_SHARE:
+        return ""
+    return f"each of {a} and {b} for one name (if semicolons divide players, say a=[{a!r}], b=[{b!r}])"
+
+
+def _divide_line_up_cells(
+    roles: ColumnRoles, columns: dict[str, Column], divides: bool
+) -> tuple[ColumnRoles, dict[str, Column], str]:
+    """The line-ups with a column for each player of a cell, the first under the name of theirs; and a note.
+
+    `divides` says whether semicolons divide the players in a text.
+    """
     layout, new = roles.layout, dict(columns)
-    parts = [_add_columns_of_cells(new, name, divides=layout.num_first > 0) for name in layout.players]
+    parts = [_add_columns_of_cells(new, name, divides) for name in layout.players]
     num_first = sum(map(len, parts[: layout.num_first or 1]))
     players = [name for names in parts for name in names]
     text = f"{' and '.join(map(str, layout.players))} for teams, of several players in a cell"
-    return roles._replace(layout=layout._replace(players=players, num_first=num_first)), new, text
+    return (
+        roles._replace(layout=layout._replace(players=players, num_first=num_first)),
+        new,
+        text if len(players) > len(layout.players) or not layout.num_first else "",
+    )
 
 
 def _add_columns_of_cells(columns: dict[str, Column], name: str, divides: bool) -> list[str]:
     """The names of the columns that are added to `columns` for the players in the cells of one of them."""
-    cells = [_cell_names(value, divides) for value in _to_values(columns[name])]
+    cells = [_names_in_cell(value, divides) for value in _to_values(columns[name])]
     parts = [name]  # the first has its name, which errors show
     for number in range(2, max(map(len, cells)) + 1):
         part = f"{name}, {number}"
@@ -337,15 +245,6 @@ def _check_no_separators_beside_lists(layout: TableLayout, columns: Mapping[str,
         fail_where(is_divided, lambda row: f"column {name!r} is {format_value_for_error(values[row])}, {advice}")  # noqa: B023
 
 
-def _blank_as_missing(name: str, column: Column) -> Column:
-    """The column with None in place of blank text."""
-    blank = is_blank_mask(column)
-    if not blank.any():
-        return column
-    values = _to_values(column)
-    return to_column(name, [None if blank[row] else values[row] for row in range(len(values))])
-
-
 def _has_lists(column: Column) -> bool:
     return isinstance(column, np.ndarray) and any(isinstance(x, (list, np.ndarray)) for x in column)
 
@@ -364,54 +263,237 @@ def _to_values(column: Column) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
 
 
-def _cell_names(value: Any, divides: bool) -> list[Any]:
+def _names_in_cell(value: Any, divides: bool) -> list[Any]:
     """The names in a cell, which semicolons divide if they do; none of what is missing or blank."""
     if isinstance(value, str) and divides:
-        return [name for part in re.split(SEPARATOR, value) if (name := part.strip())]
-    value = value.tolist() if isinstance(value, np.ndarray) else value
-    items = value if isinstance(value, list) else [value]
+        return [name for part in value.split(SEPARATOR) if (name := part.strip())]
+    items = value.tolist() if isinstance(value, np.ndarray) else value
+    items = items if isinstance(items, list) else [items]
     return [x for x in items if not (is_missing_value(x, True) or (isinstance(x, str) and not x.strip()))]
 
 
-def read_line_up_fields(
-    roles: ColumnRoles, columns: dict[str, Column], known: NamesOfEarlierData, rows: HostArray
-) -> tuple[EventBuilderInputs, HostArray]:
-    """Ids and numbers of the players of both teams, and the row [sum P] of the columns in which each stands.
+class NamesOfEarlierData(NamedTuple):
+    """The names that have ids already, in their order, and the seasons that have begun; None: none."""
 
-    `rows` [n] says where those of the columns stand in the source.
+    players: Any = None  # or what makes ids of names
+    categories: Any = None
+    seasons: Mapping[str, float] | None = None
+
+
+class EventColumns(NamedTuple):
+    """The columns from which the events of a `Dataset` are built."""
+
+    values: dict[str, Any]  # [R, ...] by name of the argument of `matches` or `rounds`, in the order of the rows
+    players: Any  # [num_players] names in order of id
+    categories: HostArray | None  # [num_categories] names in order of id
+    clock: str | None  # as in `Dataset`
+    seasons: dict[str, float] | None  # as in `Dataset`
+    contest_names: Any  # [E] what the source calls each contest, by its number in `values`; None: matches of two
+
+
+def build_dataset(
+    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, known: NamesOfEarlierData, in_order: bool
+) -> Dataset:
+    """The dataset of these columns, whose values stand in these rows of the source.
+
+    Args:
+      roles: which columns are used, and for what.
+      columns: values [n] by name.
+      rows: [n] of the source.
+      known: the names that have ids already.
+      in_order: whether to put the rows in order of time.
+
+    Raises:
+      RowError: about up to ten rows of the source.
+    """
+    are_teams = roles.layout.num_first > 0
+    with map_row_errors(rows):
+        read = read_event_columns(roles, columns, known)
+        if are_teams:
+            read, row = split_teams(roles, columns, rows, read, known.players)
+            rows = rows[row]
+    with map_row_errors(rows):
+        order = _row_order(roles, columns, read, in_order)
+    rows, read = rows[order], read._replace(values=_select_rows(read.values, order))
+    with map_row_errors(rows):
+        events, contests = _build_events(read, rows)
+    return Dataset(
+        events,
+        read.players,
+        rows,
+        read.categories,
+        read.clock,
+        contests,
+        margin=tuple(roles.margin[:1] if are_teams else roles.margin),
+        covariates=(*roles.covariates, *(["age"] if roles.age else [])),
+        seasons=read.seasons,
+        league_season=roles.league_season,
+        statistics=tuple(statistic.name for statistic in roles.statistics),
+        points=() if are_teams else roles.layout.points,
+        expected_goals=tuple(roles.expected_goals),
+    )
+
+
+def filter_column_rows(columns: dict[str, Column], mask: HostArray) -> dict[str, Column]:
+    """The rows of the columns where the mask is true."""
+    return {name: keep_rows(name, column, mask) for name, column in columns.items()}
+
+
+def _select_rows(values: dict[str, Any], rows: Any) -> dict[str, Any]:
+    """These rows of the columns, also of further ones."""
+    return {name: _select_rows(x, rows) if isinstance(x, dict) else x[rows] for name, x in values.items()}
+
+
+def _row_order(roles: ColumnRoles, columns: dict[str, Column], read: EventColumns, in_order: bool) -> HostArray | slice:
+    """[R] the rows, in order of time if they are to be: contests as wholes.
+
+    Raises:
+      RowError: where a contest has two times, or a match is earlier than the one before and they are not to be sorted.
+    """
+    if read.clock is None:
+        return slice(None)
+    time, contest = read.values["time"], read.values.get("contest")
+    if contest is not None:
+        _check_one_time_in_contest(read, time[np.unique(contest, return_index=True)[1]][contest])
+    elif not in_order:
+        check_row_time_order(columns[str(roles.time)], time)
+    if not in_order:
+        return slice(None)
+    return np.argsort(time, kind="stable") if contest is None else np.lexsort([contest, time])
+
+
+def _check_one_time_in_contest(read: EventColumns, time_of_contest: HostArray) -> None:
+    """RowError for a row whose time is not that of its contest [R], as the name of two contests leads to."""
+    time = read.values["time"]
+
+    def say(row: int) -> str:
+        date = str(np.datetime64(int(time[row] // 1), "D")) if read.clock == "dates" else format_number(time[row])
+        several = "if several contests have this name, give each its own"
+        contest = _describe_contest(read.values["contest"], read.contest_names, row)
+        return f"time {date} differs within {contest}; {several}"
+
+    fail_where(time != time_of_contest, say)
+
+
+def _build_events(read: EventColumns, rows: HostArray) -> tuple[Matches | Ragged, HostArray | None]:
+    """The events, and the names of contests; their matches or participants stand in these rows of the source."""
+    if read.contest_names is None:
+        return matches(**read.values), None
+    formatters = NameFormatters(
+        partial(format_name_of_id, read.contest_names),
+        partial(format_name_of_id, read.players),
+        lambda row: str(rows[row]),
+    )
+    events = build_rounds(**read.values, formatters=formatters)
+    return events, read.contest_names[read.values["contest"][events.player_start[:-1]]]
+
+
+NO_RANK_ADVICE = (
+    'give those who did not finish the same last place, name their texts as unfinished=["DNF"], or leave their rows out'
+)
+
+
+def read_event_columns(roles: ColumnRoles, columns: dict[str, Column], known: NamesOfEarlierData) -> EventColumns:
+    """What is known of each match, or of each participant of contests; of teams all but their players.
 
     Raises:
       RowError: where a column does not hold what its role requires.
     """
-    layout, count = roles.layout, len(columns[roles.layout.players[0]])
-    for name in layout.first_players:
-        fail_where(missing_mask(columns[name], True), lambda row: f"column {name!r} has no value")  # noqa: B023
-    present = np.stack([~missing_mask(columns[name], True) for name in layout.players], axis=1)
-    row, position = np.nonzero(present)
-    player, players = _player_ids(
-        ["players"], {"players": _names_by_row(layout.players, columns, present)}, known.players
+    layout, n = roles.layout, len(columns[roles.layout.players[0]])
+    values: dict[str, Any] = {}
+    players, categories, contest_names = None, None, None
+    name_contests: Callable[[], AbstractContextManager[None]] = nullcontext
+    if layout.contest is not None:
+        values["contest"], contest_names = label_codes(layout.contest, columns)
+        name_contests = partial(add_contest_to_errors, partial(_describe_contest, values["contest"], contest_names))
+    with name_contests():
+        if not layout.num_first:
+            values["player"], players = _read_players(layout.players, columns, known.players)
+    if layout.contest is None:
+        values["score"] = _read_scores(roles, columns, n)
+    else:
+        with add_advice_to_errors(NO_RANK_ADVICE), name_contests():
+            values["rank"] = _read_ranks(layout, columns, n)
+    with name_contests():
+        values |= _read_optional_numbers(roles, columns, n) | _read_teams(roles, columns, values)
+        if roles.category:
+            category, categories = to_ids(roles.category, columns, known.categories, "categories")
+            values["category"] = category if layout.contest is None and not layout.num_first else category[:, 0]
+        time, clock = time_column_to_days_and_clock(roles.time, columns)
+        values |= time
+        values["columns"] = further_columns(roles, columns, n, time if clock == "dates" else {})
+    seasons = None if roles.season is None else _read_season_starts(roles.season, columns, time, known.seasons)
+    return EventColumns(values, players, categories, clock, seasons, contest_names)
+
+
+def _describe_contest(contest: HostArray, names: HostArray, row: int) -> str:
+    """The contest of a row, for messages."""
+    return f"contest {format_name_of_id(names, contest[row])}"
+
+
+def _number_players(names: Sequence[str], columns: dict[str, Column], known: Any) -> tuple[HostArray, HostArray]:
+    """Ids [n, columns] of the players in these columns, and all names by id; `known` may be a function for that."""
+    return known(names, columns) if callable(known) else to_ids(names, columns, known)
+
+
+def _read_players(names: Sequence[str], columns: dict[str, Column], known: Any) -> tuple[HostArray, HostArray]:
+    """Ids of participants [n], or of both players of matches [n, 2], and all names by id."""
+    player, players = _number_players(names, columns, known)
+    if len(names) == 1:
+        return player[:, 0], players
+    first, second = player.T
+    fail_where(
+        first == second,
+        lambda row: f"{format_unquoted_name(name_of_id(players, first[row]))} is on both sides; remove the row",
     )
-    arguments = match_arguments_from_columns(roles, columns, count)
-    score, second = arguments["score"], position >= layout.num_first
+    return player, players
+
+
+def split_teams(
+    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, read: EventColumns, known: Any
+) -> tuple[EventColumns, HostArray]:
+    """Matches of teams as contests with a row for each player, and in which row of the columns each of these stands.
+
+    The contests have the numbers of the `rows` [n] of the source as names. Players are `known` as in
+    `NamesOfEarlierData`.
+
+    Raises:
+      RowError: where a team has no first player, or a result or weight is none of teams.
+    """
+    layout, values = roles.layout, dict(read.values)
+    score, further = values.pop("score"), dict(values["columns"])
+    missing = {name: missing_mask(columns[name], True) for name in layout.players}
+    for name in layout.first_players:
+        fail_where(missing[name], lambda row: f"column {name!r} has no value")  # noqa: B023
     fail_where(
         ~np.isin(score, (0, 0.5, 1)), lambda row: f"score {score[row]:g}, and teams win (1), draw (0.5) or lose (0)"
     )
-    place = np.sign(0.5 - score)  # of the first, -1 if they won; the second has the other
-    values: dict[str, Any] = {"contest": row, "player": player[:, 0], "team": second.astype(int)}
-    values["rank"] = np.where(second, -place[row], place[row])
-    if (weight := arguments.get("weight")) is not None:
+    if (weight := values.pop("weight", None)) is not None:
         fail_where(weight <= 0, lambda row: f"column {roles.weight!r} is {weight[row]:g}, and weights are above 0")
-        values["noise"] = weight[row] ** -0.5
-    labels = None
-    if roles.category:
-        category, labels = to_ids(roles.category[:1], columns, known.categories, "categories")
-        values["category"] = category[row, 0]
-    values["columns"] = {name: x[row] for name, x in arguments["columns"].items() if name not in roles.margin}
+        values["noise"] = weight**-0.5
+    present = ~np.stack([*missing.values()], axis=1)
+    row, position = np.nonzero(present)
+    with map_row_errors(row):
+        names = {"players": _names_by_row(layout.players, columns, present)}
+        player, players = _number_players([*names], names, known)
+    is_second = position >= layout.num_first
+    for name in roles.margin:
+        del further[name]
+    values = _select_rows(values | {"columns": further}, row)
     if roles.margin:
-        values["columns"][roles.margin[0]] = _team_points(roles, columns, score)[row, second.astype(int)]
-    time, clock = time_column_to_days_and_clock(roles.time, columns)
-    values |= {name: x[row] for name, x in time.items()}
-    return EventBuilderInputs(values, players, clock, labels, rows), row
+        first, second = _team_points([read.values["columns"][name] for name in roles.margin], score)
+        values["columns"][roles.margin[0]] = np.where(is_second, second[row], first[row])
+    values |= {"contest": row, "player": player[:, 0], "team": is_second.astype(int)}
+    values["rank"] = np.where(is_second, score[row] - 1.0, -score[row])
+    return read._replace(values=values, players=players, contest_names=rows), row
+
+
+def _team_points(margin: list[HostArray], score: HostArray) -> list[HostArray]:
+    """[n] the points of both teams; of a margin in one column it, for who has won, and 0."""
+    if len(margin) == 2:
+        return margin
+    size = np.abs(margin[0])
+    return [np.where(score > 0.5, size, 0.0), np.where(score < 0.5, size, 0.0)]
 
 
 def _names_by_row(names: Sequence[str], columns: Mapping[str, Column], present: HostArray) -> Column:
@@ -427,91 +509,78 @@ def _names_by_row(names: Sequence[str], columns: Mapping[str, Column], present: 
     return flat.take(arrow.array(position * len(present) + row))
 
 
-def _team_points(roles: ColumnRoles, columns: Mapping[str, Column], score: HostArray) -> HostArray:
-    """[n, 2] the points of both teams; of a margin in one column it, for who has won, and 0."""
-    if roles.upcoming:
-        return np.zeros((len(score), 2))
-    points = [to_numbers(name, columns[name]) for name in roles.margin]
-    if len(points) == 2:
-        return np.stack(points, axis=1)
-    size = np.abs(points[0])
-    return np.stack([np.where(score > 0.5, size, 0.0), np.where(score < 0.5, size, 0.0)], axis=1)
-
-
-def build_line_up_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: HostArray) -> Dataset:
-    """The dataset of these contests, whose participants stand in these rows of the source."""
-    players, source = fields.players, np.asarray(fields.contests)
-    formatters = NameFormatters(lambda i: str(source[i]), lambda i: format_unquoted_name(name_of_id(players, i)))
-    events = build_rounds(**fields.values, formatters=formatters)
-    names = players, rows, fields.categories, fields.clock, rows[events.player_start[:-1]]
-    return Dataset(events, *names, tuple(roles.margin[:1]))
-
-
-NO_RANK_ADVICE = (
-    'give those who did not finish the same last place, name their texts as unfinished=["DNF"], or leave their rows out'
-)
-
-
-def read_participant_fields(
-    roles: ColumnRoles, columns: dict[str, Column], known: NamesOfEarlierData
-) -> EventBuilderInputs:
-    """Ids and numbers of the participants.
-
-    Raises:
-      RowError: where a column does not hold what its role requires.
-    """
+def _read_scores(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:
+    """[n] the scores of the first players; of matches to come 0.5."""
     layout = roles.layout
-    assert layout.contest is not None
-    contest, contests = label_codes(layout.contest, columns)
-
-    def label(row: int) -> str:
-        return f"contest {format_name_of_id(contests, contest[row])}"
-
-    with add_contest_to_errors(label):
-        player, players = _player_ids(layout.players, columns, known.players)
-    values: dict[str, Any] = {"contest": contest, "player": player[:, 0]}
-    values |= participant_arguments_from_columns(roles, columns, contest, label)
-    labels = None
-    with add_contest_to_errors(label):
-        if roles.category:
-            category, labels = to_ids(roles.category, columns, known.categories, "categories")
-            values["category"] = category[:, 0]
-        time, clock = time_column_to_days_and_clock(roles.time, columns)
-    return EventBuilderInputs(values | time, players, clock, labels, contests)
+    if layout.result is not None and not roles.upcoming:
+        return to_numbers(layout.result, columns[layout.result])
+    if layout.points and not roles.upcoming:
+        lead = first_player_lead([to_numbers(name, columns[name]) for name in layout.points])
+        return np.asarray(0.5 + 0.5 * np.sign(lead))
+    return np.full(n, 1.0 if layout.winner_first else 0.5)
 
 
-def participant_arguments_from_columns(
-    roles: ColumnRoles, columns: dict[str, Column], contest: HostArray, label: Callable[[int], str]
-) -> dict[str, Any]:
-    """Ranks, weights, teams, ceilings, noise and further columns of participants, as `rounds` takes them.
+OPTIONAL_NUMBERS = {"weight": None, "ceiling": np.inf, "noise": None}  # by role, what stands for a missing one
 
-    `contest` [n] are numbers of the contests, and `label` names that of a row.
+
+def _read_optional_numbers(roles: ColumnRoles, columns: dict[str, Column], n: int) -> dict[str, Any]:
+    """The weights, ceilings, noises and sides [n] of matches or participants, as far as they have columns."""
+    names = {role: getattr(roles, role) for role in OPTIONAL_NUMBERS}
+    values = {
+        role: to_numbers(name, columns[name], OPTIONAL_NUMBERS[role])
+        for role, name in names.items()
+        if name is not None
+    }
+    if roles.constant_side is not None:
+        values["side"] = np.full(n, roles.constant_side)
+    elif roles.side is not None:
+        values["side"] = to_sides(roles.side, columns[roles.side])
+    if roles.neutral is not None:
+        values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
+    return values
+
+
+def further_columns(
+    roles: ColumnRoles, columns: dict[str, Column], n: int, dates: Mapping[str, HostArray]
+) -> dict[str, HostArray]:
+    """The further columns [n] of matches or participants by name, with those of the margin and of ages.
+
+    `dates` has the times of the matches, if they are dates.
 
     Raises:
-      RowError: where a column does not hold what its role requires.
+      RowError: where a value is no number, or missing and none may be.
     """
-    layout, count = roles.layout, len(contest)
-    values: dict[str, Any] = {"rank": np.zeros(count)}
-    if layout.result is not None:
-        with add_advice_to_errors(NO_RANK_ADVICE), add_contest_to_errors(label):
-            result = _to_ranks(layout.result, columns[layout.result])
-        values["rank"] = result if layout.ranked else -result
-    with add_contest_to_errors(label):
-        if roles.weight is not None:
-            values["weight"] = to_numbers(roles.weight, columns[roles.weight])
-        if roles.last_rank is not None:
-            _check_tied_place_ranges(contest, values["rank"], to_numbers(roles.last_rank, columns[roles.last_rank]))
-        if roles.team is not None:
-            missing = missing_mask(columns[roles.team], nan_is_missing=True)
-            message = f"column {roles.team!r} has no value; players without a team need one of their own"
-            fail_where(missing, lambda row: message)
-            values["team"] = _first_row_of_team(contest, label_codes(roles.team, columns)[0])
-        if roles.ceiling is not None:
-            values["ceiling"] = to_numbers(roles.ceiling, columns[roles.ceiling], default=np.inf)
-        if roles.noise is not None:
-            values["noise"] = to_numbers(roles.noise, columns[roles.noise])
-        values["columns"] = further_columns(roles, columns, count)
+    values = {name: to_numbers(name, columns[name]) for name in roles.prematch_columns}
+    values |= {name: np.zeros(n) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin}
+    for name, x in values.items():
+        fail_where(np.isnan(x), lambda row: f"column {name!r} is {x[row]}, not a finite number")  # noqa: B023
+    for name in roles.expected_goals:
+        values[name] = np.full(n, np.nan) if roles.upcoming else to_numbers(name, columns[name], np.nan)
+    for statistic in roles.statistics:
+        values[statistic.name] = np.zeros(n) if roles.upcoming else first_player_statistic_lead(statistic, columns)
+    if roles.age:
+        values["age"] = age_differences(roles.age, columns, dates.get("time"))
+    if roles.league_season is not None:
+        values[roles.league_season] = parse_season_start_years(roles.league_season, columns)
     return values
+
+
+def _read_season_starts(
+    season: str, columns: dict[str, Column], time: Mapping[str, HostArray], known: Mapping[str, float] | None
+) -> dict[str, float]:
+    """When each season begins, by its name; ValueError without times, and as `find_season_starts`."""
+    if not time:
+        raise ValueError(NO_TIME_MESSAGE)
+    matches_of_seasons = match_seasons_from_column(season, columns, time["time"])
+    return find_season_starts(lambda: [matches_of_seasons], known)
+
+
+def _read_ranks(layout: TableLayout, columns: dict[str, Column], n: int) -> HostArray:
+    """[n] the ranks of participants, lower is better; of contests to come 0."""
+    if layout.result is None:
+        return np.zeros(n)
+    result = _to_ranks(layout.result, columns[layout.result])
+    return result if layout.ranked else -result
 
 
 def _to_ranks(name: str, column: Column) -> HostArray:
@@ -520,7 +589,7 @@ def _to_ranks(name: str, column: Column) -> HostArray:
         return to_numbers(name, column)
     except RowError as error:
         first_row_and_count: dict[Any, list[int]] = {}
-        for row, value in enumerate(column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()):
+        for row, value in enumerate(_to_values(column)):
             if isinstance(value, str) and value.strip() and not _is_number(value):
                 first_row_and_count.setdefault(value, [row, 0])[1] += 1
         if len(error.rows_and_messages) == 1 or not first_row_and_count:
@@ -538,66 +607,23 @@ def _is_number(text: str) -> bool:
     return False
 
 
-def _first_row_of_team(contest: HostArray, team: HostArray) -> HostArray:
-    """[n] the first row of the same team in the contest, by which teams that tie count in the order of their rows."""
-    key = contest * (team.max(initial=0) + np.int64(1)) + team
+def _read_teams(roles: ColumnRoles, columns: dict[str, Column], values: Mapping[str, Any]) -> dict[str, HostArray]:
+    """The teams [n] of participants, if they have a column; checks the last places of those who tie, if these have.
+
+    A team is the first row of it in the contest, by which teams that tie count in the order of their rows.
+    """
+    if roles.last_rank is not None:
+        _check_tied_place_ranges(
+            values["contest"], values["rank"], to_numbers(roles.last_rank, columns[roles.last_rank])
+        )
+    if roles.team is None:
+        return {}
+    missing = missing_mask(columns[roles.team], nan_is_missing=True)
+    fail_where(missing, lambda row: f"column {roles.team!r} has no value; players without a team need one of their own")
+    team = label_codes(roles.team, columns)[0]
+    key = values["contest"] * (team.max(initial=0) + np.int64(1)) + team
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
-    return np.asarray(first[number])
-
-
-def _check_one_time_in_contest(fields: EventBuilderInputs, differs: HostArray) -> None:
-    """RowError for a row whose time is not that of its contest, as the name of two contests leads to."""
-
-    def say(row: int) -> str:
-        name = format_name_of_id(fields.contests, fields.values["contest"][row])
-        value = fields.values["time"][row]
-        time = str(np.datetime64(int(value // 1), "D")) if fields.clock == "dates" else format_number(value)
-        return f"time {time} differs within contest {name}; if several contests have this name, give each its own"
-
-    fail_where(differs, say)
-
-
-def contest_row_order(fields: EventBuilderInputs, sort: bool) -> HostArray | slice:
-    """[n] the rows, in order of time if they are to be sorted: contests as wholes. RowError if one has two times."""
-    contest = fields.values["contest"]
-    if fields.clock is None:
-        return slice(None)
-    time = fields.values["time"]
-    first = time[np.unique(contest, return_index=True)[1]][contest]
-    _check_one_time_in_contest(fields, (time < first) | (time > first))
-    if not sort:
-        return slice(None)
-    return np.lexsort([contest, time])
-
-
-def build_contest_dataset(roles: ColumnRoles, fields: EventBuilderInputs, rows: HostArray) -> Dataset:
-    """The dataset of these rounds, whose participants stand in these rows of the source."""
-    contests, players = fields.contests, fields.players
-    assert contests is not None
-    formatters = NameFormatters(
-        lambda i: format_name_of_id(contests, i), lambda i: format_name_of_id(players, i), lambda row: str(rows[row])
-    )
-    events = build_rounds(**fields.values, formatters=formatters)
-    order = fields.values["contest"][events.player_start[:-1]]
-    names = players, rows, fields.categories, fields.clock, contests[order]
-    statistics = tuple(one.name for one in roles.statistics)
-    return Dataset(events, *names, tuple(roles.margin), tuple(roles.covariates), statistics=statistics)
-
-
-def format_name_of_id(names: Any, i: int) -> str:
-    """A name in errors, as Python writes it, not NumPy."""
-    return format_value_for_error(name_of_id(names, i))
-
-
-def name_of_id(names: Any, i: int) -> Any:
-    """A name as Python has it, of an array of NumPy or Arrow."""
-    return names[i : i + 1].tolist()[0]
-
-
-def label_codes(name: str, columns: dict[str, Column]) -> tuple[HostArray, HostArray]:
-    """Labels as integers [n] in order of first appearance, and the labels."""
-    codes, labels = to_ids([name], columns)
-    return codes[:, 0], labels
+    return {"team": np.asarray(first[number])}
 
 
 def _check_tied_place_ranges(contest: HostArray, first: HostArray, last: HostArray) -> None:
@@ -619,44 +645,17 @@ def _check_tied_place_ranges(contest: HostArray, first: HostArray, last: HostArr
     fail_where(too_many, lambda row: f"{say(row)} are fewer than the players who share them")
 
 
-def build_dataset(
-    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, known: NamesOfEarlierData, in_order: bool
-) -> Dataset:
-    """The dataset of these columns, whose values stand in these rows of the source.
-
-    Args:
-      roles: which columns are used, and for what.
-      columns: values [n] by name.
-      rows: [n] of the source.
-      known: the names that have ids already.
-      in_order: whether to put the rows in order of time.
-
-    Raises:
-      RowError: about up to ten rows of the source.
-    """
-    layout, row = roles.layout, np.arange(len(rows))  # in which row each match or participant stands
-    of_teams = layout.num_first > 0  # matches of two teams, as contests
-    of_matches = layout.contest is None and not of_teams
-    with map_row_errors(rows):
-        if of_teams:
-            fields, row = read_line_up_fields(roles, columns, known, rows)
-        elif of_matches:
-            fields = build_match_fields(roles, columns, known)
-        else:
-            fields = read_participant_fields(roles, columns, known)
-    with map_row_errors(rows[row]):
-        order = match_row_order(roles, columns, fields, in_order) if of_matches else contest_row_order(fields, in_order)
-    fields, source_rows = fields._replace(values=_reorder_values(fields.values, order)), rows[row][order]
-    build = build_line_up_dataset if of_teams else build_match_dataset if of_matches else build_contest_dataset
-    with map_row_errors(source_rows):
-        return build(roles, fields, source_rows)
+def format_name_of_id(names: Any, i: int) -> str:
+    """A name in errors, as Python writes it, not NumPy."""
+    return format_value_for_error(name_of_id(names, i))
 
 
-def filter_column_rows(columns: dict[str, Column], mask: HostArray) -> dict[str, Column]:
-    """The rows of the columns where the mask is true."""
-    return {name: keep_rows(name, column, mask) for name, column in columns.items()}
+def name_of_id(names: Any, i: int) -> Any:
+    """A name as Python has it, of an array of NumPy or Arrow."""
+    return names[i : i + 1].tolist()[0]
 
 
-def _reorder_values(values: dict[str, Any], order: HostArray | slice) -> dict[str, Any]:
-    """The rows of the columns, also of further ones, in this order."""
-    return {name: _reorder_values(x, order) if isinstance(x, dict) else x[order] for name, x in values.items()}
+def label_codes(name: str, columns: dict[str, Column]) -> tuple[HostArray, HostArray]:
+    """Labels as integers [n] in order of first appearance, and the labels."""
+    codes, labels = to_ids([name], columns)
+    return codes[:, 0], labels

@@ -3,16 +3,18 @@
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from types import MappingProxyType
 from typing import Any
 
 from jaxrate.data.category_mixtures import check_known_categories, mix_categories
-from jaxrate.data.dataset_from_table import read
+from jaxrate.data.dataset_from_table import is_readable_source, read
 from jaxrate.data.derived_covariates import add_form, add_rest
 from jaxrate.data.name_unification import unify_names
 from jaxrate.data.table_files import open_table_source
 from jaxrate.data.table_sources import add_location_to_data_errors
-from jaxrate.events.dataset import Dataset
+from jaxrate.events.dataset import Dataset, check_dataset
 
+NO_COLUMNS: Mapping[str, Any] = MappingProxyType({})
 DATASET_OPTIONS = "normalise_names", "mixtures", "rest", "form"
 
 
@@ -42,6 +44,36 @@ def read_by_options(
     with nullcontext() if table is None else add_location_to_data_errors(table.title, table.where):
         data = unify_names(data, history) if options.get("normalise_names") else data
         return _apply_dataset_options(data, options, history)
+
+
+def reading_options_of_history(history: Any) -> dict[str, Any]:
+    """The options by which a table that carries on a `History` is read; none for other earlier data."""
+    saved = getattr(history, "options", {})
+    columns = saved.get("columns", {})
+    options = {} if saved.get("dates") is None else {"dates": saved["dates"]}
+    return options | saved.get("derived", {}) | ({} if "format" in columns else columns)
+
+
+def read_if_table(caller: str, data: Any, columns: Mapping[str, Any], history: Any = None) -> Any:
+    """The events of a table with these columns, read as one that carries on a history; other data as they are.
+
+    This is how all functions that take a dataset take tables and paths.
+
+    Raises:
+      ValueError: for columns beside data that were read already; and as `read`.
+    """
+    if is_readable_source(data):
+        return read_by_options(data, reading_options_of_history(history) | dict(columns), history)
+    if columns:
+        raise ValueError(f"{caller}: the data were read already; name {', '.join(columns)} where they are read")
+    return data
+
+
+def as_dataset(caller: str, data: Any, columns: Mapping[str, Any] = NO_COLUMNS, history: Any = None) -> Dataset:
+    """`read_if_table`, and ValueError unless the data are a `Dataset` then."""
+    dataset = read_if_table(caller, data, columns, history)
+    check_dataset(caller, dataset)
+    return dataset
 
 
 def _apply_dataset_options(data: Dataset, options: Mapping[str, Any], history: Any) -> Dataset:

@@ -14,7 +14,7 @@ import html
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import numpy as np
@@ -25,8 +25,9 @@ from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mea
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.system import RatingSystem, replace_params, set_default_period
 from jaxrate.core.text_format import format_html_table, format_number, format_table, join_names
-from jaxrate.data.dataset_from_table import as_dataset
+from jaxrate.data.column_role_definitions import Columns, suggest_role_on_unknown_argument
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
+from jaxrate.data.saved_options import as_dataset
 from jaxrate.evaluation.blending import blend_one_step_ahead, name_systems
 from jaxrate.evaluation.scored_predictions import (
     LOSS_DIFFERENCE_HEAD,
@@ -417,6 +418,7 @@ def system_result_label(result: ScoredForecaster) -> str:
 FIT_PROGRESS_SHARE = 0.8  # of the work, about, where systems are fitted
 
 
+@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def compare(
     data: Any,
@@ -428,6 +430,7 @@ def compare(
     fit: bool = False,
     watch: Callable[[float], None] | None = None,
     executor: Executor | None = None,
+    **columns: Unpack[Columns],
 ) -> Comparison:
     """Rate the same events by several systems, and say which predicted best.
 
@@ -441,6 +444,7 @@ def compare(
 
         print(jr.compare(jr.data.datasets.nfl(), ["elo", "glicko"]))
         print(jr.compare(jr.data.datasets.nfl(), {"glicko": {"side_advantage": 60}, "mine": jr.glicko(c=20)}))
+        print(jr.compare("games.csv", ["elo", "glicko"], a="white", b="black"))
 
     Args:
       data: matches or contests, as from `read`, or a table or path as it takes it.
@@ -462,6 +466,7 @@ def compare(
         `concurrent.futures.Executor`, Dask's `Client(...).get_executor()`, or Ray's `ray.util.multiprocessing.Pool`.
         None: one after the other, here. Work for other processes is pickled, so functions of your own must be in a
         module. Spawn such processes, do not fork them. The numbers are the same.
+      columns: those of a table, by role, as `read` takes them.
 
     Returns:
       A `Comparison`. Systems that draw random numbers draw the same every time.
@@ -473,7 +478,7 @@ def compare(
     check_last_share(last)
     if fit and last == 1:
         raise ValueError("a fit needs events that are not scored; score the last ones only, as by last=0.2")
-    data = as_dataset("compare", data)
+    data = as_dataset("compare", data, columns)
     lengths, target = tuple(lengths), make_scoring_target(data, last)
     choices, forecasts = _split_choices({} if systems is None else name_systems(systems), target)
     is_named = bool(choices) or (systems is not None and not forecasts)

@@ -9,17 +9,6 @@ from jaxrate.core.text_format import format_count, format_number, format_unquote
 from jaxrate.events import Matches, Ragged, Rounds, count_teams
 
 
-class EventBuilderInputs(NamedTuple):
-    """The columns from which the events of a `Dataset` are built."""
-
-    values: dict[str, Any]  # [n, ...] by name of the builder's argument, in the order of the rows
-    players: HostArray  # [num_players] names in order of id
-    clock: str | None  # as in `Dataset`
-    categories: HostArray | None = None  # [num_categories] names in order of id
-    contests: HostArray | None = None  # what the source calls each contest, by its number in `values`
-    seasons: dict[str, float] | None = None  # as in `Dataset`
-
-
 class Dataset(NamedTuple):
     """Events read from a table, with the names of players, categories, contests and seasons."""
 

@@ -7,7 +7,7 @@ likelihood, whose slopes, event by event, are uncorrelated (Dawid 1984), and sta
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,8 @@ from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem, random_draw_rule, replace_params
-from jaxrate.data.dataset_from_table import read_if_source
+from jaxrate.data.column_role_definitions import UnweightedColumns, suggest_role_on_unknown_argument
+from jaxrate.data.saved_options import read_if_table
 from jaxrate.events import LAST_ID, periods, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.evidence_objective import check_evidence_options, prepare_evidence_problem
@@ -51,6 +52,7 @@ ERROR_METHODS = "information", "products", "sandwich"
 BYTES_PER_START = 1000.0  # bytes that a search takes, about
 
 
+@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def fit(
     system: RatingSystem | Fit,
@@ -72,11 +74,13 @@ def fit(
     key: Key | None = None,
     watch: Callable[[int, float], Any] | None = None,
     executor: Executor | None = None,
+    **columns: Unpack[UnweightedColumns],
 ) -> Fit:
     """The hyperparameters with which a system predicts a history best, starting from its own.
 
         fit = jr.fit(jr.elo(), data)
         jr.rate(fit.system, data)
+        jr.fit(jr.elo(), "games.csv", a="white", b="black")
 
     Args:
       system: as from `glicko()`; `add_outcomes(trueskill())` is fitted to the probabilities of win, draw and loss. Or a
@@ -97,7 +101,7 @@ def fit(
       warm_up: a number of first matches of each player, or below 1 a first share of all events, that are not scored.
         They are rated, and predicted from little. None: 0.
       weight: [n] what each match, pair of a period, or participant of a round counts; 0: it is rated, but not scored.
-        `np.arange(n) >= n // 2` scores the last half. None: 1.
+        `np.arange(n) >= n // 2` scores the last half. None: 1. Or of a table the column of weights, as in `read`.
       data_share: the first share of the matches or contests, which is fitted, as 0.8. The rest is rated and scored
         afterwards (see `Fit.held_out`) and does not influence the fit. None: 1.
       validation: the last share of the fitted part to hold out for early stopping, as 0.2. Its loss decides when to
@@ -117,6 +121,7 @@ def fit(
         an executor searches.
       executor: whose workers each search from one of the `starts`, see `compare`. The numbers are those of searches
         side by side, to rounding and how far a search goes.
+      columns: those of a table, by role, as `read` takes them.
 
     Returns:
       `Fit`. Parameters about which the events say nothing are named in `open`, and have an error of inf; the others
@@ -132,12 +137,14 @@ def fit(
         or all are draws; if the loss is not finite at the start; for other bad arguments.
     """
     start_time = time.perf_counter()
+    is_column = isinstance(weight, str)
+    events = read_if_table("fit", events, {**columns, "weight": weight} if is_column else columns)
+    weight = None if is_column else weight
     explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, data_share=data_share, validation=validation)
     system, free, options = resolve_options(
         system, free, **explicit_options, errors=errors, mode=mode, state=state, key=key
     )
     _check_options(options, starts, steps)
-    events = read_if_source(events)
     task = make_task_from_options(system, events, options)
     if method != "ahead":
         check_evidence_options(method, explicit_options | {"errors": errors, "mode": mode, "state": state})

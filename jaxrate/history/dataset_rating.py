@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from functools import lru_cache, partial
 from typing import Any, Unpack
 
@@ -17,10 +17,9 @@ from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.category_mixtures import check_known_categories
 from jaxrate.data.column_conversion import missing_mask
 from jaxrate.data.column_role_definitions import Columns, suggest_role_on_unknown_argument
-from jaxrate.data.dataset_from_table import is_readable_source
 from jaxrate.data.faulty_rows import describe_example_rows, warn_caller
 from jaxrate.data.lookalike_names import unstorable_reason
-from jaxrate.data.saved_options import read_by_options
+from jaxrate.data.saved_options import as_dataset
 from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events import Matches, Ragged, Rounds, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset, check_dataset
@@ -94,15 +93,6 @@ def _select_events(data: Dataset, keep: HostArray) -> Dataset:
 
 
 MAX_COMPARED_ROWS = 100_000  # last rows of a history, in which repeated matches are sought
-
-
-def reading_options_of_history(onto: History | None) -> dict[str, Any]:
-    """The options by which a table that carries on a history is read."""
-    if onto is None:
-        return {}
-    columns = {} if "format" in onto.options.get("columns", {}) else onto.options.get("columns", {})
-    dates = {} if onto.options.get("dates") is None else {"dates": onto.options["dates"]}
-    return dates | onto.options.get("derived", {}) | columns
 
 
 def check_data_can_continue_history(system: RatingSystem, data: Dataset, period: float | None, onto: History) -> None:
@@ -289,7 +279,7 @@ def rate(
         return rate_by_chunks(system, data, folder, chunks, columns, period, key, calibrate)
     if period is not None:  # histories of earlier versions may have another than their system
         system = set_default_period(system, period if onto is None else getattr(onto.system.params, "period", None))
-    data = _read_if_table(data, onto, columns)
+    data = as_dataset("rate", data, columns, onto)
     _check_names_storable(system, data)
     state, last, num_before, slope = None, None, 0, initial_slope(system, calibrate)
     if onto is None:
@@ -324,17 +314,6 @@ def _folder_and_chunks(
     if out is None or onto is not None:
         raise ValueError("rating by chunks needs out, a folder, in which it also goes on; give no onto")
     return out, chunk if isinstance(chunk, Chunks) else Chunks() if chunk is None else Chunks(chunk)
-
-
-def _read_if_table(data: Any, onto: History | None, columns: Mapping[str, Any]) -> Dataset:
-    """The events of a table with these columns, read as one that carries on a history; a dataset as it is."""
-    if is_readable_source(data):
-        data = read_by_options(data, reading_options_of_history(onto) | dict(columns), onto)
-    elif columns:
-        raise ValueError(f"rate: the data were read already; name {', '.join(columns)} where they are read")
-    check_dataset("rate", data)
-    dataset: Dataset = data
-    return dataset
 
 
 def _group_by_period(data: Dataset, period: float, onto: History | None) -> Ragged:
