@@ -16,7 +16,7 @@ from jaxrate.core.system import random_draw_rule
 from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.events import Matches
 from jaxrate.live.compiled_event_programs import PackedEvent
-from jaxrate.live.event_checks import MATCH_FORMS, required_match_columns
+from jaxrate.live.event_checks import MATCH_FORMS, takes_plain_matches
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")
@@ -297,9 +297,11 @@ def test_a_contest_to_come():
 
 def test_a_large_state_is_not_copied():
     live = jr.live.start_history(jr.glicko(), range(70_000))
-    event, history = PackedEvent(MATCH_FORMS[False, False], [3, 69_000], [1.0, 0.0]), live._history
+    event, history = PackedEvent(MATCH_FORMS[()], [3, 69_000], [1.0, 0.0]), live
     live.update(3, 69_000, 1.0)
-    text = history.programs[Matches].lower(*history._arguments(event), history.current.state, None).compile().as_text()
+    text = (
+        history._programs[Matches].lower(*history._arguments(event), history._current.state, None).compile().as_text()
+    )
     assert "f32[131072]" in text and not re.findall(r"f32\[131072\]\S* copy\(", text)
 
 
@@ -324,8 +326,8 @@ def test_a_history_tells_what_each_event_left(name):
 
 def test_matches_without_columns_are_checked_as_columns_only_where_a_system_has_a_check_of_its_own():
     """As columns of one row checks take twice as long as the update itself."""
-    assert all(required_match_columns(system).is_simple for system in (jr.elo(), jr.glicko(), jr.trueskill()))
-    assert not any(required_match_columns(system).is_simple for system in (jr.codeforces(), jr.skills()))
+    assert all(takes_plain_matches(system) for system in (jr.elo(), jr.glicko(), jr.trueskill()))
+    assert not any(takes_plain_matches(system) for system in (jr.codeforces(), jr.skills()))
 
 
 # Names of live histories: those that no table holds are refused, and those like others are told.
@@ -479,8 +481,8 @@ def test_a_list_of_lists_has_a_value_for_each_member():
 # Live histories that are stopped in the middle, corrected and undone: always those of one replay of their log.
 
 RESULTS = [("Ada", "Bo", 1.0), ("Bo", "Cy", 0.5), ("Cy", "Ada", 0.0), ("Di", "Bo", 1.0), ("Ada", "Di", 0.5)]
-SWAP = ("self.current = new_state",)  # between the look before it and this line Python runs no handler
-HERE = "jaxrate/live/live_ratings", "jaxrate/live/live_history", "jaxrate/live/event_checks"
+SWAP = ("self._current = new_state",)  # between the look before it and this line Python runs no handler
+HERE = "jaxrate/live/live_ratings", "jaxrate/live/event_checks"
 
 
 def changes_feed(live, results=RESULTS, first=0):
@@ -637,16 +639,16 @@ def _order(live):
 
 def fail_in_update(live, result):
     """An update that fails behind the program, which took the buffers."""
-    program = live._history.programs[Matches]
+    program = live._programs[Matches]
 
     def fail(*given):
         program(*given)
         raise RuntimeError("out of memory")
 
-    live._history.programs[Matches] = fail
+    live._programs[Matches] = fail
     with pytest.raises(RuntimeError, match="out of memory"):
         live.update(*result, time=5.0)
-    live._history.programs[Matches] = program
+    live._programs[Matches] = program
 
 
 def test_a_device_that_fails_in_an_update_loses_nothing():
@@ -714,15 +716,15 @@ def test_a_result_is_corrected(index):
 
 
 def test_checkpoints_shorten_the_way_back(monkeypatch):
-    monkeypatch.setattr("jaxrate.live.live_history.CHECKPOINT_EVENTS", 4)
-    monkeypatch.setattr("jaxrate.live.live_history.CHECKPOINT_CAPACITY_SHARE", 64)
+    monkeypatch.setattr("jaxrate.live.live_ratings.CHECKPOINT_EVENTS", 4)
+    monkeypatch.setattr("jaxrate.live.live_ratings.CHECKPOINT_CAPACITY_SHARE", 64)
     results = RESULTS * 4
     live, right = played(results), list(results)
-    assert [x.number for x in live._history.current.checkpoints] == [0, 8, 12, 16, 20]
+    assert [x.number for x in live._current.checkpoints] == [0, 8, 12, 16, 20]
     for index, numbers in ((17, [0, 8, 12, 16, 17]), (3, [0, 3])):
         live.correct(index, score=0.25)
         right[index] = (*right[index][:2], 0.25)
-        assert [x.number for x in live._history.current.checkpoints] == numbers
+        assert [x.number for x in live._current.checkpoints] == numbers
     live.undo(2)
     check_same(live, played(right[:-2]))
 

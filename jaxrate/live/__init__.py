@@ -2,7 +2,6 @@
 
 compiled_event_programs.py  events packed for compiled programs, and programs that rate one event in place
 event_checks.py             what is told to a live history: checks, events that are kept, and arrays of these
-live_history.py             a live history
 live_ratings.py             ratings that are kept up to date as results come in, one by one
 """
 

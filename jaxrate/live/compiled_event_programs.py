@@ -4,6 +4,7 @@ An event goes to the device as two vectors, of integers and of floats, and so do
 further array costs microseconds.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,12 +15,13 @@ import numpy as np
 from jax import lax
 from jax.flatten_util import ravel_pytree
 
-from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.array_types import Array
 from jaxrate.core.pairwise import split_sides
 from jaxrate.core.rules import Params, State
 from jaxrate.events import Matches, Ragged, has_teammates, has_tied_teams
 from jaxrate.events.event_types import COLUMNS_BY_EVENT, count_teams
 from jaxrate.replay.blocks import gather_events
+from jaxrate.replay.padded_states_and_columns import pad_column
 from jaxrate.replay.row_gather_and_scatter import gather_rows, scatter_rows, unique_ids_to_write
 from jaxrate.replay.scan_programs import (
     PreparedReplay,
@@ -42,13 +44,12 @@ class EventForm(NamedTuple):
 
     def unpack(self, integers: Any, floats: Any) -> Any:
         """An event from its integers and floats; a contest with padding."""
-        vectors, offset, leaves = {"i": integers, "f": floats}, {"i": 0, "f": 0, "b": 0}, []
+        vectors, leaves = {"i": integers, "f": floats, "b": jnp.zeros(len(self.leaves), bool)}, []
         for shape, kind in self.leaves:
-            begin, offset[kind] = offset[kind], offset[kind] + int(np.prod(shape))
-            leaves.append(vectors[kind][begin : offset[kind]] if kind != "b" else jnp.zeros(shape, bool))
-        event = jax.tree.unflatten(
-            self.tree, [x.reshape(shape) for x, (shape, _) in zip(leaves, self.leaves, strict=True)]
-        )
+            count = math.prod(shape)
+            leaves.append(vectors[kind][:count].reshape(shape))
+            vectors[kind] = vectors[kind][count:]
+        event = jax.tree.unflatten(self.tree, leaves)
         if self.size is None:
             return event
         flat, starts = event
@@ -74,19 +75,17 @@ def pack_contest(contest: Ragged) -> PackedEvent:
     flat: Any = contest.events
     count = len(flat.player)
     size, teams = (next_power_of_two(int(x)) for x in (count, count_teams(contest)[0]))
-
-    def pad(x: HostArray) -> HostArray:
-        return np.concatenate([x, np.repeat(x[-1:], size - count, axis=0)])
-
     strict, solo = (None if x else np.zeros(1, bool) for x in (has_tied_teams(contest), has_teammates(contest)))
     flat = flat._replace(strict=strict, solo=solo)
-    padded = {name: x if name in COLUMNS_BY_EVENT else jax.tree.map(pad, x) for name, x in flat._asdict().items()}
+    padded = {
+        name: x if name in COLUMNS_BY_EVENT else jax.tree.map(lambda x: pad_column(x, size, x[-1:]), x)
+        for name, x in flat._asdict().items()
+    }
     return _pack((size, min(teams, size)), (flat._replace(**padded), contest.player_start.astype(np.int32)))
 
 
 def _pack(size: tuple[int, int] | None, event: Any) -> PackedEvent:
-    leaves, tree = jax.tree.flatten(event)
-    leaves = [np.asarray(x) for x in leaves]
+    leaves, tree = jax.tree.flatten(jax.tree.map(np.asarray, event))
     values: dict[str, list[Any]] = {"i": [], "f": [], "b": []}
     for x in leaves:
         values[x.dtype.kind] += x.ravel().tolist()
@@ -118,9 +117,8 @@ class ConstantsForm(NamedTuple):
 def pack_constants(rules: ReplayRules, params: Params) -> tuple[ConstantsForm, Array]:
     """What rules prepare, as a form and the numbers of all arrays in one vector."""
     leaves, tree = jax.tree.flatten(prepare_replay(rules, params))
-    is_array = [isinstance(x, (jax.Array, np.ndarray)) for x in leaves]
-    numbers, unravel = ravel_pytree([x for x, array in zip(leaves, is_array, strict=True) if array])
-    static_leaves = tuple(None if array else x for x, array in zip(leaves, is_array, strict=True))
+    static_leaves = tuple(None if isinstance(x, (jax.Array, np.ndarray)) else x for x in leaves)
+    numbers, unravel = ravel_pytree([x for x, static in zip(leaves, static_leaves, strict=True) if static is None])
     return ConstantsForm(tree, static_leaves, unravel), numbers
 
 

@@ -1,41 +1,143 @@
-"""Ratings that are kept up to date as results come in, one by one; they begin at a system or at a rated history."""
+"""Ratings that are kept up to date as results come in, one by one; they begin at a system or at a rated history.
+
+A live history is a log of events, and the state after them on the device. Every change is one: the events from some
+position on are replaced by others, which are rated from the last checkpoint before them. An update is the case in which
+nothing is replaced, and the state is at hand.
+
+All that changes is in one tuple, `LiveState`, which is replaced by one assignment. An update donates its buffers to a
+program, and appends a record and newcomers. If it is interrupted before the assignment, as by Ctrl-C, the old tuple is
+left without its buffers. The next call notices this, and replaces nothing by nothing. A signal handler may call in the
+middle of another call: that call then finds another tuple in place, and starts again.
+"""
 
 import json
-from collections.abc import Sequence
-from typing import Any, cast
+import logging
+import pickle
+import threading
+import warnings
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from inspect import signature
+from itertools import count, islice
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.argument_checks import Key, check_concrete, enforce_argument_annotations, is_whole_number
 from jaxrate.core.rules import Rating, State
 from jaxrate.core.system import RatingSystem, random_draw_rule
-from jaxrate.core.text_format import format_count
-from jaxrate.data.lookalike_names import similar_names_hint
-from jaxrate.events import Matches, Rounds, is_date
+from jaxrate.core.text_format import format_count, format_value_for_error
+from jaxrate.data.lookalike_names import accentless_key, describe_new_names, similar_names_hint
+from jaxrate.events import MAX_ABS_TIME, Matches, Rounds, as_event_time, check_clock, is_date
+from jaxrate.events.dataset import Dataset
+from jaxrate.history.dataset_rating import build_history
 from jaxrate.history.history import History, format_time, resolve_system_state_and_players
+from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_written_date
+from jaxrate.history.recorded_runs import do_leads_fade, rating_history_with_performances
+from jaxrate.live.compiled_event_programs import (
+    EventInputs,
+    PackedEvent,
+    next_power_of_two,
+    pack_constants,
+    predict_event,
+    summarise_player_ratings,
+    update_with_event,
+)
 from jaxrate.live.event_checks import (
     LiveEvent,
-    LiveState,
-    check_event_kind,
+    check_player_name,
     check_player_names,
-    check_time_order,
-    convert_event_time,
-    find_or_assign_player_ids,
+    fill_results_to_come,
     make_contest,
     make_match,
     number_categories,
-    resolve_prediction_time,
-    time_of_next_event,
-    to_teams,
-    warn_newcomers_like_players,
-    warn_similar_newcomers,
-    with_results_to_come,
+    pack_event,
+    pack_plain_match,
+    split_teams,
+    takes_plain_matches,
+    to_contests,
+    to_matches,
 )
-from jaxrate.live.live_history import LiveHistory, position_at_time, read_event
-from jaxrate.replay.padded_states_and_columns import leaves_by_name
-from jaxrate.replay.scan_programs import is_random_numbers
+from jaxrate.replay.checked_replay import depends_on_time
+from jaxrate.replay.compiler_options import ProgramTraits
+from jaxrate.replay.execution import compile_replay
+from jaxrate.replay.padded_states_and_columns import init_or_copy_state, leaves_by_name
+from jaxrate.replay.scan_programs import is_random_numbers, make_replay_rules
 from jaxrate.storage.npz_tables import restore_state
+
+P = ParamSpec("P")
+R = TypeVar("R")
+LOG = logging.getLogger(__name__)
+MIN_CAPACITY = 64  # rows for players, at least
+CHECKPOINT_EVENTS = 1024  # events between checkpoints of updates, at least
+MAX_RECENT_CHECKPOINTS = 4
+CHECKPOINT_CAPACITY_SHARE = 8  # capacity for players divided by this: at least so many events between checkpoints
+MAX_COMPARED_NAMES = 10_000  # names with which a newcomer's is compared
+EVENT_NAMES = {Matches: "matches", Rounds: "contests"}
+
+
+class Checkpoint(NamedTuple):
+    """A state from which events are rated again."""
+
+    number: int  # number of events before it
+    players: int
+    state: State  # leaves [players, ...] on the host; None: all are newcomers
+
+
+class LiveState(NamedTuple):
+    """All that changes. After a call that was interrupted there may be more in the log and in `ids` than is valid."""
+
+    state: State  # leaves [capacity, ...]
+    number: int  # number of events since the history began
+    players: int
+    log: list[bytes]  # each event, pickled
+    ids: dict[Any, int]  # by name, in order
+    last: float | None
+    clock: str | None
+    kind: type | None
+    checkpoints: tuple[Checkpoint, ...]  # the first, and some recent ones
+
+    @property
+    def names(self) -> list[Any]:
+        """The names of the players in order of id."""
+        return [*islice(self.ids, self.players)]
+
+    @property
+    def capacity(self) -> int:
+        """The number of rows for players."""
+        return len(jax.tree.leaves(self.state)[0])
+
+
+def in_turn(method: Callable[Concatenate[Any, LiveState, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Let a method of `Live` take turns with others, and give it the current state as its first argument.
+
+    It runs in the history's own precision, and starts again if another call changes the history meanwhile.
+    """
+
+    @wraps(method)
+    def call(self: Any, /, *args: P.args, **options: P.kwargs) -> R:
+        if jax.config.read("jax_enable_x64") is not self._uses_float64:
+            with jax.enable_x64(self._uses_float64):
+                return call(self, *args, **options)
+        with self._lock:
+            while True:
+                current = self._current
+                try:
+                    if self._donated_state is current.state:
+                        self._replace_events(current, current.number)
+                        current = self._current
+                        LOG.warning("a call was interrupted; the history is that of its %d results", current.number)
+                    return method(self, current, *args, **options)
+                except Exception:  # try again if another call changed the history meanwhile
+                    if self._current is current:
+                        raise
+
+    own, _, *parameters = signature(method).parameters.values()
+    call.__signature__ = signature(method).replace(parameters=[own, *parameters])  # type: ignore[attr-defined]
+    return call
 
 
 class Live:
@@ -45,26 +147,52 @@ class Live:
     threads may use it; they take turns.
     """
 
-    def __init__(self, history: LiveHistory) -> None:
-        self._history = history
-        self._names_by_key: dict[str, str] = {}  # for `warn_newcomers_like_players`
+    def __init__(
+        self, system: RatingSystem, state: State, players: list[Any], base: History | None, key: Key | None
+    ) -> None:
+        self._system, self._base, self._key, self._lock = system, base, key, threading.RLock()
+        self._takes_plain_matches = takes_plain_matches(system)
+        self._depends_on_time = depends_on_time(system, system.params)
+        self._categories = None if base is None else base.categories
+        self._uses_float64 = bool(jax.config.read("jax_enable_x64"))
+        self._float_type = np.dtype(jnp.result_type(float))
+        self._rules = make_replay_rules(system.rules, system.params)
+        self._constants_form, self._constants = pack_constants(self._rules, system.params)
+        self._programs: dict[type, Any] = {
+            kind: compile_replay(
+                update_with_event,
+                (system.params, state, key),
+                traits=ProgramTraits(kind, inner_loops=True, stream=kind is Matches),
+            )
+            for kind in EVENT_NAMES
+        }
+        last, clock, kind = None, None, None
+        if base is not None and base.num_rows:
+            last, clock, kind = base.last, base.clock, Matches if base.contests is None else Rounds
+        num_players, ids = len(players), {name: i for i, name in enumerate(players)}
+        capacity = max(MIN_CAPACITY, next_power_of_two(num_players))
+        rows = init_or_copy_state(system, system.params, state, capacity, num_players)
+        first = Checkpoint(0, num_players, state)
+        self._initial = LiveState(rows, 0, num_players, [], ids, last, clock, kind, (first,))
+        self._current = self._initial
+        self._donated_state: State = None  # the state that was donated to a program
+        self._names_by_key: dict[str, str] = {}  # by `accentless_key`, of all that the history had since it began
 
     @property
     def system(self) -> RatingSystem:
         """The system that rates."""
-        return self._history.system
+        return self._system
 
-    def __repr__(self) -> str:
-        def describe(current: LiveState) -> str:
-            last = "" if current.last is None else f", the last at {format_time(current.last, current.clock)}"
-            counts = f"{format_count(current.players, 'player')}, {format_count(current.number, 'new event')}"
-            return f"Live: {self.system!r}, {counts}{last}"
+    @in_turn
+    def __repr__(self, current: LiveState) -> str:
+        last = "" if current.last is None else f", the last at {format_time(current.last, current.clock)}"
+        counts = f"{format_count(current.players, 'player')}, {format_count(current.number, 'new event')}"
+        return f"Live: {self._system!r}, {counts}{last}"
 
-        return str(self._history.run_exclusively(describe))
+    # --- Results, and predictions. ---
 
-    # --- Matches. ---
-
-    def update(self, a: Any, b: Any, score: float, *, time: Any = None, **context: Any) -> Any:
+    @in_turn
+    def update(self, current: LiveState, /, a: Any, b: Any, score: float, *, time: Any = None, **context: Any) -> Any:
         """Rate a match of two players; newcomers join.
 
         Args:
@@ -84,9 +212,12 @@ class Live:
         Warns:
           UserWarning: of a newcomer whose name differs from a player's only by blanks, letter case or accents.
         """
-        return self._rate_match(a, b, score, time, context, is_late=False)
+        self._check_kind(current, Matches)
+        event_time = self._event_time(current, time, current.last)
+        return self._append(current, make_match((a, b), score, event_time, self._numbered(context)), time)
 
-    def insert(self, a: Any, b: Any, score: float, *, time: Any, **context: Any) -> Any:
+    @in_turn
+    def insert(self, current: LiveState, /, a: Any, b: Any, score: float, *, time: Any, **context: Any) -> Any:
         """Rate a match where it belongs in time, behind the matches that are not later, and rate the later ones again.
 
             live.insert("Ada", "Bo", 1.0, time="2026-05-30")
@@ -108,29 +239,18 @@ class Live:
         Warns:
           UserWarning: as `update`.
         """
-        return self._rate_match(a, b, score, time, context, is_late=True)
+        self._check_kind(current, Matches)
+        event_time = self._event_time(current, time, self._initial.last)
+        event = make_match((a, b), score, event_time, self._numbered(context))
+        position = bisect_right(current.log, event_time, hi=current.number, key=lambda x: read_event(x).time)
+        if position == current.number:
+            return self._append(current, event, time)
+        self._warn_newcomers_like_players(current, self._pack(current, event)[1])
+        later = map(read_event, current.log[position : current.number])
+        return self._replace_events(current, position, [event, *later])[0]
 
-    def _rate_match(self, a: Any, b: Any, score: float, time: Any, context: dict[str, Any], is_late: bool) -> Any:
-        """The prediction of a match, which is rated behind all others, or where it belongs in time."""
-        history = self._history
-
-        def rate_match(current: LiveState) -> Any:
-            check_event_kind(history.system, current, Matches)
-            ids, newcomers = find_or_assign_player_ids(current, (a, b))
-            event_time = convert_event_time(current, time)
-            check_time_order(history.system, current, event_time, (history.initial if is_late else current).last)
-            event = self._match(a, ids, score, event_time, context)
-            if newcomers:
-                warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=6)
-            position = position_at_time(current, event_time) if is_late else current.number
-            if position == current.number:
-                return history.append_event(current, event, newcomers, _clock_of(time))
-            later = map(read_event, current.log[position : current.number])
-            return history.replace_events(current, position, [event, *later], newcomers)[0]
-
-        return history.run_exclusively(rate_match)
-
-    def predict(self, a: Any, b: Any, *, time: Any = None, **context: Any) -> Any:
+    @in_turn
+    def predict(self, current: LiveState, /, a: Any, b: Any, *, time: Any = None, **context: Any) -> Any:
         """The prediction that `update` would return, without rating. None as time: the time of the last event.
 
         Margins and statistics are not needed: they are not known before a match. Somebody who has not played is
@@ -142,26 +262,13 @@ class Live:
         Warns:
           UserWarning: of somebody who has not played, but whose name looks like one of a player.
         """
-        history = self._history
+        event_time = self._prediction_time(current, time)
+        return self._predict(current, make_match((a, b), 0.5, event_time, self._to_come(context)))
 
-        def predict_match(current: LiveState) -> Any:
-            ids, newcomers = find_or_assign_player_ids(current, (a, b))
-            warn_similar_newcomers(newcomers, current, stacklevel=5)
-            event_time = resolve_prediction_time(history.system, current, time)
-            event = self._match(a, ids, 0.5, event_time, with_results_to_come(self._history.requirements, context))
-            return history.predict_event(current, event, newcomers)
-
-        return history.run_exclusively(predict_match)
-
-    def _match(self, first_name: Any, ids: list[int], score: Any, time: float, context: dict[str, Any]) -> LiveEvent:
-        """A match of two players."""
-        if ids[0] == ids[1]:
-            raise ValueError(f"player {first_name!r} is on both sides")
-        return make_match(ids, score, time, number_categories(context, self._history.categories))
-
-    # --- Contests. ---
-
-    def update_round(self, players: Sequence[Any], rank: Any = None, *, time: Any = None, **context: Any) -> Any:
+    @in_turn
+    def update_round(
+        self, current: LiveState, /, players: Sequence[Any], rank: Any = None, *, time: Any = None, **context: Any
+    ) -> Any:
         """Rate a contest of any number of players or teams; newcomers join.
 
             live.update_round(["Ada", "Bo", "Cy"], time="2026-05-31")
@@ -182,18 +289,13 @@ class Live:
         Raises:
           ValueError: as `update`, and as `jr.rounds` does, with the player's place in the list as the row.
         """
-        history = self._history
+        self._check_kind(current, Rounds)
+        event_time = self._event_time(current, time, current.last)
+        event = make_contest(*split_teams(players), rank, event_time, self._numbered(context))
+        return self._append(current, event, time)
 
-        def rate_contest(current: LiveState) -> Any:
-            check_event_kind(history.system, current, Rounds)
-            event_time = time_of_next_event(history.system, current, time)
-            event, newcomers = self._contest(current, players, rank, event_time, context)
-            warn_newcomers_like_players(newcomers, current, self._names_by_key, stacklevel=5)
-            return history.append_event(current, event, newcomers, _clock_of(time))
-
-        return history.run_exclusively(rate_contest)
-
-    def predict_round(self, players: Sequence[Any], *, time: Any = None, **context: Any) -> Any:
+    @in_turn
+    def predict_round(self, current: LiveState, /, players: Sequence[Any], *, time: Any = None, **context: Any) -> Any:
         """The prediction that `update_round` would return, without rating. None as time: that of the last event.
 
         Margins, statistics and quits are not needed.
@@ -204,30 +306,14 @@ class Live:
         Warns:
           UserWarning: as `predict`.
         """
-        history = self._history
-
-        def predict_contest(current: LiveState) -> Any:
-            event_time = resolve_prediction_time(history.system, current, time)
-            event, newcomers = self._contest(
-                current, players, None, event_time, with_results_to_come(self._history.requirements, context)
-            )
-            warn_similar_newcomers(newcomers, current, stacklevel=5)
-            return history.predict_event(current, event, newcomers)
-
-        return history.run_exclusively(predict_contest)
-
-    def _contest(
-        self, current: LiveState, players: Any, rank: Any, time: float, context: dict[str, Any]
-    ) -> tuple[LiveEvent, list[Any]]:
-        """A contest, and the names of newcomers."""
-        teams = to_teams(players)
-        ids, newcomers = find_or_assign_player_ids(current, [name for team in teams for name in team])
-        context = number_categories(context, self._history.categories)
-        return make_contest(ids, [*map(len, teams)], rank, time, context), newcomers
+        event_time = self._prediction_time(current, time)
+        context = self._to_come(context)
+        return self._predict(current, make_contest(*split_teams(players), None, event_time, context))
 
     # --- Corrections. ---
 
-    def undo(self, n: int = 1) -> None:
+    @in_turn
+    def undo(self, current: LiveState, /, n: int = 1) -> None:
         """Remove the last results, and newcomers who first played in them.
 
             live.undo()
@@ -241,19 +327,16 @@ class Live:
         Raises:
           ValueError: if fewer results were rated live.
         """
+        if not current.number and n:
+            raise ValueError("nothing to undo: no result since start_history")
+        if not is_whole_number(n) or not 0 <= n <= current.number:
+            raise ValueError(f"n must be a whole number from 0 to {current.number}, the results rated live, got {n!r}")
+        self._replace_events(current, current.number - n)
 
-        def undo_results(current: LiveState) -> None:
-            if not current.number and n:
-                raise ValueError("nothing to undo: no result since start_history")
-            if not is_whole_number(n) or not 0 <= n <= current.number:
-                raise ValueError(
-                    f"n must be a whole number from 0 to {current.number}, the results rated live, got {n!r}"
-                )
-            self._history.replace_events(current, current.number - n)
-
-        self._history.run_exclusively(undo_results)
-
-    def correct(self, index: int, score: float | None = None, *, rank: Any = None, **context: Any) -> None:
+    @in_turn
+    def correct(
+        self, current: LiveState, /, index: int, score: float | None = None, *, rank: Any = None, **context: Any
+    ) -> None:
         """Replace a result by another, and rate all later events again.
 
             live.correct(-1, score=0.5)
@@ -272,23 +355,18 @@ class Live:
         Raises:
           ValueError: if there is no such result, and as for `update` and `update_round`. Nothing has changed then.
         """
-        history = self._history
-
-        def replace_result(current: LiveState) -> None:
-            if not current.number:
-                raise ValueError("nothing to correct: no result since start_history")
-            if not is_whole_number(index) or not -current.number <= index < current.number:
-                rule = "results were rated live, counted from 0; -1 is the last"
-                raise ValueError(f"no result {index!r}: {current.number} {rule}")
-            old, *later = map(read_event, current.log[index % current.number : current.number])
-            event = self._replaced_result(old, score, rank, context)
-            history.replace_events(current, index % current.number, [event, *later])
-
-        history.run_exclusively(replace_result)
+        if not current.number:
+            raise ValueError("nothing to correct: no result since start_history")
+        if not is_whole_number(index) or not -current.number <= index < current.number:
+            rule = "results were rated live, counted from 0; -1 is the last"
+            raise ValueError(f"no result {index!r}: {current.number} {rule}")
+        position = index % current.number
+        old, *later = map(read_event, current.log[position : current.number])
+        self._replace_events(current, position, [self._replaced_result(old, score, rank, context), *later])
 
     def _replaced_result(self, old: LiveEvent, score: Any, rank: Any, context: dict[str, Any]) -> LiveEvent:
         """An event with another result or context."""
-        known, is_match = old.context | number_categories(context, self._history.categories), old.kind is Matches
+        known, is_match = old.context | self._numbered(context), old.kind is Matches
         given, other = (score, rank) if is_match else (rank, score)
         if other is not None or (given is None and not context):
             fields = "a match has a score; give score=, side=, weight=, category= or columns=, and not rank="
@@ -296,66 +374,293 @@ class Live:
                 fields = "a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise="
             raise ValueError(fields)
         result = old.result if given is None else given
-        if is_match:
-            return make_match(old.ids, result, old.time, known)
-        return make_contest(old.ids, old.sizes, result, old.time, known)
+        if old.sizes is None:
+            return make_match(old.names, result, old.time, known)
+        return make_contest(old.names, old.sizes, result, old.time, known)
 
-    # --- Results. ---
+    # --- Ratings. ---
 
     @property
-    def players(self) -> list[Any]:
+    @in_turn
+    def players(self, current: LiveState) -> list[Any]:
         """The names of the players in order of id."""
-        return list(self._history.run_exclusively(lambda current: current.names))
+        return current.names
 
-    def rating(self, player: Any, *, time: Any = None) -> Rating:
+    @in_turn
+    def rating(self, current: LiveState, /, player: Any, *, time: Any = None) -> Rating:
         """A player's rating and deviation after their last event, or at a time that is not before the last event.
 
         Raises:
           ValueError: if there is no such player, or for a time before the last event.
         """
-        history = self._history
+        ids, newcomers = find_or_assign_player_ids(current, (player,))
+        if newcomers:
+            raise ValueError(f"no player {player!r}{similar_names_hint(player, current.names)}")
+        moment = None if time is None else self._event_time(current, time, current.last)
+        mean, deviation = self._player_ratings(current, ids, moment)
+        return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
 
-        def read_rating(current: LiveState) -> Rating:
-            ids, newcomers = find_or_assign_player_ids(current, (player,))
-            if newcomers:
-                raise ValueError(f"no player {player!r}{similar_names_hint(player, current.names)}")
-            mean, deviation = history.player_ratings(
-                current, ids, None if time is None else resolve_prediction_time(history.system, current, time)
-            )
-            return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
-
-        return cast("Rating", history.run_exclusively(read_rating))
-
-    def to_json(self) -> str:
+    @in_turn
+    def to_json(self, current: LiveState, /) -> str:
         """The ratings in JSON: `last`, the time of the last event, and lists of `player`, `rating` and `deviation`."""
+        summary = self._player_ratings(current, range(current.capacity), None)
+        last, num_players = current.last, current.players
+        table = {
+            "system": self._system.name,
+            "last": format_time(last, "dates") if last is not None and current.clock == "dates" else last,
+            "player": current.names,
+            "rating": summary.mean[:num_players].tolist(),
+        }
+        deviation = summary.deviation
+        return json.dumps(table if deviation is None else table | {"deviation": deviation[:num_players].tolist()})
 
-        def ratings_table(current: LiveState) -> dict[str, Any]:
-            summary = self._history.player_ratings(current, range(current.capacity), None)
-            last, count = current.last, current.players
-            table = {
-                "system": self.system.name,
-                "last": format_time(last, "dates") if last is not None and current.clock == "dates" else last,
-                "player": current.names,
-                "rating": summary.mean[:count].tolist(),
-            }
-            deviations = {} if summary.deviation is None else {"deviation": summary.deviation[:count].tolist()}
-            return table | deviations
-
-        return json.dumps(self._history.run_exclusively(ratings_table))
-
-    def to_rated(self) -> History:
+    @in_turn
+    def to_rated(self, current: LiveState) -> History:
         """The history so far as `rate` would have returned it. Later updates do not change it.
 
         Raises:
           ValueError: if nothing has been rated.
         """
-        result: History = self._history.run_exclusively(self._history.to_rated)
-        return result
+        base = self._base
+        if not current.number:
+            if base is None:
+                raise ValueError("nothing has been rated yet")
+            return base
+        log = [*map(read_event, current.log[: current.number])]
+        events = (to_matches if current.kind is Matches else to_contests)(log, current.ids)
+        result, performances = rating_history_with_performances(
+            self._system,
+            events,
+            after=do_leads_fade(self._system),
+            state=self._initial.checkpoints[0].state,
+            key=self._key,
+            num_players=current.players,
+        )
+        players = np.array(current.names, object if isinstance(current.names[0], str) else None)
+        data = Dataset(events, players, np.arange(len(events.flat.player)), self._categories, current.clock)
+        # An empty table fits any events.
+        earlier = base if base is not None and base.num_rows else None
+        result = result._replace(state=_state_on_host(current))
+        rated = build_history(self._system, data, None, earlier, result, performances)
+        return rated if base is None else rated._replace(options=base.options, seasons=base.seasons)
+
+    def _player_ratings(self, current: LiveState, ids: Any, time: float | None) -> Rating:
+        """Ratings of some ids, on the host: as their last events left them, or at a time."""
+        moment = None if time is None else np.array(time, self._float_type)
+        summary = summarise_player_ratings(
+            self._rules, self._system.summary, self._system.params, current.state, np.array(ids, np.int32), moment
+        )
+        return Rating(*(None if x is None else np.asarray(x) for x in summary))
+
+    # --- Checks. ---
+
+    def _check_kind(self, current: LiveState, kind: type) -> None:
+        """ValueError unless the system rates such events and the history consists of them."""
+        if kind not in self._system.events:
+            hint = "give a match as a contest of two, by update_round" if kind is Matches else "take update"
+            raise ValueError(f"{self._system.name} rates no {EVENT_NAMES[kind]}; {hint}")
+        if current.kind not in (None, kind):
+            raise ValueError(f"the history is of {EVENT_NAMES[current.kind]}, this is one of {EVENT_NAMES[kind]}")
+
+    def _event_time(self, current: LiveState, time: Any, last: float | None) -> float:
+        """The time of an event as a number.
+
+        ValueError unless the events so far have such times, and if it is earlier than the event before it, where that
+        matters.
+        """
+        clock = current.clock
+        if time is None:
+            if clock is not None:
+                raise ValueError("the events so far have times; give time=")
+            return 0.0
+        if current.kind is not None and clock is None:
+            raise ValueError("the events so far have no times; leave out time")
+        is_plain = type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME
+        if clock is not None and not (is_plain and clock == "numbers"):
+            check_clock(clock, time)
+        if isinstance(time, str):  # as in the file of the history, or in another form that is clear
+            moment = parse_written_date(time, date_format_of_history_file(self._base))
+        else:
+            moment = time if is_plain else as_event_time("time", time)
+        if last is not None and moment < last and (current.kind is Matches or self._depends_on_time):
+            early, late = (format_time(x, clock) for x in (moment, last))
+            raise ValueError(f"time {early} is earlier than {late}, that of the last event")
+        return moment
+
+    def _prediction_time(self, current: LiveState, time: Any) -> float:
+        """The time of a prediction; None: that of the last event."""
+        return (current.last or 0.0) if time is None else self._event_time(current, time, current.last)
+
+    def _numbered(self, context: dict[str, Any]) -> dict[str, Any]:
+        """What is told of an event, with categories as numbers."""
+        return number_categories(context, self._categories) if context else context
+
+    def _to_come(self, context: dict[str, Any]) -> dict[str, Any]:
+        """What is told of an event to come, with categories as numbers, and zeros for its results."""
+        return self._numbered(fill_results_to_come(self._system, context))
+
+    def _pack(self, current: LiveState, event: LiveEvent) -> tuple[PackedEvent, list[Any]]:
+        """An event, checked, for a program, and the names of newcomers."""
+        ids, newcomers = find_or_assign_player_ids(current, event.names)
+        packed = None
+        if event.sizes is None:
+            if ids[0] == ids[1]:
+                raise ValueError(f"player {event.names[0]!r} is on both sides")
+            packed = pack_plain_match(event, ids) if self._takes_plain_matches else None
+        return packed or pack_event(self._system, event, ids, self._key), newcomers
+
+    def _warn_newcomers_like_players(self, current: LiveState, newcomers: Sequence[Any]) -> None:
+        """UserWarning where a newcomer's name differs from a player's only by blanks, letter case or accents."""
+        names_by_key = self._names_by_key
+        if not names_by_key:
+            if current.players > MAX_COMPARED_NAMES:
+                return
+            names_by_key.update((accentless_key(x), x) for x in current.names if isinstance(x, str))
+        pairs = []
+        for name in (x for x in newcomers if isinstance(x, str)):
+            known = names_by_key.setdefault(accentless_key(name), name)
+            if known not in current.ids:  # which was undone, or is this one
+                names_by_key[accentless_key(name)] = name
+            elif known != name:
+                pairs.append((name, known))
+        if pairs:
+            text = describe_new_names(pairs, "blanks, letter case or accents")
+            warnings.warn(text, UserWarning, stacklevel=5)
+
+    # --- Changes. ---
+
+    def _append(self, current: LiveState, event: LiveEvent, time: Any) -> Any:
+        """Rate an event of this time and add it to the history; returns its prediction."""
+        packed, newcomers = self._pack(current, event)
+        if newcomers:
+            self._warn_newcomers_like_players(current, newcomers)
+        clock = None if time is None else "dates" if is_date(time) else "numbers"
+        self._donated_state = current.state
+        timed = current if clock == current.clock else current._replace(clock=clock)
+        new_state, prediction = self._rate(timed, event, packed, newcomers)
+        self._replace_current(current, new_state)
+        if not new_state.number % CHECKPOINT_EVENTS:
+            self._replace_current(new_state, _with_checkpoint(new_state))
+        return prediction
+
+    def _predict(self, current: LiveState, event: LiveEvent) -> Any:
+        """The prediction of an event."""
+        packed, newcomers = self._pack(current, event)
+        for name in newcomers if current.players <= MAX_COMPARED_NAMES else ():
+            if isinstance(name, str) and (similar := similar_names_hint(name, current.names)):
+                text = f"{format_value_for_error(name)} has not played, and is predicted as a newcomer{similar}"
+                warnings.warn(text, UserWarning, stacklevel=4)
+        state = self._state_with_room(current, newcomers)
+        return _prediction_on_host(event, predict_event(*self._arguments(packed), state))
+
+    def _replace_events(self, current: LiveState, position: int, events: Iterable[LiveEvent] = ()) -> list[Any]:
+        """Replace the events from a position on by others; players who are in no other event are removed.
+
+        Returns:
+          The predictions of these events.
+        """
+        checkpoints = tuple(x for x in current.checkpoints if x.number <= position)
+        number, players, state = checkpoints[-1]
+        state = init_or_copy_state(self._system, self._system.params, state, current.capacity, players)
+        log, ids = current.log[:number], dict(islice(current.ids.items(), players))
+        last = read_event(log[-1]).time if log and current.clock else self._initial.last
+        new_state = LiveState(state, number, players, log, ids, last, current.clock, current.kind, checkpoints)
+        for record in current.log[number:position]:
+            event = read_event(record)
+            new_state, _ = self._rate(new_state, event, *self._pack(new_state, event))
+        new_state = _with_checkpoint(new_state)  # later changes are near, mostly
+        predictions = []
+        for event in events:
+            new_state, prediction = self._rate(new_state, event, *self._pack(new_state, event))
+            predictions.append(prediction)
+        if not new_state.number:
+            new_state = new_state._replace(clock=self._initial.clock, kind=self._initial.kind)
+        if position < current.number:
+            LOG.info("results from number %d on are replaced", position)
+        self._replace_current(current, new_state)
+        return predictions
+
+    def _rate(
+        self, current: LiveState, event: LiveEvent, packed: PackedEvent, newcomers: Sequence[Any]
+    ) -> tuple[LiveState, Any]:
+        """The history with one more event, in the memory of the one before it, and the prediction of the event."""
+        state, number, players, log, ids, last, clock, _, checkpoints = current
+        state = self._state_with_room(current, newcomers)
+        state, prediction = self._programs[event.kind](*self._arguments(packed, number), state, self._key)
+        prediction = _prediction_on_host(event, prediction)
+        if newcomers:
+            ids.update(zip(newcomers, count(players)))
+        log.append(pickle.dumps(tuple(event)))
+        players, last = players + len(newcomers), last if clock is None else event.time
+        return LiveState(state, number + 1, players, log, ids, last, clock, event.kind, checkpoints), prediction
+
+    def _arguments(self, packed: PackedEvent, number: int = 0) -> tuple[Any, ...]:
+        """The arguments of a program, up to the state."""
+        integers, floats = np.array([number, *packed.integers], np.int32), np.array(packed.floats, self._float_type)
+        return self._rules, (self._constants_form, packed.form), EventInputs(self._constants, integers, floats)
+
+    def _state_with_room(self, current: LiveState, newcomers: Sequence[Any]) -> State:
+        """The state with rows for newcomers."""
+        needed = current.players + len(newcomers)
+        if not newcomers or needed <= current.capacity:
+            return current.state
+        capacity = next_power_of_two(needed)
+        return init_or_copy_state(self._system, self._system.params, current.state, capacity, current.capacity)
+
+    def _replace_current(self, current: LiveState, new_state: LiveState) -> None:
+        """Replace the current state; RuntimeError, on which `in_turn` starts again, if another call has replaced it."""
+        if self._current is not current:
+            raise RuntimeError("another call has changed the history meanwhile")
+        self._current = new_state
 
 
-def _clock_of(time: Any) -> str | None:
-    """The clock that a time belongs to."""
-    return None if time is None else "dates" if is_date(time) else "numbers"
+def find_or_assign_player_ids(current: LiveState, names: Sequence[Any]) -> tuple[list[int], list[Any]]:
+    """The ids of players, where newcomers come after all others, and the names of newcomers."""
+    ids: list[int] = []
+    newcomers: list[Any] = []
+    for name in names:
+        try:
+            player_id = current.ids.get(name)
+        except TypeError:
+            player_id = None
+        if player_id is None:
+            check_player_name(name, [*islice(current.ids, 1), *newcomers])
+            name = name.item() if isinstance(name, np.generic) else name
+            if name not in newcomers:
+                newcomers.append(name)
+            player_id = current.players + newcomers.index(name)
+        ids.append(player_id)
+    return ids, newcomers
+
+
+def read_event(record: bytes) -> LiveEvent:
+    """An event of the log."""
+    return LiveEvent(*pickle.loads(record))
+
+
+def _with_checkpoint(current: LiveState) -> LiveState:
+    """The history with a checkpoint of its state, unless the last checkpoint is near."""
+    first, *recent = current.checkpoints
+    number = current.number - current.checkpoints[-1].number
+    if number < max(1, current.capacity // CHECKPOINT_CAPACITY_SHARE):
+        return current
+    kept = recent[1 - MAX_RECENT_CHECKPOINTS :]
+    return current._replace(
+        checkpoints=(first, *kept, Checkpoint(current.number, current.players, _state_on_host(current)))
+    )
+
+
+def _prediction_on_host(event: LiveEvent, prediction: Any) -> Any:
+    """The prediction of an event; a single number as a float."""
+    if getattr(prediction, "shape", None) == ():
+        return np.asarray(prediction).item()
+    size = None if event.sizes is None else len(event.names)
+    return jax.tree.map(lambda x: np.asarray(x)[:size] if np.ndim(x) else np.asarray(x), prediction)
+
+
+def _state_on_host(current: LiveState) -> State:
+    """A copy of the state of the players."""
+    return jax.tree.map(lambda x: np.array(np.asarray(x)[: current.players]), current.state)
 
 
 @enforce_argument_annotations
@@ -404,7 +709,7 @@ def start_history(
     names = check_player_names(players)
     if state is not None:
         state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
-    return Live(LiveHistory(system, state, names, base, _default_key(system, base) if key is None else key))
+    return Live(system, state, names, base, _default_key(system, base) if key is None else key)
 
 
 def _default_key(system: RatingSystem, base: History | None) -> Key | None:
