@@ -145,7 +145,7 @@ def test_citation_is_of_this_version():
 
 
 def test_readme_is_short():
-    assert len(PAGES["README"].splitlines()) <= 200
+    assert len(PAGES["README"].splitlines()) <= 120
 
 
 @pytest.mark.parametrize("path", FILES, ids=PAGES)

@@ -18,7 +18,8 @@ PROBABILITY_COLUMNS = re.compile(
 )
 ODDS_COLUMNS = "odds_win", "odds_draw", "odds_loss"
 EXPECTED_COLUMNS = "expected_score", "expected_points", "expected_rank"
-RATING_COLUMNS = "rating", "opponents_rating", "winners_rating", "losers_rating", "strength", "deviation", "change"
+RATINGS = "rating", "opponents_rating", "winners_rating", "losers_rating", "peak"
+RATING_COLUMNS = *RATINGS, "strength", "deviation", "change"
 
 
 def table_to_pandas(table: Any) -> Any:

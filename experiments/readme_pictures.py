@@ -1,0 +1,151 @@
+"""The pictures of the README: a site, a terminal and an arena page, as a browser shows them, and a bar of speeds.
+
+    python experiments/readme_pictures.py           # a minute; needs Chromium; writes PNG to experiments/results
+    python experiments/readme_pictures.py --quick   # seconds; draws the speed bar alone, and writes nothing
+
+Each is there for light and for dark pages. The bar shows the figures of experiments/README.md.
+"""
+
+import csv
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from common import declare, find, parse
+from figures import plt
+from PIL import Image
+from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME, DIMMED_MONOKAI
+from rich.text import Text
+from selenium import webdriver
+
+HERE = Path(__file__).parent
+WIDTH, HEIGHT, COLUMNS = 1200, 760, 118  # of a screen, in pixels and in letters
+SCHEMES = {"": "light", "_dark": "dark"}
+INK = {"": "#1b1b1b", "_dark": "#e8e8e8"}
+ACCENT, MUTED = "#2f7fc1", "#9aa5b1"
+TERMINAL = "<pre>{code}</pre>"
+ROWS = (  # of the tables of experiments/README.md: what is shown, the row, and the column of the peer with its name
+    ("Elo, tennis", "| Elo |", 3, "riix", 1.0),
+    ("Glicko-2, tennis", "| Glicko-2, volatility", 3, "riix", 1.0),
+    ("TrueSkill, tennis", "| TrueSkill, ATP tennis |", 2, "trueskill", 1e-6),
+    ("Plackett-Luce, rounds of 8", "| Plackett-Luce, 10,000 rounds of 8", 2, "openskill", 1e-6),
+)
+
+
+def main():
+    options = parse(
+        declare(__doc__, "draw the speed bar alone", "llmfao.parquet", "a file beside which pictures are written"),
+        __file__,
+    )
+    figures = {suffix: draw_speed_bar(suffix) for suffix in SCHEMES}
+    if options.quick:
+        return
+    folder = options.out.parent
+    for suffix, figure in figures.items():
+        figure.savefig(folder / f"readme_speed{suffix}.png", transparent=True)
+    with tempfile.TemporaryDirectory() as name:
+        photograph(write_pages(options, Path(name)), folder)
+
+
+def speed_rows():
+    """What is rated, in millions a second by jaxrate and by the peer, and the name of the peer."""
+    text = (HERE / "README.md").read_text(encoding="utf-8")
+    lines = text[text.index("## How fast systems are") :].splitlines()
+    for title, begin, column, peer, scale in ROWS:
+        cells = next(line for line in lines if line.startswith(begin)).strip("| ").split("|")
+        ours, theirs = (float(re.search(r"[\d,.]+", cells[i])[0].replace(",", "")) * scale for i in (1, column))
+        yield title, ours, theirs, peer
+
+
+def draw_speed_bar(suffix):
+    """Two bars for each system, on a logarithmic axis, with how many times as fast jaxrate is."""
+    rows = [*speed_rows()][::-1]
+    with plt.rc_context({"text.color": INK[suffix], "xtick.color": INK[suffix], "ytick.color": INK[suffix]}):
+        figure, axes = plt.subplots(figsize=(8, 2.6))
+        for y, (_, ours, theirs, peer) in enumerate(rows):
+            axes.barh([y + 0.2, y - 0.2], [ours, theirs], 0.36, color=[ACCENT, MUTED])
+            axes.text(ours * 1.15, y + 0.2, f"jaxrate, {ours / theirs:,.0f} times as fast", va="center", fontsize=9)
+            axes.text(theirs * 1.15, y - 0.2, peer, va="center", fontsize=9)
+        axes.set_xscale("log")
+        axes.set_xlim(1e-3, 3e4)
+        axes.set_xticks([1e-2, 1, 100], ["0.01", "1", "100 million a second"])
+        axes.minorticks_off()
+        axes.set_yticks(range(len(rows)), [title for title, *_ in rows])
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+    return figure
+
+
+def write_pages(options, folder):
+    """The pages of which pictures are taken, by the name of the picture."""
+    printed = run_command("rate", "nfl", "--system", "skills", "--out", folder / "run")
+    run_command("site", folder / "run", "--out", folder / "site")
+    write_terminal_page(printed, folder / "terminal.html")
+    pages = {"site": folder / "site" / "index.html", "terminal": folder / "terminal.html"}
+    files = [find(options, f"llmfao{end}.parquet", "no picture of an arena") for end in ("", "_players")]
+    if None not in files:
+        pages["arena"] = folder / "arena.html"
+        write_votes(*files, folder / "votes.csv")
+        about = "--title", "LLMFAO", "--source", "LLMFAO, crowd votes on answers of 59 language models, CC BY 4.0"
+        run_command("arena", folder / "votes.csv", "--cluster", "worker", "--report", pages["arena"], *about)
+    return pages
+
+
+def run_command(*arguments):
+    """What a command of jaxrate prints in a terminal with colours."""
+    environment = os.environ | {"FORCE_COLOR": "1", "COLUMNS": str(COLUMNS)}
+    command = [sys.executable, "-m", "jaxrate", *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+
+
+def write_votes(votes, names, path):
+    """The votes on language models of LLMFAO with the names of the models."""
+    name_by_id = dict(zip(*pq.read_table(names).to_pydict().values(), strict=True))
+    columns = pq.read_table(votes).to_pydict()
+    columns |= {side: [name_by_id[x] for x in columns[side]] for side in ("a", "b")}
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([columns, *zip(*columns.values(), strict=True)])
+
+
+def write_terminal_page(printed, path):
+    """A page with the command and what it printed, in the colours of a light or a dark terminal."""
+    command = "$ jaxrate rate nfl --system skills\n\n"
+    styles = []
+    for scheme, theme in (("light", DEFAULT_TERMINAL_THEME), ("dark", DIMMED_MONOKAI)):
+        console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+        console.print(command, Text.from_ansi(printed), sep="")
+        html = console.export_html(theme=theme, inline_styles=True, code_format=TERMINAL)
+        colours = f"color: {theme.foreground_color.hex}; background: {theme.background_color.hex}"
+        styles.append(
+            f"<style>@media (prefers-color-scheme: {scheme}) {{ .{scheme} {{ display: block; {colours} }} }}</style>"
+        )
+        styles.append(f'<div class="{scheme}">{html}</div>')
+    page = "<!doctype html><meta charset=utf-8><style>body { margin: 0 } div { display: none; padding: 24px }"
+    path.write_text(f"{page} pre {{ font: 16px/1.6 monospace; margin: 0 }}</style>{''.join(styles)}", encoding="utf-8")
+
+
+def photograph(pages, folder):
+    """Pictures of the top of each page, in a light and in a dark scheme."""
+    options = webdriver.ChromeOptions()
+    for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars"):
+        options.add_argument(argument)
+    with webdriver.Chrome(options=options) as browser:
+        size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        for title, page in pages.items():
+            for suffix, scheme in SCHEMES.items():
+                features = [{"name": "prefers-color-scheme", "value": scheme}]
+                browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+                browser.get(page.as_uri())
+                picture = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
+                picture.quantize(64).save(folder / f"readme_{title}{suffix}.png", optimize=True)
+
+
+if __name__ == "__main__":
+    main()
