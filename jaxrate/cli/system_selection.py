@@ -158,12 +158,12 @@ def recognise_evidence_columns_of_file(
 
 def _recognise_score_beside_margin(table: TableSource, columns: dict[str, Any]) -> dict[str, Any]:
     """The column of results that tells who won, where it does not tell the points."""
-    from jaxrate.data.column_recognition import recognise_columns
+    from jaxrate.data.column_recognition import resolve_table
     from jaxrate.data.column_role_definitions import select_role_arguments
 
     roles, na_values = select_role_arguments(columns), columns.get("na_values", ())
-    recognised = recognise_columns(table, roles, False, columns.get("dates"), na_values)
-    score = None if recognised.winner_codes else recognised.arguments["score"]
+    resolved = resolve_table(table, roles, False, columns.get("dates"), na_values)
+    score = None if resolved.winner_codes else resolved.recognised["score"]
     return {} if score is None else {"score": score}
 
 

@@ -25,7 +25,8 @@ formats/                        public collections of results, a file for each
 datasets/                       results that ship with the package
 column_spellings.py             names that people give to columns, in lower-case letters and digits; {} is a side
 table_files.py                  tables opened: Parquet, CSV, JSON, spreadsheets, standard input, memory
-evidence_column_recognition.py  columns that improve predictions, by their names; doubtful roles
+evidence_column_recognition.py  columns that improve predictions, by their names
+column_role_hints.py            columns whose roles are doubtful
 """
 
 from typing import TYPE_CHECKING, Any

@@ -11,13 +11,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import did_you_mean_suffix, format_count, join_names
+from jaxrate.core.text_format import did_you_mean_suffix, format_count, format_table, join_names, truncate_text
 from jaxrate.data.column_conversion import missing_mask, to_column, to_flags, to_float_or_none, to_numbers
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
@@ -26,27 +25,24 @@ from jaxrate.data.column_role_definitions import (
     WINNER_LOSER,
     as_column_list,
     check_role_arguments,
+    raise_first,
 )
 from jaxrate.data.column_spellings import (
-    CONTEST_NAMES,
     COUNT_TEMPLATES,
     GOAL_TEMPLATES,
+    LINE_UP_SPELLINGS,
     NAME_TEMPLATES,
-    NEUTRAL_NAMES,
-    PARTICIPANT_NAMES,
     POINT_TEMPLATES,
-    RANK_NAMES,
-    RESULT_NAMES,
     RESULT_TEMPLATES,
-    SIDE_COLUMN_NAMES,
     SIDE_PAIRS,
-    TIME_NAMES,
+    SPELLINGS,
     Header,
     SidesSpelling,
     normalise_column_name,
     spell_pairs,
 )
 from jaxrate.data.date_parsing import is_time_column
+from jaxrate.data.event_tables import check_line_up_roles
 from jaxrate.data.result_parsing import (
     MIN_READABLE_SHARE,
     SETS_NOTE,
@@ -58,14 +54,269 @@ from jaxrate.data.result_parsing import (
     replace_na_values,
     winner_code_readings,
 )
-from jaxrate.data.role_resolution import choose_layout, default_column, find_own_column, is_margin_of_two_columns
-from jaxrate.data.table_sources import Column, TableSource, find_column_ignoring_case, import_pyarrow
+from jaxrate.data.role_resolution import ColumnRoles, find_own_column, is_margin_of_two_columns, resolve_roles
+from jaxrate.data.table_sources import (
+    Column,
+    TableSource,
+    UnreadableTableError,
+    check_columns_exist_and_unique,
+    find_column_ignoring_case,
+    import_pyarrow,
+    shorten_to_one_line,
+)
 
 SIDE_NOTE = ", the first of whom has the side"
+LAYOUTS = (
+    WINNER_LOSER,
+    PLAYER_PAIR,
+    CONTEST_ROLES,
+)  # of which the first two roles are the players, or contest and player
 
 
 class ColumnsRecognisedWarning(UserWarning):
     """Which columns were recognised, and as what."""
+
+
+class ResolvedTable(NamedTuple):
+    """A table, and what its columns are used for."""
+
+    table: TableSource  # which does not load again what was inspected
+    roles: ColumnRoles
+    arguments: dict[str, Any]  # the columns by role that were named
+    recognised: dict[str, Any]  # these, and the columns that were recognised
+    notes: list[str]  # what was taken for what
+    unused_neutral: str | None = None  # the column that says that there are sides, where nobody has the side
+    winner_codes: dict[int, float] | None = None  # the scores that numbers in the column of results stand for
+
+
+def resolve_table(
+    table: TableSource, arguments: dict[str, Any], upcoming: bool, dates: str | None, na_values: Sequence[str]
+) -> ResolvedTable:
+    """Which columns of a table are used, and for what: as the arguments say, and else as the columns are called.
+
+    Args:
+      table: the table whose columns are inspected.
+      arguments: those of `read` that name columns; columns are sought for those that are None.
+      upcoming: the matches are to come, so that nobody has won.
+      dates, na_values: as in `read`.
+
+    Raises:
+      ValueError: if arguments contradict each other or the table, or if it does not tell what they leave open; it then
+        shows the columns, the first rows and what to name.
+    """
+    check_role_arguments(arguments)
+    header = Header.of_columns(table.names)
+    players = recognise_players(header, arguments, upcoming)
+    if players is None:
+        table, players = split_pairs_in_cells(table)
+        header = Header.of_columns(table.names)
+    players = check_players(table, players, arguments)
+    search = RoleSearch(header, players, arguments | players.columns, [*filter(None, [players.note])], upcoming)
+    contents = load_contents(search, table, na_values)
+    choice = recognise_result(search, contents)
+    check_result(table, search, choice)
+    unused_neutral = recognise_side(search, contents)
+    time = recognise_time(search, contents, dates)
+    table = table_with_loaded_columns(table, {**contents.columns, **choice.scores(contents)})
+    roles = resolve_roles(table.names, players.roles, search.arguments, upcoming, choice.points)
+    roles = roles._replace(time=time) if contents.candidates.times else roles
+    return ResolvedTable(table, roles, arguments, search.arguments, search.notes, unused_neutral, choice.codes)
+
+
+# Who plays, by names alone
+
+
+class PlayerColumns(NamedTuple):
+    """The columns of the players of a table."""
+
+    roles: tuple[str, ...]  # one of `LAYOUTS`
+    columns: dict[str, Any]  # by role; for a side of several players a list
+    sides: SidesSpelling | None = None  # how both sides are called, if they were recognised
+    note: str = ""
+
+    @property
+    def names(self) -> list[Any]:
+        """The columns of both sides, of several players of the first, or of contest and participant."""
+        return [(as_column_list(self.columns[role]) or [None])[0] for role in self.roles[:2]]
+
+    @property
+    def are_teams(self) -> bool:
+        """Whether several columns hold the players of a side."""
+        return any(isinstance(x, list) for x in self.columns.values())
+
+    @property
+    def kind(self) -> str:
+        """What both sides are, by how they are called; none if they were not recognised."""
+        return "" if self.sides is None else self.sides.kind
+
+
+def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bool = False) -> PlayerColumns | None:
+    """The columns of the players, by the first of these rules that tells them: arguments, and then usual names.
+
+    Args:
+      header: the names of all columns.
+      arguments: those of `read` that name columns.
+      upcoming: the matches are to come, so that nobody has won.
+
+    Raises:
+      ValueError: if arguments contradict each other, or if several columns could be the players.
+    """
+    check_layout_arguments(header, arguments, upcoming)
+    rows_of_one_side = [recognise_contest, recognise_own_rows]  # each row of a participant, or of a player in a match
+    for rule in (find_players, recognise_sides, recognise_line_ups, *rows_of_one_side[:: -1 if upcoming else 1]):
+        if (players := rule(header, arguments, upcoming)) is not None:
+            return players
+    return None
+
+
+def check_layout_arguments(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> None:
+    """ValueError if arguments name columns of several layouts, of one side alone, or results of events to come."""
+    named = [roles for roles in LAYOUTS if any(arguments[role] is not None for role in roles)]
+    result = arguments["rank"] or arguments["last_rank"]
+    missing = "" if result in header.names else f", and there is no column {result!r}"
+    raise_first(
+        (
+            len(named) > 1,
+            "give the columns a and b, or winner and loser, or those of contests, and not the others",
+        ),
+        *(
+            (
+                any(isinstance(arguments[role], (list, tuple)) for role in roles)
+                and not all(map(arguments.get, roles)),
+                f"{roles[0]} and {roles[1]} must both name the columns of a side, got {[*map(arguments.get, roles)]}",
+            )
+            for roles in (PLAYER_PAIR, WINNER_LOSER)
+        ),
+        (
+            upcoming and CONTEST_ROLES in named and result,
+            f"contests to come have no rank yet{missing}; leave out rank",
+        ),
+        (
+            upcoming and WINNER_LOSER in named,
+            "matches to come have columns a and b, contests contest, player and perhaps team; nobody has won them yet",
+        ),
+    )
+
+
+def find_players(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns | None:
+    """The columns that arguments name, or else those of the library's own names, at best as they are written here."""
+    named = [roles for roles in LAYOUTS if any(arguments[role] is not None for role in roles)]
+    own = {role: find_own_column(header.names, role) for roles in LAYOUTS for role in roles[:2]}
+    default = {role: COLUMN_ROLES[role].default[0] for role in own}
+    complete = [roles for roles in LAYOUTS[upcoming:] if None not in (own[roles[0]], own[roles[1]])]
+    complete.sort(key=lambda roles: any(own[role] != default[role] for role in roles[:2]))
+    roles = next(iter([*named, *complete]), None)
+    if roles == CONTEST_ROLES:
+        return recognise_contest(header, arguments, upcoming, is_contest=True)
+    if roles is None:
+        return None
+    columns = {role: arguments[role] or own[role] or default[role] for role in roles}
+    if any(isinstance(x, (list, tuple)) for x in columns.values()):
+        columns = {role: as_column_list(x) for role, x in columns.items()}
+    return PlayerColumns(roles, columns)
+
+
+def recognise_sides(
+    header: Header, arguments: Mapping[str, Any], upcoming: bool, kinds: Sequence[str] = ("sides", "winner")
+) -> PlayerColumns | None:
+    """The columns of both sides, as of home and away; ValueError if several could be."""
+    for kind in kinds:
+        sides = {pair: x for x in reversed(SIDE_PAIRS) if x.kind == kind for pair in _pairs_of_names(header, x)[:1]}
+        if len(sides) > 1:
+            candidates = ", or ".join(f"{x} and {y}" for x, y in reversed(sides))
+            a, b = [*sides][-1]
+            raise ValueError(f"the players could be {candidates}; say which, as a={a!r}, b={b!r}")
+        for pair, spelling in sides.items():
+            roles = WINNER_LOSER if kind == "winner" and not upcoming else PLAYER_PAIR
+            home = SIDE_NOTE if spelling.side and arguments["side"] in (None, "a") else ""
+            note = f"{pair[0]} and {pair[1]} for {roles[0]} and {roles[1]}{home}"
+            return PlayerColumns(roles, dict(zip(roles, pair, strict=True)), spelling, note)
+    return None
+
+
+def _pairs_of_names(header: Header, sides: SidesSpelling) -> list[tuple[Any, Any]]:
+    return header.pairs(spell_pairs(NAME_TEMPLATES, sides))
+
+
+def recognise_own_rows(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns | None:
+    """The columns of a player and of their opponent, as in a log of matches."""
+    return recognise_sides(header, arguments, upcoming, ["own"])
+
+
+def recognise_line_ups(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns | None:
+    """The columns of players that are numbered, as a1, a2, b1 and b2; ValueError if a number between has none."""
+    for *templates, kind in LINE_UP_SPELLINGS:
+        sides = [_numbered_columns(header, template) for template in templates]
+        if all(sides) and sum(map(len, sides)) > 2:
+            roles = WINNER_LOSER if kind == "winner" and not upcoming else PLAYER_PAIR
+            for role, columns, template in zip(roles, sides, templates, strict=True):
+                _check_numbers_without_gap(role, columns, template)
+            first, second = ([columns[number] for number in sorted(columns)] for columns in sides)
+            note = f"{', '.join(first)} for the team of {roles[0]}, and {', '.join(second)} for that of {roles[1]}"
+            return PlayerColumns(roles, dict(zip(roles, (first, second), strict=True)), note=note)
+    return None
+
+
+def _numbered_columns(header: Header, template: str) -> dict[int, Any]:
+    """The columns of a template by number, that of a letter in the alphabet; none unless one has number 0 or 1."""
+    pattern = re.compile(template.format(number="(0|[1-9][0-9]*)", letter="([a-h])"))
+    matches = {match[1]: name for x, name in header.by_spelling.items() if (match := pattern.fullmatch(x))}
+    columns = {int(x) if x.isdigit() else LETTERS.index(x): name for x, name in matches.items()}
+    return columns if columns.keys() & {0, 1} else {}
+
+
+LETTERS = " abcdefgh"
+
+
+def _check_numbers_without_gap(role: str, columns: Mapping[int, str], template: str) -> None:
+    """ValueError if a number between those of the columns has none, whose player would be missing."""
+    numbers = sorted(columns)
+    missing = next((i for i in range(numbers[0], numbers[-1]) if i not in columns), None)
+    if missing is not None:
+        names = [columns[number] for number in numbers]
+        lacking = template.format(number=missing, letter=LETTERS[missing % len(LETTERS)])
+        raise ValueError(
+            f"there are columns {join_names(names)} for the team of {role}, and no {lacking}; add it, or name the "
+            f"columns of both teams, as {role}={names!r}"
+        )
+
+
+def recognise_contest(
+    header: Header, arguments: Mapping[str, Any], upcoming: bool, is_contest: bool = False
+) -> PlayerColumns | None:
+    """The columns of contests, as arguments name them or as they are spelt; None if one is not there.
+
+    If these are contests for sure, those of the library's own names come first, and are assumed if there are none.
+    """
+    own = {role: find_own_column(header.names, role) if is_contest else None for role in CONTEST_ROLES[:3]}
+    has_own_score = is_contest and arguments["score"] is None and find_own_column(header.names, "score") is not None
+    columns: dict[str, Any] = {role: arguments[role] for role in CONTEST_ROLES if arguments[role] is not None}
+    notes = []
+    for role in CONTEST_ROLES[: 2 if upcoming or arguments["score"] else 3]:
+        default = COLUMN_ROLES[role].default[0]
+        if role in columns or (role == "rank" and own["rank"] is None and has_own_score):
+            continue
+        columns[role] = own[role] or next(iter(header.columns(SPELLINGS[role])), default if is_contest else None)
+        if normalise_column_name(columns[role]) != default:
+            notes.append(f"{columns[role]} for the {role}")
+    return None if None in columns.values() else PlayerColumns(CONTEST_ROLES, columns, note="; ".join(notes))
+
+
+def check_players(table: TableSource, players: PlayerColumns | None, arguments: Mapping[str, Any]) -> PlayerColumns:
+    """The columns of the players; ValueError if there are none, or if arguments do not go with them."""
+    if players is None:
+        raise missing_column_error(table, "a")
+    named = [x for value in arguments.values() for x in as_column_list(value)]
+    check_columns_exist_and_unique(table.names, [name for name in players.names if name in named])
+    for role, name in zip(players.roles[:2], players.names, strict=True):
+        if name not in table.names:
+            raise missing_column_error(table, role, named)
+    if players.are_teams:
+        check_line_up_roles(arguments)
+    return players
+
+
+# Columns whose contents decide
 
 
 class CandidateColumns(NamedTuple):
@@ -80,43 +331,18 @@ class CandidateColumns(NamedTuple):
 
 
 class RoleSearch(NamedTuple):
-    """What is known of the roles; arguments and notes are added as columns are found."""
+    """What is known of the roles; columns and notes are added as they are found."""
 
-    table: TableSource  # at the end one that does not load again what was inspected
     header: Header
+    players: PlayerColumns
     arguments: dict[str, Any]
     notes: list[str]
     upcoming: bool
-    layout: tuple[str, ...] | None = None  # the roles of the players
-    sides: SidesSpelling | None = None  # how both sides are called, if they were recognised
-    candidates: CandidateColumns = CandidateColumns()
-    columns: Mapping[str, Column] = MappingProxyType({})  # the candidates and the players; none if nothing is open
-    values: Mapping[str, Column] = MappingProxyType({})  # the same, missing where a text says so
-    points: tuple[str, ...] = ()  # the columns of each side's points, which tell the result
-    timeless: bool = False  # whether no column of time holds times
-    unused_neutral: str | None = None  # the column that says that there are sides, where nobody has the side
-    winner_codes: dict[int, float] | None = None  # the scores that numbers in the column of results stand for
 
     @property
-    def players(self) -> list[Any]:
-        """The columns of both players, or of contest and participant; None for one that is not there."""
-        roles = (self.layout or ())[:2]
-        return [self.arguments[role] or find_column_ignoring_case(self.header.names, role) for role in roles]
-
-    @property
-    def player_values(self) -> dict[str, Column]:
-        """The names of both players, by column."""
-        return {name: self.columns[name] for name in self.players}
-
-    @property
-    def kind(self) -> str:
-        """What both sides are, by how they are called; none if they were not recognised."""
-        return "" if self.sides is None else self.sides.kind
-
-    @property
-    def first_has_side(self) -> bool:
-        """Whether the first player has an advantage, by how both are called."""
-        return self.sides is not None and self.sides.side
+    def is_of_pairs(self) -> bool:
+        """Whether the table has matches of a and b."""
+        return self.players.roles == PLAYER_PAIR
 
     @property
     def own_score(self) -> str | None:
@@ -131,183 +357,102 @@ class RoleSearch(NamedTuple):
     @property
     def needs_result(self) -> bool:
         """Whether a column of results must be sought: no argument and none of the library's own names has it."""
-        is_open = self.layout == PLAYER_PAIR and self.arguments["score"] is None and not self.has_margin_of_both
-        return is_open and (self.sides is not None or self.own_score is None)
+        is_named = self.arguments["score"] is not None or self.has_margin_of_both
+        return self.is_of_pairs and not is_named and (self.players.sides is not None or self.own_score is None)
+
+    @property
+    def first_has_side(self) -> bool:
+        """Whether the first player has an advantage, by how both are called."""
+        return self.players.sides is not None and self.players.sides.side
 
 
-def recognise_columns(
-    table: TableSource, arguments: dict[str, Any], upcoming: bool, dates: str | None, na_values: Sequence[str]
-) -> RoleSearch:
-    """The roles of the columns of a table: as the arguments say, and else as the columns are called.
+class Contents(NamedTuple):
+    """The columns that may have open roles, with their values."""
 
-    Args:
-      table: the table whose columns are inspected.
-      arguments: those of `read` that name columns; columns are sought for those that are None.
-      upcoming: the matches are to come, so that nobody has won.
-      dates, na_values: as in `read`.
-
-    Raises:
-      ValueError: if several columns could be the players; says which options decide. Also if an argument names none.
-    """
-    check_role_arguments(arguments)
-    search = RoleSearch(table, Header.of_columns(table.names), dict(arguments), [], upcoming)
-    search = load_candidates(recognise_pairs_in_cells(recognise_players(search)), na_values)
-    choice = recognise_result(search)
-    unused_neutral = recognise_side(search)
-    timeless = recognise_time(search, dates)
-    columns = dict(search.columns)
-    if choice.codes is not None:
-        scores = codes_to_scores(str(choice.result), search.values[str(choice.result)], choice.codes)
-        columns[str(choice.result)] = import_pyarrow().chunked_array([import_pyarrow().array(scores, from_pandas=True)])
-    return search._replace(
-        table=table_with_loaded_columns(search.table, columns),
-        columns={},
-        values={},
-        points=choice.points,
-        timeless=timeless,
-        unused_neutral=unused_neutral,
-        winner_codes=choice.codes,
-    )
+    candidates: CandidateColumns
+    columns: Mapping[str, Column]  # the candidates and the players; none if nothing is open
+    values: Mapping[str, Column]  # the same, missing where a text says so
+    players: Mapping[str, Column]  # the names of both players, by column
 
 
-def recognise_players(search: RoleSearch) -> RoleSearch:
-    """With the roles of the players and how both sides are called; adds their columns to the arguments."""
-    header, arguments = search.header, search.arguments
-    layout = choose_layout(header.names, arguments, search.upcoming)
-    contest_columns = _contest_columns(search, layout)
-    match = player_columns(header, bool(contest_columns) and not search.upcoming) if layout is None else None
-    if match is None:
-        arguments |= contest_columns
-        renamed = [role for role, x in contest_columns.items() if normalise_column_name(x) != default_column(role)]
-        search.notes.extend(f"{contest_columns[role]} for the {role}" for role in renamed)
-        return search._replace(layout=CONTEST_ROLES if contest_columns else layout)
-    sides, pair = match
-    layout = WINNER_LOSER if sides.kind == "winner" and not search.upcoming else PLAYER_PAIR
-    arguments |= dict(zip(layout, pair, strict=True))
-    home = SIDE_NOTE if sides.side and arguments["side"] in (None, "a") else ""
-    search.notes.append(f"{pair[0]} and {pair[1]} for {layout[0]} and {layout[1]}{home}")
-    return search._replace(layout=layout, sides=sides)
-
-
-def player_columns(header: Header, has_contests: bool = False) -> tuple[SidesSpelling, tuple[str, str]] | None:
-    """The columns of both sides; ValueError if several could be. In tables of contests opponents are no sides."""
-    matches: dict[tuple[str, str], SidesSpelling] = {}
-    for sides in SIDE_PAIRS:
-        for pair in header.pairs(NAME_TEMPLATES, sides)[:1]:
-            matches.setdefault(pair, sides)
-    for kind in ("sides", "winner", *(() if has_contests else ("own",))):
-        pairs = [pair for pair, sides in matches.items() if sides.kind == kind]
-        if len(pairs) > 1:
-            candidates, (a, b) = ", or ".join(f"{x} and {y}" for x, y in pairs), pairs[0]
-            raise ValueError(f"the players could be {candidates}; say which, as a={a!r}, b={b!r}")
-        if pairs:
-            return matches[pairs[0]], pairs[0]
-    return None
-
-
-CONTEST_SPELLINGS = {  # how columns of contests are spelt, and the library's own names of them
-    "contest": (CONTEST_NAMES, ("contest",)),
-    "participant": (PARTICIPANT_NAMES, ("player",)),
-    "rank": (RANK_NAMES, ("rank", "score")),
-}
-
-
-def _contest_columns(search: RoleSearch, layout: tuple[str, ...] | None) -> dict[str, str]:
-    """The columns of contests that are not named; nothing if these are none, as far as their names tell."""
-    header, arguments = search.header, search.arguments
-    columns = {}
-    for role, (spellings, own_names) in CONTEST_SPELLINGS.items() if layout in (None, CONTEST_ROLES) else ():
-        is_named = arguments[role] is not None or (role == "rank" and (search.upcoming or arguments["score"]))
-        has_own = layout is not None and any(find_column_ignoring_case(header.names, name) for name in own_names)
-        if not (is_named or has_own):
-            columns[role] = next(iter(header.columns(spellings)), None)
-    return {role: str(name) for role, name in columns.items()} if None not in columns.values() else {}
-
-
-def load_candidates(search: RoleSearch, na_values: Sequence[str]) -> RoleSearch:
-    """With the columns whose names leave their roles open, and the players, of a single reading of the table."""
-    table, players = search.table, search.players
-    candidates = _result_candidates(search)._replace(
-        times=_time_candidates(search), neutral=_neutral_candidates(search), side=_side_candidates(search)
-    )
-    text = [*filter(None, players), *candidates.results, *candidates.side]
+def load_contents(search: RoleSearch, table: TableSource, na_values: Sequence[str]) -> Contents:
+    """The columns whose names leave their roles open, and the players, of a single reading of the table."""
+    candidates = find_candidates(search)
+    if not any(candidates):
+        return Contents(candidates, {}, {}, {})
+    players = search.players.names
+    text = [*players, *candidates.results, *candidates.side]
     names = list(dict.fromkeys([*text, *candidates.times, *chain(*candidates.points), *candidates.neutral]))
-    if not any(candidates) or any(table.names.count(name) != 1 for name in names):
-        return search._replace(candidates=candidates)
     loaded = table.load(names, text)
     columns = {name: to_column(name, loaded[name]) for name in names}
     values = {name: replace_na_values(column, na_values) for name, column in columns.items()}
-    return search._replace(candidates=candidates, columns=columns, values=values)
+    return Contents(candidates, columns, values, {name: columns[name] for name in players})
 
 
-def _time_candidates(search: RoleSearch) -> list[str]:
-    """The columns that are called as times are, if there are several, or one that may be something else."""
-    times = search.header.columns(TIME_NAMES) if search.arguments["time"] is None else []
-    is_sure = len(times) == 1 and not search.notes and times == [find_own_column(search.header.names, "time")]
-    return [] if is_sure else times
+def find_candidates(search: RoleSearch) -> CandidateColumns:
+    """The columns that may have open roles, as far as their names tell."""
+    header, arguments = search.header, search.arguments
+    is_open = {role: arguments[role] is None and not search.upcoming for role in ("side", "neutral")}
+    times = header.columns(SPELLINGS["time"]) if arguments["time"] is None else []
+    is_sure = not search.notes and times == [find_own_column(header.names, "time")]
+    results, points, goals = _result_candidates(search)
+    return CandidateColumns(
+        results,
+        points,
+        goals,
+        [] if is_sure else times,
+        header.columns(
+            SPELLINGS["neutral"] if search.first_has_side or (search.is_of_pairs and is_open["side"]) else ()
+        ),
+        header.columns(SPELLINGS["side"] if search.players.kind == "winner" and is_open["side"] else ()),
+    )
 
 
-def _neutral_candidates(search: RoleSearch) -> list[str]:
-    is_open = search.layout == PLAYER_PAIR and search.arguments["side"] is None and not search.upcoming
-    return search.header.columns(NEUTRAL_NAMES)[: is_open or search.first_has_side]
-
-
-def _side_candidates(search: RoleSearch) -> list[str]:
-    is_open = search.kind == "winner" and search.arguments["side"] is None and not search.upcoming
-    return search.header.columns(SIDE_COLUMN_NAMES)[:is_open]
-
-
-def _result_candidates(search: RoleSearch) -> CandidateColumns:
+def _result_candidates(search: RoleSearch) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str]]]:
     """The columns of results, the pairs of points, and those of them that are goals, which may tell who won."""
     header, arguments = search.header, search.arguments
-    if search.layout != PLAYER_PAIR or arguments["score"] is not None:
-        return CandidateColumns()
-    if search.has_margin_of_both:
-        results = header.columns(RESULT_NAMES) if search.own_score is None else [search.own_score]
-        pairs = [tuple(arguments["margin"])] if {*arguments["margin"]} <= {*header.names} else []
-        return CandidateColumns(results, pairs)
+    if search.is_of_pairs and arguments["score"] is None and search.has_margin_of_both:
+        results = header.columns(SPELLINGS["score"]) if search.own_score is None else [search.own_score]
+        x, y = arguments["margin"]
+        return results, [(x, y)] if {x, y} <= {*header.names} else [], []
     if not search.needs_result:
-        return CandidateColumns()
-    spellings = [x for x in SIDE_PAIRS if x.kind != "winner"] if search.sides is None else [search.sides]
-    goals = header.points(GOAL_TEMPLATES, spellings)
-    points = header.points((*POINT_TEMPLATES, *COUNT_TEMPLATES), spellings)
-    others = {*as_column_list(arguments["a"]), *as_column_list(arguments["b"]), *chain(*goals)}
-    results = [*header.columns(RESULT_NAMES), *_results_of_first_side(header, spellings)]
-    return CandidateColumns([name for name in results if name not in others], points, goals)
-
-
-def _results_of_first_side(header: Header, spellings: Sequence[SidesSpelling]) -> list[str]:
-    """Columns that say whether the first side has won, if the second has none: a pair holds points.
-
-    Wins beside losses are counts.
-    """
-    pairs = [*(pair for sides in spellings for pair in spell_pairs(RESULT_TEMPLATES, sides)), ("wins", "losses")]
+        return [], [], []
+    sides = [x for x in SIDE_PAIRS if x.kind != "winner"] if search.players.sides is None else [search.players.sides]
+    goals = header.points(GOAL_TEMPLATES, sides)
+    points = header.points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)
+    # Columns that say whether the first side has won are results if the second has none: wins of both are counts.
+    pairs = [*(pair for x in sides for pair in spell_pairs(RESULT_TEMPLATES, x)), ("wins", "losses")]
     counts = {first for first, second in pairs if second in header.by_spelling}
-    return header.columns(first for first in dict.fromkeys(first for first, _ in pairs[:-1]) if first not in counts)
+    results = header.columns([*SPELLINGS["score"], *dict.fromkeys(x for x, _ in pairs[:-1] if x not in counts)])
+    others = {*chain(*map(as_column_list, search.players.columns.values())), *chain(*goals)}
+    return [name for name in results if name not in others], points, goals
 
 
-def table_with_loaded_columns(table: TableSource, columns: dict[str, Column]) -> TableSource:
-    if not columns:
-        return table
+def table_with_loaded_columns(table: TableSource, columns: Mapping[str, Column]) -> TableSource:
+    """The table, which does not load these columns again."""
 
     def load(wanted: Sequence[str], text: Sequence[str] = ()) -> Any:
         others = [name for name in wanted if name not in columns]
         loaded = table.load(others, text) if others else {}
-        return columns | {name: loaded[name] for name in others}
+        return {**columns, **{name: loaded[name] for name in others}}
 
-    return table._replace(load=load)
+    return table._replace(load=load) if columns else table
 
 
-def is_numeric_column(name: str, column: Column) -> bool:
+def _to_values(column: Column) -> list[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+
+
+def is_numeric_column(column: Column) -> bool:
     with suppress(ValueError):
-        to_numbers(name, column, default=np.nan)
+        to_numbers("", column, default=np.nan)
         return True
     return False
 
 
 def numeric_share(column: Column) -> float:
     """The share of the rows with a value that are numbers; 1 if none has a value."""
-    if is_numeric_column("", column):
+    if is_numeric_column(column):
         return 1.0
     present = ~missing_mask(column, nan_is_missing=True)
     if isinstance(column, np.ndarray):
@@ -316,25 +461,11 @@ def numeric_share(column: Column) -> float:
     return 0.0 if partly is None else float(partly.readable[present].mean())
 
 
-def is_flag_column(name: str, column: Column) -> bool:
+def is_flag_column(column: Column) -> bool:
     with suppress(ValueError):
-        to_flags(name, column)
+        to_flags("", column)
         return True
     return False
-
-
-def missing_score_message(table: TableSource, known: Sequence[Any]) -> str:
-    """What to name where no column of a table has the result of its matches; `known` columns have other roles."""
-    others = [name for name in table.names if name not in known and table.names.count(name) == 1]
-    loaded = table.load(others)
-    numeric = [name for name in others if is_numeric_column(name, to_column(name, loaded[name]))]
-    if len(numeric) == 2:
-        x, y = numeric
-        hint = f"; if {x} and {y} are the points of both, name them as margin=[{x!r}, {y!r}]"
-    else:
-        hint = did_you_mean_suffix("score", others) if len(numeric) < 2 else ""
-        hint = hint or "; name that of the results as score, or those of the points of both as margin"
-    return f"no column 'score'{hint} (there are: {', '.join(map(str, table.names))})"
 
 
 def date_columns(table: TableSource, used: Collection[str], dates: str | None) -> list[str]:
@@ -358,55 +489,36 @@ DASHES = "[-\u2013\u2014]"
 PAIR_NAMES = r"match(up|es)?|game|fixture|bout|fight|teams|players|pairing|opponents|meeting|encounter"
 
 
-def recognise_pairs_in_cells(search: RoleSearch) -> RoleSearch:
-    """With columns for both names in the cells of one, if nothing else tells the players and there is such a column."""
-    split = split_pairs_column(search.table) if search.layout is None else None
-    if split is None:
-        return search
-    table, (name, *pair) = split
-    search.arguments.update(zip(PLAYER_PAIR, pair, strict=True))
-    search.notes.append(f"the two names in {name} for a and b")
-    return search._replace(table=table, header=Header.of_columns(table.names), layout=PLAYER_PAIR)
-
-
-def split_pairs_column(table: TableSource) -> tuple[TableSource, tuple[str, str, str]] | None:
-    """The table with two columns for one whose cells name both players, and the names of that and of these two.
+def split_pairs_in_cells(table: TableSource) -> tuple[TableSource, PlayerColumns | None]:
+    """The table with two columns for the first one whose cells name both players; as it is if there is none.
 
     "Ada vs. Bo" tells of any column, and "Ada - Bo" of one that is called as matches are.
     """
-    names = [name for name in table.names if table.names.count(name) == 1]
-    first_values = table.first_values(names)
-    for name in names:
+    first_values = table.first_values(table.names)
+    for name in table.names:
+        is_match = re.fullmatch(PAIR_NAMES, normalise_column_name(name)) is not None
+        separator = f"{VERSUS}|{DASHES}" if is_match else VERSUS
+        pattern = rf"(?i)^\s*(?P<one>.+?)\s+(?:{separator})\s+(?P<two>.+?)\s*$"
         with suppress(ValueError):
-            column = to_column(str(name), first_values.get(name, []))
-            pattern = _pair_pattern(name)
-            if _is_text(column) and len(column) and all(re.match(pattern, cell or "") for cell in column.to_pylist()):
-                return _append_split_columns(table, name, pattern), (name, f"{name} (1)", f"{name} (2)")
-    return None
+            cells = _to_values(to_column(name, first_values.get(name, [])))
+            if cells and all(isinstance(cell, str) and re.match(pattern, cell) for cell in cells):
+                pair = {"a": f"{name} (1)", "b": f"{name} (2)"}
+                split = _append_split_columns(table, name, pattern, [*pair.values()])
+                return split, PlayerColumns(PLAYER_PAIR, pair, note=f"the two names in {name} for a and b")
+    return table, None
 
 
-def _pair_pattern(name: str) -> str:
-    is_match = re.fullmatch(PAIR_NAMES, normalise_column_name(name)) is not None
-    separator = f"{VERSUS}|{DASHES}" if is_match else VERSUS
-    return rf"(?i)^\s*(?P<one>.+?)\s+(?:{separator})\s+(?P<two>.+?)\s*$"
-
-
-def _is_text(column: Column) -> bool:
-    return not isinstance(column, np.ndarray) and import_pyarrow().types.is_large_string(column.type)
-
-
-def _append_split_columns(table: TableSource, name: str, pattern: str) -> TableSource:
-    parts = {f"{name} (1)": "one", f"{name} (2)": "two"}
+def _append_split_columns(table: TableSource, name: str, pattern: str, parts: Sequence[str]) -> TableSource:
+    """The table with a column for each of two parts of the cells of one, as a pattern divides them."""
 
     def load(wanted: Sequence[str], text: Sequence[str] = ()) -> Any:
-        others = [x for x in wanted if x not in parts]
-        is_split = len(others) < len(wanted)
-        sources = [*others, *([name] if is_split and name not in others else [])]
+        sources = list(dict.fromkeys(name if x in parts else x for x in wanted))
         loaded = table.load(sources, [*text, name])
-        columns = {x: loaded[x] for x in others}
-        if is_split:
-            fields = import_pyarrow().compute.extract_regex(to_column(name, loaded[name]), pattern)
-            columns |= {x: import_pyarrow().compute.struct_field(fields, [parts[x]]) for x in wanted if x in parts}
+        columns = {x: loaded[x] for x in sources}
+        if not {*parts}.isdisjoint(wanted):
+            compute = import_pyarrow().compute
+            fields = compute.extract_regex(to_column(name, loaded[name]), pattern)
+            columns |= {x: compute.struct_field(fields, [i]) for i, x in enumerate(parts)}
         return columns
 
     return table._replace(names=[*table.names, *parts], load=load)
@@ -422,98 +534,87 @@ class ResultChoice(NamedTuple):
 
     result: str | None = None
     points: tuple[str, ...] = ()  # of both sides, which tell the results
-    codes: dict[int, float] | None = None  # the scores of the first players that numbers stand for
-    notes: tuple[str, ...] = ()
+    codes: dict[int, float] | None = None  # the scores of the first players that numbers in the column stand for
+    note: str = ""
+
+    def scores(self, contents: Contents) -> dict[str, Column]:
+        """The scores by the column of their codes; none if there are no codes."""
+        if self.codes is None or self.result is None:
+            return {}
+        scores = codes_to_scores(self.result, contents.values[self.result], self.codes)
+        arrow = import_pyarrow()
+        return {self.result: arrow.chunked_array([arrow.array(scores, from_pandas=True)])}
 
 
-def recognise_result(search: RoleSearch) -> ResultChoice:
-    """The columns that tell the results; puts that of the score into the arguments.
-
-    Raises:
-      ValueError: if nothing tells the results of matches that need them.
-    """
-    choice, candidates = ResultChoice(), search.candidates
-    can_be_read = bool(search.columns) and None not in search.players  # else `resolve_roles` says what is missing
-    if can_be_read and search.has_margin_of_both:
-        _compare_results_with_margin(search)
-    elif can_be_read and (candidates.results or candidates.points):
-        choice = choose_result(candidates, search.values, search.player_values)
+def recognise_result(search: RoleSearch, contents: Contents) -> ResultChoice:
+    """The columns that tell the results; puts that of the score into the arguments."""
+    candidates = contents.candidates
+    if search.has_margin_of_both and candidates.results:
+        _compare_results_with_margin(search, contents)
+    elif candidates.results or (candidates.points and not search.has_margin_of_both):
+        choice = choose_result(contents)
         search.arguments["score"] = choice.result
-        search.notes.extend(note for note in choice.notes if note != f"{search.own_score} for the score")
-    check_result(search, choice)
-    return choice
+        search.notes.extend({choice.note} - {"", f"{search.own_score} for the score"})
+        return choice
+    return ResultChoice()
 
 
-def check_result(search: RoleSearch, choice: ResultChoice) -> None:
-    """ValueError if nothing tells the results of matches that need them."""
-    is_known = choice.points or search.own_score is not None or search.upcoming
-    if search.needs_result and not is_known and {*search.players} <= {*search.header.names}:
-        named = [name for value in search.arguments.values() for name in as_column_list(value)]
-        known = [*search.players, *named, *time_columns(search.header.names)]
-        raise ValueError(missing_score_message(search.table, known))
+def check_result(table: TableSource, search: RoleSearch, choice: ResultChoice) -> None:
+    """ValueError if nothing tells the results of events that need them."""
+    lacks_rank = search.players.columns.get("rank") == "rank" and "rank" not in table.names
+    if (search.needs_result or lacks_rank) and not (choice.points or search.own_score or search.upcoming):
+        used = [name for value in search.arguments.values() for name in as_column_list(value)]
+        raise missing_column_error(table, "rank" if lacks_rank else "score", used)
 
 
-def _compare_results_with_margin(search: RoleSearch) -> None:
+def _compare_results_with_margin(search: RoleSearch, contents: Contents) -> None:
     """Notes which columns of results the named points of both overrule, as they have no results or contradict them."""
-    candidates, own_score = search.candidates, search.own_score
-    parsed = {name: parse_results(name, search.values[name], search.player_values) for name in candidates.results}
+    own_score, points = search.own_score, contents.candidates.points[0]
+    parsed = {x: parse_results(x, contents.values[x], contents.players) for x in contents.candidates.results}
     if parsed.get(str(own_score), True) is None:
         search.arguments["score"] = False
-        text = "nothing for the score, as {} has no results, and the points of both tell who won"
-        search.notes.append(text.format(own_score))
-    lead = np.zeros(0) if own_score is not None else _sign_of_lead(tuple(*candidates.points), search.values)
+        search.notes.append(
+            f"nothing for the score, as {own_score} has no results, and the points of both tell who won"
+        )
+    lead = np.zeros(0) if own_score is not None else _sign_of_lead(points, contents.values)
     for name, results in parsed.items():
         if results is not None and (bad := _contradictions(results, lead)).mean() > MAX_CONTRADICTIONS:
-            search.notes.append(_describe_preferred_points(name, candidates.points[0], bad))
+            search.notes.append(_describe_preferred_points(name, points, bad))
 
 
-def choose_result(
-    candidates: CandidateColumns, values: Mapping[str, Column], players: Mapping[str, Column]
-) -> ResultChoice:
+def choose_result(contents: Contents) -> ResultChoice:
     """The column of results, or those of both sides' points.
-
-    Args:
-      candidates: the columns that may be these.
-      values: those of columns, by name; missing where a text says that there is none.
-      players: the names of the first players and of the second, by the names of their columns.
 
     Raises:
       ValueError: if a column can be read in two ways, and the others do not say which is right.
     """
-    points = _choose_points(candidates.points, values)
+    candidates, values = contents.candidates, contents.values
+    quality = {pair: _points_quality(pair, values) for pair in candidates.points}
+    points = max(quality, key=lambda pair: quality[pair]) if any(quality.values()) else ()
     names = [*candidates.results, *(pair[0] for pair in candidates.points if not points)]  # W and L of both sides
-    parsed = {name: parse_results(name, values[name], players) for name in names}
+    parsed = {name: parse_results(name, values[name], contents.players) for name in names}
     readings = {name: results for name, results in parsed.items() if results is not None}
     if not readings:
-        empty = next((name for name in candidates.results if _is_empty(values[name])), None)
-        return _choose_points_or_empty_results(points, empty, values)
+        return _choose_points_or_empty_results(points, [x for x in candidates.results if _is_empty(values[x])], values)
     name = min(readings, key=lambda name: readings[name].note == SETS_NOTE)  # sets may be a winner's
-    lead = _sign_of_lead(points, values) if points in candidates.goals else np.zeros(0)
-    if codes := winner_code_readings(name, values[name], players):
-        return _choose_winner_codes(name, values[name], codes, lead, [*players])
+    lead = _sign_of_lead(points if points in candidates.goals else (), values)
+    if codes := winner_code_readings(name, values[name], contents.players):
+        return _choose_winner_codes(name, values[name], codes, lead, [*contents.players])
     return _settle_contradictions(name, points, readings, lead)
 
 
 def _choose_points_or_empty_results(
-    points: tuple[str, ...], empty: str | None, values: Mapping[str, Column]
+    points: tuple[str, ...], empty: Sequence[str], values: Mapping[str, Column]
 ) -> ResultChoice:
     """The points of both, or a column of results without a value if there are no points either."""
-    if empty is not None and all(_is_empty(values[name]) for name in points):
-        return ResultChoice(empty, notes=(f"{empty} for the score",))
-    if not points:
-        return ResultChoice()
-    return ResultChoice(points=points, notes=(f"{' and '.join(points)} for the points of both, which tell who won",))
+    if empty and all(_is_empty(values[name]) for name in points):
+        return ResultChoice(empty[0], note=f"{empty[0]} for the score")
+    note = f"{' and '.join(points)} for the points of both, which tell who won"
+    return ResultChoice(points=points, note=note if points else "")
 
 
 def _is_empty(column: Column) -> bool:
     return bool(missing_mask(column, nan_is_missing=True).all())
-
-
-def _choose_points(pairs: Sequence[tuple[str, str]], values: Mapping[str, Column]) -> tuple[str, ...]:
-    """The pair of columns that holds points most surely, the first of those that do so alike; () if none does."""
-    qualities = [_points_quality(pair, values) for pair in pairs]
-    best = max(qualities, default=0)
-    return pairs[qualities.index(best)] if best else ()
 
 
 def _points_quality(pair: tuple[str, str], values: Mapping[str, Column]) -> int:
@@ -532,7 +633,7 @@ def _describe_preferred_points(name: str, points: tuple[str, ...], bad: HostArra
 
 def _sign_of_lead(points: tuple[str, ...], values: Mapping[str, Column]) -> HostArray:
     """[n] 1 where the first player has more points, -1 where the second has; 0 where neither has, or none are known."""
-    if not points or not all(is_numeric_column(name, values[name]) for name in points):
+    if not points or not all(is_numeric_column(values[name]) for name in points):
         return np.zeros(0)
     first, second = (to_numbers(name, values[name], default=np.nan) for name in points)
     return np.nan_to_num(np.sign(first - second))
@@ -557,7 +658,7 @@ def _choose_winner_codes(
         note += f", where {_describe_codes(codes, players)}"
     if codes == WINNER_CODES[2] and not lead.any():
         note += f"; if it is 1 where {players[0]} won, say score={name!r}"
-    return ResultChoice(name, codes=codes, notes=(note,))
+    return ResultChoice(name, codes=codes, note=note)
 
 
 def _agreement(scores: HostArray, lead: HostArray) -> float:
@@ -578,14 +679,14 @@ def _settle_contradictions(
     results, others = readings[name], [other for x, other in readings.items() if x != name]
     bad = _contradictions(results, lead)
     if not bad.any():
-        return ResultChoice(name, notes=(f"{name} for the score",))
+        return ResultChoice(name, note=f"{name} for the score")
     x, y = points
     count = f"in {np.count_nonzero(bad):,} of {format_count(len(bad), 'row')}"
     is_rare = np.count_nonzero(bad) < 2 or bad.mean() <= MAX_CONTRADICTIONS
     if not is_rare and any(_contradictions(other, lead).mean() <= MAX_CONTRADICTIONS for other in others):
-        return ResultChoice(points=points, notes=(_describe_preferred_points(name, points, bad),))
+        return ResultChoice(points=points, note=_describe_preferred_points(name, points, bad))
     if is_rare or any(_do_agree(other, results) for other in others):
-        return ResultChoice(name, notes=(f"{name} for the score, though {x} and {y} contradict it {count}",))
+        return ResultChoice(name, note=f"{name} for the score, though {x} and {y} contradict it {count}")
     raise ValueError(
         f"columns {name!r} and {x!r} and {y!r} contradict each other {count} (the first is row {np.argmax(bad)}, "
         f"counting from 0); say score={name!r} or margin={[x, y]!r}"
@@ -604,44 +705,86 @@ def _do_agree(one: ParsedResults, other: ParsedResults) -> bool:
     return bool(both.any() and (one.score != other.score)[both].mean() <= MAX_CONTRADICTIONS)
 
 
-def recognise_side(search: RoleSearch) -> str | None:
+# Sides and times
+
+
+def recognise_side(search: RoleSearch, contents: Contents) -> str | None:
     """Puts who has the side, and where nobody has, into the arguments; a column of neutral ground that is not used."""
-    arguments, notes, columns = search.arguments, search.notes, search.columns
+    arguments, notes = search.arguments, search.notes
     if search.first_has_side and arguments["side"] is None and "a" not in search.header.names:
         arguments["side"] = "a"
-    for name in search.candidates.side:
+    for name in contents.candidates.side:
         arguments["side"] = name
         notes.append(f"{name} for the side")
     is_open = arguments["neutral"] is None and arguments["side"] in ("a", None)
-    neutral = search.candidates.neutral if is_open else ()
-    for name in (x for x in neutral if x in columns and is_flag_column(x, columns[x])):
-        if arguments["side"] is None:
-            return name
-        arguments["neutral"] = name
-        notes.append(f"{name} for neutral")
+    for name in contents.candidates.neutral if is_open else ():
+        if is_flag_column(contents.columns[name]):
+            if arguments["side"] is None:
+                return name
+            arguments["neutral"] = name
+            notes.append(f"{name} for neutral")
     return None
 
 
-def recognise_time(search: RoleSearch, dates: str | None) -> bool:
-    """Puts the column that holds times into the arguments; whether columns are called so, and none holds times."""
-    columns = {name: search.values[name] for name in search.candidates.times if name in search.values}
-    if not columns:
-        return False
-    own = _own_time_columns(search.header.names)
+def recognise_time(search: RoleSearch, contents: Contents, dates: str | None) -> str | None:
+    """The first column that holds dates, or one of the library's own names that holds numbers; notes which it is."""
+    columns = {name: contents.values[name] for name in contents.candidates.times}
+    own = [find_column_ignoring_case(search.header.names, name) for name in COLUMN_ROLES["time"].default]
     dated = [name for name, column in columns.items() if is_time_column(name, column, dates)]
-    numbers = [name for name, column in columns.items() if name in own and is_numeric_column(name, column)]
-    time = search.arguments["time"] = next(iter([*dated, *numbers]), None)
+    numbers = [name for name, column in columns.items() if name in own and is_numeric_column(column)]
+    time = next(iter([*dated, *numbers]), None)
     if time not in (None, *own):
         search.notes.append(f"{time} for the time")
     if time is None and not {*own}.isdisjoint(columns):
         search.notes.append(f"nothing for the time, as {', '.join(map(str, columns))} has no dates")
-    return time is None
-
-
-def _own_time_columns(names: Sequence[Any]) -> list[Any]:
-    return [find_column_ignoring_case(names, name) for name in COLUMN_ROLES["time"].default]
+    return time
 
 
 def time_columns(names: Sequence[str]) -> list[str]:
     """The columns that are called as times are."""
-    return [name for name in names if normalise_column_name(name) in TIME_NAMES]
+    return [name for name in names if normalise_column_name(name) in SPELLINGS["time"]]
+
+
+# What is missing
+
+
+SHOWN_ROWS, SHOWN_COLUMNS = 3, 12  # of a table that cannot be read as it is
+
+
+def missing_column_error(table: TableSource, role: str, used: Collection[Any] = ()) -> ValueError:
+    """The error for a table without a column that it needs: it shows the first rows, and the arguments to write.
+
+    Args:
+      table: its columns, none of which is called as those of the role are.
+      role: `a` says that nothing tells who plays.
+      used: the columns that have another role.
+    """
+    loaded = table.load(table.names, table.names) if table.names else {}
+    columns = {name: to_column(name, loaded[name]) for name in table.names}
+    others = [name for name in columns if name not in (*used, *time_columns(table.names))]
+    numbers = [name for name in others if is_numeric_column(columns[name])]
+    texts = [name for name in others if name not in numbers]
+    x, y = [*texts, *numbers, *["..."] * 2][:2]
+    p, q = [*numbers, *texts, *["..."] * 2][:2]
+    contest = next((name for name in others if name != x), "...")
+    advice = {
+        "a": [
+            f"of matches name both players, as a={x!r}, b={y!r}",
+            f"of those in which somebody won, as winner={x!r}, loser={y!r}",
+            f"of contests with a row for each participant, as contest={contest!r}, participant={x!r}, rank={p!r}",
+        ],
+        "rank": [f"name that of ranks, as rank={p!r}", f"or of scores, of which higher is better, as score={p!r}"],
+        "score": [f"name that of the results, as score={x!r}", f"or those of the points of both, as margin={[p, q]!r}"],
+    }.get(role, [f"name it, as {role}={x!r}"])
+    if role == "score" and len(numbers) == 2:
+        advice = [f"if {p} and {q} are the points of both, name them as margin={[p, q]!r}"]
+    elif role == "score" and len(numbers) < 2 and (suggestion := did_you_mean_suffix("score", others)):
+        advice = [suggestion.removeprefix("; ")]
+    name = COLUMN_ROLES[role].default[0]
+    message = f"{'; '.join([f'no column {name!r}', *advice])} (there are: {', '.join(map(str, table.names))})"
+    shown = [truncate_text(str(name)) for name in table.names[:SHOWN_COLUMNS]]
+    cells = [_to_values(columns[name][:SHOWN_ROWS]) for name in table.names[:SHOWN_COLUMNS]]
+    rows = [["" if x is None else truncate_text(str(x)) for x in row] for row in zip(*cells, strict=False)]
+    return UnreadableTableError(
+        "\n  ".join([shorten_to_one_line(message), *format_table(shown, rows, shown).split("\n")])
+    )

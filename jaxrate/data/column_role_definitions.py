@@ -20,6 +20,7 @@ Accepts: TypeAlias = Literal["column", "columns", "one or two columns", "two col
 Taker: TypeAlias = Literal["formats", "arena"]
 
 WINNER_LOSER, PLAYER_PAIR = ("winner", "loser"), ("a", "b")
+SIDE_ROLES = *PLAYER_PAIR, *WINNER_LOSER  # which may be lists of columns, of the players of a team
 PLACEHOLDER = re.compile(r"^ *COLUMNS: .*$", re.MULTILINE)  # in a docstring, where those of the roles come
 DOCSTRING_WIDTH = 116
 
@@ -247,7 +248,7 @@ class Columns(UntimedColumns, UnweightedColumns, total=False):
     """Which columns of a table are used, and for what: the keywords of `read` that `COLUMN_ROLES` explains."""
 
 
-TWO_COLUMNS = {"age": "of a's and of b's age or date of birth", "expected_goals": "of a's and of b's expected goals"}
+NUM_COLUMNS: dict[str, tuple[int, ...]] = {"one or two columns": (0, 1, 2), "two columns": (0, 2)}
 FORMAT_NAMES = "tennis", "football", "pgn", "contests", "ergast", "movielens", "lichess"  # of `jr.data.formats`
 CONTEST_ROLES = tuple(name for name, role in COLUMN_ROLES.items() if role.history == "contests")
 RESULT_ROLES = "score", "winner", "loser", "contest", "participant", "rank"  # that tell the result
@@ -348,32 +349,38 @@ def join_alternatives(names: Collection[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+def raise_first(*problems: tuple[Any, str]) -> None:
+    """ValueError of the first of these messages whose condition, which stands before it, holds."""
+    for is_wrong, message in problems:
+        if is_wrong:
+            raise ValueError(message)
+
+
 def check_role_arguments(arguments: Mapping[str, Any]) -> None:
     """ValueError unless the arguments are names of columns, or lists of them where there may be several."""
     for name, value in arguments.items():
-        is_statistic = COLUMN_ROLES[name].accepts in ("statistics", "shares")  # which `resolve_statistics` checks
-        is_no_column = name == "score" and value is False
-        if value is not None and not is_statistic and not is_no_column:
+        is_no_column = value is None or (name == "score" and value is False)
+        if not is_no_column and COLUMN_ROLES[name].accepts not in ("statistics", "shares"):  # which are checked apart
             _check_role_argument(name, value)
 
 
 def _check_role_argument(name: str, value: Any) -> None:
-    role, names = COLUMN_ROLES[name], as_column_list(value)
-    listed = role.accepts_list and isinstance(value, (list, tuple))
-    if name == "category" and (len(names) not in (0, 2) if listed else not isinstance(value, str)):
-        raise ValueError(f"category must be one column or the pair of a's and b's, got {value}")
-    if not listed and not _is_column_name(value):
-        raise ValueError(f"{name} must be the name of a column, got {format_value_for_error(value)}")
-    check_column_names(name, value if listed else ())
-    if role.accepts == "two columns" and len(names) not in (0, 2):
-        raise ValueError(f"{name} must be the columns {TWO_COLUMNS[name]}, got {', '.join(names)}")
-
-
-def check_column_names(role: str, names: Iterable[Any]) -> None:
-    """ValueError unless all of these can be names of columns."""
-    for column in names:
-        if not _is_column_name(column):
-            raise ValueError(f"{role} must be names of columns, got {format_value_for_error(column)} among them")
+    accepts = COLUMN_ROLES[name].accepts
+    is_list = isinstance(value, (list, tuple)) and (accepts != "column" or name in SIDE_ROLES)
+    columns = list(value) if is_list else [value]
+    wrong = [format_value_for_error(x) for x in columns if not _is_column_name(x)]
+    raise_first(
+        (wrong and not is_list, f"{name} must be the name of a column, got {', '.join(wrong)}"),
+        (wrong, f"{name} must be names of columns, got {', '.join(wrong)} among them"),
+        (
+            len(columns) not in NUM_COLUMNS.get(accepts, [len(columns)]),
+            f"{name} must be {accepts}, of a and of b, got {', '.join(map(str, columns))}",
+        ),
+        (
+            name in ("margin", "covariates", "expected_goals") and len({*columns}) < len(columns),
+            f"{name} names a column twice: {', '.join(map(str, columns))}",
+        ),
+    )
 
 
 def _is_column_name(name: Any) -> bool:

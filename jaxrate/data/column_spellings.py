@@ -1,5 +1,6 @@
 """Names that people give to columns, in lower-case letters and digits; {} is a side. Earlier ones come first."""
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -21,10 +22,18 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 OPPONENT = "opponent", "opp", "opponents", "rival", "versus", "vs"
-SIDE_PAIRS = (
+HOME_AND_AWAY = (
     SidesSpelling(
         ("home", "h"), ("away", "visitor", "visiting", "visitors", "vis", "v", "road", "guest", "a"), side=True
     ),
+    SidesSpelling(
+        _words("heim local domicile casa mandante thuis"),
+        _words("gast visitante exterieur ospite trasferta visitatore fora uit"),
+        side=True,
+    ),
+)
+SIDE_PAIRS = (
+    *HOME_AND_AWAY,
     SidesSpelling(("white", "w"), ("black", "b"), side=True),
     SidesSpelling(("radiant",), ("dire",), side=True),
     SidesSpelling(("blue", "b"), ("red", "r", "orange", "o")),
@@ -44,25 +53,35 @@ SIDE_PAIRS = (
         ("player", "name", "fighter", "athlete", "competitor", "user", "model", "me", ""), OPPONENT, kind="own"
     ),
 )
-HOME_AND_AWAY = (  # of which the first has the side, if a and b are named: the last are not sought
-    SIDE_PAIRS[0],
-    SidesSpelling(("heim", "local", "domicile"), ("gast", "visitante", "exterieur", "extérieur"), side=True),
-)
-LINE_UP_SPELLINGS = (  # the roles of both sides, and how the players of each are numbered
-    (("a", "b"), "a{}", "b{}"),
-    (("a", "b"), "team1player{}", "team2player{}"),
-    (("a", "b"), "teamaplayer{}", "teambplayer{}"),
-    (("a", "b"), "homeplayer{}", "awayplayer{}"),
-    (("winner", "loser"), "winner{}", "loser{}"),
-    (("winner", "loser"), "winner{}name", "loser{}name"),
+LINE_UP_SPELLINGS = (  # how the players of both sides of a match are numbered or lettered, and the kind of these sides
+    ("a{number}", "b{number}", "sides"),
+    ("player1{letter}", "player2{letter}", "sides"),
+    *(
+        (f"{first}{player}", f"{second}{player}", "sides")
+        for first, second in (("team1", "team2"), ("side1", "side2"), ("t1", "t2"))
+        for player in ("player{number}", "p{number}", "player{number}name")
+    ),
+    *(
+        (pattern.replace("{}", first), pattern.replace("{}", second), kind)
+        for first, second, kind in (
+            ("teama", "teamb", "sides"),
+            ("home", "away", "sides"),
+            ("heim", "gast", "sides"),
+            ("white", "black", "sides"),
+            ("blue", "red", "sides"),
+            ("left", "right", "sides"),
+            ("winner", "loser", "winner"),
+        )
+        for pattern in _words("{}{number} {}player{number} {}p{number} player{}{number} {}{number}name")
+    ),
 )
 NAME_TEMPLATES = _words("""
-    {}teamname {}team team{} {}teamtag team{}name {}name {}playername {}player player{} player{}name {}club club{}
-    {}fighter fighter{} {}username {}user {}bot {}tie model{} {}model model{}name generator{} system{} engine{}
-    agent{} item{} opponent{} competitor{} name{} {}nation {}country {} {}teamid team{}id teamid{} {}teamapiid
-    {}playerid player{}id {}id
+    {}teamname {}team team{} {}teamtag team{}name teams{}name {}name {}playername {}player player{} player{}name {}club
+    club{} {}fighter fighter{} {}username {}user {}bot {}tie model{} {}model model{}name generator{} system{} engine{}
+    agent{} item{} opponent{} competitor{} name{} {}nation {}country {}mannschaft {} {}teamid team{}id teamid{}
+    {}teamapiid {}playerid player{}id {}id
 """)  # names before ids
-GOAL_NOUNS = "score", "goals", "goal", "runs"  # of a match, while points may be those of a ranking
+GOAL_NOUNS = _words("score goals goal runs tore goles buts gol")  # of a match, while points may be those of a ranking
 POINT_NOUNS = *GOAL_NOUNS, "points", "pts"  # the first are sought first
 POINT_PATTERNS = _words("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} {{}}player{0} player{{}}{0} {0}{{}}team {0}team{{}} {0}player{{}}
@@ -87,6 +106,7 @@ GOAL_TEMPLATES, POINT_TEMPLATES = (
     ("ft{}g", *(pattern.format(noun) for noun in nouns for pattern in POINT_PATTERNS), "{}g")
     for nouns in (GOAL_NOUNS, POINT_NOUNS)
 )
+WINNER_TEMPLATES = *GOAL_TEMPLATES[1:-1], "{}points", "points{}"  # "WPts" are points of a ranking
 COUNT_TEMPLATES = (  # of results whose size says little, such as the sets that each side won
     "result{}",
     "{}result",
@@ -94,13 +114,6 @@ COUNT_TEMPLATES = (  # of results whose size says little, such as the sets that 
     "{}framescore",
     "winnermodel{}",
 )
-RESULT_NAMES = _words("""
-    ftr fulltimeresult result matchresult gameresult res outcome score ft fulltime ftscore finalscore winner
-    matchwinner winnername winningteam winnerid winnerteam mapwinner wdl whitescore victor whowon winnerindex
-    winneridx winningside winningplayer preference preferred humanpreference preferredmodel chosenmodel
-    chosenmodelname bettermodel winnermodel modelwinner g1winner vote votetype verdict judgment judgement choice
-    chosen label
-""")  # the last are of votes
 RESULT_TEMPLATES = _words("""
     {}teamwins {}teamwin {}teamwon {}win {}wins {}won {}result {}teamresult team{}win team{}wins team{}won
     team{}result player{}win player{}wins player{}won player{}result result{} {}outcome outcome{}
@@ -119,32 +132,44 @@ TIME_SUBJECTS = _words("""
     created end ended finish finished complete completed record recorded submit submitted vote voted report reported
     contest fight bout fixture session series map
 """)
-TIME_NAMES = (
-    "time", "date", "t", "datetime", "utcdate", "dateutc", "datetimeutc", "gamedateest", "day", "kickoff", "timestamp",
-    "tstamp", "ts", "unixtime", "epoch", "datum", "fecha",
-    *(f"{subject}{word}" for subject in TIME_SUBJECTS for word in TIME_WORDS),
-    *(f"{word}{subject}" for word in TIME_WORDS[:3] for subject in TIME_SUBJECTS),
-)  # fmt: skip
 ROW_NUMBER_NAMES = "", "unnamed0", "index", "row", "rownumber", "rownames", "rowid"  # of programs that write tables
-NEUTRAL_NAMES = ("neutral", "neutralsite", "neutralvenue", "neutralground", "isneutral", "stadiumneutral")
-TEAM_NAMES = ("team", "teamid", "teamname", "side", "squad")  # of contests
-SIDE_COLUMN_NAMES = ("wloc", "winnerlocation", "winnerloc")  # of the winner
-CONTEST_NAMES = _words("""
-    contest race raceid event eventid contestid tournamentid gameid matchid heat
-""")
-PARTICIPANT_NAMES = _words("""
-    player participant driver driverid drivername driverref athlete competitor rider horse swimmer skater playername
-    name team teamname playerid teamid
-""")
-RANK_NAMES = _words("""
-    positionorder position finishposition finishingposition finalposition finish place pos placing placement
-    standing teamplacement rank
-""")
+SPELLINGS = {  # of the roles that one column has
+    "score": _words("""
+        ftr fulltimeresult result matchresult gameresult res outcome score ft fulltime ftscore finalscore ergebnis
+        resultat resultado risultato esito winner matchwinner winnername winningteam winnerid winnerteam mapwinner
+        wdl whitescore victor whowon winnerindex winneridx winningside winningplayer sieger ganador vainqueur
+        vincitore preference preferred humanpreference preferredmodel chosenmodel chosenmodelname bettermodel
+        winnermodel modelwinner g1winner vote votetype verdict judgment judgement choice chosen label
+    """),  # the last are of votes
+    "time": (
+        *_words("""
+            time date t datetime utcdate dateutc datetimeutc gamedateest day kickoff timestamp tstamp ts unixtime
+            epoch datum fecha
+        """),
+        *(f"{subject}{word}" for subject in TIME_SUBJECTS for word in TIME_WORDS),
+        *(f"{word}{subject}" for word in TIME_WORDS[:3] for subject in TIME_SUBJECTS),
+    ),
+    "neutral": _words("neutral neutralsite neutralvenue neutralground isneutral stadiumneutral"),
+    "side": _words("wloc winnerlocation winnerloc"),  # of the winner
+    "contest": _words("contest race raceid event eventid contestid tournamentid gameid matchid heat"),
+    "participant": _words("""
+        player participant driver driverid drivername driverref athlete competitor rider horse swimmer skater
+        playername name team teamname playerid teamid
+    """),
+    "rank": _words("""
+        positionorder position finishposition finishingposition finalposition finish place pos placing placement
+        standing teamplacement rank
+    """),
+    "team": _words("team teamid teamname side squad"),  # of contests
+    "margin": ("margin",),
+    "season": ("season",),
+    "category": ("surface",),
+}
 
 
 def normalise_column_name(name: Any) -> str:
-    """A name in lower case, without anything but letters and digits."""
-    return "".join(x for x in str(name).casefold() if x.isalnum())
+    """A name in lower case without accents, and without anything but letters and digits."""
+    return "".join(x for x in unicodedata.normalize("NFKD", str(name).casefold()) if x.isalnum())
 
 
 @cache
@@ -173,13 +198,13 @@ class Header(NamedTuple):
         """The columns that are spelt so, in the order of the spellings."""
         return [self.by_spelling[x] for x in spellings if x in self.by_spelling]
 
-    def pairs(self, templates: tuple[str, ...], sides: SidesSpelling) -> list[tuple[Any, Any]]:
-        """The pairs of columns that are called as these templates say of both sides."""
-        pairs = [self.columns(pair) for pair in spell_pairs(templates, sides)]
-        return [(pair[0], pair[1]) for pair in pairs if len(pair) == 2]
+    def pairs(self, spellings: Iterable[tuple[str, str]]) -> list[tuple[Any, Any]]:
+        """The pairs of columns that are spelt so, in the order of the spellings."""
+        by_spelling = self.by_spelling
+        return [(by_spelling[x], by_spelling[y]) for x, y in spellings if x in by_spelling and y in by_spelling]
 
-    def points(self, templates: tuple[str, ...], spellings: Sequence[SidesSpelling]) -> list[tuple[Any, Any]]:
+    def points(self, templates: tuple[str, ...], sides: Iterable[SidesSpelling]) -> list[tuple[Any, Any]]:
         """The pairs of columns of both sides' points, also as points for and against in a row of one side."""
-        own = [self.columns(pair) for pair in OWN_POINTS if any(sides.kind == "own" for sides in spellings)]
-        pairs = [pair for sides in spellings for pair in self.pairs(templates, sides)]
-        return pairs + [(pair[0], pair[1]) for pair in own if len(pair) == 2]
+        spellings = {one: spell_pairs(templates, one) for one in sides}
+        own = OWN_POINTS if any(one.kind == "own" for one in spellings) else ()
+        return [pair for pairs in (*spellings.values(), own) for pair in self.pairs(pairs)]

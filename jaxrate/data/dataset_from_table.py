@@ -13,9 +13,9 @@ from jaxrate.data.column_conversion import missing_mask, to_column, to_flags
 from jaxrate.data.column_recognition import (
     SIDE_NOTE,
     ColumnsRecognisedWarning,
-    RoleSearch,
+    ResolvedTable,
     date_columns,
-    recognise_columns,
+    resolve_table,
 )
 from jaxrate.data.column_role_definitions import (
     Columns,
@@ -23,18 +23,15 @@ from jaxrate.data.column_role_definitions import (
     select_role_arguments,
     suggest_role_on_unknown_argument,
 )
+from jaxrate.data.column_role_hints import doubtful_roles_hints, unused_points_hint
 from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, check_date_style, is_date_style, parse_time_column
 from jaxrate.data.event_tables import (
-    LineUpColumns,
     NamesOfEarlierData,
     build_dataset,
     check_line_up_roles,
     expand_line_up_cells,
     filter_column_rows,
-    find_line_up_columns,
-    set_line_up_columns,
 )
-from jaxrate.data.evidence_column_recognition import doubtful_roles_hints, unused_points_hint
 from jaxrate.data.faulty_rows import (
     describe_example_rows,
     doubts_about_mirrored_matches,
@@ -45,7 +42,7 @@ from jaxrate.data.faulty_rows import (
 )
 from jaxrate.data.lookalike_names import doubts_about_names
 from jaxrate.data.result_parsing import check_texts
-from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
+from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.row_results import (
     DrawColumns,
     PlayedAndComingMasks,
@@ -60,38 +57,6 @@ from jaxrate.data.table_files import OPENERS_BY_METHODS, open_table_source
 from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import doubts_about_single_participants
 from jaxrate.events.dataset import Dataset
-
-
-class ResolvedTable(NamedTuple):
-    """A table, and what its columns are used for."""
-
-    table: TableSource  # which does not load again what was inspected
-    roles: ColumnRoles
-    arguments: dict[str, Any]  # that name columns, by role
-    recognition: RoleSearch
-    line_ups: LineUpColumns | None
-
-
-def resolve_table(
-    table: TableSource, arguments: dict[str, Any], upcoming: bool, dates: str | None, na_values: Sequence[str]
-) -> ResolvedTable:
-    """Which columns of a table are used, and for what: as the arguments say, and else as the columns are called.
-
-    Raises:
-      ValueError: if arguments contradict each other or the table, or if it does not tell what they leave open.
-    """
-    line_ups = find_line_up_columns(table.names, arguments)
-    if line_ups is not None:
-        check_line_up_roles(arguments)
-        first_players = line_ups.first[0], line_ups.second[0]
-        arguments = arguments | dict(zip(line_ups.roles, first_players, strict=True))
-    recognition = recognise_columns(table, arguments, upcoming, dates, na_values)
-    table = recognition.table
-    roles = resolve_roles(table.names, recognition.arguments, upcoming, recognition.points)
-    if line_ups is not None:
-        roles = set_line_up_columns(roles, line_ups, table.names)
-    roles = roles._replace(time=None) if recognition.timeless else roles
-    return ResolvedTable(table, roles, arguments, recognition, line_ups)
 
 
 class ConvertedColumns(NamedTuple):
@@ -302,18 +267,17 @@ def _warn_about_columns(
     recognised = describe_recognised_columns(notes, converted.roles.time, date_style)
     warn_of_each([recognised], ColumnsRecognisedWarning)
     with map_row_errors(used.rows):
-        is_scored = resolved.arguments["score"] is not None
-        hints = doubtful_roles_hints(resolved.recognition, used.roles, used.columns, is_scored)
+        hints = doubtful_roles_hints(resolved, used.roles, used.columns)
     warn_of_each(hints, ColumnsRecognisedWarning)
 
 
 def _notes_on_columns(resolved: ResolvedTable, converted: ConvertedColumns, dates: str | None) -> list[str]:
     """What was taken for what, from the table to the draws."""
     table, roles = resolved.table, converted.roles
-    notes = [table.note, *resolved.recognition.notes, converted.result_note, converted.draws and converted.draws.note]
+    notes = [table.note, *resolved.notes, converted.result_note, converted.draws and converted.draws.note]
     if roles.layout.num_first:
         notes = [note and note.removesuffix(SIDE_NOTE) for note in notes]
-    notes = [converted.line_up_note, resolved.line_ups and resolved.line_ups.note, *notes]
+    notes = [converted.line_up_note, *notes]
     if roles.time is None and table.noted and (names := date_columns(table, roles.all_columns, dates)):
         notes.append(f"nothing for the time, though {join_names(names)} {'has' if len(names) == 1 else 'have'} dates")
     return [note for note in notes if note]

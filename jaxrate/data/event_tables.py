@@ -4,7 +4,6 @@ All are read in one way: what is known of each row, as the arguments of `matches
 their roles. Matches of teams, read as those of two players are, are then divided into rows of their players.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
@@ -18,7 +17,6 @@ from jaxrate.core.text_format import (
     format_number,
     format_unquoted_name,
     format_value_for_error,
-    join_names,
 )
 from jaxrate.data.column_conversion import (
     check_row_time_order,
@@ -31,25 +29,18 @@ from jaxrate.data.column_conversion import (
     to_ids,
     to_numbers,
 )
-from jaxrate.data.column_role_definitions import (
-    CONTEST_ROLES,
-    PLAYER_PAIR,
-    WINNER_LOSER,
-    as_column_list,
-    check_column_names,
-)
-from jaxrate.data.column_spellings import LINE_UP_SPELLINGS, NAME_TEMPLATES, SIDE_PAIRS, Header
+from jaxrate.data.column_role_definitions import as_column_list
 from jaxrate.data.derived_covariates import age_differences, parse_season_start_years
 from jaxrate.data.faulty_rows import is_blank_mask, map_row_errors
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE, to_sides
-from jaxrate.data.role_resolution import ColumnRoles, TableLayout, default_column, first_player_statistic_lead
+from jaxrate.data.role_resolution import ColumnRoles, TableLayout, first_player_statistic_lead
 from jaxrate.data.seasons_and_margins import (
     NO_TIME_MESSAGE,
     find_season_starts,
     first_player_lead,
     match_seasons_from_column,
 )
-from jaxrate.data.table_sources import Column, check_columns_exist_and_unique, find_column_ignoring_case, import_pyarrow
+from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import (
     MAX_REPORTED_ROWS,
     Matches,
@@ -77,90 +68,6 @@ UNSUPPORTED_ROLES = {  # of line-ups, and what to do instead
         ("age", "league_season", "shares", "expected_goals"), ", and neither do other contests; leave such columns out"
     ),
 }
-OTHER_LAYOUTS = PLAYER_PAIR, WINNER_LOSER, ("contest", "participant")  # roles whose default columns tell of them
-
-
-class LineUpColumns(NamedTuple):
-    """The columns that hold the players of both sides."""
-
-    first: list[str]
-    second: list[str]
-    roles: tuple[str, str]  # of the two sides: a and b, or winner and loser
-    note: str = ""  # what was recognised, in words
-
-
-def find_line_up_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> LineUpColumns | None:
-    """The columns of line-ups: several that arguments name for a side, or a1, a2, b1, b2 as people call them.
-
-    Raises:
-      ValueError: if only one of the sides is named.
-    """
-    if (named := _named_line_ups(arguments)) is not None:
-        return named
-    if any(arguments[role] is not None for role in (*PLAYER_PAIR, *WINNER_LOSER, *CONTEST_ROLES)):
-        return None
-    if any(all(find_column_ignoring_case(names, default_column(x)) for x in roles) for roles in OTHER_LAYOUTS):
-        return None
-    header = Header.of_columns(names)
-    if any(header.pairs(NAME_TEMPLATES, sides) for sides in SIDE_PAIRS if sides.kind != "own"):
-        return None  # of named sides; numbered columns are sets, or more about them
-    return _numbered_line_ups(header)
-
-
-def _named_line_ups(arguments: Mapping[str, Any]) -> LineUpColumns | None:
-    """The line-ups that arguments name, if one names several columns; ValueError if only one of the sides is named."""
-    for roles in (PLAYER_PAIR, WINNER_LOSER):
-        named = [arguments[role] for role in roles]
-        lists = {role: side for role, side in zip(roles, named, strict=True) if isinstance(side, (list, tuple))}
-        for role, side in lists.items():
-            check_column_names(role, side)
-        if lists and not all(named):
-            raise ValueError(f"{roles[0]} and {roles[1]} must both name the columns of a side, got {named}")
-        if lists:
-            return LineUpColumns(as_column_list(named[0]), as_column_list(named[1]), roles)
-    return None
-
-
-def _numbered_line_ups(header: Header) -> LineUpColumns | None:
-    """The line-ups in columns that are called a1, a2, b1, b2 or the like."""
-    for roles, *templates in LINE_UP_SPELLINGS:
-        sides = [_numbered_columns(header.by_spelling, template) for template in templates]
-        if all(sides) and sum(map(len, sides)) > 2:
-            for role, columns, template in zip(roles, sides, templates, strict=True):
-                _check_numbers_without_gap(role, columns, template)
-            first, second = ([columns[number] for number in sorted(columns)] for columns in sides)
-            note = f"{', '.join(first)} for the team of {roles[0]}, and {', '.join(second)} for that of {roles[1]}"
-            return LineUpColumns(first, second, roles, note)
-    return None
-
-
-def _numbered_columns(column_by_spelling: Mapping[str, str], template: str) -> dict[int, str]:
-    """The columns of a template by number; none unless there is one of number 0 or 1."""
-    pattern = re.compile(template.format("(0|[1-9][0-9]*)"))
-    matches = {match: name for spelling, name in column_by_spelling.items() if (match := pattern.fullmatch(spelling))}
-    columns = {int(match[1]): name for match, name in matches.items()}
-    return columns if columns.keys() & {0, 1} else {}
-
-
-def _check_numbers_without_gap(role: str, columns: Mapping[int, str], template: str) -> None:
-    """ValueError if a number between those of the columns has none, whose player would be missing."""
-    numbers = sorted(columns)
-    missing = next((i for i in range(numbers[0], numbers[-1]) if i not in columns), None)
-    if missing is not None:
-        names = [columns[number] for number in numbers]
-        raise ValueError(
-            f"there are columns {join_names(names)} for the team of {role}, and no {template.format(missing)}; add it, "
-            f"or name the columns of both teams, as {role}={names!r}"
-        )
-
-
-def set_line_up_columns(roles: ColumnRoles, line_ups: LineUpColumns, names: Sequence[str]) -> ColumnRoles:
-    """The roles with all players; ValueError unless there are such columns, each once."""
-    players = [*line_ups.first, *line_ups.second]
-    if len({*players}) < len(players):
-        raise ValueError(f"the line-ups name a column twice: {', '.join(map(str, players))}")
-    check_columns_exist_and_unique(names, players)
-    return roles._replace(layout=roles.layout._replace(players=players, num_first=len(line_ups.first)))
 
 
 def check_line_up_roles(arguments: Mapping[str, Any]) -> None:

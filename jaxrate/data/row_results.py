@@ -16,7 +16,7 @@ from jaxrate.data.column_conversion import (
     to_numbers,
 )
 from jaxrate.data.column_role_definitions import PLAYER_PAIR, as_column_list
-from jaxrate.data.column_spellings import DRAW_NAMES, RESULT_NAMES, normalise_column_name
+from jaxrate.data.column_spellings import DRAW_NAMES, SPELLINGS, normalise_column_name
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors
 from jaxrate.data.result_parsing import (
@@ -237,7 +237,7 @@ def _find_equal_points(
 def select_draw_columns(names: Sequence[str], is_result: bool) -> list[str]:
     """Those that are called as flags of draws are, and then as results are if these may say so."""
     flags = [name for name in names if normalise_column_name(name) in DRAW_NAMES]
-    return flags + [name for name in names if is_result and normalise_column_name(name) in RESULT_NAMES]
+    return flags + [name for name in names if is_result and normalise_column_name(name) in SPELLINGS["score"]]
 
 
 def _load_rows(table: TableSource, names: Sequence[str], rows: HostArray) -> dict[str, Column]:

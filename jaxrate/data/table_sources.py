@@ -40,6 +40,10 @@ def import_pyarrow() -> Any:
         raise ImportError('tables need pyarrow: pip install "jaxrate[data]"') from error
 
 
+class UnreadableTableError(ValueError):
+    """A table lacks a column that it needs; further lines of the message show its first rows."""
+
+
 @contextmanager
 def add_location_to_data_errors(title: str, where: Callable[[int], str]) -> Iterator[None]:
     """Errors about data become ValueErrors of one line that name the file and the row."""
@@ -54,6 +58,8 @@ def add_location_to_data_errors(title: str, where: Callable[[int], str]) -> Iter
         if "invalid UTF8" in message:
             message = NOT_UTF8 if numbered else message.partition(":")[0] + ": " + NOT_UTF8
         raise ValueError(location + message) from None
+    except UnreadableTableError as error:
+        raise ValueError(f"{title}{error}") from None
     except (ValueError, *READ_ERRORS) as error:
         raise ValueError(title + shorten_to_one_line(str(error))) from None
 
@@ -154,7 +160,4 @@ def check_columns_exist_and_unique(names: Sequence[str], used: Sequence[str]) ->
     for name in used:
         if name not in names:
             hint = did_you_mean_suffix(name, names)
-            if name in ("a", "b") and not hint:
-                hint = "; name the players' columns, a and b or winner and loser, or those of contests, "
-                hint += "as by a='home'"
             raise ValueError(f"no column {name!r}{hint} (there are: {', '.join(map(str, names))})")

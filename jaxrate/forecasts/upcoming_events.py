@@ -19,13 +19,14 @@ from jaxrate.core.text_format import (
     join_names,
 )
 from jaxrate.data.column_conversion import to_column
-from jaxrate.data.column_recognition import ColumnsRecognisedWarning, player_columns
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning, recognise_players
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     PLAYER_PAIR,
     WINNER_LOSER,
     UntimedColumns,
     as_column_list,
+    select_role_arguments,
     suggest_role_on_unknown_argument,
 )
 from jaxrate.data.column_spellings import Header
@@ -36,7 +37,6 @@ from jaxrate.data.formats import FORMATS
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.saved_options import read_by_options
 from jaxrate.data.table_files import open_table_source
-from jaxrate.data.table_sources import find_column_ignoring_case
 from jaxrate.events import check_clock, count_teams, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
@@ -316,12 +316,10 @@ def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Datase
 
 def _team_columns(names: Sequence[str]) -> dict[str, list[str]]:
     """The columns of both sides, each as those of a team, as `read` takes them; none where contests have columns."""
-    if find_column_ignoring_case(names, "contest") is not None:
+    players = recognise_players(Header.of_columns(names), select_role_arguments({}), upcoming=True)
+    if players is None or players.roles != PLAYER_PAIR or players.are_teams:
         return {}
-    own = [find_column_ignoring_case(names, side) for side in PLAYER_PAIR]
-    sides = None if all(own) else player_columns(Header.of_columns(names))
-    pair = own if all(own) else () if sides is None else sides[1]
-    return {side: [str(name)] for side, name in zip(PLAYER_PAIR, pair, strict=False)}
+    return {role: [name] for role, name in players.columns.items()}
 
 
 class PlayedResults(NamedTuple):

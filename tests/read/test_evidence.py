@@ -152,8 +152,8 @@ def test_margins_of_another_sign_are_told(score, margin, rows, recwarn):
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
-        ({"margin": ("home", "away", "rest")}, "margin must be one column, or the two"),
-        ({"margin": ("home", "home")}, "margin must be one column, or the two"),
+        ({"margin": ("home", "away", "rest")}, "margin must be one or two columns, of a and of b"),
+        ({"margin": ("home", "home")}, "margin names a column twice: home, home"),
         ({"margin": 3}, "no column 3"),
         ({"margin": ["home", 2.5]}, "margin must be names of columns, got 2.5"),
         ({"margin": "rest", "covariates": "rest"}, "'rest' tells the result, so that it cannot be a covariate"),

@@ -149,16 +149,22 @@ ARGUMENTS = {
     "missing player": ({"a": "white", "b": "b"}, "no column 'white'"),
     "missing drop": ({"drop": ["score", "walkover"]}, "no column 'walkover'"),
     "missing category": ({"category": ("a", "class")}, "no column 'class'"),
-    "half a category": ({"category": ("a",)}, "category must be one column or the pair"),
+    "three categories": (
+        {"category": ("a", "b", "a")},
+        "category must be one or two columns, of a and of b, got a, b, a",
+    ),
     "missing column": ({"columns": ["score", "margin"]}, "no column 'margin'"),
     "season of a contest": ({"contest": "a", "participant": "b", "season": "score"}, "contests take no season"),
-    "category of a number": ({"category": 3}, "category must be one column or the pair"),
+    "category of a number": ({"category": 3}, "no column 3"),
     "neutral without side": ({"neutral": "score"}, "neutral needs side"),
     "only loser": ({"loser": "a"}, "no column 'winner'"),
     "only contest": ({"contest": "a"}, "no column 'player'"),
     "contest and a": ({"contest": "score", "a": "a"}, "give the columns a and b, or winner and loser, or those of"),
     "team of a match": ({"team": "score", "b": "b"}, "give the columns a and b, or winner and loser, or those of"),
-    "rank and score": ({"contest": "a", "rank": "score", "score": "score"}, "give rank, lower .* and not both"),
+    "rank and score": (
+        {"contest": "a", "participant": "b", "rank": "score", "score": "score"},
+        "give rank, lower .* and not both",
+    ),
     "neither rank nor score": ({"contest": "a", "participant": "b", "rank": "place"}, "no column 'place'"),
     "side of a contest": ({"contest": "a", "participant": "b", "side": "score"}, "contests take no side"),
     "upcoming winner": ({"winner": "a", "upcoming": True}, "matches to come have columns a and b"),
@@ -265,9 +271,37 @@ def test_side_must_not_tell_the_winner(source, side):
         read(source({"won": [1], "lost": [2]}), winner="won", loser="lost", side=other)
 
 
-def test_no_names_at_all(source):
-    with pytest.raises(ValueError, match=r"no column 'a'; name the players' columns, .* \(there are: this, that\)"):
-        read(source({"this": ["x"], "that": ["y"]}))
+ROWS_SHOWN = {  # columns, arguments, the call to write, and the first row that is shown below
+    "no players": (
+        {"this": ["Ann", "Bob"], "that": ["Bob", "Cy"], "n": [1, 2]},
+        {},
+        "no column 'a'; of matches name both players, as a='this', b='that'; of those in which somebody won, as "
+        "winner='this', loser='that'; of contests with a row for each participant, as contest='that', "
+        "participant='this', rank='n' (there are: this, that, n)",
+        "Ann   Bob   1",
+    ),
+    "no second player": ({"x": ["Ann"], "y": ["Bob"]}, {"a": "x"}, "no column 'b'; name it, as b='y'", "Ann  Bob"),
+    "no results": (
+        {"home": ["Ann"], "away": ["Bob"], "venue": ["Rome"]},
+        {},
+        "no column 'score'; name that of the results, as score='venue'; or those of the points of both, as margin=",
+        "Ann   Bob   Rome",
+    ),
+    "no ranks": (
+        {"contest": [1, 1], "player": ["Ann", "Bob"], "lap": [60, 61]},
+        {},
+        "no column 'rank'; name that of ranks, as rank='lap'; or of scores, of which higher is better, as score='lap'",
+        "1        Ann     60",
+    ),
+}
+
+
+@pytest.mark.parametrize("columns, arguments, message, row", ROWS_SHOWN.values(), ids=ROWS_SHOWN)
+def test_what_cannot_be_read_shows_rows_and_the_call(columns, arguments, message, row):
+    with pytest.raises(ValueError) as error:
+        read(columns, **arguments)
+    said, header, *rows = str(error.value).split("\n")
+    assert said.startswith(message) and header.split() == [*columns] and rows[0].strip() == row
 
 
 @pytest.mark.parametrize("kind", [*MEMORY, "parquet"], indirect=True)

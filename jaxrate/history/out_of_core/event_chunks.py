@@ -247,7 +247,7 @@ def _convert_chunk(
     """
     resolved = opened.reading.resolved._replace(table=table_in_memory(beside, [*beside]))
     loaded, kept = load_role_columns_and_drop_rows(resolved.table, resolved.roles)
-    if codes := resolved.recognition.winner_codes:
+    if codes := resolved.winner_codes:
         result = str(resolved.roles.layout.result)
         column = replace_na_values(loaded[result])
         scores = codes_to_scores(result, column, codes)

@@ -7,15 +7,13 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids, to_numbers
-from jaxrate.data.column_recognition import ColumnsRecognisedWarning
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning, ResolvedTable, resolve_table
 from jaxrate.data.column_role_definitions import select_role_arguments
 from jaxrate.data.dataset_from_table import (
     ConvertedColumns,
-    ResolvedTable,
     convert_columns,
     describe_recognised_columns,
     load_role_columns_and_drop_rows,
-    resolve_table,
 )
 from jaxrate.data.date_parsing import parse_dates
 from jaxrate.data.faulty_rows import map_row_errors, warn_caller
@@ -97,7 +95,7 @@ def resolve_table_reading(parquet_table: ParquetTable, arguments: Mapping[str, A
         examples, example_rows = _examples(source, roles, columns, rows)
         with map_row_errors(rows):
             example_scores = converted_scores(converted)[example_rows]
-    notes = [converted.line_up_note, *resolved.recognition.notes, converted.result_note]
+    notes = [converted.line_up_note, *resolved.notes, converted.result_note]
     notes += [converted.draws and converted.draws.note]
     if recognised := describe_recognised_columns([*filter(None, notes)], roles.time, None):
         warn_caller(recognised, ColumnsRecognisedWarning)
