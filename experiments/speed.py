@@ -221,7 +221,7 @@ def part_cli(options):
             path = out / "league.parquet"
             jr.data.write(columns | {"walkover": np.zeros(len(matches.score), bool)}, path)
         many = 10_000 if options.quick else 10_000_000
-        file = [path, "--time", "t", "--drop", "walkover"]
+        file = [path, "--time", "t", "--column", "drop=walkover"]
         simulated = ["simulate", out / "big.parquet", "--matches", many, "--players", many // 10, "--activity", 0.8]
         commands = {
             "jaxrate --help": (["--help"], 0),

@@ -91,7 +91,7 @@ def command_lines(options, folder):
     jr.data.write(teams, folder / "teams.parquet")
     jr.data.write(races, folder / "races.parquet")
     commands = {
-        "two players": [tennis, "--time", "t", "--drop", "walkover"],
+        "two players": [tennis, "--time", "t", "--column", "drop=walkover"],
         "five against five": [
             folder / "teams.parquet",
             *("--contest", "game", "--participant", "player", "--score", "score", "--team", "side", "--time", "period"),
@@ -104,7 +104,7 @@ def command_lines(options, folder):
     rows = []
     for title, arguments in [*commands.items()][: 2 if options.quick else None]:
         start = time.perf_counter()
-        command = [sys.executable, "-m", "jaxrate", "rate", *arguments, "--system", "trueskill", "--cautious", "3"]
+        command = [sys.executable, "-m", "jaxrate", "rate", *arguments, "--system", "trueskill", "--list", "cautious=3"]
         done = subprocess.run([*map(str, command), "--out", str(folder / "run")], capture_output=True, text=True)
         seconds = time.perf_counter() - start
         if done.returncode:

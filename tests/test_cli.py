@@ -15,7 +15,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import cli
-from jaxrate.cli import arena, rate
+from jaxrate.cli import rate
 from jaxrate.cli import terminal_tables as progress
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.rate_output import career_sides
@@ -24,7 +24,6 @@ from jaxrate.core.text_format import metric_heading
 from jaxrate.evaluation.scored_predictions import format_metric
 from jaxrate.site.accuracy_summary import bin_predictions
 from jaxrate.systems.system_titles import system_title
-from tests.conftest import mark_full
 from tests.test_report import data_of
 
 pa = pytest.importorskip("pyarrow")
@@ -37,7 +36,7 @@ BashComplete = pytest.importorskip("click.shell_completion").BashComplete
 @pytest.mark.parametrize("system", ["elo", "glicko", "glicko2"])
 def test_rate_prints_and_saves_what_it_computes(jaxrate, games, tmp_path, system):
     out = tmp_path / "new" / "folder"
-    code, text, errors = jaxrate("rate", games, "--system", system, "--out", out, "--csv", "--drop", "walkover")
+    code, text, errors = jaxrate("rate", games, "--system", system, "--out", out, "--csv", "--column", "drop=walkover")
     assert code == 0
     assert errors == f"jaxrate: saved the run to {out}\n"
     data = jr.read(games, drop="walkover")
@@ -71,7 +70,7 @@ def csv(path):
 def test_rate_in_json(jaxrate, games):
     rated = jr.rate(jr.glicko(c=30), data := jr.read(games))
     one, two = rated.predictions["a"][0].as_py(), rated.predictions["b"][0].as_py()
-    given = ("--param", "c=30", "--player", one, "--against", two, "--upsets", "--peaks", "--json")
+    given = ("--param", "c=30", "--player", one, "--player", two, "--show", "upsets", "--show", "peaks", "--json")
     code, text, errors = jaxrate("rate", games, *given)
     found = json.loads(text)
     assert (
@@ -166,13 +165,14 @@ def test_compare_fits_each_form(jaxrate, games):
             ("FILE", "--param", "initial_deviaton=3"),
             "no parameter 'initial_deviaton'; did you mean 'initial_deviation'?",
         ),
-        (("FILE", "--param", "c"), "--param c: write name=value, as in k=20"),
+        (("FILE", "--param", "c"), "--param c: there is no such file; write name=value, as in k=20"),
+        (("FILE", "--param", "c="), "--param c=: write name=value, as in k=20"),
         (("FILE", "--param", "c=many"), "glicko: c must be a number, got 'many'"),
         (("FILE", "--param", "c=-1"), "c must be >= 0"),
         (("FILE", "--period", "0"), "--period must be above 0, got 0"),
         (("FILE", "--score", "points"), "games.csv: no column 'points'"),
-        (("FILE", "--drop", "retired"), "games.csv: no column 'retired'"),
-        (("FILE", "--neutral", "home"), "neutral"),
+        (("FILE", "--column", "drop=retired"), "games.csv: no column 'retired'"),
+        (("FILE", "--column", "neutral=home"), "neutral"),
         (("FILE", "--top", "0"), "--top must be at least 1, got 0"),
         (("FILE", "--out", "FILE"), "is a file; name a folder"),
         (("nowhere.csv",), "nowhere.csv: no such file"),
@@ -201,46 +201,6 @@ def test_bad_rows_are_named(jaxrate, tmp_path, line, message):
     code, _, errors = jaxrate("rate", path, "--out", tmp_path / "out")
     assert code == 2 and errors.count("\n") == 1 and re.search(message, errors)
     assert not (tmp_path / "out").exists()
-
-
-def test_demo_rates_the_nfl(jaxrate, tmp_path, few_systems):
-    pytest.importorskip("matplotlib")
-    picture = tmp_path / "teams.png"
-    code, text, errors = jaxrate("demo", "--picture", picture)
-    assert code == 0 and errors == "" and text.startswith("The NFL from 1920 to 2021: 16,810 matches of 123 teams")
-    data = jr.data.datasets.nfl()
-    systems = {name: getattr(jr, name)(data.seasons, side_advantage=50) for name in ("elo", "glicko")}
-    for name, system in systems.items():
-        found = jr.metrics.match_metrics(jr.run(system, data).prediction, data.matches.score)
-        assert re.search(rf"\n{name} +{found['log loss']:.4f} +{100 * found['accuracy']:.1f}%\n", text)
-    published = jr.metrics.log_loss(jr.data.datasets.nfl_forecast(), data.matches.score)
-    assert re.search(rf"FiveThirtyEight\) +{published:.4f}", text) and "elo_mmr" not in text
-    board = text.split("as of 2021-02-07:\n\n")[1].splitlines()[1:33]
-    assert board[0].split()[:4] == ["1", "Kansas", "City", "Chiefs"] and board[-1].startswith("  32")
-    assert "Rochester" not in text and picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.mark.parametrize("few", mark_full([True, False], True), ids=["few", "all"])
-def test_demo_of_a_simulated_league_names_every_system_and_the_truth(jaxrate, request, few):
-    _ = few and request.getfixturevalue("few_systems")
-    code, text, _ = jaxrate("demo", "--simulated", "--players", 60, "--matches", 2000, "--seed", 3)
-    assert code == 0
-    assert all(f"\n{name} " in text for name in ("elo", "glicko", *([] if few else ["glicko2"])))
-    assert "true rank" in text and "95% interval" in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--players", "60"), "--players needs --simulated"),
-        (("--seed", "0"), "--seed needs --simulated"),
-        (("--picture", "nowhere/nfl.png"), "--picture nowhere/nfl.png: there is no folder nowhere"),
-        (("--picture", "nfl.xyz"), "--picture nfl.xyz: the name must end in .png, .pdf or .svg"),
-    ],
-)
-def test_demo_refuses(jaxrate, arguments, message):
-    code, text, errors = jaxrate("demo", *arguments)
-    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
 
 
 # all of them
@@ -482,7 +442,7 @@ def season(folder):
 @pytest.mark.full
 def test_goals_from_a_file_to_scorelines_and_a_season(jaxrate, season):
     games, run, june = season / "games.csv", season / "run", season / "june.csv"
-    goals = "--param", "outcome=goals", "--expected-goals", "xg_home", "xg_away"
+    goals = "--param", "outcome=goals", "--column", "expected_goals=xg_home,xg_away"
     code, text, _ = jaxrate("rate", games, *goals, "--out", run)
     assert code == 0 and text.startswith("skills: 60 matches of 4 teams")
     rated = jr.load(run)
@@ -529,7 +489,9 @@ def test_ranks_that_are_text_are_one_line_for_each_text():
     assert str(told.value).startswith(
         "row 5 (counting from 0): column 'rank' is 'DNF' in 20 rows, not a number (contest"
     )
-    assert name_options(str(told.value), rate.rate).count("--unfinished DNF") == 1 and "\n" not in str(told.value)
+    assert name_options(str(told.value), rate.rate).count("--column unfinished=DNF") == 1 and "\n" not in str(
+        told.value
+    )
 
 
 def test_semicolons_in_names_are_told_with_options(tmp_path):
@@ -547,10 +509,6 @@ def test_repeats_have_the_lines_of_the_file(tmp_path):
         jr.read(tmp_path / "games.csv")
 
 
-def test_an_arena_takes_those_who_did_not_finish():
-    assert "--unfinished" in {option for x in arena.arena.params for option in x.opts}
-
-
 def test_points_that_cannot_be_read_are_said_to_be_missing(jaxrate, tmp_path):
     """Their column was left out without a word."""
     table = "a,b,score,home_goals,away_goals\nAda,Bo,1,3,1\nBo,Ada,0.5,2,two\n"
@@ -561,11 +519,11 @@ def test_points_that_cannot_be_read_are_said_to_be_missing(jaxrate, tmp_path):
 
 
 def test_expected_goals_without_goals_are_told(jaxrate, season):
-    options = "--expected-goals", "xg_home", "xg_away"
+    options = "--column", "expected_goals=xg_home,xg_away"
     _, _, notes = jaxrate("rate", season / "games.csv", *options)
-    assert "skills use --expected-goals where they learn from goals: --param outcome=goals" in notes
+    assert "skills use --column expected_goals where they learn from goals: --param outcome=goals" in notes
     _, _, notes = jaxrate("rate", season / "games.csv", "--system", "elo", *options)
-    assert "elo does not use --expected-goals; skills does" in notes
+    assert "elo does not use --column expected_goals; skills does" in notes
     jaxrate("rate", season / "games.csv", "--system", "elo", "--out", season / "run")
     code, _, errors = jaxrate("predict", season / "run", season / "june.csv", "--scorelines")
     assert code != 0 and "this elo says nothing of scorelines; take jr.skills('goals', margin=...)" in errors

@@ -54,7 +54,7 @@ def same(said, found):
 def test_votes_are_as_static_finds_them(jaxrate, votes, file):
     data = jr.read({name: votes[name] for name in ("a", "b", "score", "length")}, covariates="length")
     found = jr.arena.fit_strengths(data, covariates=("length",), cluster=votes["voter"], anchors={"Bo": 1000.0})
-    options = "--covariates", "length", "--cluster", "voter", "--anchor", "Bo=1000"
+    options = "--column", "covariates=length", "--cluster", "voter", "--anchor", "Bo=1000"
     said = plain(jaxrate, file, *options)
     same(said, found)
     of_file = jr.arena.fit_strengths(file, covariates=("length",), cluster="voter", anchors={"Bo": 1000.0})
@@ -98,7 +98,7 @@ def test_clusters_go_with_the_rows_that_are_left(jaxrate, votes, file, tmp_path)
     dropped = tmp_path / "dropped.csv"
     jr.data.write(votes | {"gone": ~keep, "voter": voter}, dropped)
     one = plain(jaxrate, some, "--cluster", "voter")
-    assert one["players"] == plain(jaxrate, dropped, "--cluster", "voter", "--drop", "gone")["players"]
+    assert one["players"] == plain(jaxrate, dropped, "--cluster", "voter", "--column", "drop=gone")["players"]
 
 
 def test_the_table_is_written(jaxrate, file, tmp_path):
@@ -155,7 +155,7 @@ def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
         (("nofile.csv",), "nofile.csv: no such file"),
         (("FILE", "--cluster", "votr"), "no column 'votr' for --cluster; did you mean 'voter'?"),
         (("FILE", *("--cluster", "voter") * 3), "--cluster takes one column or two, got 3"),
-        (("FILE", "--covariates", "lenght"), "no column 'lenght'; did you mean 'length'?"),
+        (("FILE", "--column", "covariates=lenght"), "no column 'lenght'; did you mean 'length'?"),
         (("FILE", "--anchor", "Ada"), "--anchor Ada: write NAME=RATING, as in Ada=1500"),
         (("FILE", "--anchor", "Ada=inf"), "--anchor Ada=inf: write NAME=RATING"),
         (("FILE", "--anchor", "Ada=1", "--anchor", "Ada=2"), "--anchor names Ada twice"),
@@ -170,7 +170,7 @@ def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
         (("FILE", "--wins", "score"), "name one with --losses"),
         (("FILE", "--wins", "score", "--losses", "score"), "must be different columns"),
         (("FILE", "--score", "score", "--tied", "length"), "--score is for votes"),
-        (("FILE", "--weight", "length", "--tied", "length"), "--weight is for votes"),
+        (("FILE", "--column", "weight=length", "--tied", "length"), "--weight is for votes"),
         (("games.pgn", "--cluster", "Event"), "name columns, and not those of a public format"),
     ],
 )
@@ -230,7 +230,7 @@ def test_who_moved_is_asked_by_times(jaxrate, votes, file, tmp_path):
 
 def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
     page = tmp_path / "page.html"
-    said = plain(jaxrate, file, "--covariates", "length", "--report", page)
+    said = plain(jaxrate, file, "--column", "covariates=length", "--report", page)
     text = page.read_text()
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1])
     for row, wanted in zip(data["board"], said["players"], strict=True):
@@ -304,9 +304,9 @@ def test_who_only_lost_and_who_met_nobody_is_said(jaxrate, tmp_path):
 def test_a_bad_row_has_its_own_number_where_others_are_dropped(jaxrate, tmp_path):
     path = tmp_path / "bad.csv"
     path.write_text("a,b,wins,losses,gone,v\nx,y,1,1,1,\nx,y,3,2,0,p\ny,z,-1,3,0,p\n")
-    assert "row 2 (counting from 0, line 4): wins is -1" in jaxrate("arena", path, "--drop", "gone")[2]
+    assert "row 2 (counting from 0, line 4): wins is -1" in jaxrate("arena", path, "--column", "drop=gone")[2]
     path.write_text("a,b,wins,losses,gone,v\nx,y,1,1,1,\nx,y,3,2,0,p\ny,z,1,3,0,\n")
-    errors = jaxrate("arena", path, "--drop", "gone", "--cluster", "v")[2]
+    errors = jaxrate("arena", path, "--column", "drop=gone", "--cluster", "v")[2]
     assert "row 2 (counting from 0, line 4): column 'v' has no value" in errors
 
 

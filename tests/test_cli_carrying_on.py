@@ -64,14 +64,15 @@ def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
 def test_a_state_says_who_beat_whom(jaxrate, run):
     saved = jr.load(run)
     first = saved.predictions.slice(0, 1).to_pylist()[0]
-    both = "--player", first["a"], "--against", first["b"]
-    code, text, _ = jaxrate("rate", "--state", run, *both, "--upsets", "--top", 3)
+    both = "--player", first["a"], "--player", first["b"]
+    code, text, _ = jaxrate("rate", "--state", run, *both, "--show", "upsets", "--top", 3)
     assert code == 0 and f"\n{jr.history.head_to_head(saved, first['a'], first['b']).summary}\n\n" in text
     assert "The latest match comes first. Ratings are those before the match." in text
     names = jr.history.upsets(saved, player=first["a"], top=3)["loser"].tolist()
     lines = text.split("biggest upsets\n\n")[1].splitlines()[1:4]
     assert [re.split("  +", line.strip())[2] for line in lines] == names
-    assert "--against needs --player" in jaxrate("rate", "--state", run, *both[2:])[2]
+    code, _, errors = jaxrate("rate", "--state", run, *both, *both)
+    assert code == 2 and "--player shows one player, or two against each other, got 4" in errors
 
 
 @pytest.mark.parametrize(
@@ -82,8 +83,8 @@ def test_a_state_says_who_beat_whom(jaxrate, run):
         (("second.csv", "--period", "7"), "was rated match by match; continue without --period"),
         (("first.csv",), r"first.csv: row 0 \(counting from 0\): time .* is earlier than the last match"),
         (("--as-of", "100", "--out", "new"), "--out: the run in .*run ends after --as-of; rate its file again"),
-        (("--active", "few"), "--active few: write a number of days above 0, a share below 1, or all"),
-        (("--since", "5000"), "since 5000 must be before the moment of the list"),
+        (("--list", "active=few"), "--list active=few: write a number of days above 0, a share below 1, or all"),
+        (("--list", "since=5000"), "since 5000 must be before the moment of the list"),
         (("--player", "player 9"), "no player 'player 9'; did you mean 'player "),
     ],
 )
@@ -182,7 +183,7 @@ def test_player_shows_every_match(jaxrate, tmp_path):
 def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tmp_path):
     path, out = tmp_path / "games.csv", tmp_path / "run"
     path.write_text("winner,loser,date\nAda,Bo,2024-01-01\nCy,Bo,2024-01-02\nCy,Ada,2024-01-03\n")
-    rate = "rate", path, "--system", "skills", "--param", "experience=none", "--smooth"
+    rate = "rate", path, "--system", "skills", "--param", "experience=none", "--show", "hindsight"
     code, text, _ = jaxrate(*rate, "--player", "Ada", "--out", out, "--csv")
     assert code == 0
     found = jr.smooth(jr.load(out).system, jr.read(path))
@@ -194,15 +195,15 @@ def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tm
     assert [float(x.split()[-2].replace(",", "")) for x in career[1:3]] == pytest.approx(
         jr.career(found, "Ada")["rating"], abs=0.06
     )
-    saved = (out / "hindsight.csv").read_text().splitlines()
+    saved = (out / "hindsight.csv").read_text(encoding="utf-8-sig").splitlines()
     head = saved[0].replace('"', "")
     assert head == "row,time,a,b,score,prediction,rating_a,rating_b,deviation_a,deviation_b" and len(saved) == 4
     for refused, why in (
-        (("rate", "--state", out), "--smooth needs a FILE: hindsight is of a whole history; rate its FILE without"),
-        (("rate", path, "--state", out), "combined with --state: hindsight is of a whole history; rate its FILE"),
+        (("rate", "--state", out), "--show hindsight is of a whole history; rate its FILE without --state"),
+        (("rate", path, "--state", out), "--show hindsight is of a whole history; rate its FILE without --state"),
         (("rate", path, "--system", "elo"), "skills"),
     ):
-        code, _, error = jaxrate(*refused, "--smooth")
+        code, _, error = jaxrate(*refused, "--show", "hindsight")
         assert code == 2 and why in error
 
 
@@ -213,7 +214,7 @@ def test_smooth_shows_contests_of_teams_as_they_are_known_now(jaxrate, tmp_path)
     lines = [f"{x},2024-01-0{i + 1},{who},{k},{k + 1}" for i, (x, *teams) in enumerate(rows)
              for k, team in enumerate(teams) for who in team.split()]  # fmt: skip
     path.write_text("\n".join(["contest,date,player,team,rank", *lines]) + "\n")
-    rate = "rate", path, "--system", "skills", "--param", "experience=none", "--team", "team", "--smooth"
+    rate = "rate", path, "--system", "skills", "--param", "experience=none", "--team", "team", "--show", "hindsight"
     code, text, _ = jaxrate(*rate, "--player", "Ada", "--out", out)
     assert code == 0 and "peak ratings in hindsight" in text
     found = jr.smooth(jr.load(out).system, jr.read(path, team="team"))
@@ -301,7 +302,7 @@ def test_teams_have_a_home_and_chances_in_percent(jaxrate, tmp_path):
     text = jaxrate("rate", played, "--system", "elo", "--out", tmp_path / "run")[1]
     assert "elo: 3 matches of 3 teams" in text and re.search("^rank +team ", text, re.MULTILINE)
     coming.write_text("date,home_team,away_team,neutral\n2026-06-01,Ada,Bo,0\n2026-06-02,Cy,Ada,1\n")
-    for neutral, head in ((("--neutral", "neutral"), "date +home  away  side"), ((), "date +home  away  ")):
+    for neutral, head in ((("--column", "neutral=neutral"), "date +home  away  side"), ((), "date +home  away  ")):
         code, text, errors = jaxrate("predict", tmp_path / "run", coming, *neutral)
         assert code == 0 and re.match(head, text.strip()), errors + text
         assert re.search(r"^2026-06-01  Ada +Bo .* \d\d%  ", text, re.MULTILINE)
@@ -480,7 +481,7 @@ def test_weights_count(jaxrate, tmp_path):
     result = jr.run(jr.elo(), data.matches)
     loss = jr.metrics.log_loss(result.prediction, data.matches.score, weight=[3, 1, 2])
     for command in (("rate", "--no-calibrate"), ("compare",)):
-        text = jaxrate(*command, tmp_path / "games.csv", "--weight", "weight", "--system", "elo")[1]
+        text = jaxrate(*command, tmp_path / "games.csv", "--column", "weight=weight", "--system", "elo")[1]
         assert f"{loss:.4f}" in text and str(round(loss, 4)) not in ("0.0", "")
     plain = jr.metrics.log_loss(result.prediction, data.matches.score)
     assert f"{loss:.4f}" != f"{plain:.4f}"
@@ -491,7 +492,7 @@ def test_weights_count(jaxrate, tmp_path):
 
 def test_rate_by_categories(jaxrate, races, tmp_path):
     """Two columns and a mixture; periods of the system's own length; the tables name the categories."""
-    by = ["--system", "category_glicko", "--category", "race_a", "race_b", "--mixtures", "Random", races]
+    by = ["--system", "category_glicko", "--category", "race_a", "race_b", "--column", "mixtures=Random", races]
     code, out, err = jaxrate("rate", *by, "--out", tmp_path / "run")
     assert code == 0, err
     assert "category_glicko rates in periods, here of 14" in err and "in periods of 14" in out
@@ -512,7 +513,7 @@ def test_categories_carry_on_and_are_predicted(jaxrate, races, tmp_path):
     cut = 1 + int(np.searchsorted(times, 504.0))
     for name, rows in (("first", lines[1:cut]), ("second", lines[cut:])):
         (tmp_path / f"{name}.csv").write_text("\n".join([lines[0], *rows]) + "\n")
-    by = ["--category", "race_a", "race_b", "--mixtures", "Random=Zerg:0.5,Protoss:0.5"]
+    by = ["--category", "race_a", "race_b", "--column", "mixtures=Random=Zerg:0.5,Protoss:0.5"]
     for file, more in (("first", by), ("second", ["--state", tmp_path / "run"])):
         system = ["--system", "category_glicko"] if file == "first" else []
         code, _, err = jaxrate("rate", tmp_path / f"{file}.csv", *system, *more, "--out", tmp_path / "run")
@@ -552,17 +553,26 @@ def test_categories_that_a_system_does_not_know_are_not_kept(jaxrate, races, tmp
         (["--category", "race_a", "race_b", "--param", "categories=2"], r"row \d+ .*category 2, counting from 0, but"),
         (["--category", "race_a", "rcae_b"], "no column 'rcae_b'; did you mean 'race_b'"),
         (
-            ["--category", "race_a", "--mixtures", "Random=Zerg,Teran"],
+            ["--category", "race_a", "--column", "mixtures=Random=Zerg,Teran"],
             "has 'Teran', which is no category; did you mean",
         ),
-        (["--category", "race_a", "--mixtures", "Random=Zerg:x"], "--mixtures Random=Zerg:x: write as in Random,"),
         (
-            ["--category", "race_a", "--mixtures", "Random=Zerg:0.5,Zerg:0.5"],
-            "--mixtures Random=Zerg:0.5,Zerg:0.5: write",
+            ["--category", "race_a", "--column", "mixtures=Random=Zerg:x"],
+            "--column mixtures Random=Zerg:x: write as in",
         ),
-        (["--category", "race_a", "--mixtures", "Randm"], "the mixture 'Randm' is in no row; did you mean 'Random'"),
-        (["--category", "race_a", "--mixtures", "Random", "--mixtures", "Random"], "--mixtures names one twice"),
-        (["--mixtures", "Random"], "mixtures need category"),
+        (
+            ["--category", "race_a", "--column", "mixtures=Random=Zerg:0.5,Zerg:0.5"],
+            "--column mixtures Random=Zerg:0.5,Zerg:0.5: write",
+        ),
+        (
+            ["--category", "race_a", "--column", "mixtures=Randm"],
+            "the mixture 'Randm' is in no row; did you mean 'Random'",
+        ),
+        (
+            ["--category", "race_a", "--column", "mixtures=Random", "--column", "mixtures=Random"],
+            "--column mixtures names Random twice",
+        ),
+        (["--column", "mixtures=Random"], "mixtures need category"),
         (["--category", "race_a", "race_b", "--category", "map"], "category must be one column or the pair"),
         (["--category", "map", "--time", "race_a"], "row 0 .*column 'race_a' is .*, not an ISO date"),
     ],
@@ -584,7 +594,7 @@ def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, mon
 
     monkeypatch.setitem(jr.extend.SYSTEMS, "told", lambda **params: elo._replace(rules=elo.rules._replace(predict=say)))
     (tmp_path / "games.csv").write_text("a,b,score,lead,weather\nx,y,1,0.25,1\ny,x,0,-0.125,0\n")
-    further = ("--columns", "lead", "--columns", "weather", "--no-calibrate", "--out", tmp_path / "run")
+    further = ("--column", "columns=lead", "--column", "columns=weather", "--no-calibrate", "--out", tmp_path / "run")
     code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--system", "told", *further)
     assert code == 0, errors
     assert pa.parquet.read_table(tmp_path / "run" / "predictions.parquet")["prediction"].to_pylist() == [0.75, 0.375]
@@ -597,9 +607,10 @@ def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, mon
         assert code == 2 and "may need the columns of the run to predict: lead and weather" in errors
 
 
-READING = """--time when; --time none; --na-values ?; --sort; --dates day-first; --skip-incomplete; --normalise-names
---a a; --b b; --side a; --neutral n; --season n; --weight n; --score n; --drop x; --winner a; --margin n; --category n
---covariates n; --rest 3; --form 3; --contest n; --participant a; --team n; --rank n; --statistics n; --age n"""
+READING = """--time when; --time none; --na-values ?; --sort; --skip-incomplete; --a a; --b b; --side a
+--season n; --score n; --winner a; --margin n; --category n; --contest n; --participant a; --team n; --rank n
+--column normalise_names=yes; --column dates=day-first; --column neutral=n; --column weight=n; --column drop=x
+--column covariates=n; --column rest=3; --column form=3; --column statistics=n; --column age=n"""
 
 
 @pytest.mark.parametrize("command", mark_full(["predict", "season"], "predict"))
@@ -648,7 +659,7 @@ def test_what_is_doubtful_about_matches_that_follow_is_noted(jaxrate, tmp_path):
 def test_category_takes_one_column_or_two_wherever_they_stand(jaxrate, races, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "race_b").mkdir()  # a folder of that name does not matter
-    quick = ["--system", "category_glicko", "--mixtures", "Random", "--quiet", "--top", "1"]
+    quick = ["--system", "category_glicko", "--column", "mixtures=Random", "--quiet", "--top", "1"]
     before = jaxrate("rate", "--category", "race_a", "race_b", *quick, "races.csv")
     for two in (["--category=race_a", "race_b"], ["--category", "race_a", "--category", "race_b"]):
         assert (

@@ -36,7 +36,7 @@ def contests(tmp_path, share):
     return tmp_path / "races.csv"
 
 
-COLUMNS = ("--contest", "race", "--participant", "driver", "--rank", "place", "--last-rank", "last")
+COLUMNS = ("--contest", "race", "--participant", "driver", "--rank", "place", "--column", "last_rank=last")
 SHARE = ("--system", "share", "--param", "k=60")
 
 
@@ -85,13 +85,13 @@ def test_contests_of_another_density_and_noises_of_their_own(jaxrate, contests):
     rows = [f"{row},{x},1" for row, x in zip(rows[:60], loud, strict=False)]
     contests.write_text("\n".join([f"{head},loud,usual", *rows, ""]))
     given = ("--system", "elo_mmr", "--param", "density=gumbel", "--param", "history=2")
-    code, text, _ = jaxrate("rate", contests, *COLUMNS, *given, "--noise", "loud")
+    code, text, _ = jaxrate("rate", contests, *COLUMNS, *given, "--column", "noise=loud")
     assert code == 0
     data = jr.read(contests, contest="race", participant="driver", rank="place", noise="loud")
     np.testing.assert_array_equal(data.rounds.events.noise, [0.5, 1.5, 2.5] * 3 + [0.5])
     system = jr.elo_mmr(2, density="gumbel")
     board = str(to_text_table(x := jr.leaderboard(jr.rate(system, data)), x.scope))
-    assert board in text and board not in jaxrate("rate", contests, *COLUMNS, *given, "--noise", "usual")[1]
+    assert board in text and board not in jaxrate("rate", contests, *COLUMNS, *given, "--column", "noise=usual")[1]
 
 
 def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
@@ -161,14 +161,23 @@ def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path, share):
     np.testing.assert_array_equal(data.rounds.events.rank, ranks.rounds.events.rank)
     mixed = jr.read({"contest": [0, 0, 0], "player": list("ABC"), "rank": [1, "DNF", 2]}, unfinished=["DNF"])
     assert mixed.rounds.events.rank.tolist() == ranks.rounds.events.rank[:3].tolist()
-    code, text, errors = jaxrate("rate", path, "--system", "share", "--unfinished", "DNF")
+    code, text, errors = jaxrate("rate", path, "--system", "share", "--column", "unfinished=DNF")
     assert (
         code == 2
         and "column 'rank' is 'DSQ', not a number" in errors
-        and "name their texts as --unfinished DNF, or" in errors
+        and "name their texts as --column unfinished=DNF, or" in errors
     )
     code, text, errors = jaxrate(
-        "rate", path, "--system", "share", "--unfinished", "DNF", "--unfinished", "DSQ", "--out", tmp_path / "run"
+        "rate",
+        path,
+        "--system",
+        "share",
+        "--column",
+        "unfinished=DNF",
+        "--column",
+        "unfinished=DSQ",
+        "--out",
+        tmp_path / "run",
     )
     assert code == 0 and text.startswith("share: 2 contests, 7 participations"), errors
     (tmp_path / "next.csv").write_text("contest,player\nt,Ada\nt,Bo\n")
@@ -261,7 +270,7 @@ def test_modes_are_rated_predicted_and_explained(jaxrate, tmp_path):
     (tmp_path / "games.csv").write_text(MODES)
     coming = "contest,player,team,mode\nnext,Ada,a,duo\nnext,Bo,a,duo\nnext,Cy,b,duo\nnext,Di,b,duo\n"
     (tmp_path / "coming.csv").write_text(coming + "last,Di,a,solo\nlast,Bo,b,solo\n")
-    columns = ("--team", "team", "--category", "mode", "--statistics", "kills")
+    columns = ("--team", "team", "--category", "mode", "--column", "statistics=kills")
     code, text, errors = jaxrate("rate", tmp_path / "games.csv", *columns)
     assert code == 0 and text.startswith("skills: 3 contests"), errors
     system = ("--system", "skills", "--param", "experience=20", "--param", "kills_scale=30")

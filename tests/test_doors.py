@@ -490,7 +490,7 @@ def test_missing_and_unknown_arguments_are_pythons_errors(rated):
     ("options", "said"),
     [
         (("--as-of", "2024-02-30"), "--as-of 2024-02-30: there is no such day"),
-        (("--min-games", 50), "had played 50 times (a lower --min-games lists more)"),
+        (("--list", "min_games=50"), "had played 50 times (a lower --list min_games lists more)"),
         (("--player", "Adda"), "no player 'Adda'; did you mean 'Ada'?"),
     ],
 )

@@ -95,7 +95,7 @@ def test_fit_chooses_the_system_that_rate_chooses(jaxrate, football, tmp_path, n
     code, text, errors = jaxrate("fit", football, "--steps", 1, "--save", saved)
     assert code in (0, 1) and text.startswith("skills: ") and "teams" in text, errors
     values = tomllib.loads(saved.read_text())["settings"]
-    code, text, errors = jaxrate("rate", football, "--params", saved, "--out", tmp_path / "run")
+    code, text, errors = jaxrate("rate", football, "--param", saved, "--out", tmp_path / "run")
     columns = jr.load(tmp_path / "run").options["columns"]
     assert code == 0 and columns["margin"] == values["margin"] and ("season" in columns) == bool(values["seasons"])
 
@@ -105,7 +105,7 @@ def test_a_comparison_takes_the_columns_of_a_fit(jaxrate, football, tmp_path, no
     """Those of the margin had to be named again."""
     saved = tmp_path / "fitted.toml"
     assert jaxrate("fit", football, "--steps", 1, "--save", saved)[0] in (0, 1)
-    code, text, errors = jaxrate("compare", football, "--params", saved, "--system", "skills")
+    code, text, errors = jaxrate("compare", football, "--param", saved, "--system", "skills")
     assert code == 0 and "periods of" in text, errors
 
 

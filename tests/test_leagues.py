@@ -104,7 +104,8 @@ def test_the_command(tmp_path, jaxrate):
     code, said, _ = jaxrate("rate", parts / "?.parquet", *given[2:], "--json", "--top", 1)
     assert code == 0 and json.loads(said)[0]["league"].startswith("2020-01-0")
     for more, message in (
-        (["--peaks"], "--peaks cannot be combined with --by"),
+        (["--show", "peaks"], "--by cannot be combined with --show"),
+        (["--list", "since=2020-01-02"], "--list since cannot be combined with --by"),
         (["--by", "leage"], "no column 'leage'; did you mean 'league'?"),
     ):
         code, _, errors = jaxrate(*given, *more)

@@ -271,7 +271,7 @@ def test_the_command_line_fits_and_rates_them(tmp_path, jaxrate, no_errors):
     free = "--free", "calibration_slope", "draw_odds"
     code, said, error = jaxrate("fit", games, *head, "--outlook", "--calibrated", *free, "--save", fitted)
     assert code == 0 and "draw_odds" in said, error
-    options = "--time", "t", "--params", fitted, "--out", out
+    options = "--time", "t", "--param", fitted, "--out", out
     code, said, error = jaxrate("rate", games, *options)
     assert code == 0, error
     rated = jr.load(out)

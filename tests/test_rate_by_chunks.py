@@ -312,19 +312,18 @@ def test_the_command_rates_a_folder_and_goes_on(table, tmp_path, jaxrate):
     code, _, errors = jaxrate("rate", games, "--system", "elo")
     assert code == 2 and "name one with --out" in errors
     for more, message in (
-        (["--out", out, "--peaks"], "--peaks cannot be combined with"),
+        (["--out", out, "--show", "peaks"], "--show cannot be combined with rating in chunks"),
+        (["--out", out, "--column", "rest=9"], "--column rest cannot be combined with rating in chunks"),
         (["--out", games / "0.parquet"], "is a file; name a folder"),
         (["--out", out, "--chunk", 0], "chunk must be a whole number from 1, got 0"),
     ):
         code, _, errors = jaxrate("rate", games, "--system", "elo", *more)
         assert code == 2 and message in errors
-    code, _, errors = jaxrate("rate", "--state", out, "--resume")
-    assert code == 2 and "--resume needs a FILE" in errors
     given = "rate", games, "--system", "elo", "--out", out, "--chunk", "500"
     code, printed, errors = jaxrate(*given)
     assert code == 0 and printed.startswith("elo: 3,000 matches of 300 players") and "log loss" in printed, errors
-    code, printed, errors = jaxrate(*given, "--resume", "--json")
-    assert code == 0 and json.loads(printed)["matches"] == N, errors
+    code, printed, errors = jaxrate(*given, "--json")
+    assert code == 0 and json.loads(printed)["matches"] == N and f"going on with the run in {out}" in errors
     code, _, errors = jaxrate("report", out, "--out", tmp_path / "report.html")
     assert code == 2 and "out holds what was rated by chunks, not matches" in errors
 

@@ -160,7 +160,7 @@ def test_the_command_takes_evidence_and_periods(table, tmp_path, jaxrate, double
     games, whole = written(table, tmp_path / "games"), tmp_path / "whole.parquet"
     pq.write_table(table, whole)
     for system, options in (
-        ("skills", ["--margin", "for", "against", "--covariates", "rest", "--season", "year"]),
+        ("skills", ["--margin", "for", "against", "--column", "covariates=rest", "--season", "year"]),
         ("elo", ["--period", "30"]),
     ):
         given = ["--system", system, *options, "--json"]
@@ -178,7 +178,7 @@ def test_seasons_are_found_in_all_files_and_may_go_on(table, tmp_path, jaxrate):
     games = written(table, tmp_path / "games")
     (games / "2.parquet").rename(tmp_path / "later.parquet")
     given = "rate", games, "--no-calibrate", "--system", "skills", "--season", "year", "--margin", "for", "against"
-    given = *given, "--out", tmp_path / "out", "--resume", "--json"
+    given = *given, "--out", tmp_path / "out", "--json"
     code, printed, errors = jaxrate(*given)
     begun = json.loads(printed)["params"]
     assert code == 0 and len(begun["seasons"]) == 2, errors
@@ -200,5 +200,5 @@ def test_seasons_are_found_in_all_files_and_may_go_on(table, tmp_path, jaxrate):
     ):
         wrong = pa.array([change.get(i, year) for i, year in enumerate(years)])
         written(table.set_column(table.column_names.index("year"), "year", wrong), games)
-        code, _, errors = jaxrate(*given[:-3], tmp_path / "new", "--json")
+        code, _, errors = jaxrate(*given[:-2], tmp_path / "new", "--json")
         assert code == 2 and message in errors

@@ -83,11 +83,11 @@ def test_after_ctrl_c_a_run_is_kept_and_says_how_to_go_on(table, tmp_path, monke
             KeyboardInterrupt, match="^500 of 3,000 rows are rated and kept in .*out; rate again to go on"
         ):
             jr.rate(jr.elo(), games, chunk=500, out=out)
-        code, printed, errors = jaxrate(*options, "--resume")
+        code, printed, errors = jaxrate(*options)
     assert code == 130 and not printed and not (out / "ratings.parquet").exists()
     assert "jaxrate: stopped; 1,000 of 3,000 rows are rated and kept" in errors and "rate again to go on" in errors
     assert signal.getsignal(signal.SIGINT) is before
-    code, _, errors = jaxrate(*options, "--resume")
+    code, _, errors = jaxrate(*options)
     assert code == 0, errors
     jr.rate(jr.elo(), games, chunk=500, out=tmp_path / "at once")
     assert contents(out) == contents(tmp_path / "at once")

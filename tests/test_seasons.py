@@ -224,7 +224,10 @@ def test_the_commands_say_the_same(rated, tmp_path, jaxrate):
 
 LEARNING = {
     "default": (),
-    "covariates": ("--system", "skills", "--covariates", "komi", "--rest", 9, "--margin", "home_goals", "away_goals"),
+    "covariates": (
+        *("--system", "skills", "--column", "covariates=komi", "--column", "rest=9"),
+        *("--margin", "home_goals", "away_goals"),
+    ),
 }
 
 

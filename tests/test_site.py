@@ -155,7 +155,7 @@ def test_a_new_site_takes_the_place_of_the_old_one(rated, tmp_path):
 
 def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     run, out = tmp_path / "run", tmp_path / "public"
-    assert jaxrate("rate", games, "--system", "skills", "--smooth", "--out", run, "-q")[0] == 0
+    assert jaxrate("rate", games, "--system", "skills", "--show", "hindsight", "--out", run, "-q")[0] == 0
     assert jaxrate("site", run, "--out", out, "-q")[0] == 0
     data = jr.read(games)
     rated = jr.load(run)

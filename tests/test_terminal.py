@@ -27,7 +27,7 @@ from jaxrate.storage.npz_tables import (
     read_names_and_games,
     read_predictions,
 )
-from tests.conftest import mark_full, refused
+from tests.conftest import refused
 
 pytest.importorskip("rich")
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
@@ -132,7 +132,7 @@ def test_no_name_commands_the_terminal(terminal):
     assert r"[red]Ada[/red]\x1b[2J" in text and r"[bold]Bo\x07" in text and "\x1b[2J" not in text
 
 
-@pytest.mark.parametrize("command", mark_full(["rate", "compare", "predict", "demo"], "rate", "compare", "predict"))
+@pytest.mark.parametrize("command", ["rate", "compare", "predict"])
 def test_commands_fit_their_tables_into_the_terminal(jaxrate, terminal, tmp_path, few_systems, command):
     """Every row of wide tables took two lines."""
     names = [f"{name} of the Rovers and Wanderers United" for name in ("Ada", "Bo", "Cy")]
@@ -143,7 +143,7 @@ def test_commands_fit_their_tables_into_the_terminal(jaxrate, terminal, tmp_path
     if command == "predict":
         assert jaxrate("rate", path, "--system", "glicko", "--out", run, "-q")[0] == 0
     rated, compared = (path, "--system", "glicko"), (path, "--system", "elo")
-    asked = {"rate": rated, "compare": compared, "predict": (run, later), "demo": ("--picture", tmp_path / "nfl.png")}
+    asked = {"rate": rated, "compare": compared, "predict": (run, later)}
     screen = terminal(80)
     code, _, errors = jaxrate(command, *asked[command], "-q")
     lines = ESCAPES.sub("", screen.getvalue()).splitlines()
@@ -162,10 +162,9 @@ def test_a_career_is_its_last_matches_unless_all_are_asked_for(jaxrate, tmp_path
     rate = "rate", path, "--system", "elo", "--player", "Ada"
     code, text, _ = jaxrate(*rate)
     head, table = text.split("Ada: 30 matches")[1].split("\n\n", 1)
-    assert code == 0 and head == ", the last 20 of them (all: --all-matches)" and len(table.splitlines()) == 22
+    assert code == 0 and head == ", the last 20 of them (--top 30 for all)" and len(table.splitlines()) == 22
     assert table.splitlines()[-2].startswith(days[-1])
-    assert len(jaxrate(*rate, "--all-matches")[1].split("Ada: 30 matches\n\n")[1].splitlines()) == 32
-    assert jaxrate("rate", path, "--all-matches")[2].startswith("jaxrate: --all-matches needs --player")
+    assert len(jaxrate(*rate, "--top", 30)[1].split("Ada: 30 matches\n\n")[1].splitlines()) == 32
 
 
 def test_the_remaining_time_falls():

@@ -6,11 +6,10 @@ chunked_rating.py         `jaxrate rate` of a folder of Parquet files, or by chu
 commands.py               what every command has: options by their kinds, what goes together, and output
 compare.py                `jaxrate compare`
 compilation_cache.py      compiled programs in the user's cache folder
-demo.py                   `jaxrate demo`
 dry_run.py                `jaxrate rate --dry-run`
 fit.py                    `jaxrate fit`
 help_pages.py             the pages of --help: options in groups, and examples
-hyperparameters.py        hyperparameters as users write them: the values of --param, and the files of --params
+hyperparameters.py        hyperparameters as users write them: the values and the files of --param
 input_options.py          the options that say how to read a file, and the events that are read
 lazy_numpy.py             NumPy, loaded at its first use: help and completion do without
 library_options.py        options that are arguments of the library
@@ -58,7 +57,6 @@ SUMMARIES = {
     "season": "Simulate the rest of a season, or a tournament, from a saved run.",
     "report": "Write a report about a file: one page of HTML.",
     "site": "Write a website about a saved run.",
-    "demo": "Rate a hundred seasons of the NFL by every system.",
     "simulate": "Write a file of simulated results, with known strengths.",
 }
 

@@ -15,7 +15,6 @@ import click
 import jaxrate as jr
 from jaxrate.cli.commands import FILE, Output, command, option
 from jaxrate.cli.input_options import (
-    VariadicColumnOptionsCommand,
     is_pgn_file,
     open_file_table,
     read_events,
@@ -180,7 +179,7 @@ def _choose_count_columns(
 
     pairs = [[find(name) for name in pair] for pair in COUNT_COLUMNS]
     usual = next(filter(all, pairs), [None, None])
-    of_votes = sorted({*RESULT_ROLES} & options.keys())
+    of_votes = sorted({*RESULT_ROLES, "margin"} & options.keys())
     if not any(named[:3]) and (of_votes or not all(usual) or find("score") is not None):
         return None
     if of_votes or "weight" in options:
@@ -238,6 +237,7 @@ STOP_REASONS = {
 READING_OPTIONS = (
     "format",
     *roles_taken_by("arena"),
+    "margin",
     "dates",
     "na_values",
     "unfinished",
@@ -283,7 +283,7 @@ def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tu
     option("source", "TEXT", "Where the votes are from.  [default: not said]", needs="report"),
     option("noun", "ONE,MANY", "What the ranked are called, as player,players.  [default: model,models]",
            callback=parse_noun),
-    cls=VariadicColumnOptionsCommand,
+    usual=("a", "b", "score", "cluster", "anchor", "ties", "moved", "top", "out", "report"),
     groups={
         "Page": ("report", "title", "source", "noun"),
         "Ranking": ("ties", "cluster", "anchor", "prior", "errors", "moved", "top"),
@@ -291,7 +291,7 @@ def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tu
     },
     examples=(
         "jaxrate arena votes.csv --cluster voter --anchor gpt-4=1200",
-        "jaxrate arena votes.csv --cluster voter --covariates length --moved",
+        "jaxrate arena votes.csv --cluster voter --column covariates=length",
         "jaxrate arena counts.csv --wins wins --losses losses --out table.csv",
         'jaxrate arena votes.csv --report page.html --title "GPT arena"',
     ),
@@ -306,7 +306,7 @@ def arena(
     95% interval and a range of ranks; at 95% confidence, all ranks are in their ranges at once.
 
     Votes of the same voter or prompt depend on each other: name their column with --cluster, or intervals are too
-    short. --covariates and --side get coefficients. Contests are ranked by the Plackett-Luce model.
+    short. --side and --column covariates get coefficients. Contests are ranked by the Plackett-Luce model.
 
     --moved tests whether strengths changed, for all players together at 5%, and whether drifting ratings would predict
     better.

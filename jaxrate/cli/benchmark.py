@@ -13,7 +13,6 @@ import jaxrate as jr
 from jaxrate.cli.commands import SHARE, Output, command, is_on_command_line, option
 from jaxrate.cli.input_options import (
     SHIPPED_COLUMNS,
-    VariadicColumnOptionsCommand,
     is_shipped_dataset,
     published_forecasts,
     reading_options,
@@ -70,14 +69,14 @@ def _named_columns_option(name: str, metavar: str, text: str) -> Any:
         type=library_choice("probabilities_from_odds", "ODDS_METHODS"),
         default="power",
     ),
-    option("stack", text="Also boost trees (scikit-learn) on ratings, rest, form, matches played and --covariates."),
+    option("stack", text="Also boost trees (scikit-learn) on ratings, rest, form, matches played and covariates."),
     _named_columns_option(
         "stack-column",
         "[NAME=]COLUMNS",
         "A column for these trees, or two of each player; known before the match.",
     ),
     option("out", "DIR", f"Write a page, {PAGE_FILE}, and {JSON_FILE} into this folder."),
-    cls=VariadicColumnOptionsCommand,
+    usual=("a", "b", "score", "time", "system", "last", "forecast", "odds", "stack", "out"),
     groups={
         "Benchmark": ("last", "since", "outcomes", "fit-seconds"),
         "Ceilings": ("forecast", "odds", "odds-method", "stack", "stack-column"),

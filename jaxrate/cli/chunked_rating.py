@@ -8,6 +8,7 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli.commands import Output, check_only, option
+from jaxrate.cli.rate_output import SHOWN_PLAYERS
 from jaxrate.cli.rating import RateOptions, calibration_lines, metric_lines
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.system_selection import check_system_request, choose_system, recognise_evidence_columns_of_file
@@ -21,22 +22,21 @@ from jaxrate.cli.terminal_tables import (
 from jaxrate.data.column_role_definitions import COLUMN_ROLES
 
 SAMPLE_ROWS = 100_000  # that show what the system needs to know of the data, and how large margins are
-CHUNK_OPTIONS = "chunk", "brief", "resume"
-READ_OPTIONS = *COLUMN_ROLES, "sort"
-OTHER_OPTIONS = "file", "system", "param", "params", "period", "out", "top", "no-calibrate", "json", "quiet", "verbose"
-ALLOWED_OPTIONS = *CHUNK_OPTIONS, *(name.replace("_", "-") for name in READ_OPTIONS), *OTHER_OPTIONS
+ALLOWED_OPTIONS = (
+    *("chunk", "brief", "file", "system", "param", "period", "out", "top", "no-calibrate", "json", "quiet", "verbose"),
+    *(*COLUMN_ROLES, "sort", "column"),
+)
 CHUNK_HELP = (
-    "Rate Parquet files in chunks of this many rows, in bounded memory, into --out. Folders and patterns are always "
-    "rated in chunks.  [default: 1048576]"
+    "Rate Parquet files in chunks of this many rows, in bounded memory, into --out; given again, it goes on there. "
+    "Folders and patterns are always rated in chunks.  [default: 1048576]"
 )
 
 
 def chunk_options(command: Any) -> Any:
-    """Options --chunk, --brief and --resume."""
+    """Options --chunk and --brief."""
     options = [
         option("chunk", "NUMBER", CHUNK_HELP, needs="file"),
         option("brief", text="In chunks: save only the row and the prediction of each match.", needs="file"),
-        option("resume", text="In chunks: continue from the checkpoint in --out.", needs="file"),
     ]
     for one in reversed(options):
         command = one(command)
@@ -48,17 +48,21 @@ def rate_by_chunks(
 ) -> Output:
     """Rate by chunks. `chunk_settings` has the values of the options of chunks."""
     check_only(ALLOWED_OPTIONS, "rating in chunks")
+    if unknown := [name for name in request.columns if name not in (*COLUMN_ROLES, "sort")]:
+        raise ValueError(f"--column {unknown[0]} cannot be combined with rating in chunks")
     out = asked.out
     if out is None:
         raise ValueError("the results of rating by chunks go into a folder; name one with --out")
-    if not chunk_settings["resume"] and any((out / name).exists() for name in ("checkpoint", "predictions")):
-        raise ValueError(f"there is a run in {out}; go on with it by --resume, or name another folder")
+    if (out / "checkpoint").exists():
+        report.note(f"going on with the run in {out}")
+    elif (out / "predictions").exists():
+        raise ValueError(f"there is a run in {out} that cannot be gone on with; name another folder")
     check_system_request(request)
     rated_files = _rate_files(report, request, out, chunk_settings | {"calibrate": not asked.no_calibrate})
     for work, seconds in rated_files.seconds.items() if report.verbose else ():
         print_message("note", f"{work}: {seconds:.2f} s")
     report.note(f"saved the run to {out}")
-    board = jr.leaderboard(rated_files, top=asked.top)
+    board = jr.leaderboard(rated_files, top=asked.top or SHOWN_PLAYERS)
     return Output(_result_sections(rated_files, board), _json_result(rated_files, board))
 
 

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from math import inf, isfinite
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeGuard
 
 import click
 from click.core import ParameterSource
 
-from jaxrate.cli.help_pages import HelpCommand
+from jaxrate.cli.help_pages import ALL_HELP, HelpCommand
 from jaxrate.cli.output_path_checks import NonEmptyPath
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections
+from jaxrate.core.text_format import did_you_mean_suffix
 
 Decorator = Callable[[Any], Any]
 
@@ -38,41 +40,65 @@ class Number(click.ParamType[Any]):
         self.range = " and ".join(text for text, limit in limits.items() if isfinite(limit))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number that a text says; an error names the option."""
+        """The number that the text of an option says."""
+        return self.parse("the number" if param is None else param.opts[0], value)
+
+    def parse(self, name: str, value: Any) -> Any:
+        """The number that a text says; an error begins with the name."""
         try:
-            number: float = int(value) if self.is_whole and str(value).lstrip("+-").isdigit() else float(value)
+            number: Any = int(value) if self.is_whole and str(value).lstrip("+-").isdigit() else float(value)
         except ValueError:
-            number = float("nan") if self.is_whole else self._fail(value, param, ctx)
+            raise ValueError(f"{name} must be a {'whole ' * self.is_whole}number, got {value}") from None
         if self.is_whole and number % 1 != 0:
-            self._fail(value, param, ctx)
-        name = "the number" if param is None else param.opts[0]
+            raise ValueError(f"{name} must be a whole number, got {value}")
         if not isfinite(number):
             raise ValueError(f"{name} must be a finite number, got {value}")
         if not (self.least <= number <= self.most and number > self.above):
             raise ValueError(f"{name} must be {self.range}, got {number:g}")
         return int(number) if self.is_whole else number
 
-    def _fail(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        self.fail(f"{value!r} is no {'whole ' * self.is_whole}number.", param, ctx)
-
 
 KINDS: dict[str, Callable[..., click.ParamType[Any]]] = {  # of values, by how help calls them
     "NUMBER": lambda **limits: Number(is_whole=True, **({"least": 0} | limits)),
     **dict.fromkeys(("DAYS", "POINTS", "SECONDS", "SHARE", "EXPONENT", "GAMES", "DEVIATIONS"), Number),
-    **dict.fromkeys(("DIR", "FILE", "FILE.html", "FILE.png", "FILE.toml"), lambda: NonEmptyPath(path_type=Path)),
+    **dict.fromkeys(("DIR", "FILE", "FILE.html", "FILE.toml"), lambda: NonEmptyPath(path_type=Path)),
 }
 LIMITS = "least", "above", "most"
 SHARE = {"above": 0.0, "most": 1.0}  # limits of a share of the events
 
 
+def only_text(name: str, texts: list[str]) -> str:
+    """The one value that was given by a name; ValueError for several."""
+    if len(texts) > 1:
+        raise ValueError(f"{name} takes one value, got {' and '.join(texts)}")
+    return texts[0]
+
+
+class NamedValue(NamedTuple):
+    """What is given as NAME=VALUE, or by an option of its own."""
+
+    text: str  # its help
+    metavar: str  # of the value; none: it is a flag
+    convert: Callable[[str, list[str]], Any] = only_text  # the name and the texts that were given by it, to the value
+    settings: Mapping[str, Any] = MappingProxyType({})  # of an option of its own
+
+
 class CommandOption(click.Option):
-    """An option that may need others, or exclude them."""
+    """An option that may need others or exclude them, take several words, or take NAME=VALUE."""
 
     def __init__(
-        self, *args: Any, needs: str = "", excludes: Iterable[str] = (), reason: str = "", **settings: Any
+        self,
+        *args: Any,
+        needs: str = "",
+        excludes: Iterable[str] = (),
+        reason: str = "",
+        most_words: float = 1,
+        values: Mapping[str, NamedValue] | None = None,
+        **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
         self.needs, self.excludes, self.reason = needs, excludes, reason
+        self.most_words, self.values = most_words, values or {}
 
 
 def option(name: str, metavar: str = "", text: str = "", **settings: Any) -> Decorator:
@@ -99,11 +125,51 @@ def _complete_help(text: str, settings: Mapping[str, Any]) -> str:
     needs, value = settings.get("needs", "file"), settings.get("default")
     if needs != "file":
         sentence = f"With --{needs}: {sentence[0].lower()}{sentence[1:]}"
-    if settings.get("multiple") and "twice" not in sentence:
+    if settings.get("multiple") and "twice" not in sentence and settings.get("most_words", 1) == 1:
         sentence = f"{sentence.removesuffix('.')}; may be repeated."
     if value is not None and not bracket:
         return f"{sentence}  [default: {f'{value:g}' if isinstance(value, float) else value}]"
     return sentence + bracket + default
+
+
+def named_values_option(name: str, text: str, values: Mapping[str, NamedValue], **settings: Any) -> Decorator:
+    """An option that takes NAME=VALUE, and may be repeated. The command gets a dict of the converted values."""
+
+    def parse(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
+        own = {flag for x in context.command.params for flag in x.opts}
+        by_name: dict[str, list[str]] = {}
+        for one in texts:
+            key, _, value = (part.strip() for part in one.partition("="))
+            key, flag = key.replace("-", "_"), f"--{key.replace('_', '-')}"
+            if key not in values:
+                hint = f"; write {flag}" if flag in own else did_you_mean_suffix(key, values)
+                raise ValueError(f"--{name} {one}: no name {key!r}{hint} (there are {', '.join(values)})")
+            if not value:
+                raise ValueError(f"--{name} {one}: write {key}={values[key].metavar or 'yes'}")
+            by_name.setdefault(key, []).append(value)
+        try:
+            return {key: values[key].convert(key, given) for key, given in by_name.items()}
+        except ValueError as error:
+            raise ValueError(f"--{name} {error}") from None
+
+    return option(name, "NAME=VALUE", text, multiple=True, callback=parse, values=values, **settings)
+
+
+def number_from_text(**limits: Any) -> Callable[[str, list[str]], Any]:
+    """A converter of the text of a number within these limits."""
+    return lambda name, texts: Number(**limits).parse(name, only_text(name, texts))
+
+
+def split_assignments(option: str, texts: Iterable[str]) -> list[tuple[str, str]]:
+    """The name and the value of each text, NAME=VALUE or NAME; ValueError for one without a name, or named twice."""
+    pairs = [text.partition("=")[::2] for text in texts]
+    names = [name for name, _ in pairs]
+    for name, value in pairs:
+        if not name.strip():
+            raise ValueError(f"{option} ={value}: write NAME={value}")
+        if names.count(name) > 1:
+            raise ValueError(f"{option} names {name} twice")
+    return pairs
 
 
 def argument(name: str, metavar: str, *, is_file: bool = False, **settings: Any) -> Decorator:
@@ -115,22 +181,33 @@ def argument(name: str, metavar: str, *, is_file: bool = False, **settings: Any)
 FILE = argument("file", "FILE", is_file=True)
 RUN = argument("run", "RUN")
 FIXTURES = argument("file", "FIXTURES", is_file=True)
+
+
+def _print_all_help(context: click.Context, parameter: click.Parameter, is_asked: bool) -> None:
+    """Print the page of all options, and end."""
+    if is_asked and not context.resilient_parsing:
+        context.meta[ALL_HELP] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
+
+
 MESSAGES = (
     click.option("-q", "--quiet", is_flag=True, help="Print no progress and no hints, only warnings about the data."),
     click.option("-v", "--verbose", is_flag=True, help="Print timings and details, and where errors come from."),
-)
+    click.option("--help-all", is_flag=True, is_eager=True, expose_value=False, callback=_print_all_help,
+                 help="Show all options and exit."),
+)  # fmt: skip
 
 
 def command(
-    *parameters: Decorator, json: bool = True, cls: type[HelpCommand] = HelpCommand, **settings: Any
+    *parameters: Decorator, json: bool = True, **settings: Any
 ) -> Callable[[Callable[..., Output | None]], click.Command]:
     """A command with these parameters. Its function gets them and a `report`, and returns an `Output`, or nothing.
 
     Args:
       parameters: arguments and options.
       json: whether the option --json prints the output as JSON.
-      cls: the class of the command.
-      settings: groups of options and examples, see `HelpCommand`.
+      settings: groups of options, the usual ones among them, and examples, see `HelpCommand`.
     """
     shared = (option("json", text="Print JSON.", to="as_json"),) * json + MESSAGES
 
@@ -145,7 +222,7 @@ def command(
         decorated: Any = run_command
         for parameter in reversed((*parameters, *shared)):
             decorated = parameter(decorated)
-        return click.command(cls=cls, **settings)(decorated)
+        return click.command(cls=HelpCommand, **settings)(decorated)
 
     return decorate
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jaxrate as jr
@@ -17,16 +16,16 @@ from jaxrate.cli.hyperparameters import (
     parse_params,
 )
 from jaxrate.cli.input_options import (
-    VariadicColumnOptionsCommand,
     first_rows_option,
     is_about_teams,
     published_forecasts,
     read_events,
     reading_options,
 )
-from jaxrate.cli.shared_options import RatingRequest, last_option, plain_option, system_option
+from jaxrate.cli.shared_options import RatingRequest, last_option, param_option, plain_option, system_option
 from jaxrate.cli.system_selection import (
     SKILLS,
+    ScoredSystem,
     add_fitted_evidence,
     check_period,
     drop_fitted_seasons_from_changes,
@@ -52,26 +51,24 @@ DEFAULT_PERIOD = 7.0  # days
 @command(
     FILE,
     system_option("Compare only this system.  [default: all that can rate the file]", multiple=True),
-    option("param", "[SYSTEM.]NAME=VALUE", "Set a hyperparameter of one system, or of all that have it.", to="params",
-           multiple=True),
-    option("params", "FILE.toml", "Hyperparameters of one system, as saved by jaxrate fit --save.", to="files",
-           multiple=True),
-    option("period", "DAYS", "Length of rating periods.  [default: that of --params, or 7]", above=0),
+    param_option("Set a hyperparameter of one system, or of all that have it; or all of one system by a file that fit "
+                 "--save wrote.", "[SYSTEM.]NAME=VALUE | FILE.toml"),
+    option("period", "DAYS", "Length of rating periods.  [default: that of a file of --param, or 7]", above=0),
     reading_options(),
     first_rows_option,
     plain_option,
     last_option,
     option("fit", text="First fit each system to the matches before --last; takes a minute or so.", to="fitting"),
-    cls=VariadicColumnOptionsCommand,
     groups={"Comparison": ("last", "fit")},
+    usual=("a", "b", "score", "time", "system", "param", "period", "last", "fit", "json"),
     examples=(
         "jaxrate compare games.csv",
         "jaxrate compare games.csv --last 0.2 --fit",
-        "jaxrate compare games.csv --params fitted.toml --param elo.k=20",
+        "jaxrate compare games.csv --param fitted.toml --param elo.k=20",
     ),
 )  # fmt: skip
 def compare(
-    report: ProgressReport, file: str, name: tuple[str, ...], params: tuple[str, ...], files: tuple[Path, ...],
+    report: ProgressReport, file: str, name: tuple[str, ...], params: tuple[str, ...],
     period: float | None, options: dict[str, Any], last: float, fitting: bool, first: int | None, plain: bool,
 ) -> Output:  # fmt: skip
     """Rate FILE with every system, and rank the systems by how well they predicted it.
@@ -87,10 +84,11 @@ def compare(
     those of a second run, without compilation.
     """
     _check_fitting(fitting, last)
+    values, files = parse_params(params)
     fits = [load_fitted(path) for path in files]
     names, facts = name or tuple(jr.extend.SYSTEMS), facts_from_options(options)
-    changes = _merge_hyperparameter_changes(names, parse_params(params), _fits_by_system(fits), facts)
-    is_default = not (name or params or files)
+    changes = _merge_hyperparameter_changes(names, values, _fits_by_system(fits), facts)
+    is_default = not (name or params)
     if is_default and first is None:
         request = RatingRequest(file, None, {}, None, options, plain=plain)
         data, request = read_events_with_evidence(report, request)
@@ -140,7 +138,7 @@ def _note_results(
         note_evidence(report, best[SKILLS].system, data)
     hint_side_advantage_without_sides(report, data, [result.system for result in best.values()])
     for name, result in best.items():
-        warn_worse_than_even(report, data, name, changes[name], result.quality, period=result.period, last=last)
+        warn_worse_than_even(report, data, ScoredSystem(name, changes[name], result.quality, result.period, last))
 
 
 def _period_lengths(report: ProgressReport, data: jr.data.Dataset, period: float | None) -> tuple[float | None, ...]:
@@ -187,7 +185,7 @@ def _fitted_period(fits: list[FittedParams]) -> float | None:
     lengths = sorted({fit.period for fit in fits if fit.period is not None})
     if len(lengths) > 1:
         raise ValueError(
-            f"--params were fitted in periods of {' and '.join(map(format_number, lengths))}; choose by --period"
+            f"--param has fits in periods of {' and '.join(map(format_number, lengths))}; choose by --period"
         )
     return lengths[0] if lengths else None
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from inspect import signature
-from itertools import pairwise
-from math import floor, log10
+from math import floor, inf, log10
 from pathlib import Path
 from typing import Any
-
-import click
 
 import jaxrate as jr
 from jaxrate.cli.commands import FILE, SHARE, Output, command, option
 from jaxrate.cli.hyperparameters import write_fitted
-from jaxrate.cli.input_options import VariadicColumnOptionsCommand, first_rows_option, is_about_teams, read_events
+from jaxrate.cli.input_options import first_rows_option, is_about_teams, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.library_options import library_choice, library_option
 from jaxrate.cli.output_path_checks import check_output_file
@@ -49,36 +46,11 @@ def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
     return [name for name in LOSSES if name.startswith(incomplete)]
 
 
-class VariadicFreeOptionCommand(VariadicColumnOptionsCommand):
-    """--free takes one name or several, as long as another word is left for FILE."""
-
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """The arguments with --free before each of its names."""
-        if not any(arg.partition("=")[0] == "--free" for arg in args):
-            return super().parse_args(context, args)
-        names, split = _names_to_free(args), list[str]()
-        for arg in args:
-            if split[-2:-1] == ["--free"] and arg in names:
-                split.append("--free")
-            split += arg.split("=", 1) if arg.startswith("--free=") else [arg]
-        return super().parse_args(context, split)
-
-
-def _names_to_free(args: list[str]) -> set[str]:
-    """The hyperparameters of all systems, and covariates among the arguments, whose weights have their names."""
-    from jaxrate.systems.system_construction_by_name import PREDICTION_WRAPPERS
-
-    names = {field for make in jr.extend.SYSTEMS.values() for field in make().params._fields}
-    names |= {field for _, fields in PREDICTION_WRAPPERS.values() for field in fields}
-    covariates = [arg.partition("=")[2] for arg in args if arg.startswith("--covariates=")]
-    return names | {*covariates, *(arg for before, arg in pairwise(args) if before == "--covariates")}
-
-
 @command(
     FILE,
     option("free", "NAME ...", "Hyperparameters to fit.  [default: all continuous ones that matter here]",
-           multiple=True),
-    request_options("Starting or fixed value of a hyperparameter.", files=False),
+           multiple=True, most_words=inf),
+    request_options("Starting or fixed value of a hyperparameter, or all of them by a file that fit --save wrote."),
     library_option("fit", "loss", "NAME", shell_complete=complete_losses),
     option("outlook", text="Score the chances of win, draw and loss, or of every score."),
     option("calibrated", text="Also fit a calibration of the predictions (a map of the log-odds)."),
@@ -89,8 +61,8 @@ def _names_to_free(args: list[str]) -> set[str]:
     library_option("fit", "starts", "NUMBER", least=1),
     library_option("fit", "steps", "NUMBER", least=1),
     library_option("fit", "errors", "METHOD", type=library_choice("fit", "ERROR_METHODS")),
-    option("save", "FILE.toml", "Save the result, for jaxrate rate --params."),
-    cls=VariadicFreeOptionCommand,
+    option("save", "FILE.toml", "Save the result, for jaxrate rate --param."),
+    usual=("a", "b", "score", "time", "system", "free", "param", "data-share", "save", "json"),
     groups={
         "Fit": ("free", "loss", "calibrated", "warm-up", "data-share", "validation", "starts", "steps", "errors"),
     },

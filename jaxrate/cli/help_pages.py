@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -30,32 +31,28 @@ HELP_STYLE = {
     "commands_before_options": True,
     "default_string": r" \[default: {}]",
 }
+ALL_HELP = "jaxrate.help_all"  # in the notes of a context: whether --help-all was given
 NAMES_WIDTH, COLUMN_GAP = 30, 2  # of options and their values, before their descriptions
 COMMANDS_WIDTH = 14  # of the names of commands, and of the options that need none
 FIRST_GUIDE = Path(__file__).parent.parent / "guides" / "start.md"
 OPTION_GROUPS: dict[str, Sequence[str]] = {
     "Input": (
-        *("format", "a", "b", "score", "winner", "loser", "time", "dates", "sort", "drop", "na-values"),
-        *("skip-incomplete", "normalise-names", "first", "names"),
+        *("format", "a", "b", "score", "winner", "loser", "time", "sort", "na-values", "skip-incomplete", "first"),
+        *("contest", "participant", "rank", "team", "names"),
     ),
-    "Columns that improve predictions": (
-        *("plain", "side", "neutral", "margin", "season", "league-season", "category", "mixtures", "weight"),
-        *("statistics", "shares", "expected-goals", "covariates", "rest", "form", "age", "columns"),
-    ),
-    "Columns of contests": ("contest", "participant", "rank", "unfinished", "team", "last-rank", "ceiling", "noise"),
-    "System": ("system", "param", "params", "period", "outlook", "no-calibrate", "smooth", "dry-run"),
+    "Columns that improve predictions": ("plain", "side", "margin", "season", "category", "column"),
+    "System": ("system", "param", "period", "outlook", "no-calibrate"),
     "Saved runs": ("state", "as-of"),
-    "Leaderboard": ("top", "active", "min-games", "cautious", "since", "peaks", "ranking-category"),
-    "Players and matches": ("player", "all-matches", "against", "upsets"),
-    "Large files and several leagues": ("chunk", "brief", "resume", "by"),
-    "Output": ("out", "csv", "csv-safe", "last", "save", "report", "title", "json"),
-    "Messages": ("quiet", "verbose", "help"),
+    "Leaderboard and history": ("top", "list", "player", "show"),
+    "Large files and several leagues": ("dry-run", "by", "chunk", "brief"),
+    "Output": ("out", "csv", "last", "save", "report", "title", "json"),
+    "Messages": ("quiet", "verbose", "help", "help-all"),
 }
 COMMAND_GROUPS = {
     "Rate": ("rate", "compare", "benchmark", "fit", "arena", "systems"),
     "Forecast": ("predict", "season"),
     "Publish": ("report", "site"),
-    "Try it": ("demo", "simulate"),
+    "Try it": ("simulate",),
 }
 
 
@@ -85,14 +82,29 @@ class AlignedCommandPanel(RichCommandPanel):
 
 
 class HelpCommand(RichCommand):
-    """A command whose help has `groups` of options of its own beside `OPTION_GROUPS`, and `examples`."""
+    """A command whose --help has its usual options, and whose --help-all has all of them, in groups.
+
+    Args:
+      groups: titles and names of its own groups of options, beside `OPTION_GROUPS`.
+      usual: the names of the options that --help shows; none: all.
+      examples: lines of the shell.
+    """
 
     def __init__(
-        self, *args: Any, groups: Mapping[str, Sequence[str]] | None = None, examples: Sequence[str], **settings: Any
+        self,
+        *args: Any,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        usual: Sequence[str] = (),
+        examples: Sequence[str],
+        **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
-        self.examples = examples
+        self.examples, self.usual = examples, usual
         self.panels = _option_panels(self.params, groups or {})
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of the command line, of which some options take several."""
+        return super().parse_args(ctx, _repeat_options_of_several_words(self, ctx, args))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; errors of the library name its options."""
@@ -101,9 +113,69 @@ class HelpCommand(RichCommand):
         except ValueError as error:
             raise ValueError(name_options(str(error), self)) from error
 
+    def format_help_text(self, ctx: click.Context, formatter: Any) -> None:
+        """Write what the command does, with --help its first paragraph alone."""
+        paragraphs = [" ".join(text.split()) for text in (self.help or "").split("\n\n")]
+        shown = paragraphs if self._shows_all(ctx) else paragraphs[:1]
+        formatter.write("\n\n".join(shown) + "\n")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the usual options, or the groups of all with the names that some take."""
+        usual = [AlignedOptionPanel("Options", [f"--{name}" for name in (*self.usual, "help-all")])]
+        for panel in self.panels if self._shows_all(ctx) else usual:
+            formatter.write(panel.render(self, ctx, formatter))
+        for parameter in self.params if self._shows_all(ctx) else ():
+            if values := getattr(parameter, "values", None):
+                write_named_values(formatter, parameter.opts[0], values)
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples."""
-        write_examples(formatter, self.examples)
+        """Write the examples, with --help the first two."""
+        write_examples(formatter, self.examples if self._shows_all(ctx) else self.examples[:2])
+
+    def _shows_all(self, ctx: click.Context) -> bool:
+        return ctx.meta.get(ALL_HELP, False) or not self.usual
+
+
+def _repeat_options_of_several_words(command: click.Command, context: click.Context, args: list[str]) -> list[str]:
+    """The words with an option before each of its values, as long as another word is left for FILE.
+
+    The first such option on the line takes as many words as it can, then the others.
+    """
+    most_words = {x.opts[0]: getattr(x, "most_words", 1) for x in command.params}
+    variadic = {arg.partition("=")[0] for arg in args if most_words.get(arg.partition("=")[0], 1) > 1}
+    for option in sorted(variadic, key=[arg.partition("=")[0] for arg in args].index):
+        words = [word for arg in args for word in (arg.split("=", 1) if arg.startswith(f"{option}=") else [arg])]
+        start = words.index(option) + 1
+        following = list(takewhile(lambda word: not word.startswith("-"), words[start + 1 :]))
+        for count in range(int(min(len(following), most_words[option] - 1)), 0, -1):
+            repeated = [x for word in following[:count] for x in (option, word)]
+            split = [*words[: start + 1], *repeated, *words[start + 1 + count :]]
+            if _names_file(command, context, split):
+                args = split
+                break
+    return args
+
+
+def _names_file(command: click.Command, context: click.Context, args: list[str]) -> bool:
+    """Whether these words can be parsed, and one of them is FILE."""
+    with suppress(click.UsageError):
+        values = command.make_parser(context).parse_args(list(args))[0]
+        return isinstance(values.get("file"), str) or bool(values.get("files"))
+    return False
+
+
+def write_named_values(formatter: Any, option: str, values: Mapping[str, Any]) -> None:
+    """Write the names that an option takes, as a group of a page."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, COLUMN_GAP, 0, 0))
+    table.add_column(min_width=NAMES_WIDTH + COLUMN_GAP)
+    for name, value in values.items():
+        table.add_row(Text(f"  {name}={value.metavar or 'yes'}", formatter.config.style_option), Text(value.text))
+    formatter.write(Text(f"Names of {option}:", formatter.config.style_options_panel_title_style))
+    formatter.write(table)
+    formatter.write("")
 
 
 class LazyGroup(RichGroup):
@@ -126,7 +198,7 @@ class LazyGroup(RichGroup):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write where a beginner begins."""
-        write_examples(formatter, ("jaxrate demo", "jaxrate rate games.csv", "jaxrate rate --help"))
+        write_examples(formatter, ("jaxrate rate nfl", "jaxrate rate games.csv", "jaxrate rate --help"))
         formatter.write(f"\nGuides: {FIRST_GUIDE}")
 
 

@@ -1,4 +1,4 @@
-"""Hyperparameters as users write them: the values of --param, and the files of --params."""
+"""Hyperparameters as users write them: the values and the files of --param."""
 
 from __future__ import annotations
 
@@ -25,15 +25,21 @@ class FittedParams(NamedTuple):
     left_open: tuple[str, ...] = ()  # hyperparameters that this file hardly determined
 
 
-def parse_params(params: tuple[str, ...]) -> dict[str, Any]:
-    """The values of --param NAME=VALUE: see `_parse_value`."""
+def parse_params(params: tuple[str, ...]) -> tuple[dict[str, Any], list[Path]]:
+    """The values of --param NAME=VALUE, see `_parse_value`, and the files of hyperparameters that it names."""
     values: dict[str, Any] = {}
+    files = [Path(text) for text in params if text.endswith(".toml") or "=" not in text]
     for text in params:
-        field, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not value:
+        field, _, value = (part.strip() for part in text.partition("="))
+        if Path(text) in files and not Path(text).exists():
+            raise ValueError(f"--param {text}: there is no such file; write name=value, as in k=20, or name a file")
+        if Path(text) not in files and not value:
             raise ValueError(f"--param {text}: write name=value, as in k=20")
-        values[field] = tuple(map(_parse_value, value.strip(",").split(","))) if "," in value else _parse_value(value)
-    return values
+        if Path(text) not in files:
+            values[field] = (
+                tuple(map(_parse_value, value.strip(",").split(","))) if "," in value else _parse_value(value)
+            )
+    return values, files
 
 
 def _parse_value(text: str) -> Any:
@@ -98,8 +104,6 @@ def _load_toml(path: Path) -> dict[str, Any]:
     """The contents of a file; ValueError if it cannot be read."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise ValueError(f"{path} is a folder; name a file, as fitted.toml") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import wraps
 from inspect import signature
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-import click
-
 import jaxrate as jr
-from jaxrate.cli.help_pages import HelpCommand
+from jaxrate.cli.commands import (
+    NamedValue,
+    named_values_option,
+    number_from_text,
+    only_text,
+    option,
+    split_assignments,
+)
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.data.column_role_definitions import (
@@ -25,139 +31,159 @@ from jaxrate.data.column_role_definitions import (
     join_alternatives,
 )
 
-ROLE_SETTINGS: dict[str, dict[str, Any]] = {  # of options, by what a role accepts
-    "column": {},
-    "columns": {"multiple": True},
-    "one or two columns": {"multiple": True, "metavar": "COLUMN ..."},
-    "two columns": {"nargs": 2, "metavar": "COLUMN ..."},
-    "statistics": {"multiple": True, "metavar": "COLUMNS"},
-    "shares": {"multiple": True, "metavar": "COLUMNS"},
+
+def _column_list(name: str, texts: list[str]) -> list[str]:
+    return texts
+
+
+def _one_or_two_columns(name: str, texts: list[str]) -> Any:
+    return texts[0] if len(texts) == 1 else texts
+
+
+def _column_pair(name: str, texts: list[str]) -> list[str]:
+    """Two columns: as A,B, or one by one where a name has a comma."""
+    return texts[0].split(",") if len(texts) == 1 else texts
+
+
+def _columns_of_players(name: str, texts: list[str]) -> Any:
+    """The column of one player, or those of the members of a team."""
+    text = only_text(name, texts)
+    return [column for column in text.split(",") if column] if "," in text else text
+
+
+def _columns_by_name(name: str, texts: list[str]) -> dict[str, list[str]]:
+    """The columns of statistics, by name, from COLUMN or NAME=COLUMN,COLUMN."""
+    pairs = split_assignments(name, texts)
+    return {key: columns.split(",") if columns else [key] for key, columns in pairs}
+
+
+def _mixtures_by_name(name: str, texts: list[str]) -> dict[str, Any]:
+    """The parts of mixtures, by name, from NAME, NAME=A,B or NAME=A:0.3,B:0.7."""
+    return {key: _parse_mixture(key, parts) for key, parts in split_assignments(name, texts)}
+
+
+def _parse_mixture(name: str, parts: str) -> Any:
+    """The shares of the parts of a mixture, or their names where they are equal; None: equal parts of all others."""
+    if not parts:
+        return None
+    pairs = [(part, "") if ":" not in part else part.rpartition(":")[::2] for part in parts.split(",")]
+    if not any(share for _, share in pairs):
+        return [part for part, _ in pairs]
+    with suppress(ValueError):
+        shares = {part: float(share) for part, share in pairs}
+        if len(shares) == len(pairs):
+            return shares
+    raise ValueError(f"mixtures {name}={parts}: write as in Random, Random=Zerg,Terran or Random=Zerg:0.3,Terran:0.7")
+
+
+def _flag(name: str, texts: list[str]) -> bool:
+    """True, as a flag that is set."""
+    if texts != ["yes"]:
+        raise ValueError(f"{name} is switched on by {name}=yes, got {' and '.join(texts)}")
+    return True
+
+
+SEVERAL_WORDS = MappingProxyType({"multiple": True, "most_words": 2})
+REPEATED = MappingProxyType({"multiple": True})
+ROLE_VALUES: dict[str, tuple[str, Any, Mapping[str, Any]]] = {  # by what a role accepts
+    "column": ("COLUMN", only_text, MappingProxyType({})),
+    "columns": ("COLUMN", _column_list, REPEATED),
+    "one or two columns": ("COLUMN ...", _one_or_two_columns, SEVERAL_WORDS),
+    "two columns": ("COLUMN,COLUMN", _column_pair, REPEATED),
+    "statistics": ("COLUMN | xg=xg1,xg2", _columns_by_name, REPEATED),
+    "shares": ("games=games1,games2", _columns_by_name, REPEATED),
 }
-ROLE_EXAMPLES = {"statistics": ", as in xg=xg1,xg2", "shares": ", as in games=games1,games2"}
 
 
-def _settings(metavar: str, text: str, **settings: Any) -> dict[str, Any]:
-    """The settings of an option of `click`; a flag if it has no `metavar`."""
-    return {"help": text} | ({"metavar": metavar} if metavar else {"is_flag": True}) | settings
-
-
-OTHER_OPTIONS = {
-    "rest": _settings(
-        "DAYS", "Add the days since each player's last match as a covariate, at most this many.", type=float
-    ),
-    "form": _settings(
-        "DAYS", "Add recent form (results against expectation) as a covariate; it fades in this many days.", type=float
-    ),
-    "mixtures": _settings(
-        "NAME[=PARTS]",
-        "A category that is a mix of others, equal or as in Random=Zerg:0.5,Terran:0.5; may be repeated.",
-        multiple=True,
-    ),
-    "dates": _settings("HOW", 'Date format, if not ISO: day-first, month-first, or as "%d %b %Y".'),
-    "na_values": _settings(
-        "TEXT", "Text or number that means no result, besides P, NA, - and the like; may be repeated.", multiple=True
-    ),
-    "unfinished": _settings(
-        "TEXT", "Text in the column of ranks of those who did not finish, as DNF: they tie for last; may be repeated.",
-        multiple=True,
-    ),
-    "sort": _settings("", "Sort the rows by time."),
-    "skip_incomplete": _settings("", "Skip rows with missing values in the columns used."),
-    "normalise_names": _settings("", "Join players or categories whose names differ only in case, blanks or Unicode."),
-}  # fmt: skip
-
-
-def _click_settings_of_role(role: ColumnRole) -> dict[str, Any]:
-    """The settings of the option of a role."""
+def _argument_of_role(name: str, role: ColumnRole) -> NamedValue:
+    """How the options give the column of a role."""
     meaning = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", role.meaning)
-    meaning = f"{meaning}{ROLE_EXAMPLES.get(role.accepts, '')}"
-    repeated = "; may be repeated" if role.accepts in ("columns", "statistics", "shares") else ""
     default = f"  [default: {join_alternatives(role.default)}]" if role.default else ""
-    return {"help": f"{meaning[0].upper()}{meaning[1:]}{repeated}.{default}"} | ROLE_SETTINGS[role.accepts]
+    metavar, convert, settings = ROLE_VALUES[role.accepts]
+    convert = _columns_of_players if name in (*PLAYER_PAIR, *WINNER_LOSER) else convert
+    return NamedValue(f"{meaning[0].upper()}{meaning[1:]}.{default}", metavar, convert, settings)
 
 
 def _complete_formats(context: Any, parameter: Any, incomplete: str) -> list[str]:
     return [name for name in FORMAT_NAMES if name.startswith(incomplete)]
 
 
-FORMAT_HELP = f"A public format with columns of its own: {', '.join(FORMAT_NAMES)}."
-READING_OPTIONS = {
-    "format": _settings("NAME", FORMAT_HELP, shell_complete=_complete_formats),
-    **{name: _click_settings_of_role(role) for name, role in COLUMN_ROLES.items()},
-    **OTHER_OPTIONS,
+READING_ARGUMENTS = {
+    "format": NamedValue(
+        f"A public format with columns of its own: {', '.join(FORMAT_NAMES)}.",
+        "NAME",
+        settings={"shell_complete": _complete_formats},
+    ),
+    **{name: _argument_of_role(name, role) for name, role in COLUMN_ROLES.items()},
+    "rest": NamedValue(
+        "Add the days since each player's last match as a covariate, at most this many.", "DAYS", number_from_text()
+    ),
+    "form": NamedValue(
+        "Add recent form (results against expectation) as a covariate; it fades in this many days.",
+        "DAYS",
+        number_from_text(),
+    ),
+    "mixtures": NamedValue(
+        "A category that is a mix of others, in equal parts or as Random=Zerg:0.5,Terran:0.5.",
+        "NAME[=PARTS]",
+        _mixtures_by_name,
+        REPEATED,
+    ),
+    "dates": NamedValue('Date format, if not ISO: day-first, month-first, or as "%d %b %Y".', "HOW"),
+    "na_values": NamedValue(
+        "Text or number that means no result, besides P, NA, - and the like.", "TEXT", _column_list, REPEATED
+    ),
+    "unfinished": NamedValue(
+        "Text in the column of ranks of those who did not finish, as DNF: they tie for last.",
+        "TEXT",
+        _column_list,
+        REPEATED,
+    ),
+    "sort": NamedValue("Sort the rows by time.", ""),
+    "skip_incomplete": NamedValue("Skip rows with missing values in the columns used.", ""),
+    "normalise_names": NamedValue(
+        "Join players or categories whose names differ only in case, blanks or Unicode.", "", _flag
+    ),
 }
-FIXTURE_OPTIONS = tuple(name for name in READING_OPTIONS if name not in ("format", "unfinished"))  # of what is to come
-PAIR_OPTIONS = {f"--{name}" for name, role in COLUMN_ROLES.items() if role.accepts == "one or two columns"}
+OWN_OPTIONS = (  # arguments that have an option of their own; the others are names of --column
+    *("format", "a", "b", "score", "winner", "loser", "time", "contest", "participant", "rank", "team"),
+    *("side", "margin", "season", "category", "sort", "na_values", "skip_incomplete"),
+)
+FIXTURE_OPTIONS = tuple(name for name in READING_ARGUMENTS if name not in ("format", "unfinished"))
+COLUMN_HELP = "Another column, or how columns are read, as weight=w or dates=day-first; --help-all lists the names."
 
 
-class VariadicColumnOptionsCommand(HelpCommand):
-    """A command that reads a file: --category and --margin take one column or two, if another word is left for FILE."""
+def reading_options(names: Iterable[str] = READING_ARGUMENTS) -> Callable[[Any], Any]:
+    """Options that say how to read a file: some of their own, the others by --column. A command gets them as `options`.
 
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        words = [arg.partition("=")[0] for arg in args]
-        for option in sorted(PAIR_OPTIONS & {*words}, key=words.index):  # the first one takes two first
-            split: list[str] = []
-            for arg in args:
-                split += arg.split("=", 1) if arg.startswith(f"{option}=") else [arg]
-                if split[-3:-2] == [option] != split[-5:-4] and not arg.startswith("-"):
-                    split.insert(-1, option)
-            args = split if self._parses_with_file(context, split) else args
-        return super().parse_args(context, args)
-
-    def _parses_with_file(self, context: click.Context, args: list[str]) -> bool:
-        """Whether these words can be parsed, and one of them is FILE."""
-        with suppress(click.UsageError):
-            values = self.make_parser(context).parse_args(list(args))[0]
-            return isinstance(values.get("file"), str) or bool(values.get("files"))
-        return False
-
-
-def reading_options(names: Iterable[str] = READING_OPTIONS) -> Callable[[Any], Any]:
-    """Options that say how to read a file. The `VariadicColumnOptionsCommand` gets those in use as `options`."""
-    settings = {name: READING_OPTIONS[name] for name in names}
+    `options` has the arguments of `jr.read` that are in use.
+    """
+    arguments = {name: READING_ARGUMENTS[name] for name in names}
+    own = [name for name in OWN_OPTIONS if name in arguments]
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
-        def run_command(*args: Any, **options: Any) -> Any:
-            values = {name: options.pop(name) for name in settings}
-            values = {name: x for name, x in values.items() if x not in (None, (), False)}
-            if is_shipped_dataset(options.get("file")):
-                values = SHIPPED_COLUMNS | values
-            return command(
-                *args, options={name: _option_to_read_argument(name, x) for name, x in values.items()}, **options
-            )
+        def run_command(*args: Any, column: dict[str, Any], **options: Any) -> Any:
+            values = {name: options.pop(name) for name in own}
+            values = {name: _value_of_own_option(name, x) for name, x in values.items() if x not in (None, (), False)}
+            shipped = SHIPPED_COLUMNS if is_shipped_dataset(options.get("file")) else {}
+            return command(*args, options=shipped | values | column, **options)
 
-        for name, details in reversed(settings.items()):
-            details = details if "is_flag" in details else {"metavar": "COLUMN"} | details
-            run_command = click.option(f"--{name.replace('_', '-')}", **details)(run_command)
-        return run_command
+        by_name = {name: about for name, about in arguments.items() if name not in own}
+        decorated: Any = named_values_option("column", COLUMN_HELP, by_name)(run_command)
+        for name in reversed(own):
+            about = arguments[name]
+            decorated = option(name.replace("_", "-"), about.metavar, about.text, **about.settings)(decorated)
+        return decorated
 
     return decorate
 
 
-def _option_to_read_argument(name: str, value: Any) -> Any:
-    """The value of an option as the argument of `jr.read`."""
-    if name == "mixtures":
-        mixtures = list(map(_parse_mixture, value))
-        if len(dict(mixtures)) < len(mixtures):
-            raise ValueError("--mixtures names one twice")
-        return dict(mixtures)
-    if name in (*PLAYER_PAIR, *WINNER_LOSER) and "," in value:
-        return [name for name in value.split(",") if name]
-    accepts = COLUMN_ROLES[name].accepts if name in COLUMN_ROLES else None
-    if accepts == "one or two columns":
-        return value[0] if len(value) == 1 else list(value)
-    return _parse_statistics(name, value) if accepts in ("statistics", "shares") else value
-
-
-def _parse_statistics(option: str, texts: Iterable[str]) -> dict[str, list[str]]:
-    """The columns of statistics, by name, from COLUMN or NAME=COLUMN,COLUMN."""
-    statistics = [
-        (name, columns.split(",") if columns else [name]) for name, _, columns in (x.partition("=") for x in texts)
-    ]
-    if len(dict(statistics)) < len(statistics):
-        raise ValueError(f"--{option} names one twice")
-    return dict(statistics)
+def _value_of_own_option(name: str, value: Any) -> Any:
+    """The argument of `jr.read` that an option of its own gives."""
+    if value is True:
+        return True
+    return READING_ARGUMENTS[name].convert(name, [value] if isinstance(value, str) else [*value])
 
 
 OUTPUT_MARKERS = "run.json", "site.json"  # of folders that `jaxrate rate` and `jaxrate site` write
@@ -185,35 +211,9 @@ def published_forecasts(file: str, data: jr.data.Dataset) -> dict[str, Any] | No
     return {"FiveThirtyEight": jr.data.datasets.nfl_forecast()[data.rows]} if is_shipped_dataset(file) else None
 
 
-def _parse_mixture(text: str) -> tuple[str, Any]:
-    """NAME, NAME=A,B or NAME=A:0.3,B:0.7."""
-    name, equals, parts = text.partition("=")
-    if not equals:
-        return name, None
-    shares = [part.rpartition(":") if ":" in part else (part, "", "") for part in parts.split(",")]
-    if not any(share for *_, share in shares):
-        return name, [part for part, *_ in shares]
-    try:
-        share_by_part = {part: float(share) for part, _, share in shares}
-        if len(share_by_part) < len(shares):
-            raise ValueError
-        return name, share_by_part
-    except ValueError:
-        raise ValueError(
-            f"--mixtures {text}: write as in Random, Random=Zerg,Terran or Random=Zerg:0.3,Terran:0.7"
-        ) from None
-
-
-def first_rows_option(command: Callable[..., None]) -> Callable[..., None]:
-    """The option --first, of commands that read the first rows of a file that is too large."""
-    text = "Read only the first rows of Parquet files.  [default: all]"
-    return click.option("--first", type=click.IntRange(min=1), metavar="ROWS", help=text)(command)
-
-
-newcomers_option = click.option(
-    "--newcomers",
-    is_flag=True,
-    help="Allow new players. Otherwise unknown names are errors; close matches are suggested.",
+first_rows_option = option("first", "NUMBER", "Read only the first rows of Parquet files.  [default: all]", least=1)
+newcomers_option = option(
+    "newcomers", text="Allow new players. Otherwise unknown names are errors; close matches are suggested."
 )
 
 

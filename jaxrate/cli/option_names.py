@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 import shlex
 from ast import literal_eval
-from collections.abc import Iterable, Mapping
-from itertools import chain
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import click
 
@@ -31,27 +30,49 @@ WORDS_OF_OPTIONS = {  # what stands in messages for options that are no argument
 }
 SUBJECT = re.compile(r"^((?:[^:\n]*\.\w+: )?)([a-z_]+)(?= (?:must|needs?|takes?) )")  # of a message, or after a file
 QUOTED = re.compile(r"`([a-z_]+)`")
-ALIASES = {"num_players": "players", "num_matches": "matches", "num_rounds": "rounds"}
+ALIASES = {"num_players": "players", "num_matches": "matches", "num_rounds": "rounds", "resume": "state"}
 CLAUSE_END = re.compile(r"\)?(?: \(there are: [^\n]*\))?$")
+
+
+class ArgumentOption(NamedTuple):
+    """The option of a command by which an argument of the library is given."""
+
+    parameter: click.Parameter
+    prefix: str = ""  # of its values, as "weight=" where the option takes NAME=VALUE
+
+    @property
+    def name(self) -> str:
+        """The words before a value."""
+        return f"{self.parameter.opts[0]} {self.prefix}".rstrip(" =")
 
 
 class _LackingOptionError(Exception):
     """A hint names an argument for which the command has no option."""
 
 
+def options_by_argument(command: click.Command | None) -> dict[str, ArgumentOption]:
+    """The options of a command, by the arguments of the library that they give; arguments have no dashes."""
+    options: dict[str, ArgumentOption] = {}
+    for parameter in () if command is None else command.params:
+        for name in getattr(parameter, "values", ()):
+            options.setdefault(name, ArgumentOption(parameter, f"{name}="))
+    own = {} if command is None else {x.opts[0].lstrip("-").replace("-", "_"): x for x in command.params}
+    return options | {name: ArgumentOption(x) for name, x in own.items()}
+
+
 def name_options(message: str, command: click.Command | None) -> str:
     """A message of the library with options of the command in place of arguments."""
-    options = {} if command is None else {_argument_name(x): x for x in command.params for _ in x.opts[:1]}
+    options = options_by_argument(command)
     for words, argument in WORDS_OF_OPTIONS.items():
         message = message.replace(words, argument)
     lines = message.split("\n")
     return "\n".join(_name_options_of_line(line, options) for line in lines)
 
 
-def _name_options_of_line(line: str, options: Mapping[str, click.Parameter]) -> str:
+def _name_options_of_line(line: str, options: Mapping[str, ArgumentOption]) -> str:
     def name(argument: str) -> str:
         option = options.get(ALIASES.get(argument, argument))
-        return option.opts[0] if option is not None and option.opts[0].startswith("--") else ""
+        return option.name if option is not None and option.name.startswith("--") else ""
 
     line = SUBJECT.sub(lambda match: match[1] + (name(match[2]) or match[2]), line)
     line = QUOTED.sub(lambda match: name(match[1]) or match[0], line)
@@ -67,7 +88,7 @@ def _name_options_of_line(line: str, options: Mapping[str, click.Parameter]) -> 
     return "; ".join(shown)
 
 
-def _name_options_of_clause(clause: str, options: Mapping[str, click.Parameter]) -> str | None:
+def _name_options_of_clause(clause: str, options: Mapping[str, ArgumentOption]) -> str | None:
     """The clause with options in place of arguments; None if the command lacks one."""
     try:
         return ARGUMENTS.sub(lambda hint: _name_options_of_hint(hint[0], options), clause)
@@ -75,7 +96,7 @@ def _name_options_of_clause(clause: str, options: Mapping[str, click.Parameter])
         return None
 
 
-def _name_options_of_hint(hint: str, options: Mapping[str, click.Parameter]) -> str:
+def _name_options_of_hint(hint: str, options: Mapping[str, ArgumentOption]) -> str:
     """The words of a command line for arguments and their values; the hint itself if these are of something else."""
     from jaxrate.data.column_role_definitions import COLUMN_ROLES
 
@@ -86,43 +107,50 @@ def _name_options_of_hint(hint: str, options: Mapping[str, click.Parameter]) -> 
         if name not in ({*options} - roles if text[0].isdigit() else {*options} | roles):
             return hint
         is_time = name == "time" and isinstance(value, str) and value[:1].isdigit()
-        parameter = options.get("at" if is_time else name)
-        if parameter is None or (value is True) != getattr(parameter, "is_flag", False):
+        option = options.get("at" if is_time else name)
+        if option is None or not _takes_value(option, value):
             raise _LackingOptionError
-        words += _option_words(name, parameter, text if text[0].isdigit() else value)
+        words += _option_words(name, option, text if text[0].isdigit() else value)
     return " ".join(words)
 
 
-def _argument_name(parameter: click.Parameter) -> str:
-    return parameter.opts[0].lstrip("-").replace("-", "_")
+def _takes_value(option: ArgumentOption, value: Any) -> bool:
+    """Whether an option takes such a value: a flag takes the truth alone."""
+    return bool(option.prefix) or (value is True) == getattr(option.parameter, "is_flag", False)
 
 
-def _option_words(name: str, parameter: click.Parameter, value: Any) -> Iterable[str]:
+def _option_words(name: str, option: ArgumentOption, value: Any) -> list[str]:
     """The words of an option on a command line."""
-    option = parameter.opts[0]
-    if value is True:
-        return [option]
-    values = [value] if isinstance(value, str) else value
-    if name in ("a", "b", "winner", "loser") and values is value:
+    flag = option.parameter.opts[0]
+    if value is True and not option.prefix:
+        return [flag]
+    values: list[str] = ["yes"] if value is True else [value] if isinstance(value, str) else list(value)
+    if option.prefix:
+        return [word for x in values for word in (flag, shlex.quote(option.prefix + x))]
+    if name in ("a", "b", "winner", "loser") and not isinstance(value, str):
         values = [",".join(value) + "," * (len(value) == 1)]
-    if parameter.nargs == 2 or name in ("margin", "category", "free"):
-        return [option, *map(shlex.quote, values)]
-    pairs = ([option, shlex.quote(x)] if x[:1] != "-" else [f"{option}={shlex.quote(x)}"] for x in values)
-    return chain.from_iterable(pairs)
+    if getattr(option.parameter, "most_words", 1) > 1 or option.parameter.nargs == 2:
+        return [flag, *map(shlex.quote, values)]
+    pairs = ([flag, shlex.quote(x)] if x[:1] != "-" else [f"{flag}={shlex.quote(x)}"] for x in values)
+    return [word for pair in pairs for word in pair]
 
 
 def format_reading_options(columns: Mapping[str, Any]) -> str:
     """The options of `jaxrate rate` that read a file by these arguments of `read`, as a shell takes them."""
     group: Any = click.get_current_context().find_root().command
-    parameters = {_argument_name(x): x for x in group.load_command("rate").params}
+    options = options_by_argument(group.load_command("rate"))
     words: list[str] = []
     for name, value in columns.items():
-        if isinstance(value, Mapping):
-            value = [_named_parts(key, parts) for key, parts in value.items()]
-        elif isinstance(value, (int, float)) and value is not True:
-            value = format_number(value)
-        words += _option_words(name, parameters[name], value) if name in parameters and value is not False else []
+        if name in options and value is not False:
+            words += _option_words(name, options[name], _texts_of_argument(value))
     return " ".join(words)
+
+
+def _texts_of_argument(value: Any) -> Any:
+    """The value of an argument of `read` as options say it."""
+    if isinstance(value, Mapping):
+        return [_named_parts(key, parts) for key, parts in value.items()]
+    return format_number(value) if isinstance(value, (int, float)) and value is not True else value
 
 
 def _named_parts(name: str, parts: Any) -> str:

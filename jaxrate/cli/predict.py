@@ -12,7 +12,6 @@ import jaxrate as jr
 from jaxrate.cli.commands import FIXTURES, RUN, Output, command, option
 from jaxrate.cli.input_options import (
     FIXTURE_OPTIONS,
-    VariadicColumnOptionsCommand,
     is_parquet_folder_or_pattern,
     is_pgn_file,
     newcomers_option,
@@ -355,7 +354,7 @@ def _shorten_name(name: str) -> str:
     option("explain", text="Print what each player contributes, in points, in place of the table."),
     option("scorelines", text="Print goals and the likeliest scoreline in place of the table, if the run learned from "
            "goals."),
-    cls=VariadicColumnOptionsCommand,
+    usual=("a", "b", "time", "side", "newcomers", "at", "out", "explain", "scorelines", "json"),
     groups={"Fixtures": ("newcomers", "at", "explain", "scorelines")},
     examples=(
         "jaxrate rate games.csv --out season",

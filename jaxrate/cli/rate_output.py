@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -36,7 +36,12 @@ class Answer(NamedTuple):
 
 def answer_questions(rating: Rating, asked: RateOptions, span: TimeSpan) -> Output:
     """The leaderboard of a history, and what else is asked of it."""
-    answers = [_answer_leaderboard(rating, asked, span), *_answer_further(rating, asked, span)]
+    answers = [_answer_leaderboard(rating, asked, span)]
+    answers += [answer(rating, asked) for kind, answer in ANSWERS.items() if kind in asked.show]
+    if len(asked.players) == 2:
+        answers.append(_answer_against(rating, *asked.players))
+    elif asked.players:
+        answers.append(_answer_career(rating, asked, span))
     sections = [_summary_line(rating.history), *(x for answer in answers for x in answer.sections)]
     values = {answer.name: answer.values for answer in answers}
     return Output(sections, _json_summary(rating.history) | rating.metrics | values)
@@ -44,58 +49,65 @@ def answer_questions(rating: Rating, asked: RateOptions, span: TimeSpan) -> Outp
 
 def _answer_leaderboard(rating: Rating, asked: RateOptions, span: TimeSpan) -> Answer:
     """The leaderboard; it is not printed beside a player."""
-    rated = rating.history
-    board = jr.leaderboard(
-        rated,
-        top=asked.top,
-        as_of=time_of_shown_ratings(rated, span.until),
-        since=span.since,
-        category=find_category(rated, asked.ranking_category),
-        active=asked.active,
-        min_games=asked.min_games,
-        cautious=asked.cautious,
-    )
+    rated, rules = rating.history, dict(asked.rules)
+    category = find_category(rated, rules.pop("category", None))
+    rules |= {"since": span.since, "as_of": time_of_shown_ratings(rated, span.until), "category": category}
+    board = jr.leaderboard(rated, top=asked.top or SHOWN_PLAYERS, **rules)
     sections: list[Section] = []
-    if asked.player is None:
+    if not asked.players:
         table = leaderboard_table(board, are_teams=bool(rated.options.get("teams")))
         sections = [table, *strengths_by_category(rated, board), rating.text]
     return Answer("leaderboard", _columns_to_records(board), sections)
 
 
-def _answer_further(rating: Rating, asked: RateOptions, span: TimeSpan) -> Iterator[Answer]:
-    """Peaks, hindsight, upsets, and a player's record or career."""
-    rated, hindsight = rating.history, rating.hindsight
-    if asked.peaks:
-        peaks = jr.history.peak_ratings(rated, top=asked.top, cautious=asked.cautious)
-        table = to_text_table(peaks)
-        shown = name_teams(table) if rated.options.get("teams") else table
-        yield Answer("peaks", _columns_to_records(peaks), ["the highest peak ratings", shown])
-    if hindsight is not None and hindsight.hindsight is not None:
-        peaks = jr.history.peak_ratings(hindsight, top=asked.top)
-        details = f"log likelihood {hindsight.hindsight.evidence:,.1f}, {hindsight.hindsight.sweeps} sweeps"
-        sections: list[Section] = [f"peak ratings in hindsight ({details})", to_text_table(peaks)]
-        yield Answer("hindsight", _columns_to_records(peaks), sections)
-    if asked.upsets:
-        upsets = jr.history.upsets(rated, player=asked.player, top=asked.top)
-        yield Answer("upsets", upsets.to_records(), ["biggest upsets", to_match_table(upsets, rated.clock)])
-    if asked.player is not None and asked.against is not None:
-        meetings = jr.history.head_to_head(rated, asked.player, asked.against)
-        values = meetings._asdict() | {"matches": meetings.matches.to_records()}
-        yield Answer("against", values, head_to_head_sections(meetings, rated.clock))
-    elif asked.player is not None:
-        yield _answer_career(rating, asked.player, span, is_whole=asked.all_matches)
+def _answer_peaks(rating: Rating, asked: RateOptions) -> Answer:
+    """The highest ratings of all time."""
+    rated = rating.history
+    peaks = jr.history.peak_ratings(rated, top=asked.top or SHOWN_PLAYERS, cautious=asked.rules.get("cautious", 0.0))
+    table = to_text_table(peaks)
+    shown = name_teams(table) if rated.options.get("teams") else table
+    return Answer("peaks", _columns_to_records(peaks), ["the highest peak ratings", shown])
 
 
-def _answer_career(rating: Rating, player: str, span: TimeSpan, *, is_whole: bool) -> Answer:
+def _answer_hindsight(rating: Rating, asked: RateOptions) -> Answer:
+    """The highest ratings in hindsight."""
+    smoothed: Any = rating.hindsight
+    peaks = jr.history.peak_ratings(smoothed, top=asked.top or SHOWN_PLAYERS)
+    details = f"log likelihood {smoothed.hindsight.evidence:,.1f}, {smoothed.hindsight.sweeps} sweeps"
+    sections: list[Section] = [f"peak ratings in hindsight ({details})", to_text_table(peaks)]
+    return Answer("hindsight", _columns_to_records(peaks), sections)
+
+
+def _answer_upsets(rating: Rating, asked: RateOptions) -> Answer:
+    """The biggest upsets, of a player if one is asked for."""
+    player = asked.players[0] if asked.players else None
+    upsets = jr.history.upsets(rating.history, player=player, top=asked.top or SHOWN_PLAYERS)
+    return Answer("upsets", upsets.to_records(), ["biggest upsets", to_match_table(upsets, rating.history.clock)])
+
+
+ANSWERS: dict[str, Callable[[Rating, RateOptions], Answer]] = {  # by what --show names
+    "peaks": _answer_peaks,
+    "hindsight": _answer_hindsight,
+    "upsets": _answer_upsets,
+}
+
+
+def _answer_against(rating: Rating, first: str, second: str) -> Answer:
+    """How it stands between two players."""
+    meetings = jr.history.head_to_head(rating.history, first, second)
+    values = meetings._asdict() | {"matches": meetings.matches.to_records()}
+    return Answer("against", values, head_to_head_sections(meetings, rating.history.clock))
+
+
+def _answer_career(rating: Rating, asked: RateOptions, span: TimeSpan) -> Answer:
     """The career of a player up to a time, with hindsight if there is any."""
-    rated, smoothed = rating.history, {}
+    rated, smoothed, player = rating.history, {}, asked.players[0]
     if rating.hindsight is not None:
         in_hindsight = jr.career(rating.hindsight, player)
         smoothed = {"hindsight": in_hindsight["rating"], "its_deviation": in_hindsight["deviation"]}
     career = career_up_to(jr.career(rated, player) | career_sides(rated, player) | smoothed, span.until)
-    return Answer(
-        "career", _columns_to_records(career), career_sections(rated, player, career, smoothed, is_whole=is_whole)
-    )
+    sections = career_sections(rated, player, career, smoothed, count=asked.top or SHOWN_EVENTS)
+    return Answer("career", _columns_to_records(career), sections)
 
 
 def _json_summary(rated: jr.History) -> dict[str, Any]:
@@ -124,6 +136,7 @@ def _summary_line(rated: jr.History) -> str:
     return f"{rated.system.name}: {count} of {format_count(len(rated.players), noun)}{periods}"
 
 
+SHOWN_PLAYERS = 10  # of lists, the first ones
 SHOWN_EVENTS = 20  # of a career, the last ones
 UNKNOWN_NAMES = {"?": "unknown", "": "unknown"}  # of categories
 
@@ -167,20 +180,20 @@ def career_sides(rated: jr.History, name: str) -> dict[str, Any]:
 
 
 def career_sections(
-    rated: jr.History, name: str, career: dict[str, Any], point_columns: Iterable[str] = (), *, is_whole: bool = False
+    rated: jr.History, name: str, career: dict[str, Any], point_columns: Iterable[str] = (), count: int = SHOWN_EVENTS
 ) -> list[Section]:
-    """The career of a player, the whole or its end; `point_columns` are further columns in points."""
+    """The last `count` events of the career of a player; `point_columns` are further columns in points."""
     kind, total = "match" if rated.contests is None else "contest", len(career["rating"])
     formats = _career_formats(rating_decimals(career["rating"]), point_columns)
     career = career | {"rating": career["rating"] + career["change"]}  # after the event, as pages have it
-    columns = _arrange_career({key: x if is_whole else x[-SHOWN_EVENTS:] for key, x in career.items()}, rated.clock)
+    columns = _arrange_career({key: x[-count:] for key, x in career.items()}, rated.clock)
     rows = [
         ["" if x != x else formats.get(key, _keep)(x) for key, x in zip(columns, row, strict=True)]
         for row in zip(*columns.values(), strict=True)
     ]
     words = {"probability": "expected"} | ({"time": "date"} if rated.clock == "dates" else {})
     headings = [words.get(key, key.replace("_", " ")) for key in columns]
-    extent = "" if len(rows) == total else f", the last {len(rows)} of them (all: --all-matches)"
+    extent = "" if len(rows) == total else f", the last {len(rows)} of them (--top {total} for all)"
     return [
         f"{format_unquoted_name(name)}: {format_count(total, kind)}{extent}",
         TextTable(headings, rows, ("date", "time", "opponent", "contest"), _career_caption(rated, career, kind)),

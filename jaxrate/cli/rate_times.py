@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import jaxrate as jr
 from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.rating import RateOptions
 from jaxrate.cli.terminal_tables import ProgressReport
 
 
 class TimeSpan(NamedTuple):
-    """The times of --as-of and --since, on the clock of the history."""
+    """The times of --as-of and --list since, on the clock of the history."""
 
     until: float | None
     since: float | None
+
+
+def parse_span(asked: RateOptions, clock: str | None, dates: str | None) -> TimeSpan:
+    """The times that the options name, of a history by this clock whose file writes dates so."""
+    texts = {"--as-of": asked.as_of, "--list since": asked.rules.get("since")}
+    return TimeSpan(*(parse_time_option(name, text, clock, dates) for name, text in texts.items()))
 
 
 def parse_time_option(option: str, text: str | None, clock: str | None, date_format: str | None) -> float | None:
@@ -33,12 +41,12 @@ def parse_time_option(option: str, text: str | None, clock: str | None, date_for
         return None
     if clock is None:
         raise ValueError(f"{option} needs times; name the column of time with --time")
-    try:
+    with suppress(ValueError):
         return _parse_number(text) if clock == "numbers" else _parse_end_of_date(text, date_format)
-    except ValueError:
-        kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
-        is_no_day = clock == "dates" and re.fullmatch(r"\d{4}-\d\d-\d\d", text)
-        raise ValueError(f"{option} {text}: {'there is no such day' if is_no_day else f'write {kind}'}") from None
+    if clock == "dates" and re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+        raise ValueError(f"{option} {text}: there is no such day")
+    kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
+    raise ValueError(f"{option} {text}: write {kind}")
 
 
 def _parse_number(text: str) -> float:

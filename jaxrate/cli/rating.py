@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jaxrate as jr
 from jaxrate.cli.input_options import is_about_colours, is_about_teams, is_shipped_dataset
-from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.shared_options import RatingRequest
-from jaxrate.cli.system_selection import RatingTask, prefix_errors_with_file, warn_worse_than_even
+from jaxrate.cli.system_selection import RatingTask, ScoredSystem, prefix_errors_with_file, warn_worse_than_even
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import contest_metrics_notes, format_count, metric_heading
 
@@ -25,24 +24,14 @@ class RateOptions(NamedTuple):
 
     state: Path | None
     out: Path | None
+    csv: bool
     no_calibrate: bool
     outlook: bool
-    smooth: bool
     as_of: str | None
-    since: str | None
-    last: float
-    player: str | None
-    against: str | None
-    all_matches: bool
-    upsets: bool
-    peaks: bool
-    top: int
-    active: Any
-    min_games: int | None
-    cautious: float
-    ranking_category: str | None
-    csv: bool
-    csv_safe: bool
+    players: tuple[str, ...]
+    show: tuple[str, ...]
+    top: int | None
+    rules: dict[str, Any]  # of the leaderboard
 
 
 class Rating(NamedTuple):
@@ -56,38 +45,38 @@ class Rating(NamedTuple):
 
 
 def rate_and_evaluate_task(
-    report: ProgressReport,
-    task: RatingTask,
-    request: RatingRequest,
-    saved: jr.History | None = None,
-    last: float = 1.0,
+    report: ProgressReport, task: RatingTask, request: RatingRequest, saved: jr.History | None = None
 ) -> Rating:
-    """Rate, carrying on from a saved run if there is one, and score the last share of the predictions."""
-    from jaxrate.evaluation.scored_predictions import (
-        describe_constant_forecast,
-        evaluate_predictions,
-        make_scoring_target,
-    )
+    """Rate, carrying on from a saved run if there is one, and score the predictions."""
+    from jaxrate.evaluation.scored_predictions import describe_constant_forecast, evaluate_predictions
 
     system, data, period, calibrate = task
-    new_text = "" if saved is None else "new "
     kind, events = ("match", len(data.rows)) if data.of_matches else ("contest", len(data.rounds.player_start) - 1)
-    count_text = format_count(events, f"{new_text}{kind}")
+    count_text = format_count(events, kind if saved is None else f"new {kind}")
     with report.stage(f"rating {count_text}"), prefix_errors_with_file(request.file), warnings_as_notes(report):
         start = time.perf_counter()
         history = jr.rate(system, data, period=period, onto=saved, calibrate=calibrate)
         seconds = time.perf_counter() - start
     if not data.of_matches:
         count_text += f", {format_count(len(data.rows), 'participation')}"
-    metrics = evaluate_predictions(history, data, last)
-    warn_worse_than_even(report, data, system.name, request.changes, metrics, period=period, last=last)
-    scored_text = "" if last == 1 else f"; the last {np.count_nonzero(make_scoring_target(data, last).mask):,} scored"
-    lines = [f"{count_text} in {seconds:.2f} s, compilation included{scored_text}", *metric_lines(metrics)]
-    lines += [
-        x.replace("FILE", quote(request.file)) for x in describe_constant_forecast(data, last, metrics.get("log loss"))
+    metrics = evaluate_predictions(history, data)
+    warn_worse_than_even(report, data, ScoredSystem(system.name, request.changes, metrics, period))
+    constant = describe_constant_forecast(data, loss=metrics.get("log loss"))
+    lines = [
+        f"{count_text} in {seconds:.2f} s, compilation included",
+        *metric_lines(metrics),
+        *(line.replace("FILE", quote(request.file)) for line in constant),
+        *calibration_lines(history.system, history.options),
     ]
-    lines += calibration_lines(history.system, history.options)
     return Rating(history, "\n".join(lines), metrics, {})
+
+
+def check_players_exist(data: jr.data.Dataset, names: Iterable[str]) -> None:
+    """ValueError if one of these names is of no player."""
+    from jaxrate.history.history import find_player_id
+
+    for name in names:
+        find_player_id(data.players, name)
 
 
 def describe_file(request: RatingRequest, data: jr.data.Dataset, rated: jr.History | None = None) -> dict[str, Any]:
@@ -126,7 +115,7 @@ def calibration_lines(system: RatingSystem, options: Mapping[str, Any]) -> list[
 def smooth_task(report: ProgressReport, task: RatingTask) -> jr.History:
     """The history with hindsight; ValueError for a system that has none."""
     if task.system.name != "skills":  # of its forms `smooth` says which it lacks
-        raise ValueError(f"--smooth needs --system skills: {task.system.name} has no hindsight")
+        raise ValueError(f"--show hindsight needs --system skills: {task.system.name} has no hindsight")
 
     kind = "matches" if task.data.of_matches else "participations"
     with report.stage(f"smoothing {len(task.data.rows):,} {kind}"):

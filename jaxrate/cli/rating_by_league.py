@@ -10,6 +10,7 @@ import jaxrate as jr
 from jaxrate.cli.commands import Output
 from jaxrate.cli.input_options import is_about_teams, is_parquet_folder_or_pattern, open_file_table
 from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.rate_output import SHOWN_PLAYERS
 from jaxrate.cli.rating import RateOptions
 from jaxrate.cli.shared_options import RatingRequest, leaderboard_table
 from jaxrate.cli.system_selection import (
@@ -27,6 +28,8 @@ RESERVED_NAMES = re.compile(r"con|prn|aux|nul|(com|lpt)\d", re.IGNORECASE)  # na
 
 def rate_leagues(report: ProgressReport, request: RatingRequest, by: str, asked: RateOptions) -> Output:
     """Rate each league of a file alone, and save and show them one by one."""
+    if unknown := [rule for rule in ("category", "since") if rule in asked.rules]:
+        raise ValueError(f"--list {unknown[0]} cannot be combined with --by")
     check_system_request(request)
     data, request = read_events_with_evidence(report, request)
     league = _league_column(request.file, by)
@@ -40,8 +43,8 @@ def rate_leagues(report: ProgressReport, request: RatingRequest, by: str, asked:
         with report.stage(f"writing {asked.out}"), warnings_as_notes(report):
             _save_leagues(asked.out, by, leagues, facts)
         report.note(f"saved {len(leagues):,} runs to {asked.out}")
-    listed = {"active": asked.active, "min_games": asked.min_games, "cautious": asked.cautious}
-    boards = {name: jr.leaderboard(rated, top=asked.top, **listed) for name, rated in leagues.items()}
+    top = asked.top or SHOWN_PLAYERS
+    boards = {name: jr.leaderboard(rated, top=top, **asked.rules) for name, rated in leagues.items()}
     sections: list[str | TextTable] = [task.system.name]
     for name, rated in leagues.items():
         count = format_count(len(rated.players), "team" if are_teams else "player")

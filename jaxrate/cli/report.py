@@ -6,19 +6,21 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+import click
+
 import jaxrate as jr
 from jaxrate.cli.commands import FILE, SHARE, command, option
 from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
-from jaxrate.cli.input_options import VariadicColumnOptionsCommand
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.option_names import format_reading_options
 from jaxrate.cli.output_path_checks import check_page_file, title_from_file
 from jaxrate.cli.rating import describe_file, rate_and_evaluate_task, smooth_task
 from jaxrate.cli.shared_options import (
-    LISTED_OPTIONS,
+    LIST_RULES,
     RatingRequest,
     complete_systems,
+    list_option,
     no_calibrate_option,
     request_options,
 )
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 @command(
     FILE,
-    request_options(files=True),
+    request_options(),
     no_calibrate_option,
     option("out", "FILE.html", "Where to write the page.", default=Path("report.html")),
     option("top", "NUMBER", "Number of players with a section of their own.", default=50),
@@ -49,12 +51,13 @@ if TYPE_CHECKING:
     option("title", "TEXT", "Title of the page.  [default: the name of FILE]"),
     names_option,
     noun_option,
-    *LISTED_OPTIONS,
-    option("smooth", text="With --system skills: also draw ratings in hindsight."),
+    list_option(LIST_RULES),
+    option("show", "hindsight", "Also draw ratings in hindsight (of skills).", type=click.Choice(["hindsight"]),
+           multiple=True),
     option("last", "SHARE", "Compare systems on the last SHARE of the predictions.", default=0.2, **SHARE),
     json=False,
-    cls=VariadicColumnOptionsCommand,
-    groups={"Page": ("top", "player", "compare", "title", "names", "noun", "active", "min-games", "smooth", "last")},
+    groups={"Page": ("top", "player", "compare", "title", "names", "noun", "list", "show", "last")},
+    usual=("a", "b", "score", "time", "system", "param", "out", "title", "player", "compare"),
     examples=(
         "jaxrate report games.csv --out report.html",
         'jaxrate report games.csv --title "Our league" --player Ada',
@@ -63,8 +66,8 @@ if TYPE_CHECKING:
 )  # fmt: skip
 def report(
     report: ProgressReport, request: RatingRequest, no_calibrate: bool, out: Path,
-    players: tuple[str, ...], others: tuple[str, ...], title: str | None, names: Path | None, smooth: bool,
-    last: float, **settings: Any,
+    players: tuple[str, ...], others: tuple[str, ...], title: str | None, names: Path | None,
+    show: tuple[str, ...], rules: dict[str, Any], last: float, **settings: Any,
 ) -> None:  # fmt: skip
     """Rate the players in FILE as jaxrate rate does, and write a report: one page of HTML that works offline.
 
@@ -86,7 +89,7 @@ def report(
         find_player_id(data.players, player)
     task = choose_system(report, request, data)
     task = task._replace(calibrate=False) if no_calibrate else task
-    smoothed = smooth_task(report, task) if smooth else None
+    smoothed = smooth_task(report, task) if show else None
     rating = rate_and_evaluate_task(report, task, request)
     settings["comparison"] = _compare_with_baselines(report, task, request, others, last)
     rated = _add_facts_of_file(rating.history, task, request)
@@ -99,6 +102,7 @@ def report(
             smoothed=smoothed,
             quality=quality,
             **settings,
+            **rules,
         )
     out.write_text(page, encoding="utf-8")
     _note_advice(report, rated, request, settings["comparison"])

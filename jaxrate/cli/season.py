@@ -7,7 +7,7 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli.commands import RUN, Output, argument, check_only, command, option
-from jaxrate.cli.input_options import FIXTURE_OPTIONS, VariadicColumnOptionsCommand, newcomers_option, reading_options
+from jaxrate.cli.input_options import FIXTURE_OPTIONS, newcomers_option, reading_options
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.library_options import library_choice, library_option
 from jaxrate.cli.shared_options import split_reading_options
@@ -30,7 +30,7 @@ TOURNAMENT_OPTIONS = "run", "file", "samples", "seed", "newcomers", "json", "qui
     library_option("simulate_season", "samples", "NUMBER"),
     option("seed", "NUMBER", "Random seed.", default=0),
     newcomers_option,
-    cls=VariadicColumnOptionsCommand,
+    usual=("a", "b", "time", "side", "results", "points", "ties", "relegated", "samples", "newcomers"),
     groups={
         "Season": ("results", "points", "ties", "relegated"),
         "Simulation": ("samples", "seed", "newcomers"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import wraps
 from math import isfinite
@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 import click
 
 import jaxrate as jr
-from jaxrate.cli.commands import SHARE, Decorator, Number, option
+from jaxrate.cli.commands import (
+    SHARE,
+    Decorator,
+    NamedValue,
+    named_values_option,
+    number_from_text,
+    only_text,
+    option,
+)
 from jaxrate.cli.hyperparameters import FittedParams, load_fitted, parse_params
 from jaxrate.cli.input_options import reading_options
 from jaxrate.cli.terminal_tables import TextTable, first_rows_caption, name_teams, to_text_table
@@ -42,8 +50,8 @@ class RatingRequest(NamedTuple):
     plain: bool = False  # whether to learn from results alone
 
 
-def request_options(param: str = "Set a hyperparameter.", *, files: bool) -> Decorator:
-    """Options --system, --param, --period, --plain and those of columns, and --params if there may be `files` of them.
+def request_options(param: str = "Set a hyperparameter, or all of them by a file that fit --save wrote.") -> Decorator:
+    """Options --system, --param, --period, --plain and those of columns.
 
     The command gets a `RatingRequest` as `request`, which has its FILE, too.
     """
@@ -52,17 +60,19 @@ def request_options(param: str = "Set a hyperparameter.", *, files: bool) -> Dec
         @wraps(command)
         def run_command(
             *, file: str | None, name: str | None, params: tuple[str, ...], period: float | None,
-            options: dict[str, Any], plain: bool, fit: Path | None = None, **arguments: Any,
+            options: dict[str, Any], plain: bool, **arguments: Any,
         ) -> Any:  # fmt: skip
-            request = RatingRequest(file or "", name, parse_params(params), period, options, plain=plain)
-            request = request if fit is None else _add_fitted(request, load_fitted(fit))
+            changes, files = parse_params(params)
+            request = RatingRequest(file or "", name, changes, period, options, plain=plain)
+            if len(files) > 1:
+                raise ValueError(f"--param names the files {' and '.join(map(str, files))}; name one")
+            request = _add_fitted(request, load_fitted(files[0])) if files else request
             return command(request=request, **arguments)
 
         decorated: Any = run_command
         options = [
             system_option(SYSTEM_HELP),
-            *[params_option(excludes=("state",))] * files,
-            option("param", "NAME=VALUE", param, to="params", multiple=True),
+            param_option(param),
             option("period", "DAYS", "Rate in periods of this length.  [default: match by match]", above=0),
             reading_options(),
             plain_option,
@@ -83,10 +93,9 @@ def _add_fitted(request: RatingRequest, fitted: FittedParams) -> RatingRequest:
     return request._replace(name=fitted.system, changes=changes, period=period, fitted=fitted)
 
 
-def params_option(**settings: Any) -> Decorator:
-    """The option --params: a file of hyperparameters."""
-    text = "System and hyperparameters, as saved by jaxrate fit --save."
-    return option("params", "FILE.toml", text, to="fit", **settings)
+def param_option(text: str, metavar: str = "NAME=VALUE | FILE.toml") -> Decorator:
+    """The option --param."""
+    return option("param", metavar, text, to="params", multiple=True)
 
 
 def complete_systems(context: Any, parameter: Any, incomplete: str) -> list[str]:
@@ -99,28 +108,48 @@ def system_option(text: str, **settings: Any) -> Decorator:
     return option("system", "NAME", text, to="name", shell_complete=complete_systems, **settings)
 
 
-def _parse_active(context: Any, parameter: Any, text: str | None) -> Any:
+def _parse_active(name: str, texts: list[str]) -> float | str:
     """A length of time, a share of the history, or "all"."""
-    if text is None or text == "all":
+    text = only_text(name, texts)
+    if text == "all":
         return text
     with suppress(ValueError):
         value = float(text)
         if isfinite(value) and value > 0:
             return value
-    raise ValueError(f"--active {text}: write a number of days above 0, a share below 1, or all")
+    raise ValueError(f"{name}={text}: write a number of days above 0, a share below 1, or all")
 
 
-LISTED_OPTIONS = (
-    option("active", "DAYS|all", "List players who played in the last DAYS, or below 1, in this share of the history.  "
-           "[default: 365 if there are dates, else all]", callback=_parse_active),
-    option("min-games", "NUMBER", "Minimum games to be listed.  [default: 10 if 20 recent players have that many, "
-           "else 0]"),
-)  # fmt: skip
-CAUTIOUS_TEXT = "Rank by the rating minus NUMBER deviations, as 3."
-LEADERBOARD_OPTIONS = (
-    *LISTED_OPTIONS,
-    option("cautious", "NUMBER", CAUTIOUS_TEXT, type=Number(least=0.0), default=0.0),
-)
+LIST_RULES = {  # rules of every leaderboard
+    "active": NamedValue(
+        "List players who played in the last DAYS, or below 1, in this share of the history.  [default: 365 if there "
+        "are dates, else all]",
+        "DAYS|all",
+        _parse_active,
+    ),
+    "min_games": NamedValue(
+        "Minimum games to be listed.  [default: 10 if 20 recent players have that many, else 0]",
+        "NUMBER",
+        number_from_text(least=0, is_whole=True),
+    ),
+}
+LEADERBOARD_RULES = LIST_RULES | {  # and of the leaderboards of `jaxrate rate`
+    "cautious": NamedValue(
+        "Rank by the rating minus NUMBER deviations, as 3.  [default: 0]", "NUMBER", number_from_text(least=0)
+    ),
+    "category": NamedValue("Rank by strength in this category, as a surface or a mode.", "NAME"),
+    "since": NamedValue(
+        "Start date of the changes.  [default: 365 days before the end, or half the history if that is less]", "DATE"
+    ),
+}
+
+
+def list_option(rules: Mapping[str, NamedValue]) -> Decorator:
+    """The option --list: rules by which a leaderboard is made."""
+    text = f"A rule of the leaderboard: {', '.join(rules)}; as active=all."
+    return named_values_option("list", text, rules, to="rules")
+
+
 last_option = option(
     "last",
     "SHARE",
@@ -142,8 +171,8 @@ def leaderboard_table(board: Leaderboard, *, are_teams: bool = False) -> TextTab
     """The board to print, of players or of teams; its caption names options where Python names arguments."""
     from jaxrate.history.leaderboards import ALL_PLAYERS_HINT, FEWER_GAMES_HINT
 
-    caption = board.scope.replace(ALL_PLAYERS_HINT, "--active all for everybody")
-    caption = caption.replace(FEWER_GAMES_HINT, FEWER_GAMES_HINT.replace("min_games", "--min-games"))
+    caption = board.scope.replace(ALL_PLAYERS_HINT, "--list active=all for everybody")
+    caption = caption.replace(FEWER_GAMES_HINT, FEWER_GAMES_HINT.replace("min_games", "--list min_games"))
     lines = caption, first_rows_caption(len(board.rank), board.num_listed, "players")
     table = to_text_table(board, "\n".join(filter(None, lines)))
     return name_teams(table) if are_teams else table
@@ -209,8 +238,8 @@ def lock_output_folder(out: Path) -> None:
         context.meta[__name__] = True
 
 
-def save_run(out: Path, rated: jr.History, tables: dict[str, Any], csv: bool, csv_safe: bool) -> str:
-    """Save the run and further tables by name, if `csv_safe` for spreadsheets; those of an earlier run are removed.
+def save_run(out: Path, rated: jr.History, tables: dict[str, Any], *, csv: bool) -> str:
+    """Save the run and further tables by name, if `csv` also for spreadsheets; those of an earlier run are removed.
 
     Returns what run with more matches or contests it replaced, in words, or "".
     """
@@ -218,11 +247,11 @@ def save_run(out: Path, rated: jr.History, tables: dict[str, Any], csv: bool, cs
     from jaxrate.storage.atomic_folder import OPTIONAL_FILES
 
     other_files: dict[str, Any] = dict.fromkeys(OPTIONAL_FILES)
-    if csv or csv_safe:
-        other_files |= {"ratings.csv": jr.history.rating_table(rated), "predictions.csv": rated.predictions}
-    for name, columns in tables.items():
-        other_files |= {f"{name}.csv": columns} if csv or csv_safe else {f"{name}.parquet": columns}
+    other_files |= {f"{name}.parquet": columns for name, columns in tables.items()}
+    if csv:
+        tables = tables | {"ratings": jr.history.rating_table(rated), "predictions": rated.predictions}
+        other_files |= {f"{name}.csv": columns for name, columns in tables.items()}
     lock_output_folder(out)
     longer_run = describe_longer_run(out, rated)
-    write_run(out, rated, make_run_metadata(rated), other_files, csv_safe)
+    write_run(out, rated, make_run_metadata(rated), other_files, csv)
     return longer_run

@@ -31,6 +31,7 @@ MATCH_OPTIONS, CONTEST_OPTIONS = ("draws", "side_advantage", "luck"), ("size", "
     library_option("contests", "noise", "POINTS", needs="rounds"),
     library_option("contests", "grid", "POINTS", needs="rounds"),
     json=False,
+    usual=("players", "matches", "rounds", "size", "days", "seed", "drift", "draws", "side-advantage", "luck"),
     groups={
         "History": ("players", "matches", "rounds", "days", "seed"),
         "Strengths": ("spread", "drift", "activity"),

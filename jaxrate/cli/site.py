@@ -15,7 +15,7 @@ from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.library_options import library_option
 from jaxrate.cli.option_names import format_reading_options
 from jaxrate.cli.output_path_checks import check_output_folder
-from jaxrate.cli.shared_options import LISTED_OPTIONS
+from jaxrate.cli.shared_options import LIST_RULES, list_option
 from jaxrate.cli.terminal_tables import ProgressReport, print_escaped, warnings_as_notes
 from jaxrate.core.text_format import format_value_for_error
 
@@ -55,10 +55,11 @@ names_option = option("names", "FILE", "Table of display names: columns id and n
     option("season", text="Simulate the season, as jaxrate season does.", to="seasonal", needs="coming"),
     option("results", "FILE", "The matches played so far.", needs="season"),
     option("relegated", "NUMBER", "Number relegated.", default=0, needs="season"),
-    *LISTED_OPTIONS,
+    list_option(LIST_RULES),
     json=False,
+    usual=("out", "title", "address", "names", "file", "show", "points", "coming", "season", "list"),
     groups={
-        "Site": ("title", "description", "address", "names", "noun", "active", "min-games"),
+        "Site": ("title", "description", "address", "names", "noun", "list"),
         "Columns of the rated file": ("file", "show", "points"),
         "Fixtures": ("coming", "season", "results", "relegated"),
     },
@@ -72,12 +73,12 @@ names_option = option("names", "FILE", "Table of display names: columns id and n
 def site(
     report: ProgressReport, run: Path, out: Path, address: str | None, names: Path | None, file: Path | None,
     show: tuple[str, ...], points: tuple[str, str] | None, coming: Path | None, seasonal: bool, results: Path | None,
-    relegated: int, **settings: Any,
+    relegated: int, rules: dict[str, Any], **settings: Any,
 ) -> None:  # fmt: skip
     """Write a website about a run that jaxrate rate --out RUN saved. Any host of static files can serve it.
 
     It has leaderboards of current and all-time players, a page for every player, win chances of any two, and the
-    accuracy of the predictions. index.html also opens from the folder. Runs saved with --smooth show hindsight, too.
+    accuracy of the predictions. index.html also opens from the folder. Runs saved with --show hindsight show it, too.
     """
     from jaxrate.site.page_templates import check_address
     from jaxrate.site.site_writer import check_site_folder
@@ -98,7 +99,7 @@ def site(
                 settings["season"] = season
     with report.stage(f"writing {len(rated.players):,} pages"):
         smoothed = _load_smoothed_columns(run, rated.contests is None)
-        jr.site.write_site(rated, out, smoothed=smoothed, **settings)
+        jr.site.write_site(rated, out, smoothed=smoothed, **settings, **rules)
     _note_advice(report, rated, run, file)
     _, plural = choose_player_or_team_noun(rated, settings["noun"])
     print_escaped(
@@ -144,7 +145,7 @@ def _note_advice(report: ProgressReport, rated: jr.History, run: Path, file: Pat
 
 
 def _load_smoothed_columns(run: Path, of_matches: bool) -> dict[str, Any] | None:
-    """The smoothed ratings that `jaxrate rate --smooth` saved with the run; None if there are none."""
+    """The smoothed ratings that `jaxrate rate --show hindsight` saved with the run; None if there are none."""
     of_two = ["score", "rating_a", "deviation_a", "rating_b", "deviation_b"]
     names = of_two if of_matches else ["rank", "rating", "deviation"]
     for name in ("hindsight.parquet", "hindsight.csv"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +13,7 @@ import jaxrate as jr
 from jaxrate.cli.hyperparameters import FittedParams, note_open_hyperparameters
 from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_pgn_file, open_file_table, read_events
 from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.option_names import name_options
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.terminal_tables import ProgressReport
 from jaxrate.core.text_format import join_names, to_one_line
@@ -313,13 +314,13 @@ def _note_unused_columns(
         report.note(f"{system.name} does not use categories; {hint}")
     for option in unused_evidence_options(system, columns):
         systems = [name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_OPTIONS[option] in new().settings]
-        text = f"does not use --{option.replace('_', '-')}"
+        text = f"does not use `{option}`"
         if option == "margin" and margin_tells_result(data):
-            text = "learns from --margin who won, and not by how much"
+            text = "learns from `margin` who won, and not by how much"
         note = f"{system.name} {text}; {_format_systems_that_do(systems)}"
         if option == "expected_goals" and system.name == SKILLS:
-            note = "skills use --expected-goals where they learn from goals: --param outcome=goals"
-        report.note(note)
+            note = "skills use `expected_goals` where they learn from goals: --param outcome=goals"
+        report.note(name_options(note, click.get_current_context().command))
 
 
 def _format_systems_that_do(names: Iterable[str]) -> str:
@@ -434,33 +435,34 @@ def hint_default_side(
         report.note(f"the home advantage is {points:g} points by default; {hint}")
 
 
-def warn_worse_than_even(
-    report: ProgressReport,
-    data: jr.data.Dataset,
-    name: str,
-    changes: dict[str, Any],
-    quality: dict[str, Any],
-    *,
-    period: float | None = None,
-    last: float = 1.0,
-) -> None:
-    """A note if changed hyperparameters make a system worse than equal forecasts; `quality` has its metrics."""
+class ScoredSystem(NamedTuple):
+    """A system with changed hyperparameters, and how well it predicted."""
+
+    name: str
+    changes: dict[str, Any]
+    quality: Mapping[str, Any]  # its metrics
+    period: float | None = None
+    last: float = 1.0  # the share of the predictions that is scored
+
+
+def warn_worse_than_even(report: ProgressReport, data: jr.data.Dataset, scored: ScoredSystem) -> None:
+    """A note if changed hyperparameters make a system worse than without, and than equal forecasts."""
     from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss
 
-    if not changes:
-        return
-    is_loss = "log loss" in quality
+    is_loss = "log loss" in scored.quality
     metric, sign = ("log loss", 1.0) if is_loss else ("pair inversion", -1.0)
-    constant = constant_forecast_log_loss(data, last) if is_loss else 0.5
-    if quality[metric] is None or sign * quality[metric] <= sign * constant:
+    if not scored.changes or scored.quality[metric] is None:
         return
-    without = jr.compare(data, [name], lengths=(period,), last=last).results[0].quality[metric]
-    if sign * without < sign * quality[metric]:
-        settings = ", ".join(f"{key}={value}" for key, value in changes.items())
+    constant = constant_forecast_log_loss(data, scored.last) if is_loss else 0.5
+    if sign * scored.quality[metric] <= sign * constant:
+        return
+    usual = jr.compare(data, [scored.name], lengths=(scored.period,), last=scored.last).results[0].quality[metric]
+    if sign * usual < sign * scored.quality[metric]:
+        settings = ", ".join(f"{key}={value}" for key, value in scored.changes.items())
         report.note(
-            f"with {settings if len(changes) < 4 else 'what was given'} {name} predicts worse ({metric} "
-            f"{quality[metric]:.4f}) than without ({without:.4f}) and than the same forecast for all "
-            f"({constant:.4f}); `jaxrate systems {name}` lists units and ranges"
+            f"with {settings if len(scored.changes) < 4 else 'what was given'} {scored.name} predicts worse ({metric} "
+            f"{scored.quality[metric]:.4f}) than without ({usual:.4f}) and than the same forecast for all "
+            f"({constant:.4f}); `jaxrate systems {scored.name}` lists units and ranges"
         )
 
 

@@ -26,7 +26,7 @@ from jaxrate.systems.system_construction_by_name import has_sides
 MIN_MATCHES_FOR_CONSTANT = 30  # matches from which a constant forecast says something
 WAYS_OUT = (  # of predictions that lose to a constant
     "jaxrate fit FILE --save fitted.toml",
-    "jaxrate rate FILE --params fitted.toml",
+    "jaxrate rate FILE --param fitted.toml",
     "or jaxrate rate FILE --system elo",
 )
 INTERVAL_ERRORS = 1.96  # standard errors to either side: 95%

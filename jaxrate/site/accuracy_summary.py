@@ -283,14 +283,14 @@ FIRST_LISTED_ERRORS = 3.0  # standard errors by which those listed first must do
 CHANCE_BINS = 20  # of all chances; those of favourites are in the upper half
 MIN_DRAW_SHARE = 0.02  # of matches, from which on the title tells draws
 SIDE_ADVICE = Advice(
-    "if the first of each match is at home (--neutral names a column that tells who played on neutral ground)",
+    "if the first of each match is at home (--column neutral=NAME names a column of neutral ground)",
     ("jaxrate rate FILE --side a",),
 )
 LOSING_ADVICE = Advice("chances lost to the same chance for all; to do better", WAYS_OUT)
 FIT_ADVICE = {
     lean: Advice(
         f"chances were too {word}; to fit hyperparameters to the results",
-        ("jaxrate fit FILE --save fitted.toml", "jaxrate rate FILE --params fitted.toml --out RUN"),
+        ("jaxrate fit FILE --save fitted.toml", "jaxrate rate FILE --param fitted.toml --out RUN"),
     )
     for lean, word in ((-1, "bold"), (1, "timid"))
 }
@@ -414,7 +414,7 @@ def _describe_draws(chance: HostArray, score: HostArray, rated: History) -> tupl
         return text, []
     commands = (
         "jaxrate fit FILE --outlook --free draw_margin --save fitted.toml",
-        "jaxrate rate FILE --params fitted.toml",
+        "jaxrate rate FILE --param fitted.toml",
     )
     return text, [Advice("chances of draws were wrong by more than luck; to fit them", commands)]
 

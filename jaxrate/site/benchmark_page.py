@@ -285,7 +285,7 @@ def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: b
     place, best = [x.name for x in comparison.results].index(name) + 1, comparison.results[0]
     option = f"--system {best.name}" + ("" if best.period is None else f" --period {format_number(best.period)}")
     rank = f"{name} was number {place} of {len(comparison.results)} systems by its predictions"
-    fit = "jaxrate fit FILE --data-share 0.8 --save fitted.toml", "jaxrate report FILE --params fitted.toml"
+    fit = "jaxrate fit FILE --data-share 0.8 --save fitted.toml", "jaxrate report FILE --param fitted.toml"
     advice = [] if is_fitted else [Advice(f"{rank}; to fit it to earlier results", fit)]
     purpose = f"to rate by {best.name}, which predicted best"
     return (*advice, Advice(purpose if advice else f"{rank}; {purpose}", (f"jaxrate report FILE {option}",)))

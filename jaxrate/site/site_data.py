@@ -99,7 +99,7 @@ def smoothed_event_ratings(rated: History, smoothed: Any) -> tuple[HostArray, Ho
 
     Args:
       rated: the history.
-      smoothed: as from `jr.smooth` of the same events, or the columns that `jaxrate rate --smooth` saved of it.
+      smoothed: as from `jr.smooth` of the same events, or the columns that `jaxrate rate --show hindsight` saved of it.
 
     Raises:
       ValueError: if it is of other events.
@@ -108,7 +108,7 @@ def smoothed_event_ratings(rated: History, smoothed: Any) -> tuple[HostArray, Ho
     columns = smoothed_event_columns(smoothed) if isinstance(smoothed, History) else smoothed
     columns = columns if isinstance(columns, Mapping) else {}
     if not {"rating", "deviation"} <= {name.removesuffix("_a") for name in columns}:
-        raise ValueError("smoothed must be as from jr.smooth, or the columns that `jaxrate rate --smooth` saved")
+        raise ValueError("smoothed must be as from jr.smooth, or the columns that `rate --show hindsight` saved")
     if not np.array_equal(rated.events[result], np.asarray(columns.get(result))):
         raise ValueError(f"smoothed must be of the same {rated.nouns} as the rated history, in their order")
     mean, deviation = (

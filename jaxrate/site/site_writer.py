@@ -94,8 +94,8 @@ def write_site(
       columns: further columns of matches or participations: [n] values by heading, in the order of `rated.predictions`.
       points: [n] points of the first and of the second player of each match, such as goals or sets. None: those in the
         history, if it was rated from data that have them as their margin.
-      smoothed: the smoothed history of the same matches, from `jr.smooth`, or the columns that `jaxrate rate --smooth`
-        saved as `hindsight`: charts then have two lines, at the time and in hindsight.
+      smoothed: the smoothed history of the same matches, from `jr.smooth`, or the columns that `jaxrate rate
+        --show hindsight` saved as `hindsight`: charts then have two lines, at the time and in hindsight.
       coming: forecasts of future matches, from `jr.forecasts.predict_fixtures`. None: not shown.
       explanations: what each player contributes to these forecasts, from `jr.forecasts.explain_fixtures`. Without
         `coming` they are not shown.

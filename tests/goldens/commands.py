@@ -16,27 +16,28 @@ from jaxrate.cli import main
 from tests.goldens.histories import TABLES
 from tests.goldens.storage import digest_columns
 
-NFL = "--a home --b away --side a --neutral neutral --margin home_points away_points --season season --time date"
+NFL = "--a home --b away --side a --column neutral=neutral --margin home_points away_points --season season --time date"
 FOOTBALL = "--a home --b away --side a --season season --margin home_goals away_goals --time date"
 RATE = {  # in this order, as some carry on from others
     "rate": f"rate nfl.csv {NFL} --system glicko --param c=20 --player 'Green Bay Packers' --out run",
     "rate again": "rate later.csv --state run --top 5 --out longer",
-    "rate until a date": f"rate nfl.csv {NFL} --system elo --upsets --as-of 2012-06-01 --min-games 3",
-    "rate of two": f"rate nfl.csv {NFL} --system elo --player 'Green Bay Packers' --against 'Chicago Bears' --outlook",
-    "rate peaks": f"rate nfl.csv {NFL} --system glicko2 --period 28 --peaks --cautious 1",
+    "rate until a date": f"rate nfl.csv {NFL} --system elo --show upsets --as-of 2012-06-01 --list min_games=3",
+    "rate of two": f"rate nfl.csv {NFL} --system elo --player 'Green Bay Packers' --player 'Chicago Bears' --outlook",
+    "rate peaks": f"rate nfl.csv {NFL} --system glicko2 --period 28 --show peaks --list cautious=1",
     "rate by margins": f"rate nfl.csv {NFL} --top 5 --out margins",
-    "rate goals": f"rate football.csv {FOOTBALL} --system skills --param outcome=goals --smooth --player 'East 3' "
-    "--out goals",
+    "rate goals": f"rate football.csv {FOOTBALL} --system skills --param outcome=goals --show hindsight "
+    "--player 'East 3' --out goals",
     "rate by league": f"rate football.csv {FOOTBALL} --system elo --by league",
     "rate in chunks": "rate nfl.parquet --a home --b away --time date --system glicko --chunk 300 --out chunks",
-    "rate contests": "rate contests.csv --system elo_mmr --ceiling ceiling --noise noise --player 'Runner 03'",
-    "rate teams": "rate doubles.csv --system trueskill --player 'Player 03' --active all --out doubles",
+    "rate contests": "rate contests.csv --system elo_mmr --column ceiling=ceiling --column noise=noise "
+    "--player 'Runner 03'",
+    "rate teams": "rate doubles.csv --system trueskill --player 'Player 03' --list active=all --out doubles",
     "rate by category": "rate races.csv --category race_a race_b --system category_glicko --period 14 "
-    "--ranking-category Zerg --time date",
+    "--list category=Zerg --time date",
 }
 OTHERS = {
     "compare": f"compare nfl.csv {NFL} --system glicko --system trueskill --last 0.3",
-    "compare contests": "compare contests.csv --noise noise --system elo_mmr --system weng_lin",
+    "compare contests": "compare contests.csv --column noise=noise --system elo_mmr --system weng_lin",
     "benchmark": f"benchmark nfl.csv {NFL} --system glicko --system elo --fit-seconds 0 --out benchmark",
     "fit": f"fit nfl.csv {NFL} --system elo --free k",
     "plan": "rate nfl.csv --a home --b away --dry-run",
