@@ -114,7 +114,7 @@ def leaves_of(folder):
         (lambda x: {"rating": x["rating"].astype(complex)}, "rating.npy is no array"),
         (lambda x: {"rating": x["rating"].astype(str)}, "rating.npy is no array"),
         (lambda x: {"rating": x["rating"].astype(">f4")}, "rating is of >f4"),
-        (lambda x: {"rating": x["rating"].astype(object)}, "rating.npy is no array"),
+        (lambda x: {"rating": x["rating"].astype(object)}, "Object arrays cannot be loaded"),
         (lambda x: {"rating": x["rating"][:, None]}, "it is not a state of"),
         (lambda x: {"rating": x["rating"][:3]}, "not of 4 players"),
         (lambda x: {"rating": x["rating"][0]}, "not of 4 players"),

@@ -22,6 +22,7 @@ from jaxrate.cli.terminal_tables import (
 )
 from jaxrate.core.text_format import display_width, format_decimals, format_range, format_table, format_whole_percent
 from jaxrate.history.column_table import ColumnTable
+from jaxrate.history.event_columns import from_table_columns
 from jaxrate.storage.npz_tables import (
     columns_to_npz,
     read_names_and_games,
@@ -327,10 +328,10 @@ PLAYERS = np.array(["Ada", "Bö\0"], object)
 
 def test_forged_columns_are_refused():
     raw = columns_to_npz(COLUMNS)
-    read = lambda raw, count=2: read_predictions("x.npz", raw, "matches", count, PLAYERS)  # noqa: E731
+    read = lambda raw, count=2: read_predictions("x.npz", raw, "matches", count)  # noqa: E731
     assert read(raw)["b"].tolist() == ["Bö\0", "Ada"]
     with refused("a holds a name that no player has"):
-        read(columns_to_npz(COLUMNS | {"a": np.array(["Ada", "Cy"], object)}))
+        from_table_columns(COLUMNS | {"a": np.array(["Ada", "Cy"], object)}, PLAYERS)
     with refused("row has 2 rows, not 3"):
         read(raw, 3)
     with refused("score is of int64"):

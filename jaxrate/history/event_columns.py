@@ -231,11 +231,15 @@ def to_table_columns(events: EventColumns, names: Any, clock: str | None) -> dic
 
 
 def from_table_columns(table: Any, players: HostArray) -> EventColumns:
-    """The columns of events from a table as `to_table_columns` makes it, of Arrow or of NumPy."""
+    """The columns of events from a table as `to_table_columns` makes it, of Arrow or of NumPy.
+
+    Raises:
+      ValueError: if it has a name that no player has, or a contest of less than one participant.
+    """
     found = {name: np.asarray(table[name]) for name in getattr(table, "column_names", table)}
     is_of_matches = "participants" not in found
     sides = SIDES if is_of_matches else ("player",)
-    ids = np.stack([lookup_ids(table[name], players) for name in sides], axis=1)
+    ids = np.stack([lookup_ids(name, table[name], players) for name in sides], axis=1)
     events: EventColumns = {}
     for name, values in found.items():
         if name in sides:
@@ -257,6 +261,8 @@ def _to_ranks_needed(values: HostArray) -> HostArray:
 
 def contest_numbers(participants: HostArray) -> HostArray:
     """[n] the number of each participant's contest, from 0, from the size of each one's contest."""
+    if (participants < 1).any():
+        raise ValueError("a contest has less than one participant")
     number, row, contest = np.empty(len(participants), int), 0, 0
     while row < len(participants):
         size = int(participants[row])
@@ -265,13 +271,17 @@ def contest_numbers(participants: HostArray) -> HostArray:
     return number
 
 
-def lookup_ids(names: Any, players: HostArray) -> HostArray:
-    """[n] the ids of names, an array of NumPy or a column of Arrow."""
+def lookup_ids(column: str, names: Any, players: HostArray) -> HostArray:
+    """[n] the ids of the names in a column, of NumPy or of Arrow; ValueError for a name that no player has."""
     if isinstance(names, np.ndarray):
-        ids = {name: i for i, name in enumerate(players.tolist())}
-        return np.array([ids[name] for name in names.tolist()], int)
-    arrow = import_pyarrow()
-    return arrow.compute.index_in(names, value_set=arrow.array(players).cast(names.type)).to_numpy()
+        id_by_name = {name: i for i, name in enumerate(players.tolist())}
+        ids = np.array([id_by_name.get(name, np.nan) for name in names.tolist()], float)
+    else:
+        arrow = import_pyarrow()
+        ids = arrow.compute.index_in(names, value_set=arrow.array(players).cast(names.type)).to_numpy()
+    if np.isnan(ids).any():
+        raise ValueError(f"{column} holds a name that no player has")
+    return ids.astype(np.int32)
 
 
 def days_to_dates(days: HostArray) -> HostArray:

@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.metadata import version
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +45,7 @@ from jaxrate.storage.npz_tables import (
     COUNT_KEYS,
     check_metadata,
     columns_to_npz,
+    encode_npz,
     name_file_in_errors,
     read_names_and_games,
     read_npz_arrays,
@@ -179,11 +179,9 @@ def write_run(
             NPZ_NAMES["predictions.parquet"]: rated.predictions,
             **extra_tables,
         }
-    state_bytes = BytesIO()
-    np.savez(state_bytes, allow_pickle=False, **stored)
 
     def write_files(new_folder: Path) -> None:
-        (new_folder / "state.npz").write_bytes(state_bytes.getbuffer())
+        (new_folder / "state.npz").write_bytes(encode_npz(stored))
         for name, table in tables.items():
             if name in NPZ_NAMES.values():
                 (new_folder / name).write_bytes(columns_to_npz(table))
@@ -238,7 +236,7 @@ def _restore_saved_run(
     with name_file_in_errors(ratings):
         names, games = read_names_and_games(ratings, files[ratings], metadata["players"])
     with name_file_in_errors(predictions):
-        table = read_predictions(predictions, files[predictions], kind, metadata[kind], names)
+        table = read_predictions(predictions, files[predictions], kind, metadata[kind])
         return history._replace(players=names, games=games, events=from_table_columns(table, names))
 
 

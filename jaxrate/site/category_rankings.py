@@ -102,7 +102,7 @@ def _category_numbers_of_seats(rated: History) -> HostArray | None:
     names = rated.events.get("category")
     if rated.categories is None or names is None or None in names:
         return None
-    return lookup_ids(names.ravel(), rated.categories).reshape(names.shape)
+    return lookup_ids("category", names.ravel(), rated.categories).reshape(names.shape)
 
 
 def _opponent_category_by_career_row(data: SiteData) -> HostArray | None:

@@ -27,6 +27,7 @@ from secrets import token_hex
 from typing import Any
 
 from jaxrate.core.memory_checks import check_memory_fits
+from jaxrate.storage.npz_tables import name_file_in_errors
 
 if sys.platform != "win32":
     import fcntl
@@ -49,22 +50,24 @@ def lock_folder(folder: Path) -> Iterator[None]:
         return
     lock, end = os.open(folder, os.O_RDONLY), time.monotonic() + LOCK_TIMEOUT
     try:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    raise ValueError(f"{folder}: another process saves a run there; wait until it is done") from None
-                time.sleep(0.02)
-                continue
-            except OSError:
-                pass  # a file system without locks
-            break
+        while not _lock_without_waiting(lock):
+            if time.monotonic() > end:
+                raise ValueError(f"{folder}: another process saves a run there; wait until it is done")
+            time.sleep(0.02)
         yield
         with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_UN)
+            fcntl.flock(lock, fcntl.LOCK_UN)  # which a forked process may still have open
     finally:
         os.close(lock)
+
+
+def _lock_without_waiting(lock: int) -> bool:
+    """Whether nobody else holds the lock, which this process then does; also on a file system without locks."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return not isinstance(error, BlockingIOError)
+    return True
 
 
 def replace_run(
@@ -82,7 +85,10 @@ def replace_run(
       ValueError: if a folder has the name of a file of the run.
       OSError: if the files cannot be written.
     """
-    new, old_names = folder / NEW_FOLDER, {*RUN_FILES, *obsolete_names, *_known_files(_read_run_json(folder), "files")}
+    new, old_names = (
+        folder / NEW_FOLDER,
+        {*RUN_FILES, *obsolete_names, *_known_files(_read_file(folder, RUN_FILE), "files")},
+    )
     for name in sorted(old_names):
         if (folder / name).is_dir():
             raise ValueError(f"{folder / name} is a folder; save the run elsewhere")
@@ -114,29 +120,30 @@ def _finish_interrupted_save(folder: Path) -> None:
     shutil.rmtree(folder / NEW_FOLDER, ignore_errors=True)
     saved = folder / SAVED_FOLDER
     if saved.is_dir():
-        for name in _known_files(_read_run_json(folder), "removed"):
+        for name in _known_files(_read_file(folder, RUN_FILE), "removed"):
             (folder / name).unlink(missing_ok=True)
         for file in sorted(saved.iterdir(), key=lambda file: file.name == RUN_FILE):
             os.replace(file, folder / file.name)
         saved.rmdir()
 
 
-def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The contents of run.json and the bytes of its files: of one run, even while others are saved there.
 
     Raises:
       ValueError: if there is no run, if a file is missing or cannot be read, or if the format is unknown.
     """
-    while raw := _read_run_json(folder):
+    while raw := _read_file(folder, RUN_FILE):
+        error, files = None, dict[str, bytes]()
         try:
-            metadata, known, error = decode_run_json(raw), _known_files(raw, "files"), None
-            names = [NPZ_NAMES[name] if NPZ_NAMES.get(name) in known else name for name in RUN_FILES]
-            files = {name: _read_file(folder, name) for name in names}
-            if missing := [name for name, content in files.items() if content is None]:
-                raise ValueError(f"no saved run there: {missing[0]} is missing")
+            metadata, own_names = decode_run_json(raw), _known_files(raw, "files")
+            for name in (NPZ_NAMES[name] if NPZ_NAMES.get(name) in own_names else name for name in RUN_FILES):
+                if (content := _read_file(folder, name)) is None:
+                    raise ValueError(f"no saved run there: {name} is missing")
+                files[name] = content
         except ValueError as problem:
             error = problem
-        if raw == _read_run_json(folder):  # nobody has saved meanwhile
+        if raw == _read_file(folder, RUN_FILE):  # nobody has saved meanwhile
             if error is not None:
                 raise error
             return metadata, files
@@ -146,7 +153,7 @@ def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def read_run_metadata(folder: Path) -> dict[str, Any]:
     """The contents of run.json; ValueError if there is no run, or a damaged one."""
-    return decode_run_json(_read_run_json(folder))
+    return decode_run_json(_read_file(folder, RUN_FILE))
 
 
 def encode_run_json(metadata: dict[str, Any]) -> bytes:
@@ -157,17 +164,13 @@ def encode_run_json(metadata: dict[str, Any]) -> bytes:
         raise ValueError(f"the options have values that JSON cannot hold ({error})") from None
 
 
-def decode_run_json(raw: bytes) -> dict[str, Any]:
+def decode_run_json(raw: bytes | None) -> dict[str, Any]:
     """The contents of run.json from its bytes; ValueError if they are damaged or have an unknown format."""
-    try:
-        metadata = json.loads(raw)
+    with name_file_in_errors(RUN_FILE):
+        metadata: dict[str, Any] = json.loads(raw or b"")
         writer, version = metadata["jaxrate"], metadata["format"]
-    except KeyError as error:
-        raise ValueError(f"{RUN_FILE} is damaged ({error.args[0]} is missing)") from None
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"{RUN_FILE} is damaged ({error})") from None
-    if not (isinstance(writer, str) and type(version) is int):
-        raise ValueError(f"{RUN_FILE} is damaged (no version in it)")
+        if not (isinstance(writer, str) and type(version) is int):
+            raise ValueError("no version in it")
     if version > FORMAT_VERSION:
         raise ValueError(
             f"{RUN_FILE}: jaxrate {writer:.20} wrote it in format {version}, this one reads up to {FORMAT_VERSION}; "
@@ -176,6 +179,21 @@ def decode_run_json(raw: bytes) -> dict[str, Any]:
     if version < OLDEST_FORMAT:
         raise ValueError(f"{RUN_FILE}: written by jaxrate 0.1; rate the games again")
     return metadata
+
+
+def _known_files(run_json: bytes | None, key: str) -> set[str]:
+    """Of the names that run.json lists there those that a run may have."""
+    with suppress(ValueError, KeyError, TypeError):
+        return {*RUN_FILES, *OPTIONAL_FILES, *NPZ_NAMES.values()} & set(decode_run_json(run_json)[key])
+    return set()
+
+
+def _read_file(folder: Path, name: str) -> bytes | None:
+    """The bytes of a file of the run; None if it is missing."""
+    for place in (folder / SAVED_FOLDER, folder):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return _read_regular_file(place / name)
+    return None
 
 
 def _read_regular_file(file: Path) -> bytes:
@@ -192,27 +210,6 @@ def _read_regular_file(file: Path) -> bytes:
         raise
     except (OSError, MemoryError) as error:
         raise ValueError(f"{file.name} cannot be read ({getattr(error, 'strerror', None) or error!r})") from None
-
-
-def _read_file(folder: Path, name: str) -> bytes | None:
-    """The bytes of a file of the run; None if it is missing."""
-    for place in (folder / SAVED_FOLDER, folder):
-        with suppress(FileNotFoundError, NotADirectoryError):
-            return _read_regular_file(place / name)
-    return None
-
-
-def _read_run_json(folder: Path) -> bytes:
-    """The bytes of run.json; empty if there is no run."""
-    return _read_file(folder, RUN_FILE) or b""
-
-
-def _known_files(run_json: bytes, key: str) -> set[str]:
-    """Of the names that run.json lists there those that a run may have."""
-    try:
-        return {*RUN_FILES, *OPTIONAL_FILES, *NPZ_NAMES.values()} & set(decode_run_json(run_json)[key])
-    except (ValueError, KeyError, TypeError):
-        return set()
 
 
 def flush_to_disk(path: Path) -> None:

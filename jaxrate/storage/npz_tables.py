@@ -4,20 +4,21 @@ In .npz files numbers are stored as they are, dates as integers, and text as the
 each row. So nothing is pickled, and each text takes as much space as it is long.
 """
 
-import sys
+import math
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from math import prod
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict, get_type_hints
 
 import jax
 import numpy as np
 
+from jaxrate.core.argument_checks import ArgumentRequirement, describe_annotation, is_number, matches_annotation
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.events import MAX_ABS_DAYS, period_number
 from jaxrate.replay.padded_states_and_columns import leaves_by_name, state_shapes
@@ -27,21 +28,18 @@ COUNT_KEYS = ("matches", "participations")
 MATCH_COLUMNS = "row", "time", "a", "b", "score", "prediction", "rating_a", "rating_b"  # of predictions, at least
 PARTICIPATION_COLUMNS = "row", "contest", "time", "player", "rank", "participants", "prediction", "rating"
 RATING_COLUMNS = "id", "player", "games"
-PERFORMANCE_KINDS = dict(zip(PERFORMANCE_COLUMNS, ("floating", "integer"), strict=True))  # with nulls
-COLUMN_KINDS = {  # of the columns that have these names; there may be further columns
-    **dict.fromkeys(("a", "b", "player", "contest", "category", "category_a", "category_b"), "name"),
-    **dict.fromkeys(("row", "id", "games", "rank", "participants", "teams", "team"), "integer"),
-    **dict.fromkeys(("score", "prediction", "win", "draw", "loss", "quality", "side"), "floating"),
+COLUMN_KINDS = {  # kinds of NumPy's types, of the columns that have these names; there may be further columns
+    **dict.fromkeys(("a", "b", "player", "contest", "category", "category_a", "category_b"), "OSiufb"),
+    **dict.fromkeys(("row", "id", "games", "rank", "participants", "teams", "team", "rank_needed"), "iu"),
+    **dict.fromkeys(("score", "prediction", "win", "draw", "loss", "quality", "side", "performance"), "f"),
     **{
-        f"{name}{side}": "floating"
+        f"{name}{side}": "f"
         for name in ("rating", "deviation", "rating_after", "deviation_after", "points")
         for side in ("", "_a", "_b")
     },
-    **PERFORMANCE_KINDS,
-    "time": "time",
+    "time": "iufM",
 }
 COLUMN_PAIRS = [("win", "loss"), *((name, f"{name[:-1]}b") for name in COLUMN_KINDS if name.endswith("_a"))]
-DTYPE_KINDS = {"integer": "iu", "floating": "f", "name": "OSiufb", "time": "iufM"}  # of NumPy, of each kind of column
 MANY_ROWS, ROWS_PER_BYTE = 1_000_000, 8  # rows of predictions, and rows in a byte: real rows take some 30 bytes each
 
 
@@ -55,17 +53,50 @@ def name_file_in_errors(name: str) -> Iterator[None]:
         raise ValueError(f"{name} is damaged ({text[:300]})") from error
 
 
+# --- What run.json holds. ---
+
+
+def _are_names(values: Any) -> bool:
+    """Whether these are some names, all text or all numbers that an array holds."""
+    kinds = {*map(type, values)} if isinstance(values, list) else {*()}
+    are_numbers = bool(kinds) and kinds <= {int, float} and all(type(x) is float or abs(x) < 1 << 63 for x in values)
+    return kinds == {str} or are_numbers
+
+
+Count = Annotated[int, ArgumentRequirement("a count", lambda x: type(x) is int and 0 <= x < 1 << 48)]
+Time = Annotated[float, ArgumentRequirement("a time", lambda x: is_number(x) and math.isfinite(x))]
+Length = Annotated[float, ArgumentRequirement("a length above 0", lambda x: is_number(x) and 0 < x < math.inf)]
+Names = Annotated[list[Any], ArgumentRequirement("names, all text or all numbers", _are_names)]
+
+
+class RunMetadata(TypedDict):
+    """What run.json tells of every run; its factory checks the settings and hyperparameters of the system."""
+
+    jaxrate: str  # the version
+    system: str
+    settings: dict[str, Any]
+    params: dict[str, Any]
+    period: Length | None
+    players: Count
+    last: Time | None
+    clock: Literal["dates", "numbers"] | None
+    options: dict[str, Any]
+    categories: Names | None
+    seasons: dict[str, Any] | None
+
+
 def check_metadata(metadata: Mapping[str, Any]) -> None:
     """ValueError unless run.json has all its keys, with values of the right kinds."""
     count_keys = [key for key in COUNT_KEYS if key in metadata]
     if len(count_keys) != 1:
         raise ValueError("it must have either matches or participations")
     values = {"seasons": None} | dict(metadata)  # runs of earlier versions have no seasons
-    for key, (is_valid, expected) in {count_keys[0]: COUNT_RULE, **METADATA_RULES}.items():
+    for key, annotation in {count_keys[0]: Count, **get_type_hints(RunMetadata, include_extras=True)}.items():
         if key not in values:
             raise ValueError(f"{key} is missing")
-        if not is_valid(values[key]):
-            raise ValueError(f"{key} must be {expected}, not {_short_repr(values[key])}")
+        if not matches_annotation(annotation, values[key]):
+            expected = describe_annotation(annotation)
+            raise ValueError(f"{key} must be {expected}, not {format_value_for_error(values[key])}")
     last, period = metadata["last"] or 0.0, metadata["period"]
     if metadata["clock"] == "dates" and abs(last) > MAX_ABS_DAYS:
         raise ValueError(f"last is no date: {last}")
@@ -73,79 +104,30 @@ def check_metadata(metadata: Mapping[str, Any]) -> None:
         period_number(last, period)
 
 
-def _short_repr(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) < 40 else f"{text[:40]}..."
+# --- Arrays of numbers, and states. ---
 
 
-def _is_number(value: Any) -> bool:
-    top = sys.float_info.max
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and -top <= value <= top
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 1 << 48
-
-
-def _is_json_value(value: Any) -> bool:
-    """Whether a value is from JSON, without dicts and without integers that no array holds."""
-    if isinstance(value, list):
-        return all(map(_is_json_value, value))
-    whole = isinstance(value, int) and -(1 << 63) <= value < 1 << 63
-    return whole or value is None or isinstance(value, (str, float))
-
-
-def _are_names(values: Any) -> bool:
-    """Whether these are some names, all text or all numbers."""
-    kinds: tuple[Any, ...] = (str, (int, float))
-    return isinstance(values, list) and any(
-        values and all(isinstance(x, kind) and _is_json_value(x) for x in values) for kind in kinds
-    )
-
-
-COUNT_RULE = _is_count, "a count"
-METADATA_RULES = {
-    "jaxrate": (lambda x: isinstance(x, str), "a version"),
-    "system": (lambda x: isinstance(x, str), "a name"),
-    "settings": (lambda x: isinstance(x, dict) and all(map(_is_json_value, x.values())), "settings by name"),
-    "params": (
-        lambda x: isinstance(x, dict) and all(v is None or (isinstance(v, float) and v == v) for v in x.values()),
-        "numbers by name",
-    ),
-    "period": (lambda x: x is None or (_is_number(x) and x > 0), "a length above 0"),
-    "players": COUNT_RULE,
-    "last": (lambda x: x is None or _is_number(x), "a time"),
-    "clock": (lambda x: x in (None, "dates", "numbers"), "dates, numbers or null"),
-    "options": (lambda x: isinstance(x, dict), "options by name"),
-    "categories": (lambda x: x is None or _are_names(x), "names, all text or all numbers"),
-    "seasons": (
-        lambda x: x is None or (isinstance(x, dict) and all(map(_is_number, x.values()))),
-        "times by name",
-    ),
-}
+def encode_npz(arrays: Mapping[str, HostArray]) -> bytes:
+    """The bytes of an uncompressed .npz file with these arrays."""
+    buffer = BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
 
 
 def read_npz_arrays(raw: bytes) -> dict[str, HostArray]:
-    """The arrays of an uncompressed .npz file by name. ValueError if they claim to be larger than the file."""
+    """The arrays of numbers in the bytes of an uncompressed .npz file, by name.
+
+    ValueError if they claim to be larger than the file; NumPy fills no memory before it has read the numbers.
+    """
     with zipfile.ZipFile(BytesIO(raw)) as archive:
-        entries = archive.infolist()
-        is_uncompressed = all(x.compress_type == zipfile.ZIP_STORED for x in entries)
-        if not is_uncompressed or sum(x.file_size for x in entries) > len(raw):
+        if sum(entry.file_size for entry in archive.infolist()) > len(raw):
             raise ValueError("it claims more than it holds")
-        arrays = {}
-        for entry in entries:
-            with archive.open(entry) as opened:
-                if np.lib.format.read_magic(opened) != (1, 0):
-                    raise ValueError(f"{entry.filename} is no array of numbers")
-                shape, columns, kind = np.lib.format.read_array_header_1_0(opened)
-                data = opened.read()
-            if kind.hasobject or kind.kind not in "fiub" or prod(shape) * kind.itemsize != len(data):
-                raise ValueError(f"{entry.filename} is no array of {_short_repr(shape)} numbers")
-            name = entry.filename.removesuffix(".npy")
-            arrays[name] = np.frombuffer(data, kind).reshape(shape, order="F" if columns else "C").copy()
-        if len(arrays) != len(entries):
-            raise ValueError("several arrays have the same name")
-        return arrays
+    with np.load(BytesIO(raw), allow_pickle=False) as stored:
+        arrays = {name: np.asarray(stored[name]) for name in stored.files}
+    for name, x in arrays.items():
+        if x.dtype.kind not in "fiub":
+            raise ValueError(f"{name}.npy is no array of numbers")
+    return arrays
 
 
 def restore_state(system: RatingSystem, num_players: int, arrays: Mapping[str, HostArray]) -> State:
@@ -178,7 +160,7 @@ def _check_leaf(key: str, x: HostArray, kind: Any, newcomer: Any) -> None:
         raise ValueError(f"{key} is not a number for some player")
 
 
-DATE_UNITS = "D", "us"  # units of dates
+# --- Columns, of Arrow or of NumPy. ---
 
 
 def has_pyarrow() -> bool:
@@ -206,7 +188,7 @@ def to_arrow_if_installed(columns: Mapping[str, HostArray]) -> Any:
     if "performance" in table:
         absent = np.isnan(table["performance"]), table["rank_needed"] == 0
         table |= {
-            name: arrow.array(table[name], mask=mask) for name, mask in zip(PERFORMANCE_KINDS, absent, strict=True)
+            name: arrow.array(table[name], mask=mask) for name, mask in zip(PERFORMANCE_COLUMNS, absent, strict=True)
         }
     return arrow.table(table)
 
@@ -216,52 +198,47 @@ def columns_to_npz(columns: Mapping[str, HostArray]) -> bytes:
     stored = dict[str, HostArray]()
     for name, values in columns.items():
         if values.dtype.kind == "M":
-            unit = np.datetime_data(values.dtype)[0]
-            stored[f"{name}:{unit}"] = values.astype(np.int64)
+            stored[f"{name}:{np.datetime_data(values.dtype)[0]}"] = values.astype(np.int64)
         elif values.dtype.kind in "OSU":
-            labels: dict[Any, int] = {}
-            code = [labels.setdefault(x, len(labels)) for x in values.tolist()]
-            kind = "bytes" if labels and isinstance(next(iter(labels)), bytes) else "text"
-            raw = [x if isinstance(x, bytes) else str(x).encode() for x in labels]
-            stored[f"{name}:{kind}"] = np.frombuffer(b"".join(raw), np.uint8)
-            stored[f"{name}:size"] = np.array([*map(len, raw)], np.int64)
-            stored[f"{name}:code"] = np.array(code, np.int64)
+            texts = values.tolist()
+            codes = {label: code for code, label in enumerate(dict.fromkeys(texts))}
+            labels = [x if isinstance(x, bytes) else str(x).encode() for x in codes]
+            kind = "bytes" if isinstance(next(iter(codes), None), bytes) else "text"
+            stored[f"{name}:{kind}"] = np.frombuffer(b"".join(labels), np.uint8)
+            stored[f"{name}:size"] = np.array([*map(len, labels)], np.int64)
+            stored[f"{name}:code"] = np.array([codes[x] for x in texts], np.int64)
         else:
             stored[f"{name}:number"] = values
-    buffer = BytesIO()
-    np.savez(buffer, allow_pickle=False, **stored)
-    return buffer.getvalue()
+    return encode_npz(stored)
 
 
 def _columns_from_npz(raw: bytes) -> dict[str, HostArray]:
     """The columns in bytes from `columns_to_npz`; ValueError for any other bytes."""
-    stored = read_npz_arrays(raw)
-    columns = dict[str, HostArray]()
+    stored, columns = read_npz_arrays(raw), dict[str, HostArray]()
     for key, values in stored.items():
         name, _, kind = key.rpartition(":")
         if values.ndim != 1:
             raise ValueError(f"{name} is no column")
         if kind == "number":
             columns[name] = values
-        elif kind in DATE_UNITS:
+        elif kind in ("D", "us"):
             columns[name] = values.astype(np.int64).view(f"datetime64[{kind}]")
         elif kind in ("text", "bytes"):
-            size, code = (stored.get(f"{name}:{part}", np.zeros(0)) for part in ("size", "code"))
-            columns[name] = _texts_from_labels(name, values, size, code, kind == "text")
+            columns[name] = _texts_from_labels(name, values, stored[f"{name}:size"], stored[f"{name}:code"], kind)
     return columns
 
 
-def _texts_from_labels(name: str, values: HostArray, size: HostArray, code: HostArray, is_text: bool) -> HostArray:
+def _texts_from_labels(name: str, values: HostArray, size: HostArray, code: HostArray, kind: str) -> HostArray:
     """Texts or bytes, from the bytes of all labels, their sizes, and the number of that of each row."""
-    if size.dtype != np.int64 or code.dtype != np.int64 or values.dtype != np.uint8:
+    if (values.dtype, size.dtype, code.dtype) != (np.uint8, np.int64, np.int64) or code.ndim != 1:
         raise ValueError(f"{name} is no column of text")
-    if ((size < 0) | (size > len(values))).any() or sum(size.tolist()) != len(values):
+    if (size < 0).any() or sum(size.tolist()) != len(values):
         raise ValueError(f"the labels of {name} are not as long as they claim")
     if ((code < 0) | (code >= len(size))).any():
         raise ValueError(f"{name} has a label that is not there")
-    ends, text_bytes = np.cumsum(size).tolist(), values.tobytes()
-    labels: list[Any] = [text_bytes[i:j] for i, j in zip([0, *ends], ends, strict=False)]
-    return np.array([*(x.decode() for x in labels), None] if is_text else [*labels, None], object)[code]
+    ends, raw = np.cumsum(size).tolist(), values.tobytes()
+    labels: list[Any] = [raw[i:j] for i, j in zip([0, *ends], ends, strict=False)]
+    return np.array([x.decode() for x in labels] if kind == "text" else labels, object)[code]
 
 
 def _read_table(name: str, raw: bytes, num_rows: int, required: Sequence[str], whole: bool) -> Any:
@@ -271,19 +248,15 @@ def _read_table(name: str, raw: bytes, num_rows: int, required: Sequence[str], w
     names = list(table) if is_npz else table.column_names
     if missing := [name for name in required if name not in names]:
         raise ValueError(f"{missing[0]} is missing")
-    for column in names:
-        _check_column(column, table[column], num_rows, is_required=column in required)
+    for name in names:
+        column = table[name]
+        if name in COLUMN_KINDS and _dtype_kind(column) not in COLUMN_KINDS[name]:
+            raise ValueError(f"{name} is of {getattr(column, 'dtype', getattr(column, 'type', None))}")
+        if name in required and name != "time" and getattr(column, "null_count", False):
+            raise ValueError(f"{name} has no value in some row")
+        if len(column) != num_rows:
+            raise ValueError(f"{name} has {len(column):,} rows, not {num_rows:,}")
     return table
-
-
-def _check_column(name: str, values: Any, num_rows: int, is_required: bool) -> None:
-    """ValueError for a column of another kind than its name has, or without a value in some row."""
-    if name in COLUMN_KINDS and _dtype_kind(values) not in DTYPE_KINDS[COLUMN_KINDS[name]]:
-        raise ValueError(f"{name} is of {getattr(values, 'dtype', getattr(values, 'type', None))}")
-    if is_required and name != "time" and getattr(values, "null_count", False):
-        raise ValueError(f"{name} has no value in some row")
-    if len(values) != num_rows:
-        raise ValueError(f"{name} has {len(values):,} rows, not {num_rows:,}")
 
 
 def _read_parquet(raw: bytes, num_rows: int, names: list[str] | None) -> Any:
@@ -294,23 +267,17 @@ def _read_parquet(raw: bytes, num_rows: int, names: list[str] | None) -> Any:
             raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {num_rows:,}")
         if num_rows > MANY_ROWS and num_rows > ROWS_PER_BYTE * len(raw):
             raise ValueError("it claims more than it holds")
-        found = file.schema_arrow.names
-        if len(set(found)) != len(found):
-            raise ValueError(f"its columns are {_short_repr(found)}, some of which have one name")
-        return file.read(columns=None if names is None else [name for name in names if name in found])
+        return file.read(columns=names)
 
 
 def _dtype_kind(column: Any) -> str:
     """The kind of the dtype of NumPy that has the values of a column; "V" if none has."""
     if isinstance(column, np.ndarray):
         return column.dtype.kind
-    types = import_pyarrow().types
-    if types.is_null(column.type):
+    types, kind = import_pyarrow().types, column.type
+    if types.is_null(kind):
         return "f"
-    is_plain = types.is_primitive(column.type) or any(
-        getattr(types, f"is_{name}")(column.type) for name in ("string", "large_string", "binary", "large_binary")
-    )
-    return np.dtype(column.type.to_pandas_dtype()).kind if is_plain else "V"
+    return "V" if types.is_nested(kind) or types.is_dictionary(kind) else np.dtype(kind.to_pandas_dtype()).kind
 
 
 def read_names_and_games(name: str, raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
@@ -329,10 +296,10 @@ def read_names_and_games(name: str, raw: bytes, num_players: int) -> tuple[HostA
     return names[order], games[order]
 
 
-def read_predictions(name: str, raw: bytes, kind: str, count: int, players: HostArray) -> Any:
+def read_predictions(name: str, raw: bytes, kind: str, count: int) -> Any:
     """The table of predictions of this name from its bytes, of Arrow or, in .npz files, of NumPy.
 
-    It has one row for each of `count` matches or participations, as `kind` says, of these players.
+    It has one row for each of `count` matches or participations, as `kind` says.
 
     Raises:
       ValueError: if it is not such a table.
@@ -343,18 +310,4 @@ def read_predictions(name: str, raw: bytes, kind: str, count: int, players: Host
     for pair in COLUMN_PAIRS if is_of_matches else ():
         if len(missing := {*pair} - names) == 1:
             raise ValueError(f"{missing.pop()} is missing")
-    for side in ("a", "b") if is_of_matches else ("player",):
-        if not _all_among(table[side], players):
-            raise ValueError(f"{side} holds a name that no player has")
-    if not is_of_matches and count and np.min(np.asarray(table["participants"])) < 1:
-        raise ValueError("a contest has less than one participant")
     return table
-
-
-def _all_among(names: Any, players: HostArray) -> bool:
-    """Whether all names, a column of NumPy or of Arrow, are those of players."""
-    if isinstance(names, np.ndarray):
-        return {*names.tolist()} <= {*players.tolist()}
-    arrow = import_pyarrow()
-    is_known = arrow.compute.is_in(names, arrow.array(players).cast(names.type))
-    return bool(arrow.compute.all(is_known, min_count=0).as_py())
