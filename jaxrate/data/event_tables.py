@@ -47,11 +47,11 @@ from jaxrate.events import (
     NameFormatters,
     Ragged,
     RowError,
-    add_advice_to_errors,
     add_contest_to_errors,
     build_rounds,
     fail_where,
     matches,
+    rewrite_row_errors,
 )
 from jaxrate.events.dataset import Dataset
 
@@ -319,7 +319,7 @@ def read_event_columns(roles: ColumnRoles, columns: dict[str, Column], known: Na
     if layout.contest is None:
         values["score"] = _read_scores(roles, columns, n)
     else:
-        with add_advice_to_errors(NO_RANK_ADVICE), name_contests():
+        with rewrite_row_errors(lambda row, message: (row, f"{message}; {NO_RANK_ADVICE}")), name_contests():
             values["rank"] = _read_ranks(layout, columns, n)
     with name_contests():
         values |= _read_optional_numbers(roles, columns, n) | _read_teams(roles, columns, values)

@@ -11,81 +11,39 @@ column_checks.py              checks of columns, ids and times, and RowError, an
 dataset.py                    Dataset: events with the names behind their ids
 """
 
-from jaxrate.events.column_checks import (
-    MAX_ABS_DAYS,
-    MAX_ABS_TIME,
-    MAX_REPORTED_ROWS,
-    RowError,
-    add_advice_to_errors,
-    add_contest_to_errors,
-    as_event_time,
-    check_clock,
-    fail_where,
-    is_date,
-)
-from jaxrate.events.event_types import (
-    LAST_ID,
-    Context,
-    Matches,
-    Periods,
-    Ragged,
-    Rounds,
-    count_games,
-    count_teams,
-    event_numbers,
-    has_teammates,
-    has_tied_teams,
-    number_connected_groups,
-    repeat_seat_mask,
-    seats,
-    slice_events,
-)
-from jaxrate.events.match_and_period_builders import matches, period_end, period_number, periods
-from jaxrate.events.round_builders import (
-    NameFormatters,
-    build_rounds,
-    check_contest_time_order,
-    count_better,
-    doubts_about_single_participants,
-    rounds,
-    team_ranks,
-)
-
-__all__ = [
-    "LAST_ID",
-    "MAX_ABS_DAYS",
-    "MAX_ABS_TIME",
-    "MAX_REPORTED_ROWS",
-    "Context",
-    "Matches",
-    "NameFormatters",
-    "Periods",
-    "Ragged",
-    "Rounds",
-    "RowError",
-    "add_advice_to_errors",
-    "add_contest_to_errors",
-    "as_event_time",
-    "build_rounds",
-    "check_clock",
-    "check_contest_time_order",
-    "count_better",
-    "count_games",
-    "count_teams",
-    "doubts_about_single_participants",
-    "event_numbers",
-    "fail_where",
-    "has_teammates",
-    "has_tied_teams",
-    "is_date",
-    "matches",
-    "number_connected_groups",
-    "period_end",
-    "period_number",
-    "periods",
-    "repeat_seat_mask",
-    "rounds",
-    "seats",
-    "slice_events",
-    "team_ranks",
-]
+from jaxrate.events.column_checks import MAX_ABS_DAYS as MAX_ABS_DAYS
+from jaxrate.events.column_checks import MAX_ABS_TIME as MAX_ABS_TIME
+from jaxrate.events.column_checks import MAX_REPORTED_ROWS as MAX_REPORTED_ROWS
+from jaxrate.events.column_checks import RowError as RowError
+from jaxrate.events.column_checks import add_contest_to_errors as add_contest_to_errors
+from jaxrate.events.column_checks import as_event_time as as_event_time
+from jaxrate.events.column_checks import check_clock as check_clock
+from jaxrate.events.column_checks import fail_where as fail_where
+from jaxrate.events.column_checks import is_date as is_date
+from jaxrate.events.column_checks import rewrite_row_errors as rewrite_row_errors
+from jaxrate.events.event_types import LAST_ID as LAST_ID
+from jaxrate.events.event_types import Context as Context
+from jaxrate.events.event_types import Matches as Matches
+from jaxrate.events.event_types import Periods as Periods
+from jaxrate.events.event_types import Ragged as Ragged
+from jaxrate.events.event_types import Rounds as Rounds
+from jaxrate.events.event_types import count_games as count_games
+from jaxrate.events.event_types import count_teams as count_teams
+from jaxrate.events.event_types import event_numbers as event_numbers
+from jaxrate.events.event_types import has_teammates as has_teammates
+from jaxrate.events.event_types import has_tied_teams as has_tied_teams
+from jaxrate.events.event_types import number_connected_groups as number_connected_groups
+from jaxrate.events.event_types import repeat_seat_mask as repeat_seat_mask
+from jaxrate.events.event_types import seats as seats
+from jaxrate.events.event_types import slice_events as slice_events
+from jaxrate.events.match_and_period_builders import matches as matches
+from jaxrate.events.match_and_period_builders import period_end as period_end
+from jaxrate.events.match_and_period_builders import period_number as period_number
+from jaxrate.events.match_and_period_builders import periods as periods
+from jaxrate.events.round_builders import NameFormatters as NameFormatters
+from jaxrate.events.round_builders import build_rounds as build_rounds
+from jaxrate.events.round_builders import check_contest_time_order as check_contest_time_order
+from jaxrate.events.round_builders import count_better as count_better
+from jaxrate.events.round_builders import doubts_about_single_participants as doubts_about_single_participants
+from jaxrate.events.round_builders import rounds as rounds
+from jaxrate.events.round_builders import team_ranks as team_ranks

@@ -4,7 +4,7 @@ Times are numbers on the clock of the events as they are, and dates as days sinc
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -66,34 +66,36 @@ def fail_where(bad: Any, describe_row: Callable[[int], str]) -> None:
 
 
 @contextmanager
-def add_contest_to_errors(contest_label: Callable[[int], str]) -> Iterator[None]:
-    """Errors about a row also name its contest, `contest_label(row)`."""
+def rewrite_row_errors(rewrite: Callable[[int, str], tuple[int, str]]) -> Iterator[None]:
+    """Errors about rows become those about the row and with the message that `rewrite(row, message)` returns."""
     try:
         yield
     except RowError as error:
-        raise error.map_rows(lambda row, message: (row, f"{message} ({contest_label(row)})")) from None
+        raise error.map_rows(rewrite) from None
+
+
+def add_contest_to_errors(contest_label: Callable[[int], str]) -> AbstractContextManager[None]:
+    """Errors about a row also name its contest, `contest_label(row)`."""
+    return rewrite_row_errors(lambda row, message: (row, f"{message} ({contest_label(row)})"))
 
 
 KIND_DESCRIPTIONS = {"U": "text", "S": "text", "O": "values that are no numbers", "M": "dates", "m": "durations"}
 
 
-@contextmanager
-def add_advice_to_errors(advice: str) -> Iterator[None]:
-    """Errors about rows also say what to do."""
-    try:
-        yield
-    except RowError as error:
-        raise error.map_rows(lambda row, message: (row, f"{message}; {advice}")) from None
+def as_array_of_shape(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """The values as an array; ValueError if they have another shape, or are traced."""
+    check_not_traced(name, values)
+    array = np.asarray(values)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    return array
 
 
 def to_checked_numbers(
     name: str, values: Any, shape: tuple[int, ...], allow_infinite: bool = False, allow_nan: bool = False
 ) -> np.ndarray[Any, Any]:
     """`values` as finite numbers of this shape; with `allow_infinite` also inf, with `allow_nan` also NaN."""
-    check_not_traced(name, values)
-    array = np.asarray(values)
-    if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    array = as_array_of_shape(name, values, shape)
     if array.dtype.kind == "O" and all(isinstance(x, (bool, np.bool_)) or is_number(x) for x in array.flat):
         array = array.astype(np.float64)
     if array.dtype.kind not in "biuf":
@@ -105,22 +107,19 @@ def to_checked_numbers(
 
 def to_checked_numbers_keeping_integers(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
     """[n] numbers that serve as labels: integers stay integers, since floats would merge large ones."""
-    check_not_traced(name, values)
-    array = np.asarray(values)
-    return array if array.shape == (n,) and array.dtype.kind in "iu" else to_checked_numbers(name, values, (n,))
+    array = as_array_of_shape(name, values, (n,))
+    return array if array.dtype.kind in "iu" else to_checked_numbers(name, array, (n,))
 
 
 def check_id_array(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    check_not_traced(name, values)
-    array = np.asarray(values)
-    if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    """Ids of this shape as int32; RowError for one out of range."""
+    array = as_array_of_shape(name, values, shape)
     if array.size and array.dtype.kind not in "iu":
         kind = KIND_DESCRIPTIONS.get(array.dtype.kind, array.dtype)
         raise ValueError(f"{name} must hold integer ids from 0, got {kind}; `read` turns names into ids")
     if array.size and (array.min() < 0 or array.max() >= LAST_ID):
         fail_where(
-            ((array < 0) | (array >= LAST_ID)).reshape(len(array), array.size // len(array)).any(axis=1),
+            ((array < 0) | (array >= LAST_ID)).reshape(len(array), -1).any(axis=1),
             lambda row: f"{name} is {array[row]}; ids run from 0 to {LAST_ID - 1}",
         )
     return np.ascontiguousarray(array, dtype=np.int32)
@@ -134,20 +133,14 @@ def check_not_decreasing(name: str, time: np.ndarray[Any, Any], advice: str) -> 
 
 
 MAX_ABS_TIME = 1e12  # times beyond it are taken for a mistake, such as milliseconds
-
-
 TIME_RANGE_ADVICE = "is too far from 0; count in days, or in another unit that keeps numbers small"
-
-
 DAY = np.timedelta64(1, "D")
+MAX_ABS_DAYS = 1e8  # about as far as dates reach
 
 
 def is_date(value: Any) -> bool:
     """Whether this is a date or a time of day on one, and not a number."""
     return isinstance(value, (str, date, np.datetime64))
-
-
-MAX_ABS_DAYS = 1e8  # about as far as dates reach
 
 
 def check_clock(clock: str | None, time: Any) -> None:
@@ -193,79 +186,81 @@ def _days_since_1970(value: Any) -> float:
 
 
 def as_event_times(values: Any, n: int) -> np.ndarray[Any, Any]:
-    """[n] the times of events as numbers."""
-    check_not_traced("time", values)
-    if np.shape(values) != (n,):
-        raise ValueError(f"time has shape {np.shape(values)}, expected {(n,)}")
-    time = to_checked_numbers("time", _dates_to_days(values), (n,))
+    """[n] the times of events as numbers: dates of any kind as days. RowError where one is neither."""
+    array = as_array_of_shape("time", values, (n,))
+    if array.dtype.kind == "M":
+        fail_where(np.isnat(array), lambda row: "time is missing")
+        array = (array - np.datetime64(0, "D")) / DAY
+    elif array.dtype.kind in "OU" and any(map(is_date, array.tolist())):
+        array = np.array([_date_in_row_to_days(row, value) for row, value in enumerate(array.tolist())])
+    time = to_checked_numbers("time", array, (n,))
     fail_where(np.abs(time) > MAX_ABS_TIME, lambda row: f"time {time[row]} {TIME_RANGE_ADVICE}")
     return time
 
 
-def _dates_to_days(values: Any) -> Any:
-    """Dates [n] of any of these kinds as days; other values stay as they are. RowError where one is no date."""
-    array = np.asarray(values)
-    if array.dtype.kind == "M":
-        fail_where(np.isnat(array), lambda row: "time is missing")
-        return (array - np.datetime64(0, "D")) / DAY
-    if array.dtype.kind not in "OU" or array.ndim != 1 or not any(map(is_date, array.tolist())):
-        return values
-    days = np.empty(len(array))
-    for row, value in enumerate(array.tolist()):
-        try:
-            days[row] = as_event_time("time", value)
-        except ValueError as error:
-            raise RowError(row, str(error)) from None
-    return days
+def _date_in_row_to_days(row: int, value: Any) -> float:
+    try:
+        return as_event_time("time", value)
+    except ValueError as error:
+        raise RowError(row, str(error)) from None
+
+
+SCORE_ADVICE = (
+    "is outside [0, 1]; rescale it, or make it win, draw, loss; goals or points of both sides are the margin, as "
+    "margin=['goals_a', 'goals_b']"
+)
+COMPLAINTS: dict[str, tuple[Callable[[Any], Any], str]] = {  # by the name of a column, which numbers are wrong, and why
+    "score": (lambda x: (x < 0) | (x > 1), SCORE_ADVICE),
+    "side": (lambda x: np.abs(x) > 1, "is outside [-1, 1]"),
+    "weight": (lambda x: x <= 0, "is not above 0; remove the row"),
+    "noise": (lambda x: x <= 0, "is not above 0"),
+}
+
+
+def check_number_column(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
+    """[n] scores, sides, weights or noises, in the range of these."""
+    numbers = to_checked_numbers(name, values, (n,))
+    is_wrong, complaint = COMPLAINTS[name]
+    fail_where(is_wrong(numbers), lambda row: f"{name} {numbers[row]} {complaint}")
+    return numbers
 
 
 def check_matches(matches: Matches) -> Matches:
     """The matches with their columns checked and in their types, as `matches` describes them."""
-    player, score, time, (side, weight, category, columns) = matches
+    player, score, time, context = matches
     n = np.size(score)
     player = check_id_array("player", player, (n, 2))
     fail_where(player[:, 0] == player[:, 1], lambda row: f"player {player[row, 0]} is on both sides; remove the row")
-    score = to_checked_numbers("score", score, (n,))
-    fail_where(
-        (score < 0) | (score > 1),
-        lambda row: (
-            f"score {score[row]} is outside [0, 1]; rescale it, or make it win, draw, loss; "
-            "goals or points of both sides are the margin, as margin=['goals_a', 'goals_b']"
-        ),
-    )
+    score = check_number_column("score", score, n)
     time = np.zeros(n) if time is None else as_event_times(time, n)
     check_not_decreasing("time", time, "sort the matches by time")
-    if side is not None:
-        side = to_checked_numbers("side", side, (n,))
-        fail_where(np.abs(side) > 1, lambda row: f"side {side[row]} is outside [-1, 1]")
-    if weight is not None:
-        weight = to_checked_numbers("weight", weight, (n,))
-        fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
+    side, weight = (
+        None if x is None else check_number_column(name, x, n)
+        for name, x in (("side", context.side), ("weight", context.weight))
+    )
+    category = context.category
     if category is not None:
         check_not_traced("category", category)
         category = np.stack([category] * 2, axis=-1) if np.ndim(category) == 1 else category
         category = check_category_ids_or_shares(category, (n, 2))
-    columns = check_further_columns(columns, n, "the context", Context._fields)
+    columns = check_further_columns(context.columns, n, "the context", Context._fields)
     return Matches(player, score, time, Context(side, weight, category, columns))
 
 
 def check_further_columns(
     columns: Mapping[str, Any] | None, n: int, owner: str, reserved_names: tuple[str, ...]
 ) -> dict[str, Array] | None:
-    """Checked further columns [n] of matches or participants, none of them called as a part of its owner; None if there
-    are none.
-    """
-    if columns is not None and not isinstance(columns, Mapping):
+    """Checked further columns [n] of matches or participants, none of them called as a part of its owner; or None."""
+    columns = {} if columns is None else columns
+    if not isinstance(columns, Mapping):
         raise ValueError(f"columns must be a dict of arrays by name, got {columns!r}")
-    for name in columns or ():
+    for name in columns:
         if not isinstance(name, str):
             raise ValueError(f"the name of a column must be text, got {name!r}")
         if name in reserved_names:
             raise ValueError(f"a column must not be called {name!r}, as a part of {owner} is; rename it")
-    return {
-        name: to_checked_numbers(f"column {name!r}", values, (n,), allow_nan=True)
-        for name, values in (columns or {}).items()
-    } or None
+    checked = {name: to_checked_numbers(f"column {name!r}", x, (n,), allow_nan=True) for name, x in columns.items()}
+    return checked or None
 
 
 def check_category_ids_or_shares(values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

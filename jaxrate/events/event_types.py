@@ -188,18 +188,16 @@ COLUMNS_BY_EVENT = "time", "ceiling", "noise", "strict", "solo"  # of periods an
 
 def slice_events(events: Any, low: int, high: int) -> Any:
     """Events number `low` up to, but without, `high` of `Matches` or `Ragged`."""
-    rows = slice(low, high)
     if isinstance(events, Matches):
-        return _slice_columns(events, rows)
-    starts: list[Any] = [None if x is None else x[low : high + 1] for x in (events.player_start, events.pair_start)]
-    players, pairs = (None if x is None else slice(x[0], x[-1]) for x in starts)
-    others: Any = pairs or players
-    flat = {
-        name: _slice_columns(x, rows if name in COLUMNS_BY_EVENT else players if name == "player" else others)
-        for name, x in events.events._asdict().items()
-    }
-    begins: list[Any] = [None if x is None else x - x[0] for x in starts]
-    return Ragged(events.events._replace(**flat), begins[0], begins[1], events.length)
+        return _slice_columns(events, slice(low, high))
+    players = events.player_start[low : high + 1]
+    pairs = None if events.pair_start is None else events.pair_start[low : high + 1]
+    others = players if pairs is None else pairs
+    rows = dict.fromkeys(events.events._fields, slice(others[0], others[-1]))
+    rows |= dict.fromkeys(COLUMNS_BY_EVENT, slice(low, high)) | {"player": slice(players[0], players[-1])}
+    flat = {name: _slice_columns(x, rows[name]) for name, x in events.events._asdict().items()}
+    starts = players - players[0], None if pairs is None else pairs - pairs[0]
+    return Ragged(events.events._replace(**flat), *starts, events.length)
 
 
 def _slice_columns(columns: Any, rows: Any) -> Any:

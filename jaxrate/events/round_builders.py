@@ -2,10 +2,13 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
 from jaxrate.events.column_checks import (
     RowError,
     add_contest_to_errors,
@@ -13,6 +16,7 @@ from jaxrate.events.column_checks import (
     check_category_ids_or_shares,
     check_further_columns,
     check_id_array,
+    check_number_column,
     fail_where,
     to_checked_numbers,
     to_checked_numbers_keeping_integers,
@@ -20,19 +24,20 @@ from jaxrate.events.column_checks import (
 from jaxrate.events.event_types import Ragged, Rounds
 
 
-def rounds(
-    contest: Any,
-    player: Any,
-    rank: Any,
-    *,
-    team: Any = None,
-    weight: Any = None,
-    time: Any = None,
-    ceiling: Any = None,
-    noise: Any = None,
-    category: Any = None,
-    columns: Any = None,
-) -> Ragged:
+class ParticipantColumns(TypedDict, total=False):
+    """What may be known of participants beside their rank: keywords of `rounds`, which says what they are."""
+
+    team: Any
+    weight: Any
+    time: Any
+    ceiling: Any
+    noise: Any
+    category: Any
+    columns: Any
+
+
+@enforce_argument_annotations
+def rounds(contest: Any, player: Any, rank: Any, **further: Unpack[ParticipantColumns]) -> Ragged:
     """`Ragged` rounds from a long table, one row per participant, the rows of a contest together.
 
         jr.run(jr.elo_mmr(), jr.rounds([0, 0, 0], [4, 2, 7], [1, 2, 2]))  # player 4 won, and 2 and 7 tied
@@ -64,10 +69,9 @@ def rounds(
     Warns:
       UserWarning: if contests have a single participant; systems of ranks learn nothing from them.
     """
-    further = {"ceiling": ceiling, "noise": noise, "category": category, "columns": columns}
-    ragged = build_rounds(contest, player, rank, team=team, weight=weight, time=time, **further)
+    ragged = build_rounds(contest, player, rank, **further)
     for doubt in doubts_about_single_participants(ragged, np.asarray(contest)[ragged.player_start[:-1]]):
-        warnings.warn(doubt, UserWarning, stacklevel=2)
+        warnings.warn(doubt, UserWarning, stacklevel=3)  # the caller of the function with checked arguments
     return ragged
 
 
@@ -82,91 +86,87 @@ class NameFormatters(NamedTuple):
 PLAIN_FORMATTERS = NameFormatters()
 
 
+CONTEST_COLUMNS = "time", "ceiling", "noise"  # the same for all of a contest
+COLUMN_CHECKS: dict[str, Callable[[Any, int], Any]] = {  # by the name of a column, from its values and their number
+    "weight": partial(check_number_column, "weight"),
+    "ceiling": lambda values, n: to_checked_numbers("ceiling", values, (n,), allow_infinite=True),
+    "noise": partial(check_number_column, "noise"),
+    "time": as_event_times,
+    "team": partial(to_checked_numbers_keeping_integers, "team"),
+    "category": lambda values, n: check_category_ids_or_shares(values, (n,)),
+    "columns": lambda values, n: check_further_columns(values, n, "contests", Rounds._fields),
+}
+
+
 def build_rounds(
     contest: Any,
     player: Any,
     rank: Any,
     *,
-    team: Any = None,
-    weight: Any = None,
-    time: Any = None,
-    ceiling: Any = None,
-    noise: Any = None,
-    category: Any = None,
-    columns: Any = None,
     formatters: NameFormatters = PLAIN_FORMATTERS,
+    **further: Unpack[ParticipantColumns],
 ) -> Ragged:
     """`rounds` without the warning about contests of one participant."""
     n = np.size(contest)
     contest = to_checked_numbers_keeping_integers("contest", contest, n)
 
-    def contest_label(row: int) -> str:
+    def label_contest(row: int) -> str:
         return f"contest {formatters.contest(contest[row])}"
 
-    def check_constant(name: str, values: Any) -> None:
-        differs = values != values[first_row[contest_index]]
-        fail_where(differs, lambda row: f"{name} {values[row]} differs within {contest_label(row)}")
-
-    with add_contest_to_errors(contest_label):
+    with add_contest_to_errors(label_contest):
         player = check_id_array("player", player, (n,))
         rank = to_checked_numbers("rank", rank, (n,)).astype(np.float64)
-        weight, time = (np.ones(n) if weight is None else weight), (np.zeros(n) if time is None else time)
-        given = {"weight": weight, "ceiling": ceiling, "noise": noise}
-        numbers = {
-            name: to_checked_numbers(name, x, (n,), allow_infinite=name == "ceiling")
-            for name, x in given.items()
-            if x is not None
-        }
-        weight, noise = numbers.pop("weight"), numbers.get("noise", np.ones(n))
-        fail_where(weight <= 0, lambda row: f"weight {weight[row]} is not above 0; remove the row")
-        fail_where(noise <= 0, lambda row: f"noise {noise[row]} is not above 0")
-        constants = {"time": as_event_times(time, n)} | numbers
-        team = None if team is None else to_checked_numbers_keeping_integers("team", team, n)
-        category = None if category is None else check_category_ids_or_shares(category, (n,))
-        columns = check_further_columns(columns, n, "contests", Rounds._fields)
-    begins_contest = np.concatenate([np.ones(min(1, n), bool), contest[1:] != contest[:-1]])
-    first_row = np.flatnonzero(begins_contest)
-    contest_index = np.cumsum(begins_contest) - 1
-    first_of_each = np.unique(contest[first_row], return_index=True)[1]
-    repeated = np.ones(n, bool)
-    repeated[~begins_contest] = False
-    repeated[first_row[first_of_each]] = False
-    fail_where(repeated, lambda row: f"{contest_label(row)} begins a second time; put the rows of a contest together")
-    for name, values in constants.items():
-        check_constant(name, values)
-    repeated = _is_repeated_player(contest_index, player)
+        given = {"weight": np.ones(n), "time": np.zeros(n)} | {name: x for name, x in further.items() if x is not None}
+        checked = {name: check(given[name], n) for name, check in COLUMN_CHECKS.items() if name in given}
+    begins_contest = np.append(True, contest[1:] != contest[:-1])[:n]
+    first_row, contest_index = np.flatnonzero(begins_contest), np.cumsum(begins_contest) - 1
+    begun_before = np.delete(first_row, np.unique(contest[first_row], return_index=True)[1])
+    fail_where(
+        np.isin(np.arange(n), begun_before),
+        lambda row: f"{label_contest(row)} begins a second time; put the rows of a contest together",
+    )
+    for name in [name for name in CONTEST_COLUMNS if name in checked]:
+        values, checked[name] = checked[name], checked[name][first_row]
+        fail_where(
+            values != checked[name][contest_index],
+            lambda row: f"{name} {values[row]} differs within {label_contest(row)}",  # noqa: B023
+        )
+    label, seat, repeats = checked.pop("team", None), None, _is_repeated_player(contest_index, player)
 
-    def fail_if_repeated(bad: Any, where: str = "") -> None:
-        fail_where(bad, lambda row: f"player {formatters.player(player[row])} is in {contest_label(row)} twice{where}")
+    def fail_if_twice(bad: Any, where: str = "") -> None:
+        fail_where(bad, lambda row: f"player {formatters.player(player[row])} is in {label_contest(row)} twice{where}")
 
-    seat = None
-    if team is None:
-        fail_if_repeated(repeated)
+    if label is None:
+        fail_if_twice(repeats)
         team = np.arange(n) - first_row[contest_index]
     else:
-        team, captain = _number_teams(team, contest_index, first_row)
-        if repeated.any():
+        team, captain = _number_teams(label, contest_index, first_row)
+        if repeats.any():
             team_of_row = first_row[contest_index] + team
-            fail_if_repeated(_is_repeated_player(team_of_row, player), ", in the same team")
-            solo_rows = np.flatnonzero(np.bincount(team_of_row)[team_of_row] == 1)
-            repeated[:] = False
-            repeated[solo_rows] = _is_repeated_player(contest_index[solo_rows], player[solo_rows])
-            fail_if_repeated(repeated, ", alone")
+            fail_if_twice(_is_repeated_player(team_of_row, player), ", in the same team")
+            fail_if_twice(_is_repeated_loner(contest_index, team_of_row, player), ", alone")
             seat = _first_position_of_same_player(contest_index, player, first_row)
-
-        def describe_rank_conflict(row: int) -> str:
-            other = captain[row]
-            said = f"rank {rank[row]} differs from {rank[other]} of the same team in row {formatters.row(other)}"
-            return f"{said} ({contest_label(row)})"
-
-        fail_where(rank != rank[captain], describe_rank_conflict)
-    place, team = count_better(contest_index, rank), team.astype(np.int32)
-    each = {name: x[first_row] for name, x in constants.items()}
-    contests = Rounds(player, place, team, weight, seat=seat, category=category, columns=columns, **each)
+        fail_where(
+            rank != rank[captain],
+            lambda row: (
+                f"rank {rank[row]} differs from {rank[captain[row]]} of the same team in row "
+                f"{formatters.row(captain[row])} ({label_contest(row)})"
+            ),
+        )
+    place = count_better(contest_index, rank)
+    contests = Rounds(player, place, team.astype(np.int32), seat=seat, **checked)
     return Ragged(contests, np.append(first_row, n).astype(np.int64), None)
 
 
-def _number_teams(team: Any, contest_index: Any, first_row: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _is_repeated_loner(contest_index: HostArray, team_of_row: HostArray, player: HostArray) -> HostArray:
+    """[n] whether the player is alone in a team, and alone in another one of the contest above."""
+    repeats = np.zeros(len(player), bool)
+    rows = np.flatnonzero(np.bincount(team_of_row)[team_of_row] == 1)
+    repeats[rows] = _is_repeated_player(contest_index[rows], player[rows])
+    return repeats
+
+
+def _number_teams(team: Any, contest_index: Any, first_row: Any) -> tuple[HostArray, HostArray]:
     """[n] the number of each row's team in its contest, from 0, and the first row of that team."""
     n = len(team)
     order = np.lexsort((np.arange(n), team, contest_index))
@@ -178,7 +178,7 @@ def _number_teams(team: Any, contest_index: Any, first_row: Any) -> tuple[np.nda
     return team_number, captain
 
 
-def count_better(contest_index: Any, rank: Any) -> np.ndarray[Any, Any]:
+def count_better(contest_index: Any, rank: Any) -> HostArray:
     """[n] how many participants of the same contest rank strictly better; `contest_index` is 0, 0, 1, ..."""
     n, first = len(rank), np.flatnonzero(np.diff(contest_index, prepend=-1))
     order = np.lexsort((rank, contest_index))
@@ -188,7 +188,7 @@ def count_better(contest_index: Any, rank: Any) -> np.ndarray[Any, Any]:
     return better
 
 
-def team_ranks(ragged: Ragged) -> np.ndarray[Any, Any]:
+def team_ranks(ragged: Ragged) -> HostArray:
     """[sum P] of participants how many teams rank strictly better than their own."""
     flat: Any = ragged.events
     contest_index = np.repeat(np.arange(len(flat.time)), np.diff(ragged.player_start))
@@ -197,7 +197,7 @@ def team_ranks(ragged: Ragged) -> np.ndarray[Any, Any]:
     return count_better(contest_index[captain], np.asarray(flat.rank)[captain])[team]
 
 
-def _is_repeated_player(contest_index: np.ndarray[Any, Any], player: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _is_repeated_player(contest_index: HostArray, player: HostArray) -> HostArray:
     """[n] whether the player is in an earlier row of the same contest."""
     repeats = np.zeros(len(player), bool)
     key = contest_index * (player.max(initial=0) + np.int64(1)) + player
@@ -207,7 +207,7 @@ def _is_repeated_player(contest_index: np.ndarray[Any, Any], player: np.ndarray[
     return repeats
 
 
-def _first_position_of_same_player(contest_index: Any, player: Any, first_row: Any) -> np.ndarray[Any, Any]:
+def _first_position_of_same_player(contest_index: Any, player: Any, first_row: Any) -> HostArray:
     """[n] the position in the contest, from 0, of the first row of the same player."""
     key = contest_index * (player.max(initial=0) + np.int64(1)) + player
     _, row, number = np.unique(key, return_index=True, return_inverse=True)
