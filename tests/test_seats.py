@@ -67,9 +67,16 @@ def test_a_player_twice_in_a_team_or_alone_is_refused(team, message):
         jr.rounds([0, 0, 0], [7, 8, 7], [1, 1, 1], team=team)
 
 
-@pytest.mark.parametrize(("teams", "k"), [([["A", "B", "A"]], 0), ([["A"], ["A"]], 0), ([["A"], ["A", "B"], ["A"]], 0)])
-def test_lists_refuse_the_same(teams, k):
-    with pytest.raises(ValueError, match=f"player 'A' is in team {k} already"):
+@pytest.mark.parametrize(
+    ("teams", "said"),
+    [
+        ([["A", "B", "A"]], "team 0 .*player 'A' is in contest 0 twice, in the same team"),
+        ([["A"], ["A"]], "team 1 .*player 'A' is in contest 0 twice, alone"),
+        ([["A"], ["A", "B"], ["A"]], "team 2 .*player 'A' is in contest 0 twice, alone"),
+    ],
+)
+def test_lists_refuse_the_same(teams, said):
+    with pytest.raises(ValueError, match=f"^round 0, {said}"):
         jr.data.from_teams([teams])
 
 

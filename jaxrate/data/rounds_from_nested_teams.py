@@ -1,7 +1,7 @@
 """Rounds of teams from nested lists, as small scripts have them, and rounds without their teams."""
 
 import warnings
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,14 @@ import numpy as np
 from jaxrate.core.argument_checks import is_iterable
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import is_usable_as_name, to_float_or_none
-from jaxrate.events import Rounds, build_rounds, doubts_about_single_participants, has_teammates
+from jaxrate.events import (
+    NameFormatters,
+    Rounds,
+    RowError,
+    build_rounds,
+    doubts_about_single_participants,
+    has_teammates,
+)
 from jaxrate.events.dataset import Dataset
 
 
@@ -39,33 +46,43 @@ def from_teams(
     Warns:
       UserWarning: if rounds have a single player; systems of ranks learn nothing from them.
     """
-    rounds = _check_list_of_length("", "rounds", rounds)
-    if not rounds:
-        raise ValueError("no rounds")
+    rounds = _nested_lists(("rounds", "teams", "players"), rounds)
     ids = _ids_of_existing_names(players)
-    days = _list_or_default("", "time", time, len(rounds), "rounds", 0.0)
-    ranks_of_rounds = _list_or_default("", "ranks", ranks, len(rounds), "rounds", None)
-    weights_of_rounds = _list_or_default("", "weights", weights, len(rounds), "rounds", None)
-    rows: list[tuple[Any, ...]] = []
+    days = [0.0] * len(rounds) if time is None else _nested_lists(("time",), time, rounds)
+    ranks = [range(len(teams)) for teams in rounds] if ranks is None else _nested_lists(("ranks",) * 2, ranks, rounds)
+    if weights is None:
+        weights = [[[1.0] * len(team) for team in teams] for teams in rounds]
+    else:
+        weights = _nested_lists(("weights",) * 3, weights, rounds)
+    rows: list[tuple[float, ...]] = []
     for i, teams in enumerate(rounds):
-        location = f"round {i} (counting from 0): "
-        round_day = _check_finite_number(location, "time", days[i])
-        for subject, given, values in (("ranks", ranks, ranks_of_rounds), ("weights", weights, weights_of_rounds)):
-            if given is not None:
-                _check_list_of_length(location, subject, values[i])
-        for name, *values in _round_participants(i, teams, ranks_of_rounds[i], weights_of_rounds[i]):
-            rows.append((i, ids.setdefault(name, len(ids)), *values, round_day))
-    contest, player, rank, team, weight, day = (np.array(column) for column in zip(*rows, strict=True))
-    events = build_rounds(contest, player, rank, team=team, weight=weight, time=day)
+        day = _check_finite_number(_location(i), "time", days[i])
+        for k, team in enumerate(teams):
+            rank = _check_finite_number(_location(i, k), "rank", ranks[i][k])
+            for name, weight in zip(team, weights[i][k], strict=True):
+                if not is_usable_as_name(name):
+                    raise ValueError(f"{_location(i, k)}{format_value_for_error(name)} cannot be the name of a player")
+                if _check_finite_number(_location(i, k), "weight", weight) <= 0:
+                    reason = f"weight {float(weight)} of player {name!r} is not above 0; leave them out"
+                    raise ValueError(f"{_location(i, k)}{reason}")
+                rows.append((i, ids.setdefault(name, len(ids)), rank, k, float(weight), day))
+    contest, player, rank_of_row, team_of_row, weight, time_of_row = map(np.array, zip(*rows, strict=True))
+    names = np.fromiter(ids, dtype=object, count=len(ids))
+    formatters = NameFormatters(player=lambda i: format_value_for_error(names[i]))
+    try:
+        events = build_rounds(
+            contest, player, rank_of_row, team=team_of_row, weight=weight, time=time_of_row, formatters=formatters
+        )
+    except RowError as error:
+        raise ValueError(error.format_message(lambda row: _location(contest[row], team_of_row[row])[:-2])) from None
     for doubt in doubts_about_single_participants(events, np.arange(len(rounds))):
         warnings.warn(doubt, UserWarning, stacklevel=2)
-    names = np.fromiter(ids, dtype=object, count=len(ids))
     clock = None if time is None else "numbers"
     return Dataset(events, names, np.arange(len(rows)), clock=clock, contests=np.arange(len(rounds)))
 
 
 def _ids_of_existing_names(players: Any) -> dict[Any, int]:
-    names = [] if players is None else _check_list_of_length("", "players", players)
+    names = [] if players is None else _as_list("players", players)
     if not all(isinstance(name, Hashable) for name in names):
         raise ValueError("players must be names, which lists and arrays are not")
     ids = {name: i for i, name in enumerate(names)}
@@ -74,60 +91,38 @@ def _ids_of_existing_names(players: Any) -> dict[Any, int]:
     return ids
 
 
-def _round_participants(i: int, teams: Any, ranks: Any, weights: Any) -> Iterator[tuple[Any, float, int, float]]:
-    """Name, rank, number of the team, and weight of every player of a round; without ranks the best team is first."""
-    location = f"round {i} (counting from 0): "
-    teams = _check_list_of_length(location, "teams", teams)
-    if not teams:
-        raise ValueError(f"{location}no teams")
-    ranks = _list_or_default(
-        location, "ranks", range(len(teams)) if ranks is None else ranks, len(teams), "teams", None
-    )
-    weights = _list_or_default(location, "weights", weights, len(teams), "teams", None)
-    last_team: dict[Any, int] = {}  # the last team of each
-    single_team: dict[Any, int] = {}
-    for k, team in enumerate(teams):
-        location = f"round {i}, team {k} (counting from 0): "
-        players = _team_players(location, team, weights[k])
-        rank = _check_finite_number(location, "rank", ranks[k])
-        for name, weight in players:
-            earlier_team = k if last_team.get(name) == k else single_team.get(name) if len(players) == 1 else None
-            if earlier_team is not None:
-                raise ValueError(f"{location}player {name!r} is in team {earlier_team} already")
-            last_team[name] = k
-            single_team |= {name: k} if len(players) == 1 else {}
-            yield name, rank, k, weight
+def _nested_lists(subjects: Sequence[str], values: Any, like: Any = None, *path: int) -> list[Any]:
+    """Values in lists in lists, as many at each level as in others; ValueError unless they are.
+
+    Args:
+      subjects: what messages call the values at each level, from the outermost.
+      values: what is checked.
+      like: lists of as many values; None: of any number but none.
+      path: the numbers of the round and of the team in which the values stand.
+    """
+    subject, *inner = subjects
+    items = _as_list(subject, values, *path)
+    if like is None and not items:
+        raise ValueError(f"{_location(*path)}no {subject}")
+    if like is not None and len(items) != len(like):
+        unit = ("rounds", "teams", "players")[len(path)]
+        raise ValueError(f"{_location(*path)}{subject} of {len(items)} {unit}, but there are {len(like)}")
+    if not inner:
+        return items
+    return [_nested_lists(inner, x, None if like is None else like[i], *path, i) for i, x in enumerate(items)]
 
 
-def _team_players(location: str, team: Any, weights: Any) -> list[tuple[Any, float]]:
-    """The names and weights of the players of a team."""
-    players = _check_list_of_length(location, "players", team)
-    if not players:
-        raise ValueError(f"{location}no players")
-    weights = _list_or_default(location, "weights", weights, len(players), "players", 1.0)
-    for name, weight in zip(players, weights, strict=True):
-        if not is_usable_as_name(name):
-            raise ValueError(f"{location}{format_value_for_error(name)} cannot be the name of a player")
-        if _check_finite_number(location, "weight", weight) <= 0:
-            raise ValueError(f"{location}weight {float(weight)} of player {name!r} is not above 0; leave them out")
-    return [(name, float(weight)) for name, weight in zip(players, weights, strict=True)]
-
-
-def _list_or_default(location: str, subject: str, values: Any, count: int, unit: str, default: Any) -> list[Any]:
-    """`values` as a list of one for each `unit`; None is a list of the default."""
-    return [default] * count if values is None else _check_list_of_length(location, subject, values, count, unit)
-
-
-def _check_list_of_length(
-    location: str, subject: str, values: Any, count: int | None = None, unit: str = ""
-) -> list[Any]:
-    """`values` as a list of `count` values, one for each `unit`."""
+def _as_list(subject: str, values: Any, *path: int) -> list[Any]:
+    """The values of a list; ValueError for text, and for what is none."""
     if isinstance(values, (str, bytes)) or not is_iterable(values):
-        raise ValueError(f"{location}{subject} must be a list, got {values!r}")
-    items = list(values)
-    if count is not None and len(items) != count:
-        raise ValueError(f"{location}{subject} of {len(items)} {unit}, but there are {count}")
-    return items
+        raise ValueError(f"{_location(*path)}{subject} must be a list, got {values!r}")
+    return list(values)
+
+
+def _location(*path: int) -> str:
+    """The beginning of a message about a round, or about a team in it."""
+    numbers = [f"{unit} {number}" for unit, number in zip(("round", "team"), path, strict=False)]
+    return f"{', '.join(numbers)} (counting from 0): " if numbers else ""
 
 
 def _check_finite_number(location: str, subject: str, value: Any) -> float:
