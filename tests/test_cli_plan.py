@@ -129,8 +129,8 @@ def test_simulate_writes_a_league_and_its_truth(jaxrate, tmp_path):
     ("arguments", "message"),
     [
         (("x.csv",), "x.csv: the name must end in .parquet"),
-        (("x.parquet", "--players", 1), "--players must be at least 2, got 1"),
-        (("x.parquet", "--luck", 2), "--luck must be in"),
+        (("x.parquet", "--players", 1), "--players must be a whole number from 2 to 2,147,483,646, got 1"),
+        (("x.parquet", "--luck", 2), "--luck must be from 0 to 1"),
         (("x.parquet", "--size", 5), "--size needs --rounds"),
         (("x.parquet", "--rounds", 5, "--draws", 0.5), "--draws cannot be combined with --rounds"),
         (("x.parquet", "--rounds", 5, "--matches", 5), "--matches cannot be combined with --rounds"),

@@ -71,7 +71,7 @@ def stream(rows):
         (lambda: jr.data.simulate.league(2 * 10**9, 10), "2,000,000,000 players would take 48.0 GB"),
         (
             lambda: jr.data.simulate.stream_contests(99, 2**31, size=9),
-            "num_rounds must be below 2147483647, got 2147483648",
+            "num_rounds must be a whole number from 1 to 2,147,483,646, got 2147483648",
         ),
         (
             lambda: jr.data.simulate.write(stream(10**15), "x.parquet"),

@@ -195,35 +195,46 @@ def test_results_follow_the_strengths_of_their_time():
     assert error[-4000:].mean() < error[:4000].mean() - 0.05
 
 
+COUNT, NUMBER = "must be a whole number from {} to ", "must be from {} to {}, got "
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("simulate_games", "change", "message"),
     [
-        ({"num_players": 1}, "num_players must be at least 2, got 1"),
-        ({"num_matches": 0}, "num_matches must be at least 1, got 0"),
-        ({"days": -1.0}, "days must be at least 0, got -1.0"),
-        ({"days": math.inf}, "days must be at least 0, got inf"),
-        ({"spread": -1.0}, "spread must be at least 0, got -1.0"),
-        ({"spread": math.nan}, "spread must be a number, got nan"),
-        ({"drift": -1.0}, "drift must be at least 0, got -1.0"),
-        ({"activity": -0.5}, "activity must be at least 0, got -0.5"),
-        ({"draws": -0.1}, "draws must be at least 0, got -0.1"),
-        ({"draws": 0.51}, "draws must be at most 0.5, got 0.51"),
-        ({"draws": math.nan}, "draws must be a number, got nan"),
-        ({"luck": -0.1}, "luck must be in [0, 1], got -0.1"),
-        ({"luck": 1.1}, "luck must be in [0, 1], got 1.1"),
-        ({"luck": math.nan}, "luck must be a number, got nan"),
-        ({"activity": 9.0}, "activity 9.0 is too large: one player would be drawn nearly every time"),
+        (league, {"num_players": 1}, "num_players " + COUNT.format(2)),
+        (league, {"num_matches": 0}, "num_matches " + COUNT.format(1)),
+        *(
+            (league, {name: -1.0}, f"{name} " + NUMBER.format(0, "1e+12"))
+            for name in ("days", "spread", "drift", "activity")
+        ),
+        (league, {"days": math.inf}, "days " + NUMBER.format(0, "1e+12")),
+        (league, {"spread": math.nan}, "spread must be a number, got nan"),
+        *((league, {"draws": x}, "draws " + NUMBER.format(0, 0.5)) for x in (-0.1, 0.51)),
+        (league, {"draws": math.nan}, "draws must be a number, got nan"),
+        *((league, {"luck": x}, "luck " + NUMBER.format(0, 1)) for x in (-0.1, 1.1)),
+        (league, {"luck": math.nan}, "luck must be a number, got nan"),
+        (league, {"activity": 9.0}, "activity 9.0 is too large: one player would be drawn nearly every time"),
+        *(
+            (league, {"side_advantage": x}, "side_advantage " + NUMBER.format("-1e+12", "1e+12"))
+            for x in (math.inf, -math.inf)
+        ),
+        (league, {"side_advantage": math.nan}, "side_advantage must be a number, got nan"),
+        (contests, {"num_players": 1}, "size must be from 2 to num_players, 1, or such a pair, got 3"),
+        (contests, {"num_rounds": 0}, "num_rounds " + COUNT.format(1)),
+        *(
+            (contests, {"size": x}, f"size must be from 2 to num_players, 5, or such a pair, got {x}")
+            for x in (1, 6, (4, 3))
+        ),
+        (contests, {"noise": -1.0}, "noise " + NUMBER.format(0, "1e+12")),
+        (contests, {"grid": math.nan}, "grid must be a number, got nan"),
+        (contests, {"drift": -1.0}, "drift " + NUMBER.format(0, "1e+12")),
+        (contests, {"activity": 9.0}, "activity 9.0 is too large"),
     ],
 )
-def test_arguments_out_of_range_are_refused(change, message):
+def test_arguments_out_of_range_are_refused(simulate_games, change, message):
+    usual = {"num_matches": 10} if simulate_games is league else {"num_rounds": 10, "size": 3}
     with pytest.raises(ValueError, match=re.escape(message)):
-        league(**{"num_players": 5, "num_matches": 10, **change})
-
-
-@pytest.mark.parametrize("points", [math.nan, math.inf, -math.inf])
-def test_a_side_advantage_without_an_end_is_refused(points):
-    with pytest.raises(ValueError, match=f"side_advantage must be (finite|a number), got {points}"):
-        league(5, 10, side_advantage=points)
+        simulate_games(**{"num_players": 5, **usual, **change})
 
 
 @pytest.mark.parametrize(("whole", "stream"), [(league, stream_league), (contests, stream_contests)])
@@ -408,22 +419,3 @@ def test_contests_drift_and_are_the_same_for_the_same_seed():
     equal(one, same)
     assert (one.strength - still.strength).std() == pytest.approx(40, rel=0.06)
     assert (contests(3000, 150, seed=1, **options).games != still.games).any()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"num_players": 1}, "size must be from 2 to num_players, 1, or such a pair, got 3"),
-        ({"num_rounds": 0}, "num_rounds must be at least 1, got 0"),
-        ({"size": 1}, "size must be from 2 to num_players, 5, or such a pair, got 1"),
-        ({"size": 6}, "size must be from 2 to num_players, 5, or such a pair, got 6"),
-        ({"size": (4, 3)}, "size must be from 2 to num_players, 5, or such a pair, got (4, 3)"),
-        ({"noise": -1.0}, "noise must be at least 0, got -1.0"),
-        ({"grid": math.nan}, "grid must be a number, got nan"),
-        ({"drift": -1.0}, "drift must be at least 0, got -1.0"),
-        ({"activity": 9.0}, "activity 9.0 is too large"),
-    ],
-)
-def test_arguments_of_contests_out_of_range_are_refused(change, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        contests(**{"num_players": 5, "num_rounds": 10, "size": 3, **change})

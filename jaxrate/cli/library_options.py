@@ -18,11 +18,9 @@ from jaxrate.cli.commands import Decorator, option
 PACKAGE = Path(__file__).parent.parent
 MODULES = {  # of functions whose arguments are options
     "benchmark_systems": "evaluation/benchmark",
-    "contests": "data/simulate",
     "fit": "fitting/hyperparameter_fit",
     "fit_strengths": "arena/strength_fit",
     "leaderboard": "history/leaderboards",
-    "league": "data/simulate",
     "probabilities_from_odds": "metrics/bookmaker_odds",
     "simulate_season": "forecasts/season_simulation",
     "write_site": "site/site_writer",

@@ -7,7 +7,6 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli.commands import argument, command, option
-from jaxrate.cli.library_options import library_option
 from jaxrate.cli.output_path_checks import check_output_file, check_output_folder
 from jaxrate.cli.terminal_tables import ProgressReport
 
@@ -20,16 +19,16 @@ MATCH_OPTIONS, CONTEST_OPTIONS = ("draws", "side_advantage", "luck"), ("size", "
     option("matches", "NUMBER", "Number of matches.  [default: 100000]", excludes=("rounds",)),
     option("rounds", "NUMBER", "Number of contests of many players, instead of matches."),
     option("size", "N or LOW-HIGH", "Participants of a contest, log-uniform.  [default: 10]", needs="rounds"),
-    library_option("league", "seed", "NUMBER", text="Random seed."),
-    library_option("league", "days", "DAYS", text="Length of the history."),
-    library_option("league", "spread", "POINTS"),
-    library_option("league", "drift", "POINTS"),
-    library_option("league", "activity", "EXPONENT", text="Player k plays in proportion to (k + 1)^-EXPONENT."),
-    library_option("league", "draws", "SHARE", excludes=("rounds",)),
-    library_option("league", "side_advantage", "POINTS", text="Advantage of the first player.", excludes=("rounds",)),
-    library_option("league", "luck", "SHARE", text="Share of skill: 1 is no luck, 0 a coin.", excludes=("rounds",)),
-    library_option("contests", "noise", "POINTS", needs="rounds"),
-    library_option("contests", "grid", "POINTS", needs="rounds"),
+    option("seed", "NUMBER", "Random seed.", default=0),
+    option("days", "DAYS", "Length of the history.", default=1000.0),
+    option("spread", "POINTS", "Standard deviation of the strengths; 400 points are odds of 10 to 1.", default=300.0),
+    option("drift", "POINTS", "Standard deviation of the change of a strength in a year of 365 days.", default=0.0),
+    option("activity", "EXPONENT", "Player k plays in proportion to (k + 1)^-EXPONENT.", default=0.0),
+    option("draws", "SHARE", "Share of draws between equals.", default=0.0, excludes=("rounds",)),
+    option("side-advantage", "POINTS", "Advantage of the first player.", default=0.0, excludes=("rounds",)),
+    option("luck", "SHARE", "Share of skill: 1 is no luck, 0 a coin.", default=1.0, excludes=("rounds",)),
+    option("noise", "POINTS", "Standard deviation of a performance about the strength.", default=200.0, needs="rounds"),
+    option("grid", "POINTS", "Performances are rounded to multiples of this; 0: no ties.", default=0.0, needs="rounds"),
     json=False,
     usual=("players", "matches", "rounds", "size", "days", "seed", "drift", "draws", "side-advantage", "luck"),
     groups={

@@ -1,15 +1,15 @@
 """Histories with known truth, of any size: leagues of matches and ranked contests, in memory or to a file."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from shutil import disk_usage
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations, to_floats
+from jaxrate.core.argument_checks import INTEGER_LIMIT, check_count, enforce_argument_annotations, to_floats
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.data import table_sources
@@ -139,36 +139,78 @@ class Stream(NamedTuple):
     rows: int  # in all, about
 
 
+class WorldOptions(TypedDict, total=False):
+    """What leagues and contests share: keywords of `league`, which says what they are, and of `contests`."""
+
+    seed: int
+    days: float
+    spread: float
+    drift: float
+    activity: float
+
+
+class LeagueOptions(WorldOptions, total=False):
+    """Keywords of `league`, which says what they are."""
+
+    draws: float
+    side_advantage: float
+    luck: float
+
+
+class ContestOptions(WorldOptions, total=False):
+    """Keywords of `contests`, which says what they are."""
+
+    noise: float
+    grid: float
+
+
+class Option(NamedTuple):
+    """The default and the range of an option."""
+
+    default: float
+    low: float = 0.0
+    high: float = MAX_ABS_TIME
+
+
+WORLD = {"days": Option(1000.0), "spread": Option(300.0), "drift": Option(0.0), "activity": Option(0.0)}
+LEAGUE = {"draws": Option(0.0, 0.0, 0.5), "side_advantage": Option(0.0, -MAX_ABS_TIME), "luck": Option(1.0, 0.0, 1.0)}
+CONTEST = {"noise": Option(200.0), "grid": Option(0.0)}
+
+
+def _option_values(options: Mapping[str, Any], table: Mapping[str, Option]) -> list[float]:
+    """The values of the options in a table; ValueError for one out of its range."""
+    values = {name: options.get(name, option.default) for name, option in table.items()}
+    for name, value in values.items():
+        _, low, high = table[name]
+        if not low <= value <= high:
+            raise ValueError(f"{name} must be from {low:g} to {high:g}, got {value}")
+    return [*values.values()]
+
+
 @enforce_argument_annotations
-def league(
-    num_players: int, num_matches: int, *, seed: int = 0, days: float = 1000.0, spread: float = 300.0,
-    drift: float = 0.0, activity: float = 0.0, draws: float = 0.0, side_advantage: float = 0.0, luck: float = 1.0,
-) -> League:  # fmt: skip
+def league(num_players: int, num_matches: int, **options: Unpack[LeagueOptions]) -> League:
     """Players of normal strength meet at random; the result follows the logistic law of their difference.
 
     Args:
       num_players: at least 2.
       num_matches: at least 1, evenly over the days.
-      seed: the same seed gives the same league.
-      days: the time from the first match to the last.
-      spread: standard deviation of the strengths, in points (400 points are odds of 10 to 1).
+      seed: the same seed gives the same league. By default 0.
+      days: the time from the first match to the last. By default 1000.
+      spread: standard deviation of the strengths, in points (400 points are odds of 10 to 1). By default 300.
       drift: standard deviation of the change of a strength in a year of 365 days, in points, in at least 100 equal
-        steps, for everybody at once; 0: strengths are fixed.
-      activity: player k plays in proportion to (k + 1)^-activity, in random order of strength; 0: uniform.
-      draws: share of draws between equals. The expected score E is kept, as in chess models: the probability of a draw
-        is draws x 4 E (1 - E), taken evenly from a win and from a loss.
-      side_advantage: in points, for player 0, who then has the side in every match.
-      luck: in [0, 1], BlatMMR's beta: the expected score is (1 - luck) / 2 + luck x the logistic law. 1: pure skill;
-        0: a coin.
+        steps, for everybody at once; 0, the default: strengths are fixed.
+      activity: player k plays in proportion to (k + 1)^-activity, in random order of strength; by default 0, uniform.
+      draws: share of draws between equals, by default 0. The expected score E is kept, as in chess models: the
+        probability of a draw is draws x 4 E (1 - E), taken evenly from a win and from a loss.
+      side_advantage: in points, for player 0, who then has the side in every match. By default 0.
+      luck: in [0, 1], BlatMMR's beta: the expected score is (1 - luck) / 2 + luck x the logistic law. 1, the
+        default: pure skill; 0: a coin.
 
     Raises:
       ValueError: for a value out of range.
     """
     _check_memory(num_matches)
-    stream = stream_league(
-        num_players, num_matches, seed=seed, days=days, spread=spread, drift=drift, activity=activity, draws=draws,
-        side_advantage=side_advantage, luck=luck,
-    )  # fmt: skip
+    stream = stream_league(num_players, num_matches, **options)
     table = _concatenate_chunks(stream.chunks)
     player = np.stack([table["a"], table["b"]], axis=1)
     return League(matches(player, table["score"], table["time"], side=table.get("side")), stream.strength, stream.games)
@@ -176,9 +218,8 @@ def league(
 
 @enforce_argument_annotations
 def contests(
-    num_players: int, num_rounds: int, *, size: int | tuple[int, int], seed: int = 0, days: float = 1000.0,
-    spread: float = 300.0, drift: float = 0.0, activity: float = 0.0, noise: float = 200.0, grid: float = 0.0,
-) -> Contests:  # fmt: skip
+    num_players: int, num_rounds: int, *, size: int | tuple[int, int], **options: Unpack[ContestOptions]
+) -> Contests:
     """Players of normal strength are ranked by their performances, strength plus normal noise, in rounds.
 
     Luck is `noise`: without it the stronger is always ahead, and two players meet by the probit law of noise x sqrt 2.
@@ -187,41 +228,25 @@ def contests(
       num_players: at least 2.
       num_rounds: at least 1, evenly over the days.
       size: of every round, or the pair (low, high), both within: log-uniform sizes. At least 2, at most num_players.
-      seed: the same seed gives the same rounds.
-      days: the time from the first round to the last.
-      spread: standard deviation of the strengths, in points.
-      drift: as for `league`.
+      seed, days, spread, drift: as for `league`.
       activity: the participants of a round are drawn one after the other without replacement, player k in proportion
-        to (k + 1)^-activity, in random order of strength; 0: uniform.
-      noise: standard deviation of a performance about the strength, in points.
-      grid: performances are rounded to multiples of this, in points, so that equal ones tie; 0: no ties.
+        to (k + 1)^-activity, in random order of strength; by default 0, uniform.
+      noise: standard deviation of a performance about the strength, in points. By default 200.
+      grid: performances are rounded to multiples of this, in points, so that equal ones tie; 0, the default: no ties.
 
     Raises:
       ValueError: for a value out of range.
     """
     _check_memory(_expected_participations(num_rounds, *_size_range(size, num_players)))
-    stream = stream_contests(
-        num_players, num_rounds, size=size, seed=seed, days=days, spread=spread, drift=drift, activity=activity,
-        noise=noise, grid=grid,
-    )  # fmt: skip
+    stream = stream_contests(num_players, num_rounds, size=size, **options)
     return Contests(rounds(**_concatenate_chunks(stream.chunks)), stream.strength, stream.games)
 
 
 @enforce_argument_annotations
-def stream_league(
-    num_players: int, num_matches: int, *, seed: int = 0, days: float = 1000.0, spread: float = 300.0,
-    drift: float = 0.0, activity: float = 0.0, draws: float = 0.0, side_advantage: float = 0.0, luck: float = 1.0,
-) -> Stream:  # fmt: skip
+def stream_league(num_players: int, num_matches: int, **options: Unpack[LeagueOptions]) -> Stream:
     """The matches of the same `league`, in chunks of columns a, b, score, time, and side if there is an advantage."""
-    _check_values_at_least(1, num_matches=num_matches)
-    _check_values_at_least(0, draws=draws)
-    if draws > 0.5:
-        raise ValueError(f"draws must be at most 0.5, got {draws}")
-    if not np.isfinite(side_advantage):
-        raise ValueError(f"side_advantage must be finite, got {side_advantage}")
-    _check_values_at_least(-MAX_ABS_TIME, side_advantage=side_advantage)
-    if not 0 <= luck <= 1:
-        raise ValueError(f"luck must be in [0, 1], got {luck}")
+    draws, side_advantage, luck = _option_values(options, LEAGUE)
+    check_count("num_matches", num_matches, 1, INTEGER_LIMIT)
 
     def play(
         random: "np.random.Generator", pick: PlayerSampler, strength: HostArray, number: HostArray, time: HostArray
@@ -239,19 +264,16 @@ def stream_league(
         side = {"side": np.ones(len(number), np.int8)} if side_advantage else {}
         return {"a": a, "b": b, "score": score, "time": time} | side
 
-    return _build_stream(play, num_players, num_matches, num_matches, seed, days, spread, drift, activity)
+    return _build_stream(play, num_players, num_matches, num_matches, options)
 
 
 @enforce_argument_annotations
 def stream_contests(
-    num_players: int, num_rounds: int, *, size: int | tuple[int, int], seed: int = 0, days: float = 1000.0,
-    spread: float = 300.0, drift: float = 0.0, activity: float = 0.0, noise: float = 200.0, grid: float = 0.0,
-) -> Stream:  # fmt: skip
+    num_players: int, num_rounds: int, *, size: int | tuple[int, int], **options: Unpack[ContestOptions]
+) -> Stream:
     """The rounds of the same `contests`, best first, in chunks of columns contest, player, rank, time."""
-    _check_values_at_least(1, num_rounds=num_rounds)
-    _check_values_at_least(0, noise=noise, grid=grid)
-    if num_rounds >= LAST_ID:
-        raise ValueError(f"num_rounds must be below {LAST_ID}, got {num_rounds}")
+    noise, grid = _option_values(options, CONTEST)
+    check_count("num_rounds", num_rounds, 1, LAST_ID - 1)
     low, high = _size_range(size, num_players)
     log_range = np.log((high + 1) / low)
 
@@ -274,7 +296,7 @@ def stream_contests(
         return {"contest": contest, "player": player[order], "rank": rank.astype(np.int32), "time": time[which]}
 
     num_rows = _expected_participations(num_rounds, low, high)
-    return _build_stream(play, num_players, num_rounds, num_rows, seed, days, spread, drift, activity)
+    return _build_stream(play, num_players, num_rounds, num_rows, options)
 
 
 def _size_range(size: Any, num_players: int) -> tuple[int, int]:
@@ -354,30 +376,19 @@ def _concatenate_chunks(chunks: Iterable[Columns]) -> Columns:
     return {name: np.concatenate([chunk[name] for chunk in every]) for name in every[0]}
 
 
-def _check_values_at_least(low: float, **values: float) -> None:
-    for name, value in values.items():
-        if not low <= value < np.inf:
-            raise ValueError(f"{name} must be at least {low}, got {value}")
-        if value > MAX_ABS_TIME:
-            raise ValueError(f"{name} must be at most {MAX_ABS_TIME:g}, got {value:g}")
-
-
 def _split_into_chunks(array: HostArray) -> list[HostArray]:
     """Views of bounded length, end to end."""
     return np.array_split(array, -(-len(array) // CHUNK))
 
 
 def _build_stream(
-    play: Callable[..., Columns], num_players: int, num_events: int, num_rows: int,
-    seed: int, days: float, spread: float, drift: float, activity: float,
-) -> Stream:  # fmt: skip
+    play: Callable[..., Columns], num_players: int, num_events: int, num_rows: int, options: WorldOptions
+) -> Stream:
     """The history that `play(random, pick, strength, number, time)` makes of events while the strengths drift."""
-    _check_values_at_least(2, num_players=num_players)
-    if num_players >= LAST_ID:
-        raise ValueError(f"num_players must be below {LAST_ID}, got {num_players}")
+    check_count("num_players", num_players, 2, LAST_ID - 1)
     check_memory_fits(f"{num_players:,} players", BYTES_PER_PLAYER * num_players)
-    _check_values_at_least(0, days=days, spread=spread, drift=drift, activity=activity)
-    random = np.random.default_rng(seed)
+    days, spread, drift, activity = _option_values(options, WORLD)
+    random = np.random.default_rng(options.get("seed", 0))
     strength, games = random.normal(0.0, spread, num_players), np.zeros(num_players, np.int64)
     pick = PlayerSampler(random, num_players, activity)
     num_chunks = min(-(-num_rows // CHUNK), num_events)
