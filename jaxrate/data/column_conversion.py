@@ -1,12 +1,12 @@
-"""Columns of tables as ids, numbers, flags and days, through Arrow."""
+"""Columns of tables as ids, numbers, flags and days: through Arrow, and else by a function of each distinct cell."""
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from itertools import chain, islice
+from itertools import chain
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,13 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.lookalike_names import has_lone_surrogates, unstorable_reasons_by_position
 from jaxrate.data.table_sources import Column, import_pyarrow
-from jaxrate.events import MAX_REPORTED_ROWS, RowError, fail_where
+from jaxrate.events import RowError, fail_where
 
 MAX_YEARS = 200_000  # microseconds reach further
+FIRST_DATE = np.datetime64("1000-01-01", "D")  # earlier ones stand for no date, as 0001-01-01 does
+WHOLE_NUMBER = r"-?[0-9]{1,18}"  # in 64 bits
 UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+ISO_ADVICE = "2024-01-31, 2024-01-31 18:30:00 or, in all rows, 2024-01-31T18:30:00Z or +02:00"
 
 
 def to_column(name: str, values: Any) -> Column:
@@ -27,7 +30,7 @@ def to_column(name: str, values: Any) -> Column:
         raise ValueError(f"column {name!r} must be an array of one dimension or a list")
     column = values if isinstance(values, arrow.ChunkedArray) else _to_arrow(name, values)
     if column is None or arrow.types.is_nested(column.type) or isinstance(column.type, arrow.BaseExtensionType):
-        return _to_objects(name, _to_list(values))
+        return _to_objects(name, to_values(values))
     if arrow.types.is_dictionary(column.type) and len(column):
         return arrow.chunked_array([_as_large_string(chunk.dictionary).take(chunk.indices) for chunk in column.chunks])
     return _as_large_string(column)
@@ -39,16 +42,30 @@ def _to_arrow(name: str, values: Any) -> Any:
     is_loose = isinstance(values, (list, tuple)) or str(dtype) == "object"
     types = set(map(type, values)) - {type(None)} if is_loose else set()
     if types == {np.datetime64}:  # of which Arrow takes arrays, but no lists
-        values = _to_arrow_compatible_times(name, _fill_missing_times(values))
+        values = _join_numpy_times(name, [np.datetime64("NaT") if value is None else value for value in values])
     elif isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        values = _to_arrow_compatible_times(name, values)
+        values = _join_numpy_times(name, values)
     if len(types) > 1 and not types <= {int, float}:  # Arrow would take "x" for b"x"
         return None
-    for convert in (lambda values: values, _to_list):  # some arrays it knows only as lists
+    for convert in (lambda values: values, to_values):  # some arrays it knows only as lists
         with suppress(arrow.ArrowException, OverflowError, TypeError, UnicodeError):  # as of infinite Decimals
             array = arrow.array(convert(values))
             return array if isinstance(array, arrow.ChunkedArray) else arrow.chunked_array([array])
     return None
+
+
+def _join_numpy_times(name: str, values: Any) -> HostArray:
+    """An array or a list of times in a unit that Arrow has; numpy silently turns those it cannot hold into others."""
+    parts = values if isinstance(values, list) else [values]
+    units = {np.datetime_data(part.dtype) for part in parts} - {("generic", 1)}
+    if len(units) < 2 and units <= {(unit, 1) for unit in ("D", *UNITS_PER_DAY)}:
+        return np.hstack(parts)
+    years = np.hstack([part.astype("datetime64[Y]") for part in parts])
+    fail_where(
+        (np.abs(years.astype(np.int64)) > MAX_YEARS) & ~np.isnat(years),
+        lambda row: f"column {name!r} is {format_value_for_error(values[row])}, not within {MAX_YEARS:,} years of 1970",
+    )
+    return np.hstack([part.astype("datetime64[us]") for part in parts])
 
 
 def _to_objects(name: str, items: list[Any]) -> HostArray:
@@ -61,29 +78,8 @@ def _to_objects(name: str, items: list[Any]) -> HostArray:
     return column
 
 
-def _fill_missing_times(values: Iterable[Any]) -> list[Any]:
-    """Times of numpy, with that of no time and the same unit in place of None."""
-    times = [*values]
-    unit = next(value for value in times if value is not None).dtype
-    return [np.array(value, unit)[()] if value is None else value for value in times]
-
-
-def _to_arrow_compatible_times(name: str, values: Any) -> HostArray:
-    """Times of numpy in a unit that Arrow has; numpy turns those that a unit cannot hold into others, silently."""
-    arrays = values if isinstance(values, list) else [values]
-    units = {np.datetime_data(part.dtype) for part in arrays} - {("generic", 1)}
-    if len(units) < 2 and units <= {(unit, 1) for unit in ("D", *UNITS_PER_DAY)}:
-        return np.array(values)
-    years = np.hstack([part.astype("datetime64[Y]") for part in arrays])
-    far = (np.abs(years.astype(np.int64)) > MAX_YEARS) & ~np.isnat(years)
-    fail_where(
-        far,
-        lambda row: f"column {name!r} is {format_value_for_error(values[row])}, not within {MAX_YEARS:,} years of 1970",
-    )
-    return np.hstack([part.astype("datetime64[us]") for part in arrays])
-
-
-def _to_list(values: Any) -> list[Any]:
+def to_values(values: Any) -> list[Any]:
+    """The values of a column, or of anything else with a length, as Python has them."""
     convert = next((name for name in ("tolist", "to_pylist") if hasattr(values, name)), None)
     return list(getattr(values, convert)() if convert else values)
 
@@ -97,11 +93,32 @@ def _as_large_string(column: Any) -> Any:
     return column.cast(arrow.large_string()) if text else column
 
 
+def is_text(column: Column) -> bool:
+    """Whether all values of a column are text."""
+    return not isinstance(column, np.ndarray) and import_pyarrow().types.is_large_string(column.type)
+
+
+def is_numeric(column: Column) -> bool:
+    """Whether all values of a column are numbers, by its type."""
+    kinds = import_pyarrow().types
+    tests = kinds.is_integer, kinds.is_floating, kinds.is_decimal
+    return not isinstance(column, np.ndarray) and any(test(column.type) for test in tests)
+
+
 def keep_rows(name: str, column: Column, keep: HostArray) -> Column:
     """The rows to keep; mixed values may be of one type then."""
-    return (
-        to_column(name, column[keep]) if isinstance(column, np.ndarray) else column.filter(import_pyarrow().array(keep))
-    )
+    if isinstance(column, np.ndarray):
+        return to_column(name, column[keep])
+    return column.filter(import_pyarrow().array(keep))
+
+
+def null_where(column: Column, mask: HostArray) -> Column:
+    """The column with no value in the rows of a mask."""
+    if not mask.any():
+        return column
+    if isinstance(column, np.ndarray):
+        return np.where(mask, np.full(len(column), None), column)
+    return import_pyarrow().compute.if_else(mask, import_pyarrow().scalar(None, column.type), column)
 
 
 def missing_mask(column: Column, nan_is_missing: bool) -> HostArray:
@@ -129,9 +146,58 @@ def is_usable_as_name(value: Any) -> bool:
     return not is_missing_value(value, nan_is_missing=True)
 
 
-def _check_present(name: str, column: Column, nan_is_missing: bool, advice: str = "") -> None:
-    """ValueError at the first missing value, with this advice; NaN is one if `nan_is_missing`."""
-    fail_where(missing_mask(column, nan_is_missing), lambda row: f"column {name!r} has no value{advice}")
+class DistinctCells(NamedTuple):
+    """The different values in a column, and which of them each row has."""
+
+    values: list[Any]
+    codes: HostArray  # [n] their positions, -1 where a value is missing
+
+    def map(self, function: Callable[[Any], Any], missing: Any) -> HostArray:
+        """[n] the function of each value, `missing` where there is none; in the type of `missing`, None as NaN."""
+        return np.array([*map(function, self.values), missing], np.asarray(missing).dtype)[self.codes]
+
+    def merge(self, function: Callable[[Any], Any]) -> "DistinctCells":
+        """The different values of a function of each value."""
+        values = [*map(function, self.values)]
+        positions = {value: position for position, value in enumerate(dict.fromkeys(values))}
+        return DistinctCells([*positions], np.array([*map(positions.get, values), -1])[self.codes])
+
+
+def distinct_cells(column: Column) -> DistinctCells:
+    """The different values in a column; of mixed ones, which may be equal and yet of different types, all of them."""
+    if isinstance(column, np.ndarray):
+        codes = np.where(missing_mask(column, nan_is_missing=True), -1, np.arange(len(column)))
+        return DistinctCells(column.tolist(), codes)
+    encoded = column.dictionary_encode().combine_chunks()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return DistinctCells(encoded.dictionary.to_pylist(), codes)
+
+
+def cell_text(value: Any) -> str:
+    """The text of a cell in lower case, without blanks around it."""
+    with suppress(ValueError):  # of integers that are too long to show
+        return str(value).strip().lower()
+    return ""
+
+
+def distinct_texts(column: Column) -> DistinctCells:
+    """The different texts of the cells of a column, in lower case and without blanks around them."""
+    return distinct_cells(column).merge(cell_text)
+
+
+def cell_value(column: Column, row: int) -> Any:
+    """The value in a row, as Python has it."""
+    return column[row] if isinstance(column, np.ndarray) else column[row].as_py()
+
+
+def fail_at_cells(bad: HostArray, name: str, column: Column, complaint: str) -> None:
+    """RowError with this complaint about the cells [n] that are bad."""
+    fail_where(bad, lambda row: f"column {name!r} is {format_value_for_error(cell_value(column, row))}, {complaint}")
+
+
+def _check_present(name: str, column: Column, nan_is_missing: bool) -> None:
+    """RowError at the missing values; NaN is one if `nan_is_missing`."""
+    fail_where(missing_mask(column, nan_is_missing), lambda row: f"column {name!r} has no value")
 
 
 def to_ids(
@@ -143,23 +209,29 @@ def to_ids(
     `subject`.
     """
     num_existing = 0 if existing_names is None else len(existing_names)
+    parts = [(f"{name!r} holds", columns[name]) for name in names]
     for name in names:
-        _check_present(name, columns[name], True, "; on_faulty='skip' leaves such rows out")
-    parts, descriptions = [columns[name] for name in names], [f"{name!r} holds" for name in names]
+        _check_usable_as_names(name, columns[name])
     if num_existing:
         existing = _existing_names_column(existing_names, subject)
-        parts = [_text_as_existing_numbers(name, columns[name], existing, subject) for name in names] + [existing]
-        descriptions.append(f"{subject} holds")
-    if any(isinstance(part, np.ndarray) for part in parts):
-        code, values = _code_objects(parts, num_existing, names)
-    else:
-        code, values = _code_arrow(_as_one_type(parts, descriptions, num_existing, subject), num_existing, names)
+        new = [_text_as_existing_numbers(name, columns[name], existing, subject) for name in names]
+        parts = [(f"{subject} holds", existing), *((f"{name!r} holds", x) for name, x in zip(names, new, strict=True))]
+    code, values = _encode_values(parts, subject)
+    code = np.append(code[:num_existing], code[num_existing:].reshape(len(names), -1).T)
     rank, values = _by_first_appearance(code, values)
     if (rank[:num_existing] != np.arange(num_existing)).any():
         raise ValueError(f"history has a name of {subject} twice")
-    player = rank[num_existing:].reshape(-1, len(names))
-    _check_storable_names(names, player, values, subject)
-    return player, values
+    ids = rank[num_existing:].reshape(-1, len(names))
+    _check_storable_names(names, ids, values, subject)
+    return ids, values
+
+
+def _check_usable_as_names(name: str, column: Column) -> None:
+    """RowError at values that are missing, or cannot be names."""
+    _check_present(name, column, nan_is_missing=True)
+    if isinstance(column, np.ndarray):
+        is_bad = np.array([not is_usable_as_name(value) for value in column])
+        fail_at_cells(is_bad, name, column, "which cannot be a name; write text or a number")
 
 
 def _existing_names_column(existing_names: Any, subject: str) -> Column:
@@ -176,53 +248,39 @@ def _existing_names_column(existing_names: Any, subject: str) -> Column:
 def _text_as_existing_numbers(name: str, column: Column, existing: Column, subject: str) -> Column:
     """Text as whole numbers where the existing names are such, as CSV has only text; else the column as it is."""
     arrow = import_pyarrow()
-    if isinstance(existing, np.ndarray) or isinstance(column, np.ndarray):
+    if not is_text(column) or isinstance(existing, np.ndarray) or not arrow.types.is_integer(existing.type):
         return column
-    if not (arrow.types.is_integer(existing.type) and arrow.types.is_large_string(column.type)):
-        return column
-    return _cast_text_to_first_type(name, column, [arrow.int64()], f"not a whole number, as the known {subject} are")
+    cells = distinct_cells(column)
+    is_whole = cells.map(lambda text: re.fullmatch(WHOLE_NUMBER, text) is not None, True)
+    fail_at_cells(~is_whole, name, column, f"not a whole number, as the known {subject} are")
+    return column.cast(arrow.int64())
 
 
-def _as_one_type(parts: list[Any], descriptions: list[str], num_existing: int, subject: str) -> list[Any]:
-    """Columns of Arrow as columns of one type; the last may be existing names."""
-    if len({part.type for part in parts}) == 1:
-        return parts
-    if all(import_pyarrow().types.is_integer(part.type) for part in parts):
-        return [_cast_to_int64(kind, part) for kind, part in zip(descriptions, parts, strict=True)]
-    for kind, part in zip(descriptions, parts, strict=True):
-        if num_existing and _is_text_beside_numbers(parts[-1], part):
-            example = format_value_for_error(parts[-1][0].as_py())
-            raise ValueError(f"the {subject} have names, as {example}, and column {kind} numbers")
-    types = " and ".join(f"{kind} {part.type}" for kind, part in zip(descriptions, parts, strict=True))
-    raise ValueError(f"columns must be of the same type, but {types}")
-
-
-def _is_text_beside_numbers(text: Any, numbers: Any) -> bool:
-    kinds = import_pyarrow().types
-    is_number = kinds.is_integer(numbers.type) or kinds.is_floating(numbers.type)
-    return bool(kinds.is_large_string(text.type) and is_number)
-
-
-def _code_objects(parts: list[Any], num_existing: int, names: Sequence[str]) -> tuple[HostArray, HostArray]:
-    """The numbers of values of any type, first of the existing ones and then row by row; and the values by number."""
-    arrays = [*map(_to_list, parts)]
-    existing = arrays.pop() if num_existing else []
-    items = [*existing, *chain(*zip(*arrays, strict=True))]
-    try:
-        ids = {value: i for i, value in enumerate(dict.fromkeys(items))}
-    except TypeError:
-        raise ValueError(f"columns {names} hold values that cannot be names: they are not hashable") from None
-    return np.array([ids[value] for value in items], np.int32), np.fromiter(ids, dtype=object, count=len(ids))
-
-
-def _code_arrow(parts: list[Any], num_existing: int, names: Sequence[str]) -> tuple[HostArray, HostArray]:
-    """As `_code_objects`, of columns of one type of Arrow."""
-    arrow = import_pyarrow()
-    chunks = arrow.chunked_array([chunk for part in parts for chunk in part.chunks]).dictionary_encode().chunks
+def _encode_values(parts: Sequence[tuple[str, Column]], subject: str) -> tuple[HostArray, HostArray]:
+    """Numbers of the values in columns, one below the other, and the values by number; columns have descriptions."""
+    if any(isinstance(column, np.ndarray) for _, column in parts):
+        items = [*chain(*(to_values(column) for _, column in parts))]
+        numbers = {value: number for number, value in enumerate(dict.fromkeys(items))}
+        return np.array([numbers[value] for value in items], np.int32), np.fromiter(numbers, object, len(numbers))
+    chunks = [chunk for column in _as_one_type(parts, subject) for chunk in column.chunks]
+    chunks = import_pyarrow().chunked_array(chunks).dictionary_encode().chunks
     code = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks])
-    code, existing = np.split(code, [len(code) - num_existing])
-    code = np.concatenate([existing, code.reshape(len(names), -1).T.ravel()])
     return code, chunks[0].dictionary.to_numpy(zero_copy_only=False)  # all chunks share it
+
+
+def _as_one_type(parts: Sequence[tuple[str, Any]], subject: str) -> list[Any]:
+    """Columns of Arrow as columns of one type; ValueError if they cannot be."""
+    columns = [column for _, column in parts]
+    if len({column.type for column in columns}) == 1:
+        return columns
+    if all(import_pyarrow().types.is_integer(column.type) for column in columns):
+        return [_cast_to_int64(description, column) for description, column in parts]
+    numeric = [description for description, column in parts if is_numeric(column)]
+    if parts[0][0] == f"{subject} holds" and is_text(columns[0]) and numeric:
+        example = format_value_for_error(columns[0][0].as_py())
+        raise ValueError(f"the {subject} have names, as {example}, and column {numeric[0]} numbers")
+    types = " and ".join(f"{description} {column.type}" for description, column in parts)
+    raise ValueError(f"columns must be of the same type, but {types}")
 
 
 def _by_first_appearance(code: HostArray, values: HostArray) -> tuple[HostArray, HostArray]:
@@ -248,18 +306,16 @@ def _cast_to_int64(description: str, column: Any) -> Any:
 def _check_storable_names(names: Sequence[str], ids: HostArray, values: HostArray, subject: str) -> None:
     """ValueError if a table cannot hold one of the values [n] that the ids [rows, columns] stand for; names the row."""
     reasons = unstorable_reasons_by_position(values)
-    if not reasons:
-        return
-    bad = np.isin(ids, [*reasons])
-
-    def say(row: int) -> str:
-        position = int(np.argmax(bad[row]))
-        number = int(ids[row, position])
-        return f"column {names[position]!r} is {format_value_for_error(values[number])}, which {reasons[number]}"
-
-    fail_where(bad.any(axis=1), say)
-    number = min(reasons)
-    raise ValueError(f"{subject} has {format_value_for_error(values[number])}, which {reasons[number]}")
+    for name, column_ids in zip(names if reasons else (), ids.T, strict=False):
+        fail_where(
+            np.isin(column_ids, [*reasons]),
+            lambda row: (
+                f"column {name!r} is {format_value_for_error(values[column_ids[row]])}, "  # noqa: B023
+                f"which {reasons[int(column_ids[row])]}"  # noqa: B023
+            ),
+        )
+    for number, reason in reasons.items():
+        raise ValueError(f"{subject} has {format_value_for_error(values[number])}, which {reason}")
 
 
 def to_numbers(name: str, column: Column, default: float | None = None) -> HostArray:
@@ -267,32 +323,35 @@ def to_numbers(name: str, column: Column, default: float | None = None) -> HostA
     arrow = import_pyarrow()
     if default is None:
         _check_present(name, column, nan_is_missing=False)
-    if isinstance(column, np.ndarray):
-        numbers = [_to_number_or_default(value, default) for value in column]
-        not_a_number = np.array([value is None for value in numbers])
-        fail_where(not_a_number, lambda row: f"column {name!r} is {format_value_for_error(column[row])}, not a number")
-        return np.array(numbers, np.float64)
-    if arrow.types.is_large_string(column.type):
-        try:
+    if is_text(column):
+        with suppress(arrow.ArrowInvalid):
             column = column.cast(arrow.float64())
-        except arrow.ArrowInvalid:
-            column = _cast_text_to_first_type(
-                name, _trim_and_convert_booleans(column), [arrow.float64()], "not a number"
-            )
-    kinds = ["integer", "floating", "boolean", "decimal"] + ["null"] * (default is not None)
-    if not any(getattr(arrow.types, f"is_{kind}")(column.type) for kind in kinds):
+    if isinstance(column, np.ndarray) or is_text(column):
+        values = distinct_cells(column).map(cell_number, np.nan)
+        fail_at_cells(np.isnan(values) & ~missing_mask(column, nan_is_missing=True), name, column, "not a number")
+    elif is_numeric(column) or arrow.types.is_boolean(column.type) or arrow.types.is_null(column.type):
+        values = np.asarray(column.cast(arrow.float64(), safe=False).to_numpy())
+    else:
         raise ValueError(f"column {name!r} must hold numbers, got {column.type}")
-    if default is None:
-        return np.asarray(column.to_numpy(), np.float64)
-    values = np.asarray(column.cast(arrow.float64(), safe=False).to_numpy())
-    return np.where(np.isnan(values), default, values)
+    return values if default is None else np.where(np.isnan(values), default, values)
 
 
-def _to_number_or_default(value: Any, default: float | None) -> float | None:
-    """A number of any type as a float; None if it is none, or too large to be one."""
-    if default is not None and is_missing_value(value, True):
-        return default
-    return to_float_or_none(value)
+def numbers_or_nan(column: Column) -> HostArray:
+    """[n] the numbers in a column, of any type; NaN where a cell holds none."""
+    try:
+        return to_numbers("", column, default=np.nan)
+    except ValueError:
+        return distinct_cells(column).map(cell_number, np.nan)
+
+
+def cell_number(value: Any) -> float | None:
+    """The number in a cell, which text may say; true is 1. None if it is no number, or too large."""
+    if not isinstance(value, str):
+        return to_float_or_none(value)
+    text = {"true": "1", "false": "0"}.get(cell_text(value), value)
+    with suppress(ValueError):
+        return float(text) if text.isascii() and "_" not in text else None
+    return None
 
 
 def to_float_or_none(value: Any) -> float | None:
@@ -304,6 +363,7 @@ def to_float_or_none(value: Any) -> float | None:
 
 
 def to_flags(name: str, column: Column) -> HostArray:
+    """[n] whether a flag is true: true or 1, where false or 0 are the others."""
     values = to_numbers(name, column)
     unclear = (values != 0) & (values != 1)
     fail_where(unclear, lambda row: f"column {name!r} is {values[row]}, expected true or false, 1 or 0")
@@ -316,17 +376,55 @@ def to_days(name: str, column: Column) -> tuple[HostArray, bool]:
     _check_present(name, column, nan_is_missing=isinstance(column, np.ndarray))
     if isinstance(column, np.ndarray):
         raise ValueError(f"column {name!r} mixes values of different types; expected dates, timestamps or numbers")
-    if arrow.types.is_large_string(column.type):
-        targets = [arrow.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")]
-        accepted = "2024-01-31, 2024-01-31 18:30:00 or, in all rows, 2024-01-31T18:30:00Z or +02:00"
-        column = _cast_text_to_first_type(name, column, targets, f"not an ISO date or timestamp ({accepted})")
+    if is_text(column):
+        column = _parse_iso_times(name, column)
     if arrow.types.is_date(column.type):
-        return np.asarray(column.cast(arrow.date32()).cast(arrow.int32()).to_numpy(), np.float64), True
-    if arrow.types.is_timestamp(column.type):
-        return np.asarray(column.cast(arrow.int64()).to_numpy() / UNITS_PER_DAY[column.type.unit]), True
-    if arrow.types.is_boolean(column.type) or arrow.types.is_temporal(column.type):
+        days = np.asarray(column.cast(arrow.date32()).cast(arrow.int32()).to_numpy(), np.float64)
+    elif arrow.types.is_timestamp(column.type):
+        days = np.asarray(column.cast(arrow.int64()).to_numpy() / UNITS_PER_DAY[column.type.unit])
+    elif arrow.types.is_boolean(column.type) or arrow.types.is_temporal(column.type):
         raise ValueError(f"column {name!r} must hold dates, timestamps or numbers, got {column.type}")
-    return to_numbers(name, column), False
+    else:
+        return to_numbers(name, column), False
+    fail_where(
+        days < FIRST_DATE.astype(int),
+        lambda row: f"column {name!r} is {_format_day(days[row])}, before the year 1000; correct it, or leave it empty",
+    )
+    return days, True
+
+
+def _format_day(day: float) -> str:
+    return str(np.datetime64(int(day // 1), "D"))
+
+
+def cast_iso_times(text: Any) -> Any:
+    """Text in Arrow as timestamps, of which all have a zone or none; None if some of it is no ISO date or timestamp."""
+    casts = (_cast_or_none(text, kind) for kind in _timestamp_types())
+    return next((times for times in casts if times is not None), None)
+
+
+def _timestamp_types() -> list[Any]:
+    """The types that text in ISO may have, with a zone and without one."""
+    return [import_pyarrow().timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")]
+
+
+def _cast_or_none(text: Any, kind: Any) -> Any:
+    with suppress(import_pyarrow().ArrowInvalid):
+        return text.cast(kind)
+
+
+def _parse_iso_times(name: str, column: Column) -> Column:
+    """Text as timestamps; RowError where it is no ISO date or timestamp as most are, with a zone or without one."""
+    if (times := cast_iso_times(column)) is not None:
+        return times
+    arrow, cells = import_pyarrow(), distinct_cells(column)
+    texts = [arrow.array([text], arrow.large_string()) for text in cells.values]
+    is_time = [
+        DistinctCells(texts, cells.codes).map(lambda text: _cast_or_none(text, kind) is not None, True)  # noqa: B023
+        for kind in _timestamp_types()
+    ]
+    fail_at_cells(~max(is_time, key=np.count_nonzero), name, column, f"not an ISO date or timestamp ({ISO_ADVICE})")
+    return column
 
 
 def time_column_to_days_and_clock(
@@ -340,53 +438,10 @@ def time_column_to_days_and_clock(
 
 
 def check_row_time_order(column: Column, days: HostArray) -> None:
+    """RowError where a row is earlier than the one before it, by the days [n] of a column of times."""
+
     def say(row: int) -> str:
         previous, current = column.slice(row - 1, 2).cast("string").to_pylist()
         return f"time {current} is earlier than {previous} in the row before; sort the rows; sort=True does"
 
     fail_where(np.concatenate([[False], days[1:] < days[:-1]]), say)
-
-
-def _cast_text_to_first_type(name: str, column: Any, targets: Sequence[Any], complaint: str) -> Any:
-    """Text as the first of the target types that takes all of it."""
-
-    def takes(target: Any, low: int, high: int) -> bool:
-        return _cast_or_none(column.slice(low, high - low), target) is not None
-
-    def bad(low: int, high: int) -> Iterator[int]:
-        if not any(takes(target, low, high) for target in targets):
-            if high - low == 1:
-                yield low
-            else:
-                yield from bad(low, (low + high) // 2)
-                yield from bad((low + high) // 2, high)
-
-    for target in targets:
-        if (parsed := _cast_or_none(column, target)) is not None:
-            return parsed
-    ends = range(1, len(column) + 1)
-    good = bisect_left(ends, True, key=lambda end: not any(takes(target, 0, end) for target in targets))
-    targets = [target for target in targets if good == 0 or takes(target, 0, good)]
-    rows = islice(bad(good, len(column)), MAX_REPORTED_ROWS + 1)
-    messages = [(row, f"column {name!r} is {format_value_for_error(column[row].as_py())}, {complaint}") for row in rows]
-    raise RowError(*messages[0], messages[1:MAX_REPORTED_ROWS], len(messages[MAX_REPORTED_ROWS:]))
-
-
-def _cast_or_none(text: Any, target: Any) -> Any:
-    with suppress(import_pyarrow().ArrowInvalid):
-        return None if import_pyarrow().types.is_integer(target) and _has_hexadecimal(text) else text.cast(target)
-
-
-def _has_hexadecimal(text: Any) -> bool:
-    """Whether some of it is, which Arrow takes for an integer: "0x10" for 16."""
-    compute = import_pyarrow().compute
-    return bool(compute.any(compute.match_substring(text, "x", ignore_case=True)).as_py())
-
-
-def _trim_and_convert_booleans(text: Any) -> Any:
-    """Text as numbers are written, without blanks around it, and true as 1."""
-    compute = import_pyarrow().compute
-    text = compute.ascii_trim_whitespace(text)
-    for text_value, value in (("true", "1"), ("false", "0")):
-        text = compute.replace_substring_regex(text, f"^(?i:{text_value})$", value)
-    return text

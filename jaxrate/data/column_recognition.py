@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix, format_count, format_table, join_names, truncate_text
-from jaxrate.data.column_conversion import missing_mask, to_column, to_flags, to_float_or_none, to_numbers
+from jaxrate.data.column_conversion import missing_mask, numbers_or_nan, to_column, to_flags, to_numbers
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     CONTEST_ROLES,
@@ -49,7 +49,6 @@ from jaxrate.data.result_parsing import (
     WINNER_CODES,
     ParsedResults,
     codes_to_scores,
-    parse_partly_numeric_results,
     parse_results,
     replace_na_values,
     winner_code_readings,
@@ -452,13 +451,8 @@ def is_numeric_column(column: Column) -> bool:
 
 def numeric_share(column: Column) -> float:
     """The share of the rows with a value that are numbers; 1 if none has a value."""
-    if is_numeric_column(column):
-        return 1.0
     present = ~missing_mask(column, nan_is_missing=True)
-    if isinstance(column, np.ndarray):
-        return float(np.mean([to_float_or_none(value) is not None for value in column[present]]))
-    partly = parse_partly_numeric_results(column)
-    return 0.0 if partly is None else float(partly.readable[present].mean())
+    return float(np.mean(~np.isnan(numbers_or_nan(column)[present]))) if present.any() else 1.0
 
 
 def is_flag_column(column: Column) -> bool:

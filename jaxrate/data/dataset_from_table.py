@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
@@ -55,7 +56,7 @@ from jaxrate.data.row_results import (
 from jaxrate.data.seasons_and_margins import doubts_about_margins
 from jaxrate.data.table_files import OPENERS_BY_METHODS, open_table_source
 from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
-from jaxrate.events import doubts_about_single_participants
+from jaxrate.events import RowError, doubts_about_single_participants
 from jaxrate.events.dataset import Dataset
 
 
@@ -175,7 +176,8 @@ def read(
         _warn_about_columns(resolved, converted, used, dates)
         warn_of_each(doubts_about_unplayed_rows(split, rows, upcoming))
         used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
-        dataset = build_dataset(*used, known, sort or upcoming)
+        with _advise_to_skip_rows_without_value():
+            dataset = build_dataset(*used, known, sort or upcoming)
         dataset = _add_fixtures(dataset, converted, rows, split.coming & (not upcoming))
     warn_of_each(_doubts_about_dataset(dataset, resolved.table, known))
     if not upcoming:
@@ -256,6 +258,16 @@ def _skip_incomplete_rows(rows: TableRows) -> TableRows:
     if incomplete.all():
         raise ValueError("no rows are left: all of them lack a value")
     return rows._replace(columns=filter_column_rows(rows.columns, ~incomplete), rows=rows.rows[~incomplete])
+
+
+@contextmanager
+def _advise_to_skip_rows_without_value() -> Iterator[None]:
+    """Errors about rows that lack a value also say how they are left out."""
+    try:
+        yield
+    except RowError as error:
+        advice = "; on_faulty='skip' leaves such rows out"
+        raise error.map_rows(lambda row, text: (row, text + advice * (" has no value" in text))) from None
 
 
 def _warn_about_columns(

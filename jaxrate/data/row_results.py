@@ -23,7 +23,7 @@ from jaxrate.data.result_parsing import (
     draws_in_results,
     flags_of_draws,
     mentions_draw,
-    rank_unfinished_last,
+    parse_ranks,
     replace_na_values,
     result_column_to_scores,
 )
@@ -54,8 +54,9 @@ def parse_result_columns(
     layout = roles.layout
     if unfinished and not layout.ranked:
         raise ValueError("unfinished is for the ranks of contests; name their columns as contest and rank")
-    if unfinished and layout.result in columns:
-        return columns | {layout.result: rank_unfinished_last(columns[layout.result], unfinished)}, None
+    if layout.ranked and layout.result in columns:
+        ranks, note = parse_ranks(layout.result, columns[layout.result], unfinished)
+        return columns | {layout.result: ranks}, note
     if layout.contest is not None or layout.winner_first:
         return columns, None
     note, new = None, dict[str, Column]()

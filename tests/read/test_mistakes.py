@@ -333,7 +333,7 @@ def test_columns_that_are_none():
             read(table(b=column))
     with pytest.raises(ValueError, match="column 'b' has 2 rows, 'a' has 3"):
         read(table(b=["x", "y"]))
-    with pytest.raises(ValueError, match=r"columns \['a', 'b'\] hold values that cannot be names"):
+    with pytest.raises(ValueError, match=r"row 0 .*column 'b' is \{1\}, which cannot be a name; write text"):
         read(table(b=[{1}, {2}, {3}]))
 
 
