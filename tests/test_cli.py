@@ -368,10 +368,10 @@ def test_the_command(jaxrate, games, tmp_path):
     guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
     favoured, score = np.asarray(guess) >= 0.5, np.asarray(data.matches.score)
     guess, score = (np.where(favoured, x, 1 - x) for x in (np.asarray(guess, float), score))
-    wanted = [x[:2] for x in bin_predictions(guess, score, 20)]
+    wanted = bin_predictions(guess, score, 20)
     cells = re.findall(r'data-name="expected">(.*?)%</td><td class="figure" data-name="score">(.*?)%</td>', page)
     found = np.array(cells, float).T
-    np.testing.assert_allclose(found, 100 * np.array(wanted).T, atol=0.06)
+    np.testing.assert_allclose(found, [wanted.x, wanted.y], atol=0.06)
     assert "neutral ground" in page and data_of(page)["pairs"][0]["home"]["players"] == 40
 
 

@@ -29,7 +29,9 @@ FLOORS = [  # from the ground up; the members of a floor do not know each other
     {"history"},
     {"evaluation"},
     {"arena", "forecasts", "live"},
-    {"plots", "site"},
+    {"views"},
+    {"plots"},
+    {"site"},
     {"docs", "extend", "testing"},
     {"cli"},
 ]

@@ -13,7 +13,8 @@ pytest.importorskip("pyarrow")
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events.dataset import Dataset
-from jaxrate.plots import standing_plots, views
+from jaxrate.plots import standing_plots
+from jaxrate.views import charts
 from tests.conftest import refused
 from tests.test_plots import rate_and_smooth_games
 
@@ -126,7 +127,7 @@ def test_matrices_have_a_cell_for_each_pair():
 
 def test_matchups_of_a_large_field_are_those_of_its_best(monkeypatch):
     """With numbers in the cells, and both title and subtitle say of whom."""
-    for module in (views, standing_plots):
+    for module in (charts, standing_plots):
         monkeypatch.setattr(module, "MAX_WRITTEN_COLUMNS", 4)
     board = jr.leaderboard(rated(), top=20).player.tolist()
     values, specification = rows(plots.matchups(rated(), backend="altair"), "percent")

@@ -111,8 +111,8 @@ def test_ranks_begin_when_ratings_are_settled():
 
 
 def test_ranks_of_very_many_others_are_bands(monkeypatch):
-    monkeypatch.setattr(sys.modules["jaxrate.plots.views"], "MAX_GREY_LINES", 17)
-    monkeypatch.setattr(sys.modules["jaxrate.plots.views"], "MIN_BAND_PLAYERS", 2)
+    monkeypatch.setattr(sys.modules["jaxrate.views.charts"], "MAX_GREY_LINES", 17)
+    monkeypatch.setattr(sys.modules["jaxrate.views.charts"], "MIN_BAND_PLAYERS", 2)
     others = [f"P{i}" for i in range(18)]
     figure = plots.ranks(rated(), "P19", step=30.0, others=others).figure
     (ax,) = figure.axes

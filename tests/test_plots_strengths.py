@@ -17,9 +17,9 @@ from tests.test_plots import games, interval_ends, past, texts
 pytest.importorskip("matplotlib")
 from matplotlib.colors import to_rgb
 
-from jaxrate.arena.strength_fit import first_place_finding
 from jaxrate.plots.scoreboard_style import DIVERGING_COLOURS, SEQUENTIAL_COLOURS, cell_text_colour, mix_colours
-from jaxrate.site import arena_page as arena_findings
+from jaxrate.plots.standing_plots import CONTENDERS
+from jaxrate.views.findings import find_first_place
 
 
 @pytest.fixture(scope="module")
@@ -106,17 +106,12 @@ def many():
     return jr.arena.fit_strengths(jr.arena.count_votes(a, np.roll(a, 1), wins, wins[::-1]), prior=100.0)
 
 
-def test_plots_and_the_page_say_alike_who_may_be_first(found):
+def test_plots_say_as_pages_who_may_be_first(found):
     ranks = jr.arena.rank_sets(found)
-    headline = arena_findings.headline(found.players, found, ranks)
-    titles = [headline.replace("leading player", "leader").replace("$", r"\$")]
+    finding = str(find_first_place(found.players, found, ranks, CONTENDERS)).replace("$", r"\$")
     for ax in (plots.intervals(found), plots.rank_sets(ranks)):
-        titles.append(" ".join(ax.figure.get_suptitle().split()))
+        assert " ".join(ax.figure.get_suptitle().split()) == finding
         pyplot.close(ax.figure)
-    assert titles[0] == titles[1] == titles[2] and titles[0].startswith("The leader is ")
-    assert first_place_finding(["A"], 0.9, "team") == "The best team is A, with 90% confidence"
-    assert first_place_finding(["A", "B", "C"], 0.9) == "The leader is A, but B or C may be better"
-    assert first_place_finding(["A", "B", "C", "D"], 0.9) == "The leader is A, but any of 3 others may be the best"
 
 
 def contrast(colour, other):

@@ -7,7 +7,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.metrics.prediction_metrics import wilson_interval
-from jaxrate.site.accuracy_summary import CalibrationBin, reliability_dot_plot
+from jaxrate.site.accuracy_summary import reliability_dot_plot
+from jaxrate.views.charts import Curve
 from tests.browser import narrowed, wait_for
 
 pytest.importorskip("jinja2")
@@ -71,9 +72,12 @@ def test_the_intervals_of_accuracy_are_those_of_wilson():
     low, high = wilson_interval(0.0, 20)
     assert low == 0.0 and high == pytest.approx(0.1611, abs=1e-4)
     assert wilson_interval(0.75, 20) == pytest.approx((0.5313, 0.8881), abs=1e-4)
-    plot = reliability_dot_plot([CalibrationBin(0.25, 0.75, 20, *wilson_interval(0.75, 20))])
+    low, high = wilson_interval(0.75, 20)
+    plot = reliability_dot_plot(Curve("", *np.array([[25.0], [75.0], [100 * low], [100 * high], [20]])))
     assert plot.dots == "M250 250h0" and plot.bars == "M250 469V 112"
-    plot = reliability_dot_plot([CalibrationBin(0.75, 0.75, 400, 0.7, 0.8)])  # axes of favourites begin at one half
+    plot = reliability_dot_plot(
+        Curve("", *np.array([[75.0], [75.0], [70.0], [80.0], [400]]))
+    )  # axes of favourites begin at one half
     assert plot.dots == "M500 500h0" and plot.across[0] == (0.0, "50%") and plot.down[-1] == (0.0, "100%")
 
 

@@ -10,7 +10,8 @@ from jaxrate.core.text_format import format_decimals, use_minus_sign
 from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
 from jaxrate.site.line_ups import team_rating_share_column
 from jaxrate.site.page_templates import make_template_environment
-from jaxrate.site.site_data import build_site_data, equal_partners
+from jaxrate.site.page_texts import equal_partners
+from jaxrate.site.site_data import build_site_data
 from tests.browser import findings, pointed, texts, wait_for
 from tests.test_site import inside, page_of
 

@@ -1,8 +1,6 @@
 """What pages say, without building any: entries of the feed, matches to come, and for how long somebody leads."""
 
 import re
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,23 +14,20 @@ import jaxrate as jr
 from jaxrate.core.text_format import format_percentages
 from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.history.leaderboards import classify_first_place
-from jaxrate.site import headline
 from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.forecast_tables import (
     ExplanationTexts,
     build_explanation_tables,
     build_forecast_tables,
-    closest_match_sentence,
+    find_open_and_clear_matches,
     format_odds,
 )
-from jaxrate.site.headline import write_headline
 from jaxrate.site.json_columns import returned_players
 from jaxrate.site.page_templates import MAX_FEED_ENTRIES, add_feed_entry
+from jaxrate.site.page_texts import page_template_context
 from jaxrate.site.player_pages import summarise_players
-from jaxrate.site.site_data import build_site_data, page_template_context
+from jaxrate.site.site_data import build_site_data
 from jaxrate.site.table_rows import find_upset_wins
-from jaxrate.site.wording import PLAYERS
 
 
 def test_an_entry_of_the_feed_is_new_where_its_words_are():
@@ -52,30 +47,10 @@ def test_matches_to_come_name_who_is_at_home_first():
     (table,) = build_forecast_tables(ColumnTable(columns), None)
     found = [(match.first, match.second, match.has_home, match.chances[0][1]) for match in table.matches]
     assert found == [("Ada", "Bo", True, 0.25), ("Cy", "Bo", True, 0.625), ("Cy", "Ada", False, 0.875)]
-    assert closest_match_sentence(table.matches, {"Bo": "Bo B."}) == (
-        "Cy\u00a0\u2013\u00a0Bo B. is the closest match, 63% to 37%; the clearest favourite is Cy, 88% against Ada."
+    assert find_open_and_clear_matches(table.matches, {"Bo": "Bo B."}) == (
+        "Cy\u00a0\u2013\u00a0Bo B. is the closest match, 63% to 37%",
+        "The clearest favourite is Cy, 88% against Ada.",
     )
-
-
-@pytest.mark.parametrize(
-    ("held", "place", "title"),
-    [
-        (59.0, "best", "Ada takes the lead"),
-        (60.0, "best", "Ada leads Bo by 9 points"),
-        (329.0, "best", "Ada leads Bo by 9 points"),
-        (330.0, "best", "Ada is still the player to beat"),
-        (None, "best", "Ada leads Bo by 9 points"),
-        (330.0, "ahead", "Ada leads Bo by 9 points"),
-        (59.0, "ahead", "Ada takes the lead"),
-        (59.0, "probably ahead", "Ada leads by 9 points, probably ahead of Bo"),
-        (330.0, "probably best", "Ada is probably the best, 9 points ahead of Bo"),
-        (60.0, "level", "Ada and Bo are almost level at the top"),
-        (59.0, "level", "Ada takes the lead, 9 points ahead of Bo \u2013 too close to call"),
-    ],
-)
-def test_a_lead_is_new_for_sixty_days_old_from_eleven_months_on_and_as_sure_as_its_intervals(held, place, title):
-    is_taken = headline._is_news(held)
-    assert headline._write_title(PLAYERS, ["Ada", "Bo"], "9 points", held, is_taken, place) == title
 
 
 def test_a_lead_that_another_lost_is_not_said_to_be_taken():
@@ -86,8 +61,8 @@ def test_a_lead_that_another_lost_is_not_said_to_be_taken():
     date = ["2019-01-01"] * 10 + ["2020-01-01"] * 3 + ["2020-01-06"] * 4 + ["2020-01-08"] * 2
     table = {"a": winner, "b": loser, "score": [0.5] * 10 + [1.0] * 9, "date": date}
     page = jr.site.report_html(jr.rate(jr.elo(), jr.read(table)), active="all")
-    assert re.search(">Ada leads Bo by .*</h1>", page) and "took the lead" not in page
-    assert ">As of <time>2020-01-08</time>: Ada has led since <time>2020-01-08</time>" in page
+    assert re.search(">Ada on top, .* ahead of Bo</h1>", page) and "took the lead" not in page
+    assert ">As of <time>2020-01-08</time>: Ada in the lead since <time>2020-01-08</time>" in page
 
 
 def test_an_upset_is_a_win_over_a_favourite():
@@ -98,22 +73,6 @@ def test_an_upset_is_a_win_over_a_favourite():
     assert found == [[0], [3]]
     del columns["draw"]
     assert [x.tolist() for x in find_upset_wins(data, columns)] == [[0], [3, 4]]
-
-
-@pytest.mark.parametrize(
-    ("rivals", "place"),
-    [
-        ([1450.0], "probably best"),  # 77% against one
-        ([1450.0] + [1449.0] * 4, "probably ahead"),  # and less than 60% against all
-        ([1540.0], "level"),
-        ([1300.0], "best"),
-        ([1300.0] * 9, "probably best"),
-        ([1300.0] * 400, "ahead"),
-    ],
-)
-def test_the_first_is_the_best_only_against_all(rivals, place):
-    assert classify_first_place([1543.0, *rivals], [90.0] + [90.0] * len(rivals)) == place
-    assert classify_first_place([1543.0, *rivals], None) == "best"
 
 
 def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
@@ -148,8 +107,8 @@ def test_calibration_is_that_of_favourites_on_either_side():
         events={"prediction": prediction, "score": score}, contests=None, options={}, system=jr.elo()
     )
     said = summarise_accuracy(rated)
-    (told,) = said.bins
-    assert told[:3] == pytest.approx([0.72, 0.72, 200]) and told.agrees and said.verdict == "It does."
+    ((predicted, observed, _, _, count),) = said.bins.rows()
+    assert (predicted, observed, count) == pytest.approx((72.0, 72.0, 200)) and said.verdict == "It does."
     assert said.texts[2] == "Favourites' chances were off by 0.0 percentage points, on average."
 
 
@@ -172,8 +131,9 @@ def test_half_of_the_draws_makes_a_clear_favourite():
     """49% against 25% was no clear favourite."""
     columns = {"a": ["Ada", "Cy"], "b": ["Bo", "Di"], "win": [0.49, 0.35], "draw": [0.26, 0.3], "loss": [0.25, 0.35]}
     (table,) = build_forecast_tables(ColumnTable(columns), None)
-    told = "Cy \u2013 Di is the closest match, 35% to 35%, a draw 30%; the clearest favourite is Ada, 49% against Bo."
-    assert closest_match_sentence(table.matches, {}).replace("\u00a0", " ") == told
+    title, sentence = find_open_and_clear_matches(table.matches, {})
+    assert title.replace("\u00a0", " ") == "Cy \u2013 Di is the closest match, 35% to 35%, a draw 30%"
+    assert sentence == "The clearest favourite is Ada, 49% against Bo."
 
 
 def test_why_a_match_is_forecast_so_adds_up_to_the_difference():
@@ -216,31 +176,6 @@ def test_tables_of_matches_say_who_was_at_home():
     page = jr.site.report_html(rated._replace(options=rated.options | {"colours": True}), active="all")
     assert ">colour</th>" in page and "<td class=h>Black" in page and ">neutral" not in page
     assert "<label>White <select" in page
-
-
-# The headline of pages.
-
-
-def site_data(winner, loser, date, active, drawn=()):
-    """Of a history in which those `drawn`, in this order, drew long before: that joins equals without a change."""
-    pairs = [*pairwise(drawn), *zip(winner, loser, strict=True)]
-    a, b = zip(*pairs, strict=True)
-    draws = len(pairs) - len(winner)
-    score, date = [0.5] * draws + [1.0] * len(winner), ["2019-01-01"] * draws + date
-    rated = jr.rate(jr.elo(), jr.read({"a": a, "b": b, "score": score, "date": date}))
-    day_after = datetime.combine(np.datetime64(date[-1]).item() + timedelta(1), datetime.min.time(), UTC)
-    return build_site_data(rated, {}, {}, None, None, {"active": active})._replace(made=day_after)
-
-
-def test_who_rose_most_is_told_of_the_ranks_that_are_compared(monkeypatch):
-    """Cy, who is last, rose more than Ada."""
-    monkeypatch.setattr("jaxrate.site.headline.TOP_RISERS", 2)
-    data = site_data(["Ada", "Ada", "Bo"], ["Bo", "Cy", "Cy"], ["2019-01-01", "2019-01-01", "2020-06-01"], "all")
-    data.current["change"], data.current["rank_then"] = np.array([5.0, -1.0, 7.0]), np.array([2, 1, 3])
-    assert ", and rose most of the top 2 since " in write_headline(data).sentence
-    data.current["change"] = np.array([8.0, -1.0, 7.0])
-    sentence = write_headline(data).sentence  # not "Ada rose most" behind a clause about Ada
-    assert re.match(r"Ada .*, and rose most since 20\d\d-\d\d-\d\d, by 8\.", sentence)
 
 
 def test_who_comes_back_is_not_new():
@@ -290,4 +225,4 @@ def test_favourites_that_always_lose_won_less_often_than_predicted():
     """Whoever won the last match is thought much the better one, and loses the next."""
     table = {"a": [*"xy"] * 10, "b": [*"yx"] * 10, "score": [1.0] * 20}
     said = summarise_accuracy(jr.rate(jr.elo(k=600), jr.read(table)))
-    assert said.texts[2].endswith("favourites won less often than predicted: the chances are too bold.")
+    assert said.lean == -1 and said.texts[2].endswith(" Predictions too bold: favourites scored less than predicted.")

@@ -64,7 +64,6 @@ from jaxrate.core.text_format import (
     format_number,
     format_table,
     format_unquoted_name,
-    join_names,
 )
 from jaxrate.events import Ragged, Rounds, has_teammates, number_connected_groups
 from jaxrate.events.dataset import Dataset
@@ -305,10 +304,30 @@ class Strengths(NamedTuple):
         eta += sum(self.coefficient[name] * value for name, value in covariates.items()) / POINTS_PER_LOG_STRENGTH
         if np.isnan(eta):
             raise ValueError(f"{a} and {b} cannot be compared: {'; '.join(self.notes)}")
-        win, tie, loss = outcome_probabilities(
-            "bradley_terry" if self.model == "plackett_luce" else self.model, eta, self.kappa
-        )
+        win, tie, loss = self._outcome_probabilities(eta)
         return float(win), float(tie), float(loss)
+
+    def expected_percentages(self, ids: Any, opponents: Any = None) -> HostArray:
+        """[n, m] expected scores in percent of players against opponents, by id; without opponents, against each other.
+
+        A tie is half a win. NaN stands for who cannot be compared, and for players against themselves.
+        """
+        ids = np.asarray(ids, int)[:, None]
+        opponents = ids.T if opponents is None else np.asarray(opponents, int)
+        with np.errstate(invalid="ignore"):
+            eta = (self.rating[ids] - self.rating[opponents]) / POINTS_PER_LOG_STRENGTH
+        is_compared = ~np.isnan(eta) & (ids != opponents)
+        win, tie, _ = self._outcome_probabilities(np.where(is_compared, eta, 0.0))
+        return np.where(is_compared, 100.0 * np.asarray(win + 0.5 * tie, np.float64), np.nan)
+
+    def tie_share_of_equals(self) -> float:
+        """The probability of a tie between players of equal strength."""
+        return float(np.asarray(self._outcome_probabilities(np.zeros(1))[1])[0])
+
+    def _outcome_probabilities(self, eta: Any) -> tuple[Any, Any, Any]:
+        """The probabilities of a win, a tie and a loss at differences of strength."""
+        model = "bradley_terry" if self.model == "plackett_luce" else self.model
+        return outcome_probabilities(model, eta, self.kappa)
 
     @enforce_argument_annotations
     def table(self, top: int | None = None) -> str:
@@ -564,24 +583,6 @@ def information_and_scores_of_rankings(rankings: PaddedRankings, strength: Array
     _, matrix, scale = rankings_derivatives(rankings, strength)
     slope = jax.vmap(lambda *ranking: ranking_derivatives(strength, *ranking)[0])(*_unpack_ranking_arrays(rankings))
     return matrix, scale, rankings.weight[:, None] * slope
-
-
-MAX_RIVALS = 2  # names of others in the sentence; of more, their number
-
-
-def first_place_finding(leaders: Sequence[str], level: float, noun: str = "") -> str:
-    """Who is the best and how surely, from the names of all who may have rank 1, the best first.
-
-    The verb is that of the place, not of a name, which may be of one player or of a team. `level` is the probability
-    that all sets of ranks hold, `noun` what one of them is called.
-    """
-    first, *others = leaders
-    if not others:
-        return f"The best {noun}".rstrip() + f" is {first}, with {100 * level:g}% confidence"
-    leader = f"leading {noun}" if noun else "leader"
-    if len(others) > MAX_RIVALS:
-        return f"The {leader} is {first}, but any of {len(others):,} others may be the best"
-    return f"The {leader} is {first}, but {join_names(others, 'or')} may be better"
 
 
 MAX_PLAYERS = 3000  # the Hessian is dense

@@ -227,7 +227,7 @@ if TYPE_CHECKING:
     from jaxrate.arena.rank_inference import RankSets
     from jaxrate.arena.strength_drift import StrengthDrift
     from jaxrate.arena.strength_fit import Strengths
-    from jaxrate.site.wording import PlayerOrTeamNoun
+    from jaxrate.views.wording import PlayerOrTeamNoun
 
 STOP_REASONS = {
     "steps": "all steps are used up",
@@ -313,7 +313,7 @@ def arena(
 
     Exit code 1: the search did not converge.
     """
-    from jaxrate.site.wording import MODELS, make_noun
+    from jaxrate.views.wording import MODELS, make_noun
 
     named = VoteColumns(*(settings.pop(name) for name in VoteColumns._fields))
     _check_arena_options(named, out, page)
@@ -403,22 +403,20 @@ def _rank_sets(report: ProgressReport, strengths: Strengths) -> RankSets | None:
 
 def _answer(strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun) -> str:
     """The line above the table: who is the best, whether that is certain, and what was counted."""
-    from jaxrate.site.arena_page import headline
+    from jaxrate.views.findings import find_first_place
 
     names = [" ".join(str(x).split()) for x in strengths.players]
     counts = f"{strengths.votes:,.15g} votes, {noun.quantify(len(names))}"
-    return f"{headline(names, strengths, ranks, noun)} ({counts})"
+    return f"{find_first_place(names, strengths, ranks, noun)} ({counts})"
 
 
 def _fit_details(strengths: Strengths, *, with_model: bool) -> list[str]:
     """The lines below the table: ties and coefficients, and the model and its likelihood if these are asked for."""
-    from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
     from jaxrate.arena.strength_fit import format_value_and_error
 
     lines = [] if strengths.converged else ["no intervals: the search did not converge"]
     if strengths.tie is not None:
-        _, share, _ = outcome_probabilities(strengths.model, np.zeros(1), strengths.kappa)
-        lines.append(f"ties: {100.0 * float(np.asarray(share)[0]):.0f}% of votes between equals")
+        lines.append(f"ties: {100.0 * strengths.tie_share_of_equals():.0f}% of votes between equals")
     lines += _model_lines(strengths) if with_model else []
     for name, value in strengths.coefficient.items():
         sign, error = "+" * (value >= 0), strengths.coefficient_error[name]

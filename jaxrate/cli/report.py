@@ -76,8 +76,8 @@ def report(
     """
     from jaxrate.evaluation.scored_predictions import format_metric
     from jaxrate.history.history import find_player_id
-    from jaxrate.site.wording import choose_player_or_team_noun
     from jaxrate.systems.system_construction_by_name import make_system
+    from jaxrate.views.wording import choose_player_or_team_noun
 
     check_page_file("--out", out, "report.html")
     check_system_request(request)

@@ -82,7 +82,7 @@ def site(
     """
     from jaxrate.site.page_templates import check_address
     from jaxrate.site.site_writer import check_site_folder
-    from jaxrate.site.wording import choose_player_or_team_noun
+    from jaxrate.views.wording import choose_player_or_team_noun
 
     check_output_folder("--out", out)
     with _prefix_errors_with_option("--out "):

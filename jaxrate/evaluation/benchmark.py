@@ -60,6 +60,7 @@ from jaxrate.metrics.prediction_metrics import (
     paired_difference,
     score_probabilities,
 )
+from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.systems.draw_probability_wrapper import add_outcomes, has_outcome_wrapper
@@ -271,7 +272,7 @@ def write_findings(rows: Sequence[ScoredForecaster], worth: Sequence[FeatureWort
     return sentences + _describe_feature_worth(worth, SUSPECT_SHARE * max(floor_loss - loss, 0.0))
 
 
-def relation_to_best(gap: LogLossDifference | None, count: int = 1) -> str:
+def relation_to_best(gap: LogLossDifference | PairOrderDifference | None, count: int = 1) -> str:
     """How a forecaster and the best system compare: "ahead", "behind", or "equal".
 
     A difference counts that is further from 0 than chance takes 5% of so many differences, by Bonferroni's bound.

@@ -79,6 +79,11 @@ def wilson_interval(share: Any, count: Any) -> tuple[Any, Any]:
     return np.minimum(middle - half_width, share), np.maximum(middle + half_width, share)
 
 
+def bin_numbers(prediction: HostArray, bins: int) -> HostArray:
+    """[n] the number of the bin that each prediction is in, of so many of equal width; 1 is in the last."""
+    return np.minimum((prediction * bins).astype(np.int64), bins - 1)
+
+
 def probability_clip_margin(prediction: Any) -> float:
     """The distance from 0 and 1 at which predictions of this precision are clipped."""
     return 1e-15 if np.asarray(expected_score_from_prediction(prediction)).dtype == np.float64 else 2.0**-24
@@ -276,7 +281,7 @@ def calibration(prediction: Any, score: Any, *, bins: int = 10, weight: Any = No
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     p, s, w = check_and_select_samples(prediction, score, weight, mask)
-    bin_index = np.minimum((p * bins).astype(np.int64), bins - 1)
+    bin_index = bin_numbers(p, bins)
     total, predicted, observed = (np.bincount(bin_index, x, bins) for x in (w, w * p, w * s))
     error = float(np.abs(observed - predicted).sum() / w.sum())
     with np.errstate(invalid="ignore"):

@@ -9,6 +9,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.events import Ragged, has_teammates
 from jaxrate.events.dataset import Dataset
 from jaxrate.metrics.prediction_metrics import (
+    bin_numbers,
     check_and_select_samples,
     contests_as_matches,
     count_earlier_games,
@@ -47,8 +48,8 @@ def add_match_metrics(
 
 
 def _add_excess_by_bin(bin_sums: tuple[float, ...], p: HostArray, s: HostArray, w: HostArray) -> tuple[float, ...]:
-    bin_index = np.minimum((p * CALIBRATION_BINS).astype(np.int64), CALIBRATION_BINS - 1)
-    return tuple((np.array(bin_sums) + np.bincount(bin_index, w * (s - p), CALIBRATION_BINS)).tolist())
+    excess = np.bincount(bin_numbers(p, CALIBRATION_BINS), w * (s - p), CALIBRATION_BINS)
+    return tuple((np.array(bin_sums) + excess).tolist())
 
 
 def metrics_from_sums(metric_sums: "MetricSums | ContestMetricSums") -> dict[str, Any]:

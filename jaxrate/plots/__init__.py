@@ -13,9 +13,7 @@ line_plots.py           careers, trajectory, ranks: lines of some players throug
 standing_plots.py       leaderboard, matchups, distribution, odds; of strengths intervals, rank_sets, win_matrix
 prediction_plots.py     predictions against results: calibration, scorelines, losses
 fit_plots.py            loss_surface, profile, belief
-views.py                what pictures show: texts, rows, lines, matrices, curves
 history_lines.py        lines of ratings through a history, and steps of time, at whose ends they have points
-findings.py             titles that say what a plot shows
 matplotlib_printers.py  views drawn by Matplotlib
 altair_printers.py      views as interactive charts
 line_end_labels.py      where the names of lines stand

@@ -9,9 +9,9 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_short_count, format_whole_percent
 from jaxrate.plots import scoreboard_style as style
-from jaxrate.plots import views
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
 from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, NAMED_COLOURS, PALE, PAPER, RULE
+from jaxrate.views import charts
 
 WIDTH, HEIGHT = 640, 360  # pixels
 CHARACTER_PIXELS = 5.8  # mean width of a character of a label
@@ -70,7 +70,7 @@ def make_tooltips(*columns: tuple[str, str | None, str | None]) -> list[Any]:
     return [altair.Tooltip(**{key: x for key, x in part.items() if x is not None}) for part in parts]
 
 
-def style_chart(chart: Any, text: views.PictureText, source_y: float | None = None) -> Any:
+def style_chart(chart: Any, text: charts.PictureText, source_y: float | None = None) -> Any:
     """The style of all plots: no box, a horizontal grid, the title at the left.
 
     The source stands so many pixels below the top of the layers, or without them in the subtitle.
@@ -88,11 +88,11 @@ def style_chart(chart: Any, text: views.PictureText, source_y: float | None = No
         axisY=altair.AxisConfig(domain=False, ticks=False),
         legend=altair.LegendConfig(**LOOKS["legend"]),
     )
-    title = altair.TitleParams(text.title, subtitle=subtitle, **LOOKS["title"])
+    title = altair.TitleParams(str(text.title), subtitle=subtitle, **LOOKS["title"])
     return chart.properties(title=title, background=PAPER, padding=12, config=config)
 
 
-def interval_chart(view: views.RowView, step: int) -> Any:
+def interval_chart(view: charts.RowView, step: int) -> Any:
     """A row for each player with the interval of their value, which stands at the right, too.
 
     If only some rows have names, as `step` says, none has a written value, and the pointer shows both.
@@ -131,7 +131,7 @@ def interval_chart(view: views.RowView, step: int) -> Any:
     return style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), text, height + SOURCE_DISTANCE)
 
 
-def matrix_chart(view: views.MatrixView) -> Any:
+def matrix_chart(view: charts.MatrixView) -> Any:
     """Cells of percentages of each in rows against each other; the pointer shows both names."""
     altair = import_altair()
     text, names, _, step = view
@@ -165,7 +165,7 @@ def matrix_chart(view: views.MatrixView) -> Any:
     return style_chart(chart, text, side + name_height + SOURCE_DISTANCE)
 
 
-def _cell_rows(view: views.MatrixView, row_labels: list[str], column_labels: list[str]) -> list[dict[str, Any]]:
+def _cell_rows(view: charts.MatrixView, row_labels: list[str], column_labels: list[str]) -> list[dict[str, Any]]:
     """The cells of a matrix that have a value, for JSON; of small ones the text and its colour, too."""
     rows: list[dict[str, Any]] = []
     for i, j in np.argwhere(~np.isnan(view.percent)).tolist():
@@ -185,7 +185,7 @@ def number_names(numbers: Sequence[int], names: Sequence[str]) -> list[str]:
     return [f"\N{ZERO WIDTH SPACE}{number}\N{EN SPACE}{name}" for number, name in numbered]
 
 
-def calibration_chart(text: views.PictureText, curves: Sequence[views.Curve]) -> Any:
+def calibration_chart(text: charts.PictureText, curves: Sequence[charts.Curve]) -> Any:
     """Observed by predicted scores in percent of each system, and above the numbers of predictions in its colour."""
     altair = import_altair()
     labels, percent = [curve.label for curve in curves], altair.Scale(domain=[0, 100])
@@ -213,7 +213,7 @@ def calibration_chart(text: views.PictureText, curves: Sequence[views.Curve]) ->
     return style_chart(altair.layer(*layers).properties(width=HEIGHT, height=HEIGHT), text, HEIGHT + SOURCE_DISTANCE)
 
 
-def _curve_rows(curve: views.Curve) -> list[dict[str, Any]]:
+def _curve_rows(curve: charts.Curve) -> list[dict[str, Any]]:
     """The points of a curve for JSON."""
     keys = "predicted", "observed", "low", "high", "count"
     points = zip(*(np.round(x, 3).tolist() for x in curve[1:6]), strict=True)
@@ -231,7 +231,7 @@ class _Axes(NamedTuple):
     x: Any
     y: Any
 
-    def pixels(self, line: views.Line) -> HostArray:
+    def pixels(self, line: charts.Line) -> HostArray:
         """[m, 2] the positions of the points of a line, from the lower left corner."""
         y = np.log(line.y) if self.is_rank else np.asarray(line.y, float)
         parts = zip((line.x_numbers(), y), (self.times, self.values), self.size, strict=True)
@@ -244,7 +244,7 @@ class _Axes(NamedTuple):
         return y
 
 
-def _chart_axes(view: views.LineView, size: tuple[int, int]) -> _Axes:
+def _chart_axes(view: charts.LineView, size: tuple[int, int]) -> _Axes:
     """The axes of all lines and bands of a view, with a little room above and below."""
     altair = import_altair()
     lines = [*view.unnamed.lines, *view.lines, *view.then]
@@ -257,9 +257,9 @@ def _chart_axes(view: views.LineView, size: tuple[int, int]) -> _Axes:
     edges = [line.y + sign * line.half_width for line in lines for sign in (-1.0, 1.0)]
     shown = np.concatenate([*edges, *(edge for band in view.unnamed.bands for edge in (band.low, band.high))])
     if view.is_rank:
-        best, worst = views.rank_range(shown)
-        distance = views.PANEL_TICK_DISTANCE if size[1] < HEIGHT else views.MIN_TICK_DISTANCE
-        ticks: dict[str, Any] = {"values": views.rank_ticks(best, worst, distance)}
+        best, worst = charts.rank_range(shown)
+        distance = charts.PANEL_TICK_DISTANCE if size[1] < HEIGHT else charts.MIN_TICK_DISTANCE
+        ticks: dict[str, Any] = {"values": charts.rank_ticks(best, worst, distance)}
         room = (worst / best) ** DATA_ROOM
         domain, options = [best / room, worst * room], dict[str, Any](type="log", reverse=True)
         ends = float(np.log(domain[1])), float(np.log(domain[0]))
@@ -272,7 +272,7 @@ def _chart_axes(view: views.LineView, size: tuple[int, int]) -> _Axes:
     return _Axes(size, (begin, end), ends, view.is_rank, x, altair.Y("y:Q", title=view.text.y, scale=scale, axis=axis))
 
 
-def line_chart(view: views.LineView) -> Any:
+def line_chart(view: charts.LineView) -> Any:
     """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves along time."""
     altair = import_altair()
     axes = _chart_axes(view, (WIDTH, HEIGHT))
@@ -299,17 +299,17 @@ def line_chart(view: views.LineView) -> Any:
     return style_chart(chart.interactive(bind_y=False), view.text, HEIGHT + SOURCE_DISTANCE)
 
 
-def rank_panels_chart(view: views.LineView) -> Any:
+def rank_panels_chart(view: charts.LineView) -> Any:
     """A small chart of the ranks of each named line, in front of all others in grey."""
     altair = import_altair()
-    num_columns = views.count_panel_columns(len(view.lines))
+    num_columns = charts.count_panel_columns(len(view.lines))
     width = PANEL_WIDTHS[num_columns]
     axes = _chart_axes(view, (width, PANEL_HEIGHT))
     unnamed_layers = _unnamed_layers(view.unnamed, axes)
     panels: list[Any] = []
     for line, colour in zip(view.lines, NAMED_COLOURS, strict=False):
         others = [other for other in view.lines if other.name != line.name]
-        layers = [*unnamed_layers, *_unnamed_layers(views.UnnamedPlayers(others), axes)]
+        layers = [*unnamed_layers, *_unnamed_layers(charts.UnnamedPlayers(others), axes)]
         chart = chart_of_rows(_line_rows([line]))
         layers.append(chart.mark_line(strokeWidth=2, color=colour).encode(x=axes.x, y=axes.y))
         own = [*_isolated_layers([line], axes), _hover_layer(chart, axes, view.text, len(panels))]
@@ -320,7 +320,7 @@ def rank_panels_chart(view: views.LineView) -> Any:
     return style_chart(altair.concat(*panels, columns=num_columns), view.text)
 
 
-def _unnamed_layers(players: views.UnnamedPlayers, axes: _Axes) -> list[Any]:
+def _unnamed_layers(players: charts.UnnamedPlayers, axes: _Axes) -> list[Any]:
     """Bands and lines in grey."""
     layers = []
     for band in players.bands:
@@ -332,13 +332,13 @@ def _unnamed_layers(players: views.UnnamedPlayers, axes: _Axes) -> list[Any]:
     return layers
 
 
-def _isolated_layers(lines: Sequence[views.Line], axes: _Axes) -> list[Any]:
+def _isolated_layers(lines: Sequence[charts.Line], axes: _Axes) -> list[Any]:
     """Dots of points between missing ones, through which a line is invisible."""
     rows = _line_rows(line.select(style.is_isolated(line.y)) for line in lines)
     return [chart_of_rows(rows).mark_circle(**LOOKS["isolated"]).encode(x=axes.x, y=axes.y)] if rows else []
 
 
-def _hover_layer(chart: Any, axes: _Axes, text: views.PictureText, number: int = 0) -> Any:
+def _hover_layer(chart: Any, axes: _Axes, text: charts.PictureText, number: int = 0) -> Any:
     """The point that is nearest to the pointer, with its name and numbers, in the chart of this number."""
     altair = import_altair()
     time, is_dated = axes.x.shorthand, text.x == "date"
@@ -354,7 +354,7 @@ def _hover_layer(chart: Any, axes: _Axes, text: views.PictureText, number: int =
     return points.add_params(nearest)
 
 
-def _label_layers(lines: Sequence[views.Line], axes: _Axes) -> list[Any]:
+def _label_layers(lines: Sequence[charts.Line], axes: _Axes) -> list[Any]:
     """Names at the ends of lines, or beside the chart, and the short lines that lead to them."""
     altair = import_altair()
     labels = []
@@ -377,7 +377,7 @@ def _label_layers(lines: Sequence[views.Line], axes: _Axes) -> list[Any]:
     return layers
 
 
-def _line_rows(lines: Iterable[views.Line]) -> list[dict[str, Any]]:
+def _line_rows(lines: Iterable[charts.Line]) -> list[dict[str, Any]]:
     """The points of lines for JSON, with their intervals where there are any."""
     rows: list[dict[str, Any]] = []
     for line in lines:

@@ -26,9 +26,9 @@ from jaxrate.history.history import find_player_id
 from jaxrate.history.recorded_runs import rating_history as record
 from jaxrate.plots import plot_inputs as inputs
 from jaxrate.plots import scoreboard_style as style
-from jaxrate.plots.findings import format_amount
-from jaxrate.plots.views import Z_95, PictureText
 from jaxrate.systems.system_titles import system_title
+from jaxrate.views.charts import Z_95, PictureText
+from jaxrate.views.wording import format_amount, rating_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -318,7 +318,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     step = rating[1] - rating[0]
     density = 100.0 * beliefs[:, is_shown].T / step
     subtitle = f"By {system_title(system.name)}: the stronger the colour, the likelier the strength; before each match"
-    ends, unit = (format_amount(x[-1], "", 0) for x in (low, high)), inputs.rating_unit(system)
+    ends, unit = (format_amount(x[-1], "", 0) for x in (low, high)), rating_unit(system)
     title = f"{name} ended between {' and '.join(ends)} {unit}, with 95% probability"
     ax = style.make_axes(ax, (8.0, 4.8), title, subtitle, source=inputs.describe_source(data))
     y = np.append(rating[is_shown] - 0.5 * step, rating_range[1] + 0.5 * step)

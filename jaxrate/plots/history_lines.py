@@ -6,22 +6,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_number
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History
 from jaxrate.history.participations import Participations
-from jaxrate.plots.plot_inputs import check_ratings_finite, spell_date
+from jaxrate.plots.plot_inputs import check_ratings_finite
 from jaxrate.plots.scoreboard_style import player_labels_by_id
-from jaxrate.plots.views import MAX_GREY_LINES, Line, UnnamedPlayers, quantile_bands, unnamed_lines
+from jaxrate.views.charts import MAX_GREY_LINES, YEAR, Line, UnnamedPlayers, quantile_bands, unnamed_lines
+from jaxrate.views.wording import spell_day
 
 STEPS = 100  # of a history, where a picture has no room for every event
 MIN_YEARS = 20  # of a history from which on steps are years
-YEAR = 365.25  # days
 MIN_STEP = 0.01
 GAP_QUANTILE = 0.95  # share of the times between events of players that steps by default are not shorter than
 MIDNIGHT = 1e-6  # days before the next day, so that the events of a year's last day belong to it
 ABSENCE_RATIO = 2.0  # of a pause to the usual longest one of a year, from which on it is an absence
-MIN_YEARS_WITHOUT_MONTHS = 5  # of a history from which on peaks are marked with years alone
 UNDATED_ABSENCE_RATIO = 3.0  # the same without dates, of a pause to the length that few exceed
 
 
@@ -67,7 +65,7 @@ class TimeSteps(NamedTuple):
         if not self.years:
             return f"every {max(round(length), 1):,} days" if length >= 1.5 else "every day"
         every = "each year" if self.years == 1 else f"every {self.years} years"
-        until = f" and on {spell_date(self.last)}" if self.is_cut else ""
+        until = f" and on {spell_day(self.last)}" if self.is_cut else ""
         return f"at the end of {every}{until}"
 
 
@@ -218,18 +216,3 @@ def unnamed_players(lines: Sequence[Line], steps: TimeSteps) -> UnnamedPlayers:
         is_known = ~np.isnan(line.y)
         row[len(ends) - 1 - steps.numbers(line.x_numbers()[is_known])] = line.y[is_known]  # of several, the last stays
     return quantile_bands(np.floor(ends).astype("datetime64[D]") if steps.is_dated else ends, values)
-
-
-def format_peak_time(at: Any, span_days: float) -> str:
-    """The year of a date, or its month in a short history; another time as a number."""
-    if not isinstance(at, np.datetime64):
-        return format_number(round(float(at), 1))
-    if span_days >= MIN_YEARS_WITHOUT_MONTHS * YEAR:
-        return str(at.astype("datetime64[Y]"))
-    return f"{at.astype('datetime64[D]').item():%b %Y}"
-
-
-def times_span(lines: Sequence[Line]) -> float:
-    """The time from the first point of these lines to the last."""
-    numbers: list[HostArray] = [line.x_numbers() for line in lines]
-    return float(max(x[-1] for x in numbers) - min(x[0] for x in numbers))

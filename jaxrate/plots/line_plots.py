@@ -12,8 +12,6 @@ from jaxrate.history.history import History, format_time
 from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, ListRules, ranks_over_time
 from jaxrate.history.participations import Participations
 from jaxrate.plots import plot_inputs as inputs
-from jaxrate.plots import views
-from jaxrate.plots.findings import format_amount, ranks_title, ratings_title
 from jaxrate.plots.history_lines import (
     TimeSteps,
     after_events,
@@ -21,21 +19,22 @@ from jaxrate.plots.history_lines import (
     describe_begin,
     describe_gaps,
     event_noun,
-    format_peak_time,
     other_rating_lines,
     rating_lines,
     steps_of_lines,
     thin_lines,
     time_axis_label,
-    times_span,
     unnamed_players,
 )
 from jaxrate.plots.line_end_labels import EDGE_SHARE
 from jaxrate.plots.matplotlib_printers import MAX_INTERVALS, show_lines
 from jaxrate.plots.plot_inputs import Backend
 from jaxrate.plots.scoreboard_style import COLOURS, is_isolated, player_labels_by_id
-from jaxrate.plots.views import Line, LineView, PictureText, UnnamedPlayers
 from jaxrate.systems.system_titles import system_title
+from jaxrate.views import charts
+from jaxrate.views.charts import Line, LineView, PictureText, UnnamedPlayers, format_peak_time, times_span
+from jaxrate.views.findings import Finding, find_end_or_peak, find_most_firsts
+from jaxrate.views.wording import format_amount, rating_unit, spell_dates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,12 +82,12 @@ def trajectory(
     inputs.check_backend(backend, ax)
     shown = rated if smooth is None else smooth
     lines = rating_lines(shown, players, skip)
-    then = [] if smooth is None else views.without_deviations(rating_lines(rated, players, skip))
+    then = [] if smooth is None else charts.without_deviations(rating_lines(rated, players, skip))
     inputs.check_drawable_count("named players", inputs.count_lines(ax, "line") + len(lines), 1, inputs.MAX_NAMED_LINES)
     grey_lines = other_rating_lines(rated, others, lines)
     steps = steps_of_lines(rated, lines, grey_lines, times_span(lines))
     num_early = max(PEAK_MIN_EVENTS - 1 - skip, 0) if shown.hindsight is None else 0
-    title = _ratings_title(rated, lines, num_early) + ", in hindsight" * bool(then)
+    title = f"{_find_end_or_peak(rated, lines, num_early)}{', in hindsight' * bool(then)}"
     is_thinned = max(len(line.x) for line in lines) > MAX_EVENTS
     is_stepped = not is_thinned and shown.hindsight is None
     if not is_stepped:
@@ -100,7 +99,7 @@ def trajectory(
         then = thin_lines(after_events(then), steps, num_early)
         grey_lines = thin_lines(after_events(grey_lines), steps)
     if len(lines) > MAX_INTERVALS:
-        lines = views.without_deviations(lines)
+        lines = charts.without_deviations(lines)
     bands = ", with 95% intervals" * (lines[0].deviation is not None)
     dashed = ". Dashed: at the time" * (bool(then) and backend == "altair")
     rules = f"{', '.join(known)}{bands}{dashed}{'. Dots mark peaks' * is_thinned}{describe_gaps([*lines, *then])}"
@@ -152,12 +151,12 @@ def careers(
     grey = other_rating_lines(rated, others, whole)
     steps = steps_of_lines(rated, whole, grey, rated.last - float(rated.events["time"][0]), step)
     num_early = PEAK_MIN_EVENTS - 1 if rated.hindsight is None else 0
-    thinned = thin_lines(views.without_deviations(after_events(whole, num_early)), steps, 0)
+    thinned = thin_lines(charts.without_deviations(after_events(whole, num_early)), steps, 0)
     has_peak = [len(line.y) > 1 + num_early for line in whole]  # all is drawn of who has no peak, without a dot
     lines = [line if one else line._replace(peak=None) for line, one in zip(thinned, has_peak, strict=True)]
     unnamed = unnamed_players(thin_lines(after_events(grey, num_early), steps), steps)
     others_peak = max((float(line.y[1 + num_early :].max(initial=-np.inf)) for line in grey), default=-np.inf)
-    title = _ratings_title(rated, whole, num_early, others_peak=others_peak, prefers_peaks=True)
+    title = _find_end_or_peak(rated, whole, num_early, others_peak=others_peak, prefers_peaks=True)
     rules = steps.describe()
     if any(has_peak):
         rules += f"{describe_begin(rated, num_early)}. Dots mark peaks"
@@ -167,13 +166,13 @@ def careers(
     return show_lines(LineView(text, lines, unnamed), ax, backend, (10.0, 5.5))
 
 
-def _ratings_title(rated: History, lines: Sequence[Line], num_early: int, **options: Any) -> str:
+def _find_end_or_peak(rated: History, lines: Sequence[Line], num_early: int, **options: Any) -> Finding:
     """The finding of lines that begin before the first event."""
-    unit = inputs.rating_unit(rated.system)
-    return ratings_title(after_events(lines), time_axis_label(rated), unit, num_early, **options)
+    unit = rating_unit(rated.system)
+    return find_end_or_peak(after_events(lines), time_axis_label(rated), unit, num_early, **options)
 
 
-def _rating_text(rated: History, title: str, rules: str, unnamed: UnnamedPlayers) -> PictureText:
+def _rating_text(rated: History, title: Finding | str, rules: str, unnamed: UnnamedPlayers) -> PictureText:
     subtitle = f"Ratings by {system_title(rated.system.name)} {rules}{unnamed.description}"
     return PictureText(
         title, subtitle, time_axis_label(rated), inputs.rating_axis_label(rated.system), inputs.describe_source(rated)
@@ -256,10 +255,10 @@ def ranks(
     lines = [_rank_line(name, at, table.ranks[:, i], count) for i, name in labels.items()]
     others = [i for i in player_labels_by_id(list(others), names, len(names)) if i not in labels]
     unnamed = _unnamed_ranks(at, table.ranks[:, others].T)
-    until = "" if steps.years else f", back from {inputs.abbreviate_dates(format_time(steps.last, rated.clock))}"
+    until = "" if steps.years else f", back from {spell_dates(format_time(steps.last, rated.clock))}"
     since = describe_begin(rated, 0 if table.is_settled else PEAK_MIN_EVENTS - 1)
     text = PictureText(
-        ranks_title(table.ranks[:count], labels, steps.years == 1),
+        find_most_firsts(table.ranks[:count], labels, steps.years == 1),
         f"Ranks by {system_title(rated.system.name)} {steps.describe()}{until}{since}{unnamed.description}",
         time_axis_label(rated), "rank", inputs.describe_source(rated),
     )  # fmt: skip
@@ -322,7 +321,7 @@ def _rank_line(name: str, at: HostArray, rank: HostArray, num_counted: int) -> L
 
 def _unnamed_ranks(at: HostArray, ranks: HostArray) -> UnnamedPlayers:
     """The lines of ranks [n, m], or of very many their bands."""
-    if len(ranks) > views.MAX_GREY_LINES:
-        return views.quantile_bands(at, ranks)
+    if len(ranks) > charts.MAX_GREY_LINES:
+        return charts.quantile_bands(at, ranks)
     seen = np.where(is_isolated(ranks), np.nan, ranks)  # a line through one point is invisible
-    return views.unnamed_lines(Line("", at, rank) for rank in seen)
+    return charts.unnamed_lines(Line("", at, rank) for rank in seen)

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_short_count, format_whole_percent
-from jaxrate.plots import altair_printers, views
+from jaxrate.plots import altair_printers
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
 from jaxrate.plots.plot_inputs import count_lines
@@ -23,6 +23,7 @@ from jaxrate.plots.scoreboard_style import (
     set_name_ticks,
     text_width,
 )
+from jaxrate.views import charts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,20 +57,20 @@ LOOKS: dict[str, dict[str, Any]] = {  # of what is drawn
 }
 
 
-def show_lines(view: views.LineView, ax: "Axes | None", backend: str, size: tuple[float, float] = (8.5, 4.8)) -> Any:
+def show_lines(view: charts.LineView, ax: "Axes | None", backend: str, size: tuple[float, float] = (8.5, 4.8)) -> Any:
     """Draw lines into axes, or into a new figure of this size; or their interactive chart. Returns axes or chart."""
     has_panels = view.is_rank and len(view.lines) >= MIN_PANELS
     if backend == "altair":
         return altair_printers.rank_panels_chart(view) if has_panels else altair_printers.line_chart(view)
     if has_panels:
-        num_columns = views.count_panel_columns(len(view.lines))
+        num_columns = charts.count_panel_columns(len(view.lines))
         size = size[0], 1.0 + PANEL_HEIGHTS[num_columns] * (len(view.lines) // num_columns)
     ax = style.make_picture_axes(ax, size, view.text)
     (_draw_panels if has_panels else _draw_lines)(ax, view)
     return ax
 
 
-def _draw_lines(ax: "Axes", view: views.LineView) -> None:
+def _draw_lines(ax: "Axes", view: charts.LineView) -> None:
     _draw_unnamed_players(ax, view.unnamed)
     colours = style.NAMED_COLOURS[count_lines(ax, "line") :]
     for line, colour in zip(view.then, colours, strict=False):
@@ -89,7 +90,7 @@ def _draw_lines(ax: "Axes", view: views.LineView) -> None:
         _add_then_legend(ax)
 
 
-def _draw_line(ax: "Axes", line: views.Line, colour: str, view: views.LineView, layer: float = 2.0) -> None:
+def _draw_line(ax: "Axes", line: charts.Line, colour: str, view: charts.LineView, layer: float = 2.0) -> None:
     """Draw a line with its interval; a dot marks the highest rating, or the last rank."""
     drawstyle: Any = "steps-post" if view.is_stepped else "default"
     (drawn,) = ax.plot(line.x, line.y, color=colour, linewidth=LINE_WIDTH, drawstyle=drawstyle, zorder=layer)
@@ -106,11 +107,11 @@ def _draw_line(ax: "Axes", line: views.Line, colour: str, view: views.LineView, 
         ax.fill_between(line.x, low, high, color=colour, alpha=alpha, linewidth=0, gid="interval", step=step)
 
 
-def _label_lines(ax: "Axes", lines: Sequence[views.Line]) -> None:
+def _label_lines(ax: "Axes", lines: Sequence[charts.Line]) -> None:
     """Label the ends of these lines and of those that the axes had."""
     drawn = [line for line in ax.lines if line.get_gid() == "line"]
     nothing = np.zeros(0)
-    earlier = [views.Line(str(line.get_label()), nothing, nothing) for line in drawn[: len(drawn) - len(lines)]]
+    earlier = [charts.Line(str(line.get_label()), nothing, nothing) for line in drawn[: len(drawn) - len(lines)]]
     labelled = [*earlier, *lines]
     names = fit_names([line.name for line in labelled], ax)
     named = [line._replace(name=name) for name, line in zip(names, labelled, strict=True)]
@@ -121,7 +122,7 @@ def _label_lines(ax: "Axes", lines: Sequence[views.Line]) -> None:
         _draw_labels(ax, drawn, named)
 
 
-def _draw_labels(ax: "Axes", drawn: "Sequence[Line2D]", lines: Sequence[views.Line]) -> None:
+def _draw_labels(ax: "Axes", drawn: "Sequence[Line2D]", lines: Sequence[charts.Line]) -> None:
     """Draw the label of each line in place of the one it had, at the line or beside the axes at its end."""
     for text in [text for text in ax.texts if text.get_gid() == "name"]:
         text.remove()
@@ -152,7 +153,7 @@ def _add_then_legend(ax: "Axes") -> None:
     style.add_legend(ax, handles=handles)
 
 
-def _draw_unnamed_players(ax: "Axes", players: views.UnnamedPlayers) -> None:
+def _draw_unnamed_players(ax: "Axes", players: charts.UnnamedPlayers) -> None:
     """Draw grey lines, or bands and their median, behind all others."""
     for band in players.bands:
         ax.fill_between(band.x, band.low, band.high, **LOOKS["band"])
@@ -162,11 +163,11 @@ def _draw_unnamed_players(ax: "Axes", players: views.UnnamedPlayers) -> None:
         ax.plot(line.x, line.y, zorder=1, gid="other", **look)
 
 
-def _draw_panels(ax: "Axes", view: views.LineView) -> None:
+def _draw_panels(ax: "Axes", view: charts.LineView) -> None:
     """Draw each player into axes of their own, the others in grey behind them; all these axes have the same limits."""
     ax.set_axis_off()
     lines = view.lines
-    num_columns = views.count_panel_columns(len(lines))
+    num_columns = charts.count_panel_columns(len(lines))
     width, height = 1.0 / num_columns, num_columns / len(lines)
     worst = max(float(np.nanmax(line.y)) for line in [*lines, *view.unnamed.lines])
     room = (text_width([f"{worst:,.0f}"], SMALL_FONT) + TICK_ROOM) / (width * axes_size(ax)[0])
@@ -187,7 +188,7 @@ def _draw_panels(ax: "Axes", view: views.LineView) -> None:
             panel.set_ylabel("")
 
 
-def _draw_line_before_others(panel: "Axes", view: views.LineView, number: int) -> None:
+def _draw_line_before_others(panel: "Axes", view: charts.LineView, number: int) -> None:
     """Draw the line of this number in front of all others."""
     line, colour = view.lines[number], style.NAMED_COLOURS[number]
     style.style_axes(panel)
@@ -196,7 +197,7 @@ def _draw_line_before_others(panel: "Axes", view: views.LineView, number: int) -
         if other.name != line.name:
             panel.plot(other.x, other.y, color=PALE, linewidth=0.5, gid="other")
     _draw_line(panel, line, colour, view)
-    _set_rank_axis(panel, views.PANEL_TICK_DISTANCE)
+    _set_rank_axis(panel, charts.PANEL_TICK_DISTANCE)
     panel.set_ylabel(view.text.y)
     panel.tick_params(labelsize=SMALL_FONT)
     style.label_time_axis(panel, view.text.x)
@@ -209,15 +210,15 @@ def _draw_line_before_others(panel: "Axes", view: views.LineView, number: int) -
                    **LOOKS["heading"])  # fmt: skip
 
 
-def _set_rank_axis(ax: "Axes", min_distance: float = views.MIN_TICK_DISTANCE) -> None:
+def _set_rank_axis(ax: "Axes", min_distance: float = charts.MIN_TICK_DISTANCE) -> None:
     """Set a logarithmic scale with the best rank that is shown on top, and round ranks at the ticks."""
     ax.set_yscale("log")
     shown = [np.asarray(line.get_ydata(), float) for line in ax.lines]
     shown += [np.asarray(path.vertices)[:, 1] for band in ax.collections for path in band.get_paths()]
-    best, worst = views.rank_range(np.concatenate(shown))
+    best, worst = charts.rank_range(np.concatenate(shown))
     margin = (worst / best) ** 0.05
     ax.set_ylim(worst * margin, best / margin)
-    ticks = views.rank_ticks(best, worst, min_distance)
+    ticks = charts.rank_ticks(best, worst, min_distance)
     ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
     ax.set_yticks([], minor=True)
 
@@ -232,7 +233,7 @@ MAX_VALUE_TICKS = 6  # of an axis beside names and values
 MAX_RULED_ROWS = 150  # rows with a name, and a line below each
 
 
-def show_rows(view: views.RowView, ax: "Axes | None", backend: str = "matplotlib") -> Any:
+def show_rows(view: charts.RowView, ax: "Axes | None", backend: str = "matplotlib") -> Any:
     """Draw rows into axes, or into a new figure; or their interactive chart. Returns axes or chart."""
     size = figure_size_for_rows(view.labels)
     step = style.name_step(len(view.labels), 72.0 * (size[1] - HEADING_HEIGHT) if ax is None else axes_size(ax)[1])
@@ -294,7 +295,7 @@ CELL_SIDE = 0.42  # inches
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
 
 
-def show_matrix(view: views.MatrixView, ax: "Axes | None", backend: str) -> Any:
+def show_matrix(view: charts.MatrixView, ax: "Axes | None", backend: str) -> Any:
     """Draw percentages of each in rows against each other; or their interactive chart. Returns axes or chart."""
     count = len(view.names)
     step = style.name_step(count, 72.0 * min(CELL_SIDE * count, LARGE_SIDE) if ax is None else axes_size(ax)[1])
@@ -312,7 +313,7 @@ def show_matrix(view: views.MatrixView, ax: "Axes | None", backend: str) -> Any:
         set_name_ticks(ax, "y", view.names)
         return ax
     set_name_ticks(ax, "y", view.names, range(1, count + 1), step=step, is_left_aligned=True)
-    shown = range(0, count, 1 if count <= views.MAX_NAMED_COLUMNS else 2 * step)
+    shown = range(0, count, 1 if count <= charts.MAX_NAMED_COLUMNS else 2 * step)
     ax.set_xticks(shown, [f"{i + 1:,}" for i in shown])
     ax.tick_params(axis="x", length=0.0)
     ax.set_xlabel(f"{text.x}, in the order of the rows")
@@ -335,13 +336,13 @@ def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_dive
     image = ax.imshow(percent, vmin=0.0, vmax=greatest, **look)
     rows, columns = percent.shape
     ax.spines[:].set_visible(False)
-    if max(rows, columns) <= views.MAX_NAMED_COLUMNS:  # there is room for gaps between cells
+    if max(rows, columns) <= charts.MAX_NAMED_COLUMNS:  # there is room for gaps between cells
         for draw, count in ((ax.axvline, columns), (ax.axhline, rows)):
             for edge in range(1, count):
                 draw(edge - 0.5, color="white", linewidth=1.0)
     wide, high = axes_size(ax) / (columns, rows)
     size = min(SMALL_FONT, 0.7 * high, 0.5 * wide)  # fits three digits
-    if size < 5.0 or columns > views.MAX_WRITTEN_COLUMNS:
+    if size < 5.0 or columns > charts.MAX_WRITTEN_COLUMNS:
         style.add_colour_bar(ax, image, quantity)
         return
     for i, j in np.argwhere(~np.isnan(percent)):
@@ -354,7 +355,7 @@ def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_dive
 COUNT_AXES_BOX = 0.0, 1.03, 1.0, 0.15  # position of the counts, in shares of the axes: left, bottom, width, height
 
 
-def draw_curve(ax: "Axes", curve: views.Curve, kind: str) -> int:
+def draw_curve(ax: "Axes", curve: charts.Curve, kind: str) -> int:
     """Draw a curve with its intervals. Returns its number among those of its kind in the axes."""
     number = count_lines(ax, kind)
     ends = np.stack([curve.y - curve.low, curve.high - curve.y])
@@ -369,7 +370,11 @@ def draw_curve(ax: "Axes", curve: views.Curve, kind: str) -> int:
 
 
 def show_calibration(
-    text: views.PictureText, curves: Sequence[views.Curve], counts: Sequence[HostArray], ax: "Axes | None", backend: str
+    text: charts.PictureText,
+    curves: Sequence[charts.Curve],
+    counts: Sequence[HostArray],
+    ax: "Axes | None",
+    backend: str,
 ) -> Any:
     """Draw observed by predicted scores in percent, and above the counts [bins] of each curve, also of empty bins.
 

@@ -9,13 +9,12 @@ import numpy as np
 from jaxrate.core.argument_checks import is_number
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
-from jaxrate.core.text_format import replace_dates
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import DEFAULT_ACTIVE_DAYS
 from jaxrate.plots.scoreboard_style import check_axes, cut_name
+from jaxrate.views.wording import rating_unit, spell_day
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,18 +89,8 @@ def describe_source(drawn: History | Dataset) -> str:
     else:
         time = np.asarray(drawn.events.flat.time)
         count, nouns, last, source = len(time), drawn.events.nouns, time[-1], drawn.source
-    until = f" to {spell_date(float(last))}" if drawn.clock == "dates" and last is not None else ""
+    until = f" to {spell_day(float(last))}" if drawn.clock == "dates" and last is not None else ""
     return describe_counted_data(f"{count:,} {nouns}{until}", source)
-
-
-def spell_date(days: float) -> str:
-    """The date so many days after 1970-01-01, as "Feb 7, 2021"."""
-    return abbreviate_dates(str(days_to_dates(np.floor(days)).astype("datetime64[D]")))
-
-
-def abbreviate_dates(text: str) -> str:
-    """A text with its ISO dates as "Feb 7, 2021"."""
-    return replace_dates(text, lambda day: f"{day:%b} {day.day}, {day.year}")
 
 
 def describe_counted_data(count: str, source: str | None = None) -> str:
@@ -126,10 +115,6 @@ def check_ratings_finite(name: str, *values: Any) -> None:
         raise ValueError(f"ratings of {name} are not finite; other parameters may keep them so")
 
 
-def rating_unit(system: RatingSystem) -> str:
-    about = getattr(system.space, "initial_proportion", None)
-    return "points" if about is None else about.unit
-
-
 def rating_axis_label(system: RatingSystem) -> str:
+    """The label of an axis of ratings."""
     return f"rating ({rating_unit(system)})"

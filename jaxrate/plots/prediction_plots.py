@@ -15,14 +15,15 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.scorelines import Scorelines, check_scorelines, goal_difference_probabilities
 from jaxrate.history.history import History
 from jaxrate.metrics import prediction_metrics
-from jaxrate.plots import findings
 from jaxrate.plots import plot_inputs as inputs
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.matplotlib_printers import CELL_SIDE, draw_curve, draw_percent_table, show_calibration, show_rows
 from jaxrate.plots.plot_inputs import Backend
 from jaxrate.plots.scoreboard_style import GREY, INK, format_plot_name, make_axes, player_label
-from jaxrate.plots.views import Z_95, Curve, PictureText, RowView
 from jaxrate.systems.system_titles import system_title
+from jaxrate.views import findings
+from jaxrate.views.charts import Z_95, Curve, PictureText, RowView
+from jaxrate.views.wording import spell_dates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,16 +67,17 @@ def calibration(
         quantity = "score (%)" if data.of_matches else "share of the others beaten (%)"
         score, mask = _scores_and_mask_of_events(data, mask)
     predictions = inputs.values_by_system(prediction)
-    calibrations = {
-        name: _calibration_mirrored_if_winner_first(p, score, bins, weight, mask) for name, p in predictions.items()
-    }
+    samples = [_select_samples(p, score, weight, mask) for p in predictions.values()]
+    names = [format_plot_name(name) for name in predictions]
+    found = [prediction_metrics.calibration(p, s, bins=bins, weight=w) for p, s, w in samples]
+    errors = {name: one.error for name, one in zip(names, found, strict=True)}
     text = PictureText(
-        findings.calibration_title({format_plot_name(name): one for name, one in calibrations.items()}),
+        findings.judge_predictions(*samples[0]) if len(names) == 1 else findings.find_best_calibrated(errors),
         "Bars are 95% intervals, and right predictions lie on the diagonal",
         f"predicted {quantity}", f"observed {quantity}", source,
     )  # fmt: skip
-    curves = [_calibration_curve(format_plot_name(name), one) for name, one in calibrations.items()]
-    return show_calibration(text, curves, [one.weight for one in calibrations.values()], ax, backend)
+    curves = [_calibration_curve(name, one) for name, one in zip(names, found, strict=True)]
+    return show_calibration(text, curves, [one.weight for one in found], ax, backend)
 
 
 def _calibration_curve(name: str, one: prediction_metrics.Calibration) -> Curve:
@@ -98,13 +100,11 @@ def _scores_and_mask_of_events(data: Dataset, mask: Any) -> tuple[HostArray, Any
     return np.where(has_share, share, 0.5), has_share if mask is None else has_share & np.asarray(mask)
 
 
-def _calibration_mirrored_if_winner_first(
-    prediction: Any, score: Any, bins: int, weight: Any, mask: Any
-) -> prediction_metrics.Calibration:
-    """The calibration, from either side if the first player won every match that counts."""
+def _select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> prediction_metrics.Samples:
+    """The predictions, scores and weights that count, from either side if the first player won every match."""
     samples = prediction_metrics.check_and_select_samples(prediction, score, weight, mask)
     p, s, w = prediction_metrics.mirror_winner_first(*samples)
-    return prediction_metrics.calibration(p, s, bins=bins, weight=w * (len(samples[0]) / len(p)))
+    return p, s, w * (len(samples[0]) / len(p))
 
 
 MIN_SHOWN_GOALS, MAX_SHOWN_GOALS = 4, 20
@@ -166,7 +166,7 @@ def _describe_forecast(forecast: Scorelines, match: int) -> str:
         return goals
     at = np.asarray(forecast.time)[match]
     is_dated = isinstance(at, np.datetime64)
-    when = inputs.abbreviate_dates(str(at)[:10]) if is_dated else f"time {format_number(float(at))}"
+    when = spell_dates(str(at)[:10]) if is_dated else f"time {format_number(float(at))}"
     return f"{goals}, for {when}"
 
 
@@ -211,7 +211,7 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
     match_losses = {name: loss for name, (_, loss, _) in losses.items()}
     count = len(next(iter(match_losses.values())))
     text = PictureText(
-        findings.loss_title(curves, match_losses),
+        _judge_losses(curves, match_losses),
         "Mean log loss by rating difference, with 95% intervals; dotted: if predictions were right",
         "rating difference", "log loss (nats)", inputs.describe_counted_data(f"{count:,} matches"),
     )  # fmt: skip
@@ -224,6 +224,18 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
     ax.set_ylim(bottom=0.0)
     style.add_legend(ax, "mean over all matches" if all(curves) else "")
     return ax
+
+
+def _judge_losses(curves: Mapping[str, Curve], match_losses: Mapping[str, HostArray]) -> findings.Finding:
+    """Which system loses least over all matches; of one, at which differences its predictions are wrong.
+
+    Curves of several systems are not compared at a difference, as the points of one are not those of another.
+    """
+    if len(curves) == 1:
+        return findings.judge_losses(*curves.values())
+    names = sorted(curves, key=lambda name: float(match_losses[name].mean()))
+    gaps = [prediction_metrics.paired_difference(match_losses[x], match_losses[names[0]]) for x in names]
+    return findings.find_best_system(names, [prediction_metrics.LogLossDifference(*gap) for gap in gaps])
 
 
 def _losses_by_match(rated: History) -> tuple[HostArray, HostArray, HostArray]:
@@ -292,7 +304,7 @@ def residuals(
     most = int(np.argmax(np.abs(surprise[chosen])))
     largest = float(surprise[chosen][most])
     num_players, z_of_all = int(enough.sum()), _surprise_of_all(matches.player, score - p, p, enough)
-    title = findings.surprise_title(labels[most], float(mean[most]), largest, num_players, z_of_all)
+    title = findings.find_surprise(labels[most], float(mean[most]), largest, num_players, z_of_all)
     shown = "all" if len(chosen) == enough.sum() else f"the {len(chosen):,} most surprising of"
     current = f" who played in the last {days:g} {'days' if clock == 'dates' else 'units of time'}" if days else ""
     scope = f"{shown} {num_players:,}{current}"
@@ -339,9 +351,10 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
     subtitle = f"Log loss above that of {labels[0]}, match by match, with 95% intervals; less is better"
     loss_behind = np.array([result.log_loss_difference for result in results], float)
     half_width = np.nan_to_num(Z_95 * loss_behind[:, 1])
-    title = findings.comparison_title(labels, loss_behind[:, 0], np.nan_to_num(loss_behind[:, 1]))
+    title = findings.find_best_system(labels, [result.log_loss_difference for result in results])
     if len(labels) > 2:
-        subtitle += f"; beyond {findings.comparison_limit(len(labels)):.1f} standard errors a lead is more than chance"
+        limit = findings.surprise_limit(findings.count_pairs(len(labels)))
+        subtitle += f"; beyond {limit:.1f} standard errors a lead is more than chance"
     text = PictureText(
         title, subtitle, f"log loss behind {labels[0]} ({results[0].quality['log loss']:.4f})",
         source=inputs.describe_counted_data(f"{compared_systems.scored:,} matches"),

@@ -11,7 +11,7 @@ import numpy as np
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations, format_value_or_type
 from jaxrate.core.array_types import HostArray
 from jaxrate.history.history import find_player_id
-from jaxrate.plots.views import PictureText
+from jaxrate.views.charts import PictureText
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,7 +104,7 @@ def make_axes(
 
 def make_picture_axes(ax: "Axes | None", size: tuple[float, float], text: PictureText, grid: Any = "y") -> "Axes":
     """Axes as of `make_axes`, with the texts of a picture."""
-    ax = make_axes(ax, size, text.title, text.subtitle, source=text.source, grid=grid)
+    ax = make_axes(ax, size, str(text.title), text.subtitle, source=text.source, grid=grid)
     ax.set(xlabel=text.x, ylabel=text.y)
     return ax
 

@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.arena.rank_inference import MAX_RANKED, RankSets
 from jaxrate.arena.rank_inference import rank_sets as find_rank_sets
-from jaxrate.arena.strength_fit import POINTS_PER_LOG_STRENGTH, Strengths, first_place_finding
+from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import coarse_rating_decimals, format_decimals, format_percentage
@@ -21,11 +20,12 @@ from jaxrate.history.ratings_at_times import ratings
 from jaxrate.plots import matplotlib_printers as printers
 from jaxrate.plots import plot_inputs as inputs
 from jaxrate.plots import scoreboard_style as style
-from jaxrate.plots.findings import favourite_title, format_amount, leader_title
 from jaxrate.plots.plot_inputs import Backend
 from jaxrate.plots.scoreboard_style import COLOURS, SMALL_FONT, format_plot_name, player_label, player_labels_by_id
-from jaxrate.plots.views import MAX_WRITTEN_COLUMNS, RANK_TICKS, Z_95, MatrixView, PictureText, RowView
 from jaxrate.systems.system_titles import system_title
+from jaxrate.views.charts import MAX_WRITTEN_COLUMNS, RANK_TICKS, Z_95, MatrixView, PictureText, RowView
+from jaxrate.views.findings import Finding, find_favourite, find_lead, find_leader_among, rated_ids
+from jaxrate.views.wording import PlayerOrTeamNoun, format_amount, rating_unit, spell_dates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +35,7 @@ MAX_MATRIX_PLAYERS = 200
 LOOK_OF_LINES_TO_NAMES: dict[str, Any] = {
     "arrowstyle": "-", "linewidth": 1.0, "shrinkA": 0, "shrinkB": 0, "relpos": (0.0, 1.0)
 }  # fmt: skip
+CONTENDERS = PlayerOrTeamNoun("contender", "contenders")
 FAVOURED_COLOURS = "blue: favoured, orange: not"
 TEXT_ROOM = 1.25  # width of a name above a distribution and the room about it, as axes become narrower by the layout
 
@@ -68,7 +69,7 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
     interval = "" if half_width is None else ", with 95% intervals"
     cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
     text = PictureText(
-        leader_title(labels, board.rating, board.deviation, inputs.rating_unit(rated.system)),
+        find_lead(labels, board.rating, board.deviation, rating_unit(rated.system)),
         f"Ratings{cut} by {system_title(rated.system.name)}{interval}{_describe_listed_players(board.scope)}{apart}",
         inputs.rating_axis_label(rated.system), source=inputs.describe_source(rated),
     )  # fmt: skip
@@ -88,7 +89,7 @@ def format_ratings(values: HostArray, half_widths: HostArray | None = None) -> l
 def _describe_listed_players(scope: str) -> str:
     """The end of a subtitle: who is on a leaderboard of this scope, if not everybody is."""
     listed = scope.partition("\n")[0].partition(" (")[0].replace(" players, who ", " who ")
-    return f"; {inputs.abbreviate_dates(listed)}" if " who " in listed else ""
+    return f"; {spell_dates(listed)}" if " who " in listed else ""
 
 
 @enforce_argument_annotations
@@ -177,7 +178,7 @@ def distribution(
             raise ValueError(f"{name} is not among the {len(rating_of):,} who are listed; see active and min_games")
         marked_ratings[name] = rating_of[rated.players[number]]
     low, high = np.quantile(board.rating, (0.25, 0.75)).tolist()
-    ends = f"{format_amount(low, '')} and {format_amount(high, inputs.rating_unit(rated.system))}"
+    ends = f"{format_amount(low, '')} and {format_amount(high, rating_unit(rated.system))}"
     text = PictureText(
         f"Half of {len(rating_of):,} ratings between {ends}",
         f"Bars: how many have a rating in each step, by {system_title(rated.system.name)}",
@@ -269,16 +270,16 @@ def intervals(
       ValueError: for more than 10,000 players, or if nobody has a finite rating.
     """
     inputs.check_backend(backend, ax)
-    order = strengths.order[np.isfinite(strengths.rating[strengths.order])][:top]
+    order = rated_ids(strengths)[:top]
     inputs.check_drawable_count("players with a finite rating", len(order), 1, inputs.MAX_ROWS)
     labels = [player_label(i, strengths.players) for i in order]
     rating, is_anchor = strengths.rating[order], strengths.is_anchor[order]
     half_width = np.nan_to_num(strengths.half_width[order])
     count, model = len(strengths.players), strengths.model.replace("_", "-").title()
     scope = "Ratings" if len(order) == count else f"The first {len(order):,} of {count:,}; ratings"
-    title, rule = leader_title(labels, rating, strengths.standard_error[order], "points"), ""
+    title, rule = find_lead(labels, rating, strengths.standard_error[order], "points"), ""
     if strengths.converged and strengths.covariance is not None and 1 < len(labels) <= count <= MAX_RANKED:
-        title = _first_place_title(find_rank_sets(strengths))
+        title = _find_first_place(find_rank_sets(strengths))
         rule = "; who may be first: by rank sets, jointly at 95%"
     squares = "; squares are anchors" if is_anchor.any() else ""
     subtitle = f"{scope} with 95% intervals, each by itself, by {model}{squares}{rule}"
@@ -309,7 +310,7 @@ def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = No
     labels = [player_label(i, ranks.players) for i in order]
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
     text = PictureText(
-        _first_place_title(ranks),
+        _find_first_place(ranks),
         f"All of these bars hold together with {100 * ranks.level:g}% confidence; dots are the estimated ranks",
         f"rank (simultaneous at {100 * ranks.level:g}%)", source=_describe_results(ranks),
     )  # fmt: skip
@@ -345,7 +346,7 @@ def win_matrix(
     """
     inputs.check_backend(backend, ax)
     if players is None:
-        rated = strengths.order[np.isfinite(strengths.rating[strengths.order])]
+        rated = rated_ids(strengths)
         labels_by_id = {int(i): player_label(i, strengths.players) for i in rated[:MAX_WRITTEN_COLUMNS]}
         count = len(rated)
     else:
@@ -353,9 +354,7 @@ def win_matrix(
         count = len(labels_by_id)
     inputs.check_drawable_count("players", len(labels_by_id), 2, MAX_MATRIX_PLAYERS)
     chosen = strengths.order[np.isin(strengths.order, [*labels_by_id])]
-    labels, rating = [labels_by_id[int(i)] for i in chosen], strengths.rating[chosen]
-    percent = _expected_percent(strengths, rating[:, None], rating[None, :])
-    np.fill_diagonal(percent, np.nan)
+    labels, percent = [labels_by_id[int(i)] for i in chosen], strengths.expected_percentages(chosen)
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
     rules, source = f"{ties}; {FAVOURED_COLOURS}", _describe_results(strengths)
     return printers.show_matrix(_expected_scores_view(labels, percent, count, rules, source), ax, backend)
@@ -364,22 +363,14 @@ def win_matrix(
 def _expected_scores_view(labels: list[str], percent: HostArray, count: int, rules: str, source: str) -> MatrixView:
     """The expected scores [n, n] of the first of `count` players; rules follow in the subtitle."""
     players = "each" if len(labels) == count else f"the first {len(labels):,} of {count:,}"
-    title = favourite_title(labels, percent, len(labels) < count)
+    title = find_favourite(labels, percent, len(labels) < count)
     subtitle = f"Expected score in percent of {players}, in rows{rules}"
     return MatrixView(PictureText(title, subtitle, "against", "expected score (%)", source), labels, percent)
 
 
-def _expected_percent(strengths: Strengths, rating: HostArray, opponent_rating: HostArray) -> HostArray:
-    """Expected scores in percent, a tie as half a win; NaN of two players who cannot be compared."""
-    with np.errstate(invalid="ignore"):
-        eta = (rating - opponent_rating) / POINTS_PER_LOG_STRENGTH
-    model = "bradley_terry" if strengths.model == "plackett_luce" else strengths.model
-    win, tie, _ = outcome_probabilities(model, np.where(np.isnan(eta), 0.0, eta), strengths.kappa)
-    return np.where(np.isnan(eta), np.nan, 100.0 * np.asarray(win + 0.5 * tie))
-
-
-def _first_place_title(ranks: RankSets) -> str:
-    return first_place_finding([player_label(i, ranks.players) for i in ranks.possible_leaders], ranks.level)
+def _find_first_place(ranks: RankSets) -> Finding:
+    """Who may be the first, by the labels of a picture."""
+    return find_leader_among([player_label(i, ranks.players) for i in ranks.possible_leaders], ranks.level, CONTENDERS)
 
 
 def _describe_results(result: Strengths | RankSets) -> str:

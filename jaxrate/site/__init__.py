@@ -10,14 +10,13 @@ site_data.py          what all pages of a site are made of
 json_columns.py       tables of pages as JSON columns, and the data files of a site
 site_writer.py        a rated history as a site of static files
 forecast_tables.py    tables of forecasts: chances, scorelines, and what they are made of
-wording.py            texts about a rated history for pages
 line_ups.py           sides: who had one, who played with whom and against whom, and who of two won
 category_rankings.py  the rankings of categories, and who won how often against whom
 career_charts.py      the charts of all careers, drawn at once
 drawings.py           pictures that pages are shared with
 table_rows.py         rows of tables: events and rankings
 headline.py           the headline of a site
-method_texts.py       the page of the method: settings in words, what points are worth
+page_texts.py         texts of all pages, and the method: settings in words, what points are worth
 page_templates.py     templates of pages, their addresses, sitemap and feed
 """
 

@@ -13,6 +13,7 @@ from jaxrate.history.event_columns import EventColumns
 from jaxrate.history.history import History
 from jaxrate.history.online_calibration import describe_calibration
 from jaxrate.metrics.prediction_metrics import (
+    bin_numbers,
     calibration,
     experience_mask,
     observed_share_of_sides_beaten,
@@ -22,7 +23,13 @@ from jaxrate.metrics.prediction_metrics import (
 from jaxrate.metrics.ranking_metrics import ratio_error
 from jaxrate.metrics.running_metrics import match_metrics, numbers_that_predict_order, ranking_metrics
 from jaxrate.site.line_ups import HOME, SideWords, count_sides, home_sides, side_score_by_participant, side_words
-from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun
+from jaxrate.views.charts import Curve
+from jaxrate.views.findings import LEANS, Finding, find_bias, find_lean
+from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun
+
+MIN_BIN_EVENTS = 30  # in a bin; fewer say little
+MAX_MISSED_SHARE = 0.2  # of the bins, up to which predictions are said to be right
+MAX_NAMED_MISSES = 3  # bins off the line, which are named
 
 
 class Advice(NamedTuple):
@@ -38,101 +45,79 @@ class Advice(NamedTuple):
         return f"{self.purpose}: {'; '.join(commands)}"
 
 
-MIN_BIN_EVENTS = 30  # in a bin; fewer say little
-CLEAR_LEAN = 0.05  # from even chances, from which on bins tell whether chances are too bold
-MAX_MISSED_SHARE = 0.2  # of the bins, up to which predictions are said to be right
-MIN_BIAS = 1.0  # percentage points by which results differ from predictions on one side, to be said
-MAX_NAMED_MISSES = 3  # bins off the line, which are named
-
-
 class CalibrationWords(NamedTuple):
     """What the diagram and its table say of predictions and of what came true."""
 
     rule: str  # what should be, of 70%
-    caption: str
     across: str  # axes of the diagram
     up: str
     expected: str  # heads of columns
     observed: str
-    events: str
-    findings: tuple[str, str, str]  # what favourites did where chances were right, too timid, and too bold
+    events: str = "matches"
 
 
 CHANCE_WORDS = CalibrationWords(
-    "Of all favourites who were given 70%, seven in ten should win",
-    "Predicted chances of favourites and how many won",
-    "predicted chance",
-    "share won",
-    "predicted",
-    "won",
-    "matches",
-    ("won about as often as predicted", "won more often than predicted", "won less often than predicted"),
+    "Of all favourites who were given 70%, seven in ten should win", "predicted chance", "share won", "predicted", "won"
 )
 SCORE_WORDS = CalibrationWords(
     "Favourites with an expected score of 70% should score 70%, where a draw counts as half",
-    "Expected scores of favourites and their mean scores",
     "expected score",
     "mean score",
     "expected",
     "score",
-    "matches",
-    ("scored about as expected", "scored more than expected", "scored less than expected"),
 )
 FIELD_WORDS = CalibrationWords(
     "Those expected to finish ahead of 70% of the others should do so, where a tie counts as half",
-    "Shares of the field that were expected to be behind, and that were behind",
     "expected share",
     "share behind",
     "expected",
     "behind",
     "results",
-    ("finished about where expected", "finished higher than expected", "finished lower than expected"),
 )
 
 
-class CalibrationBin(NamedTuple):
-    """Predictions of about the same value, and what came true."""
-
-    predicted: float  # mean prediction
-    observed: float  # mean score
-    events: float
-    low: float  # ends of the 95% interval of `observed`
-    high: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the interval has the mean prediction in it."""
-        return self.low <= self.predicted <= self.high
-
-
 class AccuracySummary(NamedTuple):
+    """How well the predictions of a history were."""
+
     title: str  # the finding; empty without events
     texts: list[str]  # sentences
-    bins: list[CalibrationBin]
+    bins: Curve | None = None  # in percent
     words: CalibrationWords = CHANCE_WORDS
     advice: tuple[Advice, ...] = ()
-    lean: int = 0  # -1 if predictions were too bold, 1 if too timid, as `find_miscalibration` says
+    lean: int = 0  # of predictions, as `find_lean` has it
 
     @property
     def caveat(self) -> str:
-        """What to say beside chances of the same kind, if they have been too bold or too timid."""
-        if not self.lean:
-            return ""
-        bold, worse = ("bold", "worse") if self.lean < 0 else ("timid", "better")
-        return f"Chances have been too {bold} so far: favourites did {worse} than predicted."
+        """What to say beside chances of the same kind, if they have been too bold or too cautious."""
+        return f"{_judge(self.lean)} so far." if self.lean else ""
 
     @property
     def calibration_title(self) -> str:
         """Whether favourites did as predicted, as a finding; the subject alone where some did better, others worse."""
-        missed = sum(not x.agrees for x in self.bins)
-        if self.lean or missed <= MAX_MISSED_SHARE * len(self.bins):
-            return f"Favourites {self.words.findings[self.lean]}"
-        return "Calibration"
+        is_told = self.bins is None or self.lean or (~self.bins.agrees).mean() <= MAX_MISSED_SHARE
+        return str(_judge(self.lean)) if is_told else "Calibration"
 
     @property
     def verdict(self) -> str:
-        """How many of the bins are where they should be, as a sentence."""
-        return describe_agreement(self.bins)
+        """How many of the bins have their predictions in their intervals, and which do not, as a sentence."""
+        agrees = np.ones(0, bool) if self.bins is None else self.bins.agrees
+        missed = [] if self.bins is None else [f"{x:.1f}%" for x in self.bins.x[~agrees]]
+        held = int(agrees.sum())
+        if not missed:
+            return f"All {held} do." if held > 1 else "It does."
+        did = f"{held or 'None'} of {len(agrees)} {'does' if held < 2 else 'do'}"
+        return f"{did}, but not at {join_names(missed)}." if held and len(missed) <= MAX_NAMED_MISSES else f"{did}."
+
+
+def _judge(lean: int) -> Finding:
+    """Whether predictions of such a lean are right."""
+    return Finding("predictions", LEANS[lean])
+
+
+def _describe_errors(what: str, off: float, lean: int) -> str:
+    """How many percentage points predictions were off, and to which side."""
+    text = f"{what} were off by {off:.1f} percentage points, on average."
+    return f"{text} {_judge(lean)}." if lean else text
 
 
 def merge_small_bins(count: HostArray) -> HostArray:
@@ -153,58 +138,27 @@ def merge_small_bins(count: HostArray) -> HostArray:
 
 def bin_predictions(
     predicted: HostArray, observed: HostArray, num_bins: int, contest: HostArray | None = None
-) -> list[CalibrationBin]:
-    """Bins of equal width in [0, 1], where small ones are merged, from predictions [n] and what came true [n].
+) -> Curve:
+    """Bins of equal width in percent, where small ones are merged, from predictions [n] and what came true [n].
 
     Intervals are Wilson's; with the `contest` [n] of each, whose results depend on each other, they are those of
     contests that are drawn independently.
     """
-    number = np.minimum((predicted * num_bins).astype(int), num_bins - 1)
+    number = bin_numbers(predicted, num_bins)
     number = merge_small_bins(np.bincount(number, minlength=num_bins))[number]
-    bins = []
-    for k in range(int(number.max(initial=-1)) + 1):
-        is_in = number == k
-        count, mean, share = int(is_in.sum()), float(predicted[is_in].mean()), float(observed[is_in].mean())
-        if contest is None:
-            low, high = (float(x) for x in wilson_interval(share, count))
-        else:
-            error = ratio_error(np.bincount(contest[is_in], observed[is_in]), np.bincount(contest[is_in]))
-            half = 1.0 if error is None else INTERVAL_ERRORS * error
-            low, high = max(share - half, 0.0), min(share + half, 1.0)
-        bins.append(CalibrationBin(mean, share, count, low, high))
-    return bins
+    count = np.bincount(number)
+    mean, share = (np.bincount(number, x) / count for x in (predicted, observed))
+    low, high = wilson_interval(share, count)
+    if contest is not None:
+        half = np.array([_contest_half_width(observed[number == k], contest[number == k]) for k in range(len(count))])
+        low, high = np.maximum(share - half, 0.0), np.minimum(share + half, 1.0)
+    return Curve("", 100 * mean, 100 * share, 100 * low, 100 * high, count)
 
 
-def find_miscalibration(
-    bins: list[CalibrationBin], predicted: HostArray, observed: HostArray, contest: HostArray | None = None
-) -> int:
-    """Whether chances [n] are too bold, -1, or too timid, 1, beyond chance and in all that miss; 0 if neither.
-
-    The test is that of the slope: the misses, weighted by how far the predictions are from one half, add up to nothing
-    if the predictions are right. Events, or the `contest` [n] of each, count as drawn independently.
-    """
-    terms = (predicted - 0.5) * (observed - predicted)
-    terms = terms if contest is None else np.bincount(contest, terms)
-    total, error = float(terms.sum()), math.sqrt(float((terms**2).sum()))
-    clear = [x for x in bins if abs(x.predicted - 0.5) >= CLEAR_LEAN]
-    if abs(total) <= INTERVAL_ERRORS * error or not clear:
-        return 0
-    direction = 1 if total > 0 else -1
-    columns = ((x.predicted, x.observed, x.events, x.agrees) for x in clear)
-    mean, share, events, agrees = np.array([*columns]).T
-    misses = direction * np.sign(mean - 0.5) * (share - mean)
-    is_doubtful = ((misses < 0) & (agrees == 0)).any() or 100 * np.average(misses, weights=events) < MIN_BIAS
-    return 0 if is_doubtful else direction
-
-
-def describe_agreement(bins: list[CalibrationBin]) -> str:
-    """How many of the bins have their predictions in their intervals, and which do not."""
-    missed = [f"{x.predicted:.1%}" for x in bins if not x.agrees]
-    held = len(bins) - len(missed)
-    if not missed:
-        return f"All {len(bins)} do." if len(bins) > 1 else "It does."
-    did = f"{held or 'None'} of {len(bins)} {'does' if held < 2 else 'do'}"
-    return f"{did}, but not at {join_names(missed)}." if held and len(missed) <= MAX_NAMED_MISSES else f"{did}."
+def _contest_half_width(observed: HostArray, contest: HostArray) -> float:
+    """Half of the 95% interval of the mean of what came true [n] in contests [n]; 1 where it is not known."""
+    error = ratio_error(np.bincount(contest, observed), np.bincount(contest))
+    return 1.0 if error is None else INTERVAL_ERRORS * error
 
 
 FIELD_BINS = 10  # of all shares of a field
@@ -231,7 +185,7 @@ def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySum
     metrics = ranking_metrics(contests, order)
     in_order, off = metrics["pair inversion"], metrics["rank deviation"]
     if in_order is None or off is None:
-        return AccuracySummary("", [NO_DATA_TEXT], [])
+        return AccuracySummary("", [NO_DATA_TEXT])
     orders = np.arange(len(rank)), -np.arange(len(rank))  # of each pair that does not tie, one of them is right
     chance = np.mean([ranking_metrics(contests, x.astype(float))["pair inversion"] or 0.0 for x in orders])
     text = f"Of the pairs of {noun.many} who had been in a contest before, {_format_pairs(contests, order)} were in the"
@@ -246,11 +200,12 @@ def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySum
         contests = rounds(contest, player, rank, time=np.zeros(len(rank)))
     _, number = np.unique(contest, return_inverse=True)
     if number[-1] + 1 < MIN_CONTESTS:
-        return AccuracySummary(title, texts, [], FIELD_WORDS)
+        return AccuracySummary(title, texts, None, FIELD_WORDS)
     behind = observed_share_of_sides_beaten(contests)
     bins = bin_predictions(share, behind, FIELD_BINS, number)
-    lean = find_miscalibration(bins, share, behind, number)
-    texts.append(_describe_bins(bins, lean))
+    lean = find_lean(share, behind, contest=number)
+    off = float(np.average(np.abs(bins.y - bins.x), weights=bins.weight))
+    texts.append(_describe_errors("Expected shares of the field", off, lean))
     return AccuracySummary(title, texts, bins, FIELD_WORDS, lean=lean)
 
 
@@ -264,21 +219,6 @@ def _format_pairs(contests: Any, order: Any, least: int = 1) -> str:
     return f"{share:.1%} (95% interval {low:.1%} to {high:.1%})"
 
 
-def _describe_bins(bins: list[CalibrationBin], lean: int) -> str:
-    """How far expected shares of the field were off, and to which side."""
-    off = 100 * float(np.average([abs(x.observed - x.predicted) for x in bins], weights=[x.events for x in bins]))
-    text = f"Expected shares of the field were off by {off:.1f} percentage points, on average"
-    nearer, bold = ("nearer to", "bold") if lean < 0 else ("farther from", "timid")
-    did = f", and results were {nearer} the middle of the field than expected: the expectations are too {bold}"
-    return f"{text}{did if lean else ''}."
-
-
-def _describe_lean(lean: int, chances: str, words: CalibrationWords) -> str:
-    """What favourites did and what is wrong with chances, as the end of a sentence; nothing of those that are right."""
-    did = f", and favourites {words.findings[lean]}: the {chances} are too {'bold' if lean < 0 else 'timid'}"
-    return did if lean else ""
-
-
 FIRST_LISTED_ERRORS = 3.0  # standard errors by which those listed first must do otherwise than predicted to be told
 CHANCE_BINS = 20  # of all chances; those of favourites are in the upper half
 MIN_DRAW_SHARE = 0.02  # of matches, from which on the title tells draws
@@ -289,10 +229,10 @@ SIDE_ADVICE = Advice(
 LOSING_ADVICE = Advice("chances lost to the same chance for all; to do better", WAYS_OUT)
 FIT_ADVICE = {
     lean: Advice(
-        f"chances were too {word}; to fit hyperparameters to the results",
+        f"chances were {LEANS[lean]}; to fit hyperparameters to the results",
         ("jaxrate fit FILE --save fitted.toml", "jaxrate rate FILE --param fitted.toml --out RUN"),
     )
-    for lean, word in ((-1, "bold"), (1, "timid"))
+    for lean in (-1, 1)
 }
 
 
@@ -301,6 +241,7 @@ class HomeScores(NamedTuple):
 
     prediction: HostArray
     score: HostArray
+    words: SideWords = HOME
 
 
 def summarise_accuracy(rated: History, noun: PlayerOrTeamNoun = PLAYERS) -> AccuracySummary:
@@ -311,12 +252,10 @@ def summarise_accuracy(rated: History, noun: PlayerOrTeamNoun = PLAYERS) -> Accu
 
 
 def _summarise_matches(rated: History) -> AccuracySummary:
+    """Summarise matches, with what may be wrong with the chances of draws and of sides."""
     table = rated.events
-    score, prediction = table["score"], table["prediction"]
-    side = home_sides(rated)
-    home = None if side is None else HomeScores(*(np.where(side > 0, x, 1 - x)[side != 0] for x in (prediction, score)))
-    outcomes = _outcome_chances(table)
-    said = _summarise_two_sided(prediction, score, home, side_words(rated), outcomes)
+    score, prediction, side, outcomes = table["score"], table["prediction"], home_sides(rated), _outcome_chances(table)
+    said = _summarise_two_sided(prediction, score, _select_home_scores(rated, side), outcomes)
     texts, advice = list(said.texts), [FIT_ADVICE[x] for x in FIT_ADVICE if x == said.lean]
     constant = constant_log_loss(score.astype(float), side, np.ones(len(score)))
     loss = match_metrics(prediction.astype(float), score.astype(float))["log loss"]
@@ -333,6 +272,16 @@ def _summarise_matches(rated: History) -> AccuracySummary:
     return said._replace(texts=texts, advice=tuple(advice))
 
 
+def _select_home_scores(rated: History, side: HostArray | None) -> HomeScores | None:
+    """The predictions and scores of those who were at home; None if nobody was, or they did not score more."""
+    if side is None:
+        return None
+    table = rated.events
+    prediction, score = (np.where(side > 0, x, 1 - x)[side != 0] for x in (table["prediction"], table["score"]))
+    home = HomeScores(prediction, score, side_words(rated))
+    return home if home.score.mean() > 0.5 else None
+
+
 def _outcome_chances(table: EventColumns) -> HostArray | None:
     """[3, n] the chances of a loss, a draw and a win of the first; None if they were not all predicted."""
     has_outcomes = {"win", "draw", "loss"} <= table.keys() and bool(np.isin(table["score"], (0.0, 0.5, 1.0)).all())
@@ -340,40 +289,29 @@ def _outcome_chances(table: EventColumns) -> HostArray | None:
 
 
 def _summarise_two_sided(
-    prediction: HostArray,
-    score: HostArray,
-    home: HomeScores | None = None,
-    words: SideWords = HOME,
-    outcomes: HostArray | None = None,
+    prediction: HostArray, score: HostArray, home: HomeScores | None = None, outcomes: HostArray | None = None
 ) -> AccuracySummary:
     """Summarise events of two sides, from the prediction and the score of one of them.
 
     `outcomes` [3, n] are the probabilities of its loss, of a draw and of its win, where they were predicted.
     """
     predictions, score = prediction.astype(float), score.astype(float)
-    metrics = match_metrics(predictions, score)
-    has_draws, drew = _has_draws(score), (score == 0.5).mean()
+    metrics, has_draws, drew = match_metrics(predictions, score), _has_draws(score), (score == 0.5).mean()
     chance, result = _favourite_chances_and_scores(predictions, score)
     wins = np.where(predictions == 0.5, 0.5 * np.isin(score, (0.0, 1.0)), result == 1.0).mean()
-    title = f"The favourite won {wins:.0%} of matches"
-    finding = f"The favourite won {wins:.1%} of {format_count(len(score), 'match')}"
+    also = f", {home.words.holder} {(home.score == 1.0).mean():.0%}" if home is not None else ""
+    title = f"The favourite won {wins:.0%} of matches{f' and drew {drew:.0%}' if drew > MIN_DRAW_SHARE else also}"
+    text = f"The favourite won {wins:.1%} of {format_count(len(score), 'match')}"
     if has_draws:
-        finding += f" and drew {drew:.1%}: with a draw as half a win, favourites scored {metrics['accuracy']:.1%}"
-    is_home_ahead = home is not None and len(home.score) > 0 and home.score.mean() > 0.5
-    if drew > MIN_DRAW_SHARE:
-        title += f" and drew {drew:.0%}"
-    elif home is not None and is_home_ahead:
-        title += f", {words.holder} {(home.score == 1.0).mean():.0%}"
-    home_finding = f" {_describe_home_scores(home, has_draws, words)}" if home is not None and is_home_ahead else ""
-    bins = bin_predictions(chance, result, CHANCE_BINS)
-    lean = find_miscalibration(bins, chance, result)
+        text += f" and drew {drew:.1%}: with a draw as half a win, favourites scored {metrics['accuracy']:.1%}"
+    bins, lean = bin_predictions(chance, result, CHANCE_BINS), find_lean(chance, result)
     kind, chances = (SCORE_WORDS, "expected scores") if has_draws else (CHANCE_WORDS, "chances")
+    even = f"Chance alone gives {'a score of ' if has_draws else ''}50%."
     off = 100 * calibration(chance, result, bins=CHANCE_BINS).error
     texts = [
-        f"{finding}.{home_finding} Chance alone gives {'a score of ' if has_draws else ''}50%.",
+        " ".join([f"{text}.", *([] if home is None else [_describe_home_scores(home, has_draws)]), even]),
         _describe_loss(metrics, score, outcomes),
-        f"Favourites' {chances} were off by {off:.1f} percentage points, on average"
-        f"{_describe_lean(lean, chances, kind)}.",
+        _describe_errors(f"Favourites' {chances}", off, lean),
     ]
     return AccuracySummary(title, texts, bins, kind, lean=lean)
 
@@ -406,8 +344,7 @@ def _describe_draws(chance: HostArray, score: HostArray, rated: History) -> tupl
     """How many matches were drawn, and what had been predicted; how to fit it, where these differ by more than luck."""
     predicted, drawn = float(chance.mean()), float((score == 0.5).mean())
     text = f"Draws had a chance of {predicted:.1%}, on average, and {drawn:.1%} of the matches were drawn"
-    is_small = 100 * abs(predicted - drawn) < MIN_BIAS
-    if is_small or not _is_beyond_chance(chance, (score == 0.5).astype(float), INTERVAL_ERRORS):
+    if not find_bias(chance, score == 0.5):
         return f"{text}.", []
     text = f"{text}: the chances of draws are too {'high' if predicted > drawn else 'low'}, by more than luck explains."
     if getattr(rated.system.params, "draw_margin", None) is None:
@@ -421,23 +358,14 @@ def _describe_draws(chance: HostArray, score: HostArray, rated: History) -> tupl
 
 def _describe_first_listed(prediction: HostArray, score: HostArray) -> str:
     """What those who are listed first scored, if that is not what was predicted; nothing where winners are first."""
-    if not (score < 0.5).any() or not _is_beyond_chance(prediction, score, FIRST_LISTED_ERRORS):
+    if not (score < 0.5).any() or not find_bias(prediction, score, errors=FIRST_LISTED_ERRORS):
         return ""
     predicted, scored = float(prediction.mean()), float(score.mean())
-    if 100 * abs(scored - predicted) < MIN_BIAS:
-        return ""
     kind = "an expected score of " if _has_draws(score) else ""
     return (
         f"Those listed first {'scored' if kind else 'won'} {scored:.1%}, where {kind}{predicted:.1%} was predicted: "
         "the ratings know no home side."
     )
-
-
-def _is_beyond_chance(predicted: HostArray, observed: HostArray, errors: float) -> bool:
-    """Whether the means of probabilities [n] and of what came true [n] differ by so many standard errors."""
-    p = predicted.astype(float)
-    error = math.sqrt(float((p * (1.0 - p)).sum())) / len(p)
-    return abs(float(observed.mean()) - float(p.mean())) > errors * error
 
 
 def _favourite_chances_and_scores(prediction: HostArray, score: HostArray) -> tuple[HostArray, HostArray]:
@@ -447,9 +375,9 @@ def _favourite_chances_and_scores(prediction: HostArray, score: HostArray) -> tu
     return np.where(favours_second, 1.0 - prediction, prediction), favourite_score
 
 
-def _describe_home_scores(home: HomeScores, has_draws: bool, words: SideWords) -> str:
+def _describe_home_scores(home: HomeScores, has_draws: bool) -> str:
     """How often those at home won, of the matches in which somebody was, and what had been predicted."""
-    score = home.score
+    score, words = home.score, home.words
     where = f"of the {format_count(len(score), 'match')} {words.known}"
     holder, predicted = words.holder[0].upper() + words.holder[1:], f"{home.prediction.mean():.1%}"
     if not has_draws:
@@ -465,7 +393,7 @@ def _summarise_contests(rated: History, noun: PlayerOrTeamNoun) -> AccuracySumma
     """Summarise contests of two sides as matches, and others by their fields."""
     is_contested = count_sides(rated.events) > 1
     if not is_contested.any():
-        return AccuracySummary("", [NO_DATA_TEXT], [])
+        return AccuracySummary("", [NO_DATA_TEXT])
     table = {name: x[is_contested] for name, x in rated.events.items()}
     if (count_sides(table) > 2).any():
         return summarise_fields(table, noun)
@@ -487,21 +415,18 @@ class DotPlot(NamedTuple):
     down: list[tuple[float, str]]
 
 
-def reliability_dot_plot(bins: list[CalibrationBin]) -> DotPlot:
+def reliability_dot_plot(bins: Curve) -> DotPlot:
     """A dot for each bin: predicted to the right, observed upwards.
 
     Both axes begin at one half, or below it where dots or bars are farther below.
     """
-    least = 100 * min((min(x.low, x.predicted) for x in bins), default=0.5)
+    least = min(bins.low.min(), bins.x.min())
     begin, step = next((x for x in AXIS_STARTS if x[0] <= least + BAR_ROOM), AXIS_STARTS[-1])
-
-    def position(share: float) -> int:
-        """Of a share on either axis."""
-        return round(PICTURE_SIZE * (100 * share - begin) / (100 - begin))
-
-    dots = (f"M{position(x.predicted)} {PICTURE_SIZE - position(x.observed)}h0" for x in bins)
-    bars = (
-        f"M{position(x.predicted)} {PICTURE_SIZE - position(x.low)}V {PICTURE_SIZE - position(x.high)}" for x in bins
+    places = (
+        (PICTURE_SIZE * (x - begin) / (100 - begin)).round().astype(int) for x in (bins.x, bins.y, bins.low, bins.high)
     )
+    points = [*zip(*(x.tolist() for x in places), strict=True)]
+    dots = (f"M{x} {PICTURE_SIZE - y}h0" for x, y, _, _ in points)
+    bars = (f"M{x} {PICTURE_SIZE - low}V {PICTURE_SIZE - high}" for x, _, low, high in points)
     marks = [(100 * (x - begin) / (100 - begin), f"{x}%") for x in range(begin, 101, step)]
     return DotPlot("".join(dots), "".join(bars), marks, [(100 - at, text) for at, text in marks])

@@ -1,99 +1,32 @@
-"""The page of an arena, and what it finds."""
+"""The page of an arena."""
 
 from base64 import b64encode
 from collections.abc import Sequence
+from html import escape
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_drift import StrengthDrift
-from jaxrate.arena.strength_fit import POINTS_PER_LOG_STRENGTH, Strengths, first_place_finding
+from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_range, join_names
+from jaxrate.core.text_format import format_range
 from jaxrate.site.drawings import interval_bar, make_axis, round_step
 from jaxrate.site.forecast_tables import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
 from jaxrate.site.page_templates import STYLE_FILES, join_figures
 from jaxrate.site.page_views import render_page
-from jaxrate.site.wording import MODELS, PLAYERS, PlayerOrTeamNoun, make_noun
-
-MAX_LISTED_NAMES = 4  # names in a sentence; of more players, their number
-TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
-
-
-class ArenaFindings(NamedTuple):
-    """What a page says of an arena, in sentences."""
-
-    headline: str
-    certain: list[str]
-    doubt: str  # of the lead of the first
-    worth: str  # of the lead in votes
-
-
-def headline(
-    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
-) -> str:
-    """Who is the best, and whether others may be: the finding at the top of the page."""
-    rated = _rated_ids(strengths)
-    if not len(rated):
-        return "Nobody can be ranked yet"
-    leader = f"The leading {noun.one} is {names[rated[0]]}"
-    if len(rated) == 1:
-        return leader
-    if ranks is not None:
-        others = [names[i] for i in ranks.possible_leaders if i != rated[0]]
-        return first_place_finding([names[rated[0]], *others], ranks.level, noun.one)
-    gap = _lead_and_margin(strengths, rated)
-    is_close = gap is not None and gap[0] < gap[1]
-    return f"{leader}, but {names[rated[1]]} is within the margin of error" if is_close else leader
-
-
-def _lead_and_margin(strengths: Strengths, rated: HostArray) -> tuple[float, float] | None:
-    """The points by which the first is ahead of the second, and their margin of error; None without a margin."""
-    if len(rated) < 2 or strengths.covariance is None or not strengths.converged:
-        return None
-    points, error = strengths.difference(*strengths.players[rated[:2]])
-    return float(points), float(strengths.errors_to_either_side * error)
-
-
-def find_arena_findings(
-    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
-) -> ArenaFindings:
-    """What is certain of the lead, of the first place, of the first ranks and of the order of pairs, and what is not.
-
-    With ranks a lead is certain if it is so jointly with all other orders, otherwise by itself.
-    """
-    rated, title = _rated_ids(strengths), headline(names, strengths, ranks, noun)
-    if len(rated) < 2:
-        return ArenaFindings(title, [], "", "")
-    certain, doubt, (first, second) = [], "", rated[:2]
-    gap = _lead_and_margin(strengths, rated)
-    if gap is not None:
-        lead = f"{names[first]} {noun.verb('leads')} {names[second]} by {gap[0]:.0f} points"
-        if gap[0] <= gap[1]:
-            doubt = f"{lead}, within the margin of error of {gap[1]:.0f}."
-        elif ranks is not None and not ranks.surely_better[first, second]:
-            compared = f"with {noun.quantify(len(names))} compared at once that is not enough to be sure"
-            doubt = f"{lead}, with a margin of error of {gap[1]:.0f}, but {compared}."
-        else:
-            certain.append(f"{lead}; the margin of error is {gap[1]:.0f}.")
-    if ranks is not None:
-        leaders = ranks.possible_leaders
-        if len(leaders) > 1:
-            is_short = len(leaders) <= MAX_LISTED_NAMES
-            those = join_names([names[i] for i in leaders], "or") if is_short else noun.quantify(len(leaders))
-            certain.append(f"The best is one of {those}.")
-        certain += _players_surely_on_top_finding(names, strengths, ranks)
-        pairs, ordered = len(rated) * (len(rated) - 1) // 2, int(ranks.surely_better[np.ix_(rated, rated)].sum())
-        share = f"{ordered:,} of {pairs:,} pairs" if ordered < pairs else f"all {pairs:,} pairs"
-        certain.append(f"The votes tell who is better in {share}.")
-    win, tie, _ = strengths.probability(strengths.players[first], strengths.players[second])
-    half = "" if strengths.tie is None else ", a tie as half"
-    worth = f"{names[first]} would win {100 * (win + 0.5 * tie):.0f} of 100 votes against {names[second]}{half}."
-    return ArenaFindings(title, certain, doubt, worth)
+from jaxrate.site.table_rows import Column, column_cells, table_head
+from jaxrate.views.findings import (
+    find_certain_ranks,
+    find_first_place,
+    find_lead_in_votes,
+    find_worth_in_votes,
+    rated_ids,
+)
+from jaxrate.views.wording import MODELS, PlayerOrTeamNoun, make_noun
 
 
 def confidence_assumption(strengths: Strengths, clusters: Sequence[str] = ()) -> str:
@@ -104,22 +37,6 @@ def confidence_assumption(strengths: Strengths, clusters: Sequence[str] = ()) ->
     if strengths.model == "plackett_luce":
         return "The model treats all contests as independent."
     return "The model treats all votes as independent, even several by one voter."
-
-
-def _players_surely_on_top_finding(names: Sequence[str], strengths: Strengths, ranks: RankSets) -> list[str]:
-    """Who surely has one of the first ranks: the least number of ranks that somebody surely keeps to."""
-    least = 2 if len(ranks.possible_leaders) == 1 else 1
-    for size in (x for x in TOP_SIZES if x < len(strengths.order)):
-        inside = [names[i] for i in strengths.order.tolist() if ranks.greatest[i] <= size]
-        if least <= len(inside) <= MAX_LISTED_NAMES:
-            verb = "is" if len(inside) == 1 else "are"
-            return [f"{join_names(inside)} {verb} among the first {size}, at {100 * ranks.level:g}% confidence."]
-    return []
-
-
-def _rated_ids(strengths: Strengths) -> HostArray:
-    """[R] ids with a finite rating, the best first."""
-    return strengths.order[np.isfinite(strengths.rating[strengths.order])]
 
 
 ARENA_STYLE_FILES = *STYLE_FILES, "arena.css"
@@ -137,28 +54,6 @@ ERROR_WORDS = {
     "bootstrap": "drawing the votes anew",
     "curvature, others held": "the curvature of the likelihood, with all other ratings held",
 }
-
-
-class PlayerRow(NamedTuple):
-    """A row of a table."""
-
-    place: int
-    name: str
-    rating: str
-    margin: str  # half the width of the interval
-    bar: str  # the interval, as HTML
-    ranks: str
-    is_border: bool  # whether everybody until here is surely better than everybody below
-    votes: str
-    score: str
-
-
-class RankingTable(NamedTuple):
-    """A table of a part of the players, with an axis, or without one if intervals are too short for it."""
-
-    rows: list[PlayerRow]
-    labels: str  # of the axis, as HTML
-    grid: str
 
 
 class HeatMap(NamedTuple):
@@ -212,24 +107,19 @@ def arena_page_html(
     """
     _check_players("ranks", ranks, strengths)
     _check_players("drift", drift, strengths)
-    words = make_noun(noun, MODELS)
-    names = [" ".join(str(x).split()) for x in strengths.players]
-    order = strengths.order
-    rated = _rated_ids(strengths).tolist()
+    words, names = make_noun(noun, MODELS), [" ".join(str(x).split()) for x in strengths.players]
+    order, rated = strengths.order, rated_ids(strengths).tolist()
     half_width = np.where(np.isfinite(strengths.half_width), strengths.half_width, 0.0)
-    bounds = _table_bounds(len(order))
     numbered = rated[:MAX_NUMBERED_PLAYERS]
-    percent = expected_percentages(strengths, numbered) if len(rated) > 1 else np.zeros((0, 0))
+    percent = strengths.expected_percentages(numbered) if len(rated) > 1 else np.zeros((0, 0))
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
-    findings = find_arena_findings(names, strengths, ranks, words)
+    lead = find_lead_in_votes(names, strengths, ranks, words)
+    certain = [] if lead is None or lead.certainty != "clear" else [lead]
     columns = {"place": np.argsort(order) + 1, "name": np.array(names, object)}
     columns |= {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
     columns |= {} if ranks is None else {"best rank": ranks.least, "worst rank": ranks.greatest}
     columns |= {"votes": strengths.games, "score": strengths.score}
-    digits = {"votes": 3, "score": 3}
-    board = [_json_numbers(x[order], digits.get(name, 1)) for name, x in columns.items()]
-    data = {"columns": [*columns], "board": [*zip(*board, strict=True)], "noun": words.one}
-    data["heat"] = None if heat_map is None else heat_map.data
+    board = [_json_numbers(x[order], 3 if name in ("votes", "score") else 1) for name, x in columns.items()]
     return render_page(
         "arena.html",
         SCRIPT_FILES,
@@ -241,23 +131,29 @@ def arena_page_html(
         strengths=strengths,
         model=strengths.model.replace("_", "-").title(),
         noun=words,
-        headline=findings.headline,
-        findings=findings.certain,
-        doubt=findings.doubt,
-        worth=findings.worth,
+        headline=str(find_first_place(names, strengths, ranks, words)),
+        findings=[*map(str, [*certain, *find_certain_ranks(names, strengths, ranks, words)])],
+        doubt="" if lead is None or certain else str(lead),
+        worth=str(find_worth_in_votes(names, strengths) or ""),
         assumption=confidence_assumption(strengths, clusters),
         errors=ERROR_WORDS.get(strengths.errors, strengths.errors),
         never_met=_never_met(strengths, numbered),
         whole=join_figures,
         ranks=ranks,
         drift=drift,
-        tables=[_build_table(strengths, ranks, names, part, half_width) for part in pairwise(bounds)],
+        tables=[
+            _build_table(strengths, ranks, words, part, half_width) for part in pairwise(_table_bounds(len(order)))
+        ],
         rated=len(rated),
-        tie_share=None if strengths.tie is None else _tie_share_of_equals(strengths),
         matrix=[(names[i], row) for i, row in zip(numbered, percent, strict=False)],
         heat_map=heat_map,
         changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
-        data=data,
+        data={
+            "columns": [*columns],
+            "board": [*zip(*board, strict=True)],
+            "noun": words.one,
+            "heat": None if heat_map is None else heat_map.data,
+        },
     )
 
 
@@ -283,12 +179,6 @@ def _never_met(strengths: Strengths, players: list[int]) -> list[list[bool]]:
     return [[i != j and frozenset((i, j)) not in pairs for j in players] for i in players]
 
 
-def _tie_share_of_equals(strengths: Strengths) -> float:
-    """The probability of a tie between players of equal strength."""
-    _, tie, _ = outcome_probabilities(strengths.model, np.zeros(1), strengths.kappa)
-    return float(np.asarray(tie)[0])
-
-
 def _json_numbers(values: HostArray, digits: int) -> list[Any]:
     """Rounded numbers, or text, for JSON; None for numbers that are not finite."""
     if values.dtype.kind == "O":
@@ -298,44 +188,55 @@ def _json_numbers(values: HostArray, digits: int) -> list[Any]:
 
 
 def _build_table(
-    strengths: Strengths, ranks: RankSets | None, names: list[str], part: tuple[int, int], half_width: HostArray
-) -> RankingTable:
-    """The table of a part of the players, the best first: from one place to another, counted from 0."""
-    order, players = strengths.order, strengths.order[slice(*part)]
-    finite = players[np.isfinite(strengths.rating[players])]
-    low, high = strengths.rating[finite] - half_width[finite], strengths.rating[finite] + half_width[finite]
-    axis = make_axis(float(low.min()), float(high.max())) if len(finite) else make_axis(1000.0, 2000.0)
-    has_bars = len(finite) == 0 or 2.0 * np.median(half_width[finite]) >= MIN_BAR_SHARE * (axis.high - axis.low)
-    rows = []
-    for place, i in enumerate(players.tolist(), part[0] + 1):
-        rating, half = float(strengths.rating[i]), float(half_width[i])
-        margin = bar = text = ""
-        is_known, is_border = bool(np.isfinite(rating)), False
-        if is_known:
-            margin = "held" if strengths.is_anchor[i] else f"± {half:.0f}"
-            ends = f"{rating - half:,.0f} to {rating + half:,.0f}"
-            bar = interval_bar(axis, rating, half or None) if has_bars else ends
-        if ranks is not None:
-            text = format_range(int(ranks.least[i]), int(ranks.greatest[i]))
-            is_border = bool(ranks.greatest[order[:place]].max() <= place < len(strengths.players))
-        rating_text = f"{rating:,.0f}" if is_known else {np.inf: "∞", -np.inf: "-∞"}.get(rating, "?")
-        score = f"{100.0 * strengths.score[i]:.0f}%".replace("nan%", "")
-        votes = f"{strengths.games[i]:,.15g}"
-        rows.append(PlayerRow(place, names[i], rating_text, margin, bar, text, is_border, votes, score))
-    return RankingTable(rows, axis.labels if has_bars else "", axis.grid)
+    strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun, part: tuple[int, int], half_width: HostArray
+) -> dict[str, Any]:
+    """The variables of a table of the players from one place to another, counted from 0, the best first.
 
-
-def expected_percentages(strengths: Strengths, players: list[int], opponents: list[int] | None = None) -> HostArray:
-    """[n, m] expected scores in percent of players against opponents, with a tie as half a win; NaN against themselves.
-
-    Without `opponents`, they are the players.
+    It has an axis with bars, or the intervals as text if they are too short for bars.
     """
-    opponents = players if opponents is None else opponents
-    eta = (strengths.rating[players][:, None] - strengths.rating[opponents]) / POINTS_PER_LOG_STRENGTH
-    model = "bradley_terry" if strengths.model == "plackett_luce" else strengths.model
-    win, tie, _ = outcome_probabilities(model, eta, strengths.kappa)
-    percent = 100.0 * np.asarray(win + 0.5 * tie, np.float64)
-    return np.where(np.array(players)[:, None] == np.array(opponents), np.nan, percent)
+    order, ids = strengths.order, strengths.order[slice(*part)]
+    places, rating, half = np.arange(part[0], part[1]) + 1, strengths.rating[ids], half_width[ids]
+    is_known = np.isfinite(rating)
+    low, high = (rating + sign * half for sign in (-1.0, 1.0))
+    ends = (low[is_known].min(), high[is_known].max()) if is_known.any() else (1000.0, 2000.0)
+    axis = make_axis(*map(float, ends))
+    has_bars = not is_known.any() or 2.0 * np.median(half[is_known]) >= MIN_BAR_SHARE * (axis.high - axis.low)
+    bars = [
+        interval_bar(axis, x, y or None) for x, y in zip(np.where(is_known, rating, 0.0), half.tolist(), strict=True)
+    ]
+    texts = bars if has_bars else [f"{x:,.0f} to {y:,.0f}" for x, y in zip(low, high, strict=True)]
+    margins = ["held" if x else f"± {y:.0f}" for x, y in zip(strengths.is_anchor[ids], half, strict=True)]
+    border = np.zeros(len(ids), bool)  # whether everybody until here is surely better than everybody below
+    if ranks is not None:
+        border = (np.maximum.accumulate(ranks.greatest[order])[slice(*part)] <= places) & (places < len(order))
+    names = [f"<bdi>{escape(join_figures(' '.join(str(x).split())))}</bdi>" for x in strengths.players[ids]]
+    interval = f'<span class="label">95% interval</span><span class="axis">{axis.labels if has_bars else ""}</span>'
+    columns = [
+        Column("figure rank", "place", [*map(str, places)], "rank", marks=["border" * bool(x) for x in border]),
+        Column("words name", noun.one, names, "name"),
+        Column("figure rating", "rating", [_format_rating(x) for x in rating.tolist()], "rating"),
+        Column("figure margin", "margin", _where(is_known, margins)),
+        Column("interval", interval, _where(is_known, texts)),
+        Column("figure votes", "votes", [f"{x:,.15g}" for x in strengths.games[ids]], "votes"),
+        Column("figure score", "score", [f"{100 * x:.0f}%".replace("nan%", "") for x in strengths.score[ids]], "score"),
+    ]
+    if ranks is not None:
+        ranges = [*zip(ranks.least[ids].tolist(), ranks.greatest[ids].tolist(), strict=True)]
+        marks = ["sure" * (x == y) for x, y in ranges]
+        columns.insert(5, Column("figure ranks", "ranks", [format_range(*x) for x in ranges], "ranks", marks=marks))
+    about = {"first": part[0] + 1, "last": part[1], "has_border": bool(border.any()), "grid": axis.grid}
+    rows = zip(*map(column_cells, columns), strict=True)
+    return about | {"heads": table_head(columns), "rows": [f"<tr>{'</td>'.join(row)}</td></tr>" for row in rows]}
+
+
+def _where(is_known: HostArray, texts: list[str]) -> list[str]:
+    """The texts of players with a finite rating, nothing of the others."""
+    return [text if known else "" for known, text in zip(is_known, texts, strict=True)]
+
+
+def _format_rating(rating: float) -> str:
+    """A rating, or the end at which a player without a finite one stands."""
+    return f"{rating:,.0f}" if np.isfinite(rating) else {np.inf: "∞", -np.inf: "-∞"}.get(rating, "?")
 
 
 def build_heat_map(strengths: Strengths, players: list[int]) -> HeatMap:
@@ -344,7 +245,7 @@ def build_heat_map(strengths: Strengths, players: list[int]) -> HeatMap:
     starts = np.linspace(0, count, (NUM_GROUPS if grouped else count) + 1).round().astype(int)
     rows = []
     for low, high in pairwise(starts.tolist()):
-        scores = expected_percentages(strengths, players[low:high], players)
+        scores = strengths.expected_percentages(players[low:high], players)
         weight = np.add.reduceat(np.sum(~np.isnan(scores), axis=0), starts[:-1])
         total = np.add.reduceat(np.nansum(scores, axis=0), starts[:-1])
         rows.append(np.where(weight > 0, total / np.maximum(weight, 1), np.nan))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_decimals, format_number, join_names, metric_heading, use_minus_sign
-from jaxrate.evaluation.benchmark import Benchmark
+from jaxrate.evaluation.benchmark import Benchmark, relation_to_best
 from jaxrate.evaluation.comparison import Comparison, format_side_advantage, system_result_label
 from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, LOSS_DIFFERENCE_HEAD, ScoredForecaster, format_metric
 from jaxrate.metrics.prediction_metrics import LogLossDifference
@@ -16,9 +16,9 @@ from jaxrate.site.accuracy_summary import Advice
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
 from jaxrate.site.page_views import render_page
 from jaxrate.systems.system_titles import system_title
+from jaxrate.views.findings import Finding, count_pairs, find_best_system
 
 BLEND_TITLE = "All blended"
-MAX_NAMED_EQUALS = 4  # systems about equal, in a title
 
 
 class Measure(NamedTuple):
@@ -92,7 +92,7 @@ def comparison_view(comparison: Comparison | None, system: RatingSystem, events:
     standing = find_standing(comparison, system.name)
     return {
         "comparison": comparison,
-        "comparison_title": write_comparison_title(standing),
+        "comparison_title": "Other systems" if standing is None else str(standing.finding),
         "comparison_texts": describe_comparison(comparison, standing, system),
         "comparison_notes": name_systems_in_print("\n".join(comparison.notes), comparison.results).splitlines(),
         "scored_on": comparison.scored_on.replace("contests", events),
@@ -159,7 +159,8 @@ def describe_gap(gap: float, half: float | None, measure: Measure = LOG_LOSS) ->
 class Standing(NamedTuple):
     """What a comparison says of systems, beside that whose ratings are shown."""
 
-    equal: list[ScoredForecaster]  # to the best, which is the first of them: the 95% interval reaches zero
+    finding: Finding
+    equal: list[ScoredForecaster]  # to the best, which is the first of them, within chance
     behind: list[ScoredForecaster]  # clearly
     shown: ScoredForecaster | None  # the system of this page if it is clearly behind
     measure: Measure
@@ -170,6 +171,7 @@ class Standing(NamedTuple):
         return round(1000 * result.quality[self.measure.calls])
 
     def describe_calls(self, number: object) -> str:
+        """So many right calls, in words."""
         return self.measure.calls_text.format(number, self.event)
 
 
@@ -177,39 +179,11 @@ def find_standing(comparison: Comparison | None, name: str) -> Standing | None:
     """The standing of systems, where that of this name is shown; None without differences."""
     if comparison is None or not _has_differences(comparison):
         return None
-    measure = _measure(comparison)
-    sides: tuple[list[ScoredForecaster], list[ScoredForecaster]] = [], []
-    for result in comparison.results:
-        gap, half = gap_and_half_width(_difference(result), measure)
-        sides[half is not None and gap > half].append(result)
-    named = next((x for x in comparison.results if x.name == name), None)
-    shown = named if any(x is named for x in sides[1]) else None
-    return Standing(*sides, shown, measure, next(iter(comparison.counts)))
-
-
-def write_comparison_title(standing: Standing | None) -> str:
-    """What readers of ratings learn from other systems, as a finding; "Other systems" without differences.
-
-    Which systems predicted about equally well, or how many matches the best called right, and the next or this one.
-    """
-    if standing is None:
-        return "Other systems"
-    equal, behind, shown, *_ = standing
-    best, number = name_in_print(equal[0]), len(equal) + len(behind)
-    if shown is None and len(equal) > 1:
-        those = _join_labels(equal)
-        if len(equal) > MAX_NAMED_EQUALS or (not behind and number > 2):
-            those = f"{f'{len(equal)} of' if behind else 'All'} {number} systems"
-        return f"{those} predicted about equally well"
-    rival = shown or behind[0]
-    most, calls = standing.calls(equal[0]), standing.calls(rival)
-    if most <= calls:
-        return f"{_join_labels(equal)} predicted best of {number} systems"
-    if shown is not None:
-        rank = f"{'one of ' * (len(equal) > 1)}the best of {number} systems"
-        return f"{name_in_print(shown)} {standing.describe_calls(calls)}, and {best}, {rank}, {most}"
-    rank = "the next best system" if number > 2 else "the other system"
-    return f"{best} {standing.describe_calls(most)}, and {name_in_print(rival)}, {rank}, {calls}"
+    results, pairs = comparison.results, count_pairs(len(comparison.results))
+    finding = find_best_system([*map(name_in_print, results)], [*map(_difference, results)])
+    behind = [x for x in results if relation_to_best(_difference(x), pairs) == "behind"]
+    equal, shown = [x for x in results if x not in behind], next((x for x in behind if x.name == name), None)
+    return Standing(finding, equal, behind, shown, _measure(comparison), next(iter(comparison.counts)))
 
 
 def describe_comparison(comparison: Comparison, standing: Standing | None, system: RatingSystem) -> list[str]:
@@ -228,37 +202,31 @@ def describe_comparison(comparison: Comparison, standing: Standing | None, syste
     if comparison.blend is not None:
         others.append(("The blend of all systems", comparison.blend.log_loss_difference))
     texts += [f"{other} {compare_in_words(gap, best)}." for other, gap in others]
-    about = [_describe_standing(standing), _describe_shown_system(standing, system)]
-    return [*filter(None, [" ".join(filter(None, about)), " ".join(texts)])]
+    about = f"{_describe_standing(standing)} {_describe_shown_system(standing, system)}".rstrip()
+    return [*filter(None, [about, " ".join(texts)])]
 
 
 def _describe_standing(standing: Standing) -> str:
-    """Which systems are about equal to the best, and which predicted worse, by the measure of the comparison."""
-    equal, behind, _, measure, _ = standing
-    if len(equal) == 1:
-        nearest = describe_gap(*gap_and_half_width(_difference(behind[0]), measure), measure).lstrip("+")
-        unit = " percentage points" if measure is PAIR_ORDER else ""
-        next_best = f": the next, {name_in_print(behind[0])}," if len(behind) > 1 else ","
-        worse = f"{_join_labels(behind)} predicted worse than {name_in_print(equal[0])}"
-        return f"By {measure.heading} {worse}{next_best} by {nearest}{unit}."
-    calls = sorted({standing.calls(x) for x in equal})
-    number = " to ".join(dict.fromkeys(map(str, (calls[0], calls[-1]))))
-    text = (
-        f"By {measure.heading} {_join_labels(equal)} are about equal: no 95% interval of a difference from the "
-        f"best is clear of zero. They {standing.describe_calls(number)}."
-    )
-    return f"{text} {_join_labels(behind)} predicted worse." if behind else text
+    """How much the best systems called right, and which predicted worse, by the measure of the comparison."""
+    equal, behind, measure = standing.equal, standing.behind, standing.measure
+    calls = sorted(standing.calls(x) for x in equal)
+    number = " to ".join(dict.fromkeys([str(calls[0]), str(calls[-1])]))
+    text = f"{name_in_print(equal[0]) if len(equal) == 1 else 'They'} {standing.describe_calls(number)}."
+    if not behind:
+        return text
+    nearest = describe_gap(*gap_and_half_width(_difference(behind[0]), measure), measure).lstrip("+")
+    unit = " percentage points" if measure is PAIR_ORDER else ""
+    names = join_names(dict.fromkeys(map(name_in_print, behind)))
+    return f"{text} By {measure.heading} {names} predicted worse, {'the next ' * (len(behind) > 1)}by {nearest}{unit}."
 
 
 def _describe_shown_system(standing: Standing, system: RatingSystem) -> str:
     """What it means for readers that the ratings shown are of a system that is clearly behind; nothing of others."""
-    best, shown = standing.equal[0], standing.shown
+    shown = standing.shown
     if shown is None:
         return ""
-    more = standing.calls(best) - standing.calls(shown)
-    told = standing.describe_calls(f"{abs(more)} {'more' if more > 0 else 'fewer'}" if more else "as many")
-    better = ", and its chances were better" if more <= 0 else ""
-    text = f"The ratings on this page are those of {name_in_print(shown)}. {name_in_print(best)} {told}{better}."
+    calls = standing.describe_calls(standing.calls(shown))
+    text = f"The ratings on this page are those of {name_in_print(shown)}, which {calls}."
     advantages = [getattr(x.params, "side_advantage", None) for x in (system, shown.system)]
     here, there = ("" if x is None else format_side_advantage(x) for x in advantages)
     if not here or not there or here == there:
@@ -268,10 +236,12 @@ def _describe_shown_system(standing: Standing, system: RatingSystem) -> str:
 
 def compare_in_words(gap: LogLossDifference | None, best: str) -> str:
     """How a forecaster compares with the best system, as "is about equal to Skills"."""
-    difference, half = gap_and_half_width(gap)
-    if half is None or abs(difference) <= half:
-        return f"is about equal to {best}, within the 95% interval"
-    return f"predicts {'better' if difference < 0 else 'worse'} than {best}, by {abs(difference):.4f} of log loss"
+    size = abs(gap_and_half_width(gap)[0])
+    return {
+        "equal": f"is about equal to {best}, within the 95% interval",
+        "ahead": f"predicts better than {best}, by {size:.4f} of log loss",
+        "behind": f"predicts worse than {best}, by {size:.4f} of log loss",
+    }[relation_to_best(gap)]
 
 
 def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: bool = False) -> tuple[Advice, ...]:
@@ -296,10 +266,6 @@ def name_systems_in_print(text: str, systems: Iterable[ScoredForecaster]) -> str
     for name in {x.name for x in systems}:
         text = re.sub(rf"\b{re.escape(name)}\b", system_title(name), text)
     return text
-
-
-def _join_labels(results: Iterable[ScoredForecaster]) -> str:
-    return join_names(dict.fromkeys(map(name_in_print, results)))
 
 
 SCRIPT_FILES = ("words.js",)
@@ -387,7 +353,7 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> HistorySect
         ceiling,
         "" if ceiling is None else describe_gap(-lead, half),
         verdict,
-        half is not None and lead < -half,
+        relation_to_best(gap) == "ahead",
         "fit" in head,
         head,
         cells,

@@ -12,7 +12,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import use_minus_sign
 from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import round_marks
-from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData, event_nouns, format_peak
+from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData
 
 UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event
@@ -139,7 +139,7 @@ def describe_thinning(chart: str, count: int, event: str, events: str) -> str:
 def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
     """What the chart of each player shows besides the line."""
     careers, hindsight = data.careers, data.hindsight
-    event, events = event_nouns(data.rated)
+    event, events = data.event, data.events
     band = ""
     if careers.after.deviation is not None:
         band = "The band is the 95% interval at the time."
@@ -219,7 +219,7 @@ def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
     """The rating of a peak, with its year, above its point; beside it where a label might stick out of a phone."""
     x, y = (int(z) for z in point.split())
     level = 0.0 if data.level is None else data.level[row]
-    text = f"peak {format_peak(data, float(data.careers.after.mean[row] - level))}"
+    text = f"peak {data.format_peak(float(data.careers.after.mean[row] - level))}"
     if by_date:
         text += f" ({date.fromordinal(EPOCH + int(data.careers.time[row] // 1)).year})"
     edge = " late" if x > (1 - LABEL_ROOM) * UNITS else " early" if x < LABEL_ROOM * UNITS else ""

@@ -10,18 +10,12 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.forecasts.matchup_tables import MAX_CATEGORIES
 from jaxrate.history.event_columns import lookup_ids
 from jaxrate.history.history import History
-from jaxrate.history.leaderboards import classify_first_place
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
-from jaxrate.site.forecast_tables import write_matrix_finding
-from jaxrate.site.headline import describe_lead, format_points, stale_clause
+from jaxrate.site.headline import stale_clause
 from jaxrate.site.page_templates import assign_slugs
 from jaxrate.site.site_data import (
     SiteData,
-    event_nouns,
-    groups_by_id,
-    has_draws,
     sort_categories,
-    uncertain_half_width,
 )
 from jaxrate.site.table_rows import (
     Column,
@@ -33,14 +27,15 @@ from jaxrate.site.table_rows import (
     table_head,
     table_rows,
 )
-from jaxrate.site.wording import (
+from jaxrate.views.findings import Finding, find_favourite, find_lead, tell_place
+from jaxrate.views.wording import (
     SURFACES,
     UNKNOWN,
     category_noun,
     category_phrase,
     format_category,
-    format_rating,
     pluralise,
+    rating_unit,
 )
 
 WAYS = "won", "drawn", "lost"
@@ -69,7 +64,7 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
         return []
     ordered = [x for x in sort_categories(rated, dict.fromkeys(names)) if format_category(x) != UNKNOWN]
     slugs = assign_slugs(ordered, [f"{noun} {format_category(x)}" for x in ordered], {})
-    groups = groups_by_id(data)
+    groups = data.groups
     met, strengths = _opponent_category_by_career_row(data), []
     for category, slug in zip(ordered, slugs, strict=True):
         mean, deviation = (np.asarray(x, float) for x in category_ratings(rated, category)[:2])
@@ -146,11 +141,11 @@ def _player_table_columns(data: SiteData, one: CategoryStrengths, played: HostAr
     ratings = zip(one.mean[played].tolist(), (1.96 * one.deviation[played]).tolist(), strict=True)
     columns = [
         Column("words", noun, [name] * len(played)),
-        Column("figure", "rating", [f"{format_rating(x, data.digits)} ± {y:,.{data.digits}f}" for x, y in ratings]),
+        Column("figure", "rating", [f"{data.format_rating(x)} ± {y:,.{data.digits}f}" for x, y in ratings]),
         Column("figure", "rank", [f"{x:,}" if x else "" for x in rank[played].tolist()]),
     ]
     if one.results is not None and data.line_ups.score is not None:
-        ways = [0, 1, 2] if has_draws(data.rated) else [0, 2]
+        ways = [0, 1, 2] if data.has_draws else [0, 2]
         records = ["\N{EN DASH}".join(f"{x:,}" for x in row) for row in one.results[played][:, ways].tolist()]
         columns.append(Column("figure", "\N{EN DASH}".join(WAYS[i] for i in ways), records))
     return columns
@@ -163,7 +158,7 @@ def describe_overall_rating(data: SiteData) -> str:
     one is. Before evidence all modifiers are alike. In category Glicko the modifiers sum to zero.
     """
     noun, who = category_noun(data.rated), data.noun.one
-    events = event_nouns(data.rated)[1]
+    events = data.events
     meaning = f"what to expect of a {who} on a {noun} that is new to them"
     if data.rated.system.name == "category_glicko":
         meaning = f"the average of a {who}\N{RIGHT SINGLE QUOTATION MARK}s ratings in all of them"
@@ -194,7 +189,7 @@ def ranking_links_with_leaders(data: SiteData, strengths: list[CategoryStrengths
         return []
 
     def format_leader(ids: Any, rating: Any) -> str:
-        return f"{data.names[int(ids[0])]} {format_rating(float(rating), data.digits)}"
+        return f"{data.names[int(ids[0])]} {data.format_rating(float(rating))}"
 
     everything = f"All {pluralise(category_noun(data.rated))}"
     return [
@@ -221,13 +216,10 @@ def category_pages(data: SiteData, strengths: list[CategoryStrengths]) -> Iterat
 
 def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
     """Who leads in the category, as a headline, and a sentence: who is listed, and whom it suits most."""
-    mean, deviation = one.mean[one.listed], one.deviation[one.listed]
-    certainty = classify_first_place(mean.tolist(), deviation.tolist())
-    names = [data.names[i] for i in one.listed[:2]]
-    gap = format_points(float(mean[0] - mean[1]), data.digits)
-    lead = describe_lead(data.noun, names, gap, certainty)
-    events, count = event_nouns(data.rated), len(one.listed)
-    condition = f" with {one.min_events} {events[one.min_events != 1]} or more {one.place}" if one.min_events else ""
+    names, unit = [data.names[i] for i in one.listed], rating_unit(data.rated.system)
+    lead = find_lead(names, one.mean[one.listed], one.deviation[one.listed], unit)
+    count, events = len(names), data.event if one.min_events == 1 else data.events
+    condition = f" with {one.min_events} {events} or more {one.place}" if one.min_events else ""
     current = "current " if len(data.listed) < len(data.names) else ""
     group = "" if data.current.group is None else f" of group {data.current.group[0]}"
     as_of = stale_clause(data)
@@ -236,11 +228,10 @@ def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
     )
     gain = (one.mean - _overall_ratings(data))[one.listed[:TOP_GAINERS]]
     best = int(np.argmax(gain))
-    if gain[best] > 0 and round(float(gain[best]), data.digits) > 0:
-        of = f"Of the top {TOP_GAINERS}, " if count > TOP_GAINERS else ""
-        name, points = data.names[one.listed[best]], format_points(float(gain[best]), data.digits)
-        sentence += f" {of}{name} {data.noun.verb('gains')} most {one.place}: {points} above the rating over all."
-    return f"{one.place[:1].upper()}{one.place[1:]}, {lead}", sentence
+    if round(float(gain[best]), data.digits) > 0:
+        among = f"{one.place}{f' among the top {TOP_GAINERS}' * (count > TOP_GAINERS)}"
+        sentence += f" {Finding('gained', '', names[best], amount=float(gain[best]), unit=unit, since=among)}"
+    return tell_place(lead, one.place), sentence
 
 
 def _overall_ratings(data: SiteData) -> Any:
@@ -255,13 +246,13 @@ def _category_table(data: SiteData, one: CategoryStrengths, begin: int, end: int
     ids, overall, overall_rank = one.listed[begin:end], _overall_ratings(data), np.zeros(len(data.names), int)
     overall_rank[data.listed] = data.current.rank
     rows = RankedRows(ids.tolist(), [*range(begin + 1, end + 1)], one.mean[ids], one.deviation[ids])
-    limit = uncertain_half_width(data, one.deviation[one.listed])
+    limit = data.uncertain_half_width(one.deviation[one.listed])
     axis, columns = ranked_columns(data, rows, limit, lambda i: f"href=players/{data.slugs[i]}.html")
-    gains = [format_rating(x, data.digits, signed=True) for x in (one.mean - overall)[ids].tolist()]
+    gains = [data.format_rating(x, signed=True) for x in (one.mean - overall)[ids].tolist()]
     columns.append(Column("figure change", "vs overall", gains))
     columns.append(Column("figure overall", "overall rank", [f"{x:,}" for x in overall_rank[ids].tolist()]))
     if one.results is not None:
-        events, games = event_nouns(data.rated)[1], one.results[ids].sum(axis=1)
+        events, games = data.events, one.results[ids].sum(axis=1)
         columns.append(Column("figure count", events, [f"{x:,}<small> {events}</small>" for x in games.tolist()]))
         if data.line_ups.score is not None:
             shares = 100 * one.results[ids, 0] / games
@@ -273,32 +264,30 @@ MATRIX_PLAYERS = 12  # the best, against each other
 
 
 def build_matrix_views(
-    data: SiteData, matchups: Mapping[Any, Any], strengths: Sequence[CategoryStrengths], *, has_draws: bool
+    data: SiteData, matchups: Mapping[Any, Any], strengths: Sequence[CategoryStrengths]
 ) -> list[dict[str, Any]]:
     """The matrix of each category with its place, its finding, and the path of the ranking whose first it shows.
 
     Without categories it shows the first of the ranking.
     """
-    by_category = {x.category: x for x in strengths}
+    by_category = {x.category: x for x in strengths if len(x.listed)}
     views = []
     for category, tables in matchups.items():
         strength = by_category.get(category)
-        ranked = data.listed if strength is None or not len(strength.listed) else strength.listed
-        matrix = _win_matrix(data, tables, ranked)
-        finding, place = write_matrix_finding(matrix, data.noun.one, has_draws), ""
+        ranked, path = (data.listed, "") if strength is None else (strength.listed, strength.path)
+        matrix, place, finding = _win_matrix(data, tables, ranked), "", ""
         if category is not None:
             place = category_phrase(category_noun(data.rated), format_category(category))
-        if finding and place:
-            rest = finding if not finding.startswith("No ") else f"no{finding[2:]}"
-            finding = f"{place[:1].upper()}{place[1:]}, {rest}"
-        path = strength.path if strength is not None and ranked is strength.listed else ""
+        if len(matrix) > 1:
+            names, chances = [name for _, name, _ in matrix], np.array([row for *_, row in matrix], float)
+            finding = tell_place(find_favourite(names, chances, len(ranked) > len(matrix)), place)
         views.append({"matrix": matrix, "place": place, "finding": finding, "path": path})
     return views
 
 
 def _win_matrix(data: SiteData, tables: Any, ranked: HostArray) -> list[tuple[str, str, list[float | None]]]:
     """The first of these ids, each with their slug, their name and their chances in percent against each other."""
-    groups = groups_by_id(data)[ranked]
+    groups = data.groups[ranked]
     places = np.argsort(data.leaderboard_ids)[ranked[groups == groups[:1]]]
     places = places[places < tables.even.left.shape[1]][:MATRIX_PLAYERS]
     pairs = np.repeat(places, len(places)), np.tile(places, len(places))

@@ -16,7 +16,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_decimals, use_minus_sign
 from jaxrate.site.page_templates import MARK_COLOURS, NAVY
 from jaxrate.site.site_data import SiteData
-from jaxrate.site.wording import spell_dates
+from jaxrate.views.wording import spell_dates
 
 
 def encode_palette_png(pixels: HostArray, palette: bytes) -> bytes:

@@ -21,10 +21,11 @@ from jaxrate.forecasts.prediction_explanations import TEXT_COLUMNS, Explanation,
 from jaxrate.forecasts.scorelines import Scorelines, summarise_scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.history.leaderboards import EVEN_PERCENT
 from jaxrate.site.drawings import encode_palette_png
+from jaxrate.site.headline import Headline
 from jaxrate.site.line_ups import HOME, SideWords
-from jaxrate.site.wording import PLAYERS, PlayerOrTeamNoun, format_rating
+from jaxrate.views.findings import Finding
+from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun, format_rating
 
 
 class MatchForecast(NamedTuple):
@@ -388,49 +389,22 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
     )
 
 
-def closest_match_sentence(matches: list[MatchForecast], names: Mapping[str, str]) -> str:
-    """The most open match and the clearest favourite, as a finding; nothing if all matches are alike."""
+def find_open_and_clear_matches(matches: list[MatchForecast], names: Mapping[str, str]) -> Headline:
+    """The most open match as a finding, and the clearest favourite; nothing if all matches are alike."""
     alike = Counter(tuple(x.chances_of_favourite) for x in matches)
     if len(alike) < 2:
-        return ""
+        return Headline("")
     closest, clearest = (choose(matches, key=lambda match: abs(match.lead)) for choose in (min, max))
     more_open, more_clear = (alike[tuple(x.chances_of_favourite)] - 1 for x in (closest, clearest))
     pair = "\u00a0\u2013\u00a0".join(names.get(x, x) for x in (closest.first, closest.second))  # no line ends here
-    is_closest = f" and {more_open:,} more are the closest matches" if more_open else " is the closest match"
-    finding = f"{pair}{is_closest}, {closest.chances[0][2]} to {closest.chances[-1][2]}"
-    finding += "".join(f", a draw {text}" for kind, _, text in closest.chances if kind == "draw")
+    draw = "".join(f", a draw {text}" for kind, _, text in closest.chances if kind == "draw")
+    chances = f"{closest.chances[0][2]} to {closest.chances[-1][2]}{draw}"
+    title = Finding("closest match", "several" if more_open else "one", pair, f"{more_open:,}", chances)
     if 0.5 + 0.5 * abs(clearest.lead) < CLEAR_FAVOURITE_CHANCE:
-        return f"{finding}; no match has a clear favourite."
+        return Headline(str(title), str(Finding("favourite", "none")))
     favourite, other = (names.get(x, x) for x in clearest.from_favourite([clearest.first, clearest.second]))
-    chance = clearest.chances_of_favourite[0]
-    if more_clear:
-        return f"{finding}; the clearest favourites are {favourite} and {more_clear:,} more, with {chance}."
-    return f"{finding}; the clearest favourite is {favourite}, {chance} against {other}."
-
-
-def write_matrix_finding(
-    matrix: Sequence[tuple[str, str, Sequence[float | None]]], noun: str, has_draws: bool = False
-) -> str:
-    """Who of these would be favoured against all others, and whom least, as a finding; nothing for fewer than two.
-
-    Each has a slug, a name, and their chances in percent against each other, None against themselves. With draws, which
-    count as half, these are expected scores.
-    """
-    if len(matrix) < 2:
-        return ""
-    chances, names = np.array([row for *_, row in matrix], float), [name for _, name, _ in matrix]  # NaN: themselves
-    best = int(np.argmax(np.nanmin(chances, axis=1)))
-    rival, further = int(np.nanargmin(chances[best])), np.sort(chances[best])[1:-1]
-    least, top = float(chances[best, rival]), f"all others of the top {len(matrix)}"
-    if abs(least - 50) <= EVEN_PERCENT - 50 and (further > EVEN_PERCENT).all():
-        others = f", and favoured against {top}" if len(further) else ""
-        return f"{names[best]} would be level with {names[rival]}{others}"
-    if least <= EVEN_PERCENT:
-        return f"No {noun} of the top {len(matrix)} would be favoured against all others"
-    percent = format_percentage(least / 100)
-    score = f"with an expected score of {percent}, draws as half" if has_draws else f"at {percent}"
-    others = f"{top}, least against {names[rival]}" if len(further) else names[rival]
-    return f"{names[best]} would be favoured against {others}, {score}"
+    kind, others = ("several", f"{more_clear:,}") if more_clear else ("one", other)
+    return Headline(str(title), str(Finding("favourite", kind, favourite, others, clearest.chances_of_favourite[0])))
 
 
 def format_odds(odds: float) -> str:

@@ -1,25 +1,24 @@
-"""The headline of a site: a finding made from the data, and one sentence: who leads, who rose most, what comes next."""
+"""The headline of a site: the finding about who leads, and one sentence: since when, who rose most, what comes next."""
 
-from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.history.leaderboards import FirstPlace, classify_first_place, lead_start
+from jaxrate.history.leaderboards import lead_start
 from jaxrate.site.site_data import SiteData
-from jaxrate.site.wording import PlayerOrTeamNoun, format_times
+from jaxrate.views.findings import Finding, date_lead, find_lead, find_rise, is_new_lead
+from jaxrate.views.wording import format_amount, format_times, rating_unit
 
-RECENT_DAYS = 60.0  # a lead that is younger is news
-LONG_DAYS = 330.0  # a lead that is older lasts "still"
 STALE_DAYS = 30  # from the last result to the build, above which the headline says as of when it speaks
-TOP_RISERS = 50  # ranks among which the greatest rise is sought
 
 
 class Headline(NamedTuple):
+    """A finding, and a sentence about it."""
+
     title: str
-    sentence: str
+    sentence: str = ""
 
     @property
     def finding(self) -> str:
@@ -29,29 +28,20 @@ class Headline(NamedTuple):
 
 def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headline:
     """The finding about who leads, and a sentence about them, the greatest rise, and the next match."""
-    current = data.current.first_group()
-    data = data._replace(current=current, listed=data.listed[: len(current.rank)])
-    noun, names = data.noun, [data.names[i] for i in data.listed[:2]]
+    board, unit = data.current.first_group(), rating_unit(data.rated.system)
+    names = [data.names[i] for i in data.listed[: len(board.rank)]]
+    if not names:
+        return Headline("")
+    lead = find_lead(names, board.rating, board.deviation, unit)
     if len(names) < 2:
-        return Headline("".join(f"{x} {noun.verb('is')} on top" for x in names), "")
-    gap_text = format_points(float(current.rating[0] - current.rating[1]), data.digits)
+        return Headline(str(lead))
     since = lead_start(data.rated, **data.leaderboard_options) if data.rated.clock == "dates" else None
     held = None if since is None else float(data.careers.time.max()) - since
-    is_taken = _is_news(held) and _has_played_on(data, since)
-    title = _write_title(noun, names, gap_text, held, is_taken, _lead_certainty(data))
-    sentence, as_of = f"{names[0]} {noun.verb('leads')} by {gap_text}", stale_clause(data)
-    if since is not None:
-        gap = _gap_clause(title, names[1], gap_text, "" if as_of else "now ")
-        led = "took the lead on" if is_taken else f"{noun.verb('has')} led since"
-        sentence = f"{names[0]} {led} {format_times(np.array([since]), dates=True)[0][:10]}{gap}"
-    parts = filter(None, [f"{sentence}{_greatest_rise_clause(data)}", _next_match_clause(data, coming)])
-    return Headline(title, f"{as_of and f'{as_of}: '}{'; '.join(parts)}.")
-
-
-def _gap_clause(title: str, second: str, gap_text: str, now: str) -> str:
-    """By how much the leader leads the second, as far as the title does not say it."""
-    over = "" if second in title else f" over {second}"
-    return "" if gap_text in title else f", {now}by {gap_text}{over}"
+    is_taken = is_new_lead(held) and _has_played_on(data, since)
+    title = str(date_lead(lead, held, is_taken, data.noun))
+    clauses = [_describe_hold(lead, since, is_taken, title), *_describe_rise(data, names, unit)]
+    as_of, text = stale_clause(data), "; ".join(filter(None, [*clauses, _describe_next_match(data, coming)]))
+    return Headline(title, text and f"{as_of and f'{as_of}: '}{text}.")
 
 
 def stale_clause(data: SiteData) -> str:
@@ -61,88 +51,38 @@ def stale_clause(data: SiteData) -> str:
     return f"As of {data.last_day}"
 
 
-def _is_news(held: float | None) -> bool:
-    """Whether a lead that has been held for so many days is young."""
-    return held is not None and held < RECENT_DAYS
-
-
 def _has_played_on(data: SiteData, time: float | None) -> bool:
     """Whether the leader played on the day of a time; else others lost the lead."""
     own = data.careers.of_player(int(data.listed[0])).time
     return time is not None and bool((np.floor(own) == np.floor(time)).any())
 
 
-def _write_title(
-    noun: PlayerOrTeamNoun,
-    names: Sequence[str],
-    gap_text: str,
-    held: float | None,
-    is_taken: bool,
-    certainty: FirstPlace,
-) -> str:
-    """The finding about the leader, who has held the lead for so many days, or took it lately."""
-    leader, second = names
-    if is_taken and certainty == "level":
-        return f"{leader} {noun.verb('takes')} the lead, {gap_text} ahead of {second} \N{EN DASH} too close to call"
-    if is_taken and certainty in ("ahead", "best"):
-        return f"{leader} {noun.verb('takes')} the lead"
-    if held is not None and held >= LONG_DAYS and certainty == "best":
-        return f"{leader} {noun.verb('is')} still the {noun.one} to beat"
-    return describe_lead(noun, names, gap_text, certainty)
+def _describe_hold(lead: Finding, since: float | None, is_taken: bool, title: str) -> str:
+    """Since when the leader leads, and by how much, as far as the title does not say it."""
+    day = "" if since is None else str(format_times(np.array([since]), dates=True)[0])[:10]
+    hold = Finding("held", "taken" if is_taken else "kept", lead.subject, since=day)
+    gap = lead._replace(relation="held", certainty="by")
+    is_told = format_amount(float(lead.amount), lead.unit) in title
+    return ", ".join(str(x) for x, is_said in ((hold, day), (gap, not is_told)) if is_said)
 
 
-def describe_lead(noun: PlayerOrTeamNoun, names: Sequence[str], gap_text: str, certainty: FirstPlace) -> str:
-    """Who leads whom by how much, and how surely, for two names, the leader first."""
-    leader, second = names
-    return {
-        "level": f"{leader} and {second} are almost level at the top",
-        "probably ahead": f"{leader} {noun.verb('leads')} by {gap_text}, probably ahead of {second}",
-        "probably best": f"{leader} {noun.verb('is')} probably the best, {gap_text} ahead of {second}",
-    }.get(certainty, f"{leader} {noun.verb('leads')} {second} by {gap_text}")
+def _describe_rise(data: SiteData, names: list[str], unit: str) -> list[str]:
+    """Who rose most, and to which place, if the ranking has changes and somebody rose."""
+    changes = data.current.change
+    rise = None if changes is None else find_rise(names, changes[: len(names)], data.change_since, unit)
+    return [] if rise is None else [f"{rise[0]}, to number {rise[1] + 1:,}"]
 
 
-def format_points(gap: float, digits: int) -> str:
-    """A difference of ratings in words, as "12 points"."""
-    if round(gap, digits) == 0:
-        return f"less than {'a point' if digits == 0 else f'{10.0**-digits:g} points'}"
-    return f"{gap:,.{digits}f} point{'' if round(gap, digits) == 1 else 's'}"
-
-
-def _lead_certainty(data: SiteData) -> FirstPlace:
-    """Whether the intervals leave open who of the first two is better, or who of all is the best."""
-    current = data.current
-    if current.deviation is None or not current.deviation[:2].any():
-        return "best"
-    return classify_first_place(current.rating.tolist(), current.deviation.tolist())
-
-
-def _greatest_rise_clause(data: SiteData) -> str:
-    """Who rose most, to follow a clause whose subject is the leader; nothing if nobody rose."""
-    current = data.current
-    if current.change is None or current.rank_then is None:
-        return ""
-    changes = np.where(current.rank_then > 0, current.change, np.nan)
-    change = changes[:TOP_RISERS]
-    if np.isnan(change).all() or np.nanmax(change) <= 0:
-        return ""
-    at = int(np.nanargmax(change))
-    since = data.current.scope.partition("since ")[2]
-    most = "most" if change[at] == np.nanmax(changes) else f"most of the top {TOP_RISERS}"
-    points = f"{change[at]:,.{data.digits}f}"
-    rise = f"rose {most} since {since}, by {points}"
-    return f", and {rise}" if at == 0 else f"; {data.names[data.listed[at]]} {rise} to number {at + 1:,}"
-
-
-def _next_match_clause(data: SiteData, coming: ColumnTable | None) -> str:
+def _describe_next_match(data: SiteData, coming: ColumnTable | None) -> str:
     """The leader's next match, or else the first one; none of the past."""
     if coming is None or not {"a", "b"} <= set(coming):
         return ""
-    names: Mapping[str, str] = dict(zip(map(str, data.rated.players.tolist()), data.names, strict=True))
     leader = str(data.rated.players[data.listed[0]])
     rows = [x for x in coming.to_records() if not data.is_past(x.get("time"))]
-    row: dict[str, Any] | None = next((x for x in rows if leader in (str(x["a"]), str(x["b"]))), next(iter(rows), None))
-    if row is None:
+    rows.sort(key=lambda x: leader not in (str(x["a"]), str(x["b"])))
+    if not rows:
         return ""
+    names, row = data.shown_names, rows[0]
     a, b = (names.get(str(row[x]), str(row[x])) for x in "ab")
     day = f" on {str(row['time'])[:10]}" if row.get("time") is not None and data.rated.clock == "dates" else ""
-    return f"next, {a} {data.noun.verb('meets')} {b}{day}"
+    return str(Finding("next", subject=a, other=b, since=day))

@@ -53,7 +53,7 @@ def chances_for_json(chance: HostArray) -> list[Any]:
 def times_for_json(data: SiteData, times: HostArray) -> list[Any]:
     """Times for JSON: days since 1970-01-01 for dates, else the times."""
     times = times_to_event_clock(times)
-    return round_for_json(np.floor(times), 0) if data.rated.clock == "dates" else round_for_json(times, 3)
+    return round_for_json(np.floor(times), 0) if data.is_dated else round_for_json(times, 3)
 
 
 def leaderboard_columns(data: SiteData) -> dict[str, Any]:
@@ -94,12 +94,10 @@ def returned_players(data: SiteData) -> HostArray:
 
     Who had so many games before then as the list asks for was on it when the last of them was played.
     """
-    since, rank_then = data.current.scope.partition("since ")[2], data.current.rank_then
+    since, rank_then = data.change_since, data.current.rank_then
     if rank_then is None or data.rated.clock is None or not since:
         return np.zeros(len(data.listed), bool)
-    begin = (
-        float(np.datetime64(since, "D").astype(int)) if data.rated.clock == "dates" else float(since.replace(",", ""))
-    )
+    begin = float(np.datetime64(since, "D").astype(int)) if data.is_dated else float(since.replace(",", ""))
     earlier_games = np.diff(np.append(0, np.cumsum(data.careers.time < begin))[data.careers.start])[data.listed]
     return (np.asarray(rank_then) == 0) & (earlier_games >= max(data.min_games, 1))
 
@@ -130,7 +128,7 @@ def leaderboard_rows(site_data: SiteData) -> list[dict[str, Any]]:
     """The ranking as rows, for downloads: current players by rank, then all others by rating, without one."""
     board, ranks = leaderboard_columns(site_data), site_data.current.rank.tolist()
     board["slug"] = [f"players/{slug}.html" for slug in board["slug"]]
-    for key in board.keys() & {"last", "peaked"} if site_data.rated.clock == "dates" else ():
+    for key in board.keys() & {"last", "peaked"} if site_data.is_dated else ():
         board[key] = [None if x is None else str(np.datetime64(int(x), "D")) for x in board[key]]
     names = [key for key in DOWNLOAD_HEADINGS if key in board]
     order = np.argsort(1 - np.array(board["current"]), kind="stable").tolist()

@@ -22,11 +22,10 @@ from jaxrate.site.forecast_tables import (
     build_explanation_tables,
     build_forecast_tables,
     build_scoreline_cards,
-    closest_match_sentence,
+    find_open_and_clear_matches,
 )
 from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.json_columns import leaderboard_columns
-from jaxrate.site.method_texts import method_view, rating_scale
 from jaxrate.site.page_templates import (
     SITE_ICON,
     SITE_MARK,
@@ -34,7 +33,8 @@ from jaxrate.site.page_templates import (
     concatenate_page_files,
     make_template_environment,
 )
-from jaxrate.site.site_data import SiteData, page_template_context, pair_fields, script_settings, sort_categories
+from jaxrate.site.page_texts import method_view, page_template_context, pair_fields, rating_scale, script_settings
+from jaxrate.site.site_data import SiteData, sort_categories
 from jaxrate.site.table_rows import CareerLines, build_career_lines
 
 
@@ -51,7 +51,7 @@ class PageViews(NamedTuple):
     matchups: dict[Any, MatchupTables]  # by category
 
 
-def build_page_views(data: SiteData, title: str, coming: ColumnTable | None = None) -> PageViews:
+def build_page_views(data: SiteData, title: str | None, coming: ColumnTable | None = None) -> PageViews:
     """The views of a history, of which some matches to come are known."""
     rated, lines, board = data.rated, build_career_lines(data), leaderboard_columns(data)
     site = page_template_context(data, title)
@@ -63,11 +63,11 @@ def build_page_views(data: SiteData, title: str, coming: ColumnTable | None = No
     accuracy, category = summarise_accuracy(rated, data.noun), next(iter(matchups), None)
     variables = {
         "accuracy": accuracy,
-        "reliability": reliability_dot_plot(accuracy.bins),
+        "reliability": None if accuracy.bins is None else reliability_dot_plot(accuracy.bins),
         "scale": rating_scale(data, matchups.get(category), category),
         "spread": data.careers.after.deviation is not None,
         **pair_fields(rated, matchups),
-        **method_view(data, site),
+        **method_view(data),
     }
     shared = script_settings(data, site, lines.heading)
     return PageViews(data, site, shared, variables, write_headline(data, coming), lines, board, matchups)
@@ -78,7 +78,7 @@ class Fixtures(NamedTuple):
 
     tables: list[ForecastTable]
     places: dict[str, tuple[str, str]]  # of players in the history: the names of their pages, and those they have there
-    finding: str
+    closest: Headline
     scorelines: list[ScorelineCard]
     next_cards: list[ScorelineCard]  # of matches that are not past
     explained: list[ExplanationTable]
@@ -97,17 +97,16 @@ def build_fixtures(
     tables = build_forecast_tables(add_scoreline_columns(coming, scorelines), season, data.noun)
     if not tables:
         return None
-    keys = map(str, data.rated.players.tolist())
-    places = dict(zip(keys, zip(data.slugs, data.names, strict=True), strict=True))
-    names = {key: name for key, (_, name) in places.items()}
+    names = data.shown_names
+    places = dict(zip(names, zip(data.slugs, data.names, strict=True), strict=True))
     matches = tables[-1].matches
     cards = build_scoreline_cards(None if coming is None else scorelines, matches)
     ahead = [not data.is_past(x.day) for x in matches]
-    finding = closest_match_sentence([*compress(matches, ahead)], names)
+    closest = find_open_and_clear_matches([*compress(matches, ahead)], names)
     expected = "expected score, draws as half" if site["draws"] else "chance"
     texts = ExplanationTexts(names, data.digits, expected, site["sides"])
     explained, more = build_explanation_tables(explanations, matches, texts)
-    return Fixtures(tables, places, finding, cards, [*compress(cards, ahead)], explained, more)
+    return Fixtures(tables, places, closest, cards, [*compress(cards, ahead)], explained, more)
 
 
 def render_page(template: str, scripts: Iterable[str], styles: Iterable[str] = STYLE_FILES, **variables: Any) -> str:

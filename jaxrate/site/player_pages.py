@@ -23,14 +23,14 @@ from jaxrate.site.json_columns import (
 )
 from jaxrate.site.line_ups import LineUps, count_sides, grounds_of_careers
 from jaxrate.site.page_templates import mark_figures
-from jaxrate.site.site_data import EXTRA_DIGITS, SiteData, format_peak, groups_by_id, last_event_heading
+from jaxrate.site.site_data import EXTRA_DIGITS, SiteData
 from jaxrate.site.table_rows import (
     build_event_table_cells,
     count_results,
     find_acquaintances,
     find_upset_wins,
 )
-from jaxrate.site.wording import format_rating, spell_dates
+from jaxrate.views.wording import spell_dates
 
 LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own
 LATEST_NAMES = 300  # of others in these, at most, so that pages of teams stay small
@@ -269,14 +269,14 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
     board, digits = site_data.full_leaderboard, site_data.digits
     standings = _describe_standings(site_data, "current " if context["some_current"] else "")
     results = None if site_data.line_ups.score is None else count_results(site_data).tolist()
-    dated, last_on = site_data.rated.clock == "dates", last_event_heading(site_data.rated)
+    dated, last_on = site_data.is_dated, site_data.last_event_heading
     last, peaked = (np.array(x if dated else [], "M8[D]").astype(str) for x in (board.last, board.peak_time))
     texts = [""] * len(site_data.leaderboard_ids)
     for at, i in enumerate(site_data.leaderboard_ids.tolist()):
-        text = f"{standings.get(i, 'Rating')} {format_rating(board.rating[at], digits)}"
+        text = f"{standings.get(i, 'Rating')} {site_data.format_rating(board.rating[at])}"
         if board.deviation is not None:
             text += f" ± {1.96 * board.deviation[at]:,.{digits}f}"
-        games, peak = int(np.asarray(board.games)[at]), format_peak(site_data, float(np.asarray(board.peak)[at]))
+        games, peak = int(np.asarray(board.games)[at]), site_data.format_peak(float(np.asarray(board.peak)[at]))
         text += f". {format_count(games, context['event'])}"
         if results is not None and games:
             text += f": {_describe_results(results[i], context['draws'])}"
@@ -293,7 +293,7 @@ def _describe_results(results: list[int], with_draws: bool) -> str:
 
 def _describe_standings(site_data: SiteData, current: str) -> dict[int, str]:
     """The ranks of current players in words, by id."""
-    groups, noun, standings = groups_by_id(site_data)[site_data.listed], site_data.noun, {}
+    groups, noun, standings = site_data.groups[site_data.listed], site_data.noun, {}
     size = np.bincount(groups)
     ranks = site_data.current.rank.tolist()
     for i, rank, group in zip(site_data.listed.tolist(), ranks, groups.tolist(), strict=True):

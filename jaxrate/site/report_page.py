@@ -27,9 +27,9 @@ from jaxrate.site.json_columns import ratings_for_json
 from jaxrate.site.page_templates import SHARED_SCRIPTS
 from jaxrate.site.page_views import PageViews, build_page_views, render_page
 from jaxrate.site.player_pages import career_columns, number_players, player_career, summarise_players
-from jaxrate.site.site_data import SiteData, build_site_data, encode_matchups, event_nouns
+from jaxrate.site.site_data import SiteData, build_site_data, encode_matchups
 from jaxrate.site.table_rows import RANKING_ROWS, build_event_table_cells, ranking_view
-from jaxrate.site.wording import choose_title, spell_dates
+from jaxrate.views.wording import spell_dates
 
 LONG_EVENTS, LONG_POINTS = 50, 45  # latest events in the section of a top player, and how many more points of the line
 SHORT_EVENTS, SHORT_POINTS = 10, 8  # the same of other current players
@@ -79,7 +79,7 @@ def report_html(
     """
     options = {"active": active, "min_games": min_games}
     data = build_site_data(rated, {}, {}, points, smoothed, options, noun)
-    views = build_page_views(data, choose_title(rated, title))
+    views = build_page_views(data, title)
     chosen = [find_player_id(rated.players, name) for name in players]
     listed, accuracy = data.listed.tolist(), views.variables["accuracy"]
     long_ids = list(dict.fromkeys([*listed[:top], *chosen]))
@@ -144,7 +144,7 @@ def _build_sections(views: PageViews, long_ids: list[int], short_ids: list[int])
             "summary": summaries[i],
             "note": notes[i],
             "chart": chart,
-            "line": describe_thinning(chart, end - begin, *event_nouns(data.rated)),
+            "line": describe_thinning(chart, end - begin, data.event, data.events),
             "heads": rows.heads,
             "rows": rows.render_rows(np.arange(begin, end)[: -SHOWN_EVENTS - 1 : -1]),
         }

@@ -49,7 +49,7 @@ from jaxrate.site.page_views import Fixtures, PageViews, build_fixtures, build_p
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
 from jaxrate.site.site_data import build_site_data, encode_matchups
 from jaxrate.site.table_rows import SitePage, ranking_view, split_ranking
-from jaxrate.site.wording import category_noun, choose_title, pluralise, spell_dates
+from jaxrate.views.wording import category_noun, pluralise, spell_dates
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed
 
@@ -120,7 +120,7 @@ def write_site(
     shown_columns |= dict(columns or {})
     permalinks = load_permalinks(folder)
     data = build_site_data(rated, names or {}, shown_columns, points, smoothed, options, noun, permalinks)
-    views = build_page_views(data, choose_title(rated, title), coming)
+    views = build_page_views(data, title, coming)
     strengths = build_category_strengths(data)
     fixtures = build_fixtures(views, coming, explanations, scorelines, season)
     files, site = _data_files(views, fixtures), views.site
@@ -224,11 +224,11 @@ def _list_pages(views: PageViews, strengths: list[CategoryStrengths], fixtures: 
     data, site, (finding, *_) = views.data, views.site, views.variables["accuracy"].texts
     pages = [*_ranking_pages(views), *category_pages(data, strengths)]
     if views.matchups:
-        matrices = build_matrix_views(data, views.matchups, strengths, has_draws=site["draws"])
+        matrices = build_matrix_views(data, views.matchups, strengths)
         summary = f"{matrices[0]['finding']}." if matrices[0]["finding"] else ""
         pages.append(SitePage("pairs.html", "pairs", site["pair_title"], {"views": matrices}, summary))
     if fixtures is not None:
-        pages.append(SitePage("coming.html", "coming", "Fixtures", fixtures._asdict(), fixtures.finding))
+        pages.append(SitePage("coming.html", "coming", "Fixtures", fixtures._asdict(), fixtures.closest.finding))
     pages.append(SitePage("quality.html", "quality", "Accuracy", {}, finding))
     summary = f"How the ratings are made. {site['summary']}"
     return [*pages, SitePage("about.html", "about", "Method", {}, summary)]

@@ -14,20 +14,8 @@ from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar
 from jaxrate.site.json_columns import ratings_for_json, returned_players, times_for_json
 from jaxrate.site.line_ups import PlayerLists, side_words
 from jaxrate.site.page_templates import join_figures
-from jaxrate.site.site_data import (
-    MEAN_YEAR_DAYS,
-    SiteData,
-    event_nouns,
-    format_peak,
-    groups_by_id,
-    has_draws,
-    has_peaks,
-    is_draw_half,
-    last_event_heading,
-    peak_definition,
-    uncertain_half_width,
-)
-from jaxrate.site.wording import category_noun, format_rating
+from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData
+from jaxrate.views.wording import category_noun
 
 RANKING_ROWS = 50  # on each page
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
@@ -78,6 +66,7 @@ class Column(NamedTuple):
     cells: Sequence[str]
     label: str = ""  # of its cells, where a phone shows no heads
     title: str = ""
+    marks: Sequence[str] = ()  # further classes of its cells
 
 
 def table_head(columns: Iterable[Column]) -> str:
@@ -88,9 +77,15 @@ def table_head(columns: Iterable[Column]) -> str:
 
 def table_rows(columns: Iterable[Column]) -> list[str]:
     """The rows of columns, as HTML."""
-    labels = ((x, f' data-name="{x.label}"' if x.label else "") for x in columns)
-    cells = [[f'<td class="{x.kind}"{label}>{text}' for text in x.cells] for x, label in labels]
+    cells = [column_cells(column) for column in columns]
     return [f"<tr>{''.join(row)}" for row in zip(*cells, strict=True)]
+
+
+def column_cells(column: Column) -> list[str]:
+    """The cells of a column, as HTML."""
+    label, marks = f' data-name="{column.label}"' if column.label else "", column.marks or repeat("")
+    shown = zip(column.cells, marks, strict=False)
+    return [f'<td class="{column.kind}{mark and f" {mark}"}"{label}>{text}' for text, mark in shown]
 
 
 class EventTableCells(NamedTuple):
@@ -107,9 +102,9 @@ class EventTableCells(NamedTuple):
 
 def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: bool = True) -> EventTableCells:
     """The cells of all events; `columns` are those of careers for JSON. Opponents may be `linked` to their pages."""
-    digits, line_ups, names = data.digits, data.line_ups, player_names(data, linked)
+    line_ups, names = data.line_ups, player_names(data, linked)
     values = _values_of_cells(data, columns)
-    chance, sides = "expected" if is_draw_half(data.rated) else "chance", side_words(data.rated)
+    chance, sides = "expected" if data.is_draw_half else "chance", side_words(data.rated)
 
     def name_all(players: Any) -> str:
         return ", ".join([names[i] for i in (players if isinstance(players, tuple) else (players,))])
@@ -117,7 +112,7 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
     mates = ("mates", MATES_HEAD, False, lambda x: f"<td class=k>{name_all(x)}")
     opponent = "opponent" if line_ups.are_alone else "opponents"
     told: list[Any] = [  # key, heading, whether it is a figure, and the cell of a value
-        ("time", "date" if data.rated.clock == "dates" else "time", False, lambda x: f"<td>{time_text(data, x)}"),
+        ("time", "date" if data.is_dated else "time", False, lambda x: f"<td>{time_text(data, x)}"),
         *[mates] * (line_ups.opponents is not None),
         ("opponent", opponent, False, lambda x: f"<td>{name_all(x)}"),
         ("ground", sides.head, False, lambda x: f"<td class=h>{sides.names[x]}"),
@@ -128,8 +123,8 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
         ("place", "place", True, lambda x: figure_cell("place", f"{x[0]:,} of {x[1]:,}")),
         ("expected", "expected", True, lambda x: figure_cell("expected", f"{x:,.1f}")),
         *[mates] * (line_ups.opponents is None),
-        ("rating", "rating", True, lambda x: figure_cell("rating", format_rating(x, digits))),
-        ("change", "change", True, lambda x: figure_cell("change", format_rating(x, digits, signed=True))),
+        ("rating", "rating", True, lambda x: figure_cell("rating", data.format_rating(x))),
+        ("change", "change", True, lambda x: figure_cell("change", data.format_rating(x, signed=True))),
         *(_further_column(data, name, values) for name in data.columns),
     ]
     shown = [x for x in told if values.get(x[0])]
@@ -198,7 +193,7 @@ def time_text(data: SiteData, time: Any) -> str:
     """A time of the columns for JSON, as HTML."""
     if time is None:
         return ""
-    return f"<time>{np.datetime64(time, 'D')}</time>" if data.rated.clock == "dates" else f"{time:.12g}"
+    return f"<time>{np.datetime64(time, 'D')}</time>" if data.is_dated else f"{time:.12g}"
 
 
 def _result_cell(score: float, points: str) -> str:
@@ -247,11 +242,11 @@ def find_acquaintances(data: SiteData, columns: dict[str, Any], others: PlayerLi
     player, other = np.divmod(key[order][first], count)
     ranked = np.lexsort((-last, -met, player))
     bounds = np.searchsorted(player[ranked], np.arange(count + 1)).tolist()
-    names, events = player_names(data), event_nouns(data.rated)[1]
+    names, events = player_names(data), data.events
     chosen = [ranked[begin : min(stop, begin + MAX_OPPONENTS)] for begin, stop in pairwise(bounds)]
     pairs = np.concatenate(chosen)
     figures = {events: met, "won": won, "drawn": met - won - lost, "lost": lost}
-    if not has_draws(data.rated):
+    if not data.has_draws:
         del figures["drawn"]
     cells = [_cells(x[pairs].tolist(), partial(_count_cell, name)) for name, x in figures.items()]
     if "time" in columns:
@@ -283,7 +278,7 @@ def build_career_lines(data: SiteData) -> CareerLines:
     if has_times:
         first, last = float(careers.time.min()), float(careers.time.max())
         years = (last - first) / MEAN_YEAR_DAYS
-        if data.rated.clock == "dates" and years >= 2:
+        if data.is_dated and years >= 2:
             first = max(first, last - COURSE_YEARS * MEAN_YEAR_DAYS)
             heading = f"{min(round(years), COURSE_YEARS)} years"
         grid = np.linspace(first, last, COURSE_POINTS)
@@ -323,14 +318,14 @@ def ranked_columns(data: SiteData, rows: RankedRows, limit: float | None, link: 
     ends = np.zeros(len(rows.ids)) if half is None else half
     axis = make_axis(float((rows.rating - ends).min()), float((rows.rating + ends).max()))
     is_uncertain = (ends > (np.inf if limit is None else limit)).tolist()
-    groups, names = groups_by_id(data), []
+    groups, names = data.groups, []
     for i, doubtful in zip(rows.ids, is_uncertain, strict=True):
         name, attributes = f"<bdi>{escape(join_figures(data.names[i]))}</bdi>", link(i)
         name = f"<a {attributes}>{name}</a>" if attributes else name
         name += ' <small class="uncertain">uncertain</small>' * doubtful
         names.append(name + f' <small class="badge">group {groups[i]}</small>' * int(groups[i] > 1))
     ranks = [f"{'~' * doubtful}{rank:,}" for rank, doubtful in zip(rows.ranks, is_uncertain, strict=True)]
-    ratings = [format_rating(x, data.digits) for x in rows.rating.tolist()]
+    ratings = [data.format_rating(x) for x in rows.rating.tolist()]
     shown = ratings_for_json(data, rows.rating)  # as scripts know them, so that both tell the same ends of intervals
     widths = repeat(None) if half is None else ratings_for_json(data, half)
     bars = [interval_bar(axis, *x, data.digits) for x in zip(shown, widths, strict=False)]
@@ -345,19 +340,19 @@ def ranked_columns(data: SiteData, rows: RankedRows, limit: float | None, link: 
 
 def ranking_view(data: SiteData, lines: CareerLines, begin: int, end: int, link: Any) -> dict[str, Any]:
     """The variables of a table of ranks `begin` to `end`, from 0, of the ranking of current players."""
-    board, some, events = data.current, slice(begin, end), event_nouns(data.rated)[1]
+    board, some, events = data.current, slice(begin, end), data.events
     ids, ranks = data.listed[some].tolist(), board.rank[some].tolist()
     deviation = None if board.deviation is None else board.deviation[some]
     rows = RankedRows(ids, ranks, board.rating[some], deviation)
-    axis, columns = ranked_columns(data, rows, uncertain_half_width(data, board.deviation), link)
+    axis, columns = ranked_columns(data, rows, data.uncertain_half_width(board.deviation), link)
     if board.change is not None and board.rank_then is not None:
         moves = map(_describe_move, ranks, board.rank_then[some].tolist(), lines.returned[some])
-        changes = [format_rating(x, data.digits, signed=True) for x in board.change[some].tolist()]
+        changes = [data.format_rating(x, signed=True) for x in board.change[some].tolist()]
         columns.insert(1, Column("move", "move", [*moves], "move", data.change_period))
         columns.append(Column("figure change", "change", changes, "change", data.change_period))
     columns.append(Column("course", lines.heading, [course_line(x) for x in lines.levels[some]]))
     games = Column("figure more", events, [f"{int(x):,}" for x in np.asarray(board.games)[some]], events)
-    dates = {last_event_heading(data.rated): board.last, "peak on": board.peak_time if has_peaks(data) else None}
+    dates = {data.last_event_heading: board.last, "peak on": board.peak_time if data.has_peaks else None}
     columns += [*_peak_column(data, some), games]
     for heading, times in dates.items():
         if times is not None:
@@ -368,13 +363,13 @@ def ranking_view(data: SiteData, lines: CareerLines, begin: int, end: int, link:
 
 def _peak_column(data: SiteData, some: slice) -> list[Column]:
     """The column of peaks of some ranks, with their years; none where nobody has any."""
-    if not has_peaks(data):
+    if not data.has_peaks:
         return []
-    texts = [format_peak(data, x) for x in np.asarray(data.current.peak)[some].tolist()]
-    if data.rated.clock == "dates":
+    texts = [data.format_peak(x) for x in np.asarray(data.current.peak)[some].tolist()]
+    if data.is_dated:
         years = np.asarray(data.current.peak_time)[some].astype("M8[Y]").astype(str)
         texts = [f"{x} <small>{year}</small>" if x else "" for x, year in zip(texts, years, strict=True)]
-    return [Column("figure peak", "peak", texts, "peak", peak_definition(data))]
+    return [Column("figure peak", "peak", texts, "peak", data.peak_definition())]
 
 
 def _describe_move(rank: int, rank_then: int, has_returned: bool) -> str:

@@ -4,7 +4,7 @@ const data = JSON.parse(byId("data").textContent);
 const board = byId("board");
 const rows = [...document.querySelectorAll("#ranking tbody tr")];
 const cells = rows.map((row) => row.cells);
-const borders = rows.map((row) => row.classList.contains("border"));
+const borders = cells.map(([place]) => place.classList.contains("border"));
 const MIN_BAR_SHARE = 0.02; // of an axis, as in jaxrate/site/arena_page.py
 const heads = [...board.tHead.rows[0].cells];
 const of = (key) => (row) => data.board[row.i][data.columns.indexOf(key)];

@@ -3,12 +3,15 @@
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_number
 
+YEAR = 365.25  # days
+MIN_YEARS_WITHOUT_MONTHS = 5  # of a history from which on peaks are marked with years alone
 Z_95 = 1.96  # deviations to either side: 95%
 MAX_WRITTEN_COLUMNS = 20  # of a matrix, up to which percentages are written into the cells
 MAX_NAMED_COLUMNS = 40  # number of columns up to which all have names
@@ -26,7 +29,7 @@ PANEL_TICK_DISTANCE = 0.15  # in one of several small charts
 class PictureText(NamedTuple):
     """The texts of a picture or an interactive chart."""
 
-    title: str
+    title: Any  # a `Finding`, or a text
     subtitle: str
     x: str = ""  # of its axes
     y: str = ""
@@ -75,6 +78,15 @@ class Curve(NamedTuple):
     high: HostArray
     weight: HostArray
     expected: HostArray | None = None  # the means if predictions were right
+
+    @property
+    def agrees(self) -> HostArray:
+        """[k] whether the interval of a bin has the mean prediction in it."""
+        return (self.low <= self.x) & (self.x <= self.high)
+
+    def rows(self) -> list[tuple[float, ...]]:
+        """The bins: prediction, mean, both ends of its interval, and number."""
+        return [*zip(*(x.tolist() for x in (self.x, self.y, self.low, self.high, self.weight)), strict=True)]
 
 
 class Line(NamedTuple):
@@ -142,6 +154,21 @@ class LineView(NamedTuple):
     then: Sequence[Line] = ()  # the same as they were known at the time, in thin dashes
     is_stepped: bool = False  # each value holds until the next point
     is_rank: bool = False  # on a logarithmic axis, with the best on top
+
+
+def times_span(lines: Sequence[Line]) -> float:
+    """The time from the first point of these lines to the last."""
+    numbers: list[HostArray] = [line.x_numbers() for line in lines]
+    return float(max(x[-1] for x in numbers) - min(x[0] for x in numbers))
+
+
+def format_peak_time(at: Any, span_days: float) -> str:
+    """The year of a date, or its month in a short history; another time as a number."""
+    if not isinstance(at, np.datetime64):
+        return format_number(round(float(at), 1))
+    if span_days >= MIN_YEARS_WITHOUT_MONTHS * YEAR:
+        return str(at.astype("datetime64[Y]"))
+    return f"{at.astype('datetime64[D]').item():%b %Y}"
 
 
 def without_deviations(lines: Iterable[Line]) -> list[Line]:

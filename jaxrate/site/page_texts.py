@@ -1,0 +1,404 @@
+"""The texts of all pages about a history: what its events, lists and tables are, and the method behind its ratings."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_count, format_number, join_names
+from jaxrate.forecasts.matchup_tables import MatchupTables, Partners, typical_team_size
+from jaxrate.history.history import History
+from jaxrate.history.leaderboards import describe_groups
+from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
+from jaxrate.history.recorded_runs import do_leads_fade
+from jaxrate.site.line_ups import TEAM_SHARE, has_teammates, has_two_sides, side_words
+from jaxrate.site.site_data import FIRST_EVENTS, SETTLED_EVENTS, UNCERTAIN_RATIO, SiteData
+from jaxrate.systems.system_titles import describe_system
+from jaxrate.views.wording import SURFACES, category_noun, category_phrase, format_category, format_times
+
+
+def page_template_context(data: SiteData, title: str | None) -> dict[str, Any]:
+    """Variables and texts of all pages. Without a title, it is that of the file, if `jaxrate rate` saved it."""
+    rated, event, last = data.rated, data.event, data.last_moment
+    in_teams, partners = has_teammates(rated), equal_partners(rated, data.listed)
+    return {
+        "title": title or str(rated.options.get("title") or "Ratings"),
+        "pair_title": "Predict a match" if event == "match" and not in_teams else "Compare two",
+        "in_teams": in_teams,
+        "partners": partners,
+        "team_size": 1 if partners is None else 1 + partners.number,
+        "searched": data.noun.many if in_teams else "opponents" if event == "match" else "contests",
+        "made": data.made.date().isoformat(),
+        "moment": data.made.isoformat(timespec="seconds"),
+        "event": event,
+        "events": data.events,
+        "noun": data.noun.one,
+        "is_collective": data.noun.is_collective,
+        "sides": side_words(rated),
+        "nouns": data.noun.many,
+        "summary": _summarise_history(data),
+        "last": last,
+        "last_day": data.last_day,
+        "now_text": f"as of {last}" if last else f"after the last {event}",
+        "some_current": len(data.listed) < len(data.leaderboard_ids),
+        "current_text": _describe_current_players(data),
+        "change_period": data.change_period,
+        "settled_events": SETTLED_EVENTS,
+        "uncertain_ratio": UNCERTAIN_RATIO,
+        "dated": data.is_dated,
+        "timed": rated.clock is not None,
+        "draws": data.has_draws,
+        "halves": data.is_draw_half,
+        "draw_chances": describe_draw_chances(rated),
+        "periods": rated.period is not None,
+        "hindsight": data.hindsight is not None,
+        "peak": data.peak_definition() if data.has_peaks else "",
+        "groups": _describe_player_groups(data),
+        "grouped": data.current.group is not None,
+        "evidence": _describe_learned_columns(rated),
+        "margins": _learns_from_margins(rated),
+        "team_share_text": _describe_team_share(data),
+        "table_text": _explain_table_columns(data),
+    }
+
+
+def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> dict[str, Any]:
+    """What the scripts of all pages need to know."""
+    settings = {name: context[name] for name in ("dated", "event", "halves", "events", "noun", "nouns", "peak")}
+    return settings | {
+        "digits": data.digits,
+        "leads": data.level is not None,
+        "since": data.change_period or None,
+        "course": course,
+        "category": category_noun(data.rated),
+        "sides": {"head": context["sides"].head, "names": context["sides"].names},
+        "firstEvents": FIRST_EVENTS,
+        "settledEvents": SETTLED_EVENTS,
+        "uncertain": data.uncertain_half_width(data.current.deviation),
+    }
+
+
+def equal_partners(rated: History, listed: HostArray) -> Partners | None:
+    """The partners of any two in a history of teams: as strong as the middle one of those `listed`, best first."""
+    size = typical_team_size(rated)
+    return None if size < 2 or not len(listed) else Partners(size - 1, int(listed[len(listed) // 2]))
+
+
+def pair_fields(rated: History, matchups: Mapping[Any, MatchupTables]) -> dict[str, Any]:
+    """The variables of the fields that choose a pair, from the tables by category."""
+    tables, num_players = list(matchups.values()), len(rated.players)
+    count = min([x.even.left.shape[1] for x in tables], default=num_players)
+    categories = [format_category(name) for name in matchups if name is not None]
+    return {
+        "few": count if count < num_players else 0,
+        "sided": bool(tables) and all(x.home is not None for x in tables),
+        "drawn": bool(tables) and all(x.draw is not None for x in tables),
+        "categories": categories,
+        "category_noun": category_noun(rated),
+        "in_series": not any(x.casefold() in SURFACES for x in categories),  # tennis has none
+    }
+
+
+# What the history holds.
+
+
+def _summarise_history(data: SiteData) -> str:
+    """How many events of how many players there are, from when to when."""
+    rated, span = data.rated, ""
+    if rated.clock is not None:
+        ends = np.array([rated.events["time"].min(), rated.events["time"].max()])
+        texts = format_times(np.floor(ends).astype("datetime64[D]") if data.is_dated else ends, dates=data.is_dated)
+        span = f", {'' if data.is_dated else 'times '}{' to '.join(dict.fromkeys(texts))}"
+    return f"{format_count(rated.num_events, data.event)} of {data.noun.quantify(len(data.names))}{span}."
+
+
+def _describe_current_players(data: SiteData) -> str:
+    """The definition of current players, as "played in the 365 days to 2026-07-19"; in contests they took part."""
+    text = data.current.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2]
+    if data.event == "match":
+        return text
+    return text.replace("had played", "had taken part").replace("played", "took part")
+
+
+def _describe_player_groups(data: SiteData) -> str:
+    """The groups of current players, whose ratings cannot be compared, or else of all; nothing if there is one."""
+    ids = data.leaderboard_ids if data.current.group is None else data.listed
+    numbers, first, sizes = np.unique(data.groups[ids], return_index=True, return_counts=True)
+    names = np.array([data.names[i] for i in ids[first]], object)
+    text = describe_groups(numbers, names, sizes, data.events)
+    return text and f"{text[:1].upper()}{text[1:]}. Ratings of different groups cannot be compared."
+
+
+def _describe_team_share(data: SiteData) -> str:
+    """What the column of shares of teams holds; nothing where there is none."""
+    if TEAM_SHARE not in data.columns:
+        return ""
+    whose = f"the {data.noun.one}\u2019s share"
+    return f"\u201c{TEAM_SHARE.capitalize()}\u201d is {whose} of the sum of the team\u2019s ratings before it."
+
+
+def _explain_table_columns(data: SiteData) -> str:
+    """What the columns of tables of events hold."""
+    rated, of_team = data.rated, "of the team " if data.line_ups.mates is not None else ""
+    before = f"Chance: {of_team}to win, as it was before the match"
+    if data.event == "contest":
+        before = "Expected is the place before the contest"
+    elif data.is_draw_half:
+        before = f"Expected: the score {of_team}in percent, as it was before the match; a draw counts as half"
+    when = "Between seasons" if rated.system.settings.get("seasons") else "With time"
+    sentences = {
+        f"{before}. The rating is the one after it.": True,
+        _describe_team_share(data): TEAM_SHARE in data.columns,
+        "Margins count too, so a win by less than expected lowers the rating.": _learns_from_margins(rated),
+        f"Ratings move at the end of each period, with the last {data.event} in it.": rated.period,
+        f"{when}, leads also shrink; the change by a {data.event} does not count that.": do_leads_fade(rated.system),
+    }
+    return " ".join(text for text, is_told in sentences.items() if is_told)
+
+
+def _learns_from_margins(rated: History) -> bool:
+    """Whether the system learns by how much a match was won."""
+    return rated.system.settings.get("outcome") in ("margin", "points", "goals")
+
+
+def _describe_learned_columns(rated: History) -> str:
+    """What ratings are learned from, as "results, winning margins and who is at home"."""
+    settings, params = rated.system.settings, rated.system.params._asdict()
+    is_sided = bool(rated.options.get("sided")) and any(params.get(name) for name in ("side_advantage", "home"))
+    of_each = f"the {category_noun(rated)} of each {'match' if has_two_sides(rated) else 'contest'}"
+    evidence = {
+        "goals": settings.get("outcome") == "goals",
+        "winning margins": settings.get("outcome") == "margin",
+        "points": settings.get("outcome") == "points",
+        "expected goals": settings.get("expected_goals"),
+        "who has White" if rated.options.get("colours") else "who is at home": is_sided,
+        "the breaks between seasons": rated.seasons or settings.get("seasons"),
+        of_each: rated.categories is not None,
+        "other columns of the file": settings.get("covariates"),
+    }
+    found = ["results", *(name for name, is_known in evidence.items() if is_known)]
+    return join_names(found) if len(found) > 1 else "results alone"
+
+
+def describe_draw_chances(rated: History) -> str:
+    """Where the chances of draws in matches to come are from, as pages of the same results may differ in them."""
+    is_fitted = "draw" not in rated.events or rated.options.get("draws_fitted")
+    if rated.contests is not None or is_fitted:
+        return "Chances of draws are fitted to past results."
+    chance, score = (rated.events[name] for name in ("draw", "score"))
+    return (
+        f"Chances of draws are those of the system\u2019s settings, by which draws had {chance.mean():.1%} "
+        f"on average; {((score > 0) & (score < 1)).mean():.1%} of the matches were drawn."
+    )
+
+
+# The method.
+
+CONTEST_SETTINGS = "team_performance", "quit"  # which say nothing of matches
+SCALE_LOGIT = 0.28  # of the least difference in the table of what points are worth: a chance of about 57%
+SCALE_STEPS = 4  # differences in it, each twice the one before
+SCALE_PLAYERS = 200  # the best, whose pairs tell what points are worth
+NEAR_RATIO = 1.5  # of the differences of pairs that tell what a difference is worth
+SHARED_DATES = 0.2  # of results, on the date of the same player's result before, from which on dates are explained
+MIN_CHANCE = 0.001  # below which, and above whose complement, a pair tells nothing
+
+
+class RatingScale(NamedTuple):
+    """What rating points are worth among the current players."""
+
+    rows: list[tuple[str, str]]  # a difference in points, and the chance of the better one in percent
+    side: tuple[str, str] | None  # what the side is worth in points, and the chance with it against an equal
+    general_side: str = ""  # the points of the settings, where the system learns each player's own besides
+    place: str = ""  # where points are worth so much, as "on clay", if chances are those of a category
+
+
+def describe_settings(rated: History) -> list[tuple[str, str]]:
+    """The system's hyperparameters and settings: names, and values in words with their units and meanings."""
+    system, settings = rated.system, dict(rated.system.settings)
+    is_hidden = dict.fromkeys(CONTEST_SETTINGS, rated.contests is None) | {
+        "own_side": not settings.get("own_side"),
+        "categories": rated.categories is None,
+        "margin": not _learns_from_margins(rated),
+    }
+    hidden = {name for name in is_hidden if is_hidden[name]}
+    margin = "goals" if settings.get("outcome") == "goals" else "margin"
+    texts = {
+        name: _format_hyperparameter(system, name, x, rated.clock == "dates")
+        for name, x in system.params._asdict().items()
+        if x is not None
+    }
+    for name in (x for x in settings if x not in hidden and settings[x] not in (None, (), "")):
+        texts[{"margin": margin}.get(name, name)] = _format_setting(name, settings[name], rated)
+    return [(name.replace("_", " "), text) for name, text in texts.items()]
+
+
+def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated: bool) -> str:
+    text = f"{value:,.6g}" if isinstance(value, float) else str(value)
+    about = getattr(system.space, name, None)  # none of systems of your own
+    if about is None:
+        return text
+    unit = about.unit.replace("days, or the unit of time", "days" if is_dated else "units of time")
+    for time in ("period", "event"):
+        unit = unit.replace(f"per sqrt({time})", f"in one {time}, and twice that in four")
+    unit = "" if unit == "1" else f"\u00d7 {unit}" if unit[:1].isdigit() else unit
+    return f"{text}{f' {unit}' if unit else ''} \u2013 {about.meaning}"
+
+
+def _format_setting(name: str, value: Any, rated: History) -> str:
+    """A setting in words: columns by their names, seasons by their number and the first one."""
+    dated = rated.clock == "dates"
+    if name == "seasons":
+        begin = next(iter(rated.seasons or ()), "") or format_times(np.array([value[0]]), dates=dated)[0]
+        return f"{len(value):,}, from {begin}"
+    if name == "side_since" and dated:
+        return str(format_times(np.array([value]), dates=True)[0])
+    if name == "own_side":
+        return "what it is worth is learned for each"
+    if isinstance(value, tuple):
+        is_difference = name == "margin" and len(value) == 2 and rated.system.settings.get("outcome") == "margin"
+        return (" less " if is_difference else ", ").join(map(_name_column, map(str, value)))
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    return {"True": "yes", "False": "no"}.get(str(value), str(value).replace("_", " "))
+
+
+def _name_column(column: str) -> str:
+    """A column in words: "goals of the first" for goals_a."""
+    stem, _, end = column.rpartition("_")
+    whose = {"a": " of the first", "b": " of the second"}.get(end) if stem else None
+    return (column if whose is None else f"{stem}{whose}").replace("_", " ")
+
+
+def rating_scale(data: SiteData, tables: MatchupTables | None, category: Any = None) -> RatingScale:
+    """What points are worth, by the predictions for pairs of current players; nothing without any.
+
+    Where the tables are those of a category, points are those of the strengths in it.
+    """
+    places = np.argsort(data.leaderboard_ids)[data.listed]
+    if tables is not None:
+        places = places[places < tables.even.left.shape[1]][:SCALE_PLAYERS]
+    if tables is None or len(places) < 2:
+        return RatingScale([], None)
+    first, second = (places[i] for i in np.triu_indices(len(places), 1))
+    rating, place = np.asarray(data.full_leaderboard.rating, float), ""
+    if category is not None:
+        place = category_phrase(category_noun(data.rated), format_category(category))
+        if has_modifiers(data.rated.system, data.rated.state):
+            rating = np.asarray(category_ratings(data.rated, category).mean, float)[data.leaderboard_ids]
+    lead, even = rating[first] - rating[second], _log_odds(tables.even.probability(first, second))
+    is_known = (np.abs(lead) > 1e-9) & np.isfinite(even) & (lead * even > 0)
+    lead, odds = np.abs(lead[is_known]), np.abs(even[is_known])
+    if not len(lead):
+        return RatingScale([], None)
+    points_per_logit = float(np.median(lead / odds))
+    rows = []
+    for points in _scale_differences(SCALE_LOGIT * points_per_logit):
+        is_near = (lead > points / NEAR_RATIO) & (lead < points * NEAR_RATIO)
+        if is_near.any():
+            logit = points * float(np.median(odds[is_near] / lead[is_near]))
+            rows.append((format_number(points), _format_chance(logit)))
+    system = data.rated.system
+    general = _format_points(system.params.side_advantage) if system.settings.get("own_side") else ""
+    return RatingScale(rows, _side_worth(tables, first, second, even, points_per_logit), general, place)
+
+
+def _side_worth(
+    tables: MatchupTables, first: HostArray, second: HostArray, even: HostArray, points_per_logit: float
+) -> tuple[str, str] | None:
+    if tables.home is None:
+        return None
+    gains = _log_odds(tables.home.ordered_value(first, second)) - even
+    gains = gains[np.isfinite(gains)]
+    if not len(gains) or np.median(gains) <= 0:
+        return None
+    gain = float(np.median(gains))
+    return _format_points(gain * points_per_logit), _format_chance(gain)
+
+
+def _format_points(points: float) -> str:
+    return f"{points:.2g}" if points < 10 else f"{points:.0f}"
+
+
+def _log_odds(probability: HostArray) -> HostArray:
+    """Log-odds; NaN of probabilities that are nearly 0 or 1."""
+    p = np.asarray(probability, float)
+    p = np.where((p > MIN_CHANCE) & (p < 1 - MIN_CHANCE), p, np.nan)
+    return np.asarray(np.log(p / (1 - p)))
+
+
+def _scale_differences(least: float) -> list[float]:
+    """Differences from the nearest of 1, 2 and 5 times a power of ten to this one, each twice the one before."""
+    size = 10.0 ** math.floor(math.log10(least))
+    first = min((digit * size for digit in (1, 2, 5, 10)), key=lambda x: abs(math.log(x / least)))
+    return [first * 2.0**i for i in range(SCALE_STEPS)]
+
+
+def _format_chance(logit: float) -> str:
+    return f"{100 / (1 + math.exp(-logit)):.0f}%"
+
+
+def method_view(data: SiteData) -> dict[str, Any]:
+    """The variables of what pages say of the method."""
+    rated = data.rated
+    unit = " days" if data.is_dated else ""
+    return {
+        "system": describe_system(rated.system.name),
+        "period": "" if rated.period is None else f" in periods of {rated.period:g}{unit}",
+        "model_text": _describe_model(data),
+        "params": describe_settings(rated),
+        "source": str(rated.options.get("source") or ""),  # if `jaxrate rate` saved it
+        "team_text": _describe_teams(rated),
+        "dates_text": _describe_dates(data),
+        "fit_text": _describe_fit(data),
+    }
+
+
+def _describe_model(data: SiteData) -> str:
+    """What skills holds of everybody, as a sentence; nothing of other systems."""
+    rated = data.rated
+    if rated.system.name != "skills":
+        return ""
+    parts = {
+        "how strong they are": True,
+        f"what they gain or lose by the {category_noun(rated)}": rated.categories is not None,
+        f"what it is worth to them to {side_words(rated).having}": rated.system.settings.get("own_side"),
+        "how sure all this is": True,
+    }
+    estimated = join_names(part for part, is_told in parts.items() if is_told)
+    return f"Skills is a statistical model. For every {data.noun.one} it estimates {estimated}."
+
+
+def _describe_teams(rated: History) -> str:
+    """How the strength of a team follows from its members', and what these learn; nothing without teams."""
+    if not has_teammates(rated):
+        return ""
+    formed = "mean" if rated.system.settings.get("team_performance") == "mean" else "sum"
+    return (
+        f"The strength of a team is the {formed} of the strengths of its members. Its result changes the ratings of "
+        "all of them, and most those of whom least is known."
+    )
+
+
+def _describe_fit(data: SiteData) -> str:
+    """To which of the events the settings were fitted, if `jaxrate rate` saved it; else nothing."""
+    share = data.rated.options.get("fitted_share")
+    if not share:
+        return ""
+    extent = "all" if share >= 1 else f"the first {100 * share:g}% of the"
+    return f"The settings of the system, though, were fitted to {extent} {data.events}."
+
+
+def _describe_dates(data: SiteData) -> str:
+    """That dates may be first days of events, where players often have several results on one date; else nothing."""
+    careers = data.careers
+    if not data.is_dated or len(careers.time) < 2:
+        return ""
+    is_same = np.diff(careers.time) == 0
+    first = careers.start[(careers.start > 0) & (careers.start < len(careers.time))]
+    is_same[first - 1] = False  # the last of one player and the first of the next
+    if is_same.mean() < SHARED_DATES:
+        return ""
+    return "Dates are those in the file. Where many results share one, it may be the first day of an event."

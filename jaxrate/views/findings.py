@@ -1,0 +1,499 @@
+"""What is found in ratings and predictions, and the one table of phrases that tells it on every surface.
+
+Rules decide who leads and how surely, who is favoured, whether predictions are right, and what is new. Titles of plots,
+headlines of pages and lines of commands are findings, so that no two of them contradict each other. The phrases have no
+verb that tells one player from a team.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrate.arena.rank_inference import RankSets
+from jaxrate.arena.strength_fit import Strengths
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_count, join_names
+from jaxrate.evaluation.benchmark import relation_to_best
+from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, classify_lead
+from jaxrate.views.charts import Z_95, Curve, Line, format_peak_time, times_span
+from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun, format_amount, list_names
+
+PHRASES = {  # of each relation by its certainty, or what else tells findings of it apart
+    "on top": {
+        "alone": "{subject} on top",
+        "level": "{subject} and {other} almost level on top",
+        "probably ahead": "{subject} on top by {amount}, probably ahead of {other}",
+        "probably best": "{subject} probably the best, {amount} ahead of {other}",
+        "ahead": "{subject} on top, {amount} ahead of {other}",
+        "best": "{subject} on top, {amount} ahead of {other}",
+    },
+    "new on top": {
+        "level": "{subject} new on top, {amount} ahead of {other} \N{EN DASH} too close to call",
+        "ahead": "{subject} new on top",
+        "best": "{subject} new on top",
+    },
+    "still on top": {"best": "{subject} still the {noun} to beat"},
+    "held": {
+        "taken": "{subject} took the lead on {since}",
+        "kept": "{subject} in the lead since {since}",
+        "by": "{amount} ahead of {other}",
+    },
+    "rose": {
+        "most": "{subject} rose most since {since}, by {amount}",
+        "most of the top": "{subject} rose most of the top {other} since {since}, by {amount}",
+    },
+    "gained": {"": "The greatest gain {since} is that of {subject}: {amount} above the rating over all."},
+    "next": {"": "next, {subject} against {other}{since}"},
+    "ended": {
+        "alone": "{subject} ended at {amount}",
+        "highest": "{subject} ended highest at {amount}",
+        "level": "{subject} and {other} ended almost level",
+        "probable": "{subject} probably ahead of {other} at the end, by {amount}",
+        "clear": "{subject} ended {amount} ahead of {other}",
+    },
+    "peaked": {
+        "alone": "{subject} peaked at {amount} {since}",
+        "highest": "{subject} peaked highest, at {amount} {since}",
+        "highest of these": "{subject} peaked highest of these {other}, at {amount} {since}",
+    },
+    "ranked first": {
+        "alone": "{subject} ranked first {since}",
+        "most": "{subject} ranked first most often, {since}",
+        "most of these": "{subject} ranked first most often of these {other}, {since}",
+    },
+    "reached rank": {
+        "at best": "{subject} reached rank {amount} at best",
+        "best of these": "{subject} reached rank {amount}, the best of these {other}",
+        "late": "{subject} ranked only of late",
+    },
+    "favoured": {
+        "all": "{subject} favoured against {other}, at {amount}% or more",
+        "one": "{subject} favoured against {other}, at {amount}%",
+        "even": "{subject} even",
+        "even ahead": "{subject} even, favoured against {other}",
+        "nobody": "Nobody favoured against {other} others",
+        "unknown": "Expected scores of {subject}",
+    },
+    "closest match": {
+        "one": "{subject} is the closest match, {amount}",
+        "several": "{subject} and {other} more are the closest matches, {amount}",
+    },
+    "favourite": {
+        "none": "No match has a clear favourite.",
+        "one": "The clearest favourite is {subject}, {amount} against {other}.",
+        "several": "The clearest favourites are {subject} and {other} more, with {amount}.",
+    },
+    "predictions": {
+        "right": "Predictions came true, within chance",
+        "too bold": "Predictions too bold: favourites scored less than predicted",
+        "too cautious": "Predictions too cautious: favourites scored more than predicted",
+        "too low": "Scores higher than predicted",
+        "too high": "Scores lower than predicted",
+    },
+    "best calibrated": {"": "{subject} calibrated best, off by {amount} percentage points on average"},
+    "losses": {
+        "right": "Predictions right at every difference, within chance",
+        "too bold": "Predictions too bold, most clearly at a difference of {amount}",
+        "too cautious": "Predictions too cautious, most clearly at a difference of {amount}",
+    },
+    "predicted best": {
+        "alone": "Log loss of {subject}",
+        "level": "{subject} predicted about equally well",
+        "of two": "{subject} predicted better than {other}, beyond chance",
+        "of all": "{subject} predicted best, beyond chance",
+    },
+    "surprise": {
+        "more": "{subject} scored more than expected, by {amount} a match",
+        "less": "{subject} scored less than expected, by {amount} a match",
+        "alone": "{subject} scored as expected, within chance",
+        "none": "None of {other} stands out",
+        "together more": "None of {other} stands out alone, but together they scored more than expected",
+        "together less": "None of {other} stands out alone, but together they scored less than expected",
+    },
+    "first place": {
+        "nobody": "Nobody can be ranked yet",
+        "sure": "The best {noun} is {subject}, with {amount}% confidence",
+        "open": "The leading {noun} is {subject}, but {other} may be better",
+        "wide open": "The leading {noun} is {subject}, but any of {other} others may be the best",
+        "within the margin": "The leading {noun} is {subject}, but {other} is within the margin of error",
+        "alone": "The leading {noun} is {subject}",
+    },
+    "lead": {
+        "clear": "{subject} ahead of {other} by {amount}; the margin of error is {since}.",
+        "open": "{subject} ahead of {other} by {amount}, within the margin of error of {since}.",
+        "one of many": "{subject} ahead of {other} by {amount}, with a margin of error of {since}, but with all "
+        "{noun} compared at once that is not enough to be sure.",
+    },
+    "best": {"": "The best is one of {subject}."},
+    "among the first": {"": "{subject} surely among the first {other}, at {amount}% confidence."},
+    "ordered": {"": "The votes tell who is better in {subject} pairs."},
+    "worth": {"": "{subject} would win {amount} of 100 votes against {other}{since}."},
+}
+
+
+class Finding(NamedTuple):
+    """What is found of somebody, compared with somebody else; `str` puts it into words."""
+
+    relation: str  # a key of `PHRASES`
+    certainty: str = ""  # a key of the phrases of the relation
+    subject: str = ""
+    other: str = ""  # a name, or how many others
+    amount: float | str = ""  # a number in the unit, or a text
+    unit: str = ""
+    since: str = ""  # when, or where
+    noun: str = ""  # what one of them is called, or all
+
+    def __str__(self) -> str:
+        amount = self.amount if isinstance(self.amount, str) else format_amount(self.amount, self.unit)
+        return PHRASES[self.relation][self.certainty].format(**self._asdict() | {"amount": amount})
+
+
+def tell_place(finding: Finding, place: str) -> str:
+    """A finding that holds in a place, as "On clay, Ada on top"."""
+    text = str(finding) if finding.subject else f"{str(finding)[:1].lower()}{str(finding)[1:]}"
+    return f"{place[:1].upper()}{place[1:]}, {text}" if place else str(finding)
+
+
+# Who is on top, and for how long.
+
+RECENT_DAYS = 60.0  # a lead that is younger is news
+LONG_DAYS = 330.0  # a lead that is older lasts "still"
+TOP_RISERS = 50  # ranks among which the greatest rise is sought
+SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
+
+
+def find_lead(names: Sequence[str], ratings: HostArray, deviations: HostArray | None, unit: str) -> Finding:
+    """Who is on top of a list, the best first, by how much and how surely."""
+    if len(names) < 2 or ratings[0] < ratings[1]:  # one row, or an order by another value
+        return Finding("on top", "alone", names[0])
+    place = classify_first_place(ratings.tolist(), None if deviations is None else deviations.tolist())
+    return Finding("on top", place, names[0], names[1], float(ratings[0] - ratings[1]), unit)
+
+
+def is_new_lead(held: float | None) -> bool:
+    """Whether a lead that has been held for so many days is news; None is not known."""
+    return held is not None and held < RECENT_DAYS
+
+
+def date_lead(lead: Finding, held: float | None, is_taken: bool, noun: PlayerOrTeamNoun) -> Finding:
+    """The lead as news if it was taken lately, or as an old one, if it is sure enough; `held` are days, if known."""
+    age = "new on top" if is_taken else "still on top" if held is not None and held >= LONG_DAYS else "on top"
+    return lead._replace(relation=age, noun=noun.one) if lead.certainty in PHRASES[age] else lead
+
+
+def find_rise(names: Sequence[str], changes: HostArray, since: str, unit: str) -> tuple[Finding, int] | None:
+    """Who of a list rose most, and at which place; None if nobody rose. NaN is the change of who is new."""
+    top = changes[:TOP_RISERS]
+    if np.isnan(top).all() or np.nanmax(top) <= 0:
+        return None
+    place = int(np.nanargmax(top))
+    kind = "most" if top[place] == np.nanmax(changes) else "most of the top"
+    return Finding("rose", kind, names[place], str(TOP_RISERS), float(top[place]), unit, since), place
+
+
+def find_end_or_peak(
+    lines: Sequence[Line],
+    clock: str,
+    unit: str,
+    num_early: int = 0,
+    *,
+    others_peak: float = -math.inf,
+    prefers_peaks: bool = False,
+) -> Finding:
+    """Who of several is ahead at the end; of one, or if lines end at other times, the highest rating.
+
+    Args:
+      lines: ratings after events; the first `num_early` points are no peaks.
+      clock, unit: of the axes.
+      others_peak: the highest rating of players without names.
+      prefers_peaks: the highest rating also if lines end together.
+    """
+    settled = [line.select(slice(num_early, None)) for line in lines if len(line.y) > num_early]
+    if len(lines) > 1 and _end_together(lines, clock) and not (prefers_peaks and settled):
+        return _find_lead_at_end(lines, unit)
+    kind = "highest" if len(lines) > 1 else "alone"
+    if not settled:
+        last = max(lines, key=lambda line: float(line.y[-1]))
+        return Finding("ended", kind, last.name, amount=format_amount(float(last.y[-1]), unit, 0))
+    line = max(settled, key=lambda line: float(np.nanmax(line.y)))
+    peak = int(np.nanargmax(line.y))
+    among = " of these" * (len(lines) > 1 and bool(line.y[peak] < others_peak))
+    when = _describe_peak_time(line.x[peak], clock, times_span(lines))
+    return Finding("peaked", kind + among, line.name, str(len(lines)), float(line.y[peak]), unit, when)
+
+
+def _end_together(lines: Sequence[Line], clock: str) -> bool:
+    """Whether lines end at about one time, or go by numbers of events."""
+    ends = [float(line.x_numbers()[-1]) for line in lines]
+    return clock not in ("date", "time") or max(ends) - min(ends) <= SHARED_END * times_span(lines)
+
+
+def _describe_peak_time(at: Any, clock: str, span: float) -> str:
+    """When a rating was the highest, in a plot of such a span."""
+    if clock in ("date", "time"):
+        return f"{'in' if clock == 'date' else 'at time'} {format_peak_time(at, span)}"
+    return f"after {format_count(int(at), 'contest' if clock == 'contests' else 'match')}"
+
+
+def _find_lead_at_end(lines: Sequence[Line], unit: str) -> Finding:
+    """Who of several is ahead at the end."""
+    first, second = sorted(lines, key=lambda line: -float(line.y[-1]))[:2]
+    gap = float(first.y[-1] - second.y[-1])
+    deviations = [float(line.deviation[-1]) for line in (first, second) if line.deviation is not None]
+    return Finding("ended", classify_lead(gap, deviations or None), first.name, second.name, gap, unit)
+
+
+def find_most_firsts(ranks: HostArray, labels: Mapping[int, str], is_yearly: bool = False) -> Finding:
+    """Who was first most often, from ranks [m, N] of all players, NaN where they are not listed, and names by id.
+
+    If somebody else was first as often, it is said of the named ones alone.
+    """
+    firsts = (ranks == 1).sum(axis=0)
+    most = int(firsts[[*labels]].max())
+    if not most:
+        return _find_best_rank({name: ranks[:, i] for i, name in labels.items()})
+    names = [name for i, name in labels.items() if firsts[i] == most]
+    is_limited = bool(np.delete(firsts, [*labels]).max(initial=0) >= most)
+    kind = f"most{' of these' * is_limited}" if len(labels) > 1 else "alone"
+    when = f"{most:,} of {len(ranks):,} {'years' if is_yearly else 'dates'}"
+    when = f"{'each ' * (len(names) > 1)}{'at the end of' if is_yearly else 'on'} {when}"
+    return Finding("ranked first", kind, list_names(names), str(len(labels)), since=when)
+
+
+def _find_best_rank(ranks: Mapping[str, HostArray]) -> Finding:
+    """Who had the best rank, if nobody was first."""
+    best = {name: int(np.nanmin(rank)) for name, rank in ranks.items() if not np.isnan(rank).all()}
+    if not best:
+        return Finding("reached rank", "late", list_names([*ranks]))
+    names = [name for name, x in best.items() if x == min(best.values())]
+    kind = "best of these" if len(names) < len(ranks) else "at best"
+    return Finding("reached rank", kind, list_names(names), str(len(ranks)), float(min(best.values())))
+
+
+# Who is favoured.
+
+
+def find_favourite(names: Sequence[str], percent: HostArray, is_cut: bool = False) -> Finding:
+    """Who is favoured against the others, from expected scores [n, n] in percent; NaN where there is none.
+
+    The names are in the order of the ratings. `is_cut`: further players come after them.
+    """
+    compared = np.where(np.eye(len(names), dtype=bool), np.inf, percent)
+    least = compared.min(axis=1)  # NaN of who cannot be compared with somebody
+    if np.isnan(least).all():
+        return Finding("favoured", "unknown", list_names(names))
+    best = int(np.nanargmax(least))
+    rival = int(np.argmin(compared[best]))
+    if least[best] > EVEN_PERCENT:
+        kind = "one" if len(names) == 2 else "all"
+        return Finding("favoured", kind, names[best], _name_others(names, [best], is_cut), float(least[best]))
+    if abs(least[best] - 50.0) > EVEN_PERCENT - 50.0:
+        return Finding("favoured", "nobody", other="both" if len(names) == 3 else f"all of the {len(names) - 1:,}")
+    pair = sorted([best, rival])
+    further = np.delete(compared[pair], pair, axis=1)
+    kind = "even ahead" if further.size and (further > EVEN_PERCENT).all() else "even"
+    return Finding("favoured", kind, " and ".join(names[i] for i in pair), _name_others(names, pair, is_cut))
+
+
+def _name_others(names: Sequence[str], chosen: Sequence[int], is_cut: bool) -> str:
+    """All but those chosen, by name if it is one."""
+    others = [name for i, name in enumerate(names) if i not in chosen]
+    return others[0] if len(others) == 1 else f"the {'next' if is_cut else 'other'} {len(others):,}"
+
+
+# Whether predictions are right.
+
+Z_CHANCE = 1.96  # standard errors, beyond which a difference is more than chance
+MIN_BIAS = 0.01  # by which scores differ from predictions at least, to be said to
+SURPRISE_LEVEL = 0.05  # probability of naming somebody if nobody's scores are more than chance
+LEANS = {-1: "too bold", 0: "right", 1: "too cautious"}
+BIASES = {-1: "too high", 1: "too low"}
+
+
+def find_lean(predicted: Any, observed: Any, weight: Any = 1.0, contest: HostArray | None = None) -> int:
+    """-1 if predictions [n] are too bold, beyond chance and by more than a little, 1 if too cautious, 0 if neither.
+
+    The test is that of the slope: the misses, weighted by how far the predictions are from one half, add up to nothing
+    if the predictions are right. Favourites must also score less or more than predicted on average. Events, or the
+    `contest` [n] of each, count as drawn independently.
+    """
+    distance = np.asarray(predicted, float) - 0.5
+    misses = weight * (observed - distance - 0.5)
+    terms = misses * distance
+    sums = terms if contest is None else np.bincount(contest, terms)
+    total, error = float(terms.sum()), math.sqrt(float((sums**2).sum()))
+    excess = float((misses * np.sign(distance)).sum()) / float(np.broadcast_to(weight, distance.shape).sum())
+    is_clear = abs(total) > Z_CHANCE * error and np.sign(total) * excess > MIN_BIAS
+    return int(np.sign(total)) if is_clear else 0
+
+
+def find_bias(predicted: Any, observed: Any, weight: Any = 1.0, errors: float = Z_CHANCE) -> int:
+    """1 if results [n] are more on average than their chances, by so many standard errors, -1 if less, 0 if neither."""
+    p, w = np.asarray(predicted, float), np.broadcast_to(weight, np.shape(predicted))
+    bias = float((w * (observed - p)).sum() / w.sum())
+    error = math.sqrt(float((w**2 * p * (1.0 - p)).sum())) / float(w.sum())
+    return int(np.sign(bias)) if abs(bias) > max(errors * error, MIN_BIAS) else 0
+
+
+def judge_predictions(predicted: Any, observed: Any, weight: Any = 1.0) -> Finding:
+    """Whether scores are higher or lower than predicted, or else predictions too bold or too cautious, or right."""
+    bias = find_bias(predicted, observed, weight)
+    return Finding(
+        "predictions", {1: "too low", -1: "too high", 0: LEANS[find_lean(predicted, observed, weight)]}[bias]
+    )
+
+
+def find_best_calibrated(errors: Mapping[str, float]) -> Finding:
+    """Whose predictions come true best, by the calibration error of each."""
+    best = min(errors, key=errors.__getitem__)
+    return Finding("best calibrated", subject=best, amount=f"{100.0 * errors[best]:.1f}")
+
+
+def judge_losses(curve: Curve) -> Finding:
+    """At which differences predictions are too bold or too cautious, from losses beside those that are expected."""
+    error, excess = (curve.high - curve.y) / Z_95, curve.y - curve.expected
+    z = np.divide(excess, error, out=np.zeros(len(error)), where=error > 0)
+    worst = int(np.argmax(np.abs(z)))
+    if abs(z[worst]) < surprise_limit(len(z)):
+        return Finding("losses", "right")
+    return Finding("losses", LEANS[-int(np.sign(z[worst]))], amount=float(curve.x[worst]))
+
+
+def find_best_system(names: Sequence[str], gaps: Sequence[Any]) -> Finding:
+    """Which system predicts best, the first being the best, and whether that is more than chance among all pairs.
+
+    `gaps` are the differences of each from the best with their errors. The best was chosen by the same data, so all
+    pairs are allowed for (Bonferroni).
+    """
+    if len(names) < 2:
+        return Finding("predicted best", "alone", names[0])
+    pairs = count_pairs(len(names))
+    level = [name for name, gap in zip(names, gaps, strict=True) if relation_to_best(gap, pairs) != "behind"]
+    if len(level) > 1:
+        subject = f"All {len(names)} systems" if len(level) == len(names) > 2 else list_names(level)
+        return Finding("predicted best", "level", subject)
+    return Finding("predicted best", "of two" if len(names) == 2 else "of all", names[0], names[1])
+
+
+def count_pairs(count: int) -> int:
+    """The number of pairs of so many."""
+    return max(count * (count - 1) // 2, 1)
+
+
+def surprise_limit(count: int) -> float:
+    """The standard errors beyond which the largest of so many surprises is more than chance."""
+    return NormalDist().inv_cdf(1.0 - 0.5 * SURPRISE_LEVEL / count)
+
+
+def find_surprise(name: str, mean: float, z: float, count: int, z_of_all: float) -> Finding:
+    """Who scored otherwise than expected, if that is more than chance among so many players.
+
+    It is said if the scores of all together, whose surprise is `z_of_all`, are so beyond chance.
+    """
+    others = f"{count:,}"
+    if abs(z) >= surprise_limit(count):
+        return Finding("surprise", "more" if mean > 0 else "less", name, amount=f"{abs(mean):.2f}")
+    if count == 1:
+        return Finding("surprise", "alone", name)
+    if abs(z_of_all) >= surprise_limit(1):
+        return Finding("surprise", f"together {'more' if z_of_all > 0 else 'less'}", other=others)
+    return Finding("surprise", "none", other=others)
+
+
+# Who may be the best of an arena.
+
+MAX_RIVALS = 2  # names of others who may be the best; of more, their number
+TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
+
+
+def find_first_place(
+    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
+) -> Finding:
+    """Who is the best, and whether others may be; with ranks jointly with all other orders."""
+    rated = rated_ids(strengths)
+    if not len(rated):
+        return Finding("first place", "nobody")
+    if len(rated) > 1 and ranks is not None:
+        leaders = [rated[0], *(i for i in ranks.possible_leaders if i != rated[0])]
+        return find_leader_among([names[i] for i in leaders], ranks.level, noun)
+    gap, margin = _lead_and_margin(strengths, rated)
+    kind, other = ("within the margin", names[rated[1]]) if gap < margin else ("alone", "")
+    return Finding("first place", kind, names[rated[0]], other, noun=noun.one)
+
+
+def find_leader_among(leaders: Sequence[str], level: float, noun: PlayerOrTeamNoun = PLAYERS) -> Finding:
+    """Who is the best and how surely, from the names of all who may have rank 1, the best first.
+
+    `level` is the probability that all sets of ranks hold.
+    """
+    first, *others = leaders
+    if not others:
+        return Finding("first place", "sure", first, amount=f"{100 * level:g}", noun=noun.one)
+    is_short = len(others) <= MAX_RIVALS
+    other = join_names(others, "or") if is_short else f"{len(others):,}"
+    return Finding("first place", "open" if is_short else "wide open", first, other, noun=noun.one)
+
+
+def rated_ids(strengths: Strengths) -> HostArray:
+    """[R] the ids of those with a finite rating, the best first."""
+    return strengths.order[np.isfinite(strengths.rating[strengths.order])]
+
+
+def _lead_and_margin(strengths: Strengths, rated: HostArray) -> tuple[float, float]:
+    """The points by which the first is ahead of the second, and their margin of error; no numbers without a margin."""
+    if len(rated) < 2 or strengths.covariance is None or not strengths.converged:
+        return math.nan, math.nan
+    points, error = strengths.difference(*strengths.players[rated[:2]])
+    return float(points), float(strengths.errors_to_either_side * error)
+
+
+def find_lead_in_votes(
+    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
+) -> Finding | None:
+    """How surely the first is ahead of the second, with ranks jointly with all other orders; None without a margin."""
+    rated = rated_ids(strengths)
+    gap, margin = _lead_and_margin(strengths, rated)
+    if math.isnan(gap):
+        return None
+    is_sure = ranks is None or bool(ranks.surely_better[rated[0], rated[1]])
+    kind = "open" if gap <= margin else "clear" if is_sure else "one of many"
+    first, second = (names[i] for i in rated[:2])
+    return Finding(
+        "lead", kind, first, second, format_amount(gap, "points", 0), "", f"{margin:.0f}", noun.quantify(len(names))
+    )
+
+
+def find_certain_ranks(
+    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
+) -> list[Finding]:
+    """What is certain of the first place, of the first ranks and of the order of pairs."""
+    rated = rated_ids(strengths)
+    if ranks is None or len(rated) < 2:
+        return []
+    leaders, findings = ranks.possible_leaders, list[Finding]()
+    if len(leaders) > 1:
+        those = list_names([names[i] for i in leaders], "or") if len(leaders) <= 4 else noun.quantify(len(leaders))
+        findings.append(Finding("best", subject=those))
+    least = 2 if len(leaders) == 1 else 1
+    for size in (x for x in TOP_SIZES if x < len(strengths.order)):
+        inside = [names[i] for i in strengths.order.tolist() if ranks.greatest[i] <= size]
+        if least <= len(inside) <= 4:
+            level = f"{100 * ranks.level:g}"
+            findings.append(Finding("among the first", subject=join_names(inside), other=str(size), amount=level))
+            break
+    pairs, ordered = count_pairs(len(rated)), int(ranks.surely_better[np.ix_(rated, rated)].sum())
+    share = f"{ordered:,} of {pairs:,}" if ordered < pairs else f"all {pairs:,}"
+    return [*findings, Finding("ordered", subject=share)]
+
+
+def find_worth_in_votes(names: Sequence[str], strengths: Strengths) -> Finding | None:
+    """How many of 100 votes the first would win against the second; None of fewer than two."""
+    rated = rated_ids(strengths)
+    if len(rated) < 2:
+        return None
+    score = float(strengths.expected_percentages(rated[:1], rated[1:2])[0, 0])
+    half = "" if strengths.tie is None else ", a tie as half"
+    return Finding("worth", "", names[rated[0]], names[rated[1]], f"{score:.0f}", since=half)
