@@ -44,47 +44,36 @@ def equal(one, other):
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    for module in (simulate, simulate):
-        monkeypatch.setattr(module, "CHUNK", 1000)
+    monkeypatch.setattr(simulate, "CHUNK", 1000)
 
 
-def test_the_same_seed_gives_the_same_league_and_another_one_another():
-    one, same, other = (league(20, 300, seed=seed, **EVERY) for seed in (5, 5, 6))
+CONTESTS = {"size": (2, 30), "activity": 0.7, "days": 365.0, "drift": 40.0}
+
+
+@pytest.mark.parametrize(("simulate_games", "options"), [(league, EVERY), (contests, CONTESTS)])
+def test_the_same_seed_gives_the_same_history_and_another_one_another(simulate_games, options):
+    one, same, other = (simulate_games(60, 300, seed=seed, **options) for seed in (5, 5, 6))
     equal(one, same)
-    for a, b in ((one.strength, other.strength), (one.matches.score, other.matches.score)):
-        assert (a != b).any()
+    assert (one.strength != other.strength).any() and (one.games != other.games).any()
 
 
-def test_matches_are_spread_evenly_over_the_days():
+def test_matches_are_spread_evenly_and_counted():
     np.testing.assert_allclose(league(5, 11, days=100.0).matches.time, np.arange(11) * 10.0)
     assert league(5, 1).matches.time.tolist() == [0.0]
-
-
-def test_games_count_the_matches_of_each_player():
     one = league(7, 100)
     assert one.games.tolist() == [int((one.matches.player == p).sum()) for p in range(7)]
     assert one.strength.shape == (7,) and one.games.sum() == 200
+    player = league(2, 500).matches.player  # nobody is on both sides, even among two
+    assert (player.sum(axis=1) == 1).all() and {*player[:, 0].tolist()} == {0, 1}
 
 
-def test_nobody_is_on_both_sides_even_among_two():
-    player = league(2, 500).matches.player
-    assert (player.sum(axis=1) == 1).all()
-    assert {*player[:, 0].tolist()} == {0, 1}
-
-
-def test_uniform_activity_lets_everybody_play_alike():
-    games = league(50, 20_000, activity=0.0).games
-    assert np.abs(games - 800).max() < 5 * math.sqrt(800)
-
-
-def test_activity_skews_towards_the_first_players():
-    n = 400_000
-    games = league(4, n, activity=1.0).games
-    share = np.array([12, 6, 4, 3]) / 25
-    # Both players are drawn by share; the second again until they differ.
-    wanted = share + share * ((share / (1 - share)).sum() - share / (1 - share))
-    assert np.abs(games - n * wanted).max() < 5 * 0.5 * math.sqrt(n)
-    assert (np.diff(games) < 0).all()
+@pytest.mark.parametrize(("players", "matches", "activity"), [(50, 20_000, 0.0), (4, 400_000, 1.0)])
+def test_players_play_by_their_activity(players, matches, activity):
+    """Both players are drawn by share; the second again until they differ."""
+    games, own = league(players, matches, activity=activity).games, share(players, activity)
+    wanted = matches * (own + own * ((own / (1 - own)).sum() - own / (1 - own)))
+    assert (np.abs(games - wanted) < 5 * np.sqrt(wanted)).all()
+    assert activity == 0 or (np.diff(games) < 0).all()
 
 
 @pytest.mark.parametrize("activity", [0.0, 0.8, 2.0])
@@ -127,27 +116,27 @@ def test_strengths_have_the_given_spread():
     assert (league(10, 1, spread=0.0).strength == 0).all()
 
 
-@pytest.mark.parametrize("draws", [0.0, 0.3, 0.5])
-def test_scores_follow_the_logistic_law_of_the_difference(draws):
-    one = league(200, 60_000, spread=250.0, draws=draws)
-    difference = one.strength[one.matches.player[:, 0]] - one.strength[one.matches.player[:, 1]]
-    wanted = expected(difference, 0)
-    for low in range(-700, 700, 100):
-        chosen = (difference >= low) & (difference < low + 100)
-        error = one.matches.score[chosen].mean() - wanted[chosen].mean()
-        assert abs(error) < 4.5 * 0.5 / math.sqrt(chosen.sum())
-
-
-@pytest.mark.parametrize(("luck", "draws"), [(0.0, 0.0), (0.6, 0.0), (0.6, 0.5)])
-def test_luck_mixes_the_law_with_a_coin(luck, draws):
-    one = league(200, 60_000, luck=luck, draws=draws, spread=400.0)
+@pytest.mark.parametrize(
+    ("luck", "draws", "spread"),
+    [
+        (1.0, 0.0, 250),
+        (1.0, 0.3, 250),
+        (1.0, 0.5, 250),
+        (0.0, 0.0, 400),
+        (0.6, 0.0, 400),
+        (0.6, 0.5, 400),
+        (1.0, 0.4, 300),
+    ],
+)
+def test_scores_and_draws_follow_the_logistic_law_mixed_with_a_coin(luck, draws, spread):
+    one = league(200, 60_000, luck=luck, draws=draws, spread=spread)
     a, b = one.strength[one.matches.player].T
     wanted, score = (1 - luck) / 2 + luck * expected(a, b), one.matches.score
+    drawn = draws * 4 * wanted * (1 - wanted)
     for low in range(-1000, 1000, 200):
         chosen = (a - b >= low) & (a - b < low + 200)
         error = 4.5 * 0.5 / math.sqrt(chosen.sum())
         assert abs(score[chosen].mean() - wanted[chosen].mean()) < error
-        drawn = draws * 4 * wanted * (1 - wanted)
         assert abs((score[chosen] == 0.5).mean() - drawn[chosen].mean()) <= error
 
 
@@ -158,16 +147,6 @@ def test_draws_have_the_given_share_between_equals(draws):
     assert abs((score == 0.5).mean() - draws) <= 4.5 * math.sqrt(draws * (1 - draws) / 20_000)
 
 
-def test_draws_grow_rarer_with_the_difference():
-    one = league(200, 60_000, draws=0.4)
-    a, b = one.strength[one.matches.player].T
-    e, drawn = expected(a, b), one.matches.score == 0.5
-    for low in np.arange(0, 1, 0.1):
-        chosen = (e >= low) & (e < low + 0.1)
-        wanted = (0.4 * 4 * e * (1 - e))[chosen].mean()
-        assert abs(drawn[chosen].mean() - wanted) < 4.5 * 0.5 / math.sqrt(chosen.sum())
-
-
 def test_the_first_player_has_the_side_advantage():
     plain, white = league(10, 20_000, spread=0.0), league(10, 20_000, spread=0.0, side_advantage=100.0)
     assert plain.matches.context.side is None
@@ -176,15 +155,18 @@ def test_the_first_player_has_the_side_advantage():
     assert abs(white.matches.score.mean() - expected(100, 0)) < 4.5 * 0.5 / math.sqrt(20_000)
 
 
-@pytest.mark.parametrize("days", [365.0, 4 * 365.0])
-def test_strengths_drift_with_the_root_of_time(days):
-    still, moved = (league(4000, 200, days=days, drift=drift).strength for drift in (0.0, 40.0))
-    assert (moved - still).std() == pytest.approx(40 * math.sqrt(days / 365), rel=0.06)
-
-
-def test_drift_does_not_depend_on_the_number_of_chunks(small_chunks):
-    still, moved = (league(4000, 250_000, days=365.0, drift=drift).strength for drift in (0.0, 40.0))
-    assert (moved - still).std() == pytest.approx(40, rel=0.06)
+@pytest.mark.parametrize(
+    ("simulate_games", "players", "count", "options", "wanted"),
+    [
+        (league, 4000, 200, {"days": 365.0}, 40.0),
+        (league, 4000, 200, {"days": 4 * 365.0}, 80.0),
+        (league, 4000, 250_000, {"days": 365.0}, 40.0),  # of many chunks
+        (contests, 3000, 150, {"size": (2, 30), "activity": 0.7, "days": 365.0}, 40.0),
+    ],
+)
+def test_strengths_drift_with_the_root_of_time(small_chunks, simulate_games, players, count, options, wanted):
+    still, moved = (simulate_games(players, count, drift=drift, **options).strength for drift in (0.0, 40.0))
+    assert (moved - still).std() == pytest.approx(wanted, rel=0.06)
 
 
 def test_results_follow_the_strengths_of_their_time():
@@ -354,10 +336,7 @@ def test_participants_are_drawn_one_after_the_other_without_replacement(way, act
     p, law = share(6, activity), np.zeros(64)
     for i, j, k in itertools.permutations(range(6), 3):
         law[2**i + 2**j + 2**k] += p[i] * p[j] / (1 - p[i]) * p[k] / (1 - p[i] - p[j])
-    pick, size = (
-        simulate.PlayerSampler(np.random.default_rng(3), 6, activity),
-        np.tile([3, 2], 60_000),
-    )
+    pick, size = simulate.PlayerSampler(np.random.default_rng(3), 6, activity), np.tile([3, 2], 60_000)
     ends = np.cumsum(size)[::2]
     trio = getattr(pick, way)(size)[ends[:, None] - [1, 2, 3]]
     check_counts(np.bincount((2**trio).sum(axis=1), minlength=64)[law > 0], law[law > 0])
@@ -365,22 +344,16 @@ def test_participants_are_drawn_one_after_the_other_without_replacement(way, act
 
 def test_both_ways_of_drawing_participants_are_used_in_one_history(monkeypatch):
     used = {}
+    for way in ("_draw_by_arrival", "_draw_until_distinct"):
+        draw = getattr(simulate.PlayerSampler, way)
 
-    def counted(way, draw):
-        def count(self, size):
+        def count(self, size, way=way, draw=draw):
             used[way] = used.get(way, 0) + len(size)
             return draw(self, size)
 
-        return count
-
-    for way in ("_draw_by_arrival", "_draw_until_distinct"):
-        monkeypatch.setattr(
-            simulate.PlayerSampler,
-            way,
-            counted(way, getattr(simulate.PlayerSampler, way)),
-        )
+        monkeypatch.setattr(simulate.PlayerSampler, way, count)
     one = contests(50, 400, size=(2, 50), activity=0.8)
-    assert used["_draw_by_arrival"] > 50 and used["_draw_until_distinct"] > 50 and sum(used.values()) == 400
+    assert min(used.values()) > 50 and sum(used.values()) == 400
     assert all(len({*player.tolist()}) == len(player) for player, _ in standings(one))
 
 
@@ -411,11 +384,3 @@ def test_two_meet_by_the_probit_law_of_the_noise():
         chosen = (gap >= low) & (gap < low + 100)
         wanted = np.mean([NormalDist(0, 150 * math.sqrt(2)).cdf(d) for d in gap[chosen]])
         assert abs((~swap[chosen]).mean() - wanted) < 4.5 * 0.5 / math.sqrt(chosen.sum())
-
-
-def test_contests_drift_and_are_the_same_for_the_same_seed():
-    options = {"size": (2, 30), "activity": 0.7, "days": 365.0}
-    one, same, still = (contests(3000, 150, drift=drift, **options) for drift in (40.0, 40.0, 0.0))
-    equal(one, same)
-    assert (one.strength - still.strength).std() == pytest.approx(40, rel=0.06)
-    assert (contests(3000, 150, seed=1, **options).games != still.games).any()
