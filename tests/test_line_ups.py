@@ -59,10 +59,13 @@ def named_table():
     return {f"p{name}" if name[0] in "ab" else name: x for name, x in wide_table().items()}
 
 
-@pytest.fixture
-def parquet(tmp_path):
-    parquet_files.write_table(pa.table(list_table()), tmp_path / "games.parquet")
-    return tmp_path / "games.parquet"
+def renamed(change):
+    """The table of numbered columns, the numbers and sides of which have other names."""
+    return {change(name[0], int(name[1:])) if name[1:].isdigit() else name: x for name, x in wide_table().items()}
+
+
+NAMED_SIDES = {"a": ["pa1", "pa2", "pa3"], "b": ["pb1", "pb2"]}
+CELLS = {"a": ["a"], "b": ["b"]}
 
 
 def same_data(got, wanted):
@@ -73,11 +76,31 @@ def same_data(got, wanted):
     assert got.clock == wanted.clock and (got.categories == wanted.categories).all()
 
 
-@pytest.mark.parametrize("make", [wide_table, list_table, text_table, "parquet"])
-def test_the_same_contests_as_of_a_long_table(make, parquet):
-    source = parquet if make == "parquet" else make()
-    wanted = jr.read(long_table(), team="team", category="mode")
-    sides = {"a": ["a"], "b": ["b"]} if make is text_table else {}
+@pytest.fixture
+def wanted():
+    return jr.read(long_table(), team="team", category="mode")
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+@pytest.mark.parametrize(
+    ("table", "sides"),
+    [
+        (wide_table(), {}),
+        (list_table(), {}),
+        (text_table(), CELLS),
+        (list_table() | {"b": ["Cy; Di", *list_table()["b"][1:]]}, CELLS),  # lists beside text
+        (wide_table(("A_{}", "B_{}")), {}),
+        (wide_table(("team1_player{}", "team2_player{}")), {}),
+        (renamed(lambda side, number: f"{side}{number - 1}"), {}),
+        (renamed(lambda side, number: "A5" if side + str(number) == "a3" else f"{side}{number}"),
+         {"a": ["a1", "a2", "A5"], "b": ["b1", "b2"]}),
+        (named_table(), NAMED_SIDES),
+    ],
+)  # fmt: skip
+def test_the_same_contests_as_of_a_long_table(table, sides, is_file, wanted, tmp_path):
+    source = table
+    if is_file and {*map(type, table.get("b", ()))} != {str, list}:
+        parquet_files.write_table(pa.table(table), source := tmp_path / "games.parquet")
     found = jr.read(source, **sides, category="mode")
     same_data(found, wanted)
     assert found.rows.tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]
@@ -86,17 +109,36 @@ def test_the_same_contests_as_of_a_long_table(make, parquet):
     assert scored.margin == ("goals",)
 
 
-def test_names_of_columns():
-    wanted = jr.read(long_table(), team="team", category="mode")
-    names = [("A_{}", "B_{}"), ("team1_player{}", "team2_player{}")]
-    for one in names:
-        same_data(jr.read(wide_table(one), category="mode"), wanted)
-    sides = {"a": ["pa1", "pa2", "pa3"], "b": ["pb1", "pb2"]}
-    same_data(jr.read(named_table(), **sides, category="mode"), wanted)
+@pytest.mark.parametrize("blank", ["", "  ", None, float("nan")])
+def test_blank_cells_are_nobody(blank, wanted, tmp_path):
+    wide = {name: [blank if x is None else x for x in values] for name, values in wide_table().items()}
+    same_data(jr.read(wide, category="mode"), wanted)
+    lists = {name: [[*team, blank] for team in values] for name, values in list_table().items() if name in "ab"}
+    same_data(jr.read(others() | lists, category="mode"), wanted)
+    for table, name in (
+        (wide | {"b1": ["Cy", blank, "Di", "Bob"]}, "b1"),
+        (others() | lists | {"b": [["Cy"], [blank, blank], ["Di"], ["Bob"]]}, "b"),
+    ):
+        with refused(f"row 1 (counting from 0): column {name!r} has no value"):
+            jr.read(table)
+        with pytest.warns(UserWarning, match="skipped 1 of 4 rows"):
+            assert jr.read(table, on_faulty="skip").contests.tolist() == [0, 2, 3]
+    if isinstance(blank, str):
+        jr.data.write(pa.table(wide), tmp_path / "games.csv")
+        same_data(jr.read(tmp_path / "games.csv", category="mode"), wanted)
+
+
+def test_winners_and_losers_and_players_beside_numbered_columns():
+    """Numbered columns beside named sides or contests are sets, or more about the players."""
     won = {"winner1_name": ["Ann"], "winner2_name": ["Bob"], "loser1_name": ["Cy"], "loser2_name": ["Di"]}
     assert jr.read(won).rounds.events.rank.tolist() == [0, 0, 2, 2]
     pair = jr.read({"a": ["Ann"], "b": ["Bob"], "a1": ["x"], "b1": ["y"], "b2": ["z"], "score": [1]})
     assert pair.matches.player.tolist() == [[0, 1]]
+    sets = {"a1": [6, 4], "a2": [7, 6], "b1": [3, 6], "b2": [5, 7]}
+    named = {"home": ["Ann", "Bea"], "away": ["Bea", "Ann"], "home_score": [2, 0], "away_score": [0, 2]}
+    contests = {"contest": [0, 0], "player": ["Ann", "Bea"], "rank": [1, 2]}
+    for table in (named, contests):
+        assert jr.read(table | sets).players.tolist() == ["Ann", "Bea"]
 
 
 def test_one_margin_is_that_of_the_winner():
@@ -106,17 +148,12 @@ def test_one_margin_is_that_of_the_winner():
 
 
 def test_a_match_of_weight_w_says_w_times_as_much():
-    table = wide_table()
+    def read(weight):
+        return jr.read(wide_table() | {"importance": weight}, weight="importance")
+
     weight = [0.25, 1.0, 4.0, 1.0]
-    data = jr.read(table | {"importance": weight}, weight="importance")
-    np.testing.assert_allclose(data.rounds.events.noise, np.power(weight, -0.5))
-    learnt = [
-        abs(
-            jr.rate(jr.weng_lin(), jr.read(table | {"importance": [weight] * 4}, weight="importance")).state.rating
-            - 25.0
-        )
-        for weight in (0.5, 1.0, 2.0)
-    ]
+    np.testing.assert_allclose(read(weight).rounds.events.noise, np.power(weight, -0.5))
+    learnt = [abs(jr.rate(jr.weng_lin(), read([x] * 4)).state.rating - 25.0) for x in (0.5, 1.0, 2.0)]
     assert (np.diff(np.max(learnt, axis=1)) > 0.1).all()
 
 
@@ -134,65 +171,46 @@ def test_results_in_words_and_matches_to_come():
     assert again["share"].tolist() == found["share"].tolist()
 
 
-def test_rows_are_named():
-    wide, lists = wide_table(), list_table()
-    for table, message in (
-        (
-            wide | {"a2": ["Ann", None, "Bob", "Bob"]},
-            "row 0 (counting from 0): player 'Ann' is in contest 0 twice, in the sa",
-        ),
-        (wide | {"b1": ["Cy", None, "Di", "Bob"]}, "row 1 (counting from 0): column 'b1' has no value"),
-        (lists | {"b": [["Cy"], [], ["Di"], ["Bob"]]}, "row 1 (counting from 0): column 'b' has no value"),
-        (
-            wide | {"score": [1, 0, 2, 1]},
-            "row 2 (counting from 0): score 2, and teams win (1), draw (0.5) or",
-        ),
-        (wide | {"score": [1, 0.75, 0, 1]}, "row 1 (counting from 0): score 0.75, and teams win (1), draw (0.5) or"),
-    ):
-        with refused(message):
-            jr.read(table)
-    decreasing = wide | {"date": ["2024-01-02", "2024-01-01", "2024-01-03", "2024-01-04"]}
+TWO_PAIRS = {"a1": ["Ann", "Cy"], "a2": ["Bob", "Di"], "b1": ["Eve", "Fay"], "score": [1, 0]}
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        ({"a2": ["Ann", None, "Bob", "Bob"]}, {}, "row 0 (counting from 0): player 'Ann' is in contest 0 twice, in"),
+        ({"score": [1, 0, 2, 1]}, {}, "row 2 (counting from 0): score 2, and teams win (1), draw (0.5) or"),
+        ({"score": [1, 0.75, 0, 1]}, {}, "row 1 (counting from 0): score 0.75, and teams win (1), draw (0.5) or"),
+        ({}, {"side": "a"}, "line-ups take no side: make a home game a covariate of each player, in a table with a"),
+        ({}, {"season": "mode"}, "line-ups take no season: give the times at which they begin to the system, as"),
+        ({}, {"shares": {"x": ("date", "goals")}}, "line-ups take no shares, and neither do other contests; leave"),
+        ({}, {"covariates": "goals"}, "line-ups take no covariates: they are each player's own, in a table with"),
+        ({}, {"weight": "goals"}, "row 2 (counting from 0): column 'goals' is 0, and weights are above 0"),
+        ({}, {"category": ["mode", "date"]}, "the category of line-ups is one column"),
+        ({}, {"a": ["a1", "a9"], "b": ["b1"]}, "no column 'a9' (there are: a1, a2"),
+        ({}, {"a": ["a1", "b1"], "b": "b1"}, "the line-ups name a column twice: a1, b1, b1"),
+        ({}, {"a": ["a1", "a2"]}, "a and b must both name the columns of a side"),
+        (list_table(), {"side": "a"}, "line-ups take no side"),
+        ({"a": ["x;y", "z", " ; "], "b": ["z", "x;y", "u"], "score": [1, 0, 1]}, CELLS,
+         "row 2 (counting from 0): column 'a' has no value"),
+        # it was one name, of a player who is nobody
+        (list_table() | {"b": ["Cy; Di", *list_table()["b"][1:]]}, {},
+         "row 0 (counting from 0): column 'b' is 'Cy; Di', and others are lists: make it one, or say a=['a'], "),
+        # players after the gap were dropped
+        (renamed(lambda side, number: "A5" if side + str(number) == "a3" else f"{side}{number}"), {},
+         "there are columns a1, a2 and A5 for the team of a, and no a3; add it, or name the columns of both teams"),
+        # the number among all players was taken for the row, which there may not be
+        (TWO_PAIRS | {"b2": ["Gil", "x" * 100_000]}, {}, "row 1 (counting from 0): column 'players' is 'xxx"),
+    ],
+)  # fmt: skip
+def test_wrong_line_ups_are_refused(table, options, message):
+    with refused(message):
+        jr.read(table if len(table) > 2 else wide_table() | table, **options)
+
+
+def test_matches_of_teams_are_put_in_order():
+    decreasing = wide_table() | {"date": ["2024-01-02", "2024-01-01", "2024-01-03", "2024-01-04"]}
     in_order = jr.read(decreasing, sort=True)
     assert in_order.rows.tolist()[:3] == [1, 1, 0] and in_order.contests.tolist() == [1, 0, 2, 3]
-    for options, message in (
-        (
-            {"side": "a"},
-            "line-ups take no side: make a home game a covariate of each player, in a table with a row for",
-        ),
-        (
-            {"season": "mode"},
-            "line-ups take no season: give the times at which they begin to the system, as",
-        ),
-        (
-            {"shares": {"x": ("date", "goals")}},
-            "line-ups take no shares, and neither do other contests; leave such columns out",
-        ),
-        ({"covariates": "goals"}, "line-ups take no covariates: they are each player's own, in a table with a row for"),
-        ({"weight": "goals"}, "row 2 (counting from 0): column 'goals' is 0, and weights are above 0"),
-        ({"category": ["mode", "date"]}, "the category of line-ups is one column"),
-        ({"a": ["a1", "a9"], "b": ["b1"]}, "no column 'a9' (there are: a1, a2"),
-        ({"a": ["a1", "b1"], "b": "b1"}, "the line-ups name a column twice: a1, b1, b1"),
-        ({"a": ["a1", "a2"]}, "a and b must both name the columns of a side"),
-    ):
-        with refused(message):
-            jr.read(wide, **options)
-    with refused("line-ups take no side"):
-        jr.read(lists, side="a")
-    with refused("row 2 (counting from 0): column 'a' has no value"):
-        jr.read({"a": ["x;y", "z", " ; "], "b": ["z", "x;y", "u"], "score": [1, 0, 1]}, a=["a"], b=["b"])
-
-
-def test_names_that_no_table_can_hold_name_their_row():
-    """The number among all players was taken for the row, which there may not be."""
-    table = {
-        "a1": ["Ann", "Cy"],
-        "a2": ["Bob", "Di"],
-        "b1": ["Eve", "Fay"],
-        "b2": ["Gil", "x" * 100_000],
-        "score": [1, 0],
-    }
-    with refused("row 1 (counting from 0): column 'players' is 'xxx"):
-        jr.read(table)
 
 
 def test_names_may_have_semicolons():
@@ -203,50 +221,6 @@ def test_names_may_have_semicolons():
     with pytest.warns(UserWarning, match=r"a and b for one name .*say a=\['a'\], b=\['b'\]"):
         assert len(jr.read(table).players) == 2
     assert jr.read(table, a=["a"], b=["b"]).players.tolist() == ["x", "y", "z", "u"]
-
-
-@pytest.mark.parametrize("blank", ["", "  ", None, float("nan")])
-def test_blank_cells_are_nobody(blank, tmp_path):
-    wanted = jr.read(long_table(), team="team", category="mode")
-    wide = {name: [blank if x is None else x for x in values] for name, values in wide_table().items()}
-    same_data(jr.read(wide, category="mode"), wanted)
-    lists = {name: [[*team, blank] for team in values] for name, values in list_table().items() if name in "ab"}
-    same_data(jr.read(others() | lists, category="mode"), wanted)
-    with refused("row 1 (counting from 0): column 'b1' has no value"):
-        jr.read(wide | {"b1": ["Cy", blank, "Di", "Bob"]})
-    with refused("row 1 (counting from 0): column 'b' has no value"):
-        jr.read(others() | lists | {"b": [["Cy"], [blank, blank], ["Di"], ["Bob"]]})
-    if isinstance(blank, str):
-        jr.data.write(pa.table(wide), tmp_path / "games.csv")
-        same_data(jr.read(tmp_path / "games.csv", category="mode"), wanted)
-
-
-def test_gaps_among_numbered_columns_are_named():
-    """Players after the gap were dropped."""
-    wide = wide_table()
-    wide["A5"] = wide.pop("a3")
-    gap = (
-        "there are columns a1, a2 and A5 for the team of a, and no a3; add it, or name the columns of both teams, as a"
-    )
-    with refused(gap):
-        jr.read(wide)
-    same_data(
-        jr.read(wide, a=["a1", "a2", "A5"], b=["b1", "b2"], category="mode"),
-        jr.read(long_table(), team="team", category="mode"),
-    )
-    from_zero = {f"{name[0]}{int(name[1]) - 1}" if name[1:].isdigit() else name: x for name, x in wide_table().items()}
-    same_data(jr.read(from_zero, category="mode"), jr.read(long_table(), team="team", category="mode"))
-
-
-def test_text_with_semicolons_beside_lists_is_refused():
-    """It was one name, of a player who is nobody."""
-    table = list_table()
-    table["b"] = ["Cy; Di", *table["b"][1:]]
-    with refused(
-        "row 0 (counting from 0): column 'b' is 'Cy; Di', and others are lists: make it one, or say a=['a'], "
-    ):
-        jr.read(table)
-    same_data(jr.read(table, a=["a"], b=["b"], category="mode"), jr.read(long_table(), team="team", category="mode"))
 
 
 def test_columns_of_numbers_keep_their_names_beside_lists():
@@ -268,16 +242,6 @@ def test_teams_that_tie_count_in_the_order_of_their_contest():
     assert found.events.team.tolist() == wanted.events.team.tolist() == [0, 1, 0, 0, 1, 2]
 
 
-def test_incomplete_rows_are_skipped():
-    for table in (
-        wide_table() | {"b1": ["Cy", "", "Di", "Bob"]},
-        list_table() | {"b": [["Cy"], [], ["Di"], ["Bob"]]},
-    ):
-        with pytest.warns(UserWarning, match="skipped 1 of 4 rows"):
-            data = jr.read(table, on_faulty="skip")
-        assert data.contests.tolist() == [0, 2, 3]
-
-
 def test_the_command_line(jaxrate, tmp_path):
     table = pa.table(wide_table())
     jr.data.write(table, tmp_path / "games.csv")
@@ -293,12 +257,3 @@ def test_the_command_line(jaxrate, tmp_path):
     jr.data.write(coming, tmp_path / "coming.csv")
     code, text, errors = jaxrate("predict", run, tmp_path / "coming.csv")
     assert code == 0 and re.search(r"Ann, Bob  Cy, Di +\d+% +\d+% +\d", text), errors
-
-
-def test_numbered_columns_beside_named_sides_or_contests_are_no_line_ups():
-    """They are sets, or more about the players."""
-    sets = {"a1": [6, 4], "a2": [7, 6], "b1": [3, 6], "b2": [5, 7]}
-    named = {"home": ["Ann", "Bea"], "away": ["Bea", "Ann"], "home_score": [2, 0], "away_score": [0, 2]}
-    assert jr.read(named | sets).players.tolist() == ["Ann", "Bea"]
-    contests = {"contest": [0, 0], "player": ["Ann", "Bea"], "rank": [1, 2]}
-    assert jr.read(contests | sets).players.tolist() == ["Ann", "Bea"]

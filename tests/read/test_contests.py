@@ -1,11 +1,11 @@
 """What `read` makes of a table of contests, and what it says about a bad one."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 
-from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.events import rounds
@@ -95,27 +95,45 @@ def test_a_column_of_time_without_a_value_is_no_time(source, nothing):
             read(source(columns), sort=True)
 
 
-def test_a_contest_of_one_is_told_by_its_name(source):
-    with pytest.warns(UserWarning, match="^contest 'Monza' has one participant") as told:
-        read(source({name: values[:4] for name, values in CONTESTS.items()}))
-    assert len(told) == 1 and told[0].filename == __file__
+GOLF = {"contest": [1, 1, 2, 2], "player": list("xyxy"), "score": [271, 275, 268, 277]}
+PLACES = {{"rank": "place"}.get(name, name): x for name, x in CONTESTS.items()}
+RACES = {"race": [1, 1, 1, 2, 2, 2], "driver": list("xyzxyz")}
+FOUR = {"contest": [1] * 4, "player": [*"abcd"], "team": [*"xxyy"]}
+ALONE = {"team": [*range(len(CONTESTS["player"]))]}
 
 
-def test_a_rank_taken_for_a_score_is_told(source):
-    """Lower is better of ranks, higher of scores: the table stands on its head."""
-    columns = {{"rank": "place"}.get(name, name): x for name, x in CONTESTS.items()}
-    with pytest.warns(UserWarning, match="^place looks like a rank.* say rank='place'"):
-        read(source(columns), score="place")
-
-
-def test_a_column_of_teams_that_is_not_used_is_told(source):
-    """Defect: four players of two teams were rated as four on their own, without a word."""
-    columns = CONTESTS | {"team": [*range(len(CONTESTS["player"]))]}
-    with pytest.warns(UserWarning, match="^the column team is not used; .* say team='team'"):
-        read(source(columns))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        read(source(columns), team="team")
+@pytest.mark.filterwarnings("ignore:took ")
+@pytest.mark.parametrize(
+    ("table", "arguments", "note"),
+    [
+        ({name: values[:4] for name, values in CONTESTS.items()}, {}, "^contest 'Monza' has one participant"),
+        (PLACES, {"score": "place"}, "^place looks like a rank.* say rank='place'"),
+        (GOLF, {}, "score: the higher is the better; .*rank='score'"),
+        (GOLF, {"score": "score"}, None),
+        (GOLF, {"rank": "score"}, None),
+        # four players of two teams were rated as four on their own, without a word
+        (CONTESTS | ALONE, {}, "^the column team is not used; .* say team='team'"),
+        (CONTESTS | ALONE, {"team": "team"}, None),
+        (FOUR | {"rank": [1, 1, 2, 2]}, {}, "the column team is not used; if those of a team share a rank"),
+        # drivers of a team finish apart, and the hint named --team for them
+        (FOUR | {"rank": [1, 2, 3, 4]}, {}, None),
+        (
+            RACES | {"position": [0, 1, 2, 1, 2, 0]},
+            {},
+            r"position counts from 0, which is the best.*unfinished=\['0'\]",
+        ),
+        (RACES | {"par": [-5, -2, 1, -3, 0, 4]}, {"contest": "race", "participant": "driver", "rank": "par"}, None),
+    ],
+)
+def test_what_is_doubtful_is_told(source, table, arguments, note):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        data = read(source(table), **arguments)
+    said = [x for x in told if not str(x.message).startswith("took ")]
+    assert len(said) == (note is not None) and all(x.filename == __file__ for x in told)
+    assert note is None or re.search(note, str(said[0].message))
+    if table is GOLF:  # lower is better of ranks, higher of scores
+        assert data.rounds.events.rank.tolist() == ([0, 1, 0, 1] if "rank" in arguments else [1, 0, 1, 0])
 
 
 def test_contests_to_come(source):
@@ -173,19 +191,6 @@ def test_bad_team_after_dropped_rows():
         read(columns | {"car": list("?uvwxx"), "bad": [1, 0, 0, 0, 0, 0]}, team="car", drop="bad")
 
 
-def test_a_score_that_nobody_named_is_told_to_be_the_higher_the_better(source):
-    golf = source({"contest": [1, 1, 2, 2], "player": list("xyxy"), "score": [271, 275, 268, 277]})
-    with pytest.warns(UserWarning, match="score: the higher is the better; .*rank='score'"):
-        read(golf)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert read(golf, score="score").rounds.events.rank.tolist() == [1, 0, 1, 0]
-        assert read(golf, rank="score").rounds.events.rank.tolist() == [0, 1, 0, 1]
-
-
-RACES = {"race": [1, 1, 1, 2, 2, 2], "driver": list("xyzxyz")}
-
-
 @pytest.mark.filterwarnings("ignore:took ")
 @pytest.mark.parametrize("code", [0, -1])
 def test_a_rank_below_1_is_refused_or_told(source, code):
@@ -195,21 +200,6 @@ def test_a_rank_below_1_is_refused_or_told(source, code):
         read(source(RACES | {"position": [1, 2, code, 1, 2, 3]}))
     data = read(source(RACES | {"position": [1, 2, code, 1, 2, 3]}), unfinished=[str(code)])
     assert data.rounds.events.rank.tolist() == [0, 1, 2, 0, 1, 2]
-    with pytest.warns(UserWarning, match=r"position counts from 0, which is the best; .*unfinished=\['0'\]"):
-        read(source(RACES | {"position": [0, 1, 2, 1, 2, 0]}))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        read(source(RACES | {"par": [-5, -2, 1, -3, 0, 4]}), contest="race", participant="driver", rank="par")
-
-
-def test_a_team_whose_members_have_ranks_of_their_own_is_not_hinted_at():
-    """Drivers of a team finish apart, and the hint named --team for them."""
-    table = {"contest": [1] * 4, "player": [*"abcd"], "team": [*"xxyy"]}
-    with pytest.warns(ColumnsRecognisedWarning, match="the column team is not used; if those of a team share a rank"):
-        read(table | {"rank": [1, 1, 2, 2]})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ColumnsRecognisedWarning)
-        read(table | {"rank": [1, 2, 3, 4]})
 
 
 @pytest.mark.parametrize("players", [("Heim", "Gast"), ("a", "b")])
