@@ -144,15 +144,17 @@ def beside(options):
 
 def alone(options):
     """Reading and writing by themselves: million rows a second."""
-    from jaxrate.data.parquet_table import find_parquet_table
+    from jaxrate.data.table_files import join_files
     from jaxrate.history.event_columns import make_event_columns, to_table_columns
     from jaxrate.history.out_of_core.chunk_pipeline import _write_predictions_file as write_predictions_file
-    from jaxrate.history.out_of_core.event_chunks import open_table_sorted_if_needed, read_event_chunks
+    from jaxrate.history.out_of_core.event_chunks import OpenedTable, find_time_order, read_event_chunks
+    from jaxrate.history.out_of_core.player_ids import PlayerIds
     from jaxrate.history.out_of_core.table_reading import resolve_table_reading
 
     matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
-    parts, rng = find_parquet_table(simulated(options, matches, players)), np.random.default_rng(0)
-    opened = open_table_sorted_if_needed(resolve_table_reading(parts, {}), options.work, options.chunk, "2GB", None)
+    files, rng = join_files(simulated(options, matches, players)), np.random.default_rng(0)
+    reading = resolve_table_reading(files, {})
+    opened = OpenedTable(reading, find_time_order(reading), files, PlayerIds())
     start = time.perf_counter()
     last = [data for _, data in read_event_chunks(opened, options.chunk)][-1]
     reading, n = time.perf_counter() - start, len(last.rows)
@@ -201,7 +203,7 @@ def kills(options):
     """Runs that are killed at random moments, with a checkpoint after each chunk, and go on: are the files the same?"""
     matches, players, times = (20_000, 2_000, 1) if options.quick else (1_000_000, 50_000, 20)
     games, random_, killed = simulated(options, matches, players), random.Random(1), 0
-    hurry = "from jaxrate.history.out_of_core import parquet_rating as files\n"
+    hurry = "from jaxrate.history.out_of_core import rating_by_chunks as files\n"
     hurry += "files.CHECKPOINT_SECONDS = files.CHECKPOINT_WORK_RATIO = 0.0\n"
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{hurry}{CHUNKED}"
     whole, out = clean(options.work / "whole"), clean(options.work / "out")

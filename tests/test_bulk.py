@@ -70,8 +70,8 @@ def test_a_run_that_is_not_whole_and_a_folder_of_bulk_are_refused(bulk, tmp_path
     def stop(rows):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jaxrate.history.out_of_core.parquet_rating.CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr("jaxrate.history.out_of_core.parquet_rating.CHECKPOINT_WORK_RATIO", 0.0)
+    monkeypatch.setattr("jaxrate.history.out_of_core.rating_by_chunks.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("jaxrate.history.out_of_core.rating_by_chunks.CHECKPOINT_WORK_RATIO", 0.0)
     with pytest.raises(KeyboardInterrupt):
         jr.rate(SYSTEM, folder / "matches.parquet", chunk=jr.history.Chunks(100, progress=stop), out=tmp_path / "part")
     with refused("of 300 rows are rated there; rate them again with the same `out` to go on"):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.history.out_of_core import parquet_rating
+from jaxrate.history.out_of_core import rating_by_chunks
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.test_rate_by_chunks import contents, state_by_player, write_parts
 
@@ -138,8 +138,8 @@ def test_contests_of_two_sides_have_the_metrics_of_matches(tmp_path):
 
 def test_a_run_goes_on_after_a_stop(table, tmp_path, monkeypatch, double):
     games, out = written(table, tmp_path / "games"), tmp_path / "out"
-    monkeypatch.setattr(parquet_rating, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(parquet_rating, "CHECKPOINT_WORK_RATIO", 0.0)
+    monkeypatch.setattr(rating_by_chunks, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(rating_by_chunks, "CHECKPOINT_WORK_RATIO", 0.0)
 
     def stop(rows):
         if rows > 120:

@@ -14,7 +14,7 @@ from jaxrate.history.out_of_core.checkpoints import remove_leftover_run_files
 from tests.conftest import mark_full
 from tests.test_rate_by_chunks import as_text, contents, made_table, written
 
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +52,18 @@ def test_a_signal_is_heard_while_rows_are_put_in_order(table, tmp_path, monkeypa
     pytest.importorskip("duckdb")
     games = written(as_text(table), tmp_path / "games")
 
-    def long(*arguments):
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-        return "SELECT sum(a.range * b.range) FROM range(1000000) a, range(2000) b"
+    alarm = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+
+    def endless(*arguments):
+        if not alarm.is_alive():
+            alarm.start()
+        while True:
+            yield pa.record_batch({"_time": [0.0] * 9999, "_row": [0] * 9999})
 
     def hear(number, frame):
         raise ended
 
-    monkeypatch.setattr(duckdb_sort, "_sort_query", long)
+    monkeypatch.setattr(duckdb_sort, "_iterate_batches_to_sort", endless)
     before = signal.signal(signal.SIGINT, hear)
     try:
         with pytest.raises(ended):
@@ -123,13 +127,13 @@ KILLED = """
 import os, random, signal, sys, time
 import jaxrate as jr
 from jaxrate.history.out_of_core import duckdb_sort
-from jaxrate.history.out_of_core import parquet_rating, chunk_pipeline
+from jaxrate.history.out_of_core import rating_by_chunks, chunk_pipeline
 games, out, kills, often = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
-parquet_rating.CHECKPOINT_SECONDS = parquet_rating.CHECKPOINT_WORK_RATIO = 0.0
+rating_by_chunks.CHECKPOINT_SECONDS = rating_by_chunks.CHECKPOINT_WORK_RATIO = 0.0
 
 def work(write, attempt):
     if attempt == 0:
-        parquet_rating.CHECKPOINT_SECONDS = 1e9  # the checkpoint is that of the signal
+        rating_by_chunks.CHECKPOINT_SECONDS = 1e9  # the checkpoint is that of the signal
     rate = chunk_pipeline.execute_plan
     def told(*given, **options):
         os.write(write, b".")

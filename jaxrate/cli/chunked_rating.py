@@ -69,25 +69,25 @@ def rate_by_chunks(
 def _rate_files(
     report: ProgressReport, request: RatingRequest, out: Path, settings: dict[str, Any]
 ) -> jr.history.RatedFiles:
-    from jaxrate.data.parquet_table import find_parquet_table, parquet_source
+    from jaxrate.data.table_files import join_files
     from jaxrate.history.out_of_core.checkpoints import read_checkpoint
-    from jaxrate.history.out_of_core.parquet_rating import Chunks, rate_by_chunks
+    from jaxrate.history.out_of_core.rating_by_chunks import Chunks, rate_by_chunks
     from jaxrate.history.out_of_core.table_reading import resolve_table_reading
 
     columns = {name: x for name, x in request.columns.items() if name != "sort"}
-    parquet_table, checkpoint = find_parquet_table(request.file), read_checkpoint(out)
+    files, checkpoint = join_files(request.file), read_checkpoint(out)
     sampled = SAMPLE_ROWS if checkpoint is None else min(SAMPLE_ROWS, checkpoint[0]["at_first"])  # as at the beginning
-    source = parquet_source(parquet_table, sampled)._replace(noted=False)
+    source = files.to_source(sampled)._replace(noted=False)
     if request.name is None and not request.changes:
         evidence = recognise_evidence_columns_of_file(request.file, columns, source)
         columns = {role: x for role, x in evidence.items() if role != "category"} | columns
     with warnings.catch_warnings(action="ignore"):  # which are those of the sample below
-        reading = resolve_table_reading(parquet_table, columns)
+        reading = resolve_table_reading(files, columns)
     with warnings_as_notes(report):
         sample = jr.read(source, sort=reading.roles.time is not None, **columns)
     sample = sample._replace(seasons=reading.seasons, categories=reading.categories)
     task = choose_system(report, request._replace(columns=columns), sample)
-    n, noun = parquet_table.row_count, "participations" if reading.roles.layout.contest else "matches"
+    n, noun = files.count_rows(), "participations" if reading.roles.layout.contest else "matches"
     calibrate = task.calibrate if settings["calibrate"] else False
     with report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress:
         rows = Chunks().rows if settings["chunk"] is None else settings["chunk"]

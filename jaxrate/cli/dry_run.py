@@ -30,7 +30,7 @@ def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
     The rate is measured on a sample from the middle of the file; of a folder, which is rated by chunks, the first is
     read. Without a system in the request, all are described.
     """
-    from jaxrate.data.parquet_table import find_parquet_table
+    from jaxrate.data.table_files import join_files
     from jaxrate.systems.system_construction_by_name import make_system, make_system_for_data
 
     check_only(ALLOWED_OPTIONS, "--dry-run, which rates nothing")
@@ -50,7 +50,7 @@ def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
         check_contest_file_time_order(system, data, file)
     n, held = len(data.rows), len(data.rows)
     if in_chunks:
-        n = find_parquet_table(file).row_count
+        n = join_files(file).count_rows()
         held = min(n, CHUNKS_HELD * CHUNK_MATCHES)
     events = data.events if request.period is None else jr.periods(data.matches, request.period)
     summary = _summarise_events(report, events, data, n)

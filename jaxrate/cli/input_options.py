@@ -305,21 +305,21 @@ def read_events(
 
 def _open_parquet(report: ProgressReport, file: str, first: int | None) -> Any:
     """The table of Parquet files, or its first rows."""
-    from jaxrate.data.parquet_table import find_parquet_table, parquet_source
+    from jaxrate.data.table_files import join_files
 
-    table = find_parquet_table(file)
-    if first is not None and first < table.row_count:
-        report.note(f"read the first {first:,} of {table.row_count:,} rows")
-    return parquet_source(table, first)
+    table = join_files(file)
+    if first is not None and first < (count := table.count_rows()):
+        report.note(f"read the first {first:,} of {count:,} rows")
+    return table.to_source(first)
 
 
 def _find_table(file: str) -> Any:
     """A file, or the columns of the league that ships; ValueError for a folder of no tables."""
-    from jaxrate.data.table_files import csv_files
+    from jaxrate.data.table_files import list_table_files
 
     if is_shipped_dataset(file):
         return jr.data.datasets.nfl_columns()
-    if Path(file).is_dir() and not csv_files(Path(file)):
+    if Path(file).is_dir() and not list_table_files(Path(file)):
         raise ValueError(f"{file} is a folder; say what it holds with --format ({', '.join(jr.data.formats.FORMATS)})")
     return file
 

@@ -63,11 +63,11 @@ def _save_leagues(out: Path, by: str, leagues: dict[Any, jr.History], facts: dic
 
 def _league_column(file: str, by: str) -> Any:
     """[N] the values of a column of the file."""
-    from jaxrate.data.parquet_table import find_parquet_table, parquet_source
+    from jaxrate.data.table_files import join_files
     from jaxrate.data.table_sources import add_location_to_data_errors
 
     in_chunks = is_parquet_folder_or_pattern(file)
-    source: Any = parquet_source(find_parquet_table(file)) if in_chunks else open_file_table(file)
+    source: Any = join_files(file).to_source() if in_chunks else open_file_table(file)
     with add_location_to_data_errors(source.title, source.where):
         if by not in source.names:
             raise ValueError(f"--by: no column {by!r}{did_you_mean_suffix(by, source.names)}")

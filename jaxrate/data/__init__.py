@@ -6,7 +6,6 @@ column_role_definitions.py      the roles of columns: arguments of `read`, `rate
 role_resolution.py              which columns of a table are used, and for what
 column_recognition.py           the roles of columns by the names that people give them, and by what they hold
 table_sources.py                files and tables in memory: their columns, and the place of a row in messages
-parquet_table.py                Parquet files that are one table, of any size
 column_conversion.py            columns as ids, numbers, flags and days
 date_parsing.py                 dates as people write them
 result_parsing.py               results as people write them
@@ -24,7 +23,8 @@ simulate.py                     histories with known truth, of any size
 formats/                        public collections of results, a file for each
 datasets/                       results that ship with the package
 column_spellings.py             names that people give to columns, in lower-case letters and digits; {} is a side
-table_files.py                  tables opened: Parquet, CSV, JSON, spreadsheets, standard input, memory
+table_files.py                  tables opened: Parquet, CSV, JSON, spreadsheets, standard input, memory, and folders
+json_tables.py                  JSON documents as columns
 evidence_column_recognition.py  columns that improve predictions, by their names
 column_role_hints.py            columns whose roles are doubtful
 """

@@ -490,20 +490,29 @@ def split_pairs_in_cells(table: TableSource) -> tuple[TableSource, PlayerColumns
     """
     first_values = table.first_values(table.names)
     for name in table.names:
-        is_match = re.fullmatch(PAIR_NAMES, normalise_column_name(name)) is not None
-        separator = f"{VERSUS}|{DASHES}" if is_match else VERSUS
-        pattern = rf"(?i)^\s*(?P<one>.+?)\s+(?:{separator})\s+(?P<two>.+?)\s*$"
         with suppress(ValueError):
             cells = _to_values(to_column(name, first_values.get(name, [])))
-            if cells and all(isinstance(cell, str) and re.match(pattern, cell) for cell in cells):
-                pair = {"a": f"{name} (1)", "b": f"{name} (2)"}
-                split = _append_split_columns(table, name, pattern, [*pair.values()])
-                return split, PlayerColumns(PLAYER_PAIR, pair, note=f"the two names in {name} for a and b")
+            if cells and all(isinstance(cell, str) and re.match(_pair_pattern(name), cell) for cell in cells):
+                pair = dict(zip(PLAYER_PAIR, names_of_split_columns(name), strict=True))
+                note = f"the two names in {name} for a and b"
+                return append_split_columns(table, name), PlayerColumns(PLAYER_PAIR, pair, note=note)
     return table, None
 
 
-def _append_split_columns(table: TableSource, name: str, pattern: str, parts: Sequence[str]) -> TableSource:
-    """The table with a column for each of two parts of the cells of one, as a pattern divides them."""
+def names_of_split_columns(name: str) -> list[str]:
+    """The columns of the two names in the cells of one."""
+    return [f"{name} (1)", f"{name} (2)"]
+
+
+def _pair_pattern(name: str) -> str:
+    is_match = re.fullmatch(PAIR_NAMES, normalise_column_name(name)) is not None
+    separator = f"{VERSUS}|{DASHES}" if is_match else VERSUS
+    return rf"(?i)^\s*(?P<one>.+?)\s+(?:{separator})\s+(?P<two>.+?)\s*$"
+
+
+def append_split_columns(table: TableSource, name: str) -> TableSource:
+    """The table with a column for each of both names in the cells of one."""
+    pattern, parts = _pair_pattern(name), names_of_split_columns(name)
 
     def load(wanted: Sequence[str], text: Sequence[str] = ()) -> Any:
         sources = list(dict.fromkeys(name if x in parts else x for x in wanted))

@@ -128,10 +128,10 @@ def read(
 
     Args:
       source: a path to .parquet, .csv, .tsv, .txt, .json or .jsonl (all but the first also .gz, .bz2 or .zst), .xlsx or
-        .ods, or "-" for standard input; to a folder of Parquet files that are one table, as `rate` takes it; a pandas,
-        polars or Arrow table, a lazy frame of polars, a relation or result of DuckDB, anything else that Arrow
-        can take (`__arrow_c_stream__`), a dict of arrays or lists, or a list of dicts, one per row, which may be nested
-        as JSON is. Of lazy frames and relations only the columns that are used are made.
+        .ods, or "-" for standard input; a folder, a pattern or a list of files that are one table, as `rate` takes
+        them; a pandas, polars or Arrow table, a lazy frame of polars, a relation or result of DuckDB, anything else
+        that Arrow can take (`__arrow_c_stream__`), a dict of arrays or lists, or a list of dicts, one per row, which
+        may be nested as JSON is. Of lazy frames and relations only the columns that are used are made.
       COLUMNS: the roles of `data.column_roles.COLUMN_ROLES`, each the name of a column.
       sort: put the rows in order of time (stable, contests as wholes). Otherwise a time that decreases is an error; in
         contests it is one only to systems in which time passes.

@@ -1,38 +1,49 @@
-"""Tables in files and in memory, opened: Parquet, CSV, JSON, spreadsheets, standard input."""
+"""Tables in files and in memory, opened: Parquet, CSV, JSON, spreadsheets, standard input, and folders of them."""
 
 import codecs
 import datetime
 import io
-import json
 import os
-import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, islice
+from glob import glob
+from importlib import import_module
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from jaxrate.data.column_spellings import POINT_TEMPLATES, normalise_column_name
-from jaxrate.data.parquet_table import find_parquet_table, parquet_source
+from jaxrate.core.memory_checks import check_memory_fits
+from jaxrate.data.json_tables import columns_of_document, is_list_of_records, read_json_records, records_to_columns
 from jaxrate.data.table_sources import (
+    FEW_ROWS,
     NOT_UTF8,
     READ_ERRORS,
     TableSource,
     add_location_to_data_errors,
+    check_columns_exist_and_unique,
     import_pyarrow,
     iterate_csv,
-    numeric_text_to_numbers,
-    read_csv,
+    iterate_csv_batches,
     row_label,
     shorten_to_one_line,
+    source_of_batches,
 )
 
-EVENT_LISTS = "matches", "games", "fixtures", "results", "events", "battles", "votes"  # names of lists of records
-FEW_ROWS = 4  # rows whose values tell what a column may hold
-POINT_NAMES = frozenset(template.format("1") for template in POINT_TEMPLATES)
+STANDARD_INPUT = "-"
+COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+SPREADSHEET_SUFFIXES = ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"
+TEXT_SUFFIXES = ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"
+SPREADSHEET_MARKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"  # how their bytes begin
+DELIMITERS = ";", "\t", "|"  # sought in a header without commas
+CHECKED_BYTES = 1 << 24  # at the beginning of a text, from which its encoding is inferred
+
+_standard_inputs: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # what was read from them
+BATCH_ROWS = 1 << 16  # rows of Parquet that are decoded at a time
+BYTES_PER_ROW = 100.0  # that a row takes in memory until it is rated, about
+TRUTH_SUFFIX = ".truth.parquet"  # how the files end that `simulate` writes beside its histories
 
 
 def table_in_memory(
@@ -47,161 +58,10 @@ def table_in_memory(
                 values[name] = columns[name][:FEW_ROWS]
         return values
 
-    return TableSource(title, names, lambda names, text=(): columns, where, first_values=first_values)
+    def batches(wanted: Sequence[str]) -> Iterator[Any]:
+        yield from import_pyarrow().table({name: columns[name] for name in wanted}).to_batches()
 
-
-def read_json_records(content: bytes, is_json_lines: bool) -> tuple[dict[str, list[Any]], list[int]]:
-    """The columns of JSON, and the lines of the records if each has one.
-
-    Raises:
-      ValueError: says what is no JSON, or which table is meant.
-    """
-    text, lines = content.decode("utf-8-sig", errors="replace"), list[int]()
-    try:
-        document = None if is_json_lines else json.loads(text)
-    except json.JSONDecodeError as error:
-        if not error.msg.startswith("Extra data"):
-            raise ValueError(f"line {error.lineno}: not JSON, {error.msg}") from None
-        is_json_lines = True
-    if is_json_lines:
-        lines = [number for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-        document = [_read_json_line(number, text.splitlines()[number - 1]) for number in lines]
-    columns = columns_of_document(document)
-    if columns is None:
-        raise ValueError("no list of objects, one for each row, and no lists of equal length, one for each column")
-    return columns, lines
-
-
-def _read_json_line(number: int, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"line {number}: not JSON, {error.msg}") from None
-
-
-def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
-    """The columns of a list of records, of the one list of records in an object, or of columns by name; else None.
-
-    Raises:
-      ValueError: if several lists could be meant.
-    """
-    if is_list_of_records(document):
-        return records_to_columns(_records_of_inner_lists(document))
-    if not isinstance(document, Mapping):
-        return None
-    shapes = (
-        _columns_of_only_list,
-        _columns_by_name,
-        _columns_by_name_and_row,
-        _columns_of_only_table,
-        _columns_of_records_by_id,
-    )
-    return next((columns for shape in shapes if (columns := shape(document)) is not None), None)
-
-
-def _columns_of_only_list(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
-    """The columns of the one list of records in an object, or of the one that is called as events are."""
-    lists = {name: value for name, value in document.items() if value and is_list_of_records(value)}
-    events = {name: value for name, value in lists.items() if name.lower() in EVENT_LISTS}
-    chosen = events if events and len(lists) > 1 else lists
-    if len(chosen) > 1:
-        raise ValueError(f"the table could be {' or '.join(map(repr, chosen))}; give a file with one of them")
-    return next(map(columns_of_document, chosen.values()), None)
-
-
-def _columns_by_name(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
-    """Lists of equal length."""
-    if not all(isinstance(value, list) for value in document.values()) or len({*map(len, document.values())}) != 1:
-        return None
-    return {str(name): value for name, value in document.items()}
-
-
-def _columns_by_name_and_row(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
-    """Objects of the same numbers of rows, as pandas writes columns."""
-    rows = {tuple(value) for value in _inner_objects(document)}
-    if len(rows) != 1 or not all(map(str.isdecimal, *rows)):
-        return None
-    return {str(name): list(value.values()) for name, value in document.items()}
-
-
-def _columns_of_only_table(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
-    """The table in an object, if it has only one."""
-    inner = (value for value in document.values() if isinstance(value, Mapping))
-    tables = [columns for columns in map(columns_of_document, inner) if columns is not None]
-    return tables[0] if len(tables) == 1 else None
-
-
-def _columns_of_records_by_id(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
-    return records_to_columns(_inner_objects(document)) if _inner_objects(document) else None
-
-
-def _inner_objects(document: Mapping[Any, Any]) -> list[Any]:
-    """The values of an object that are several objects and nothing else; else none."""
-    inner = [value for value in document.values() if isinstance(value, Mapping)]
-    return inner if len(inner) == len(document) > 1 else []
-
-
-def is_list_of_records(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(isinstance(record, Mapping) for record in value)
-
-
-def _records_of_inner_lists(records: Sequence[Mapping[Any, Any]]) -> Sequence[Mapping[Any, Any]]:
-    """The records of matches in records of rounds, each with the values of its round; others as they are."""
-    for name in EVENT_LISTS:
-        if records and all(is_list_of_records(record.get(name)) for record in records):
-            return [
-                {key: value for key, value in record.items() if key != name} | dict(inner)
-                for record in records
-                for inner in record[name]
-            ]
-    return records
-
-
-def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
-    """Columns of records; None where one lacks a value. Nested objects become columns as "team.name".
-
-    Two points in a list become the columns "score.1" and "score.2".
-    """
-    for i, record in enumerate(records):
-        if not isinstance(record, Mapping):
-            raise ValueError(f"{row_label(i)}: not a dict, as the first row is, but a {type(record).__name__}")
-    names = dict.fromkeys(name for record in records for name in record)
-    columns: dict[str, list[Any]] = {}
-    for name in names:
-        columns |= _expand_column(name, [record.get(name) for record in records])
-    return columns
-
-
-def _expand_column(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
-    """The columns of values that may be nested."""
-    nested = [value if isinstance(value, Mapping) else {} for value in values]
-    if not any(nested):
-        return _expand_points(name, values)
-    plain = [None if isinstance(value, Mapping) else value for value in values]
-    columns = {} if {*map(id, plain)} == {id(None)} else {name: plain}
-    for key in dict.fromkeys(chain(*nested)):
-        columns |= _expand_column(f"{name}.{key}", [value.get(key) for value in nested])
-    return columns
-
-
-def _expand_points(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
-    """Two columns of lists of both sides' points, and others as they are."""
-    pairs = [value or (None, None) if isinstance(value, list) else (None, None) for value in values]
-    has_lists = any(isinstance(value, list) for value in values)
-    if has_lists and {*map(len, pairs)} == {2} and normalise_column_name(f"{name}1") in POINT_NAMES:
-        return {f"{name}.{side + 1}": [pair[side] for pair in pairs] for side in range(2)}
-    return {name: values}
-
-
-STANDARD_INPUT = "-"
-COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-SPREADSHEET_SUFFIXES = ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"
-TEXT_SUFFIXES = ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"
-SPREADSHEET_MARKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"  # how their bytes begin
-DELIMITERS = ";", "\t", "|"  # sought in a header without commas
-CHECKED_BYTES = 1 << 24  # at the beginning of a text, from which its encoding is inferred
-
-_standard_inputs: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # what was read from them
+    return TableSource(title, names, lambda names, text=(): columns, where, first_values=first_values, batches=batches)
 
 
 def open_table_file(path: Path) -> TableSource:
@@ -267,38 +127,27 @@ def open_decompressed(path: Path) -> Any:
 
 
 def _open_parquet(path: Path, title: str) -> TableSource:
-    arrow = import_pyarrow()
+    def open_file() -> Any:  # whose row groups would all be held if they were read ahead
+        content = open_decompressed(path) if str(path) == STANDARD_INPUT else path
+        return import_pyarrow().parquet.ParquetFile(content, pre_buffer=False)
 
-    def open_file() -> Any:
-        return arrow.parquet.ParquetFile(open_decompressed(path) if str(path) == STANDARD_INPUT else path)
-
-    def first_values(columns: Sequence[str]) -> Mapping[str, Any]:
+    def batches(names: Sequence[str], size: int = BATCH_ROWS) -> Iterator[Any]:
         with open_file() as file:
-            batches = islice(file.iter_batches(FEW_ROWS, columns=list(columns)), 1)
-            return {name: batch[name] for batch in batches for name in columns}
+            for batch in file.iter_batches(size, columns=list(names)):
+                yield batch.select(list(names))
 
     with open_file() as file:
-        names = file.schema_arrow.names
-    return TableSource(
-        title,
-        names,
-        lambda columns, text=(): open_file().read(columns=list(columns)),
-        lambda row: title + row_label(row),
-        first_values=first_values,
-    )
+        schema, count = file.schema_arrow.remove_metadata(), file.metadata.num_rows
+    source = source_of_batches(title, schema.names, batches, lambda row: title + row_label(row))
+    return source._replace(types={field.name: field.type for field in schema}, num_rows=count)
 
 
 def _open_csv(open_stream: Callable[[], Any], title: str, is_tsv: bool) -> TableSource:
     """The table in text with delimiters."""
     names, delimiter = _read_csv_header_and_delimiter(open_stream, is_tsv)
-    first_row = dict(zip(names, _read_first_data_row(open_stream, delimiter), strict=False))
-    return TableSource(
-        title,
-        names,
-        partial(read_csv, open_stream, delimiter=delimiter),
-        _make_row_locator(title, make_csv_row_to_line(open_stream, delimiter)),
-        first_values=lambda columns: {name: [first_row[name]] for name in columns if name in first_row},
-    )
+    batches = partial(iterate_csv_batches, open_stream, delimiter=delimiter)
+    where = _make_row_locator(title, make_csv_row_to_line(open_stream, delimiter))
+    return source_of_batches(title, names, batches, where, is_text=True)
 
 
 def _make_row_locator(title: str, line_of: Callable[[int], str | None]) -> Callable[[int], str]:
@@ -392,13 +241,6 @@ def _read_csv_header_and_delimiter(open_stream: Callable[[], Any], is_tsv: bool)
     return (read_header(others[0]), others[0]) if others else (names, ",")
 
 
-def _read_first_data_row(open_stream: Callable[[], Any], delimiter: str) -> list[str]:
-    """The fields of the row below the header; none if it cannot be read."""
-    with suppress(*READ_ERRORS):
-        return next(islice(iterate_csv(open_stream, delimiter), 1, None), (0, []))[1]
-    return []
-
-
 def make_csv_row_to_line(open_stream: Callable[[], Any], delimiter: str = ",") -> Callable[[int], str | None]:
     """A function from a row of CSV to the line on which it ends, as "line 1" for the first; None if it is not known.
 
@@ -425,6 +267,8 @@ def open_table_source(source: Any) -> TableSource:
         return source
     if isinstance(source, (str, os.PathLike)):
         return _open_path(Path(source))
+    if is_list_of_paths(source):
+        return join_files(source).to_source()
     if isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source[:1]):
         columns = columns_of_document(source) if is_list_of_records(source) else records_to_columns(source)
         return table_in_memory(columns, list(columns or {}))
@@ -435,10 +279,122 @@ def open_table_source(source: Any) -> TableSource:
     raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
 
 
+class JoinedFiles(NamedTuple):
+    """Files that are one table, end to end."""
+
+    title: str  # the folder, pattern or file, as it was named
+    paths: tuple[Path, ...]
+    tables: tuple[TableSource, ...]  # of each file
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return self.tables[0].names
+
+    def count_rows(self) -> int:
+        """How many rows there are."""
+        return sum(map(count_rows, self.tables))
+
+    def batches(self, names: Sequence[str]) -> Iterator[tuple[int, Any]]:
+        """Columns of rows one after another, as Arrow tables, each with the position of its file."""
+        check_columns_exist_and_unique(self.names, names)
+        for position, table in enumerate(self.tables):
+            assert table.batches is not None
+            with add_location_to_data_errors(table.title, table.where):
+                yield from ((position, import_pyarrow().Table.from_batches([x])) for x in table.batches(names))
+
+    def where(self, row: int) -> str:
+        """A row of the table as a row of its file, as errors about it begin."""
+        for table in self.tables[:-1]:
+            count = count_rows(table)
+            if row < count:
+                return table.where(row)
+            row -= count
+        return self.tables[-1].where(row)
+
+    def to_source(self, max_rows: int | None = None) -> TableSource:
+        """The table, or its first rows, as a source to read into memory."""
+
+        def batches(names: Sequence[str]) -> Iterator[Any]:
+            left = sys.maxsize if max_rows is None else max_rows
+            for _, batch in self.batches(names):
+                yield from batch.slice(0, left).to_batches()
+                left -= len(batch)
+                if left <= 0:
+                    return
+
+        source = source_of_batches(f"{self.title}: ", self.names, batches, self.where, self.tables[0].is_text)
+        return source._replace(load=partial(self._check_memory_and_load, source.load, max_rows))
+
+    def _check_memory_and_load(self, load: Callable[..., Any], max_rows: int | None, *names: Sequence[str]) -> Any:
+        count = min(sum(table.num_rows or 0 for table in self.tables), sys.maxsize if max_rows is None else max_rows)
+        hint = "; read the first of them, or rate them by chunks (`jr.rate` with chunk and out)"
+        check_memory_fits(f"{count:,} rows in memory", BYTES_PER_ROW * count, hint=hint)
+        return load(*names)
+
+
+def count_rows(table: TableSource) -> int:
+    """The number of rows of a table, which are read if it is not known."""
+    assert table.batches is not None
+    return sum(map(len, table.batches(table.names[:1]))) if table.num_rows is None else table.num_rows
+
+
+def join_files(source: Any) -> JoinedFiles:
+    """The files of a folder, of a pattern or of a list, which are one table; or a single one.
+
+    Raises:
+      ValueError: if there are none, if one cannot be read, or if their columns differ.
+    """
+    if isinstance(source, JoinedFiles):
+        return source
+    is_path = isinstance(source, (str, os.PathLike))
+    if not is_path and not is_list_of_paths(source):
+        raise ValueError(f"cannot read a {type(source).__name__} by chunks; give a file, a folder, a pattern or a list")
+    paths = list_table_files(Path(source)) if is_path else [*map(Path, source)]
+    if not paths:
+        raise ValueError(f"{source}: there are no tables")
+    tables = tuple(map(open_table_file, paths))
+    for path, table in zip(paths, tables, strict=True):
+        if difference := _describe_difference(tables[0], table):
+            raise ValueError(f"{path.name}: {difference}, unlike {paths[0].name}; write all files alike")
+    return JoinedFiles(str(source) if is_path else str(paths[0].parent), tuple(paths), tables)
+
+
+def is_list_of_paths(source: Any) -> bool:
+    """Whether this is a list of paths, of one at the least."""
+    return isinstance(source, (list, tuple)) and bool(source) and all(isinstance(x, (str, os.PathLike)) for x in source)
+
+
+def list_table_files(path: Path) -> list[Path]:
+    """The file, or those of a folder (of Parquet, or else of CSV) or pattern, in the order of their names."""
+    if path.is_file() or str(path) == STANDARD_INPUT:
+        return [path]
+    if (path / "checkpoint").is_file() and (path / "predictions").is_dir():
+        raise ValueError(f"{path} holds what was rated by chunks, not matches; name the folder that was rated")
+    files = sorted(path.iterdir() if path.is_dir() else map(Path, glob(str(path))))
+    files = [file for file in files if not file.name.startswith((".", "_")) and not file.name.endswith(TRUTH_SUFFIX)]
+    if not path.is_dir():
+        return files
+    parquet = [file for file in files if file.suffix.lower() == ".parquet"]
+    return parquet or [file for file in files if _text_suffix(file) in (".csv", ".tsv")]
+
+
+def _describe_difference(first: TableSource, other: TableSource) -> str:
+    """How the columns of a file differ from those of the first; "" if they do not."""
+    for name in (*first.names, *other.names):
+        if name not in other.names:
+            return f"there is no column {name!r}"
+        if name not in first.names:
+            return f"there is a column {name!r}"
+        if (one := first.types.get(name)) != (two := other.types.get(name)):
+            return f"column {name!r} is of {two}, not of {one}"
+    return "" if first.names == other.names else "its columns stand in another order"
+
+
 def _open_path(path: Path) -> TableSource:
-    if path.is_dir() and any(path.glob("*.parquet")):
-        return parquet_source(find_parquet_table(path))
-    return _open_csv_folder(path) if csv_files(path) else open_table_file(path)
+    is_joined = path.is_dir() or (not path.exists() and str(path) != STANDARD_INPUT)
+    files = list_table_files(path) if is_joined else []
+    return join_files(str(path)).to_source() if files else open_table_file(path)
 
 
 def _open_columns(source: Any) -> TableSource:
@@ -455,8 +411,7 @@ def _open_lazy_frame(frame: Any) -> TableSource:
 
 def _open_relation(relation: Any) -> TableSource:
     def load(names: Sequence[str], text: Sequence[str] = ()) -> Any:
-        quoted = ('"' + name.replace('"', '""') + '"' for name in names)
-        return _to_arrow_table(relation.project(", ".join(quoted)))
+        return _to_arrow_table(relation.select(*map(import_module("duckdb").ColumnExpression, names)))
 
     return TableSource("", list(relation.columns), load, row_label)
 
@@ -485,35 +440,6 @@ OPENERS_BY_METHODS: dict[tuple[str, ...], Callable[[Any], TableSource]] = {  # w
     ("fetchall", "keys"): _open_query_result,
     ("fetchall", "description"): _open_query_result,
 }
-
-
-def csv_files(folder: Path) -> list[Path]:
-    """The files of CSV in a folder, in the order of their names; none if it is no folder, or of Parquet."""
-    files = sorted(folder.glob("[!._]*")) if folder.is_dir() and not any(folder.glob("*.parquet")) else []
-    return [file for file in files if re.search(r"\.[ct]sv(\.gz|\.bz2|\.zst)?$", file.name.lower())]
-
-
-def _open_csv_folder(folder: Path) -> TableSource:
-    """The files of CSV in a folder as one table; ValueError if their columns differ."""
-    files = csv_files(folder)
-    sources = [open_table_file(file) for file in files]
-    for file, source in zip(files, sources, strict=True):
-        if source.names != sources[0].names:
-            raise ValueError(f"{folder}: {file.name} has other columns than {files[0].name}; write all files alike")
-    row_counts: list[int] = []
-
-    def load(names: Sequence[str], text: Sequence[str] = ()) -> Any:
-        tables = [source.load(names, names) for source in sources]
-        row_counts[:] = [len(table) for table in tables]
-        return numeric_text_to_numbers(import_pyarrow().concat_tables(tables), text)
-
-    def where(row: int) -> str:
-        file = 0
-        while file < len(row_counts) - 1 and row >= row_counts[file]:
-            row, file = row - row_counts[file], file + 1
-        return sources[file].where(row)
-
-    return sources[0]._replace(title=f"{folder}: ", load=load, where=where)
 
 
 def _to_arrow_table(source: Any) -> Any:

@@ -4,7 +4,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import islice
@@ -18,6 +18,7 @@ Column: TypeAlias = Any  # an Arrow chunked array, or numpy objects where Arrow 
 
 READ_ERRORS = (OSError, EOFError, csv.Error)
 LONGEST_MESSAGE = 1_000  # characters of a message about no row
+FEW_ROWS = 4  # rows whose values tell what a column may hold
 NOT_UTF8 = "not UTF-8 text; save the file as UTF-8"
 
 
@@ -31,6 +32,10 @@ class TableSource(NamedTuple):
     noted: bool = True  # whether names that look alike and rows that repeat others deserve a note
     first_values: Callable[[Sequence[str]], Mapping[str, Any]] = lambda names: {}  # a few of columns, if quickly read
     note: str = ""  # what of the source is the table, in words
+    batches: Callable[[Sequence[str]], Iterator[Any]] | None = None  # columns as Arrow batches of rows
+    is_text: bool = False  # whether batches hold numbers as text, as CSV does
+    types: Mapping[str, Any] = {}  # of the columns, if the source has a schema of Arrow
+    num_rows: int | None = None  # if it is known before the table is read
 
 
 def import_pyarrow() -> Any:
@@ -74,22 +79,51 @@ def row_label(row: int) -> str:
     return f"row {row} (counting from 0)"
 
 
-def read_csv(
-    open_stream: Callable[[], Any], names: Sequence[str], text: Sequence[str] = (), delimiter: str = ","
-) -> Any:
-    """Columns of the CSV in a newly opened stream: those of `text`, and those that are not all numbers, as text."""
+def source_of_batches(
+    title: str,
+    names: list[str],
+    batches: Callable[[Sequence[str]], Iterator[Any]],
+    where: Callable[[int], str],
+    is_text: bool = False,
+) -> TableSource:
+    """A table that is read in batches of rows; their text is made numbers in memory, if `is_text`."""
+
+    def load(names: Sequence[str], text: Sequence[str] = ()) -> Any:
+        table = batches_to_table(batches(names), names)
+        return numeric_text_to_numbers(table, text) if is_text else table
+
+    def first_values(names: Sequence[str]) -> Mapping[str, Any]:
+        with suppress(import_pyarrow().ArrowException, ValueError):  # of which those who read all will tell
+            return {name: batch[name][:FEW_ROWS] for batch in islice(batches(names), 1) for name in names}
+        return {}
+
+    return TableSource(title, names, load, where, first_values=first_values, batches=batches, is_text=is_text)
+
+
+def batches_to_table(batches: Iterable[Any], names: Sequence[str]) -> Any:
+    """Arrow batches as one table; one without rows if there are none."""
+    return import_pyarrow().Table.from_batches([*batches] or [import_pyarrow().record_batch({x: [] for x in names})])
+
+
+def iterate_csv_batches(open_stream: Callable[[], Any], names: Sequence[str], delimiter: str = ",") -> Iterator[Any]:
+    """Columns of the CSV in a newly opened stream, as batches of text."""
     arrow = import_pyarrow()
-    try:
-        table = _read_arrow_csv(open_stream(), names, delimiter)
+    parse = arrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    convert = arrow.csv.ConvertOptions(
+        include_columns=list(names),
+        column_types=dict.fromkeys(names, arrow.large_string()),
+        null_values=[""],  # a player may well be called NA
+        strings_can_be_null=True,
+    )
+    try:  # without threads errors have the number of the row
+        yield from arrow.csv.open_csv(open_stream(), arrow.csv.ReadOptions(use_threads=False), parse, convert)
     except arrow.ArrowInvalid as error:
-        if "CSV parse error: Expected" in str(error):
+        if "CSV parse error: " in str(error):
             _check_field_counts(open_stream, delimiter)
-        _read_arrow_csv(open_stream(), names, delimiter, threads=False)  # whose error names the row
         raise
-    return numeric_text_to_numbers(table, text)
 
 
-def numeric_text_to_numbers(table: Any, text: Sequence[str]) -> Any:
+def numeric_text_to_numbers(table: Any, text: Collection[str]) -> Any:
     """An Arrow table of text with numbers in columns of which all values are numbers, but for those of `text`."""
     arrow = import_pyarrow()
     columns = {name: table[name] for name in table.column_names}
@@ -118,21 +152,6 @@ def _check_field_counts(open_stream: Callable[[], Any], delimiter: str) -> None:
         ]
         if messages:
             raise RowError(*messages[0], messages[1:], sum(1 for _ in bad))
-
-
-def _read_arrow_csv(file: Any, names: Sequence[str], delimiter: str, threads: bool = True) -> Any:
-    arrow = import_pyarrow()
-    return arrow.csv.read_csv(
-        file,
-        arrow.csv.ReadOptions(use_threads=threads),
-        arrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        arrow.csv.ConvertOptions(
-            include_columns=list(names),
-            column_types=dict.fromkeys(names, arrow.large_string()),
-            null_values=[""],  # a player may well be called NA
-            strings_can_be_null=True,
-        ),
-    )
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from jaxrate.history.online_calibration import (
     initial_slope,
     slope_of_history,
 )
-from jaxrate.history.out_of_core.parquet_rating import Chunks, rate_by_chunks
+from jaxrate.history.out_of_core.rating_by_chunks import Chunks, rate_by_chunks
 from jaxrate.history.recorded_runs import RecordedRun, do_leads_fade, rating_history_with_performances, recorded_columns
 from jaxrate.replay.checked_replay import check_contest_order_if_time_matters, depends_on_time
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
@@ -223,25 +223,25 @@ def rate(
     Both have the quality of the event. Those of scores other than 0, 1/2 and 1 are named probability_0, ...,
     probability_1.
 
-    With `chunk` and `out` Parquet files of any size are rated a chunk at a time, into a folder, in the memory of the
-    ratings and a few chunks. The numbers are those of the whole table in memory, sorted by time: on a CPU to the last
-    bit; with BlatMMR, TrueSkill, skills, mean reversion and contests to rounding; with Urnings by chance. The folder
-    gets predictions/part-000000.parquet and so on, one for each chunk; ratings.parquet, one row per player, best first;
-    and a checkpoint, which is renewed every minute and when SIGTERM or Ctrl-C asks the process to end. The same call
-    goes on from there, even if the process was killed, and ends with the same files as if it had never been
-    interrupted; of a run that had ended it rates the files that were added since, if they do not begin before its end.
-    DuckDB (`pip install "jaxrate[large]"`) puts the rows in order of time where times decrease or contests are not
-    numbered as they stand; such a run takes no further files, and its players stand in the order in which they first
-    play. The history that is returned has the ratings, and as `quality` the measures of its predictions;
-    `load(out)` also has the events, if they are not too many.
+    With `chunk` and `out` files of any size are rated a chunk at a time, into a folder, in the memory of the ratings
+    and a few chunks (JSON and spreadsheets are read as a whole). The numbers are those of the whole table in memory,
+    sorted by time: on a CPU to the last bit; with BlatMMR, TrueSkill, skills, mean reversion and contests to rounding;
+    with Urnings by chance. The folder gets predictions/part-000000.parquet and so on, one for each chunk;
+    ratings.parquet, one row per player, best first; and a checkpoint, which is renewed every minute and when SIGTERM or
+    Ctrl-C asks the process to end. The same call goes on from there, even if the process was killed, and ends with the
+    same files as if it had never been interrupted; of a run that had ended it rates the files that were added since, if
+    they do not begin before its end. DuckDB (`pip install "jaxrate[large]"`) puts the rows in order of time where times
+    decrease or contests are not numbered as they stand; such a run takes no further files, and its players stand in the
+    order in which they first play. The history that is returned has the ratings, and as `quality` the measures of its
+    predictions; `load(out)` also has the events, if they are not too many.
 
     Args:
       system: as from `elo()`, `glicko()`, ...
       data: a `Dataset`, or a table or path as `read` takes it. To carry on, `read` needs `history=onto`; the system
-        learns of new seasons. A table is read in this way, with the columns that the command line saved. By chunks a
-        folder of Parquet files, which are one table in the order of their names; a pattern as "2*/*.parquet"; a list of
-        files; or one file. In a folder or pattern, files whose names begin with "." or "_" or end in ".truth.parquet"
-        do not count.
+        learns of new seasons. A table is read in this way, with the columns that the command line saved. A
+        folder of Parquet files, or else of CSV, is one table in the order of their names, and so is a pattern as
+        "2*/*.parquet" or a list of files; of a folder or pattern, files whose names begin with "." or "_" or end in
+        ".truth.parquet" do not count. By chunks it is one of these, or a file.
       period: the length of rating periods; None: match by match, or contest by contest. A system whose own `period` is
         the default gets this one.
       onto: a history to carry on from: the result equals one run over both (on a CPU to the last bit; with

@@ -26,9 +26,10 @@ from jaxrate.data.table_sources import (
     Column,
     TableSource,
     add_location_to_data_errors,
+    batches_to_table,
     check_columns_exist_and_unique,
     import_pyarrow,
-    read_csv,
+    iterate_csv_batches,
 )
 from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
@@ -418,7 +419,9 @@ def movielens(path: Location, *, like: float = 4.0, history: Any = None) -> Data
             return f"{file.name}: line {row + 1}"
 
         with add_location_to_data_errors(f"{file.name}: ", where):
-            columns = columns_as_text(read_csv(lambda: io.BytesIO(text), needed, needed), needed)
+            columns = columns_as_text(
+                batches_to_table(iterate_csv_batches(lambda: io.BytesIO(text), needed), needed), needed
+            )
     with add_location_to_data_errors(f"{file.name}: ", where):
         score = to_numbers("rating", columns["rating"]) >= like
         time = unix_timestamps("timestamp", columns["timestamp"], "s")

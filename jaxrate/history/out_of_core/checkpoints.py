@@ -3,11 +3,12 @@
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +17,8 @@ import numpy as np
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.data.column_conversion import to_column
-from jaxrate.data.parquet_table import ParquetTable, find_parquet_table, parquet_source
 from jaxrate.data.role_resolution import ColumnRoles
+from jaxrate.data.table_files import JoinedFiles, join_files
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, RunProgress, part_file_name
 from jaxrate.metrics.calibration_slopes import OnlineSlope
@@ -35,6 +36,7 @@ OLD_HEADER, DIGEST_BYTES = b"jaxrate checkpoint 2\n", 32  # of jaxrate 0.2: befo
 LEFTOVER_PATTERN = re.compile(  # of files that a process that was killed left
     r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp"
 )
+CHECKED_BYTES = 1 << 24  # of a file that are read at a time
 MAX_LOADED_ROWS = 20_000_000  # predictions that are loaded, some two gigabytes
 
 
@@ -102,15 +104,15 @@ class ResumedRun(NamedTuple):
 
 
 def read_run_to_resume(
-    system: RatingSystem, folder: Path, parquet_table: ParquetTable, settings: dict[str, Any]
+    system: RatingSystem, folder: Path, files: list[list[Any]], settings: dict[str, Any]
 ) -> ResumedRun | None:
-    """How far the run in the folder has come; None if there is none. ValueError if it is another."""
+    """How far the run in the folder has come; None if there is none. ValueError if it is of other files or settings."""
     checkpoint = read_checkpoint(folder)
     if checkpoint is None:
         return None
     metadata, arrays = checkpoint
     _check_same_settings(folder, metadata, settings)
-    _check_same_files(folder, metadata, parquet_table)
+    _check_same_files(folder, metadata, files)
     for number in range(metadata["parts"]):
         if not (folder / PREDICTIONS_FOLDER / part_file_name(number)).is_file():
             missing = f"{PREDICTIONS_FOLDER}/{part_file_name(number)} is missing in {folder}"
@@ -159,19 +161,27 @@ def _seasons_begun(settings: dict[str, Any], last: float) -> dict[str, Any]:
     return settings | {"seasons": [x for x in settings.get("seasons") or () if x <= last]}
 
 
-def _check_same_files(folder: Path, metadata: dict[str, Any], parquet_table: ParquetTable) -> None:
+def _check_same_files(folder: Path, metadata: dict[str, Any], files: list[list[Any]]) -> None:
     """ValueError unless the files are those that were rated; others may follow, if nothing was put in order."""
     before = [x for x in metadata["files"] if metadata["ordered"] or x[1] < metadata["rows"]]
-    now = file_fingerprints(parquet_table)[: None if metadata["ordered"] else len(before)]
+    now = files[: None if metadata["ordered"] else len(before)]
     if before != now:
         changed = next((x[0] for x, y in zip(before, now, strict=False) if x != y), "the number of files")
         difference = f"the run in {folder} is of other data ({changed} has changed)"
         raise ValueError(f"{difference}; go on with those files, or rate all in another folder")
 
 
-def file_fingerprints(parquet_table: ParquetTable) -> list[Any]:
-    """The name, first row and fingerprint of each file."""
-    return [[file.path.name, file.first_row, file.fingerprint] for file in parquet_table.files]
+def fingerprint_files(source: JoinedFiles, starts: Sequence[int]) -> list[list[Any]]:
+    """The name, first row and checksum of each file."""
+    return [[path.name, start, _checksum(path)] for path, start in zip(source.paths, starts, strict=True)]
+
+
+def _checksum(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while block := file.read(CHECKED_BYTES):
+            checksum = crc32(block, checksum)
+    return checksum
 
 
 def remove_leftover_run_files(folder: Path, parts: int) -> None:
@@ -211,7 +221,7 @@ def _read_predictions(folder: Path, metadata: dict[str, Any]) -> Any:
     """The predictions of a run in the order of time, if they are all there and not too many."""
     if metadata["how"]["brief"] or not 0 < metadata["rows"] <= MAX_LOADED_ROWS:
         return None
-    table = parquet_source(find_parquet_table(folder / PREDICTIONS_FOLDER))
+    table = join_files(folder / PREDICTIONS_FOLDER).to_source()
     with suppress(MemoryError):
         loaded = table.load(table.names)
         return loaded if len(loaded) == metadata.get("rated", metadata["rows"]) else None

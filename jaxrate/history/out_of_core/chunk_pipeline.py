@@ -159,7 +159,7 @@ def rate_chunks(
             report_progress(progress.rated)
             if is_asked_to_stop:
                 return
-        save(progress._replace(rows=run.opened.table.row_count))
+        save(progress._replace(rows=run.opened.order.num_rows))
 
 
 def _make_room(progress: RunProgress, num_players: int) -> RunProgress:
@@ -272,7 +272,7 @@ def _prediction_columns(run: ChunkedRun, chunk: ScheduledChunk, result: Recorded
     events = make_event_columns(data, result.prediction, recorded_columns(result, inferred), in_teams=in_teams)
     columns = to_table_columns(events, names, None)
     if data.clock == "dates":
-        columns["time"] = days_to_datetime64(columns["time"], reading.whole_days)
+        columns["time"] = days_to_datetime64(columns["time"], run.opened.order.whole_days)
     return columns
 
 

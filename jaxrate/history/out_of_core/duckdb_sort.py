@@ -5,20 +5,20 @@ It is installed with `pip install "jaxrate[large]"`.
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from jaxrate.core.text_format import to_one_line
-from jaxrate.data.parquet_table import ParquetTable
-from jaxrate.data.role_resolution import ColumnRoles
-from jaxrate.data.table_sources import atomic_replacement
+import numpy as np
 
-ROW_COLUMN = "_row"  # the column of the number that a row had in the source
-RunQuery = Callable[[str], Any]
+from jaxrate.core.text_format import to_one_line
+from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
+from jaxrate.history.out_of_core.table_reading import TableReading
+
+ROW_COLUMN, TIME_COLUMN, CONTEST_COLUMN = "_row", "_time", "_contest"  # columns of the copy beside those of the source
 
 
 def import_duckdb() -> Any:
@@ -28,69 +28,62 @@ def import_duckdb() -> Any:
         raise ImportError('putting rows in order needs duckdb: pip install "jaxrate[large]"') from error
 
 
-def write_sorted_copy(
-    parquet_table: ParquetTable, roles: ColumnRoles, columns: Sequence[str], path: Path, rows: int, memory: str
-) -> None:
-    """Write the table in order of time, rows of the same time as they stood, with their numbers in the source.
+def write_sorted_copy(reading: TableReading, path: Path, rows: int, memory: str) -> None:
+    """Write the columns that are read in order of time, rows of the same time as they stood, to a Parquet file.
 
-    The rows of a contest come together, where its first one stands.
+    The rows of a contest come together, where its first one stands. The copy also has the numbers of the rows.
 
     Args:
-      parquet_table: the table.
-      roles: the columns of time and of contests.
-      columns: those that are kept.
+      reading: the table.
       path: the file to write.
       rows: number of rows of a row group.
       memory: what DuckDB may take, as "2GB".
     """
-    query = _sort_query(parquet_table, roles, columns)
-    with _duckdb_query_runner(path.parent / "duckdb", memory) as run, atomic_replacement(path) as (temporary,):
-        target = str(temporary).replace("'", "''")
-        run(f"COPY ({query}) TO '{target}' (FORMAT parquet, ROW_GROUP_SIZE {rows})")
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-
-
-def _sort_query(parquet_table: ParquetTable, roles: ColumnRoles, columns: Sequence[str]) -> str:
-    """What gives the rows in order, in SQL."""
-    files = ", ".join("'" + str(file.path).replace("'", "''") + "'" for file in parquet_table.files)
-    first = ", ".join(f"{file.first_row}::BIGINT" for file in parquet_table.files)
-    by = [] if roles.time is None else [_quote_identifier(roles.time)]
-    if (contest := roles.layout.contest) is not None:
-        by.append(f"min({ROW_COLUMN}) OVER (PARTITION BY {_quote_identifier(contest)})")
-    kept = ", ".join(map(_quote_identifier, columns))
-    return (
-        f"SELECT * FROM (SELECT {kept}, [{first}][file_index::BIGINT + 1] + file_row_number AS {ROW_COLUMN} "
-        f"FROM read_parquet([{files}], hive_partitioning = false)) ORDER BY {', '.join([*by, ROW_COLUMN])}"
-    )
-
-
-@contextmanager
-def _duckdb_query_runner(folder: Path, memory: str) -> Iterator[RunQuery]:
-    """A function that runs a query of DuckDB, in a folder that is removed afterwards; its errors become plain ones."""
-    engine = import_duckdb()
+    engine, failures = import_duckdb(), list[Exception]()
+    order = [TIME_COLUMN] if reading.roles.time is not None else []
+    order += [f"min({ROW_COLUMN}) OVER (PARTITION BY {CONTEST_COLUMN})"] if reading.roles.layout.contest else []
+    folder, kinds = path.parent / "duckdb", {engine.OutOfMemoryException: MemoryError, engine.IOException: OSError}
     settings = {"memory_limit": memory, "temp_directory": str(folder), "preserve_insertion_order": False}
+    schema = next(_iterate_batches_to_sort(reading, [])).schema
+    stream = import_pyarrow().RecordBatchReader.from_batches(schema, _iterate_batches_to_sort(reading, failures))
     connection = engine.connect(config=settings)
-
-    def run(query: str) -> Any:
-        with ThreadPoolExecutor(1) as executor:  # in this thread DuckDB would lose what a signal raises
-            try:
-                return executor.submit(connection.execute, query).result()
+    try:
+        ordered = connection.from_arrow(stream).order(", ".join([*order, ROW_COLUMN]))
+        with atomic_replacement(path) as (temporary,), ThreadPoolExecutor(1) as executor:
+            try:  # in this thread DuckDB would lose what a signal raises
+                executor.submit(ordered.write_parquet, str(temporary), row_group_size=rows).result()
             except BaseException:
                 connection.interrupt()
                 raise
-
-    kinds = {engine.OutOfMemoryException: MemoryError, engine.IOException: OSError}
-    try:
-        yield run
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
     except engine.Error as error:
+        if failures:  # of reading
+            raise failures[0] from None
         raised = next((kind for known, kind in kinds.items() if isinstance(error, known)), ValueError)
         advice = f" (DuckDB may take {memory})" if raised is MemoryError else ""
         raise raised(f"the rows were not put in order{advice}: {to_one_line(str(error))}") from None
     finally:
-        connection.close()
+        with suppress(engine.Error):  # after a second Ctrl-C it may still be at work
+            connection.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _quote_identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _iterate_batches_to_sort(reading: TableReading, failures: list[Exception]) -> Iterator[Any]:
+    """The columns that are read, and those by which rows are sorted; errors are also put down in `failures`."""
+    first, kinds = 0, import_pyarrow().types
+    try:
+        for _, batch in reading.source.batches(reading.columns):
+            columns = {name: batch[name] for name in reading.columns}
+            for name, column in columns.items():  # as DuckDB would take dictionaries for enumerations
+                columns[name] = column.cast(column.type.value_type) if kinds.is_dictionary(column.type) else column
+            if reading.roles.time is not None:
+                columns[TIME_COLUMN] = reading.times(columns)
+            if reading.roles.layout.contest is not None:
+                columns[CONTEST_COLUMN] = columns[reading.roles.layout.contest]
+            columns[ROW_COLUMN] = np.arange(first, first + len(batch))
+            yield from import_pyarrow().table(columns).to_batches()
+            first += len(batch)
+    except Exception as error:
+        failures.append(error)
+        raise

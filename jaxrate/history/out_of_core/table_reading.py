@@ -1,13 +1,20 @@
-"""How the columns of a table that is larger than memory are read: found out once, for all of its chunks."""
+"""How the columns of a table that is read in chunks are used: found out in its first rows, for all of its chunks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids, to_numbers
-from jaxrate.data.column_recognition import ColumnsRecognisedWarning, ResolvedTable, resolve_table
+from jaxrate.data.column_recognition import (
+    ColumnsRecognisedWarning,
+    ResolvedTable,
+    append_split_columns,
+    names_of_split_columns,
+    resolve_table,
+)
 from jaxrate.data.column_role_definitions import select_role_arguments
 from jaxrate.data.dataset_from_table import (
     ConvertedColumns,
@@ -15,9 +22,9 @@ from jaxrate.data.dataset_from_table import (
     describe_recognised_columns,
     load_role_columns_and_drop_rows,
 )
-from jaxrate.data.date_parsing import parse_dates
+from jaxrate.data.date_parsing import is_date_style, parse_time_column
 from jaxrate.data.faulty_rows import map_row_errors, warn_caller
-from jaxrate.data.parquet_table import ParquetTable, parquet_source, read_batches
+from jaxrate.data.result_parsing import codes_to_scores, replace_na_values
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.row_results import select_draw_columns
 from jaxrate.data.seasons_and_margins import (
@@ -27,7 +34,15 @@ from jaxrate.data.seasons_and_margins import (
     match_seasons_from_column,
     offset_row_errors,
 )
-from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
+from jaxrate.data.table_files import JoinedFiles, table_in_memory
+from jaxrate.data.table_sources import (
+    Column,
+    TableSource,
+    add_location_to_data_errors,
+    import_pyarrow,
+    numeric_text_to_numbers,
+)
+from jaxrate.events import RowError, fail_where
 
 RECOGNITION_ROWS = 100_000  # whose contents tell what columns are
 EXAMPLES = 200  # values of a column beside which those of a chunk are read
@@ -36,82 +51,93 @@ EXAMPLES = 200  # values of a column beside which those of a chunk are read
 class TableReading(NamedTuple):
     """What the columns of a table are used for, and what of the whole table each of its chunks needs to know."""
 
-    source: ParquetTable
-    resolved: ResolvedTable
+    source: JoinedFiles
+    resolved: ResolvedTable  # the season is none of its roles, as `seasons` are known
     columns: list[str]  # that are read
-    examples: dict[
-        str, Column
-    ]  # rows beside which others are read, so that words mean in all chunks what they mean here
+    pair_column: str | None  # whose cells have both names
+    examples: dict[str, Column]  # rows that are read above those of a chunk, so that words mean the same there
     example_scores: HostArray  # [examples] the scores that they mean in the first rows
     draws: tuple[str, ...]  # the columns that tell draws there
     clock: str | None  # as in `Dataset`
-    date_style: str | None  # how dates are written in numbers
+    date_style: str | None  # how dates are written, if that had to be found out
+    has_teams: bool  # whether these are matches of teams, which are contests of two
     categories: HostArray | None
     seasons: dict[str, float] | None
 
     @property
     def roles(self) -> ColumnRoles:
-        """The columns by their roles, without the season, whose starts are known."""
+        """The columns by their roles."""
         return self.resolved.roles
-
-    @property
-    def has_teams(self) -> bool:
-        """Whether these are matches of teams, which are contests of two."""
-        layout = self.roles.layout
-        kinds = [self.source.schema.field(name).type for name in layout.players]
-        return layout.num_first > 0 or any(map(import_pyarrow().types.is_nested, kinds))
 
     @property
     def has_contests(self) -> bool:
         """Whether the events are contests."""
         return self.roles.layout.contest is not None or self.has_teams
 
-    @property
-    def whole_days(self) -> bool:
-        """Whether times are whole days."""
-        kind = None if self.clock != "dates" else self.source.schema.field(self.roles.time).type
-        return kind is not None and not import_pyarrow().types.is_timestamp(kind)
+    def convert_times(self, columns: Mapping[str, Any]) -> Column:
+        """The column of time of some rows: dates as they are written in the first rows, or numbers."""
+        time = str(self.roles.time)
+        return _convert_times({time: to_column(time, columns[time])}, time, self.clock, self.date_style)
+
+    def times(self, columns: Mapping[str, Any]) -> HostArray:
+        """[n] the times of some rows, dates in days since 1970."""
+        return to_days(str(self.roles.time), self.convert_times(columns))[0]
 
 
-def resolve_table_reading(parquet_table: ParquetTable, arguments: Mapping[str, Any]) -> TableReading:
+def _convert_times(columns: dict[str, Column], time: str, clock: str | None, date_style: str | None) -> Column:
+    if clock != "dates":
+        return import_pyarrow().chunked_array([to_numbers(time, columns[time])])
+    style = date_style if is_date_style(date_style) else None
+    converted, found = parse_time_column(time, columns, style)
+    if found != date_style:
+        raise ValueError(f"column {time!r} has other dates than {date_style or 'ISO dates'}, as the first rows have")
+    return converted[time]
+
+
+def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> TableReading:
     """How the table is read: recognised in its first rows as `read` does; a warning says what was taken for what.
 
     Raises:
       ValueError: if the arguments do not fit the table, or if it cannot be read by chunks.
     """
-    source = parquet_source(parquet_table, RECOGNITION_ROWS)
+    source = files.to_source(RECOGNITION_ROWS)
     with add_location_to_data_errors(source.title, source.where):
         resolved = resolve_table(source, select_role_arguments(arguments), False, None, ())
         roles = resolved.roles
-        if not {*roles.layout.players} <= {*source.names}:
-            raise ValueError("both names in a cell are not read by chunks; write a column for each player")
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, roles)
         converted = convert_columns(resolved, loaded, rows)
-        clock = None if roles.time is None else _detect_clock_kind(parquet_table, roles.time, converted)
-        categories = _distinct_categories(parquet_table, roles.category) if roles.category else None
-        seasons = None if roles.season is None else _find_table_seasons(parquet_table, roles, clock)
+        clock = None
+        if roles.time is not None:
+            with map_row_errors(rows):
+                clock = "dates" if to_days(roles.time, converted.columns[roles.time])[1] else "numbers"
         draws = converted.draws.names if converted.draws else ()
-        columns = [*dict.fromkeys([*roles.all_columns, *(draws or _possible_draw_columns(source, roles))])]
+        used = [*roles.all_columns, *(draws or _possible_draw_columns(source, roles))]
+        pair_column = next((x for x in source.names if roles.layout.players == names_of_split_columns(x)), None)
+        columns = [*dict.fromkeys(x if x in source.names else str(pair_column) for x in used)]
         examples, example_rows = _examples(source, roles, columns, rows)
         with map_row_errors(rows):
-            example_scores = converted_scores(converted)[example_rows]
-    notes = [converted.line_up_note, *resolved.notes, converted.result_note]
+            example_scores = _scores(converted)[example_rows]
+        reading = TableReading(
+            files,
+            resolved._replace(roles=roles._replace(season=None)),
+            columns,
+            pair_column,
+            examples,
+            example_scores,
+            draws,
+            clock,
+            converted.date_style,
+            converted.roles.layout.num_first > 0,
+            _distinct_categories(files, roles.category) if roles.category else None,
+            None,
+        )
+        if roles.season is not None:
+            reading = reading._replace(seasons=_find_table_seasons(reading, roles.season))
+    notes = [source.note, converted.line_up_note, *resolved.notes, converted.result_note]
     notes += [converted.draws and converted.draws.note]
-    if recognised := describe_recognised_columns([*filter(None, notes)], roles.time, None):
+    if recognised := describe_recognised_columns([*filter(None, notes)], roles.time, converted.date_style):
         warn_caller(recognised, ColumnsRecognisedWarning)
-    resolved = resolved._replace(roles=roles._replace(season=None))
-    return TableReading(
-        parquet_table,
-        resolved,
-        columns,
-        examples,
-        example_scores,
-        draws,
-        clock,
-        converted.date_style,
-        categories,
-        seasons,
-    )
+    return reading
 
 
 def _possible_draw_columns(source: TableSource, roles: ColumnRoles) -> list[str]:
@@ -122,7 +148,7 @@ def _possible_draw_columns(source: TableSource, roles: ColumnRoles) -> list[str]
     return select_draw_columns([x for x in source.names if x not in roles.all_columns], layout.winner_first)
 
 
-def converted_scores(converted: ConvertedColumns) -> HostArray:
+def _scores(converted: ConvertedColumns) -> HostArray:
     """[n] the scores of the first players; 1 where there is no column of them, as of winners, points and ranks."""
     layout = converted.roles.layout
     if layout.result is None or layout.contest is not None:
@@ -137,64 +163,126 @@ def _examples(
 
     Of the rows `kept` [n]; also their positions among these.
     """
-    loaded = source.load(columns)
-    sample = {name: loaded[name].take(import_pyarrow().array(kept)) for name in columns}
+    loaded = source.load(columns, columns).take(kept)  # CSV as text, as chunks are
     layout, rows = roles.layout, {0}
-    telling = layout.result, *layout.points, roles.side, *columns[len(roles.all_columns) :]
+    telling = layout.result, *layout.points, roles.side, *(x for x in columns if x not in roles.all_columns)
     for name in (x for x in telling if x is not None and x in columns):
-        column = to_column(name, sample[name])
+        column = to_column(name, loaded[name])
         values = column.combine_chunks().drop_null()
         present = np.flatnonzero(~missing_mask(column, nan_is_missing=False))
         first = np.unique(values.dictionary_encode().indices.to_numpy(), return_index=True)[1]
         rows |= {*present[np.sort(first)[:EXAMPLES]].tolist()}
     chosen = sorted(rows)
-    return {name: to_column(name, sample[name].take(import_pyarrow().array(chosen))) for name in columns}, chosen
+    return {name: to_column(name, loaded[name].take(import_pyarrow().array(chosen))) for name in columns}, chosen
 
 
-def _distinct_categories(parquet_table: ParquetTable, columns: list[str]) -> HostArray:
-    """The names of categories in order of first appearance."""
-    names, kind, first = dict[Any, None](), None, 0
-    for _, batch in read_batches(parquet_table, [*dict.fromkeys(columns)]):
+def _iterate_columns(files: JoinedFiles, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Column]]]:
+    """The number of the first row, and columns by name, of batches of rows; errors about rows count from the first."""
+    first = 0
+    for _, batch in files.batches(columns):
         with offset_row_errors(first):
-            values = {name: to_column(name, import_pyarrow().chunked_array([batch[name]])) for name in columns}
+            yield first, {name: to_column(name, batch[name]) for name in columns}
+        first += len(batch)
+
+
+def _distinct_categories(files: JoinedFiles, columns: list[str]) -> HostArray:
+    """The names of categories in order of first appearance."""
+    names, kind = dict[Any, None](), None
+    for first, values in _iterate_columns(files, [*dict.fromkeys(columns)]):
+        with offset_row_errors(first):
             labels = to_ids(columns, values, subject="categories")[1]
         names |= dict.fromkeys(labels.tolist())
-        kind, first = labels.dtype, first + len(batch)
+        kind = labels.dtype
     return np.array([*names], kind)
 
 
-def _find_table_seasons(parquet_table: ParquetTable, roles: ColumnRoles, clock: str | None) -> dict[str, float]:
+def _find_table_seasons(reading: TableReading, season: str) -> dict[str, float]:
     """When each season begins, as in a `Dataset` of the whole table; two columns are read.
 
     Raises:
       ValueError: where a season has no name or time, or is not over, for the most part, when the next begins.
     """
-    if roles.time is None:
+    if reading.roles.time is None:
         raise ValueError(NO_TIME_MESSAGE)
-    season, time = str(roles.season), roles.time
 
-    def read_season_matches() -> Iterator[MatchSeasons]:
-        first = 0
-        for _, batch in read_batches(parquet_table, (season, time)):
-            columns = {name: to_column(name, import_pyarrow().chunked_array([batch[name]])) for name in (season, time)}
+    def read_season_matches() -> Iterable[MatchSeasons]:
+        for first, columns in _iterate_columns(reading.source, (season, str(reading.roles.time))):
             with offset_row_errors(first):
-                days = times_to_days_if_dates(time, columns[time], clock)
+                days = reading.times(columns)
             yield match_seasons_from_column(season, columns, days, first)
-            first += len(batch)
 
     return find_season_starts(read_season_matches, None)
 
 
-def _detect_clock_kind(parquet_table: ParquetTable, time: str, converted: ConvertedColumns) -> str:
-    """Whether the times of the first rows are dates or numbers, as `clock` of a `Dataset`; ValueError if neither."""
-    kinds, kind = import_pyarrow().types, parquet_table.schema.field(time).type
-    if kinds.is_date(kind) or kinds.is_timestamp(kind):
-        return "dates"
-    if kinds.is_integer(kind) or kinds.is_floating(kind):
-        return "numbers" if converted.date_style is None else "dates"
-    raise ValueError(f"column {time!r} must hold dates, timestamps or numbers, got {kind}")
+def convert_chunk(reading: TableReading, columns: Mapping[str, Any]) -> tuple[ConvertedColumns, HostArray]:
+    """The columns of some rows below the examples, as events are built from; and which rows are kept, examples too.
+
+    Raises:
+      RowError: where a row is not as the others are, or is the first with which the examples are read otherwise.
+    """
+    beside = _beside_examples(reading.examples, columns)
+    converted, kept = _convert_rows(reading, beside)
+    count = len(reading.example_scores)
+
+    def is_read_otherwise(converted: ConvertedColumns) -> bool:
+        if converted.draws is not None and converted.draws.names != reading.draws:
+            return True
+        return not np.array_equal(_scores(converted)[:count], reading.example_scores, equal_nan=True)
+
+    def is_start_read_otherwise(last: int) -> bool:
+        start = {name: column[: last + 1] for name, column in beside.items()}
+        return is_read_otherwise(_convert_rows(reading, start)[0])
+
+    if is_read_otherwise(converted):
+        row = bisect_left(range(len(next(iter(beside.values())))), True, lo=count, key=is_start_read_otherwise)
+        message = "with this row results are read otherwise than in the first rows of the table"
+        raise RowError(row, f"{message}; write scores from 0 to 1 instead")
+    return converted, kept
 
 
-def times_to_days_if_dates(time: str, column: Column, clock: str | None) -> HostArray:
-    """[n] times as days, or as they are."""
-    return to_days(time, parse_dates(time, column, None).column if clock == "dates" else column)[0]
+def _convert_rows(reading: TableReading, columns: dict[str, Column]) -> tuple[ConvertedColumns, HostArray]:
+    """The columns as events are built from, and which rows are kept."""
+    if reading.source.tables[0].is_text:
+        may_be_numbers = {*reading.roles.all_columns} - {*reading.roles.text_columns}
+        numbers = numeric_text_to_numbers(import_pyarrow().table(columns), {*columns} - may_be_numbers)
+        columns = {name: numbers[name] for name in columns}
+    table = table_in_memory(columns, [*columns])
+    if reading.pair_column is not None:
+        table = append_split_columns(table, reading.pair_column)
+    resolved, roles = reading.resolved._replace(table=table), reading.roles
+    loaded, kept = load_role_columns_and_drop_rows(table, roles)
+    if codes := resolved.winner_codes:
+        loaded[str(roles.layout.result)] = _scores_of_codes(str(roles.layout.result), loaded, kept, codes)
+    times = {}
+    if roles.time is not None:
+        with map_row_errors(kept):
+            times = {roles.time: reading.convert_times(loaded)}
+    converted = convert_columns(resolved, loaded | times, kept)
+    return converted._replace(columns=converted.columns | times), kept
+
+
+def _scores_of_codes(name: str, columns: Mapping[str, Column], rows: HostArray, codes: dict[int, float]) -> Column:
+    """The scores that codes of winners stand for; RowError where there is another code than in the first rows."""
+    column = replace_na_values(columns[name])
+    scores = codes_to_scores(name, column, codes)
+    with map_row_errors(rows):
+        fail_where(
+            np.isnan(scores) & ~missing_mask(column, nan_is_missing=True),
+            lambda row: (
+                f"column {name!r} is {column[row].as_py()}, and in the first rows only "
+                f"{' and '.join(map(str, codes))}; write scores from 0 to 1 instead"
+            ),
+        )
+    return import_pyarrow().chunked_array([scores])
+
+
+def _beside_examples(examples: Mapping[str, Column], rows: Mapping[str, Any]) -> dict[str, Column]:
+    """The columns of some rows below the examples."""
+    columns, arrow = dict[str, Column](), import_pyarrow()
+    for name, known in examples.items():
+        values = to_column(name, rows[name])
+        if isinstance(values, np.ndarray):  # of lists
+            columns[name] = np.concatenate([known, values])
+        else:
+            columns[name] = arrow.chunked_array([*known.cast(values.type).chunks, *values.chunks], values.type)
+    return columns

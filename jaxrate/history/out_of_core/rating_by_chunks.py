@@ -1,4 +1,4 @@
-"""Events in Parquet files, more than fit into memory: rated by chunks into a folder, from which a run goes on."""
+"""Events in files, more than fit into memory: rated by chunks into a folder, from which a run goes on."""
 
 import logging
 import os
@@ -9,13 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import jax
 import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem, check_event_kind, random_draw_rule, set_default_period
-from jaxrate.data.parquet_table import ParquetTable, find_parquet_table
+from jaxrate.data.table_files import JoinedFiles, join_files
 from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, Rounds, period_number
 from jaxrate.history.event_columns import no_events
@@ -24,7 +25,7 @@ from jaxrate.history.online_calibration import calibrated_by_end, initial_slope
 from jaxrate.history.out_of_core.checkpoints import (
     ResumedRun,
     add_resume_hint_to_errors,
-    file_fingerprints,
+    fingerprint_files,
     read_checkpoint,
     read_run_to_resume,
     remove_leftover_run_files,
@@ -38,7 +39,8 @@ from jaxrate.history.out_of_core.chunk_pipeline import (
     part_file_name,
     rate_chunks,
 )
-from jaxrate.history.out_of_core.event_chunks import open_table_sorted_if_needed
+from jaxrate.history.out_of_core.event_chunks import OpenedTable, find_time_order, open_table_sorted_if_needed
+from jaxrate.history.out_of_core.player_ids import PlayerIds
 from jaxrate.history.out_of_core.table_reading import TableReading, resolve_table_reading
 from jaxrate.history.player_records import rating_table
 from jaxrate.history.saved_runs import make_run_metadata
@@ -86,7 +88,7 @@ def rate_by_chunks(
     key: Array | None = None,
     calibrate: bool | None = None,
 ) -> RatedFiles:
-    """`rate` of Parquet files of any size, a chunk at a time, into the folder `out`; see there.
+    """`rate` of files of any size, a chunk at a time, into the folder `out`; see there.
 
     The source may be a table that was resolved already, by these columns.
 
@@ -103,26 +105,32 @@ def rate_by_chunks(
         key = jax.random.key(0)
     folder, reading = Path(out), source
     if not isinstance(reading, TableReading):
-        reading = resolve_table_reading(find_parquet_table(source), columns)
-    parquet_table = reading.source
+        reading = resolve_table_reading(join_files(source), columns)
     _check_period(system, reading, period)
-    _check_folder_is_apart(folder, parquet_table)
+    _check_folder_is_apart(folder, reading.source)
     if _is_run_calibrated(system, folder):  # the system is that of the run's own result
         system, calibrate = unwrap_predictions(system), True
     is_calibrated = initial_slope(system, calibrate) is not None
+    order = find_time_order(reading)
     options = {"period": period, "chunk": chunks.rows, "brief": chunks.brief, "calibrated": is_calibrated}
+    options |= {"whole_days": order.whole_days}
     settings = settings_that_must_match(system, reading.roles, options, key)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
-        resumed = read_run_to_resume(system, folder, parquet_table, settings)
-        progress, names, initial_rows, may_sort = resumed or _beginning(reading, is_calibrated)
+        files = fingerprint_files(reading.source, order.file_starts)
+        resumed = read_run_to_resume(system, folder, files, settings)
+        progress, names, initial_rows, may_sort = resumed or _beginning(reading, order.num_rows, is_calibrated)
+        if order.faults and not may_sort:
+            row, reason = order.faults[0]
+            raise ValueError(f"{reading.source.where(row)}: {reason}; rate all anew, in another folder")
         seconds = dict.fromkeys(WORK_KINDS, 0.0)
-        ordered = folder / ORDERED_FOLDER
-        opened = open_table_sorted_if_needed(reading, ordered, chunks.rows, chunks.memory, names, may_sort)
+        ordered = folder / ORDERED_FOLDER / f"{crc32(repr((files, reading.roles, reading.columns)).encode()):08x}"
+        table = open_table_sorted_if_needed(reading, order, ordered, chunks.rows, chunks.memory)
+        opened = OpenedTable(reading, order, table, PlayerIds(names))
         seconds["ordering"] = time.perf_counter() - start
         run = ChunkedRun(system, opened, folder, chunks.rows, chunks.brief, period, key, seconds)
-        metadata = {"how": settings, "files": file_fingerprints(parquet_table), "ordered": opened.is_sorted_copy}
-        metadata |= {"at_first": initial_rows, "whole": opened.table.row_count}
+        metadata = {"how": settings, "files": files, "ordered": opened.is_sorted_copy}
+        metadata |= {"at_first": initial_rows, "whole": order.num_rows}
         named = {role: x for role, x in columns.items() if x not in (None, ())}
         progress = _rate_and_save(run, progress, metadata, named, chunks.progress or (lambda rows: None))
         rated = _history(run, progress, named, np.asarray(opened.players.names[: progress.known]))
@@ -146,10 +154,10 @@ def _check_period(system: RatingSystem, reading: TableReading, period: float | N
         raise ValueError("rating periods need times; name the column of time")
 
 
-def _check_folder_is_apart(folder: Path, parquet_table: ParquetTable) -> None:
+def _check_folder_is_apart(folder: Path, source: JoinedFiles) -> None:
     """ValueError if the results would lie among the files that are rated."""
     result_folders = folder.resolve(), (folder / PREDICTIONS_FOLDER).resolve()
-    if any(file.path.resolve().parent in result_folders for file in parquet_table.files):
+    if any(path.resolve().parent in result_folders for path in source.paths):
         raise ValueError(f"{folder} has the files that are to be rated; name another folder for the results")
 
 
@@ -159,12 +167,12 @@ def _is_run_calibrated(system: RatingSystem, folder: Path) -> bool:
     return checkpoint is not None and bool(checkpoint[0].get("slope"))
 
 
-def _beginning(reading: TableReading, is_calibrated: bool) -> ResumedRun:
+def _beginning(reading: TableReading, num_rows: int, is_calibrated: bool) -> ResumedRun:
     """How far a run has come that begins."""
     sums, contests = (ContestMetricSums(), 0) if reading.has_contests else (MetricSums(), None)
     slope, nobody = OnlineSlope() if is_calibrated else None, np.zeros(0, np.int64)
     progress = RunProgress(0, 0, 0, 0, sums, None, None, contests, None, slope, nobody, nobody, None)
-    return ResumedRun(progress, None, reading.source.row_count, may_sort=True)
+    return ResumedRun(progress, None, num_rows, may_sort=True)
 
 
 def _rate_and_save(
@@ -175,7 +183,7 @@ def _rate_and_save(
     report_progress: Callable[[int], Any],
 ) -> RunProgress:
     """Rate what is left, with checkpoints; the progress at the end."""
-    opened, folder, row_count = run.opened, run.folder, run.opened.table.row_count
+    opened, folder, row_count = run.opened, run.folder, run.opened.order.num_rows
     saved, next_time = progress, time.monotonic() + CHECKPOINT_SECONDS
     (folder / PREDICTIONS_FOLDER).mkdir(exist_ok=True)
     remove_leftover_run_files(folder, progress.parts)
