@@ -346,8 +346,8 @@ STATE, STATE_OF_TWO = (system.init(system.params, 3) for system in (jr.category_
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jr.category_glicko(0), "categories must be a whole number from 1 to 1000, got 0"),
-        (lambda: jr.category_glicko(2.0), "categories must be a whole number from 1 to 1000, got 2.0"),
+        (lambda: jr.category_glicko(0), "categories must be a whole number from 1 to 1,000, got 0"),
+        (lambda: jr.category_glicko(2.0), "categories must be a whole number from 1 to 1,000, got 2.0"),
         (lambda: jr.category_glicko(outcome="normal"), "outcome must be probit or logistic, got 'normal'"),
         (lambda: jr.category_glicko(expansion="MAP"), "expansion must be mode or map, got 'MAP'"),
         (lambda: jr.category_glicko(grows="none"), "grows must be all or unplayed, got 'none'"),

@@ -405,9 +405,9 @@ def test_outlooks_are_made_anew_as_outlooks():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda x: jr.trueskill(sweeps=x), "trueskill: sweeps must be a whole number from 1 to 10000"),
-        (lambda x: jr.elo_mmr(history=x), "elo_mmr: history must be a whole number from 1 to 10000"),
-        (lambda x: jr.category_glicko(x), "category_glicko: categories must be a whole number from 1 to 1000"),
+        (lambda x: jr.trueskill(sweeps=x), "trueskill: sweeps must be a whole number from 1 to 10,000"),
+        (lambda x: jr.elo_mmr(history=x), "elo_mmr: history must be a whole number from 1 to 10,000"),
+        (lambda x: jr.category_glicko(x), "category_glicko: categories must be a whole number from 1 to 1,000"),
         (lambda x: jr.urnings(outcomes=x), "urnings: outcomes must be a whole number from 2 to 101"),
     ],
 )

@@ -66,7 +66,7 @@ def test_the_schedule_is_as_good_as_that_of_by_level():
     [
         (jr.elo_mmr, {"rho": -1.0}, "elo_mmr: rho must be >= 0 or inf, got -1.0"),
         (jr.elo_mmr, {"rho": math.nan}, "rho must be"),
-        (jr.elo_mmr, {"history": 0}, "elo_mmr: history must be a whole number from 1 to 10000, got 0"),
+        (jr.elo_mmr, {"history": 0}, "elo_mmr: history must be a whole number from 1 to 10,000, got 0"),
         (jr.elo_mmr, {"history": 2.5}, "history must be a whole number"),
         (jr.elo_mmr, {"newcomer": (0,)}, "elo_mmr: factors for newcomers must be above 0"),
         (jr.elo_mmx, {"newcomer": (0.5, math.inf)}, "elo_mmx: factors for newcomers must be above 0"),

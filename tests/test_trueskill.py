@@ -410,8 +410,8 @@ def test_large_rounds_are_predicted_as_small_ones():
         ({"draw_probability": math.nan}, "draw_probability must be 0 to 1, without 1, got nan"),
         ({"beta": 0.0}, "beta must be > 0, got 0.0"),
         ({"sigma": 8.0}, "no parameter 'sigma'"),
-        ({"sweeps": 0}, "sweeps must be a whole number from 1 to 10000, got 0"),
-        ({"sweeps": True}, "sweeps must be a whole number from 1 to 10000, got True"),
+        ({"sweeps": 0}, "sweeps must be a whole number from 1 to 10,000, got 0"),
+        ({"sweeps": True}, "sweeps must be a whole number from 1 to 10,000, got True"),
     ],
 )
 def test_bad_parameters(changes, message):

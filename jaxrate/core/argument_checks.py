@@ -148,139 +148,11 @@ def check_argument(function_name: str, name: str, annotation: Any, value: Any) -
     if not _has_array_columns(value):
         kind = type(value).__name__
         raise ValueError(f"{function_name}: {name}, a {kind}, has columns that are no arrays; jr.matches makes them")
-    if not matches_annotation(annotation, value) or (
-        annotation in (float, float | None) and isinstance(value, Real) and math.isnan(value)
-    ):
+    refuses_nan = annotation in (float, float | None) and isinstance(value, Real)
+    if not matches_annotation(annotation, value) or (refuses_nan and math.isnan(value)):
         raise ValueError(
             f"{function_name}: {name} must be {describe_annotation(annotation)}, got {format_value_or_type(value)}"
         )
-
-
-def matches_annotation(annotation: Any, value: Any) -> bool:
-    """Whether a value fits an annotation; True for annotations that cannot be checked."""
-    if annotation in (Any, Parameter.empty) or isinstance(annotation, (str, TypeVar)):
-        return True
-    origin, inner = get_origin(annotation) or annotation, get_args(annotation)
-    if rule := _rule_of_type(annotation):
-        return rule.accepts(inner, value)
-    try:
-        return isinstance(value, NoneType if origin is None else origin)
-    except TypeError:  # a protocol
-        return True
-
-
-def describe_annotation(annotation: Any) -> str:
-    """An annotation in words, for an error message."""
-    if rule := _rule_of_type(annotation):
-        return rule.describe(get_args(annotation))
-    name = "None" if annotation in (None, NoneType) else (get_origin(annotation) or annotation).__name__
-    article = "" if name == "None" else "an " if name[0] in "AEIOU" else "a "
-    return f"{article}{name}" + (f" (as of {EXAMPLE_CALLS[name]})" if name in EXAMPLE_CALLS else "")
-
-
-class TypeRule(NamedTuple):
-    """How values of a type are told from others and how it is described, by the arguments of the type."""
-
-    accepts: Callable[[Any, Any], bool]
-    describe: Callable[[Any], str]
-
-
-def _rule_of_type(annotation: Any) -> TypeRule | None:
-    """The rule for an annotation; None for a class without one."""
-    origin = get_origin(annotation)
-    return SIMPLE_TYPE_RULES.get(annotation) if origin is None else GENERIC_TYPE_RULES.get(origin)
-
-
-def _fits_any(alternatives: tuple[Any, ...], value: Any) -> bool:
-    if isinstance(value, str) and _have_path(alternatives):
-        return bool(value.strip()) and "\0" not in value
-    return any(matches_annotation(one, value) for one in alternatives)
-
-
-def _describe_alternatives(alternatives: tuple[Any, ...]) -> str:
-    named = [x for x in alternatives if not (x is str and _have_path(alternatives))]
-    return join_names(map(describe_annotation, named), "or")
-
-
-def _have_path(alternatives: tuple[Any, ...]) -> bool:
-    return any(get_origin(one) is os.PathLike for one in alternatives)
-
-
-def _requirements(inner: tuple[Any, ...]) -> list[ArgumentRequirement]:
-    return [x for x in inner if isinstance(x, ArgumentRequirement)]
-
-
-def _fits_requirements(inner: tuple[Any, ...], value: Any) -> bool:
-    return CHECKED_BY_FUNCTION in inner or all(x.accepts(value) for x in _requirements(inner))
-
-
-def _is_iterable_of(inner: tuple[Any, ...], value: Any) -> bool:
-    if isinstance(value, bytes) or (inner[0] in (int, float) and not _may_hold_numbers(value)):
-        return False
-    are_checked = isinstance(value, (list, tuple, set)) or get_origin(inner[0]) is tuple
-    return is_iterable(value) and (not are_checked or all(matches_annotation(inner[0], x) for x in value))
-
-
-def _is_tuple_of(inner: tuple[Any, ...], value: Any) -> bool:
-    if isinstance(value, (str, bytes)) or not is_sized(value):
-        return False
-    if Ellipsis in inner:
-        return _is_iterable_of(inner, value)
-    return len(value) == len(inner) and all(map(matches_annotation, inner, value))
-
-
-def _is_mapping_to(inner: tuple[Any, ...], value: Any) -> bool:
-    """Whether it is a mapping to values of this type; numbers are left to the function."""
-    return isinstance(value, Mapping) and all(
-        inner[1] is float or matches_annotation(inner[1], x) for x in value.values()
-    )
-
-
-def _item_type_clause(annotation: Any) -> str:
-    """The type of a container's items in words, or nothing."""
-    if annotation in (int, float, str):
-        return {int: " of whole numbers", float: " of numbers", str: " of names"}[annotation]
-    return f" of {annotation.__name__}s" if isinstance(annotation, type) and annotation is not Any else ""
-
-
-SIMPLE_TYPE_RULES = {
-    bool: TypeRule(lambda _, x: isinstance(x, (bool, np.bool_)), lambda _: "True or False"),
-    int: TypeRule(lambda _, x: is_whole_number(x) or (hasattr(x, "aval") and is_traced(x)), lambda _: "a whole number"),
-    float: TypeRule(lambda _, x: is_number(x), lambda _: "a number"),
-    str: TypeRule(lambda _, x: isinstance(x, str), lambda _: "text"),
-}
-UNION = TypeRule(_fits_any, _describe_alternatives)
-MAPPING = TypeRule(_is_mapping_to, lambda inner: "a mapping" + _item_type_clause(inner[1]))
-SEQUENCE = TypeRule(
-    lambda inner, x: is_sized(x) and _is_iterable_of(inner, x), lambda inner: "a sequence" + _item_type_clause(inner[0])
-)
-GENERIC_TYPE_RULES = {
-    Union: UNION,
-    UnionType: UNION,
-    Mapping: MAPPING,
-    dict: MAPPING,
-    Sequence: SEQUENCE,
-    list: SEQUENCE,
-    Iterable: TypeRule(_is_iterable_of, SEQUENCE.describe),
-    tuple: TypeRule(
-        _is_tuple_of, lambda inner: f"{len(inner)} values" if ... not in inner else SEQUENCE.describe(inner)
-    ),
-    Annotated: TypeRule(_fits_requirements, lambda inner: " and ".join(x.description for x in _requirements(inner))),
-    Literal: TypeRule(
-        lambda inner, x: (type(x), x) in [(type(one), one) for one in inner],
-        lambda inner: " or ".join(map(repr, inner)),
-    ),
-    Callable: TypeRule(lambda _, x: callable(x), lambda _: "a function"),
-    np.ndarray: TypeRule(lambda _, x: hasattr(x, "shape"), lambda _: "an array"),
-    os.PathLike: TypeRule(lambda _, x: isinstance(x, os.PathLike), lambda _: "a path"),
-}
-
-
-def _may_hold_numbers(values: Any) -> bool:
-    """Whether the items of an array [n] may be numbers; True for all that is no array."""
-    return not hasattr(values, "dtype") or (
-        np.ndim(values) == 1 and getattr(values.dtype, "kind", "f") in "iufV"  # V: bfloat16
-    )
 
 
 def _has_array_columns(value: Any) -> bool:
@@ -290,6 +162,9 @@ def _has_array_columns(value: Any) -> bool:
     is_events = isinstance(value, tuple) and type(value).__name__ in ("Matches", "Periods", "Rounds")
     columns = value[:2] if is_events else ()
     return all(isinstance(getattr(x, "dtype", None), np.dtype) for x in columns)
+
+
+# --- Values. ---
 
 
 def is_whole_number(value: Any) -> bool:
@@ -355,9 +230,133 @@ def is_tuple_of_arrays(value: Any) -> bool:
     return bool(leaves) and all(len(getattr(x, "shape", ())) > 0 for x in leaves)
 
 
-AnyNumber: TypeAlias = Annotated[
-    float, ArgumentRequirement("a number", is_number)
-]  # NaN too: the function checks the range
+def is_path(value: Any) -> bool:
+    """Whether a value is a path that a file system may have: no empty text."""
+    return isinstance(value, os.PathLike) or (isinstance(value, str) and bool(value.strip()) and "\0" not in value)
+
+
+def is_iterable(value: Any) -> bool:
+    """Whether a value can be iterated over."""
+    return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0 and not isinstance(value, type)
+
+
+def is_sized(value: Any) -> bool:
+    """Whether a value can be iterated over again and again, as no generator can."""
+    return is_iterable(value) and hasattr(value, "__len__")
+
+
+# --- Annotations. ---
+
+
+class TypeRule(NamedTuple):
+    """How values of a type are told from others, and how it is described, by the arguments of the type."""
+
+    accepts: Callable[[Any, tuple[Any, ...]], bool]
+    describe: Callable[[tuple[Any, ...]], str]
+
+
+def matches_annotation(annotation: Any, value: Any) -> bool:
+    """Whether a value fits an annotation; True for annotations that cannot be checked."""
+    if annotation in (Any, Parameter.empty) or isinstance(annotation, (str, TypeVar)):
+        return True
+    origin = get_origin(annotation) or annotation
+    if rule := TYPE_RULES.get(origin):
+        return rule.accepts(value, get_args(annotation))
+    try:
+        return isinstance(value, NoneType if origin is None else origin)
+    except TypeError:  # a protocol
+        return True
+
+
+def describe_annotation(annotation: Any) -> str:
+    """An annotation in words, for an error message."""
+    origin = get_origin(annotation) or annotation
+    if rule := TYPE_RULES.get(origin):
+        return rule.describe(get_args(annotation))
+    if origin in (None, NoneType):
+        return "None"
+    name = origin.__name__
+    example = f" (as of {EXAMPLE_CALLS[name]})" if name in EXAMPLE_CALLS else ""
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}{example}"
+
+
+def _requirements(inner: tuple[Any, ...]) -> list[ArgumentRequirement]:
+    return [x for x in inner if isinstance(x, ArgumentRequirement)]
+
+
+def _is_iterable_of(value: Any, inner: tuple[Any, ...]) -> bool:
+    """Whether a value can be iterated over, and the items of a list, tuple or set fit; others are not looked at."""
+    item, kind = inner[0], getattr(getattr(value, "dtype", None), "kind", "f")
+    is_of_no_numbers = hasattr(value, "dtype") and (np.ndim(value) != 1 or kind not in "iufV")  # V: bfloat16
+    if not is_iterable(value) or isinstance(value, bytes) or (item in (int, float) and is_of_no_numbers):
+        return False
+    are_checked = isinstance(value, (list, tuple, set)) or get_origin(item) is tuple
+    return not are_checked or all(matches_annotation(item, x) for x in value)
+
+
+def _is_tuple_of(value: Any, inner: tuple[Any, ...]) -> bool:
+    if isinstance(value, (str, bytes)) or not is_sized(value):
+        return False
+    if Ellipsis in inner:
+        return _is_iterable_of(value, inner)
+    return len(value) == len(inner) and all(map(matches_annotation, inner, value))
+
+
+def _is_mapping_to(value: Any, inner: tuple[Any, ...]) -> bool:
+    """Whether it is a mapping to values of this type; numbers are left to the function."""
+    return isinstance(value, Mapping) and all(
+        inner[1] is float or matches_annotation(inner[1], x) for x in value.values()
+    )
+
+
+def _item_type_clause(annotation: Any) -> str:
+    """The type of a container's items in words, or nothing."""
+    if annotation in (int, float, str):
+        return {int: " of whole numbers", float: " of numbers", str: " of names"}[annotation]
+    return f" of {annotation.__name__}s" if isinstance(annotation, type) and annotation is not Any else ""
+
+
+def _rule(description: str, accepts: Callable[[Any], bool]) -> TypeRule:
+    """The rule of a type without arguments."""
+    return TypeRule(lambda x, _: accepts(x), lambda _: description)
+
+
+UNION = TypeRule(
+    lambda x, inner: any(matches_annotation(one, x) for one in inner),
+    lambda inner: join_names(map(describe_annotation, inner), "or"),
+)
+MAPPING = TypeRule(_is_mapping_to, lambda inner: "a mapping" + _item_type_clause(inner[1]))
+ITERABLE = TypeRule(_is_iterable_of, lambda inner: "a sequence" + _item_type_clause(inner[0]))
+SEQUENCE = ITERABLE._replace(accepts=lambda x, inner: is_sized(x) and _is_iterable_of(x, inner))
+TYPE_RULES: dict[Any, TypeRule] = {
+    bool: _rule("True or False", lambda x: isinstance(x, (bool, np.bool_))),
+    int: _rule("a whole number", lambda x: is_whole_number(x) or (hasattr(x, "aval") and is_traced(x))),
+    float: _rule("a number", is_number),
+    str: _rule("text", lambda x: isinstance(x, str)),
+    np.ndarray: _rule("an array", lambda x: hasattr(x, "shape")),
+    Callable: _rule("a function", callable),
+    Union: UNION,
+    UnionType: UNION,
+    Mapping: MAPPING,
+    dict: MAPPING,
+    Sequence: SEQUENCE,
+    list: SEQUENCE,
+    Iterable: ITERABLE,
+    tuple: TypeRule(_is_tuple_of, lambda inner: ITERABLE.describe(inner) if ... in inner else f"{len(inner)} values"),
+    Annotated: TypeRule(
+        lambda x, inner: CHECKED_BY_FUNCTION in inner or all(one.accepts(x) for one in _requirements(inner)),
+        lambda inner: " and ".join(x.description for x in _requirements(inner)),
+    ),
+    Literal: TypeRule(
+        lambda x, inner: (type(x), x) in [(type(one), one) for one in inner],
+        lambda inner: " or ".join(map(repr, inner)),
+    ),
+}
+
+
+FilePath: TypeAlias = Annotated[str | os.PathLike[str], ArgumentRequirement("a path", is_path)]
+# NaN too: the function checks the range
+AnyNumber: TypeAlias = Annotated[float, ArgumentRequirement("a number", is_number)]
 Numbers: TypeAlias = Annotated[Any, ArgumentRequirement("numbers", is_number_or_numeric_array)]
 Key: TypeAlias = Annotated[Any, ArgumentRequirement("a key, as of jax.random.key(0)", is_prng_key_or_random_array)]
 PlayerState: TypeAlias = Annotated[Any, ArgumentRequirement("a state, as jr.run leaves it", is_tuple_of_arrays)]
@@ -373,22 +372,13 @@ def to_floats(name: str, values: Any) -> np.ndarray[Any, Any]:
     return np.asarray(values, np.float64)
 
 
-def check_count(name: str, count: int, minimum: int, maximum: int) -> None:
-    """ValueError unless `count` is an integer from `minimum` to `maximum`."""
+def check_count(name: str, count: Any, minimum: int, maximum: int) -> int:
+    """A count as an int; ValueError unless it is a whole number from `minimum` to `maximum`."""
     if not is_whole_number(count) or not minimum <= count <= maximum:
         raise ValueError(
             f"{name} must be a whole number from {minimum} to {maximum:,}, got {format_value_or_type(count)}"
         )
-
-
-def is_iterable(value: Any) -> bool:
-    """Whether a value can be iterated over."""
-    return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0 and not isinstance(value, type)
-
-
-def is_sized(value: Any) -> bool:
-    """Whether a value can be iterated over again and again, as no generator can."""
-    return is_iterable(value) and hasattr(value, "__len__")
+    return int(count)
 
 
 def format_value_or_type(value: Any) -> str:

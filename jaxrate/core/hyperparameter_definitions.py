@@ -16,13 +16,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from inspect import cleandoc, get_annotations
 from itertools import pairwise
-from numbers import Real
 from textwrap import fill
 from typing import Any, NamedTuple, get_args
 
-import numpy as np
-
-from jaxrate.core.argument_checks import check_not_traced, is_whole_number
+from jaxrate.core.argument_checks import check_not_traced, is_number
 from jaxrate.core.text_format import format_value_for_error
 
 RELATIVE_TOLERANCE = 1e-6  # relative: of numbers in float32
@@ -105,16 +102,6 @@ def _restore_params(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
     return make_params_class(fields)(*values)
 
 
-def check_whole_number(system_name: str, setting_name: str, value: Any, minimum: int, maximum: int) -> int:
-    """A setting that is a whole number; ValueError unless it is one from `least` to `most`."""
-    if not is_whole_number(value) or not minimum <= value <= maximum:
-        raise ValueError(
-            f"{system_name}: {setting_name} must be a whole number from {minimum} to {maximum}, got "
-            f"{format_value_for_error(value)}"
-        )
-    return int(value)
-
-
 def check_params(system_name: str, params: Any, space: Any) -> Any:
     """The hyperparameters of a system of this name as floats.
 
@@ -139,37 +126,13 @@ def _check_param(label: str, field: str, value: Any, about: Parameter) -> Any:
     check_not_traced(label, value, f"make the system outside, and give params=params._replace({field}=...)")
     if value is None and about.range.optional:
         return None
-    number = _real_to_float_or_none(value)
-    if number is None or not about.range.allows(number):
+    number = float(value) if is_number(value) else math.nan
+    if not about.range.allows(number):
         required = "a number" if isinstance(value, str) else about.range
         raise ValueError(f"{label} must be {required}, got {format_value_for_error(value)}")
     if about.least and number < about.least * (1.0 - RELATIVE_TOLERANCE):
         raise ValueError(f"{label} must be at least {about.least:g} with these settings, got {value!r}")
     return number
-
-
-def _real_to_float_or_none(value: Any) -> float | None:
-    """A real number of any kind, also an array of no dimension, as a float; None if it is none."""
-    if isinstance(value, (bool, np.bool_)):
-        return None
-    array = getattr(value, "shape", None) == () and value.dtype.kind in "iufV"  # V: bfloat16
-    return to_float_with_infinite_overflow(value) if array or isinstance(value, Real) else None
-
-
-def to_float_with_infinite_overflow(value: Any) -> float:
-    """A number as a float; infinite if it is too large for one."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def to_floats_or_inf(values: Any) -> np.ndarray[Any, Any]:
-    """[...] float64, infinite where a number is too large."""
-    try:
-        return np.asarray(values, np.float64)
-    except OverflowError:
-        return np.asarray(np.vectorize(to_float_with_infinite_overflow)(np.asarray(values, object)), np.float64)
 
 
 # What many systems have, with the same meaning.

@@ -1,6 +1,5 @@
 """Histories with known truth, of any size: leagues of matches and ranked contests, in memory or to a file."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -9,7 +8,13 @@ from typing import Any, NamedTuple, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
-from jaxrate.core.argument_checks import INTEGER_LIMIT, check_count, enforce_argument_annotations, to_floats
+from jaxrate.core.argument_checks import (
+    INTEGER_LIMIT,
+    FilePath,
+    check_count,
+    enforce_argument_annotations,
+    to_floats,
+)
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.data import table_sources
@@ -320,7 +325,7 @@ def _check_memory(rows: int) -> None:
 
 
 @enforce_argument_annotations
-def write(stream: Stream, path: str | os.PathLike[str], progress: Callable[[int], Any] | None = None) -> None:
+def write(stream: Stream, path: FilePath, progress: Callable[[int], Any] | None = None) -> None:
     """Write a history to a file, and its truth to another, completely or not at all, in bounded memory.
 
     Args:

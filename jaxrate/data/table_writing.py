@@ -1,6 +1,5 @@
 """Columns written to files, and as data frames."""
 
-import os
 import re
 from importlib import import_module
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.data import table_files, table_sources
 
@@ -21,7 +20,7 @@ UTF8_BOM = b"\xef\xbb\xbf"  # the byte-order mark, without which spreadsheets ta
 
 
 @enforce_argument_annotations
-def write(columns: Any, path: str | os.PathLike[str], *, csv_safe: bool = False) -> None:
+def write(columns: Any, path: FilePath, *, csv_safe: bool = False) -> None:
     """Write columns to a file, whole or not at all.
 
         jr.data.write(jr.history.rating_table(rated), "ratings.csv")

@@ -5,10 +5,9 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import scipy  # type: ignore[import-untyped]
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_count, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.hashable_functions_and_arrays import bind, look_up_replacement_function
-from jaxrate.core.hyperparameter_definitions import check_whole_number
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_role_definitions import suggest_role_on_unknown_argument
@@ -64,7 +63,7 @@ def predict_scorelines(
     Raises:
       ValueError: for a system that does not learn from goals, and as `predict_fixtures`.
     """
-    most_goals = check_whole_number("predict_scorelines", "most_goals", most_goals, 1, MAX_GOALS)
+    most_goals = check_count("predict_scorelines: most_goals", most_goals, 1, MAX_GOALS)
     make_scoreline_system(rated.system, most_goals)  # before anything is read
     system, data = read_upcoming_events(rated, source, newcomers, options)
     if not data.of_matches:

@@ -3,7 +3,6 @@
 Strengths and probabilities are those of `season_simulation`. Of skills that learn from goals, goals are drawn.
 """
 
-import os
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
+from jaxrate.core.argument_checks import MAX_SAMPLES, FilePath, Key, check_count, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.forecasts.season_simulation import (
     CHUNK_NUMBERS,
@@ -95,7 +94,7 @@ class _TournamentPlan(NamedTuple):
 @enforce_argument_annotations
 def simulate_tournament(
     rated: History,
-    plan: Mapping[str, Any] | str | os.PathLike[str],
+    plan: Mapping[str, Any] | FilePath,
     *,
     samples: int = 10_000,
     time: Any = None,

@@ -1,7 +1,6 @@
 """A dataset is rated event by event, also onto a history, or league by league."""
 
 import logging
-import os
 from collections.abc import Hashable
 from functools import lru_cache, partial
 from typing import Any, Unpack
@@ -9,7 +8,7 @@ from typing import Any, Unpack
 import jax
 import numpy as np
 
-from jaxrate.core.argument_checks import Key, enforce_argument_annotations
+from jaxrate.core.argument_checks import FilePath, Key, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.system import RatingSystem, random_draw_rule, set_default_period
@@ -195,7 +194,7 @@ def rate(
     key: Key | None = None,
     calibrate: bool | None = None,
     chunk: int | Chunks | None = None,
-    out: str | os.PathLike[str] | None = None,
+    out: FilePath | None = None,
     **columns: Unpack[Columns],
 ) -> History:
     """Rate the matches or contests of a table: predict each, then learn from it.
@@ -308,8 +307,8 @@ def rate(
 
 
 def _folder_and_chunks(
-    chunk: int | Chunks | None, out: str | os.PathLike[str] | None, onto: History | None
-) -> tuple[str | os.PathLike[str], Chunks]:
+    chunk: int | Chunks | None, out: FilePath | None, onto: History | None
+) -> tuple[FilePath, Chunks]:
     """The folder for the results of rating by chunks, and the size of chunks."""
     if out is None or onto is not None:
         raise ValueError("rating by chunks needs out, a folder, in which it also goes on; give no onto")

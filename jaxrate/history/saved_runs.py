@@ -11,7 +11,6 @@ Without pyarrow the tables are ratings.npz and predictions.npz; see `storage/npz
 """
 
 import logging
-import os
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_count
@@ -110,7 +109,7 @@ MAX_ERROR_LENGTH = 500  # characters of an error message
 
 
 @enforce_argument_annotations
-def save(folder: str | os.PathLike[str], rated: History | MakesHistory) -> None:
+def save(folder: FilePath, rated: History | MakesHistory) -> None:
     """Write a rated history to a folder, in place of the one there; files of other names stay.
 
         jr.save("season", rated)
@@ -197,7 +196,7 @@ def _lists_to_tuples(value: Any) -> Any:
 
 
 @enforce_argument_annotations
-def load(folder: str | os.PathLike[str], make: Callable[..., RatingSystem] | None = None) -> History:
+def load(folder: FilePath, make: Callable[..., RatingSystem] | None = None) -> History:
     """The rated history in a folder.
 
         rated = jr.load("season")  # as jr.save("season", rated) left it

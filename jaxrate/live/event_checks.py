@@ -1,17 +1,19 @@
 """What is told to a live history: checks, the events that are kept, and arrays of these."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from jaxrate.core.argument_checks import check_not_traced, is_sized
+from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import EventCheck, RatingSystem, accept_any_events
 from jaxrate.core.text_format import format_value_for_error, join_names
 from jaxrate.data.column_conversion import is_usable_as_name
 from jaxrate.data.lookalike_names import unstorable_reason
-from jaxrate.events import Context, Matches, NameFormatters, Ragged, Rounds, build_rounds, matches
+from jaxrate.events import Context, Matches, NameFormatters, Ragged, Rounds, build_rounds, check_clock, matches
 from jaxrate.live.compiled_event_programs import PackedEvent, pack_contest, pack_match
 from jaxrate.replay.checked_replay import check_system_takes_events
 from jaxrate.systems.skills.settings_and_event_checks import contest_result_columns, match_result_columns
@@ -134,6 +136,16 @@ def _known_fields(event: str, fields: Sequence[str], context: Mapping[str, Any])
     return known
 
 
+def check_clock_of_event(clock: str | None, has_events: bool, time: Any) -> None:
+    """ValueError unless a time, or None, is on the clock of the events so far."""
+    if time is None and clock is not None:
+        raise ValueError("the events so far have times; give time=")
+    if time is not None and has_events and clock is None:
+        raise ValueError("the events so far have no times; leave out time")
+    if clock is not None:
+        check_clock(clock, time)
+
+
 def number_categories(context: dict[str, Any], categories: Any) -> dict[str, Any]:
     """The context with categories as numbers, where the history has names for them."""
     value = context.get("category")
@@ -221,21 +233,26 @@ def to_matches(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Matches:
 def to_contests(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Ragged:
     """Contests as a history, checked as `jr.rounds` does; ids are by name."""
 
-    def value_per_player(_: str, value: Any, event: LiveEvent) -> Any:
-        if isinstance(value, (list, tuple)) and all(isinstance(x, (list, tuple, np.ndarray)) for x in value):
-            value = [x for team in value for x in team]  # nested as the teams
-        return value if np.ndim(value) else np.full(len(event.names), value)
+    def repeat_by_team(values: Iterable[Any]) -> HostArray:
+        return np.concatenate([np.repeat(x, event.sizes or 0) for x, event in zip(values, events, strict=True)])
 
-    counts, sizes = [len(event.names) for event in events], [event.sizes or [] for event in events]
+    counts = [len(event.names) for event in events]
     return build_rounds(
         np.repeat(np.arange(len(events)), counts),
         np.array([ids[name] for event in events for name in event.names]),
-        np.concatenate([np.repeat(x.result, size) for x, size in zip(events, sizes, strict=True)]),
-        team=np.concatenate([np.repeat(np.arange(len(size)), size) for size in sizes]),
+        repeat_by_team(event.result for event in events),
+        team=repeat_by_team(np.arange(len(event.result)) for event in events),
         time=np.repeat([event.time for event in events], counts),
         formatters=NameFormatters(player=lambda player: repr(next(x for x in ids if ids[x] == player))),
-        **_context_columns(events, value_per_player),
+        **_context_columns(events, _as_rows_of_players),
     )
+
+
+def _as_rows_of_players(_: str, value: Any, event: LiveEvent) -> Any:
+    """A value of a contest for each of its players, in order: of all, of each, or nested as the teams."""
+    if isinstance(value, (list, tuple)) and all(isinstance(x, (list, tuple, np.ndarray)) for x in value):
+        value = [x for team in value for x in team]
+    return value if np.ndim(value) else np.full(len(event.names), value)
 
 
 def _context_columns(
@@ -243,18 +260,19 @@ def _context_columns(
 ) -> dict[str, Any]:
     """What is known of some of the events, by name, as columns of all."""
 
-    def join_columns(known: Sequence[Mapping[str, Any]], missing: Mapping[str, Any]) -> dict[str, Any]:
-        columns = {}
-        for name, value in missing.items():
-            parts = [rows_of_value(name, x.get(name, value), event) for x, event in zip(known, events, strict=True)]
-            arrays = [*map(np.asarray, parts)]
-            widest = max(arrays, key=np.ndim)  # categories may be shares in some events
-            columns[name] = np.concatenate(
-                [x if x.ndim == widest.ndim else np.eye(widest.shape[-1])[x] for x in arrays]
-            )
-        return columns
+    def join(known: Sequence[Mapping[str, Any]], missing: Mapping[str, Any]) -> dict[str, Any]:
+        pairs = [*zip(known, events, strict=True)]
+        return {
+            name: _join_rows([np.asarray(rows_of_value(name, x.get(name, value), event)) for x, event in pairs])
+            for name, value in missing.items()
+        }
 
     contexts, further = [event.context for event in events], [event.context.get("columns", {}) for event in events]
     fields = {name: WITHOUT_FIELD[name] for x in contexts for name in x if name != "columns"}
-    names = dict.fromkeys((name for x in further for name in x), np.nan)
-    return join_columns(contexts, fields) | {"columns": join_columns(further, names)}
+    return join(contexts, fields) | {"columns": join(further, dict.fromkeys(chain(*further), np.nan))}
+
+
+def _join_rows(parts: Sequence[HostArray]) -> HostArray:
+    """The rows of all; categories may be shares in some of them."""
+    widest = max(parts, key=np.ndim)
+    return np.concatenate([x if x.ndim == widest.ndim else np.eye(widest.shape[-1])[x] for x in parts])

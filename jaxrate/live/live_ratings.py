@@ -31,7 +31,7 @@ from jaxrate.core.rules import Rating, State
 from jaxrate.core.system import RatingSystem, random_draw_rule
 from jaxrate.core.text_format import format_count, format_value_for_error
 from jaxrate.data.lookalike_names import accentless_key, describe_new_names, similar_names_hint
-from jaxrate.events import MAX_ABS_TIME, Matches, Rounds, as_event_time, check_clock, is_date
+from jaxrate.events import MAX_ABS_TIME, Matches, Rounds, as_event_time, is_date
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.dataset_rating import build_history
 from jaxrate.history.history import History, format_time, resolve_system_state_and_players
@@ -48,6 +48,7 @@ from jaxrate.live.compiled_event_programs import (
 )
 from jaxrate.live.event_checks import (
     LiveEvent,
+    check_clock_of_event,
     check_player_name,
     check_player_names,
     fill_results_to_come,
@@ -468,22 +469,17 @@ class Live:
         ValueError unless the events so far have such times, and if it is earlier than the event before it, where that
         matters.
         """
-        clock = current.clock
-        if time is None:
-            if clock is not None:
-                raise ValueError("the events so far have times; give time=")
-            return 0.0
-        if current.kind is not None and clock is None:
-            raise ValueError("the events so far have no times; leave out time")
         is_plain = type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME
-        if clock is not None and not (is_plain and clock == "numbers"):
-            check_clock(clock, time)
+        if not (is_plain and current.clock == "numbers"):
+            check_clock_of_event(current.clock, current.kind is not None, time)
+        if time is None:
+            return 0.0
         if isinstance(time, str):  # as in the file of the history, or in another form that is clear
             moment = parse_written_date(time, date_format_of_history_file(self._base))
         else:
             moment = time if is_plain else as_event_time("time", time)
         if last is not None and moment < last and (current.kind is Matches or self._depends_on_time):
-            early, late = (format_time(x, clock) for x in (moment, last))
+            early, late = (format_time(x, current.clock) for x in (moment, last))
             raise ValueError(f"time {early} is earlier than {late}, that of the last event")
         return moment
 

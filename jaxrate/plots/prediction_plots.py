@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_count, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.hyperparameter_definitions import check_whole_number
 from jaxrate.core.text_format import format_number, format_percentage, format_percentages
 from jaxrate.evaluation.comparison import Comparison, system_result_label
 from jaxrate.events import Matches, Ragged, fail_where
@@ -140,7 +139,7 @@ def scorelines(
     largest = min(len(probability) - 1, MAX_SHOWN_GOALS)
     if most_goals is None:
         most_goals = _goals_to_show(probability, largest)
-    elif check_whole_number("scorelines", "most_goals", most_goals, 1, MAX_SHOWN_GOALS) > largest:
+    elif check_count("scorelines: most_goals", most_goals, 1, MAX_SHOWN_GOALS) > largest:
         hint = "predict_scorelines(most_goals=...) has more"
         raise ValueError(f"the forecast has up to {largest} goals of a side; {hint}")
     shown = probability[: most_goals + 1, : most_goals + 1]

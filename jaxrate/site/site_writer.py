@@ -1,7 +1,6 @@
 """A rated history as a site of static files: ranking, a page for every player, pairs, and accuracy."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.text_format import join_names
 from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.forecasts.scorelines import Scorelines
@@ -57,7 +56,7 @@ SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the ent
 @enforce_argument_annotations
 def write_site(
     rated: History,
-    folder: str | os.PathLike[str],
+    folder: FilePath,
     *,
     title: str | None = None,
     description: str | None = None,

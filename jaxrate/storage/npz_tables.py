@@ -248,15 +248,19 @@ def _read_table(name: str, raw: bytes, num_rows: int, required: Sequence[str], w
     names = list(table) if is_npz else table.column_names
     if missing := [name for name in required if name not in names]:
         raise ValueError(f"{missing[0]} is missing")
-    for name in names:
-        column = table[name]
-        if name in COLUMN_KINDS and _dtype_kind(column) not in COLUMN_KINDS[name]:
-            raise ValueError(f"{name} is of {getattr(column, 'dtype', getattr(column, 'type', None))}")
-        if name in required and name != "time" and getattr(column, "null_count", False):
-            raise ValueError(f"{name} has no value in some row")
-        if len(column) != num_rows:
-            raise ValueError(f"{name} has {len(column):,} rows, not {num_rows:,}")
+    for column in names:
+        _check_column(column, table[column], num_rows, is_required=column in required)
     return table
+
+
+def _check_column(name: str, values: Any, num_rows: int, is_required: bool) -> None:
+    """ValueError for a column of another kind than its name has, or without a value in some row."""
+    if name in COLUMN_KINDS and _dtype_kind(values) not in COLUMN_KINDS[name]:
+        raise ValueError(f"{name} is of {getattr(values, 'dtype', getattr(values, 'type', None))}")
+    if is_required and name != "time" and getattr(values, "null_count", False):
+        raise ValueError(f"{name} has no value in some row")
+    if len(values) != num_rows:
+        raise ValueError(f"{name} has {len(values):,} rows, not {num_rows:,}")
 
 
 def _read_parquet(raw: bytes, num_rows: int, names: list[str] | None) -> Any:

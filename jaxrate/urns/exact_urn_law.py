@@ -12,9 +12,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, Numbers, enforce_argument_annotations
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, Numbers, enforce_argument_annotations, to_floats
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.hyperparameter_definitions import to_floats_or_inf
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import fail_where
@@ -113,7 +112,7 @@ def urn_marginals(size: Any, proportion: Numbers, total: Annotated[int, CHECKED_
 
 def _check_urns(size: Any, proportion: Any, total: Any) -> tuple[HostArray, HostArray]:
     """Sizes and proportions [num_players]; ValueError for invalid ones."""
-    sizes, share = np.asarray(size), to_floats_or_inf(proportion)
+    sizes, share = np.asarray(size), to_floats("proportion", proportion)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or share.shape != sizes.shape or not len(sizes):
         raise ValueError(
             f"size must be integers [num_players] with a proportion each, got {sizes.dtype} of shape {sizes.shape} "

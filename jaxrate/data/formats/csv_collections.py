@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import keep_rows, to_days, to_ids, to_numbers
@@ -46,7 +46,7 @@ class FormatOptions(Columns, total=False):
 
 
 RowLocator: TypeAlias = Callable[[int], str]  # the beginning of errors about a row
-Location: TypeAlias = str | os.PathLike[str]
+Location: TypeAlias = FilePath
 
 
 def columns_named_by_options(options: Mapping[str, Any], derived: Sequence[str] = ()) -> list[str]:

@@ -40,6 +40,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
+from jaxrate.core.argument_checks import check_count
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import concatenate_pair
 from jaxrate.core.hashable_functions_and_arrays import bind
@@ -51,7 +52,6 @@ from jaxrate.core.hyperparameter_definitions import (
     RATING,
     SIDE_ADVANTAGE,
     Parameter,
-    check_whole_number,
 )
 from jaxrate.core.pairwise import pass_time, rows_before_games, signed_side_advantage, split_sides
 from jaxrate.core.rules import Params, Rules
@@ -470,7 +470,7 @@ def category_glicko(
     Raises:
       ValueError: for an unknown name, a value out of range, or bounds that cross.
     """
-    check_whole_number("category_glicko", "categories", categories, 1, 1000)
+    check_count("category_glicko: categories", categories, 1, 1000)
     for name, value, known in (
         ("outcome", outcome, OUTCOME_DISTRIBUTIONS),
         ("expansion", expansion, ("mode", "map")),

@@ -34,7 +34,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, check_count
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
@@ -44,7 +44,6 @@ from jaxrate.core.hyperparameter_definitions import (
     RATING,
     HyperparameterRange,
     Parameter,
-    check_whole_number,
     collect_params,
 )
 from jaxrate.core.pairwise import pass_time
@@ -286,7 +285,7 @@ def elo_mmr(
     Raises:
       ValueError: for an unknown name, a value out of range, or a density that is not log-concave or finite: says where.
     """
-    check_whole_number("elo_mmr", "history", history, 1, 10_000)
+    check_count("elo_mmr: history", history, 1, 10_000)
     weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmr", weight, limit_deviation, beta, gamma)
     hyperparameters = collect_params(elo_mmr, locals())
     density = parse_density(density)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.core.argument_checks import check_count
 from jaxrate.core.hyperparameter_definitions import (
     MAYBE_ANY,
     MAYBE_NOT_NEGATIVE,
     MAYBE_POSITIVE,
     Parameter,
-    check_whole_number,
 )
 from jaxrate.core.mean_reversion import DEFAULT_SEASON_GROWTH, DEFAULT_SEASON_KEEP
 from jaxrate.core.rules import Params
@@ -177,7 +177,7 @@ def parse_settings(**values: Any) -> dict[str, Any]:
         if values[name] not in allowed:
             words = f"{', '.join(repr(x) for x in allowed[:-1])} or {allowed[-1]!r}"
             raise ValueError(f"skills: {name} must be {words}, got {values[name]!r}")
-    check_whole_number("skills", "categories", values["categories"], 1, 100)
+    check_count("skills: categories", values["categories"], 1, 100)
     if not isinstance(values["own_side"], bool):
         raise ValueError(f"skills: own_side must be True or False, got {values['own_side']!r}")
     several = "margin", "covariates", "statistics", "kinds", "expected_goals"

@@ -42,6 +42,7 @@ from jax import lax
 from jax.scipy.special import erfc, erfinv, log_ndtr, ndtr
 
 from jaxrate.core import mean_reversion
+from jaxrate.core.argument_checks import check_count
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead, stack_pair
 from jaxrate.core.hashable_functions_and_arrays import bind
@@ -54,7 +55,6 @@ from jaxrate.core.hyperparameter_definitions import (
     SKILL_DRIFT,
     HyperparameterRange,
     Parameter,
-    check_whole_number,
 )
 from jaxrate.core.pairwise import pass_time, signed_side_advantage
 from jaxrate.core.rules import Params, Rules
@@ -500,7 +500,7 @@ def trueskill(
       ValueError: for an unknown name, a value out of range, or seasons that do not increase.
     """
     if sweeps is not None:
-        check_whole_number("trueskill", "sweeps", sweeps, 1, 10_000)
+        check_count("trueskill: sweeps", sweeps, 1, 10_000)
     return SystemParts(
         init,
         Rules(prepare, bind(pass_time, age, seasons), predict, bind(update, sweeps)),

@@ -39,6 +39,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.core.argument_checks import check_count, to_floats
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import (
@@ -46,10 +47,7 @@ from jaxrate.core.hyperparameter_definitions import (
     POSITIVE,
     HyperparameterRange,
     Parameter,
-    check_whole_number,
     collect_params,
-    to_float_with_infinite_overflow,
-    to_floats_or_inf,
 )
 from jaxrate.core.pairwise import split_sides
 from jaxrate.core.rules import Params, RandomUpdate, Rating, Rules, keep_rows
@@ -267,8 +265,8 @@ def check_scores(weights: tuple[float, ...], events: Matches) -> None:
 
 def _check_score_weights(outcomes: int, weights: Sequence[float] | None) -> tuple[float, ...]:
     """[outcomes] the weights of scores, ones if None; ValueError for wrong ones."""
-    check_whole_number("urnings", "outcomes", outcomes, 2, MAX_OUTCOMES)
-    found = (1.0,) * outcomes if weights is None else tuple(map(to_float_with_infinite_overflow, weights))
+    check_count("urnings: outcomes", outcomes, 2, MAX_OUTCOMES)
+    found = (1.0,) * outcomes if weights is None else tuple(to_floats("urnings: weights", weights).tolist())
     if len(found) != outcomes:
         raise ValueError(f"urnings: there are {outcomes} outcomes, but {len(found)} weights")
     if not (all(0.0 <= w < np.inf for w in found) and found[0] and found[-1]):
@@ -382,7 +380,7 @@ def make_urns(size: Any, proportion: Any = 0.5) -> State:
     fail_where(
         (sizes < 1) | (sizes > MAX_URN_SIZE), lambda row: f"an urn has 1 to {MAX_URN_SIZE} balls, not {sizes[row]}"
     )
-    shares = to_floats_or_inf(proportion)
+    shares = to_floats("proportion", proportion)
     if shares.shape not in ((), sizes.shape):
         raise ValueError(f"proportion has shape {shares.shape}, expected () or {sizes.shape}")
     shares = np.broadcast_to(shares, sizes.shape)
