@@ -117,7 +117,7 @@ def test_the_library_logs_under_its_own_name(tmp_path, caplog):
         live.update("Ada", "Bo", 1.0)
     live.correct(0, score=0.0)
     live.undo()
-    live._history.donated_state = live._history.current.state  # as after Ctrl-C
+    live._donated_state = live._current.state  # as after Ctrl-C
     jr.save(tmp_path / "run", live)
     assert {record.name.partition(".")[0] for record in caplog.records} == {"jaxrate"}
     assert [record.getMessage() for record in caplog.records] == [
