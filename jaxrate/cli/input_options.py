@@ -21,14 +21,13 @@ from jaxrate.cli.commands import (
     split_assignments,
 )
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
-from jaxrate.core.text_format import did_you_mean_suffix
+from jaxrate.core.text_format import did_you_mean_suffix, join_names
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     FORMAT_NAMES,
     PLAYER_PAIR,
     WINNER_LOSER,
     ColumnRole,
-    join_alternatives,
 )
 
 
@@ -98,7 +97,7 @@ ROLE_VALUES: dict[str, tuple[str, Any, Mapping[str, Any]]] = {  # by what a role
 def _argument_of_role(name: str, role: ColumnRole) -> NamedValue:
     """How the options give the column of a role."""
     meaning = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", role.meaning)
-    default = f"  [default: {join_alternatives(role.default)}]" if role.default else ""
+    default = f"  [default: {join_names(role.default, 'or')}]" if role.default else ""
     metavar, convert, settings = ROLE_VALUES[role.accepts]
     convert = _columns_of_players if name in (*PLAYER_PAIR, *WINNER_LOSER) else convert
     return NamedValue(f"{meaning[0].upper()}{meaning[1:]}.{default}", metavar, convert, settings)

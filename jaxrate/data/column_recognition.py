@@ -8,16 +8,17 @@ the side, and which holds times.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import did_you_mean_suffix, format_count, format_table, join_names, truncate_text
-from jaxrate.data.column_conversion import missing_mask, numbers_or_nan, to_column, to_flags, to_numbers
+from jaxrate.core.text_format import format_count, format_table, join_names, truncate_text
+from jaxrate.data.column_conversion import missing_mask, numbers_or_nan, to_column, to_flags, to_numbers, to_values
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     CONTEST_ROLES,
@@ -36,6 +37,7 @@ from jaxrate.data.column_spellings import (
     RESULT_TEMPLATES,
     SIDE_PAIRS,
     SPELLINGS,
+    UNKNOWN_SIDES,
     Header,
     SidesSpelling,
     normalise_column_name,
@@ -53,23 +55,18 @@ from jaxrate.data.result_parsing import (
     replace_na_values,
     winner_code_readings,
 )
-from jaxrate.data.role_resolution import ColumnRoles, find_own_column, is_margin_of_two_columns, resolve_roles
+from jaxrate.data.role_resolution import ColumnRoles, TableLayout, resolve_roles
 from jaxrate.data.table_sources import (
     Column,
     TableSource,
     UnreadableTableError,
     check_columns_exist_and_unique,
-    find_column_ignoring_case,
     import_pyarrow,
     shorten_to_one_line,
 )
 
 SIDE_NOTE = ", the first of whom has the side"
-LAYOUTS = (
-    WINNER_LOSER,
-    PLAYER_PAIR,
-    CONTEST_ROLES,
-)  # of which the first two roles are the players, or contest and player
+LAYOUTS = WINNER_LOSER, PLAYER_PAIR, CONTEST_ROLES  # the first two roles of each are of players, or contest and player
 
 
 class ColumnsRecognisedWarning(UserWarning):
@@ -104,22 +101,38 @@ def resolve_table(
         shows the columns, the first rows and what to name.
     """
     check_role_arguments(arguments)
+    players = recognise_players(Header.of_columns(table.names), arguments, upcoming)
+    table, players = (table, players) if players else split_pairs_in_cells(table)
+    check_players(table, players, arguments)
     header = Header.of_columns(table.names)
-    players = recognise_players(header, arguments, upcoming)
-    if players is None:
-        table, players = split_pairs_in_cells(table)
-        header = Header.of_columns(table.names)
-    players = check_players(table, players, arguments)
-    search = RoleSearch(header, players, arguments | players.columns, [*filter(None, [players.note])], upcoming)
-    contents = load_contents(search, table, na_values)
-    choice = recognise_result(search, contents)
-    check_result(table, search, choice)
+    search = RoleSearch(
+        header, players, {**arguments, **players.columns}, [players.note] * bool(players.note), upcoming
+    )
+    contents = load_contents(table, players.names, find_candidates(search), na_values)
+    choice = recognise_result(table, search, contents)
     unused_neutral = recognise_side(search, contents)
-    time = recognise_time(search, contents, dates)
-    table = table_with_loaded_columns(table, {**contents.columns, **choice.scores(contents)})
-    roles = resolve_roles(table.names, players.roles, search.arguments, upcoming, choice.points)
-    roles = roles._replace(time=time) if contents.candidates.times else roles
+    recognise_time(search, contents, dates)
+    table = table_with_loaded_columns(table, contents.columns | choice.scores(contents))
+    roles = resolve_roles(table.names, table_layout(search, choice), search.arguments, upcoming)
     return ResolvedTable(table, roles, arguments, search.arguments, search.notes, unused_neutral, choice.codes)
+
+
+def table_layout(search: "RoleSearch", choice: "ResultChoice") -> TableLayout:
+    """The columns of players and results; of events to come only if there are such columns."""
+    columns, rank = search.players.columns, search.arguments["rank"]
+    if search.players.roles == CONTEST_ROLES:
+        contest, participant = search.players.names
+        result = rank or search.arguments["score"] or search.header.own("score")
+        return TableLayout([participant], None if search.upcoming else result, contest, ranked=rank is not None)
+    first, second = (as_column_list(columns[role]) for role in search.players.roles)
+    layout = TableLayout(
+        [*first, *second],
+        winner_first=search.players.roles == WINNER_LOSER,
+        num_first=len(first) if search.players.are_teams else 0,
+    )
+    has_result = {*choice.points, choice.result} <= {*search.header.names, None}
+    is_used = has_result or not search.upcoming
+    return layout._replace(result=choice.result, points=choice.points) if is_used else layout
 
 
 # Who plays, by names alone
@@ -129,28 +142,23 @@ class PlayerColumns(NamedTuple):
     """The columns of the players of a table."""
 
     roles: tuple[str, ...]  # one of `LAYOUTS`
-    columns: dict[str, Any]  # by role; for a side of several players a list
-    sides: SidesSpelling | None = None  # how both sides are called, if they were recognised
+    columns: dict[str, Any]  # by role; for both sides of several players lists
+    sides: SidesSpelling = UNKNOWN_SIDES  # how both sides are called
     note: str = ""
 
     @property
     def names(self) -> list[Any]:
         """The columns of both sides, of several players of the first, or of contest and participant."""
-        return [(as_column_list(self.columns[role]) or [None])[0] for role in self.roles[:2]]
+        return [as_column_list(self.columns[role])[0] for role in self.roles[:2]]
 
     @property
     def are_teams(self) -> bool:
         """Whether several columns hold the players of a side."""
-        return any(isinstance(x, list) for x in self.columns.values())
-
-    @property
-    def kind(self) -> str:
-        """What both sides are, by how they are called; none if they were not recognised."""
-        return "" if self.sides is None else self.sides.kind
+        return isinstance(self.columns[self.roles[0]], list)
 
 
 def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bool = False) -> PlayerColumns | None:
-    """The columns of the players, by the first of these rules that tells them: arguments, and then usual names.
+    """The columns of the players, by the first rule that tells them: arguments, the library's names, and usual names.
 
     Args:
       header: the names of all columns.
@@ -161,89 +169,73 @@ def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bo
       ValueError: if arguments contradict each other, or if several columns could be the players.
     """
     check_layout_arguments(header, arguments, upcoming)
-    rows_of_one_side = [recognise_contest, recognise_own_rows]  # each row of a participant, or of a player in a match
-    for rule in (find_players, recognise_sides, recognise_line_ups, *rows_of_one_side[:: -1 if upcoming else 1]):
-        if (players := rule(header, arguments, upcoming)) is not None:
-            return players
-    return None
+    rows_of_one_side = [
+        _contest_players(header, arguments, upcoming),
+        _players_of_sides(header, arguments, upcoming, "own"),
+    ]
+    rules = (
+        _named_players(header, arguments, upcoming),
+        _players_of_sides(header, arguments, upcoming, "sides"),
+        _players_of_sides(header, arguments, upcoming, "winner"),
+        _numbered_players(header, upcoming),
+        *(reversed(rows_of_one_side) if upcoming else rows_of_one_side),
+    )
+    return next(chain(*rules), None)
+
+
+def _named_layouts(arguments: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [roles for roles in LAYOUTS if any(arguments[role] is not None for role in roles)]
 
 
 def check_layout_arguments(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> None:
     """ValueError if arguments name columns of several layouts, of one side alone, or results of events to come."""
-    named = [roles for roles in LAYOUTS if any(arguments[role] is not None for role in roles)]
-    result = arguments["rank"] or arguments["last_rank"]
-    missing = "" if result in header.names else f", and there is no column {result!r}"
+    named, rank = _named_layouts(arguments), arguments["rank"] or arguments["last_rank"]
+    sides = [arguments[role] for roles in named[:1] for role in roles[:2]]
+    one_side = any(isinstance(x, (list, tuple)) for x in sides) and not all(sides)
+    missing = "" if rank in header.names else f", and there is no column {rank!r}"
+    roles = " and ".join([*chain(*named)][:2])
     raise_first(
-        (
-            len(named) > 1,
-            "give the columns a and b, or winner and loser, or those of contests, and not the others",
-        ),
-        *(
-            (
-                any(isinstance(arguments[role], (list, tuple)) for role in roles)
-                and not all(map(arguments.get, roles)),
-                f"{roles[0]} and {roles[1]} must both name the columns of a side, got {[*map(arguments.get, roles)]}",
-            )
-            for roles in (PLAYER_PAIR, WINNER_LOSER)
-        ),
-        (
-            upcoming and CONTEST_ROLES in named and result,
-            f"contests to come have no rank yet{missing}; leave out rank",
-        ),
-        (
-            upcoming and WINNER_LOSER in named,
-            "matches to come have columns a and b, contests contest, player and perhaps team; nobody has won them yet",
-        ),
+        (len(named) > 1, "give the columns a and b, or winner and loser, or those of contests, and not the others"),
+        (one_side, f"{roles} must both name the columns of a side, got {sides}"),
+        (upcoming and rank, f"contests to come have no rank yet{missing}; leave out rank"),
+        (upcoming and WINNER_LOSER in named, "matches to come have columns a and b; nobody has won them yet"),
+        (rank and arguments["score"], "give rank, lower is better, or score, higher is better, and not both"),
     )
 
 
-def find_players(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns | None:
-    """The columns that arguments name, or else those of the library's own names, at best as they are written here."""
-    named = [roles for roles in LAYOUTS if any(arguments[role] is not None for role in roles)]
-    own = {role: find_own_column(header.names, role) for roles in LAYOUTS for role in roles[:2]}
-    default = {role: COLUMN_ROLES[role].default[0] for role in own}
-    complete = [roles for roles in LAYOUTS[upcoming:] if None not in (own[roles[0]], own[roles[1]])]
-    complete.sort(key=lambda roles: any(own[role] != default[role] for role in roles[:2]))
-    roles = next(iter([*named, *complete]), None)
-    if roles == CONTEST_ROLES:
-        return recognise_contest(header, arguments, upcoming, is_contest=True)
-    if roles is None:
-        return None
-    columns = {role: arguments[role] or own[role] or default[role] for role in roles}
-    if any(isinstance(x, (list, tuple)) for x in columns.values()):
-        columns = {role: as_column_list(x) for role, x in columns.items()}
-    return PlayerColumns(roles, columns)
+def _named_players(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
+    """Those that arguments name, and those of the library's own names, of which the ones written as here come first."""
+    own = [roles for roles in LAYOUTS[upcoming:] if None not in map(header.own, roles[:2])]
+    own.sort(key=lambda roles: not {COLUMN_ROLES[role].default[0] for role in roles[:2]} <= {*header.names})
+    for roles in (*_named_layouts(arguments), *own):
+        if roles == CONTEST_ROLES:
+            yield from _contest_players(header, arguments, upcoming, is_sure=True)
+        else:
+            columns = {role: arguments[role] or header.own(role) or role for role in roles}
+            has_lists = any(isinstance(x, (list, tuple)) for x in columns.values())
+            yield PlayerColumns(roles, {role: as_column_list(x) if has_lists else x for role, x in columns.items()})
 
 
-def recognise_sides(
-    header: Header, arguments: Mapping[str, Any], upcoming: bool, kinds: Sequence[str] = ("sides", "winner")
-) -> PlayerColumns | None:
-    """The columns of both sides, as of home and away; ValueError if several could be."""
-    for kind in kinds:
-        sides = {pair: x for x in reversed(SIDE_PAIRS) if x.kind == kind for pair in _pairs_of_names(header, x)[:1]}
-        if len(sides) > 1:
-            candidates = ", or ".join(f"{x} and {y}" for x, y in reversed(sides))
-            a, b = [*sides][-1]
-            raise ValueError(f"the players could be {candidates}; say which, as a={a!r}, b={b!r}")
-        for pair, spelling in sides.items():
-            roles = WINNER_LOSER if kind == "winner" and not upcoming else PLAYER_PAIR
-            home = SIDE_NOTE if spelling.side and arguments["side"] in (None, "a") else ""
-            note = f"{pair[0]} and {pair[1]} for {roles[0]} and {roles[1]}{home}"
-            return PlayerColumns(roles, dict(zip(roles, pair, strict=True)), spelling, note)
-    return None
+def _players_of_sides(
+    header: Header, arguments: Mapping[str, Any], upcoming: bool, kind: str
+) -> Iterator[PlayerColumns]:
+    """Those of both sides, as of home and away; ValueError if several could be."""
+    found: dict[tuple[Any, Any], SidesSpelling] = {}
+    for sides in SIDE_PAIRS:
+        for pair in header.pairs(spell_pairs(NAME_TEMPLATES, sides))[: sides.kind == kind]:
+            found.setdefault(pair, sides)
+    if len(found) > 1:
+        candidates, (a, b) = ", or ".join(f"{x} and {y}" for x, y in found), next(iter(found))
+        raise ValueError(f"the players could be {candidates}; say which, as a={a!r}, b={b!r}")
+    for pair, sides in found.items():
+        roles = WINNER_LOSER if kind == "winner" and not upcoming else PLAYER_PAIR
+        home = SIDE_NOTE if sides.side and arguments["side"] in (None, "a") else ""
+        note = f"{pair[0]} and {pair[1]} for {roles[0]} and {roles[1]}{home}"
+        yield PlayerColumns(roles, dict(zip(roles, pair, strict=True)), sides, note)
 
 
-def _pairs_of_names(header: Header, sides: SidesSpelling) -> list[tuple[Any, Any]]:
-    return header.pairs(spell_pairs(NAME_TEMPLATES, sides))
-
-
-def recognise_own_rows(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns | None:
-    """The columns of a player and of their opponent, as in a log of matches."""
-    return recognise_sides(header, arguments, upcoming, ["own"])
-
-
-def recognise_line_ups(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns | None:
-    """The columns of players that are numbered, as a1, a2, b1 and b2; ValueError if a number between has none."""
+def _numbered_players(header: Header, upcoming: bool) -> Iterator[PlayerColumns]:
+    """Those of line-ups, as a1, a2, b1 and b2; ValueError if a number between has no column."""
     for *templates, kind in LINE_UP_SPELLINGS:
         sides = [_numbered_columns(header, template) for template in templates]
         if all(sides) and sum(map(len, sides)) > 2:
@@ -252,8 +244,7 @@ def recognise_line_ups(header: Header, arguments: Mapping[str, Any], upcoming: b
                 _check_numbers_without_gap(role, columns, template)
             first, second = ([columns[number] for number in sorted(columns)] for columns in sides)
             note = f"{', '.join(first)} for the team of {roles[0]}, and {', '.join(second)} for that of {roles[1]}"
-            return PlayerColumns(roles, dict(zip(roles, (first, second), strict=True)), note=note)
-    return None
+            yield PlayerColumns(roles, {roles[0]: first, roles[1]: second}, note=note)
 
 
 def _numbered_columns(header: Header, template: str) -> dict[int, Any]:
@@ -264,14 +255,13 @@ def _numbered_columns(header: Header, template: str) -> dict[int, Any]:
     return columns if columns.keys() & {0, 1} else {}
 
 
-LETTERS = " abcdefgh"
+LETTERS = " abcdefgh"  # by number
 
 
 def _check_numbers_without_gap(role: str, columns: Mapping[int, str], template: str) -> None:
     """ValueError if a number between those of the columns has none, whose player would be missing."""
     numbers = sorted(columns)
-    missing = next((i for i in range(numbers[0], numbers[-1]) if i not in columns), None)
-    if missing is not None:
+    for missing in sorted({*range(numbers[0], numbers[-1])} - {*numbers})[:1]:
         names = [columns[number] for number in numbers]
         lacking = template.format(number=missing, letter=LETTERS[missing % len(LETTERS)])
         raise ValueError(
@@ -280,53 +270,48 @@ def _check_numbers_without_gap(role: str, columns: Mapping[int, str], template: 
         )
 
 
-def recognise_contest(
-    header: Header, arguments: Mapping[str, Any], upcoming: bool, is_contest: bool = False
-) -> PlayerColumns | None:
-    """The columns of contests, as arguments name them or as they are spelt; None if one is not there.
+def _contest_players(
+    header: Header, arguments: Mapping[str, Any], upcoming: bool, is_sure: bool = False
+) -> Iterator[PlayerColumns]:
+    """Those of contests, if all of their columns are there.
 
-    If these are contests for sure, those of the library's own names come first, and are assumed if there are none.
+    If these are contests for sure, the library's own names come first, and are assumed where there is no column.
     """
-    own = {role: find_own_column(header.names, role) if is_contest else None for role in CONTEST_ROLES[:3]}
-    has_own_score = is_contest and arguments["score"] is None and find_own_column(header.names, "score") is not None
-    columns: dict[str, Any] = {role: arguments[role] for role in CONTEST_ROLES if arguments[role] is not None}
-    notes = []
+    columns, notes = dict[str, Any](), list[str]()
     for role in CONTEST_ROLES[: 2 if upcoming or arguments["score"] else 3]:
         default = COLUMN_ROLES[role].default[0]
-        if role in columns or (role == "rank" and own["rank"] is None and has_own_score):
-            continue
-        columns[role] = own[role] or next(iter(header.columns(SPELLINGS[role])), default if is_contest else None)
-        if normalise_column_name(columns[role]) != default:
+        is_scored = is_sure and role == "rank" and arguments["score"] is None and header.own("score") is not None
+        names = [
+            arguments[role],
+            header.own(role) if is_sure else None,
+            *header.columns(SPELLINGS[role])[: not is_scored],
+        ]
+        columns[role] = next(filter(None, [*names, default if is_sure and not is_scored else None]), None)
+        if columns[role] not in (None, arguments[role]) and normalise_column_name(columns[role]) != default:
             notes.append(f"{columns[role]} for the {role}")
-    return None if None in columns.values() else PlayerColumns(CONTEST_ROLES, columns, note="; ".join(notes))
+    if is_sure or None not in columns.values():
+        yield PlayerColumns(CONTEST_ROLES, columns, note="; ".join(notes))
 
 
-def check_players(table: TableSource, players: PlayerColumns | None, arguments: Mapping[str, Any]) -> PlayerColumns:
-    """The columns of the players; ValueError if there are none, or if arguments do not go with them."""
-    if players is None:
-        raise missing_column_error(table, "a")
-    named = [x for value in arguments.values() for x in as_column_list(value)]
-    check_columns_exist_and_unique(table.names, [name for name in players.names if name in named])
-    for role, name in zip(players.roles[:2], players.names, strict=True):
-        if name not in table.names:
-            raise missing_column_error(table, role, named)
+def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping[str, Any]) -> None:
+    """ValueError if there are no such columns, or if arguments do not go with them."""
+    check_columns_exist_and_unique(table.names, [x for role in players.roles for x in as_column_list(arguments[role])])
+    for role in players.roles[:3]:
+        if not {*as_column_list(players.columns.get(role))} <= {*table.names}:
+            raise missing_column_error(table, role, {**arguments, **players.columns})
     if players.are_teams:
         check_line_up_roles(arguments)
-    return players
+    first, second = (players.columns[role] for role in players.roles[:2])
+    columns, roles = [*as_column_list(first), *as_column_list(second)], " and ".join(players.roles[:2])
+    is_scored = players.roles == WINNER_LOSER and arguments["score"]
+    raise_first(
+        (first == second, f"{roles} are the same column, {first!r}; name one for each player"),
+        (len({*columns}) < len(columns), f"the line-ups name a column twice: {', '.join(map(str, columns))}"),
+        (is_scored, "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores"),
+    )
 
 
 # Columns whose contents decide
-
-
-class CandidateColumns(NamedTuple):
-    """Columns whose values are looked at."""
-
-    results: Sequence[str] = ()
-    points: Sequence[tuple[str, str]] = ()
-    goals: Sequence[tuple[str, str]] = ()  # of the points, those of the match itself for sure
-    times: Sequence[str] = ()
-    neutral: Sequence[str] = ()
-    side: Sequence[str] = ()
 
 
 class RoleSearch(NamedTuple):
@@ -339,92 +324,82 @@ class RoleSearch(NamedTuple):
     upcoming: bool
 
     @property
-    def is_of_pairs(self) -> bool:
-        """Whether the table has matches of a and b."""
-        return self.players.roles == PLAYER_PAIR
+    def is_result_open(self) -> bool:
+        """Whether contents decide what tells the results: no argument and none of the library's own names has it."""
+        is_sought = self.margin_of_both or self.players.sides != UNKNOWN_SIDES or self.header.own("score") is None
+        return bool(self.players.roles == PLAYER_PAIR and self.arguments["score"] is None and is_sought)
 
     @property
-    def own_score(self) -> str | None:
-        """The column that is called as the library calls results."""
-        return find_own_column(self.header.names, "score")
+    def margin_of_both(self) -> tuple[str, ...]:
+        """The points of both sides, if an argument names them."""
+        margin = tuple(as_column_list(self.arguments["margin"]))
+        return margin if len(margin) == 2 else ()
 
-    @property
-    def has_margin_of_both(self) -> bool:
-        """Whether an argument names the points of both sides."""
-        return is_margin_of_two_columns(self.arguments["margin"])
 
-    @property
-    def needs_result(self) -> bool:
-        """Whether a column of results must be sought: no argument and none of the library's own names has it."""
-        is_named = self.arguments["score"] is not None or self.has_margin_of_both
-        return self.is_of_pairs and not is_named and (self.players.sides is not None or self.own_score is None)
+class CandidateColumns(NamedTuple):
+    """Columns whose values are looked at."""
 
-    @property
-    def first_has_side(self) -> bool:
-        """Whether the first player has an advantage, by how both are called."""
-        return self.players.sides is not None and self.players.sides.side
+    results: Sequence[str]
+    points: Sequence[tuple[str, str]]
+    goals: Sequence[tuple[str, str]]  # of the points, those of the match itself for sure
+    times: Sequence[str]
+    neutral: Sequence[str]
+    side: Sequence[str]
 
 
 class Contents(NamedTuple):
-    """The columns that may have open roles, with their values."""
+    """The columns whose roles are open, and those of the players."""
 
     candidates: CandidateColumns
-    columns: Mapping[str, Column]  # the candidates and the players; none if nothing is open
-    values: Mapping[str, Column]  # the same, missing where a text says so
-    players: Mapping[str, Column]  # the names of both players, by column
-
-
-def load_contents(search: RoleSearch, table: TableSource, na_values: Sequence[str]) -> Contents:
-    """The columns whose names leave their roles open, and the players, of a single reading of the table."""
-    candidates = find_candidates(search)
-    if not any(candidates):
-        return Contents(candidates, {}, {}, {})
-    players = search.players.names
-    text = [*players, *candidates.results, *candidates.side]
-    names = list(dict.fromkeys([*text, *candidates.times, *chain(*candidates.points), *candidates.neutral]))
-    loaded = table.load(names, text)
-    columns = {name: to_column(name, loaded[name]) for name in names}
-    values = {name: replace_na_values(column, na_values) for name, column in columns.items()}
-    return Contents(candidates, columns, values, {name: columns[name] for name in players})
+    columns: dict[str, Column]  # none if nothing is open
+    values: dict[str, Column]  # the same, missing where a text says so
+    players: dict[str, Column]  # the names of both players, by column
 
 
 def find_candidates(search: RoleSearch) -> CandidateColumns:
     """The columns that may have open roles, as far as their names tell."""
-    header, arguments = search.header, search.arguments
-    is_open = {role: arguments[role] is None and not search.upcoming for role in ("side", "neutral")}
+    header, arguments, sides = search.header, search.arguments, search.players.sides
     times = header.columns(SPELLINGS["time"]) if arguments["time"] is None else []
-    is_sure = not search.notes and times == [find_own_column(header.names, "time")]
-    results, points, goals = _result_candidates(search)
+    is_sure = times == [header.own("time")] and not search.notes
+    has_side = arguments["side"] is not None or search.upcoming
+    has_neutral = sides.side or not (has_side or search.players.roles != PLAYER_PAIR)
     return CandidateColumns(
-        results,
-        points,
-        goals,
+        *(_result_candidates(search) if search.is_result_open else ([], [], [])),
         [] if is_sure else times,
-        header.columns(
-            SPELLINGS["neutral"] if search.first_has_side or (search.is_of_pairs and is_open["side"]) else ()
-        ),
-        header.columns(SPELLINGS["side"] if search.players.kind == "winner" and is_open["side"] else ()),
+        header.columns(SPELLINGS["neutral"] if has_neutral else ()),
+        header.columns(SPELLINGS["side"] if sides.kind == "winner" and not has_side else ()),
     )
 
 
 def _result_candidates(search: RoleSearch) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str]]]:
     """The columns of results, the pairs of points, and those of them that are goals, which may tell who won."""
-    header, arguments = search.header, search.arguments
-    if search.is_of_pairs and arguments["score"] is None and search.has_margin_of_both:
-        results = header.columns(SPELLINGS["score"]) if search.own_score is None else [search.own_score]
-        x, y = arguments["margin"]
-        return results, [(x, y)] if {x, y} <= {*header.names} else [], []
-    if not search.needs_result:
-        return [], [], []
-    sides = [x for x in SIDE_PAIRS if x.kind != "winner"] if search.players.sides is None else [search.players.sides]
+    header, players = search.header, search.players
+    if search.margin_of_both:
+        results = header.columns(["score"] if header.own("score") is not None else SPELLINGS["score"])
+        return results, [(x, y) for x, y in [search.margin_of_both] if {x, y} <= {*header.names}], []
+    sides = [x for x in SIDE_PAIRS if x.kind != "winner"] if players.sides == UNKNOWN_SIDES else [players.sides]
     goals = header.points(GOAL_TEMPLATES, sides)
     points = header.points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)
     # Columns that say whether the first side has won are results if the second has none: wins of both are counts.
-    pairs = [*(pair for x in sides for pair in spell_pairs(RESULT_TEMPLATES, x)), ("wins", "losses")]
+    pairs = [*chain(*(spell_pairs(RESULT_TEMPLATES, one) for one in sides)), ("wins", "losses")]
     counts = {first for first, second in pairs if second in header.by_spelling}
-    results = header.columns([*SPELLINGS["score"], *dict.fromkeys(x for x, _ in pairs[:-1] if x not in counts)])
-    others = {*chain(*map(as_column_list, search.players.columns.values())), *chain(*goals)}
-    return [name for name in results if name not in others], points, goals
+    of_first = dict.fromkeys(first for first, _ in pairs[:-1] if first not in counts)
+    others = {*chain(*map(as_column_list, players.columns.values())), *chain(*goals)}
+    return [x for x in header.columns([*SPELLINGS["score"], *of_first]) if x not in others], points, goals
+
+
+def load_contents(
+    table: TableSource, players: Sequence[str], candidates: CandidateColumns, na_values: Sequence[str]
+) -> Contents:
+    """The columns whose roles are open, and those of the players, of a single reading of the table."""
+    if not any(candidates):
+        return Contents(candidates, {}, {}, {})
+    text = [*players, *candidates.results, *candidates.side]
+    names = dict.fromkeys([*text, *candidates.times, *chain(*candidates.points), *candidates.neutral])
+    loaded = table.load([*names], text)
+    columns = {name: to_column(name, loaded[name]) for name in names}
+    values = {name: replace_na_values(column, na_values) for name, column in columns.items()}
+    return Contents(candidates, columns, values, {name: columns[name] for name in players})
 
 
 def table_with_loaded_columns(table: TableSource, columns: Mapping[str, Column]) -> TableSource:
@@ -438,15 +413,16 @@ def table_with_loaded_columns(table: TableSource, columns: Mapping[str, Column])
     return table._replace(load=load) if columns else table
 
 
-def _to_values(column: Column) -> list[Any]:
-    return column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+def is_convertible(column: Column, convert: Callable[[str, Column], Any]) -> bool:
+    """Whether a conversion takes all values of a column."""
+    with suppress(ValueError):
+        convert("", column)
+        return True
+    return False
 
 
 def is_numeric_column(column: Column) -> bool:
-    with suppress(ValueError):
-        to_numbers("", column, default=np.nan)
-        return True
-    return False
+    return is_convertible(column, partial(to_numbers, default=np.nan))
 
 
 def numeric_share(column: Column) -> float:
@@ -455,27 +431,15 @@ def numeric_share(column: Column) -> float:
     return float(np.mean(~np.isnan(numbers_or_nan(column)[present]))) if present.any() else 1.0
 
 
-def is_flag_column(column: Column) -> bool:
-    with suppress(ValueError):
-        to_flags("", column)
-        return True
-    return False
-
-
 def date_columns(table: TableSource, used: Collection[str], dates: str | None) -> list[str]:
     """The columns, other than those used, that hold dates, as far as their first values tell; of numbers none."""
-    unused = [name for name in table.names if name not in used and table.names.count(name) == 1]
-    return [name for name, values in table.first_values(unused).items() if _begins_with_date(name, values, dates)]
-
-
-def _begins_with_date(name: str, values: Any, dates: str | None) -> bool:
-    kinds = import_pyarrow().types
-    with suppress(ValueError):
-        column = to_column(name, values)
-        if not isinstance(column, np.ndarray) and len(column := column.drop_null()):
-            is_text = kinds.is_large_string(column.type) and not column[0].as_py().strip().isdecimal()
-            return (is_text or kinds.is_temporal(column.type)) and is_time_column(name, column, dates)
-    return False
+    found = []
+    for name, values in table.first_values([name for name in table.names if name not in used]).items():
+        with suppress(ValueError):
+            column = to_column(name, values)
+            if not is_numeric_column(column) and is_time_column(name, column, dates):
+                found.append(name)
+    return found
 
 
 VERSUS = r"vs?\.?|versus|against|@|gegen|contre|contra"
@@ -483,20 +447,20 @@ DASHES = "[-\u2013\u2014]"
 PAIR_NAMES = r"match(up|es)?|game|fixture|bout|fight|teams|players|pairing|opponents|meeting|encounter"
 
 
-def split_pairs_in_cells(table: TableSource) -> tuple[TableSource, PlayerColumns | None]:
-    """The table with two columns for the first one whose cells name both players; as it is if there is none.
+def split_pairs_in_cells(table: TableSource) -> tuple[TableSource, PlayerColumns]:
+    """The table with two columns for one whose cells name both players; ValueError if there is none.
 
     "Ada vs. Bo" tells of any column, and "Ada - Bo" of one that is called as matches are.
     """
     first_values = table.first_values(table.names)
     for name in table.names:
         with suppress(ValueError):
-            cells = _to_values(to_column(name, first_values.get(name, [])))
+            cells = to_values(to_column(name, first_values.get(name, [])))
             if cells and all(isinstance(cell, str) and re.match(_pair_pattern(name), cell) for cell in cells):
                 pair = dict(zip(PLAYER_PAIR, names_of_split_columns(name), strict=True))
                 note = f"the two names in {name} for a and b"
                 return append_split_columns(table, name), PlayerColumns(PLAYER_PAIR, pair, note=note)
-    return table, None
+    raise missing_column_error(table, "a", {})
 
 
 def names_of_split_columns(name: str) -> list[str]:
@@ -518,7 +482,7 @@ def append_split_columns(table: TableSource, name: str) -> TableSource:
         sources = list(dict.fromkeys(name if x in parts else x for x in wanted))
         loaded = table.load(sources, [*text, name])
         columns = {x: loaded[x] for x in sources}
-        if not {*parts}.isdisjoint(wanted):
+        if name in columns:
             compute = import_pyarrow().compute
             fields = compute.extract_regex(to_column(name, loaded[name]), pattern)
             columns |= {x: compute.struct_field(fields, [i]) for i, x in enumerate(parts)}
@@ -533,7 +497,7 @@ SCORE_CODES = {1: 1.0, 0: 0.0}
 
 
 class ResultChoice(NamedTuple):
-    """The columns that tell the results."""
+    """The columns that tell the results of matches."""
 
     result: str | None = None
     points: tuple[str, ...] = ()  # of both sides, which tell the results
@@ -549,40 +513,46 @@ class ResultChoice(NamedTuple):
         return {self.result: arrow.chunked_array([arrow.array(scores, from_pandas=True)])}
 
 
-def recognise_result(search: RoleSearch, contents: Contents) -> ResultChoice:
-    """The columns that tell the results; puts that of the score into the arguments."""
-    candidates = contents.candidates
-    if search.has_margin_of_both and candidates.results:
-        _compare_results_with_margin(search, contents)
-    elif candidates.results or (candidates.points and not search.has_margin_of_both):
-        choice = choose_result(contents)
-        search.arguments["score"] = choice.result
-        search.notes.extend({choice.note} - {"", f"{search.own_score} for the score"})
-        return choice
-    return ResultChoice()
+def recognise_result(table: TableSource, search: RoleSearch, contents: Contents) -> ResultChoice:
+    """The columns that tell the results; puts that of the score into the arguments if contents tell it.
 
-
-def check_result(table: TableSource, search: RoleSearch, choice: ResultChoice) -> None:
-    """ValueError if nothing tells the results of events that need them."""
-    lacks_rank = search.players.columns.get("rank") == "rank" and "rank" not in table.names
-    if (search.needs_result or lacks_rank) and not (choice.points or search.own_score or search.upcoming):
-        used = [name for value in search.arguments.values() for name in as_column_list(value)]
-        raise missing_column_error(table, "rank" if lacks_rank else "score", used)
-
-
-def _compare_results_with_margin(search: RoleSearch, contents: Contents) -> None:
-    """Notes which columns of results the named points of both overrule, as they have no results or contradict them."""
-    own_score, points = search.own_score, contents.candidates.points[0]
-    parsed = {x: parse_results(x, contents.values[x], contents.players) for x in contents.candidates.results}
-    if parsed.get(str(own_score), True) is None:
-        search.arguments["score"] = False
-        search.notes.append(
-            f"nothing for the score, as {own_score} has no results, and the points of both tell who won"
+    Raises:
+      ValueError: if nothing tells the results of matches that need them.
+    """
+    own, named, margin = search.header.own("score"), search.arguments["score"], search.margin_of_both
+    if search.players.roles != PLAYER_PAIR or named:
+        return ResultChoice(named or None)
+    if margin or named is False:
+        is_overruled = named is False or _compare_results_with_margin(search, contents)
+        raise_first(
+            (not (margin or search.upcoming), "score=False needs the two columns of each side's points as margin")
         )
-    lead = np.zeros(0) if own_score is not None else _sign_of_lead(points, contents.values)
+        return ResultChoice(points=margin) if own is None or is_overruled else ResultChoice(own)
+    choice = choose_result(contents) if search.is_result_open else ResultChoice(own)
+    if search.is_result_open:
+        search.arguments["score"] = choice.result
+        search.notes.extend({choice.note} - {"", f"{own} for the score"})
+    if not (choice.result or choice.points or own or search.upcoming):
+        raise missing_column_error(table, "score", search.arguments)
+    return choice if choice.result or choice.points else ResultChoice(own)
+
+
+def _compare_results_with_margin(search: RoleSearch, contents: Contents) -> bool:
+    """Whether the library's own column of scores has no results, so that the named points of both tell who won.
+
+    Notes this, and which other columns of results contradict the points.
+    """
+    own, points = search.header.own("score"), search.margin_of_both
+    parsed = {x: parse_results(x, contents.values[x], contents.players) for x in contents.candidates.results}
+    is_empty = parsed.get(str(own), True) is None
+    if is_empty:
+        search.arguments["score"] = False
+        search.notes.append(f"nothing for the score, as {own} has no results, and the points of both tell who won")
+    lead = _sign_of_lead(points if own is None and contents.candidates.points else (), contents.values)
     for name, results in parsed.items():
         if results is not None and (bad := _contradictions(results, lead)).mean() > MAX_CONTRADICTIONS:
             search.notes.append(_describe_preferred_points(name, points, bad))
+    return is_empty
 
 
 def choose_result(contents: Contents) -> ResultChoice:
@@ -598,7 +568,7 @@ def choose_result(contents: Contents) -> ResultChoice:
     parsed = {name: parse_results(name, values[name], contents.players) for name in names}
     readings = {name: results for name, results in parsed.items() if results is not None}
     if not readings:
-        return _choose_points_or_empty_results(points, [x for x in candidates.results if _is_empty(values[x])], values)
+        return _choose_points_or_empty_results(points, contents)
     name = min(readings, key=lambda name: readings[name].note == SETS_NOTE)  # sets may be a winner's
     lead = _sign_of_lead(points if points in candidates.goals else (), values)
     if codes := winner_code_readings(name, values[name], contents.players):
@@ -606,14 +576,13 @@ def choose_result(contents: Contents) -> ResultChoice:
     return _settle_contradictions(name, points, readings, lead)
 
 
-def _choose_points_or_empty_results(
-    points: tuple[str, ...], empty: Sequence[str], values: Mapping[str, Column]
-) -> ResultChoice:
+def _choose_points_or_empty_results(points: tuple[str, ...], contents: Contents) -> ResultChoice:
     """The points of both, or a column of results without a value if there are no points either."""
-    if empty and all(_is_empty(values[name]) for name in points):
+    empty = [name for name in (*contents.candidates.results, *points) if _is_empty(contents.values[name])]
+    if empty[: len(empty) - len(points)] and {*points} <= {*empty}:
         return ResultChoice(empty[0], note=f"{empty[0]} for the score")
     note = f"{' and '.join(points)} for the points of both, which tell who won"
-    return ResultChoice(points=points, note=note if points else "")
+    return ResultChoice(points=points, note=note) if points else ResultChoice()
 
 
 def _is_empty(column: Column) -> bool:
@@ -623,9 +592,8 @@ def _is_empty(column: Column) -> bool:
 def _points_quality(pair: tuple[str, str], values: Mapping[str, Column]) -> int:
     """How sure two columns hold points: 3 for numbers, 2 for nothing, 1 with mistakes, 0 for no numbers."""
     share = min(numeric_share(values[name]) for name in pair)
-    if share == 1.0:
-        return 2 if all(_is_empty(values[name]) for name in pair) else 3
-    return int(share >= MIN_READABLE_SHARE)
+    is_empty = all(_is_empty(values[name]) for name in pair)
+    return 3 - is_empty if share == 1.0 else int(share >= MIN_READABLE_SHARE)
 
 
 def _describe_preferred_points(name: str, points: tuple[str, ...], bad: HostArray) -> str:
@@ -714,14 +682,14 @@ def _do_agree(one: ParsedResults, other: ParsedResults) -> bool:
 def recognise_side(search: RoleSearch, contents: Contents) -> str | None:
     """Puts who has the side, and where nobody has, into the arguments; a column of neutral ground that is not used."""
     arguments, notes = search.arguments, search.notes
-    if search.first_has_side and arguments["side"] is None and "a" not in search.header.names:
+    if search.players.sides.side and arguments["side"] is None and "a" not in search.header.names:
         arguments["side"] = "a"
     for name in contents.candidates.side:
         arguments["side"] = name
         notes.append(f"{name} for the side")
     is_open = arguments["neutral"] is None and arguments["side"] in ("a", None)
     for name in contents.candidates.neutral if is_open else ():
-        if is_flag_column(contents.columns[name]):
+        if is_convertible(contents.columns[name], to_flags):
             if arguments["side"] is None:
                 return name
             arguments["neutral"] = name
@@ -729,18 +697,20 @@ def recognise_side(search: RoleSearch, contents: Contents) -> str | None:
     return None
 
 
-def recognise_time(search: RoleSearch, contents: Contents, dates: str | None) -> str | None:
-    """The first column that holds dates, or one of the library's own names that holds numbers; notes which it is."""
+def recognise_time(search: RoleSearch, contents: Contents, dates: str | None) -> None:
+    """Puts the first column that holds dates, or an own one of the library that holds numbers, into the arguments."""
     columns = {name: contents.values[name] for name in contents.candidates.times}
-    own = [find_column_ignoring_case(search.header.names, name) for name in COLUMN_ROLES["time"].default]
+    if not columns:
+        search.arguments["time"] = search.arguments["time"] or search.header.own("time")
+        return
+    own = search.header.columns(COLUMN_ROLES["time"].default)
     dated = [name for name, column in columns.items() if is_time_column(name, column, dates)]
-    numbers = [name for name, column in columns.items() if name in own and is_numeric_column(column)]
-    time = next(iter([*dated, *numbers]), None)
+    numbers = [name for name in own if is_numeric_column(columns[name])]
+    time = search.arguments["time"] = next(iter([*dated, *numbers]), None)
     if time not in (None, *own):
         search.notes.append(f"{time} for the time")
-    if time is None and not {*own}.isdisjoint(columns):
+    if time is None and own:
         search.notes.append(f"nothing for the time, as {', '.join(map(str, columns))} has no dates")
-    return time
 
 
 def time_columns(names: Sequence[str]) -> list[str]:
@@ -751,43 +721,38 @@ def time_columns(names: Sequence[str]) -> list[str]:
 # What is missing
 
 
-SHOWN_ROWS, SHOWN_COLUMNS = 3, 12  # of a table that cannot be read as it is
+SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_WIDTH = 3, 12, 120  # of a table that cannot be read as it is
+ADVICE = {  # where the column of a role is missing; x and y are columns of text, if there are such, p and q of numbers
+    "a": "of matches name both players, as a={x!r}, b={y!r}; of those in which somebody won, as winner={x!r}, "
+    "loser={y!r}; of contests with a row for each participant, as contest={z!r}, participant={x!r}, rank={p!r}",
+    "rank": "name that of ranks, as rank={p!r}; or of scores, of which higher is better, as score={p!r}",
+    "score": "name that of the results, as score={result!r}; or those of the points of both, as margin=[{p!r}, {q!r}]",
+}
 
 
-def missing_column_error(table: TableSource, role: str, used: Collection[Any] = ()) -> ValueError:
+def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, Any]) -> UnreadableTableError:
     """The error for a table without a column that it needs: it shows the first rows, and the arguments to write.
 
     Args:
       table: its columns, none of which is called as those of the role are.
       role: `a` says that nothing tells who plays.
-      used: the columns that have another role.
+      arguments: the columns that have another role.
     """
+    used = [*chain(*map(as_column_list, arguments.values())), *time_columns(table.names)]
     loaded = table.load(table.names, table.names) if table.names else {}
     columns = {name: to_column(name, loaded[name]) for name in table.names}
-    others = [name for name in columns if name not in (*used, *time_columns(table.names))]
+    others = [name for name in columns if name not in used]
     numbers = [name for name in others if is_numeric_column(columns[name])]
-    texts = [name for name in others if name not in numbers]
-    x, y = [*texts, *numbers, *["..."] * 2][:2]
-    p, q = [*numbers, *texts, *["..."] * 2][:2]
-    contest = next((name for name in others if name != x), "...")
-    advice = {
-        "a": [
-            f"of matches name both players, as a={x!r}, b={y!r}",
-            f"of those in which somebody won, as winner={x!r}, loser={y!r}",
-            f"of contests with a row for each participant, as contest={contest!r}, participant={x!r}, rank={p!r}",
-        ],
-        "rank": [f"name that of ranks, as rank={p!r}", f"or of scores, of which higher is better, as score={p!r}"],
-        "score": [f"name that of the results, as score={x!r}", f"or those of the points of both, as margin={[p, q]!r}"],
-    }.get(role, [f"name it, as {role}={x!r}"])
-    if role == "score" and len(numbers) == 2:
-        advice = [f"if {p} and {q} are the points of both, name them as margin={[p, q]!r}"]
-    elif role == "score" and len(numbers) < 2 and (suggestion := did_you_mean_suffix("score", others)):
-        advice = [suggestion.removeprefix("; ")]
-    name = COLUMN_ROLES[role].default[0]
-    message = f"{'; '.join([f'no column {name!r}', *advice])} (there are: {', '.join(map(str, table.names))})"
-    shown = [truncate_text(str(name)) for name in table.names[:SHOWN_COLUMNS]]
-    cells = [_to_values(columns[name][:SHOWN_ROWS]) for name in table.names[:SHOWN_COLUMNS]]
-    rows = [["" if x is None else truncate_text(str(x)) for x in row] for row in zip(*cells, strict=False)]
+    texts = [name for name in others if name not in numbers and not is_time_column(name, columns[name], None)]
+    result = next(iter(texts), "...")
+    (x, y, *_), (p, q, *_) = [*texts, *numbers, "...", "..."], [*numbers, *texts, "...", "..."]
+    z = next((name for name in others if name != x), "...")
+    advice = ADVICE.get(role, "name it, as {role}={x!r}").format(role=role, result=result, x=x, y=y, z=z, p=p, q=q)
+    message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
+    names = table.names[:SHOWN_COLUMNS]
+    cells = zip(*(to_values(columns[name][:SHOWN_ROWS]) for name in names), strict=False)
+    rows = [["" if x is None else truncate_text(str(x)) for x in row] for row in cells]
+    shown = format_table([truncate_text(str(name)) for name in names], rows, [*map(str, names)])
     return UnreadableTableError(
-        "\n  ".join([shorten_to_one_line(message), *format_table(shown, rows, shown).split("\n")])
+        "\n  ".join([shorten_to_one_line(message), *(x[:SHOWN_WIDTH] for x in shown.split("\n"))])
     )

@@ -5,13 +5,13 @@ same names.
 """
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
 from textwrap import fill
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypedDict, TypeVar, get_args, get_type_hints
 
-from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
+from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error, join_names
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -249,6 +249,7 @@ class Columns(UntimedColumns, UnweightedColumns, total=False):
 
 
 NUM_COLUMNS: dict[str, tuple[int, ...]] = {"one or two columns": (0, 1, 2), "two columns": (0, 2)}
+EACH_ONCE = "margin", "covariates", "expected_goals"
 FORMAT_NAMES = "tennis", "football", "pgn", "contests", "ergast", "movielens", "lichess"  # of `jr.data.formats`
 CONTEST_ROLES = tuple(name for name, role in COLUMN_ROLES.items() if role.history == "contests")
 RESULT_ROLES = "score", "winner", "loser", "contest", "participant", "rank"  # that tell the result
@@ -291,7 +292,7 @@ def describe_role(name: str, details: bool) -> str:
     meaning = f"{'in contests, ' if role.history == 'contests' else ''}{role.meaning}."
     several = " May be a list of columns." if role.accepts == "columns" else ""
     quoted = [f'"{name}"' for name in role.default]
-    default = f" Default: {join_alternatives(quoted)}." if role.default else ""
+    default = f" Default: {join_names(quoted, 'or')}." if role.default else ""
     return f"{meaning}{several}{default} {role.details if details else ''}".rstrip()
 
 
@@ -343,12 +344,6 @@ def _hint_for_unknown_argument(name: str, value: Any, names: Iterable[str]) -> s
     return f"; it is {role}, as in {role}={format_value_for_error(value)}"
 
 
-def join_alternatives(names: Collection[str]) -> str:
-    """Names as "a, b or c"."""
-    *others, last = names
-    return f"{', '.join(others)} or {last}" if others else last
-
-
 def raise_first(*problems: tuple[Any, str]) -> None:
     """ValueError of the first of these messages whose condition, which stands before it, holds."""
     for is_wrong, message in problems:
@@ -368,18 +363,13 @@ def _check_role_argument(name: str, value: Any) -> None:
     accepts = COLUMN_ROLES[name].accepts
     is_list = isinstance(value, (list, tuple)) and (accepts != "column" or name in SIDE_ROLES)
     columns = list(value) if is_list else [value]
-    wrong = [format_value_for_error(x) for x in columns if not _is_column_name(x)]
+    wrong = ", ".join(format_value_for_error(x) for x in columns if not _is_column_name(x))
+    got, numbers = ", ".join(map(str, columns)), NUM_COLUMNS.get(accepts, (len(columns),))
     raise_first(
-        (wrong and not is_list, f"{name} must be the name of a column, got {', '.join(wrong)}"),
-        (wrong, f"{name} must be names of columns, got {', '.join(wrong)} among them"),
-        (
-            len(columns) not in NUM_COLUMNS.get(accepts, [len(columns)]),
-            f"{name} must be {accepts}, of a and of b, got {', '.join(map(str, columns))}",
-        ),
-        (
-            name in ("margin", "covariates", "expected_goals") and len({*columns}) < len(columns),
-            f"{name} names a column twice: {', '.join(map(str, columns))}",
-        ),
+        (wrong and not is_list, f"{name} must be the name of a column, got {wrong}"),
+        (wrong, f"{name} must be names of columns, got {wrong} among them"),
+        (len(columns) not in numbers, f"{name} must be {accepts}, of a and of b, got {got}"),
+        (name in EACH_ONCE and len({*columns}) < len(columns), f"{name} names a column twice: {got}"),
     )
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
+from jaxrate.data.column_role_definitions import COLUMN_ROLES
+
 
 class SidesSpelling(NamedTuple):
     """How both sides of a match are called."""
@@ -12,9 +14,10 @@ class SidesSpelling(NamedTuple):
     first: tuple[str, ...]
     second: tuple[str, ...]
     side: bool = False  # whether the first has an advantage
-    kind: Literal["sides", "winner", "own"] = (
-        "sides"  # the first is a winner, or a row is its own, as in a log of matches
-    )
+    kind: Literal["sides", "winner", "own", "unknown"] = "sides"  # winner: it is the first; own: a row is of the first
+
+
+UNKNOWN_SIDES = SidesSpelling((), (), kind="unknown")
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -188,11 +191,16 @@ class Header(NamedTuple):
     """The names of the columns of a table, by how they are spelt."""
 
     names: Sequence[Any]
-    by_spelling: Mapping[str, Any]  # the first column of each spelling
+    by_spelling: Mapping[str, Any]  # the column that is written so, or else the first that is spelt so
 
     @classmethod
     def of_columns(cls, names: Sequence[Any]) -> "Header":
-        return cls(names, {normalise_column_name(name): name for name in reversed(names)})
+        exact = {name: name for name in names if normalise_column_name(name) == name}
+        return cls(names, {normalise_column_name(name): name for name in reversed(names)} | exact)
+
+    def own(self, role: str) -> Any:
+        """The first column that has one of the library's own names for a role; None if there is none."""
+        return next(iter(self.columns(COLUMN_ROLES[role].default)), None)
 
     def columns(self, spellings: Iterable[str]) -> list[Any]:
         """The columns that are spelt so, in the order of the spellings."""

@@ -26,10 +26,10 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
     players = recognise_players(header, select_role_arguments(arguments))
     if players is None or players.roles == CONTEST_ROLES:
         return {}
-    is_open = players.sides is None and players.roles == PLAYER_PAIR and not players.are_teams
+    is_open = players.sides.kind == "unknown" and players.roles == PLAYER_PAIR and not players.are_teams
     evidence: dict[str, Any] = {}
     for sides in SIDE_PAIRS:
-        if sides.kind != "own" or players.kind == "own" or is_open:  # a row may be one of its first player
+        if sides.kind != "own" or players.sides.kind == "own" or is_open:  # a row may be one of its first player
             templates = WINNER_TEMPLATES if sides.kind == "winner" else POINT_TEMPLATES
             for pair in header.points(templates, [sides]):
                 evidence.setdefault("margin", list(pair))

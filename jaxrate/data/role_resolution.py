@@ -10,13 +10,12 @@ from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 from jaxrate.data.column_conversion import to_numbers
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
-    CONTEST_ROLES,
     PLAYER_PAIR,
     WINNER_LOSER,
     as_column_list,
     raise_first,
 )
-from jaxrate.data.table_sources import Column, check_columns_exist_and_unique, find_column_ignoring_case
+from jaxrate.data.table_sources import Column, check_columns_exist_and_unique
 from jaxrate.events import fail_where
 
 
@@ -36,17 +35,19 @@ def resolve_statistics(statistics: Any, shares: Any) -> tuple[Statistic, ...]:
     """
     if shares and not isinstance(shares, Mapping):
         raise ValueError(f"shares must be a dict of two columns by name, got {format_value_for_error(shares)}")
-    leads = statistics if isinstance(statistics, Mapping) else {name: name for name in as_column_list(statistics)}
-    resolved = [Statistic(name, tuple(as_column_list(x)), False) for name, x in leads.items()]
-    resolved += [Statistic(name, tuple(as_column_list(x)), True) for name, x in (shares or {}).items()]
+    if not isinstance(statistics, Mapping):
+        statistics = {name: name for name in as_column_list(statistics)}
+    leads = [Statistic(name, tuple(as_column_list(x)), False) for name, x in statistics.items()]
+    resolved = *leads, *(Statistic(name, tuple(as_column_list(x)), True) for name, x in (shares or {}).items())
     for name, columns, share in resolved:
-        if not all(isinstance(x, str) and x for x in (name, *columns)):
-            raise ValueError(f"statistics must be names of columns, got {format_value_for_error(columns)}")
-        if len(columns) not in ((2,) if share else (1, 2)):
-            raise ValueError(f"statistic {name!r} must be of two columns, a's and b's{'' if share else ', or of one'}")
-    if {*leads} & {*(shares or {})}:
-        raise ValueError(f"two statistics have the same name: {', '.join(one.name for one in resolved)}")
-    return tuple(resolved)
+        are_names, hint = all(isinstance(x, str) and x for x in (name, *columns)), "" if share else ", or of one"
+        raise_first(
+            (not are_names, f"statistics must be names of columns, got {format_value_for_error(columns)}"),
+            (len(columns) not in range(1 + share, 3), f"statistic {name!r} must be of two columns, a's and b's{hint}"),
+        )
+    names = [one.name for one in resolved]
+    raise_first((len({*names}) < len(names), f"two statistics have the same name: {', '.join(names)}"))
+    return resolved
 
 
 def first_player_statistic_lead(statistic: Statistic, columns: Mapping[str, Column]) -> HostArray:
@@ -143,38 +144,32 @@ class ColumnRoles(NamedTuple):
 
 
 def resolve_roles(
-    names: Sequence[str],
-    players: Sequence[str],
-    arguments: Mapping[str, Any],
-    upcoming: bool,
-    points: tuple[str, ...] = (),
+    names: Sequence[str], layout: TableLayout, arguments: Mapping[str, Any], upcoming: bool
 ) -> ColumnRoles:
     """The columns that are used of a table with columns of these names.
 
     Args:
       names: of all columns.
-      players: the roles of the players, or of contest, participant and rank.
+      layout: the columns of players and results.
       arguments: the columns by role, as arguments of `read` name them or as they were recognised.
       upcoming: as in `read`.
-      points: the columns of each side's points, if these tell who has won and are not the margin.
 
     Raises:
-      ValueError: if the arguments contradict each other, or if there is no such column.
+      ValueError: if roles exclude each other, or if there is no such column.
     """
-    statistics = resolve_statistics(arguments["statistics"], arguments["shares"])
-    if players == CONTEST_ROLES:
-        layout = _contest_layout(names, arguments, upcoming)
-    else:
-        layout = _match_layout(names, players, arguments, upcoming, points)
     values: dict[str, Any] = {
         name: as_column_list(arguments[name]) if role.accepts_list else arguments[name]
         for name, role in COLUMN_ROLES.items()
     }
-    if layout.contest is None:
-        values["category"] *= 2 if len(values["category"]) == 1 else 1
-    values["constant_side"] = constant_side(names, layout, values["side"])
-    values["time"] = values["time"] or find_own_column(names, "time")
-    values |= {"layout": layout, "upcoming": upcoming, "age": tuple(values["age"]), "statistics": statistics}
+    of_both = 2 if layout.contest is None and len(values["category"]) == 1 else 1
+    values |= {
+        "layout": layout,
+        "upcoming": upcoming,
+        "constant_side": constant_side(names, layout, values["side"]),
+        "category": values["category"] * of_both,
+        "age": tuple(values["age"]),
+        "statistics": resolve_statistics(arguments["statistics"], arguments["shares"]),
+    }
     roles = ColumnRoles(**{name: values[name] for name in ColumnRoles._fields})
     check_roles(roles, values)
     check_columns_exist_and_unique(names, roles.all_columns)
@@ -186,116 +181,37 @@ def check_roles(roles: ColumnRoles, columns: Mapping[str, Any]) -> None:
 
     A statistic may be computed from expected goals, but not bear the name of a column of them.
     """
-    margin, covariates = roles.margin, roles.covariates
-    statistics = {one.name for one in roles.statistics}
-    results = {*margin, *roles.layout.points, roles.layout.result, *statistics, *roles.statistic_columns}
+    layout, statistics = roles.layout, {one.name: [*one.columns] for one in roles.statistics}
+    in_contests, has_team = layout.contest is not None, roles.team is not None
     only_matches = [name for name, role in COLUMN_ROLES.items() if role.history == "matches" and columns[name]]
-    several = {"category": roles.category, "margin": margin}
-    several |= {f"statistic {one.name!r}": list(one.columns) for one in roles.statistics}
-    in_contests = roles.layout.contest is not None
+    of_participants = {"category": roles.category, "margin": roles.margin}
+    of_participants |= {f"statistic {name!r}": names for name, names in statistics.items()}
+    results = {*roles.margin, *layout.points, layout.result, *statistics, *roles.statistic_columns}
+    others = {*roles.margin, *roles.covariates, *statistics}
+    twice = dict.fromkeys({*statistics} & {*roles.margin}, "is the margin, so that it cannot be a statistic as well")
+    twice |= dict.fromkeys(roles.covariates, "tells the result, so that it cannot be a covariate, known before it")
     raise_first(
-        (
-            in_contests and only_matches,
-            f"contests take no {' and no '.join(only_matches)}, which only matches of two do; leave it out",
-        ),
+        (in_contests and only_matches, f"contests take no {' and no '.join(only_matches)}, which only matches do"),
         *(
-            (
-                in_contests and len(names) > 1,
-                f"the {name} of contests is one column, of each participant, got {', '.join(map(str, names))}",
-            )
-            for name, names in several.items()
+            (in_contests and len(x) > 1, f"the {name} of contests is one column, of each participant, got {x}")
+            for name, x in of_participants.items()
         ),
-        *(
-            (name in others, f"column {name!r} {reason}, so that it cannot be {other}")
-            for names, others, reason, other in (
-                (statistics, margin, "is the margin", "a statistic as well"),
-                (covariates, results, "tells the result", "a covariate, known before it"),
-                (
-                    roles.expected_goals,
-                    {*margin, *covariates, *statistics},
-                    "holds expected goals",
-                    "something else as well",
-                ),
-            )
-            for name in names
-        ),
+        *((x in results, f"column {x!r} {reason}") for x, reason in twice.items()),
+        *((x in others, f"column {x!r} holds expected goals and cannot be more") for x in roles.expected_goals),
         (
-            roles.neutral is not None and roles.side is None,
-            "neutral needs side: without it nobody has the side in any match",
+            roles.last_rank and (has_team or not layout.ranked),
+            "last_rank, the last place of a tie, goes with rank, and not with score or team",
         ),
+        (roles.neutral and not roles.side, "neutral needs side: without it nobody has the side in any match"),
         (
             roles.age and "age" in roles.prematch_columns,
             "age is computed from two columns, and there is a column 'age' among the others: rename it",
         ),
         (
-            roles.season is not None and roles.league_season is not None,
+            roles.season and roles.league_season,
             "give season, which begins for all at once, or league_season, and not both",
         ),
     )
-
-
-def find_own_column(names: Sequence[str], role: str) -> str | None:
-    """The column that has one of the library's own names for a role, in any case."""
-    columns = (find_column_ignoring_case(names, name) for name in COLUMN_ROLES[role].default)
-    return next(filter(None, columns), None)
-
-
-def is_margin_of_two_columns(margin: Any) -> bool:
-    """Whether the margin is that of the points of both."""
-    return isinstance(margin, (list, tuple)) and len(margin) == 2
-
-
-def _match_layout(
-    names: Sequence[str],
-    players: Sequence[str],
-    arguments: Mapping[str, Any],
-    upcoming: bool,
-    points: tuple[str, ...],
-) -> TableLayout:
-    """The columns of players and results of matches; of those to come only if there are such columns."""
-    first, second = (arguments[role] for role in players)
-    columns, score = [*as_column_list(first), *as_column_list(second)], arguments["score"]
-    is_of_teams, winner_first = isinstance(first, list) or isinstance(second, list), players == WINNER_LOSER
-    own_score = None if score is False or winner_first else score or find_own_column(names, "score")
-    if own_score is None and is_margin_of_two_columns(arguments["margin"]) and not winner_first:
-        points = tuple(arguments["margin"])
-    result = None if points or winner_first or score is False else own_score or "score"
-    raise_first(
-        (
-            not is_of_teams and first == second,
-            f"{players[0]} and {players[1]} are the same column, {first!r}; name one for each player",
-        ),
-        (len({*columns}) < len(columns), f"the line-ups name a column twice: {', '.join(map(str, columns))}"),
-        (
-            winner_first and score,
-            "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores",
-        ),
-        (
-            score is False and not (points or upcoming or winner_first),
-            "score=False needs the two columns of each side's points as margin, which tell who won",
-        ),
-    )
-    layout = TableLayout(columns, winner_first=winner_first, num_first=len(first) if is_of_teams else 0)
-    has_result = {*points, result} <= {*names, None}
-    return layout if upcoming and not has_result else layout._replace(result=result, points=points)
-
-
-def _contest_layout(names: Sequence[str], arguments: Mapping[str, Any], upcoming: bool) -> TableLayout:
-    """The columns of contests: with a rank, of which lower is better, or with a score, of which higher is."""
-    contest, participant, rank, score = (arguments[role] for role in ("contest", "participant", "rank", "score"))
-    if upcoming:
-        return TableLayout([participant], None, contest)
-    own_rank, own_score = find_own_column(names, "rank"), find_own_column(names, "score")
-    ranked = not score and bool(rank or own_rank or own_score is None or score is False)
-    raise_first(
-        (rank is not None and score, "give rank, lower is better, or score, higher is better, and not both"),
-        (
-            arguments["last_rank"] is not None and (not ranked or arguments["team"] is not None),
-            "last_rank, the last place of a tie, goes with rank, and not with score or team",
-        ),
-    )
-    result = (rank or own_rank or "rank") if ranked else score or own_score
-    return TableLayout([participant], result, contest, ranked=ranked)
 
 
 def constant_side(names: Sequence[str], layout: TableLayout, side: str | None) -> float | None:
@@ -303,22 +219,19 @@ def constant_side(names: Sequence[str], layout: TableLayout, side: str | None) -
     if side is None or layout.contest is not None:
         return None
     is_constant = side in PLAYER_PAIR and (side not in names or layout.first_players[PLAYER_PAIR.index(side)] == side)
-    is_player = side in layout.players
+    is_player, player = side in layout.players, "a" if side == layout.players[0] else "b"
+    tells_winner = side in WINNER_LOSER or (layout.winner_first and (is_constant or is_player))
     hint = did_you_mean_suffix(side, names) or "; where the first player has the side in all matches, say side='a'"
     raise_first(
         (
-            side in WINNER_LOSER or (layout.winner_first and (is_constant or is_player)),
+            tells_winner,
             f"side={side!r} would tell the result before the match; name a column that says who had the side, "
             "1 the winner, -1 the loser, 0 neither",
         ),
         (
             is_player and not is_constant,
-            f"side={side!r} names players; where {side!r} has the side in all matches, say "
-            f"side={'a' if side == layout.players[0] else 'b'!r}",
+            f"side={side!r} names players; where {side!r} has the side in all matches, say side={player!r}",
         ),
-        (
-            side not in names and not is_constant,
-            f"no column {side!r} (there are: {', '.join(map(str, names))}){hint}",
-        ),
+        (not is_constant and side not in names, f"no column {side!r} (there are: {', '.join(map(str, names))}){hint}"),
     )
-    return (1.0 if side == "a" else -1.0) if is_constant else None
+    return {"a": 1.0, "b": -1.0}[side] if is_constant else None

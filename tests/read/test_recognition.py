@@ -325,14 +325,9 @@ def test_bad_results_are_named(games):
 def test_points_without_a_known_name_are_proposed_as_the_margin(games):
     """To ask "did you mean 'ToreH'?" was bad advice: goals of 0 and 1 are scores, too."""
     text = "Tag,Heim,Gast,ToreH,ToreG\n2026-05-01,x,y,1,1\n2026-05-02,y,x,0,1\n"
-    with pytest.raises(ValueError, match="no column 'score'; if ToreH and ToreG .*margin=.'ToreH', 'ToreG'") as error:
+    with pytest.raises(ValueError, match="no column 'score'; .* as score='...'; .*margin=.'ToreH', 'ToreG'.") as error:
         read(games(text), a="Heim", b="Gast")
     assert "did you mean" not in str(error.value)
-    more = text.replace("ToreG", "ToreG,HalbH").replace("1,1\n", "1,1,0\n").replace("0,1\n", "0,1,0\n")
-    with pytest.raises(ValueError, match="no column 'score'; name that of the results"):
-        read(games(more), a="Heim", b="Gast")
-    with pytest.raises(ValueError, match="no column 'score'; did you mean 'scores'"):
-        read(games("home,away,scores\nx,y,three\n"))
 
 
 SIGNED = {"a": ["x", "y", "z", "x"], "b": ["y", "x", "x", "z"], "score": [1, -1, 0, 1]}
