@@ -4,6 +4,7 @@ All are read in one way: what is known of each row, as the arguments of `matches
 their roles. Matches of teams, read as those of two players are, are then divided into rows of their players.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
@@ -19,15 +20,20 @@ from jaxrate.core.text_format import (
     format_value_for_error,
 )
 from jaxrate.data.column_conversion import (
+    cell_number,
     check_row_time_order,
+    fail_at_cells,
     is_missing_value,
+    is_text,
     keep_rows,
     missing_mask,
+    null_where,
     time_column_to_days_and_clock,
     to_column,
     to_flags,
     to_ids,
     to_numbers,
+    to_values,
 )
 from jaxrate.data.column_role_definitions import as_column_list
 from jaxrate.data.derived_covariates import age_differences, parse_season_start_years
@@ -42,7 +48,6 @@ from jaxrate.data.seasons_and_margins import (
 )
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import (
-    MAX_REPORTED_ROWS,
     Matches,
     NameFormatters,
     Ragged,
@@ -53,7 +58,7 @@ from jaxrate.events import (
     matches,
     rewrite_row_errors,
 )
-from jaxrate.events.dataset import Dataset
+from jaxrate.events.dataset import Dataset, format_event_time
 
 SEPARATOR = ";"  # of the names in a cell of text, where columns are named as those of teams
 HOME_ADVICE = ": make a home game a covariate of each player, in a table with a row for each"
@@ -90,47 +95,37 @@ def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tupl
     if layout.contest is not None:
         return roles, columns, ""
     cells = {name: columns[name] for name in layout.players}
-    has_lists = any(map(_has_lists, cells.values()))
-    if has_lists and not layout.num_first:
-        _check_no_separators_beside_lists(layout, columns)
-    if not (has_lists or layout.num_first):
-        return roles, columns, _describe_separators_in_names(cells)
-    has_separators = any(map(separated_share, cells.values()))
-    if not (has_lists or has_separators or any(is_blank_mask(cell).any() for cell in cells.values())):
-        return roles, columns, ""
-    return _divide_line_up_cells(roles, columns, divides=layout.num_first > 0 and (has_lists or has_separators))
-
-
-def _describe_separators_in_names(cells: Mapping[str, Column]) -> str:
-    """A note if most of the names of both players have the separator of line-ups in them."""
-    (a, first), (b, second) = cells.items()
-    if len(first) < 2 or min(separated_share(first), separated_share(second)) < MIN_READABLE_SHARE:
-        return ""
-    return f"each of {a} and {b} for one name (if semicolons divide players, say a=[{a!r}], b=[{b!r}])"
-
-
-def _divide_line_up_cells(
-    roles: ColumnRoles, columns: dict[str, Column], divides: bool
-) -> tuple[ColumnRoles, dict[str, Column], str]:
-    """The line-ups with a column for each player of a cell, the first under the name of theirs; and a note.
-
-    `divides` says whether semicolons divide the players in a text.
-    """
-    layout, new = roles.layout, dict(columns)
-    parts = [_add_columns_of_cells(new, name, divides) for name in layout.players]
-    num_first = sum(map(len, parts[: layout.num_first or 1]))
-    players = [name for names in parts for name in names]
-    text = f"{' and '.join(map(str, layout.players))} for teams, of several players in a cell"
-    return (
-        roles._replace(layout=layout._replace(players=players, num_first=num_first)),
-        new,
-        text if len(players) > len(layout.players) or not layout.num_first else "",
+    has_lists, has_separators = (
+        any(map(_has_lists, cells.values())),
+        any(_has_separator(x).any() for x in cells.values()),
     )
+    if layout.num_first and not (has_lists or has_separators):
+        return roles, columns | {name: null_where(x, is_blank_mask(x)) for name, x in cells.items()}, ""
+    if layout.num_first:
+        return _divide_line_up_cells(roles, columns)
+    if has_lists:
+        _check_no_separators_beside_lists(cells)
+        return _divide_line_up_cells(roles, columns)
+    (a, first), (b, second) = cells.items()
+    if len(first) < 2 or min(_has_separator(first).mean(), _has_separator(second).mean()) < MIN_READABLE_SHARE:
+        return roles, columns, ""
+    hint = f"if semicolons divide players, say a=[{a!r}], b=[{b!r}]"
+    return roles, columns, f"each of {a} and {b} for one name ({hint})"
+
+
+def _divide_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tuple[ColumnRoles, dict[str, Column], str]:
+    """The line-ups with a column for each player of a cell, the first under the name of theirs; and a note."""
+    layout, new = roles.layout, dict(columns)
+    parts = [_add_columns_of_cells(new, name, divides=layout.num_first > 0) for name in layout.players]
+    num_first = sum(map(len, parts[: layout.num_first or 1]))
+    layout = layout._replace(players=[name for names in parts for name in names], num_first=num_first)
+    note = f"{' and '.join(map(str, roles.layout.players))} for teams, of several players in a cell"
+    return roles._replace(layout=layout), new, note
 
 
 def _add_columns_of_cells(columns: dict[str, Column], name: str, divides: bool) -> list[str]:
     """The names of the columns that are added to `columns` for the players in the cells of one of them."""
-    cells = [_names_in_cell(value, divides) for value in _to_values(columns[name])]
+    cells = [_names_in_cell(value, divides) for value in to_values(columns[name])]
     parts = [name]  # the first has its name, which errors show
     for number in range(2, max(map(len, cells)) + 1):
         part = f"{name}, {number}"
@@ -142,41 +137,33 @@ def _add_columns_of_cells(columns: dict[str, Column], name: str, divides: bool) 
     return parts
 
 
-def _check_no_separators_beside_lists(layout: TableLayout, columns: Mapping[str, Column]) -> None:
+def _names_in_cell(value: Any, divides: bool) -> list[Any]:
+    """The names in a cell, which semicolons divide if they do; none of what is missing or blank."""
+    if isinstance(value, str) and divides:
+        value = [part.strip() for part in value.split(SEPARATOR)]
+    items = to_values(value) if isinstance(value, (list, np.ndarray)) else [value]
+    return [x for x in items if not is_missing_value(x, True) and x != "" and not (isinstance(x, str) and x.isspace())]
+
+
+def _check_no_separators_beside_lists(cells: Mapping[str, Column]) -> None:
     """RowError where text that may name several players stands among lists of them."""
-    a, b = layout.players
+    a, b = cells
     advice = f"and others are lists: make it one, or say a=[{a!r}], b=[{b!r}] if semicolons divide the players"
-    for name in layout.players:
-        values = _to_values(columns[name])
-        is_divided = np.array([isinstance(value, str) and SEPARATOR in value for value in values], bool)
-        fail_where(is_divided, lambda row: f"column {name!r} is {format_value_for_error(values[row])}, {advice}")  # noqa: B023
+    for name, column in cells.items():
+        fail_at_cells(_has_separator(column), name, column, advice)
 
 
 def _has_lists(column: Column) -> bool:
     return isinstance(column, np.ndarray) and any(isinstance(x, (list, np.ndarray)) for x in column)
 
 
-def separated_share(column: Column) -> float:
-    """The share of the cells that hold text with the separator."""
+def _has_separator(column: Column) -> HostArray:
+    """[n] whether a cell is text with the separator."""
     if isinstance(column, np.ndarray):
-        return float(np.mean([isinstance(x, str) and SEPARATOR in x for x in column]))
-    if not import_pyarrow().types.is_large_string(column.type):
-        return 0.0
-    compute = import_pyarrow().compute
-    return float(compute.mean(compute.match_substring(column, SEPARATOR)).as_py() or 0.0)
-
-
-def _to_values(column: Column) -> list[Any]:
-    return column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
-
-
-def _names_in_cell(value: Any, divides: bool) -> list[Any]:
-    """The names in a cell, which semicolons divide if they do; none of what is missing or blank."""
-    if isinstance(value, str) and divides:
-        return [name for part in value.split(SEPARATOR) if (name := part.strip())]
-    items = value.tolist() if isinstance(value, np.ndarray) else value
-    items = items if isinstance(items, list) else [items]
-    return [x for x in items if not (is_missing_value(x, True) or (isinstance(x, str) and not x.strip()))]
+        return np.array([isinstance(x, str) and SEPARATOR in x for x in column], bool)
+    if not is_text(column):
+        return np.zeros(len(column), bool)
+    return np.asarray(import_pyarrow().compute.match_substring(column, SEPARATOR).fill_null(False).to_numpy())
 
 
 class NamesOfEarlierData(NamedTuple):
@@ -255,31 +242,18 @@ def _row_order(roles: ColumnRoles, columns: dict[str, Column], read: EventColumn
     """[R] the rows, in order of time if they are to be: contests as wholes.
 
     Raises:
-      RowError: where a contest has two times, or a match is earlier than the one before and they are not to be sorted.
+      RowError: where a match is earlier than the one before, and they are not to be sorted.
     """
     if read.clock is None:
         return slice(None)
     time, contest = read.values["time"], read.values.get("contest")
-    if contest is not None:
-        _check_one_time_in_contest(read, time[np.unique(contest, return_index=True)[1]][contest])
-    elif not in_order:
+    if contest is None and not in_order:
         check_row_time_order(columns[str(roles.time)], time)
     if not in_order:
         return slice(None)
-    return np.argsort(time, kind="stable") if contest is None else np.lexsort([contest, time])
-
-
-def _check_one_time_in_contest(read: EventColumns, time_of_contest: HostArray) -> None:
-    """RowError for a row whose time is not that of its contest [R], as the name of two contests leads to."""
-    time = read.values["time"]
-
-    def say(row: int) -> str:
-        date = str(np.datetime64(int(time[row] // 1), "D")) if read.clock == "dates" else format_number(time[row])
-        several = "if several contests have this name, give each its own"
-        contest = _describe_contest(read.values["contest"], read.contest_names, row)
-        return f"time {date} differs within {contest}; {several}"
-
-    fail_where(time != time_of_contest, say)
+    if contest is None:
+        return np.argsort(time, kind="stable")
+    return np.lexsort([contest, time[np.unique(contest, return_index=True)[1]][contest]])
 
 
 def _build_events(read: EventColumns, rows: HostArray) -> tuple[Matches | Ragged, HostArray | None]:
@@ -290,6 +264,7 @@ def _build_events(read: EventColumns, rows: HostArray) -> tuple[Matches | Ragged
         partial(format_name_of_id, read.contest_names),
         partial(format_name_of_id, read.players),
         lambda row: str(rows[row]),
+        partial(format_event_time, clock=read.clock),
     )
     events = build_rounds(**read.values, formatters=formatters)
     return events, read.contest_names[read.values["contest"][events.player_start[:-1]]]
@@ -312,7 +287,9 @@ def read_event_columns(roles: ColumnRoles, columns: dict[str, Column], known: Na
     name_contests: Callable[[], AbstractContextManager[None]] = nullcontext
     if layout.contest is not None:
         values["contest"], contest_names = label_codes(layout.contest, columns)
-        name_contests = partial(add_contest_to_errors, partial(_describe_contest, values["contest"], contest_names))
+        name_contests = partial(
+            add_contest_to_errors, lambda row: f"contest {format_name_of_id(contest_names, values['contest'][row])}"
+        )
     with name_contests():
         if not layout.num_first:
             values["player"], players = _read_players(layout.players, columns, known.players)
@@ -331,11 +308,6 @@ def read_event_columns(roles: ColumnRoles, columns: dict[str, Column], known: Na
         values["columns"] = further_columns(roles, columns, n, time if clock == "dates" else {})
     seasons = None if roles.season is None else _read_season_starts(roles.season, columns, time, known.seasons)
     return EventColumns(values, players, categories, clock, seasons, contest_names)
-
-
-def _describe_contest(contest: HostArray, names: HostArray, row: int) -> str:
-    """The contest of a row, for messages."""
-    return f"contest {format_name_of_id(names, contest[row])}"
 
 
 def _number_players(names: Sequence[str], columns: dict[str, Column], known: Any) -> tuple[HostArray, HostArray]:
@@ -376,7 +348,10 @@ def split_teams(
         ~np.isin(score, (0, 0.5, 1)), lambda row: f"score {score[row]:g}, and teams win (1), draw (0.5) or lose (0)"
     )
     if (weight := values.pop("weight", None)) is not None:
-        fail_where(weight <= 0, lambda row: f"column {roles.weight!r} is {weight[row]:g}, and weights are above 0")
+        fail_where(
+            ~(weight > 0) | np.isinf(weight),
+            lambda row: f"column {roles.weight!r} is {weight[row]:g}, and weights are above 0",
+        )
         values["noise"] = weight**-0.5
     present = ~np.stack([*missing.values()], axis=1)
     row, position = np.nonzero(present)
@@ -409,7 +384,7 @@ def _names_by_row(names: Sequence[str], columns: Mapping[str, Column], present: 
     if any(isinstance(part, np.ndarray) for part in parts) or len({part.type for part in parts}) > 1:
         values = np.empty(present.shape, object)
         for i, part in enumerate(parts):
-            values[:, i] = _to_values(part)
+            values[:, i] = to_values(part)
         return to_column("players", values[present].tolist())
     flat = arrow.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
     row, position = np.nonzero(present)
@@ -492,26 +467,15 @@ def _read_ranks(layout: TableLayout, columns: dict[str, Column], n: int) -> Host
 
 def _to_ranks(name: str, column: Column) -> HostArray:
     """The column as float64. RowError with one row for each text that is no number, and how many rows have it."""
-    try:
+    with suppress(RowError):
         return to_numbers(name, column)
-    except RowError as error:
-        first_row_and_count: dict[Any, list[int]] = {}
-        for row, value in enumerate(_to_values(column)):
-            if isinstance(value, str) and value.strip() and not _is_number(value):
-                first_row_and_count.setdefault(value, [row, 0])[1] += 1
-        if len(error.rows_and_messages) == 1 or not first_row_and_count:
-            raise
-        faults = [
-            (row, f"column {name!r} is {format_value_for_error(value)} in {format_count(count, 'row')}, not a number")
-            for value, (row, count) in first_row_and_count.items()
-        ]
-        raise RowError(*faults[0], faults[1:MAX_REPORTED_ROWS], max(len(faults) - MAX_REPORTED_ROWS, 0)) from None
-
-
-def _is_number(text: str) -> bool:
-    with suppress(ValueError):
-        return float(text) == float(text)
-    return False
+    texts = [value if isinstance(value, str) and value.strip() else "0" for value in to_values(column)]
+    counts = Counter(text for text in texts if cell_number(text) is None)
+    if counts.total() > 1:
+        is_first = np.isin(np.arange(len(texts)), [texts.index(text) for text in counts])
+        said = [f"{format_value_for_error(text)} in {format_count(counts[text], 'row')}" for text in texts]
+        fail_where(is_first, lambda row: f"column {name!r} is {said[row]}, not a number")
+    return to_numbers(name, column)
 
 
 def _read_teams(roles: ColumnRoles, columns: dict[str, Column], values: Mapping[str, Any]) -> dict[str, HostArray]:

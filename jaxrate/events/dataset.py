@@ -61,7 +61,7 @@ class Dataset(NamedTuple):
         descriptions = {"players": _summarise_names(self.players)} | counts
         if self.clock is not None and len(flat.time):
             descriptions["time"] = " to ".join(
-                _format_time(time, self.clock) for time in (np.min(flat.time), np.max(flat.time))
+                format_event_time(time, self.clock) for time in (np.min(flat.time), np.max(flat.time))
             )
         if self.categories is not None:
             descriptions["categories"] = _summarise_names(self.categories)
@@ -125,7 +125,8 @@ def _format_count_range(counts: HostArray) -> str:
     return " to ".join(f"{count:,}" for count in sorted({int(counts.min()), int(counts.max())}))
 
 
-def _format_time(time: Any, clock: str) -> str:
+def format_event_time(time: Any, clock: str | None) -> str:
+    """A time as text: the day, or the number."""
     return str(np.datetime64(int(np.floor(time)), "D")) if clock == "dates" else format_number(float(time))
 
 

@@ -76,17 +76,19 @@ def rounds(contest: Any, player: Any, rank: Any, **further: Unpack[ParticipantCo
 
 
 class NameFormatters(NamedTuple):
-    """How error messages write a contest, a player and a further row."""
+    """How error messages write a contest, a player, a further row and a time."""
 
     contest: Callable[[Any], str] = str
     player: Callable[[Any], str] = str
     row: Callable[[Any], str] = str
+    time: Callable[[Any], str] = str
 
 
 PLAIN_FORMATTERS = NameFormatters()
 
 
 CONTEST_COLUMNS = "time", "ceiling", "noise"  # the same for all of a contest
+ONE_NAME_ADVICE = "if several contests have this name, give each its own"
 COLUMN_CHECKS: dict[str, Callable[[Any, int], Any]] = {  # by the name of a column, from its values and their number
     "weight": partial(check_number_column, "weight"),
     "ceiling": lambda values, n: to_checked_numbers("ceiling", values, (n,), allow_infinite=True),
@@ -127,9 +129,10 @@ def build_rounds(
     )
     for name in [name for name in CONTEST_COLUMNS if name in checked]:
         values, checked[name] = checked[name], checked[name][first_row]
+        write = formatters.time if name == "time" else str
         fail_where(
             values != checked[name][contest_index],
-            lambda row: f"{name} {values[row]} differs within {label_contest(row)}",  # noqa: B023
+            lambda row: f"{name} {write(values[row])} differs within {label_contest(row)}; {ONE_NAME_ADVICE}",  # noqa: B023
         )
     label, seat, repeats = checked.pop("team", None), None, _is_repeated_player(contest_index, player)
 
