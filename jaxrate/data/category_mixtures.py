@@ -1,12 +1,11 @@
 """Categories that stand for several, as a random race does, and categories beyond those of a history."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Real
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations, is_number
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, fail_where
@@ -111,32 +110,24 @@ def check_known_categories(
         check_known_categories(data.fixtures, known, mixtures)
 
 
-def _mixture_shares(name: str, shares: CategoryShares, categories: Mapping[str, int]) -> HostArray:
-    """[C] the shares of a mixture."""
-    if shares is None:
-        return np.full(len(categories), 1.0 / len(categories))
-    parts = _parts_of_mixture(name, shares)
-    for part in parts:
+def _mixture_shares(name: str, shares: Any, categories: Mapping[str, int]) -> HostArray:
+    """[C] the shares of a mixture; ValueError unless they are names of categories in parts that sum to one."""
+    parts = [*categories] if shares is None else shares
+    if isinstance(parts, Sequence) and not isinstance(parts, (str, bytes)):
+        parts = [(part, 1.0 / len(parts)) for part in parts]
+    elif isinstance(parts, Mapping):
+        parts = [*parts.items()]
+    if not (parts and isinstance(parts, list) and all(is_number(share) for _, share in parts)):
+        message = "must be None, a list of names, or a dict of shares by name"
+        raise ValueError(f"the mixture {name!r} {message}, got {shares!r}")
+    if len({str(part) for part, _ in parts}) < len(parts):
+        raise ValueError(f"the mixture {name!r} has a part twice")
+    for part in (str(part) for part, _ in parts):
         if part not in categories:
             reason = f"which is no category{did_you_mean_suffix(part, categories)} (there are {', '.join(categories)})"
             raise ValueError(f"the mixture {name!r} has {part!r}, {reason}")
     result = np.zeros(len(categories))
-    result[[categories[part] for part in parts]] = [*parts.values()]
+    result[[categories[str(part)] for part, _ in parts]] = [float(share) for _, share in parts]
     if not (result >= 0).all() or abs(result.sum() - 1.0) > 1e-6:
         raise ValueError(f"the shares of the mixture {name!r} must be from 0 and sum to 1, not to {result.sum():g}")
     return result
-
-
-def _parts_of_mixture(name: str, shares: Any) -> dict[str, float]:
-    """The shares of a mixture by the name of the category."""
-    is_list = isinstance(shares, Sequence) and not isinstance(shares, (str, bytes))
-    pairs: list[tuple[Any, Any]] = []
-    if is_list or isinstance(shares, Mapping):
-        pairs = [(part, 1.0 / len(shares)) for part in shares] if is_list else [*shares.items()]
-    if not pairs or not all(isinstance(share, Real) and not isinstance(share, bool) for _, share in pairs):
-        message = "must be None, a list of names, or a dict of shares by name"
-        raise ValueError(f"the mixture {name!r} {message}, got {shares!r}")
-    parts = {str(part): float(share) for part, share in pairs}
-    if len(parts) < len(pairs):
-        raise ValueError(f"the mixture {name!r} has a part twice")
-    return parts
