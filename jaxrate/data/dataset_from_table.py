@@ -45,7 +45,6 @@ from jaxrate.data.lookalike_names import doubts_about_names
 from jaxrate.data.result_parsing import check_texts
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.row_results import (
-    DrawColumns,
     PlayedAndComingMasks,
     check_points_not_negative,
     doubts_about_unplayed_rows,
@@ -61,14 +60,18 @@ from jaxrate.events.dataset import Dataset
 
 
 class ConvertedColumns(NamedTuple):
-    """Columns as events are built from: scores, times and a player in each cell."""
+    """Rows of a table as events are built from them: columns of scores and times, and a player in each cell."""
 
     roles: ColumnRoles
-    columns: dict[str, Column]
-    line_up_note: str  # on line-ups in cells; "" if there are none
-    result_note: str | None  # on a notation that may mean something else
-    draws: DrawColumns | None
+    columns: dict[str, Column]  # [n] by name
+    rows: HostArray  # [n] where they stand in the table
+    notes: list[str]  # what was taken for what
+    draws: tuple[str, ...]  # the columns that tell which matches are drawn
     date_style: str | None  # how dates were written, if that had to be found out or was told
+
+    def keep(self, mask: HostArray) -> "ConvertedColumns":
+        """The rows where the mask is true."""
+        return self._replace(columns=filter_column_rows(self.columns, mask), rows=self.rows[mask])
 
 
 def convert_columns(
@@ -95,7 +98,10 @@ def convert_columns(
         roles, loaded, draws = score_drawn_matches(resolved.table, roles, loaded, rows)
         check_points_not_negative(() if roles.margin else roles.layout.points, loaded)
         loaded, date_style = parse_time_column(roles.time, loaded, dates, na_values)
-    return ConvertedColumns(roles, loaded, line_up_note, result_note, draws, date_style)
+    side_note = SIDE_NOTE if roles.layout.num_first else ""
+    resolution_notes = [note.removesuffix(side_note) for note in resolved.notes]
+    notes = [resolved.table.note, line_up_note, *resolution_notes, result_note or "", draws.note if draws else ""]
+    return ConvertedColumns(roles, loaded, rows, [*filter(None, notes)], draws.names if draws else (), date_style)
 
 
 @suggest_role_on_unknown_argument
@@ -172,13 +178,13 @@ def read(
         check_times_to_sort_by(converted, sort)
         with map_row_errors(rows):
             split = split_by_result(converted.roles, converted.columns)
-        used = _select_played_or_upcoming_rows(TableRows(converted.roles, converted.columns, rows), split, upcoming)
-        _warn_about_columns(resolved, converted, used, dates)
+        used = _select_played_or_upcoming_rows(converted, split, upcoming)
+        _warn_about_columns(resolved, used, dates)
         warn_of_each(doubts_about_unplayed_rows(split, rows, upcoming))
         used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
         with _advise_to_skip_rows_without_value():
-            dataset = build_dataset(*used, known, sort or upcoming)
-        dataset = _add_fixtures(dataset, converted, rows, split.coming & (not upcoming))
+            dataset = build_dataset(*used[:3], known, sort or upcoming)
+        dataset = _add_fixtures(dataset, converted, split.coming & (not upcoming))
     warn_of_each(_doubts_about_dataset(dataset, resolved.table, known))
     if not upcoming:
         warn_of_each([unused_points_hint(resolved.table, dataset, converted.roles)], ColumnsRecognisedWarning)
@@ -220,44 +226,38 @@ def check_read_arguments(
     return arguments
 
 
-class TableRows(NamedTuple):
-    """Rows of a table, as events are built from them."""
-
-    roles: ColumnRoles
-    columns: dict[str, Column]  # [n] by name
-    rows: HostArray  # [n] where they stand in the table
-
-
-def _select_played_or_upcoming_rows(rows: TableRows, split: PlayedAndComingMasks, upcoming: bool) -> TableRows:
+def _select_played_or_upcoming_rows(
+    table: ConvertedColumns, split: PlayedAndComingMasks, upcoming: bool
+) -> ConvertedColumns:
     """The rows that are rated, or that are to come; ValueError if there are none."""
-    keep = split.coming if upcoming else split.played
     if split.played.all() or (upcoming and not split.played.any()):
-        return rows
+        return table
+    keep = split.coming if upcoming else split.played
     if not keep.any():
         hint = "" if upcoming else "; `jaxrate predict` takes matches to come; upcoming=True reads them"
         raise ValueError(f"no row {'without a result is to come' if upcoming else 'has a result'}{hint}")
-    return rows._replace(columns=filter_column_rows(rows.columns, keep), rows=rows.rows[keep])
+    return table.keep(keep)
 
 
-def _add_fixtures(data: Dataset, converted: ConvertedColumns, rows: HostArray, is_coming: HostArray) -> Dataset:
+def _add_fixtures(data: Dataset, table: ConvertedColumns, is_coming: HostArray) -> Dataset:
     """The dataset with the rows that are to come, if there are some."""
     if not is_coming.any():
         return data
-    roles, columns = converted.roles._replace(upcoming=True), filter_column_rows(converted.columns, is_coming)
-    fixtures = build_dataset(roles, columns, rows[is_coming], names_of_earlier_data(data), True)
+    roles, columns, rows, *_ = table.keep(is_coming)
+    fixtures = build_dataset(roles._replace(upcoming=True), columns, rows, names_of_earlier_data(data), True)
     return data._replace(fixtures=fixtures._replace(upcoming=True))
 
 
-def _skip_incomplete_rows(rows: TableRows) -> TableRows:
+def _skip_incomplete_rows(table: ConvertedColumns) -> ConvertedColumns:
     """The rows that have all values; a warning counts the others. ValueError if none is left."""
-    incomplete = find_incomplete_rows(rows.roles, rows.columns)
+    incomplete = find_incomplete_rows(table.roles, table.columns)
     if incomplete.any():
-        examples = describe_example_rows(rows.rows[incomplete])
+        examples = describe_example_rows(table.rows[incomplete])
         count = f"{np.count_nonzero(incomplete):,} of {len(incomplete):,} rows"
         warn_caller(f"skipped {count}, which lack a value: {examples}")
     if incomplete.all():
         raise ValueError("no rows are left: all of them lack a value")
-    return rows._replace(columns=filter_column_rows(rows.columns, ~incomplete), rows=rows.rows[~incomplete])
+    return table.keep(~incomplete)
 
 
 @contextmanager
@@ -270,29 +270,17 @@ def _advise_to_skip_rows_without_value() -> Iterator[None]:
         raise error.map_rows(lambda row, text: (row, text + advice * (" has no value" in text))) from None
 
 
-def _warn_about_columns(
-    resolved: ResolvedTable, converted: ConvertedColumns, used: TableRows, dates: str | None
-) -> None:
+def _warn_about_columns(resolved: ResolvedTable, used: ConvertedColumns, dates: str | None) -> None:
     """What columns were taken for, and which may be something else."""
-    date_style = converted.date_style if dates is None else None
-    notes = _notes_on_columns(resolved, converted, dates)
-    recognised = describe_recognised_columns(notes, converted.roles.time, date_style)
+    table, roles, notes = resolved.table, used.roles, used.notes
+    if roles.time is None and table.noted and (names := date_columns(table, roles.all_columns, dates)):
+        verb = "has" if len(names) == 1 else "have"
+        notes = [*notes, f"nothing for the time, though {join_names(names)} {verb} dates"]
+    recognised = describe_recognised_columns(notes, roles.time, used.date_style if dates is None else None)
     warn_of_each([recognised], ColumnsRecognisedWarning)
     with map_row_errors(used.rows):
-        hints = doubtful_roles_hints(resolved, used.roles, used.columns)
+        hints = doubtful_roles_hints(resolved, roles, used.columns)
     warn_of_each(hints, ColumnsRecognisedWarning)
-
-
-def _notes_on_columns(resolved: ResolvedTable, converted: ConvertedColumns, dates: str | None) -> list[str]:
-    """What was taken for what, from the table to the draws."""
-    table, roles = resolved.table, converted.roles
-    notes = [table.note, *resolved.notes, converted.result_note, converted.draws and converted.draws.note]
-    if roles.layout.num_first:
-        notes = [note and note.removesuffix(SIDE_NOTE) for note in notes]
-    notes = [converted.line_up_note, *notes]
-    if roles.time is None and table.noted and (names := date_columns(table, roles.all_columns, dates)):
-        notes.append(f"nothing for the time, though {join_names(names)} {'has' if len(names) == 1 else 'have'} dates")
-    return [note for note in notes if note]
 
 
 def _doubts_about_dataset(data: Dataset, table: TableSource, known: NamesOfEarlierData) -> Iterator[str]:

@@ -110,7 +110,7 @@ def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> T
         if roles.time is not None:
             with map_row_errors(rows):
                 clock = "dates" if to_days(roles.time, converted.columns[roles.time])[1] else "numbers"
-        draws = converted.draws.names if converted.draws else ()
+        draws = converted.draws
         used = [*roles.all_columns, *(draws or _possible_draw_columns(source, roles))]
         pair_column = next((x for x in source.names if roles.layout.players == names_of_split_columns(x)), None)
         columns = [*dict.fromkeys(x if x in source.names else str(pair_column) for x in used)]
@@ -133,9 +133,7 @@ def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> T
         )
         if roles.season is not None:
             reading = reading._replace(seasons=_find_table_seasons(reading, roles.season))
-    notes = [source.note, converted.line_up_note, *resolved.notes, converted.result_note]
-    notes += [converted.draws and converted.draws.note]
-    if recognised := describe_recognised_columns([*filter(None, notes)], roles.time, converted.date_style):
+    if recognised := describe_recognised_columns(converted.notes, roles.time, converted.date_style):
         warn_caller(recognised, ColumnsRecognisedWarning)
     return reading
 
@@ -225,7 +223,7 @@ def convert_chunk(reading: TableReading, columns: Mapping[str, Any]) -> tuple[Co
     count = len(reading.example_scores)
 
     def is_read_otherwise(converted: ConvertedColumns) -> bool:
-        if converted.draws is not None and converted.draws.names != reading.draws:
+        if converted.draws and converted.draws != reading.draws:
             return True
         return not np.array_equal(_scores(converted)[:count], reading.example_scores, equal_nan=True)
 
