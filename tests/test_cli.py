@@ -305,15 +305,12 @@ def test_a_terminal_sees_progress_if_it_takes_long(monkeypatch, total, patience)
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(progress, "PATIENCE", patience)
     with progress.ProgressReport(quiet=False, verbose=False).stage("thinking", total, is_even=True) as done:
-        time.sleep(0.8 * (patience == 0))
-        done(3)  # so that more than a second is left
         deadline = time.monotonic() + 10 * (patience == 0)
-        while not re.search(" s left" if total else " s so far", screen.getvalue()) and time.monotonic() < deadline:
-            time.sleep(0.01)
+        while "0:0" not in screen.getvalue() and time.monotonic() < deadline:
+            done(3 + time.monotonic() % 1)
+            time.sleep(0.05)
         done(7)
-    shown = screen.getvalue()
-    assert ("thinking" in shown) == (patience == 0) and "-:--:--" not in shown
-    assert (" left" in shown) == (total is not None and patience == 0)
+    assert ("thinking" in screen.getvalue()) == (patience == 0)
     with progress.ProgressReport(quiet=True, verbose=False).stage("silent"):
         time.sleep(0.05)
     assert "silent" not in screen.getvalue()

@@ -170,7 +170,7 @@ def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
         (("FILE", "--wins", "score"), "name one with --losses"),
         (("FILE", "--wins", "score", "--losses", "score"), "must be different columns"),
         (("FILE", "--score", "score", "--tied", "length"), "--score is for votes"),
-        (("FILE", "--column", "weight=length", "--tied", "length"), "--weight is for votes"),
+        (("FILE", "--column", "weight=length", "--tied", "length"), "--column weight is for votes"),
         (("games.pgn", "--cluster", "Event"), "name columns, and not those of a public format"),
     ],
 )

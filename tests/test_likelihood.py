@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli.fit import describe_fit, format_factory_call
 from jaxrate.history.online_calibration import OPTION
 from jaxrate.metrics.calibration_slopes import MEMORY, PRIOR_INFORMATION, OnlineSlope, calibrate_online
 from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
@@ -113,19 +112,6 @@ def test_what_moved_is_shown_and_can_be_given_back():
 def test_every_system_is_what_its_repr_makes(name):
     system = jr.extend.SYSTEMS[name]()
     assert eval(repr(system), {name: jr.extend.SYSTEMS[name]}) == system
-
-
-def test_the_command_line_prints_the_call_that_gives_the_system_back():
-    fit = fit_of_initial_deviation()
-    assert "reversion" not in format_factory_call(fit.system) and "deviation_max=" in format_factory_call(fit.system)
-    for system in (fit.system, jr.glicko(), jr.glicko(deviation_max=None), jr.trueskill(beta=1 / 3), jr.urnings(60, 3)):
-        made = eval(format_factory_call(system), {"jr": jr})
-        assert made.settings == system.settings  # and hyperparameters in 6 digits, which had 17
-        for value, wanted in zip(made.params, system.params, strict=True):
-            assert value == (wanted if wanted is None else pytest.approx(wanted, rel=1e-5))
-    assert "beta=0.333333)" in format_factory_call(jr.trueskill(beta=1 / 3))
-    assert format_factory_call(jr.forecasts.calibrate(jr.elo())) == ""  # no one call makes it
-    assert "in Python: jr.glicko(" in describe_fit(fit)
 
 
 # Chances of default systems are calibrated by a slope that is learnt online.

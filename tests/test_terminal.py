@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+import time
 import types
 import unicodedata
 from io import BytesIO
@@ -12,10 +13,11 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.cli import terminal_tables
 from jaxrate.cli.predict import prediction_table
 from jaxrate.cli.terminal_tables import (
+    ProgressReport,
     TextTable,
-    _remaining_seconds,
     choose_column_widths_and_hidden_columns,
     print_message,
     print_sections,
@@ -168,13 +170,21 @@ def test_a_career_is_its_last_matches_unless_all_are_asked_for(jaxrate, tmp_path
     assert len(jaxrate(*rate, "--top", 30)[1].split("Ada: 30 matches\n\n")[1].splitlines()) == 32
 
 
-def test_the_remaining_time_falls():
-    """It rose between two steps of a fit, as the time that had passed rose and the work done did not."""
-    assert [_remaining_seconds(s, 0.25, 10.0, 1.0) for s in (10.0, 20.0, 39.5)] == [30.0, 20.0, 0.5]
-    assert _remaining_seconds(41.0, 0.25, 10.0, 1.0) is None  # the estimate has run out
-    assert _remaining_seconds(9.0, 1.0, 8.0, 1.0) == 0.0
-    assert _remaining_seconds(9.0, 0.01, 8.0, 1.0) is None  # too early
-    assert _remaining_seconds(9.0, 5.0, 8.0, None) is None  # as of a fit, which may converge at any step
+def test_notes_wait_until_the_bar_is_gone(terminal, monkeypatch):
+    """They stood in the midst of the bar."""
+    monkeypatch.setattr(terminal_tables, "PATIENCE", 0.0)
+    screen = terminal(80)
+    monkeypatch.setattr(sys, "stderr", screen)
+    report = ProgressReport(quiet=False, verbose=False)
+    with report.stage("thinking", 10) as update:
+        while "thinking" not in screen.getvalue():
+            time.sleep(0.01)
+        report.note("of a stage")
+        report.warn("of its data")
+        update(5)
+        assert "of a stage" not in screen.getvalue()
+    shown = screen.getvalue()
+    assert shown.rindex("thinking") < shown.index("of a stage") < shown.index("of its data")
 
 
 def test_piped_tables_are_those_of_python(jaxrate, tmp_path):

@@ -335,13 +335,14 @@ class Strengths(NamedTuple):
         return format_table(*self._table_rows(top))
 
     def __repr__(self) -> str:
-        return "\n".join([*self._summary_lines(), self.table(PRINTED_PLAYERS)])
+        return "\n".join([*self.summary_lines(), self.table(PRINTED_PLAYERS)])
 
     def _repr_html_(self) -> str:
-        summary = "<br>".join(html.escape(line) for line in self._summary_lines())
+        summary = "<br>".join(html.escape(line) for line in self.summary_lines())
         return f"<p>{summary}</p>{format_html_table(*self._table_rows(PRINTED_PLAYERS))}"
 
-    def _summary_lines(self) -> list[str]:
+    def summary_lines(self) -> list[str]:
+        """The model, its likelihood, ties, coefficients and notes."""
         model_name = self.model.replace("_", "-").title()
         lines = [f"{model_name}: {len(self.players):,} players, {self.votes:,.15g} votes; errors by {self.errors}"]
         if self.votes:

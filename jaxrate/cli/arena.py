@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
@@ -31,191 +30,115 @@ from jaxrate.core.text_format import format_decimals, format_range
 from jaxrate.data.column_role_definitions import RESULT_ROLES, roles_taken_by
 
 if TYPE_CHECKING:
+    from jaxrate.arena.rank_inference import RankSets
+    from jaxrate.arena.strength_drift import StrengthDrift
+    from jaxrate.arena.strength_fit import Strengths
+    from jaxrate.arena.vote_tables import CountColumns
     from jaxrate.data.table_sources import TableSource
-
-COUNT_COLUMNS = ("wins", "losses"), ("wins_a", "wins_b")  # how files name them
-
-
-class VoteColumns(NamedTuple):
-    """The options that name columns of votes, beside those of `jr.read`."""
-
-    wins: str | None
-    losses: str | None
-    tied: tuple[str, ...]
-    clusters: tuple[str, ...]
+    from jaxrate.history.column_table import ColumnTable
+    from jaxrate.views.wording import PlayerOrTeamNoun
 
 
 class VoteData(NamedTuple):
     """The votes, counts or contests of a file."""
 
     data: Any  # a `Dataset` or counts
-    covariates: tuple[str, ...]
-    clusters: list[Any]  # [n] numbers of them, for each way of clustering
+    covariates: tuple[str, ...]  # of matches: those of the file, and the side if there is one
     source: TableSource  # the file
     rows: Any  # [n] the row of each vote, or count, in the file
+    clusters: Sequence[Any] = ()  # [n] numbers of them, for each way of clustering
     left_out: str = ""  # which counts of ties are not used
 
 
 def read_votes(
-    report: ProgressReport, file: str, options: dict[str, Any], named: VoteColumns, *, has_times: bool
-) -> VoteData:
-    """The votes, counts or contests of a file, with times if it `has_times` that matter."""
+    report: ProgressReport, file: str, options: dict[str, Any], clusters: tuple[str, ...], named: tuple[Any, ...],
+    *, has_times: bool,
+) -> VoteData:  # fmt: skip
+    """The votes, counts or contests of a file, with times if it `has_times` that matter.
+
+    `clusters` and `named` are the columns of clusters, and of wins, losses and ties, that options name.
+    """
+    from jaxrate.arena.vote_tables import CountColumns
     from jaxrate.arena.votes import cluster_codes, drop_unused_times
     from jaxrate.data.column_recognition import time_columns
 
     if "format" in options or is_pgn_file(file):
-        return _read_votes_of_format(report, file, options, named)
+        if clusters or any(named):
+            raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
+        return _read_votes_of_format(report, file, options)
     table = open_file_table(file)
     if has_times and not time_columns(table.names) and "time" not in options:
         raise ValueError(f"{table.title}--moved needs the times of votes; name their column with --time")
-    source = (table if has_times else drop_unused_times(table, _texts_of_options(options)))._replace(noted=False)
-    with add_file_rows_to_errors(table, ()):
-        counts = _choose_count_columns(source.names, options, named)
+    texts = {x for given in options.values() for x in (given if isinstance(given, (list, tuple)) else [given])}
+    source = (table if has_times else drop_unused_times(table, texts))._replace(noted=False)
+    with _add_file_rows_to_errors(table, ()):
+        counts = _choose_count_columns(source.names, options, CountColumns(*named))
     if counts is None:
         order = {"sort": True} if has_times or "time" in options else {}
         data = read_events(report, file, options | order, source=source)
-        votes = VoteData(data, _covariate_names(data), [], table, data.rows)
+        votes = VoteData(data, _covariate_names(data), table, data.rows)
     elif has_times:
         raise ValueError(f"{table.title}--moved needs votes with times, and not counts of them")
     else:
         votes = _read_counts(report, file, options, counts, source)._replace(source=table)
-    with add_file_rows_to_errors(table._replace(title=""), ()):
-        return votes._replace(clusters=cluster_codes(table, named.clusters, votes.rows))
+    with _add_file_rows_to_errors(table._replace(title=""), ()):
+        return votes._replace(clusters=cluster_codes(table, clusters, votes.rows))
 
 
-def _texts_of_options(options: dict[str, Any]) -> set[Any]:
-    """The values of options, which may be columns."""
-    return {x for given in options.values() for x in (given if isinstance(given, (list, tuple)) else [given])}
+def _choose_count_columns(names: list[str], options: dict[str, Any], named: CountColumns) -> CountColumns | None:
+    """The columns of counts, as options or their names say; None if these are votes."""
+    from jaxrate.arena.vote_tables import find_count_columns
+
+    of_votes = sorted(VOTE_ROLES & options.keys())
+    usual = None if of_votes else find_count_columns(names)
+    if of_votes + ["weight"] * ("weight" in options) and (usual is not None or any(named)):
+        raise ValueError(f"`{[*of_votes, 'weight'][0]}` is for votes; counts have --wins, --losses and --tied")
+    return find_count_columns(names, named) if any(named) else usual
 
 
-def _read_votes_of_format(report: ProgressReport, file: str, options: dict[str, Any], named: VoteColumns) -> VoteData:
+def _read_votes_of_format(report: ProgressReport, file: str, options: dict[str, Any]) -> VoteData:
     """The games of a public format, in order of time where it has one."""
     from jaxrate.data.table_sources import TableSource
 
-    if any(named):
-        raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
     title = f"{Path(file).name}: "
     source = TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
     reader = jr.data.formats.FORMATS.get(options.get("format", "pgn"))
     sorts = reader is not None and "sort" in reader_argument_names(reader)
     data = read_events(report, file, options | ({"sort": True} if sorts else {}))
-    return VoteData(data, _covariate_names(data), [], source, data.rows)
+    return VoteData(data, _covariate_names(data), source, data.rows)
 
 
 def _read_counts(
-    report: ProgressReport,
-    file: str,
-    options: dict[str, Any],
-    columns: tuple[str, str, list[str]],
-    source: TableSource,
+    report: ProgressReport, file: str, options: dict[str, Any], columns: CountColumns, source: TableSource
 ) -> VoteData:
     """Counts of wins, losses and ties, and a note of ties that are not counted."""
-    first, second, tie_columns = columns
-    data = read_events(report, file, options | {"columns": [first, second, *tie_columns]}, source=source, upcoming=True)
-    context = data.matches.context
-    values = dict(context.columns or {}) | ({} if context.side is None else {"side": context.side})
-    a, b = np.asarray(data.matches.player).T
-    ties = sum(values[name] for name in tie_columns) if tie_columns else None
-    with add_file_rows_to_errors(source, data.rows):
-        counts = jr.arena.count_votes(a, b, values[first], values[second], ties, columns=values)
-    left_out = _describe_unused_ties(source, columns, data.rows)
-    if left_out:
-        names = *tie_columns, *_unused_tie_columns(source.names, columns)
-        named = " ".join(f"--tied {shlex.quote(name)}" for name in names)
+    from jaxrate.arena.vote_tables import counts_of_dataset, uncounted_ties
+
+    names = [columns.wins, columns.losses, *columns.ties]
+    data = read_events(report, file, options | {"columns": names}, source=source, upcoming=True)
+    with _add_file_rows_to_errors(source, data.rows):
+        counts = counts_of_dataset(data, columns)
+    further = uncounted_ties(source, columns, data.rows)
+    kinds = [
+        f"{count:,.15g} {'votes for neither' if 'bad' in name.lower() else f'further ties, {name},'}"
+        for name, count in further.items()
+        if count > 0
+    ]
+    left_out = f"{' and '.join(kinds)} are left out" if kinds else ""
+    if kinds:
+        named = " ".join(f"--tied {shlex.quote(name)}" for name in (*columns.ties, *further))
         report.note(f"{left_out}; {named} counts them as ties")
-    return VoteData(counts._replace(players=data.players), _covariate_names(data), [], source, data.rows, left_out)
-
-
-def _unused_tie_columns(names: list[str], columns: tuple[str, str, list[str]]) -> list[str]:
-    """Columns that begin as those of ties do, and are not among these."""
-    used = {columns[0], columns[1], *columns[2]}
-    return [name for name in names if re.match(r"(ties?|draws?)(_|$)", name.lower()) and name not in used]
-
-
-def _describe_unused_ties(source: TableSource, columns: tuple[str, str, list[str]], rows: Any) -> str:
-    """How many results in further columns of ties are left out, as "12 votes for neither are left out"."""
-    from jaxrate.data.column_conversion import to_column, to_numbers
-
-    found = []
-    for name in _unused_tie_columns(source.names, columns):
-        column = to_column(name, source.load([name], [name])[name])
-        try:
-            values = to_numbers(name, column, 0.0)[rows]
-        except ValueError:  # a column of text counts nothing
-            continue
-        if values.sum() > 0:
-            kind = "votes for neither" if "bad" in name.lower() else f"further ties, {name},"
-            found.append(f"{values.sum():,.15g} {kind}")
-    return f"{' and '.join(found)} are left out" if found else ""
-
-
-def describe_vote_dates(votes: VoteData, dates: str | None) -> str:
-    """The first and the last day of votes that have a column of dates; empty without one."""
-    from jaxrate.data.column_conversion import to_column, to_days
-    from jaxrate.data.column_recognition import time_columns
-    from jaxrate.data.date_parsing import parse_dates
-    from jaxrate.history.history import format_time
-
-    for name in time_columns(votes.source.names):
-        column = to_column(name, votes.source.load([name], [name])[name])
-        try:
-            days, is_dated = to_days(name, parse_dates(name, column, dates).column)
-        except ValueError:  # votes do without times
-            continue
-        if is_dated and len(days):
-            ends = (format_time(float(np.floor(day)), "dates") for day in (days.min(), days.max()))
-            return " to ".join(dict.fromkeys(ends))
-    return ""
-
-
-def _choose_count_columns(
-    names: list[str], options: dict[str, Any], named: VoteColumns
-) -> tuple[str, str, list[str]] | None:
-    """The columns of wins, losses and ties, as options or their names say; None if these are no counts."""
-    from jaxrate.data.table_sources import find_column_ignoring_case
-
-    def find(name: str) -> str | None:
-        return find_column_ignoring_case(names, name)
-
-    pairs = [[find(name) for name in pair] for pair in COUNT_COLUMNS]
-    usual = next(filter(all, pairs), [None, None])
-    of_votes = sorted({*RESULT_ROLES, "margin"} & options.keys())
-    if not any(named[:3]) and (of_votes or not all(usual) or find("score") is not None):
-        return None
-    if of_votes or "weight" in options:
-        raise ValueError(f"--{[*of_votes, 'weight'][0]} is for votes; counts have --wins, --losses and --tied")
-    first, second = _check_has_both(named.wins or usual[0], named.losses or usual[1])
-    tie_columns = [*named.tied] or [*filter(None, [find("ties")])]
-    _check_different(names, [first, second, *tie_columns])
-    return first, second, tie_columns
-
-
-def _check_different(names: list[str], columns: list[str]) -> None:
-    """ValueError for columns that are not there, or are named twice."""
-    from jaxrate.data.table_sources import check_columns_exist_and_unique
-
-    check_columns_exist_and_unique(names, columns)
-    if len(set(columns)) < len(columns):
-        raise ValueError(f"wins, losses and ties must be different columns, got {', '.join(columns)}")
-
-
-def _check_has_both(wins: str | None, losses: str | None) -> tuple[str, str]:
-    """The columns of wins and losses; ValueError if one is unknown."""
-    if wins is None or losses is None:
-        missing = "--wins" if wins is None else "--losses"
-        raise ValueError(f"counts need columns of wins and of losses; name one with {missing}")
-    return wins, losses
+    return VoteData(counts, _covariate_names(data), source, data.rows, left_out=left_out)
 
 
 def _covariate_names(data: jr.data.Dataset) -> tuple[str, ...]:
-    """The covariates of the matches, and the side if there is one."""
     if not data.of_matches:
         return ()
     return (*data.covariates, *(() if data.matches.context.side is None else ("side",)))
 
 
 @contextmanager
-def add_file_rows_to_errors(source: TableSource, rows: Any) -> Iterator[None]:
+def _add_file_rows_to_errors(source: TableSource, rows: Any) -> Iterator[None]:
     """A ValueError names the file, and the bad rows of it."""
     from jaxrate.data.table_sources import add_location_to_data_errors
 
@@ -223,12 +146,7 @@ def add_file_rows_to_errors(source: TableSource, rows: Any) -> Iterator[None]:
         yield
 
 
-if TYPE_CHECKING:
-    from jaxrate.arena.rank_inference import RankSets
-    from jaxrate.arena.strength_drift import StrengthDrift
-    from jaxrate.arena.strength_fit import Strengths
-    from jaxrate.views.wording import PlayerOrTeamNoun
-
+VOTE_ROLES = {*RESULT_ROLES, "margin"}  # that tell the result of a vote
 STOP_REASONS = {
     "steps": "all steps are used up",
     "no further gain": "no step leads to likelier ratings",
@@ -313,11 +231,16 @@ def arena(
 
     Exit code 1: the search did not converge.
     """
+    from jaxrate.arena.vote_tables import describe_vote_dates
     from jaxrate.views.wording import MODELS, make_noun
 
-    named = VoteColumns(*(settings.pop(name) for name in VoteColumns._fields))
-    _check_arena_options(named, out, page)
-    votes = read_votes(report, file, options, named, has_times=moved)
+    clusters = settings.pop("clusters")
+    if len(clusters) > 2:
+        raise ValueError(f"--cluster takes one column or two, got {len(clusters)}")
+    check_table_file("--out", out, "table.csv")
+    check_page_file("--report", page, "page.html")
+    named = tuple(settings.pop(name) for name in ("wins", "losses", "tied"))
+    votes = read_votes(report, file, options, clusters, named, has_times=moved)
     fitted = _fit_votes(report, votes, settings, moved)
     if out is not None:
         jr.data.write(_strength_columns(fitted), out)
@@ -326,8 +249,8 @@ def arena(
         with report.stage("writing the page"):
             text = jr.site.arena_page_html(
                 fitted.strengths, ranks=fitted.ranks, drift=fitted.drift, title=title or title_from_file(file),
-                source=source or "", left_out=votes.left_out, dates=describe_vote_dates(votes, options.get("dates")),
-                noun=noun, clusters=named.clusters,
+                source=source or "", left_out=votes.left_out, noun=noun, clusters=clusters,
+                dates=describe_vote_dates(votes.source, options.get("dates")),
             )  # fmt: skip
             page.write_text(text, encoding="utf-8")
         report.note(f"saved the page to {page}")
@@ -344,25 +267,17 @@ class FittedVotes(NamedTuple):
     notes: list[str]  # in the words of the command line
 
 
-def _check_arena_options(named: VoteColumns, out: Path | None, page: Path | None) -> None:
-    """ValueError for too many clusters, or for files that cannot be written."""
-    if len(named.clusters) > 2:
-        raise ValueError(f"--cluster takes one column or two, got {len(named.clusters)}")
-    check_table_file("--out", out, "table.csv")
-    check_page_file("--report", page, "page.html")
-
-
 def _fit_votes(report: ProgressReport, votes: VoteData, settings: dict[str, Any], moved: bool) -> FittedVotes:
     """The strengths of a vote, and notes about players who cannot be compared and about the search."""
     shared: dict[str, Any] = {"ties": settings["ties"], "covariates": votes.covariates}
-    with report.stage("fitting strengths"), add_file_rows_to_errors(votes.source, votes.rows):
+    with report.stage("fitting strengths"), _add_file_rows_to_errors(votes.source, votes.rows):
         strengths = jr.arena.fit_strengths(votes.data, cluster=votes.clusters or None, **settings | shared)
     notes = [name_options(note, click.get_current_context().command) for note in strengths.notes]
     for note in notes:
         report.note(note)
     ranks, drift = _rank_sets(report, strengths), None
     if moved:
-        with report.stage("testing who moved"), add_file_rows_to_errors(votes.source, votes.rows):
+        with report.stage("testing who moved"), _add_file_rows_to_errors(votes.source, votes.rows):
             cluster = votes.clusters[0] if len(votes.clusters) == 1 else votes.clusters or None
             drift = jr.arena.detect_drift(votes.data, cluster=cluster, **shared)
     if not strengths.converged:
@@ -410,30 +325,19 @@ def _answer(strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun
     return f"{find_first_place(names, strengths, ranks, noun)} ({counts})"
 
 
-def _fit_details(strengths: Strengths, *, with_model: bool) -> list[str]:
+def _fit_details(strengths: Strengths, *, with_model: bool) -> Iterator[str]:
     """The lines below the table: ties and coefficients, and the model and its likelihood if these are asked for."""
     from jaxrate.arena.strength_fit import format_value_and_error
 
-    lines = [] if strengths.converged else ["no intervals: the search did not converge"]
+    if not strengths.converged:
+        yield "no intervals: the search did not converge"
     if strengths.tie is not None:
-        lines.append(f"ties: {100.0 * strengths.tie_share_of_equals():.0f}% of votes between equals")
-    lines += _model_lines(strengths) if with_model else []
+        yield f"ties: {100.0 * strengths.tie_share_of_equals():.0f}% of votes between equals"
+    if with_model:
+        yield from strengths.summary_lines()
     for name, value in strengths.coefficient.items():
-        sign, error = "+" * (value >= 0), strengths.coefficient_error[name]
-        lines.append(f"{name}: {sign}{format_value_and_error(value, error, 2)} points for each unit")
-    return lines
-
-
-def _model_lines(strengths: Strengths) -> list[str]:
-    """The model, its likelihood, and its parameter of ties."""
-    from jaxrate.arena.strength_fit import format_value_and_error
-
-    name, likelihood = strengths.model.replace("_", "-").title(), strengths.log_likelihood / strengths.votes
-    lines = [f"{name}: log likelihood {likelihood:.4f} a vote; intervals by {strengths.errors}"]
-    if strengths.tie is not None:
-        symbol = "nu" if strengths.model == "davidson" else "theta"
-        lines.append(f"{symbol} of ties: {format_value_and_error(strengths.tie, strengths.tie_error, 4)}")
-    return lines
+        error = strengths.coefficient_error[name]
+        yield f"{name}: {'+' * (value >= 0)}{format_value_and_error(value, error, 2)} points for each unit"
 
 
 def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int, noun: PlayerOrTeamNoun) -> TextTable:
@@ -453,45 +357,24 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int, noun
     return TextTable(headings if ranks is None else ["ranks", *headings], rows, (noun.one,), caption, (noun.one,))
 
 
-def _strength_columns(fitted: FittedVotes) -> dict[str, Any]:
+def _strength_columns(fitted: FittedVotes) -> ColumnTable:
     """The table as columns, the best first."""
+    from jaxrate.history.column_table import ColumnTable
+
     strengths, ranks = fitted.strengths, fitted.ranks
-    columns = {
-        "player": strengths.players,
-        "rating": strengths.rating,
-        "standard_error": strengths.standard_error,
-        "low": strengths.rating - strengths.half_width,
-        "high": strengths.rating + strengths.half_width,
-        "votes": strengths.games,
-        "score": strengths.score,
-    }
+    columns = {"votes" if name == "games" else name: x for name, x in strengths.columns().items()}
     if ranks is not None:
-        columns |= {"least_rank": ranks.least, "greatest_rank": ranks.greatest}
-    return {name: np.asarray(values)[strengths.order] for name, values in columns.items()}
+        columns |= {"least_rank": ranks.least[strengths.order], "greatest_rank": ranks.greatest[strengths.order]}
+    return ColumnTable(columns)
 
 
 def _json_result(file: str, fitted: FittedVotes) -> dict[str, Any]:
     """The result for JSON."""
-    from jaxrate.history.column_table import ColumnTable
-
-    strengths, values = fitted.strengths, ("log_likelihood", "converged", "reason", "tie", "tie_error")
-    moved = {} if fitted.drift is None else {"moved": _json_drift(fitted.drift)}
-    return {
-        "file": file,
-        **{name: getattr(strengths, name) for name in ("model", "errors", "votes", *values)},
-        "coefficient": strengths.coefficient,
-        "coefficient_error": strengths.coefficient_error,
-        "notes": fitted.notes,
-        "players": ColumnTable(_strength_columns(fitted)).to_records(),
-        **moved,
-    }
-
-
-def _json_drift(drift: StrengthDrift) -> dict[str, Any]:
-    """Who moved, for JSON."""
-    from jaxrate.history.column_table import ColumnTable
-
-    values = drift._asdict()
-    columns = {name: x[drift.order] for name, x in values.items() if np.ndim(x) == 1}
-    scalars = {name: x for name, x in values.items() if np.ndim(x) == 0}
-    return scalars | {"players": ColumnTable({"player": columns.pop("players"), **columns}).to_records()}
+    strengths, drift = fitted.strengths, fitted.drift
+    kept = "model", "errors", "votes", "log_likelihood", "converged", "reason", "tie", "tie_error"
+    values = {name: getattr(strengths, name) for name in (*kept, "coefficient", "coefficient_error")}
+    values |= {"notes": fitted.notes, "players": _strength_columns(fitted).to_records()}
+    if drift is not None:
+        scalars = {name: x for name, x in drift._asdict().items() if np.ndim(x) == 0}
+        values["moved"] = scalars | {"players": drift.columns().to_records()}
+    return {"file": file} | values

@@ -11,7 +11,7 @@ from jaxrate.cli.commands import Output, check_only, option
 from jaxrate.cli.rate_output import SHOWN_PLAYERS
 from jaxrate.cli.rating import RateOptions, calibration_lines, metric_lines
 from jaxrate.cli.shared_options import RatingRequest
-from jaxrate.cli.system_selection import check_system_request, choose_system, recognise_evidence_columns_of_file
+from jaxrate.cli.system_selection import choose_system, recognise_evidence_columns_of_file
 from jaxrate.cli.terminal_tables import (
     ProgressReport,
     TextTable,
@@ -57,7 +57,6 @@ def rate_by_chunks(
         report.note(f"going on with the run in {out}")
     elif (out / "predictions").exists():
         raise ValueError(f"there is a run in {out} that cannot be gone on with; name another folder")
-    check_system_request(request)
     rated_files = _rate_files(report, request, out, chunk_settings | {"calibrate": not asked.no_calibrate})
     for work, seconds in rated_files.seconds.items() if report.verbose else ():
         print_message("note", f"{work}: {seconds:.2f} s")

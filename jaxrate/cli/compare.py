@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jaxrate as jr
 from jaxrate.cli.commands import FILE, Output, command, option
@@ -15,26 +15,19 @@ from jaxrate.cli.hyperparameters import (
     note_open_hyperparameters,
     parse_params,
 )
-from jaxrate.cli.input_options import (
-    first_rows_option,
-    is_about_teams,
-    published_forecasts,
-    read_events,
-    reading_options,
-)
+from jaxrate.cli.input_options import first_rows_option, is_about_teams, published_forecasts, reading_options
 from jaxrate.cli.shared_options import RatingRequest, last_option, param_option, plain_option, system_option
 from jaxrate.cli.system_selection import (
     SKILLS,
     ScoredSystem,
-    add_fitted_evidence,
     check_period,
     drop_fitted_seasons_from_changes,
-    facts_from_options,
+    fitted_evidence,
     hint_side_advantage_without_sides,
     note_evidence,
     prefix_errors_with_file,
     read_events_with_evidence,
-    remove_side_advantages,
+    recognise_evidence_columns_of_file,
     warn_worse_than_even,
 )
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
@@ -43,9 +36,21 @@ from jaxrate.core.text_format import contest_metrics_notes, did_you_mean_suffix,
 if TYPE_CHECKING:
     from jaxrate.evaluation.comparison import Comparison
     from jaxrate.metrics.prediction_metrics import LogLossDifference
-    from jaxrate.systems.system_construction_by_name import DataFacts
 
 DEFAULT_PERIOD = 7.0  # days
+
+
+class Contenders(NamedTuple):
+    """The systems to compare, and what of their hyperparameters is changed."""
+
+    names: tuple[str, ...]  # of --system; none: all
+    values: dict[str, Any]  # of --param, by [SYSTEM.]NAME
+    fits: dict[str, FittedParams]  # the files of --param, by their system
+
+    @property
+    def are_default(self) -> bool:
+        """Whether nothing was named."""
+        return not (self.names or self.values or self.fits)
 
 
 @command(
@@ -68,8 +73,8 @@ DEFAULT_PERIOD = 7.0  # days
     ),
 )  # fmt: skip
 def compare(
-    report: ProgressReport, file: str, name: tuple[str, ...], params: tuple[str, ...],
-    period: float | None, options: dict[str, Any], last: float, fitting: bool, first: int | None, plain: bool,
+    report: ProgressReport, file: str, name: tuple[str, ...], params: tuple[str, ...], period: float | None,
+    options: dict[str, Any], first: int | None, plain: bool, **scoring: Any,
 ) -> Output:  # fmt: skip
     """Rate FILE with every system, and rank the systems by how well they predicted it.
 
@@ -83,62 +88,58 @@ def compare(
     The values of home advantage and margins come from the matches before --last, or are defaults without it. Speeds are
     those of a second run, without compilation.
     """
-    _check_fitting(fitting, last)
-    values, files = parse_params(params)
-    fits = [load_fitted(path) for path in files]
-    names, facts = name or tuple(jr.extend.SYSTEMS), facts_from_options(options)
-    changes = _merge_hyperparameter_changes(names, values, _fits_by_system(fits), facts)
-    is_default = not (name or params)
-    if is_default and first is None:
-        request = RatingRequest(file, None, {}, None, options, plain=plain)
-        data, request = read_events_with_evidence(report, request)
-        options = request.columns
-    else:
-        data, options = _read_events_of_named(report, file, options, fits, first, plain)
+    last, fitting = scoring["last"], scoring["fitting"]
+    if fitting and last == 1:
+        raise ValueError("--fit needs matches before the scored ones; score the last part, as with --last 0.2")
+    contenders = _parse_contenders(name, params)
+    request = RatingRequest(file, None, contenders.values, None, options, plain=plain)
+    data, request = _read_events(report, request, contenders, first)
+    fits = [*contenders.fits.values()]
     lengths = _period_lengths(report, data, _fitted_period(fits) if period is None else period)
+    changes = _merge_hyperparameter_changes(data, contenders)
     for fit in fits:
-        changes[fit.system] = drop_fitted_seasons_from_changes(data, fit, changes[fit.system])
         note_open_hyperparameters(report, fit, changes[fit.system])
     comparison = compare_with_notes(
         report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, timed=True, fit=fitting
     )
-    _note_results(report, data, comparison, changes, last, shows_evidence=is_default and not plain)
+    best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
+    if contenders.are_default and not plain and SKILLS in best:
+        note_evidence(report, best[SKILLS].system, data)
+    hint_side_advantage_without_sides(report, data, [result.system for result in best.values()])
+    for key, result in best.items():
+        warn_worse_than_even(report, data, ScoredSystem(key, changes[key], result.quality, result.period, last))
     hint_scored_on_fitted_data(report, fits, file, last)
-    nouns = "teams" if is_about_teams(file, options) else "players"
+    nouns = "teams" if is_about_teams(file, request.columns) else "players"
     return Output(_comparison_sections(comparison, nouns, last), _json_result(comparison, file))
 
 
-def _read_events_of_named(
-    report: ProgressReport,
-    file: str,
-    options: dict[str, Any],
-    fits: list[FittedParams],
-    first: int | None,
-    plain: bool,
-) -> tuple[jr.data.Dataset, dict[str, Any]]:
-    """The events for systems that are named, and the columns that they and fitted ones learn from."""
-    for fit in fits if first is None and not plain else ():
-        options = add_fitted_evidence(file, options, fit)
-    data = read_events(report, file, options, first=first)
-    return remove_side_advantages(data) if plain else data, options
+def _parse_contenders(names: tuple[str, ...], params: tuple[str, ...]) -> Contenders:
+    """The systems that options name; ValueError for one that there is not, or that has two files."""
+    from jaxrate.systems.system_construction_by_name import make_system
+
+    for name in names:
+        make_system(name, {})  # raises errors before the file is read
+    values, files = parse_params(params)
+    fits: dict[str, FittedParams] = {}
+    for fit in map(load_fitted, files):
+        if fit.system in fits:
+            raise ValueError(f"{fits[fit.system].path} and {fit.path} are both of {fit.system}; compare one at a time")
+        if names and fit.system not in names:
+            raise ValueError(f"{fit.path} is of {fit.system}, which --system leaves out; add --system {fit.system}")
+        fits[fit.system] = fit
+    return Contenders(names, values, fits)
 
 
-def _note_results(
-    report: ProgressReport,
-    data: jr.data.Dataset,
-    comparison: Comparison,
-    changes: dict[str, dict[str, Any]],
-    last: float,
-    *,
-    shows_evidence: bool,
-) -> None:
-    """Say what systems learn from, and where changed hyperparameters do harm."""
-    best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
-    if shows_evidence and SKILLS in best:
-        note_evidence(report, best[SKILLS].system, data)
-    hint_side_advantage_without_sides(report, data, [result.system for result in best.values()])
-    for name, result in best.items():
-        warn_worse_than_even(report, data, ScoredSystem(name, changes[name], result.quality, result.period, last))
+def _read_events(
+    report: ProgressReport, request: RatingRequest, contenders: Contenders, first: int | None
+) -> tuple[jr.data.Dataset, RatingRequest]:
+    """The events, with what all systems learn from where none is named, else what fitted ones do."""
+    if contenders.fits and first is None and not request.plain:
+        recognised = recognise_evidence_columns_of_file(request.file, request.columns)
+        for fit in contenders.fits.values():
+            request = request._replace(columns=fitted_evidence(recognised, fit) | request.columns)
+    name = next(iter((*contenders.names, *contenders.fits)), None)  # where there is one, no evidence is sought
+    return read_events_with_evidence(report, request._replace(name=name), first)
 
 
 def _period_lengths(report: ProgressReport, data: jr.data.Dataset, period: float | None) -> tuple[float | None, ...]:
@@ -152,64 +153,33 @@ def _period_lengths(report: ProgressReport, data: jr.data.Dataset, period: float
     return None, DEFAULT_PERIOD if period is None else period
 
 
-def _comparison_sections(comparison: Comparison, nouns: str, last: float) -> list[str | TextTable]:
-    """What was compared, the table, and notes."""
-    counts = ", ".join(f"{count:,} {what}" for what, count in comparison.counts.items())
-    scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
-    return [
-        f"{counts} of {comparison.players:,} {nouns}{scored}",
-        TextTable([*map(metric_heading, comparison.head)], comparison.rows, ("system", "form")),
-        "\n".join([*contest_metrics_notes(comparison.results[0].quality), *comparison.notes]),
-    ]
-
-
-def _check_fitting(fitting: bool, last: float) -> None:
-    if fitting and last == 1:
-        raise ValueError("--fit needs matches before the scored ones; score the last part, as with --last 0.2")
-
-
-def _fits_by_system(fits: list[FittedParams]) -> dict[str, FittedParams]:
-    """The fitted hyperparameters of each system; ValueError if a system has two files."""
-    fit_by_system: dict[str, FittedParams] = {}
-    for fit in fits:
-        if fit.system in fit_by_system:
-            raise ValueError(
-                f"{fit_by_system[fit.system].path} and {fit.path} are both of {fit.system}; compare one at a time"
-            )
-        fit_by_system[fit.system] = fit
-    return fit_by_system
-
-
 def _fitted_period(fits: list[FittedParams]) -> float | None:
     """The length of the rating periods in which these were fitted, if any was; ValueError if they differ."""
     lengths = sorted({fit.period for fit in fits if fit.period is not None})
     if len(lengths) > 1:
-        raise ValueError(
-            f"--param has fits in periods of {' and '.join(map(format_number, lengths))}; choose by --period"
-        )
+        found = " and ".join(map(format_number, lengths))
+        raise ValueError(f"the files of --param were fitted in periods of {found}; choose by --period")
     return lengths[0] if lengths else None
 
 
-def _merge_hyperparameter_changes(
-    names: tuple[str, ...], params: dict[str, Any], fits: dict[str, FittedParams], facts: DataFacts
-) -> dict[str, dict[str, Any]]:
-    """The hyperparameters to change of each system for such data, by its name."""
-    from jaxrate.systems.system_construction_by_name import addable_wrapper_param_names, make_system
+def _merge_hyperparameter_changes(data: jr.data.Dataset, contenders: Contenders) -> dict[str, dict[str, Any]]:
+    """The hyperparameters to change of each system for these data, by its name."""
+    from jaxrate.systems.system_construction_by_name import addable_wrapper_param_names, make_system_for_data
 
-    systems = {name: make_system(name, {}, facts) for name in names}
-    for name, fit in fits.items():
-        if name not in systems:
-            raise ValueError(f"{fit.path} is of {name}, which --system leaves out; add --system {name}")
+    names = contenders.names or tuple(jr.extend.SYSTEMS)
+    systems = {name: make_system_for_data(name, {}, None, data) for name in names}
     parameter_names = {
         name: {*system.params._fields, *system.settings, *addable_wrapper_param_names(system)}
         for name, system in systems.items()
     }
-    changes = {name: dict(fits[name].values) if name in fits else {} for name in systems}
-    for field in sorted(params, key=lambda field: "." in field):  # those of one system last: they replace the others
+    changes: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for name, fit in contenders.fits.items():
+        changes[name] = drop_fitted_seasons_from_changes(data, fit, fit.values)
+    for field in sorted(contenders.values, key=lambda field: "." in field):  # those of one system replace the others
         for name in _systems_with_parameter(field, parameter_names):
-            changes[name][field.rpartition(".")[2]] = params[field]
-    for name in systems:
-        make_system(name, changes[name], facts)  # which raises errors before the file is read
+            changes[name][field.rpartition(".")[2]] = contenders.values[field]
+    for name in names:
+        make_system_for_data(name, changes[name], None, data)  # raises errors before rating
     return changes
 
 
@@ -223,9 +193,8 @@ def _systems_with_parameter(field: str, parameter_names: dict[str, set[str]]) ->
     fitting = [name for name in addressed if parameter in parameter_names[name]]
     if not fitting:
         every = set().union(*(parameter_names[name] for name in addressed))
-        raise ValueError(
-            f"{' and '.join(addressed)}: no parameter {parameter!r}{did_you_mean_suffix(parameter, every)}"
-        )
+        hint = did_you_mean_suffix(parameter, every)
+        raise ValueError(f"{' and '.join(addressed)}: no parameter {parameter!r}{hint}")
     return fitting
 
 
@@ -252,6 +221,17 @@ def compare_with_notes(
         return jr.compare(data, forecasters, **settings, watch=watch, executor=workers if is_fitted else None)
 
 
+def _comparison_sections(comparison: Comparison, nouns: str, last: float) -> list[str | TextTable]:
+    """What was compared, the table, and notes."""
+    counts = ", ".join(f"{count:,} {what}" for what, count in comparison.counts.items())
+    scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
+    return [
+        f"{counts} of {comparison.players:,} {nouns}{scored}",
+        TextTable([*map(metric_heading, comparison.head)], comparison.rows, ("system", "form")),
+        "\n".join([*contest_metrics_notes(comparison.results[0].quality), *comparison.notes]),
+    ]
+
+
 def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
     """The result for JSON."""
     unit = f"{[*comparison.counts][-1]}/s"
@@ -266,18 +246,16 @@ def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
         }
         for result in comparison.results
     ]
+    others = [
+        {"name": one.name, "quality": one.quality} | _json_difference(one.log_loss_difference)
+        for one in comparison.published
+    ]
     top = {"file": file, **comparison.counts, "players": comparison.players, "scored": comparison.scored}
     values: dict[str, Any] = top | {"notes": comparison.notes, "results": results}
     if (blend := comparison.blend) is not None:
-        values["blend"] = {"weights": blend.weights} | _json_forecaster(blend)
-    if comparison.published:
-        values["published"] = [{"name": one.name} | _json_forecaster(one) for one in comparison.published]
-    return values
-
-
-def _json_forecaster(forecaster: Any) -> dict[str, Any]:
-    """The quality of a blend or a published forecast, and how far it is behind the best system."""
-    return {"quality": forecaster.quality} | _json_difference(forecaster.log_loss_difference)
+        behind = _json_difference(blend.log_loss_difference)
+        values["blend"] = {"weights": blend.weights, "quality": blend.quality} | behind
+    return values | ({"published": others} if others else {})
 
 
 def _json_difference(difference: LogLossDifference | None) -> dict[str, float | None]:

@@ -41,7 +41,6 @@ from jaxrate.cli.shared_options import (
 from jaxrate.cli.system_selection import (
     RatingTask,
     check_system_and_hint,
-    check_system_request,
     choose_system,
     columns_of_saved_run,
     read_events_with_evidence,
@@ -172,7 +171,6 @@ def _read_events(
 ) -> tuple[jr.data.Dataset, RatingRequest]:
     """The events of the file, and the request with the columns that are used."""
     if saved is None:
-        check_system_request(request)
         return read_events_with_evidence(report, request)
     request = complete_request_from_saved_run(saved, request)
     return read_events(report, request.file, request.columns, history=saved), request

@@ -14,7 +14,6 @@ from jaxrate.cli.rate_output import SHOWN_PLAYERS
 from jaxrate.cli.rating import RateOptions
 from jaxrate.cli.shared_options import RatingRequest, leaderboard_table
 from jaxrate.cli.system_selection import (
-    check_system_request,
     choose_system,
     prefix_errors_with_file,
     read_events_with_evidence,
@@ -30,7 +29,6 @@ def rate_leagues(report: ProgressReport, request: RatingRequest, by: str, asked:
     """Rate each league of a file alone, and save and show them one by one."""
     if unknown := [rule for rule in ("category", "since") if rule in asked.rules]:
         raise ValueError(f"--list {unknown[0]} cannot be combined with --by")
-    check_system_request(request)
     data, request = read_events_with_evidence(report, request)
     league = _league_column(request.file, by)
     task = choose_system(report, request, data)

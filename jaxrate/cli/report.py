@@ -27,7 +27,6 @@ from jaxrate.cli.shared_options import (
 from jaxrate.cli.site import load_display_names, names_option, noun_option
 from jaxrate.cli.system_selection import (
     RatingTask,
-    check_system_request,
     choose_system,
     read_events_with_evidence,
     recognise_evidence_columns_of_file,
@@ -80,7 +79,6 @@ def report(
     from jaxrate.views.wording import choose_player_or_team_noun
 
     check_page_file("--out", out, "report.html")
-    check_system_request(request)
     for other in others:
         make_system(other, {})
     data, request, settings["points"] = _read_events_and_points(report, request)

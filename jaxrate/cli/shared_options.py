@@ -62,6 +62,10 @@ def request_options(param: str = "Set a hyperparameter, or all of them by a file
             *, file: str | None, name: str | None, params: tuple[str, ...], period: float | None,
             options: dict[str, Any], plain: bool, **arguments: Any,
         ) -> Any:  # fmt: skip
+            from jaxrate.systems.system_construction_by_name import make_system
+
+            if name is not None:
+                make_system(name, {})  # raises errors before the file is read
             changes, files = parse_params(params)
             request = RatingRequest(file or "", name, changes, period, options, plain=plain)
             if len(files) > 1:

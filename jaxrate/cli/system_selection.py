@@ -22,107 +22,67 @@ if TYPE_CHECKING:
     from jaxrate.data.table_sources import TableSource
 
 SKILLS = "skills"  # the system that learns from margins and surfaces
+POINT_OUTCOMES = "points", "goals"  # values of its setting `outcome` for which it needs the points of both sides
 
 
-def read_events_with_evidence(report: ProgressReport, request: RatingRequest) -> tuple[jr.data.Dataset, RatingRequest]:
+def read_events_with_evidence(
+    report: ProgressReport, request: RatingRequest, first: int | None = None
+) -> tuple[jr.data.Dataset, RatingRequest]:
     """The events of a file with all that improves predictions, and the request with the columns that were recognised.
 
-    Where a system or hyperparameters are named, and where the request is `plain`, options alone name columns.
+    Where a system or hyperparameters are named, or the request is `plain`, options alone name columns, but for those
+    that the system of a file of hyperparameters learns from, and goals or points that are asked for. With `first` the
+    same holds, of so many rows.
     """
     if request.plain:
-        return _read_plain_events(report, request)
-    file = request.file
-    if request.fitted is not None:
-        request = request._replace(columns=add_fitted_evidence(file, request.columns, request.fitted))
-    request = complete_goals_or_points_request(request)
-    if request.name is not None or request.changes:
-        return read_events(report, file, request.columns), request
-    evidence = recognise_evidence_columns_of_file(file, request.columns)
-    data, evidence = _read_events_with_readable_evidence(report, file, request.columns, evidence)
+        return _read_plain_events(report, request, first)
+    file, is_named = request.file, request.name is not None or bool(request.changes) or first is not None
+    recognised = recognise_evidence_columns_of_file(file, request.columns)
+    if is_named:
+        request = _complete_named_request(request, recognised)
+        return read_events(report, file, request.columns, first=first), request
+    data, evidence = _read_events_with_readable_evidence(report, file, request.columns, recognised)
     if data.of_matches and "margin" in evidence and not has_informative_margins(data):
         data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
     return data, request._replace(columns=evidence | request.columns)
 
 
-def _read_plain_events(report: ProgressReport, request: RatingRequest) -> tuple[jr.data.Dataset, RatingRequest]:
+def _read_plain_events(
+    report: ProgressReport, request: RatingRequest, first: int | None
+) -> tuple[jr.data.Dataset, RatingRequest]:
     """The events without sides, unless --side was given and not only recognised."""
-    if click.get_current_context().params.get("side") is not None:
-        return read_events(report, request.file, request.columns), request
-    columns = {role: x for role, x in request.columns.items() if role not in ("side", "neutral")}
-    return remove_side_advantages(read_events(report, request.file, columns)), request._replace(columns=columns)
+    if click.get_current_context().params.get("side") is None:
+        columns = {role: x for role, x in request.columns.items() if role not in ("side", "neutral")}
+        request = request._replace(columns=columns)
+    data = read_events(report, request.file, request.columns, first=first)
+    if data.of_matches and "side" not in request.columns:
+        matches = data.matches
+        data = data._replace(events=matches._replace(context=matches.context._replace(side=None)))
+    return data, request
 
 
-def add_fitted_evidence(file: str, columns: dict[str, Any], fitted: FittedParams) -> dict[str, Any]:
-    """Arguments of `read`, with the columns that the system of a file of hyperparameters learns from."""
-    values = fitted.values
-    margin = values.get("margin") or ()
+def _complete_named_request(request: RatingRequest, recognised: dict[str, Any]) -> RatingRequest:
+    """The request with the recognised columns that its file of hyperparameters, its goals or its points need."""
+    columns = request.columns
+    if request.fitted is not None:
+        columns = fitted_evidence(recognised, request.fitted) | columns
+    if request.changes.get("outcome") in POINT_OUTCOMES and request.name in (None, SKILLS):
+        points = {role: x for role, x in recognised.items() if role in ("margin", "score")}
+        return request._replace(name=SKILLS, columns=points | columns)
+    return request._replace(columns=columns)
+
+
+def fitted_evidence(recognised: Mapping[str, Any], fitted: FittedParams) -> dict[str, Any]:
+    """Those of the recognised columns that the system of a file of hyperparameters learns from."""
+    margin = [*(fitted.values.get("margin") or ())]
+    is_its_margin = bool(margin) and [*np.atleast_1d(recognised.get("margin", ()))] == margin
     wanted = {
-        "margin": bool(margin),
-        "season": bool(values.get("seasons")),
-        "category": values.get("categories", 1) > 1,
+        "margin": is_its_margin,
+        "score": is_its_margin,
+        "season": bool(fitted.values.get("seasons")),
+        "category": fitted.values.get("categories", 1) > 1,
     }
-    evidence = recognise_evidence_columns_of_file(file, columns) if any(wanted.values()) else {}
-    if [*np.atleast_1d(evidence.get("margin", ()))] != [*margin]:
-        wanted["margin"] = False
-    wanted["score"] = wanted["margin"]
-    return {role: x for role, x in evidence.items() if wanted.get(role)} | columns
-
-
-def complete_goals_or_points_request(request: RatingRequest) -> RatingRequest:
-    """The request: if it is to learn from goals or points, of skills, with the columns of them that were recognised."""
-    if request.changes.get("outcome") not in ("points", "goals") or request.name not in (None, SKILLS):
-        return request
-    evidence = recognise_evidence_columns_of_file(request.file, request.columns)
-    recognised = {role: x for role, x in evidence.items() if role in ("margin", "score")}
-    return request._replace(name=SKILLS, columns=recognised | request.columns)
-
-
-def default_system(data: jr.data.Dataset) -> str:
-    """The system of those who name none: skills where matches or teams have more than results, sides and seasons."""
-    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.systems.system_construction_by_name import default_system_name
-
-    has_more = data.margin or data.categories is not None or data.covariates or data.statistics
-    suits_skills = data.of_matches or dataset_has_teams(data)
-    return SKILLS if has_more and suits_skills else default_system_name(data)
-
-
-def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
-    """Say in a line what the system learns from beside results."""
-    if used := describe_evidence(system, data):
-        report.note(f"{system.name} also learns from {used}, with default settings; --plain turns this off")
-
-
-def describe_evidence(system: jr.extend.RatingSystem, data: jr.data.Dataset) -> str:
-    """What a system learns from beside results, as "the sides (50 points), margins and seasons"."""
-    from jaxrate.evaluation.comparison import format_side_advantage, unused_data_features
-    from jaxrate.systems.system_construction_by_name import has_sides
-
-    unused = unused_data_features(system, data)
-    points = getattr(system.params, "side_advantage", None)
-    kinds = {
-        "the side": f"the sides ({format_side_advantage(points or 0.0)} points)" if has_sides(data) else "",
-        "margins": "margins" if data.margin else "",
-        "seasons": "seasons" if data.seasons else "",
-        "categories": "categories" if data.categories is not None else "",
-        "expected goals": "expected goals" if system.settings.get("expected_goals") else "",
-        "statistics": "statistics" if system.settings.get("statistics") else "",
-    }
-    used = [text for kind, text in kinds.items() if text and kind not in unused]
-    return join_names(used) if used else ""
-
-
-def remove_side_advantages(data: jr.data.Dataset) -> jr.data.Dataset:
-    """The dataset, in whose matches nobody has the side."""
-    if not data.of_matches:
-        return data
-    context = data.matches.context._replace(side=None)
-    return data._replace(events=data.matches._replace(context=context))
-
-
-def drop_sides_margins_and_seasons(data: jr.data.Dataset) -> jr.data.Dataset:
-    """The dataset without sides, margins and seasons."""
-    return remove_side_advantages(data)._replace(margin=(), seasons=None)
+    return {role: x for role, x in recognised.items() if wanted.get(role)}
 
 
 def has_informative_margins(data: jr.data.Dataset) -> bool:
@@ -151,17 +111,20 @@ def recognise_evidence_columns_of_file(
     try:
         table = table or open_file_table(file)
         evidence = recognise_evidence_columns(table.names, columns)
-        needs_score = "margin" in evidence and "score" not in columns
-        return evidence | (_recognise_score_beside_margin(table, columns) if needs_score else {})
+        return evidence | _recognise_score_beside_margin(table, columns, evidence)
     except (ValueError, OSError):  # reading the file says what is wrong
         return {}
 
 
-def _recognise_score_beside_margin(table: TableSource, columns: dict[str, Any]) -> dict[str, Any]:
-    """The column of results that tells who won, where it does not tell the points."""
+def _recognise_score_beside_margin(
+    table: TableSource, columns: dict[str, Any], evidence: dict[str, Any]
+) -> dict[str, Any]:
+    """The column of results that tells who won, where there are points, which do not tell it."""
     from jaxrate.data.column_recognition import resolve_table
     from jaxrate.data.column_role_definitions import select_role_arguments
 
+    if "margin" not in evidence or "score" in columns:
+        return {}
     roles, na_values = select_role_arguments(columns), columns.get("na_values", ())
     resolved = resolve_table(table, roles, False, columns.get("dates"), na_values)
     score = None if resolved.winner_codes else resolved.recognised["score"]
@@ -188,10 +151,6 @@ def _read_events_with_readable_evidence(
     return data, evidence
 
 
-if TYPE_CHECKING:
-    from jaxrate.systems.system_construction_by_name import DataFacts
-
-
 class RatingTask(NamedTuple):
     """Data to rate, and by which system."""
 
@@ -199,35 +158,6 @@ class RatingTask(NamedTuple):
     data: jr.data.Dataset  # without teams if the system has none
     period: float | None  # the length of the rating periods
     calibrate: bool | None = None  # as in `jr.rate`
-
-
-def check_system_request(request: RatingRequest) -> None:
-    """ValueError if no system can be made of the request; called before the file is read."""
-    from jaxrate.systems.system_construction_by_name import make_system
-
-    if request.name is not None:
-        facts = facts_from_options(request.columns)
-        if request.changes.get("outcome") in ("points", "goals") and not facts.margin:  # which the file may name
-            facts = facts._replace(margin=("a", "b"))
-        make_system(request.name, request.changes, facts)
-
-
-def facts_from_options(columns: dict[str, Any]) -> DataFacts:
-    """Facts of the data that follow from the options, before the data are read."""
-    from jaxrate.systems.system_construction_by_name import DataFacts
-
-    margin, covariates = columns.get("margin", ()), columns.get("covariates", ())
-    derived = [name for name in ("rest", "form", "age") if name in columns]
-    return DataFacts(
-        categories=2 if "category" in columns else None,
-        side="side" in columns,
-        margin=(margin,) if isinstance(margin, str) else tuple(margin),
-        covariates=(*covariates, *derived),
-        seasons=(0.0,) if "season" in columns else (),
-        league_season=columns.get("league_season"),
-        statistics=(*columns.get("statistics", ()), *columns.get("shares", ())),
-        expected_goals=tuple(columns.get("expected_goals", ())),
-    )
 
 
 def choose_system(
@@ -253,22 +183,47 @@ def choose_system(
     is_default = request.name is None and not changes
     name = request.name or (default_system(data) if is_default else default_system_name(data))
     system = make_system_for_data(name, changes, request.period, data, data_share)
-    if fitting:
-        task = check_system_and_hint(report, system, data, request)
-    else:
-        if is_default:
-            note_evidence(report, system, data)
-        else:
-            hint_default_side(report, data, system, changes)
-        task = check_system_and_hint(report, system, data, request)
+    if not fitting and is_default:
+        note_evidence(report, system, data)
+    elif not fitting:
+        hint_default_side(report, data, system, changes)
+    task = check_system_and_hint(report, system, data, request)
+    if not fitting:
         hint_side_advantage_without_sides(report, data, [system])
-    return task._replace(calibrate=request.fitted is None and not _has_fitted(system, changes))
-
-
-def _has_fitted(system: jr.extend.RatingSystem, changes: dict[str, Any]) -> bool:
-    """Whether some of the changes are of hyperparameters that a fit may move."""
     space = {} if system.space is None else system.space._asdict()
-    return any(space[name].fitted for name in changes if name in space)
+    sets_fitted = any(space[name].fitted for name in changes if name in space)
+    return task._replace(calibrate=request.fitted is None and not sets_fitted)
+
+
+def default_system(data: jr.data.Dataset) -> str:
+    """The system of those who name none: skills where matches or teams have more than results, sides and seasons."""
+    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
+    from jaxrate.systems.system_construction_by_name import default_system_name
+
+    has_more = data.margin or data.categories is not None or data.covariates or data.statistics
+    suits_skills = data.of_matches or dataset_has_teams(data)
+    return SKILLS if has_more and suits_skills else default_system_name(data)
+
+
+def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
+    """Say in a line what the system learns from beside results, as "the sides (50 points), margins and seasons"."""
+    from jaxrate.evaluation.comparison import format_side_advantage, unused_data_features
+    from jaxrate.systems.system_construction_by_name import has_sides
+
+    unused = unused_data_features(system, data)
+    points = getattr(system.params, "side_advantage", None) or 0.0
+    used = {
+        f"the sides ({format_side_advantage(points)} points)": has_sides(data) and "the side" not in unused,
+        "margins": data.margin and "margins" not in unused,
+        "seasons": data.seasons and "seasons" not in unused,
+        "categories": data.categories is not None and "categories" not in unused,
+        "expected goals": system.settings.get("expected_goals"),
+        "statistics": system.settings.get("statistics"),
+    }
+    if kinds := [kind for kind, is_used in used.items() if is_used]:
+        report.note(
+            f"{system.name} also learns from {join_names(kinds)}, with default settings; --plain turns this off"
+        )
 
 
 def drop_fitted_seasons_from_changes(
@@ -283,7 +238,6 @@ def check_system_and_hint(
     report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset, request: RatingRequest
 ) -> RatingTask:
     """`choose_system` for a system that exists already."""
-    from jaxrate.systems import systems_with_feature
     from jaxrate.systems.system_construction_by_name import split_unsupported_teams
 
     period = request.period
@@ -292,41 +246,39 @@ def check_system_and_hint(
         report.note(f"{system.name} rates in periods, here of {period:g}; set their length with --period")
     check_system_rates_data(system, data, period)
     check_contest_file_time_order(system, data, request.file)
-    _note_unused_columns(report, system, data, request.columns)
+    rated_data = split_unsupported_teams(system, data)
+    for note in _notes_on_unused_data(system, data, request.columns, has_lost_teams=rated_data is not data):
+        report.note(name_options(note, click.get_current_context().command))
     if data.clock is None and period is None and "period" in system.params._fields:
         hint = "; jaxrate arena ranks those who do not change, as language models" if data.of_matches else ""
         report.note(f"no column of dates, so uncertainty does not grow with time; name one with --time{hint}")
-    rated_data = split_unsupported_teams(system, data)
-    if rated_data is not data:
-        hint = _format_systems_that_do(systems_with_feature("teams"))
-        report.note(f"{system.name} does not use teams: team-mates count as opponents who tie; {hint}")
     return RatingTask(system, rated_data, period)
 
 
-def _note_unused_columns(
-    report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any]
-) -> None:
-    """Say which columns change nothing, and which systems use them."""
+def _notes_on_unused_data(
+    system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any], *, has_lost_teams: bool
+) -> Iterator[str]:
+    """What of the data changes nothing, and which systems use it."""
     from jaxrate.systems import systems_with_feature
 
     if has_unused_categories(system, columns):
-        hint = _format_systems_that_do(systems_with_feature("categories"))
-        report.note(f"{system.name} does not use categories; {hint}")
-    for option in unused_evidence_options(system, columns):
-        systems = [name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_OPTIONS[option] in new().settings]
-        text = f"does not use `{option}`"
-        if option == "margin" and margin_tells_result(data):
+        yield f"{system.name} does not use categories; {_format_systems_that_do(systems_with_feature('categories'))}"
+    for argument in unused_evidence_arguments(system, columns):
+        systems = [name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_SETTINGS[argument] in new().settings]
+        text = f"does not use `{argument}`"
+        if argument == "margin" and margin_tells_result(data):
             text = "learns from `margin` who won, and not by how much"
-        note = f"{system.name} {text}; {_format_systems_that_do(systems)}"
-        if option == "expected_goals" and system.name == SKILLS:
-            note = "skills use `expected_goals` where they learn from goals: --param outcome=goals"
-        report.note(name_options(note, click.get_current_context().command))
+        if argument == "expected_goals" and system.name == SKILLS:
+            yield "skills use `expected_goals` where they learn from goals: --param outcome=goals"
+        else:
+            yield f"{system.name} {text}; {_format_systems_that_do(systems)}"
+    if has_lost_teams:
+        hint = _format_systems_that_do(systems_with_feature("teams"))
+        yield f"{system.name} does not use teams: team-mates count as opponents who tie; {hint}"
 
 
 def _format_systems_that_do(names: Iterable[str]) -> str:
     """The end of a sentence about what a system does not do: "elo does", "elo and glicko do"."""
-    from jaxrate.core.text_format import join_names
-
     systems = [*names]
     return f"{join_names(systems)} {'do' if len(systems) > 1 else 'does'}"
 
@@ -370,12 +322,7 @@ def prefix_errors_with_file(file: str) -> Iterator[None]:
         raise ValueError(f"{Path(file).name}: {error}{hint}") from None
 
 
-def has_unused_categories(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> bool:
-    """Whether there are categories that the system does not use."""
-    return "category" in columns and "categories" not in system.features
-
-
-EVIDENCE_OPTIONS = {  # options, and settings of systems
+EVIDENCE_SETTINGS = {  # settings of systems, by the arguments of `read` that they are for
     "margin": "margin",
     "covariates": "covariates",
     **dict.fromkeys(("rest", "form", "age"), "covariates"),
@@ -385,12 +332,15 @@ EVIDENCE_OPTIONS = {  # options, and settings of systems
 }
 
 
-def unused_evidence_options(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> list[str]:
-    """The options of evidence that the system does not use."""
-    options = [option for option in EVIDENCE_OPTIONS if option in columns]
-    unused = [option for option in options if EVIDENCE_OPTIONS[option] not in system.settings]
-    has_unused_goals = "expected_goals" in options and system.settings.get("expected_goals") == ()
-    return [*unused, *(["expected_goals"] if has_unused_goals else [])]
+def has_unused_categories(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> bool:
+    """Whether there are categories that the system does not use."""
+    return "category" in columns and "categories" not in system.features
+
+
+def unused_evidence_arguments(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> list[str]:
+    """The arguments of evidence that the system does not use."""
+    used = {name for name in system.settings if name != "expected_goals" or system.settings[name]}
+    return [name for name, setting in EVIDENCE_SETTINGS.items() if name in columns and setting not in used]
 
 
 def margin_tells_result(data: jr.data.Dataset) -> bool:
@@ -402,19 +352,17 @@ def columns_of_saved_run(
     system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any]
 ) -> dict[str, Any]:
     """The reading options that a saved run keeps: those of the result, and of what its system uses."""
-    unused = ["category", "mixtures"] if has_unused_categories(system, columns) else []
-    unused += unused_evidence_options(system, columns)
-    kept = ["margin"] if margin_tells_result(data) else []
-    return {key: x for key, x in columns.items() if key in kept or key not in unused}
+    unused = {*unused_evidence_arguments(system, columns)} - ({"margin"} if margin_tells_result(data) else set())
+    unused |= {"category", "mixtures"} if has_unused_categories(system, columns) else set()
+    return {key: x for key, x in columns.items() if key not in unused}
 
 
 def hint_side_advantage_without_sides(
     report: ProgressReport, data: jr.data.Dataset, systems: list[jr.extend.RatingSystem]
 ) -> None:
     """A note if nobody has the side, and a system has a side advantage."""
-    if not data.of_matches or data.matches.context.side is not None:
-        return
-    if any(getattr(system.params, "side_advantage", 0.0) for system in systems):
+    has_advantage = any(getattr(system.params, "side_advantage", 0.0) for system in systems)
+    if has_advantage and data.of_matches and data.matches.context.side is None:
         report.note("side_advantage has no effect, as nobody has the side; name its column with --side")
 
 
@@ -464,10 +412,3 @@ def warn_worse_than_even(report: ProgressReport, data: jr.data.Dataset, scored: 
             f"{scored.quality[metric]:.4f}) than without ({usual:.4f}) and than the same forecast for all "
             f"({constant:.4f}); `jaxrate systems {scored.name}` lists units and ranges"
         )
-
-
-def count_events_and_players(task: RatingTask, are_teams: bool) -> str:
-    """The size of what is rated, as "594 matches of 40 players in periods of 7"."""
-    kind, nouns = "matches" if task.data.of_matches else "participations", "teams" if are_teams else "players"
-    periods = "" if task.period is None else f" in periods of {task.period:g}"
-    return f"{len(task.data.rows):,} {kind} of {len(task.data.players):,} {nouns}{periods}"

@@ -58,8 +58,6 @@ def _has_colours() -> bool:
 
 
 PATIENCE = 2.0  # seconds before progress is shown
-REFRESH = 0.2  # seconds between two looks at the clock
-MIN_SHARE = 0.02  # of the work, from which on the time that is left can be estimated
 
 
 class ProgressReport:
@@ -67,17 +65,25 @@ class ProgressReport:
 
     def __init__(self, quiet: bool, verbose: bool) -> None:
         self.quiet, self.verbose = quiet, verbose
+        self._bar: _ProgressBar | None = None
         if quiet:
             logging.getLogger("jaxrate").setLevel(logging.ERROR)
 
     def note(self, text: str) -> None:
         """Write a hint."""
         if not self.quiet:
-            print_message("note", text)
+            self._write("note", text)
 
     def warn(self, text: str) -> None:
         """Write what is wrong with the data, or was done to it."""
-        print_message("warning", text)
+        self._write("warning", text)
+
+    def _write(self, level: str, text: str) -> None:
+        """Write a message, or keep it until the bar is gone."""
+        if self._bar is None:
+            print_message(level, text)
+        else:
+            self._bar.messages.append((level, text))
 
     @contextmanager
     def stage(self, text: str, total: float | None = None, *, is_even: bool = False) -> Iterator[Callable[..., None]]:
@@ -86,79 +92,61 @@ class ProgressReport:
         A terminal shows a bar if the stage takes long, and the time that is left if the work is even: if equal parts of
         it take equal times.
         """
-        start, done, title = time.perf_counter(), 0.0, text
-        done_seconds = 0.0  # that the work done took
-        bar: Any = None
-        ended = threading.Event()
-
-        def show() -> None:
-            nonlocal bar
-            if ended.wait(PATIENCE):
-                return
-            try:
-                from rich.console import Console
-                from rich.progress import BarColumn, Progress, TextColumn
-            except ImportError:  # a bar is no reason to stop
-                return
-            columns = (
-                TextColumn("{task.description}", markup=False),
-                BarColumn(complete_style="cyan", pulse_style="cyan"),
-                TextColumn("{task.fields[time]}"),
-            )
-            with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-                task = bar.add_task(escape_control_characters(title), total=total, completed=done, time="")
-                while not ended.wait(REFRESH):
-                    seconds = time.perf_counter() - start
-                    remaining = _remaining_seconds(seconds, done, done_seconds, total if is_even else None)
-                    bar.update(task, time=describe_remaining_time(seconds, remaining))
-
-        def update(amount: float, detail: str = "") -> None:
-            nonlocal done, done_seconds, title
-            done, title = amount, f"{text}, {detail}" if detail else text
-            done_seconds = time.perf_counter() - start
-            if bar is not None and bar.tasks:
-                bar.update(bar.tasks[0].id, completed=done, description=escape_control_characters(title))
-
-        thread = threading.Thread(target=show, daemon=True)
+        start = time.perf_counter()
+        bar = _ProgressBar(text, total, is_even)
         if sys.stderr.isatty() and not self.quiet:
-            thread.start()
+            self._bar = bar
+            bar.timer.start()
         try:
-            yield update
+            yield bar.update
         finally:
-            ended.set()
-            if thread.ident:
-                thread.join()
+            bar.close()
+            self._bar = None
+            for level, message in bar.messages:
+                print_message(level, message)
         if self.verbose:
             print_message("note", f"{text}: {time.perf_counter() - start:.2f} s")
 
 
-def _remaining_seconds(seconds: float, done: float, done_seconds: float, total: float | None) -> float | None:
-    """The time that is left of even work; None where it is unknown, or where the estimate has run out.
+class _ProgressBar:
+    """A bar of a stage that takes long, and the messages that wait until it is gone."""
 
-    Args:
-      seconds: that the stage has taken.
-      done, done_seconds: the latest amount of work done, and how long that took. The estimate is made then, and falls.
-      total: amount of work; None if unknown.
-    """
-    if total is None or done < MIN_SHARE * total:
-        return None
-    remaining = done_seconds * total / done - seconds
-    return max(remaining, 0.0) if remaining > 0 or done >= total else None
+    def __init__(self, text: str, total: float | None, is_even: bool) -> None:
+        self.text, self.total, self.is_even = text, total, is_even
+        self.messages: list[tuple[str, str]] = []
+        self.timer = threading.Timer(PATIENCE, self._show)
+        self.timer.daemon = True
+        self._done, self._title = 0.0, text
+        self._shown: Any = None
 
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-def describe_remaining_time(seconds: float, remaining: float | None) -> str:
-    """The time that is left of a stage, in words; the time that it has taken where that is None."""
-    if remaining is None:
-        return f"{_format_duration(seconds)} so far"
-    return f"{_format_duration(remaining)} left" if round(remaining) else "finishing"
+        self._shown = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(complete_style="cyan", pulse_style="cyan"),
+            TimeRemainingColumn() if self.is_even else TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._shown.add_task(escape_control_characters(self._title), total=self.total, completed=self._done)
+        self._shown.start()
 
+    def update(self, amount: float, detail: str = "") -> None:
+        """Show how much is done."""
+        self._done, self._title = amount, f"{self.text}, {detail}" if detail else self.text
+        if self._shown is not None and self._shown.tasks:
+            title = escape_control_characters(self._title)
+            self._shown.update(self._shown.tasks[0].id, completed=amount, description=title)
 
-def _format_duration(seconds: float) -> str:
-    """Seconds as 5 s, 1 min 20 s or 2 h 5 min."""
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    def close(self) -> None:
+        """Take the bar away, or leave it undrawn."""
+        self.timer.cancel()
+        if self.timer.ident:
+            self.timer.join()
+        if self._shown is not None:
+            self._shown.stop()
 
 
 @contextmanager

@@ -75,13 +75,13 @@ class Fit(NamedTuple):
     ratios: tuple[HyperparameterRatio, ...] = ()  # of those that are open as only their ratios matter
 
     def __repr__(self) -> str:
-        return f"{self._format_summary()}\n{format_table(TABLE_HEADER, self._table_rows(), left_aligned=LEFT_ALIGNED)}"
+        return f"{self.summary()}\n{format_table(TABLE_HEADER, self.table_rows(), left_aligned=LEFT_ALIGNED)}"
 
     def _repr_html_(self) -> str:
-        summary = html.escape(self._format_summary()).replace("\n", "<br>")
-        return f"<p>{summary}</p>{format_html_table(TABLE_HEADER, self._table_rows(), left_aligned=LEFT_ALIGNED)}"
+        summary = html.escape(self.summary()).replace("\n", "<br>")
+        return f"<p>{summary}</p>{format_html_table(TABLE_HEADER, self.table_rows(), left_aligned=LEFT_ALIGNED)}"
 
-    def _format_summary(self) -> str:
+    def summary(self) -> str:
         """The lines above the table: losses, parameters without effect or left open, held-out losses."""
         steps = len(self.loss_history) - 1
         count = f"{steps} step{'s' if steps != 1 else ''}"
@@ -123,7 +123,7 @@ class Fit(NamedTuple):
             f"prediction; give {first} and leave it out: {', '.join(ratios)}"
         )
 
-    def _table_rows(self) -> list[tuple[str, ...]]:
+    def table_rows(self) -> list[tuple[str, ...]]:
         """A row for each hyperparameter that was fitted, or moved with a fitted one."""
         return [
             (
