@@ -285,7 +285,7 @@ def test_modes_are_rated_predicted_and_explained(jaxrate, tmp_path):
     code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", "--explain")
     contest, parts, sides, *_ = text.split("\n\n")
     assert code == 0 and contest == "contest next" and not errors
-    assert re.split("  +", parts.splitlines()[0])[-3:] == ["rating", "in this category", "in this match"]
+    assert re.split("  +", parts.splitlines()[0])[-3:] == ["rating", "in this category", "in this match"], parts
     board = jr.history.rating_table(rated)  # whose points were others
     for line in parts.splitlines()[1:]:
         rating = board["rating"][board["player"].tolist().index(line.split()[1])]

@@ -140,7 +140,7 @@ def test_mistakes_in_evidence(jaxrate, league):
     games = league / "games.csv"
     for arguments, message in (
         (["--margin", "pa", "pq"], "no column 'pq'"),
-        (["--margin", "pa", "pb", "--margin", "rest"], "margin must be one column, or two"),
+        (["--margin", "pa", "pb", "--margin", "rest"], "--margin must be one or two columns"),
         (["--margin", "pa"], "no column 'score'"),
         (["--margin", "pa", "pb", "--column", "covariates=pb"], "column 'pb' tells the result"),
         (["--margin", "pa", "pb", "--season", "b"], "when season '"),

@@ -15,8 +15,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli import cli
+from jaxrate.cli.benchmark import parse_named_columns
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.predict import parse_named_columns
 from jaxrate.core import memory_checks
 from jaxrate.core.text_format import display_width
 from jaxrate.data import simulate

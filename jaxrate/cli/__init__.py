@@ -2,7 +2,7 @@
 
 arena.py                  `jaxrate arena`
 benchmark.py              `jaxrate benchmark`
-chunked_rating.py         `jaxrate rate` of a folder of Parquet files, or by chunks
+chunked_rating.py                 rating a file by a system: the history, its quality, and times in it
 commands.py               what every command has: options by their kinds, what goes together, and output
 compare.py                `jaxrate compare`
 compilation_cache.py      compiled programs in the user's cache folder
@@ -18,8 +18,7 @@ output_path_checks.py     paths of the command line: their type, and whether the
 predict.py                `jaxrate predict`
 rate.py                   `jaxrate rate`
 rate_output.py            what `jaxrate rate` shows: the leaderboard, and answers to what is asked of the history
-rate_times.py             times of `jaxrate rate`: as of which it shows ratings, and since when changes
-rating.py                 rating a file by a system: the history, how well it was predicted, and what the file is about
+rating.py                 rating a file by a system: the history, its quality, and times in it
 rating_by_league.py       `jaxrate rate --by`
 report.py                 `jaxrate report`
 season.py                 `jaxrate season`

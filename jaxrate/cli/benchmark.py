@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +14,20 @@ import jaxrate as jr
 from jaxrate.cli.commands import SHARE, Output, command, is_on_command_line, option
 from jaxrate.cli.input_options import (
     SHIPPED_COLUMNS,
+    is_parquet_folder_or_pattern,
+    is_pgn_file,
     is_shipped_dataset,
+    open_file_table,
     published_forecasts,
     reading_options,
 )
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.library_options import library_choice, library_option
 from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_folder, title_from_file
-from jaxrate.cli.predict import load_match_columns, parse_named_columns, recognise_forecast_columns_of_file
 from jaxrate.cli.shared_options import RatingRequest, plain_option, system_option
 from jaxrate.cli.system_selection import prefix_errors_with_file, read_events_with_evidence
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
+from jaxrate.core.text_format import did_you_mean_suffix
 
 if TYPE_CHECKING:
     from jaxrate.evaluation.benchmark import Benchmark
@@ -179,3 +184,81 @@ def _parse_since(text: str | None, data: jr.data.Dataset) -> Any:
         return float(text)
     except ValueError:
         raise ValueError(f"--since {text}: write a number, as the times are") from None
+
+
+def parse_named_columns(option: str, texts: Iterable[str]) -> dict[str, list[str]]:
+    """The columns of each row, by its name, from NAME=COLUMN,COLUMN or COLUMN; ValueError for what is neither."""
+    result: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, columns = text.rpartition("=")
+        listed = [x.strip() for x in columns.split(",")]
+        name = name.strip() if equals else columns.strip()
+        if not name or not all(listed):
+            raise ValueError(f"--{option} {text}: write as in NAME=COLUMN,COLUMN")
+        if name in result:
+            raise ValueError(f"--{option} names {name} twice")
+        result[name] = listed
+    return result
+
+
+def recognise_forecast_columns_of_file(file: str, options: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """The columns of published forecasts and of odds in a file, as far as their names tell."""
+    from jaxrate.data.evidence_column_recognition import recognise_forecast_columns
+
+    if is_pgn_file(file) or is_parquet_folder_or_pattern(file) or {"a", "b", "winner", "loser"} & options.keys():
+        return {}
+    with suppress(ValueError, OSError):  # reading the file says what is wrong
+        return dict(zip(("forecast", "odds"), recognise_forecast_columns(open_file_table(file).names), strict=True))
+    return {}
+
+
+def load_match_columns(
+    file: str, data: jr.data.Dataset, columns_by_name: dict[str, list[str]], kind: str
+) -> dict[str, Any]:
+    """[n], or [n, K] of several columns, numbers of the matches by name, NaN where the file has none.
+
+    Args:
+      file: what was read.
+      data: its matches.
+      columns_by_name: which columns belong together.
+      kind: the option by which they are named, for errors.
+
+    Raises:
+      ValueError: for a column that the file does not have, or that holds no numbers.
+    """
+    option, rows = f"--{kind.replace('_', '-')}", np.asarray(data.rows)
+    rows = rows if data.of_matches else rows[np.asarray(data.rounds.player_start)[:-1]]
+    wanted = list(dict.fromkeys(name for columns in columns_by_name.values() for name in columns))
+    numbers = _load_numbers(file, wanted, option)
+    if any(rows.max(initial=0) >= len(x) for x in numbers.values()):
+        raise ValueError(f"{option}: {file} is read from several tables, whose columns cannot be told apart")
+    values = {
+        label: np.stack([numbers[name][rows] for name in columns], axis=1) for label, columns in columns_by_name.items()
+    }
+    return {label: x[:, 0] if x.shape[1] == 1 else x for label, x in values.items()}
+
+
+def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
+    """Columns of a file by their names, as numbers, without signs of percent."""
+    from jaxrate.data.column_conversion import to_column, to_numbers
+    from jaxrate.data.table_sources import add_location_to_data_errors
+
+    if not names:
+        return {}
+    source = open_file_table(file)
+    for name in names:
+        if name not in source.names:
+            raise ValueError(f"{option}: {file} has no column {name!r}{did_you_mean_suffix(name, source.names)}")
+    with add_location_to_data_errors(source.title, source.where):
+        loaded = source.load(names)
+        return {name: to_numbers(name, _strip_percent_signs(to_column(name, loaded[name])), np.nan) for name in names}
+
+
+def _strip_percent_signs(column: Any) -> Any:
+    """A column of text as "34.6%" without the signs; others stay as they are."""
+    from jaxrate.data.table_sources import import_pyarrow
+
+    arrow = import_pyarrow()
+    if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
+        return column
+    return arrow.compute.utf8_rtrim(column, characters=" %")

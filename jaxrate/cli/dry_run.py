@@ -24,150 +24,65 @@ OTHER_OPTIONS = "dry-run", "file", "system", "param", "period", "column", "json"
 ALLOWED_OPTIONS = *OTHER_OPTIONS, *(name.replace("_", "-") for name in OWN_OPTIONS)
 
 
+class DryRun(NamedTuple):
+    """What would be rated, and on what."""
+
+    events: Any
+    data: jr.data.Dataset
+    num_rows: int  # of matches or participations in the file
+    rows_held: int  # of these, in memory
+    memory: float | None  # bytes of the device
+    is_named: bool  # whether the system is
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        return "participations" if isinstance(self.events.flat, jr.Rounds) else "matches"
+
+
 def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
     """What a file has, the parallelism and the memory that rating it takes, and the rate of this machine.
 
     The rate is measured on a sample from the middle of the file; of a folder, which is rated by chunks, the first is
     read. Without a system in the request, all are described.
     """
-    from jaxrate.data.table_files import join_files
+    import jax
+
     from jaxrate.systems.system_construction_by_name import make_system, make_system_for_data
 
     check_only(ALLOWED_OPTIONS, "--dry-run, which rates nothing")
     if request.changes and request.name is None:
         raise ValueError("--param with --dry-run sets hyperparameters of one system; name it with --system")
-    file, columns = request.file, request.columns
-    names, changes = [*jr.extend.SYSTEMS], dict[str, Any]()
-    if request.name is not None:
-        names, changes = [request.name], request.changes
+    names = [*jr.extend.SYSTEMS] if request.name is None else [request.name]
     for name in names:
-        make_system(name, changes)  # raises errors before the file is read
-    in_chunks = "format" not in columns and is_parquet_folder_or_pattern(file)
-    data = read_events(report, file, columns, first=CHUNK_MATCHES if in_chunks else None)
-    check_period(data, request.period)
-    systems = [make_system_for_data(name, changes, request.period, data) for name in names]
+        make_system(name, request.changes)  # raises errors before the file is read
+    device = jax.devices()[0]
+    run = _read_run(report, request, device_memory_bytes(device))
+    systems = [make_system_for_data(name, request.changes, request.period, run.data) for name in names]
     for system in systems:
-        check_contest_file_time_order(system, data, file)
-    n, held = len(data.rows), len(data.rows)
-    if in_chunks:
-        n = join_files(file).count_rows()
-        held = min(n, CHUNKS_HELD * CHUNK_MATCHES)
-    events = data.events if request.period is None else jr.periods(data.matches, request.period)
-    summary = _summarise_events(report, events, data, n)
-    run = DryRun(events, data, held, summary["memory"], is_named=request.name is not None)
+        check_contest_file_time_order(system, run.data, request.file)
+    with report.stage("scheduling"):
+        schedule = _describe_schedule(run.events)
+    summary = {run.unit: run.num_rows, "players": len(run.data.players), **_time_span(run.data), "schedule": schedule}
+    summary |= {"device": device.device_kind, "memory": run.memory}
     rows = [_describe_system(report, system, run) for system in systems]
-    _note_lack_of_memory(report, rows)
-    nouns = "teams" if is_about_teams(file, columns) else "players"
-    players = f"{'' if n == len(data.rows) else 'at least '}{len(data.players):,} {nouns}"
-    return Output(_plan_sections(summary, rows, players), summary | {"systems": rows})
-
-
-def _note_lack_of_memory(report: ProgressReport, rows: list[dict[str, Any]]) -> None:
-    """Name the systems for which there is not enough."""
     if short := [row["system"] for row in rows if row["fits"] and row["per_second"] is None]:
         report.note(f"not enough memory for {', '.join(short)}: rate fewer players, or use a larger device")
+    nouns = "teams" if is_about_teams(request.file, request.columns) else "players"
+    return Output(_plan_sections(run, summary, rows, nouns), summary | {"systems": rows})
 
 
-class DryRun(NamedTuple):
-    """What would be rated, and on what."""
+def _read_run(report: ProgressReport, request: RatingRequest, memory: float | None) -> DryRun:
+    """The events of a file, or the first of a folder."""
+    from jaxrate.data.table_files import join_files
 
-    events: Any
-    data: jr.data.Dataset
-    rows_held: int  # in memory
-    memory: float | None  # bytes of the device
-    is_named: bool  # whether the system is
-
-
-def _summarise_events(report: ProgressReport, events: Any, data: jr.data.Dataset, n: int) -> dict[str, Any]:
-    """The numbers of events and players, the time, the schedule and the device."""
-    import jax
-
-    with report.stage("scheduling"):
-        schedule = _describe_schedule(events)
-    device = jax.devices()[0]
-    summary: dict[str, Any] = {_event_noun(events): n, "players": len(data.players), **_time_span(data)}
-    return summary | {"schedule": schedule, "device": device.device_kind, "memory": device_memory_bytes(device)}
-
-
-def _event_noun(events: Any) -> str:
-    return "participations" if isinstance(events.flat, jr.Rounds) else "matches"
-
-
-def _describe_system(report: ProgressReport, system: jr.extend.RatingSystem, run: DryRun) -> dict[str, Any]:
-    """Whether a system rates the events, the memory that it takes, and how fast it is if that is there."""
-    row: dict[str, Any] = {"system": system.name, "fits": True}
-    if (reason := _unsupported_reason(system, run.events.flat, run.data, is_named=run.is_named)) is not None:
-        return row | {"fits": False, "why": reason}
-    row |= _memory_of_run(system, len(run.data.players), run.rows_held) | {"per_second": None}
-    if run.memory is None or row["memory"] <= 0.9 * run.memory:
-        with report.stage(f"measuring {system.name}"):
-            rate = _measure_rows_per_second(system, run.events, len(run.data.rows), len(run.data.players))
-            row["per_second"] = rate
-    return row
-
-
-def _plan_sections(summary: dict[str, Any], rows: list[dict[str, Any]], players: str) -> list[str | TextTable]:
-    """What there is, the systems that rate it, and why others do not."""
-    unit = "matches" if "matches" in summary else "participations"
-    span = f"{summary['first']} to {summary['last']}" if "first" in summary else "no times"
-    memory = "" if summary["memory"] is None else f", {summary['memory'] / 1e9:.1f} GB"
-    about = (
-        f"{summary[unit]:,} {unit} of {players}, {span}\n"
-        f"{_format_schedule(summary['schedule'])}\ndevice: {summary['device']}{memory}\n"
-    )
-    fitting = [row for row in rows if row["fits"]]
-    cells = [(row["system"], format_bytes(row["memory"]), _format_rate(row["per_second"])) for row in fitting]
-    names_by_reason: dict[str, list[str]] = {}
-    for row in rows:
-        if not row["fits"]:
-            names_by_reason.setdefault(row["why"], []).append(row["system"])
-    notes = [f"{', '.join(names)}: {why}" for why, names in names_by_reason.items()]
-    notes.append(f"Peak memory is that of Python and the compiler, {format_bytes(BASE_BYTES)}, {unit} and ratings.")
-    heads = ["system", "peak memory", f"{unit} a second"]
-    return [about, TextTable(heads, cells, ("system",)) if cells else "", "\n".join(notes)]
-
-
-def _format_rate(per_second: float | None) -> str:
-    """A rate in two digits."""
-    return "-" if per_second is None else f"{float(f'{per_second:.2g}'):,g}"
-
-
-def _unsupported_reason(
-    system: jr.extend.RatingSystem, flat_events: Any, data: jr.data.Dataset, *, is_named: bool
-) -> str | None:
-    """Why a system does not rate these events; None if it does."""
-    from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
-
-    if type(flat_events) not in system.events:
-        only = system.events == (jr.Periods,) and isinstance(flat_events, jr.Matches)
-        return "only with --period" if only else f"does not rate {type(flat_events).__name__.lower()}"
-    if isinstance(flat_events, jr.Matches) and system.name in CONTEST_SYSTEMS and not is_named:
-        return "only with --system"
-    if system.settings.get("categories", 1) > 1 and data.categories is None:
-        return "only with --category"
-    return None
-
-
-def _time_span(data: jr.data.Dataset) -> dict[str, str]:
-    """The first and last time, if there are times."""
-    from jaxrate.history.event_columns import days_to_dates
-
-    if data.clock is None:
-        return {}
-    times = data.events.flat.time
-    span = np.array([times.min(), times.max()])
-    first, last = map(str, days_to_dates(np.floor(span))) if data.clock == "dates" else map(format_number, span)
-    return {"first": first, "last": last}
-
-
-def _memory_of_run(system: jr.extend.RatingSystem, players: int, rows_held: int) -> dict[str, float]:
-    """Bytes of the ratings, and of the memory that a run takes at its peak."""
-    import jax
-
-    from jaxrate.replay.padded_states_and_columns import state_shapes
-
-    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state_shapes(system, players)))
-    return {"state": state, "memory": state + BYTES_PER_EVENT * rows_held + BASE_BYTES}
+    in_chunks = "format" not in request.columns and is_parquet_folder_or_pattern(request.file)
+    data = read_events(report, request.file, request.columns, first=CHUNK_MATCHES if in_chunks else None)
+    check_period(data, request.period)
+    count = join_files(request.file).count_rows() if in_chunks else len(data.rows)
+    held = min(count, CHUNKS_HELD * CHUNK_MATCHES) if in_chunks else count
+    events = data.events if request.period is None else jr.periods(data.matches, request.period)
+    return DryRun(events, data, count, held, memory, is_named=request.name is not None)
 
 
 def _describe_schedule(events: Any) -> dict[str, Any]:
@@ -188,17 +103,83 @@ def _format_schedule(shape: dict[str, Any]) -> str:
     return f"{count:,} {kind} in {shape['steps']:,} steps"
 
 
-def _measure_rows_per_second(system: jr.extend.RatingSystem, events: Any, num_rows: int, num_players: int) -> float:
-    """Matches or participations that this machine rates in a second, by a sample from the middle of all `num_rows`."""
+def _time_span(data: jr.data.Dataset) -> dict[str, str]:
+    """The first and last time, if there are times."""
+    from jaxrate.history.event_columns import days_to_dates
+
+    if data.clock is None:
+        return {}
+    times = data.events.flat.time
+    span = np.array([times.min(), times.max()])
+    first, last = map(str, days_to_dates(np.floor(span))) if data.clock == "dates" else map(format_number, span)
+    return {"first": first, "last": last}
+
+
+def _describe_system(report: ProgressReport, system: jr.extend.RatingSystem, run: DryRun) -> dict[str, Any]:
+    """Whether a system rates the events, the memory that it takes, and how fast it is if that is there."""
+    import jax
+
+    from jaxrate.replay.padded_states_and_columns import state_shapes
+
+    if (reason := _unsupported_reason(system, run)) is not None:
+        return {"system": system.name, "fits": False, "why": reason}
+    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state_shapes(system, len(run.data.players))))
+    memory, per_second = state + BYTES_PER_EVENT * run.rows_held + BASE_BYTES, None
+    if run.memory is None or memory <= 0.9 * run.memory:
+        with report.stage(f"measuring {system.name}"):
+            per_second = _measure_rows_per_second(system, run)
+    return {"system": system.name, "fits": True, "state": state, "memory": memory, "per_second": per_second}
+
+
+def _unsupported_reason(system: jr.extend.RatingSystem, run: DryRun) -> str | None:
+    """Why a system does not rate these events; None if it does."""
+    from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
+
+    kind, of_matches = type(run.events.flat), isinstance(run.events.flat, jr.Matches)
+    if kind not in system.events:
+        only = of_matches and system.events == (jr.Periods,)
+        return "only with --period" if only else f"does not rate {kind.__name__.lower()}"
+    if of_matches and system.name in CONTEST_SYSTEMS and not run.is_named:
+        return "only with --system"
+    lacks_categories = system.settings.get("categories", 1) > 1 and run.data.categories is None
+    return "only with --category" if lacks_categories else None
+
+
+def _measure_rows_per_second(system: jr.extend.RatingSystem, run: DryRun) -> float:
+    """Matches or participations that this machine rates in a second, by a sample from the middle of all."""
     from jaxrate.events import slice_events
     from jaxrate.fitting.hyperparameter_fit import make_fixed_key
 
-    share = events.start / events.start[-1]
+    share, num_rows = run.events.start / run.events.start[-1], len(run.data.rows)
     half = min(1.0, SAMPLE_ROWS / num_rows) / 2.0
     low, high = int(np.searchsorted(share, 0.5 - half, "right")) - 1, int(np.searchsorted(share, 0.5 + half))
-    sample, seconds = slice_events(events, low, high), []
+    sample, seconds, key = slice_events(run.events, low, high), [], make_fixed_key(system)
     for _ in range(3):  # the first compiles
         begin = time.perf_counter()
-        np.asarray(jr.run(system, sample, num_players=num_players, key=make_fixed_key(system)).prediction)
+        np.asarray(jr.run(system, sample, num_players=len(run.data.players), key=key).prediction)
         seconds.append(time.perf_counter() - begin)
     return float(num_rows * (share[high] - share[low]) / min(seconds))
+
+
+def _plan_sections(
+    run: DryRun, summary: dict[str, Any], rows: list[dict[str, Any]], nouns: str
+) -> list[str | TextTable]:
+    """What there is, the systems that rate it, and why others do not."""
+    span = f"{summary['first']} to {summary['last']}" if "first" in summary else "no times"
+    memory = "" if run.memory is None else f", {run.memory / 1e9:.1f} GB"
+    at_least = "" if run.num_rows == len(run.data.rows) else "at least "
+    about = (
+        f"{run.num_rows:,} {run.unit} of {at_least}{len(run.data.players):,} {nouns}, {span}\n"
+        f"{_format_schedule(summary['schedule'])}\ndevice: {summary['device']}{memory}\n"
+    )
+    cells, names_by_reason = [], dict[str, list[str]]()
+    for row in rows:
+        if row["fits"]:
+            rate = "-" if row["per_second"] is None else f"{float(format(row['per_second'], '.2g')):,g}"  # two digits
+            cells.append((row["system"], format_bytes(row["memory"]), rate))
+        else:
+            names_by_reason.setdefault(row["why"], []).append(row["system"])
+    notes = [f"{', '.join(names)}: {why}" for why, names in names_by_reason.items()]
+    notes.append(f"Peak memory is that of Python and the compiler, {format_bytes(BASE_BYTES)}, {run.unit} and ratings.")
+    heads = ["system", "peak memory", f"{run.unit} a second"]
+    return [about, TextTable(heads, cells, ("system",)) if cells else "", "\n".join(notes)]

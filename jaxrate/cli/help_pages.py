@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from itertools import chain, takewhile
@@ -141,19 +141,22 @@ def _repeat_options_of_several_words(command: click.Command, context: click.Cont
 
     The first such option on the line takes as many words as it can, then the others.
     """
-    most_words = {x.opts[0]: getattr(x, "most_words", 1) for x in command.params}
-    variadic = {arg.partition("=")[0] for arg in args if most_words.get(arg.partition("=")[0], 1) > 1}
-    for option in sorted(variadic, key=[arg.partition("=")[0] for arg in args].index):
-        words = [word for arg in args for word in (arg.split("=", 1) if arg.startswith(f"{option}=") else [arg])]
-        start = words.index(option) + 1
-        following = list(takewhile(lambda word: not word.startswith("-"), words[start + 1 :]))
-        for count in range(int(min(len(following), most_words[option] - 1)), 0, -1):
-            repeated = [x for word in following[:count] for x in (option, word)]
-            split = [*words[: start + 1], *repeated, *words[start + 1 + count :]]
-            if _names_file(command, context, split):
-                args = split
-                break
+    most_words: dict[str, float] = {x.opts[0]: getattr(x, "most_words", 1) for x in command.params}
+    for option in dict.fromkeys(arg.partition("=")[0] for arg in args):
+        if most_words.get(option, 1) > 1:
+            choices = _repetitions(option, most_words[option], args)
+            args = next((words for words in choices if _names_file(command, context, words)), args)
     return args
+
+
+def _repetitions(option: str, most_words: float, args: list[str]) -> Iterator[list[str]]:
+    """The words with the option before further words that follow its first value: before most of them first."""
+    words = [word for arg in args for word in (arg.split("=", 1) if arg.startswith(f"{option}=") else [arg])]
+    start = words.index(option) + 2
+    further = list(takewhile(lambda word: not word.startswith("-"), words[start:]))
+    for count in range(int(min(len(further), most_words - 1)), 0, -1):
+        repeated = [x for word in further[:count] for x in (option, word)]
+        yield [*words[:start], *repeated, *words[start + count :]]
 
 
 def _names_file(command: click.Command, context: click.Context, args: list[str]) -> bool:

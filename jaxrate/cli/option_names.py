@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import click
 
 from jaxrate.core.text_format import format_number
+from jaxrate.data.column_role_definitions import COLUMN_ROLES, PLAYER_PAIR, WINNER_LOSER
 
 TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 ARGUMENT = re.compile(rf"(?<![\w-])([a-z][a-z_]*)=(True|{TEXT}|\d+(?:\.\d+)?|\[(?:{TEXT}(?:, )?)+\])")
@@ -98,8 +99,6 @@ def _name_options_of_clause(clause: str, options: Mapping[str, ArgumentOption]) 
 
 def _name_options_of_hint(hint: str, options: Mapping[str, ArgumentOption]) -> str:
     """The words of a command line for arguments and their values; the hint itself if these are of something else."""
-    from jaxrate.data.column_role_definitions import COLUMN_ROLES
-
     words: list[str] = []
     for name, text in ARGUMENT.findall(hint):
         value = literal_eval(text)
@@ -122,17 +121,22 @@ def _takes_value(option: ArgumentOption, value: Any) -> bool:
 def _option_words(name: str, option: ArgumentOption, value: Any) -> list[str]:
     """The words of an option on a command line."""
     flag = option.parameter.opts[0]
-    if value is True and not option.prefix:
-        return [flag]
-    values: list[str] = ["yes"] if value is True else [value] if isinstance(value, str) else list(value)
     if option.prefix:
-        return [word for x in values for word in (flag, shlex.quote(option.prefix + x))]
-    if name in ("a", "b", "winner", "loser") and not isinstance(value, str):
-        values = [",".join(value) + "," * (len(value) == 1)]
+        texts = ["yes"] if value is True else _as_list(value)
+        return [word for text in texts for word in (flag, shlex.quote(option.prefix + text))]
+    if value is True:
+        return [flag]
+    texts = _as_list(value)
+    if name in (*PLAYER_PAIR, *WINNER_LOSER) and texts is value:
+        texts = [",".join(texts) + "," * (len(texts) == 1)]
     if getattr(option.parameter, "most_words", 1) > 1 or option.parameter.nargs == 2:
-        return [flag, *map(shlex.quote, values)]
-    pairs = ([flag, shlex.quote(x)] if x[:1] != "-" else [f"{flag}={shlex.quote(x)}"] for x in values)
+        return [flag, *map(shlex.quote, texts)]
+    pairs = ([f"{flag}={shlex.quote(x)}"] if x.startswith("-") else [flag, shlex.quote(x)] for x in texts)
     return [word for pair in pairs for word in pair]
+
+
+def _as_list(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else value
 
 
 def format_reading_options(columns: Mapping[str, Any]) -> str:

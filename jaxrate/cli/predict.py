@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jaxrate as jr
 from jaxrate.cli.commands import FIXTURES, RUN, Output, command, option
-from jaxrate.cli.input_options import (
-    FIXTURE_OPTIONS,
-    is_parquet_folder_or_pattern,
-    is_pgn_file,
-    newcomers_option,
-    open_file_table,
-    reading_options,
-)
+from jaxrate.cli.input_options import FIXTURE_OPTIONS, newcomers_option, reading_options
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.output_path_checks import check_table_file
 from jaxrate.cli.shared_options import split_reading_options
@@ -29,8 +21,6 @@ from jaxrate.cli.terminal_tables import (
     warnings_as_notes,
 )
 from jaxrate.core.text_format import (
-    did_you_mean_suffix,
-    display_width,
     format_decimals,
     format_number,
     format_percentage,
@@ -38,85 +28,6 @@ from jaxrate.core.text_format import (
     format_unquoted_name,
     rating_decimals,
 )
-
-
-def parse_named_columns(option: str, texts: Iterable[str]) -> dict[str, list[str]]:
-    """The columns of each row, by its name, from NAME=COLUMN,COLUMN or COLUMN; ValueError for what is neither."""
-    result: dict[str, list[str]] = {}
-    for text in texts:
-        name, equals, columns = text.rpartition("=")
-        listed = [x.strip() for x in columns.split(",")]
-        name = name.strip() if equals else columns.strip()
-        if not name or not all(listed):
-            raise ValueError(f"--{option} {text}: write as in NAME=COLUMN,COLUMN")
-        if name in result:
-            raise ValueError(f"--{option} names {name} twice")
-        result[name] = listed
-    return result
-
-
-def recognise_forecast_columns_of_file(file: str, options: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
-    """The columns of published forecasts and of odds in a file, as far as their names tell."""
-    from jaxrate.data.evidence_column_recognition import recognise_forecast_columns
-
-    if is_pgn_file(file) or is_parquet_folder_or_pattern(file) or {"a", "b", "winner", "loser"} & options.keys():
-        return {}
-    with suppress(ValueError, OSError):  # reading the file says what is wrong
-        return dict(zip(("forecast", "odds"), recognise_forecast_columns(open_file_table(file).names), strict=True))
-    return {}
-
-
-def load_match_columns(
-    file: str, data: jr.data.Dataset, columns_by_name: dict[str, list[str]], kind: str
-) -> dict[str, Any]:
-    """[n], or [n, K] of several columns, numbers of the matches by name, NaN where the file has none.
-
-    Args:
-      file: what was read.
-      data: its matches.
-      columns_by_name: which columns belong together.
-      kind: the option by which they are named, for errors.
-
-    Raises:
-      ValueError: for a column that the file does not have, or that holds no numbers.
-    """
-    option, rows = f"--{kind.replace('_', '-')}", np.asarray(data.rows)
-    rows = rows if data.of_matches else rows[np.asarray(data.rounds.player_start)[:-1]]
-    wanted = list(dict.fromkeys(name for columns in columns_by_name.values() for name in columns))
-    numbers = _load_numbers(file, wanted, option)
-    if any(rows.max(initial=0) >= len(x) for x in numbers.values()):
-        raise ValueError(f"{option}: {file} is read from several tables, whose columns cannot be told apart")
-    values = {
-        label: np.stack([numbers[name][rows] for name in columns], axis=1) for label, columns in columns_by_name.items()
-    }
-    return {label: x[:, 0] if x.shape[1] == 1 else x for label, x in values.items()}
-
-
-def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
-    """Columns of a file by their names, as numbers, without signs of percent."""
-    from jaxrate.data.column_conversion import to_column, to_numbers
-    from jaxrate.data.table_sources import add_location_to_data_errors
-
-    if not names:
-        return {}
-    source = open_file_table(file)
-    for name in names:
-        if name not in source.names:
-            raise ValueError(f"{option}: {file} has no column {name!r}{did_you_mean_suffix(name, source.names)}")
-    with add_location_to_data_errors(source.title, source.where):
-        loaded = source.load(names)
-        return {name: to_numbers(name, _strip_percent_signs(to_column(name, loaded[name])), np.nan) for name in names}
-
-
-def _strip_percent_signs(column: Any) -> Any:
-    """A column of text as "34.6%" without the signs; others stay as they are."""
-    from jaxrate.data.table_sources import import_pyarrow
-
-    arrow = import_pyarrow()
-    if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
-        return column
-    return arrow.compute.utf8_rtrim(column, characters=" %")
-
 
 if TYPE_CHECKING:
     from jaxrate.history.column_table import ColumnTable
@@ -127,7 +38,6 @@ HIDDEN_COLUMNS = "row", "quality"
 RESULT_COLUMNS = "win", "draw", "loss"
 CHANCE_COLUMNS = *RESULT_COLUMNS, "over", "both_score"
 WORD_COLUMNS = "side", "player", "category"  # of explanations
-MAX_HEADING_WIDTH = 20  # cells of the terminal, of a name above a column
 PART_NAMES = {"modifier": "in this category", "own_side": "own side", "points": "in this match"}
 RATING_PARTS = "skill", "current_form", "experience"  # whose sum is the rating of `jr.skills`
 SCALE_NOTE = "Ratings are those of the leaderboard at the time; other points add to them."
@@ -234,113 +144,60 @@ def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:
 def explanations_output(explanations: list[jr.forecasts.Explanation], rated: jr.History) -> Output:
     """Explanations as tables, as many as people read; the JSON has them all."""
     records = [{"event": x.event, "parts": x.parts.to_records(), "sides": x.sides.to_records()} for x in explanations]
-    shown = explanations[:MAX_EXPLANATIONS_SHOWN]
     sections: list[str | TextTable] = []
-    for one in shown:
+    for one in explanations[:MAX_EXPLANATIONS_SHOWN]:
         sections += [one.event, *explanation_tables(one, rated)]
-    sections += {TEAM_NOTE if "numbers" in one.parts else SCALE_NOTE: None for one in shown}
-    rest = len(explanations) - len(shown)
-    return Output([*sections, f"... and {rest:,} more; --json prints them all" if rest else ""], records)
+    has_numbers = any("numbers" in one.parts for one in explanations)
+    rest = len(explanations) - MAX_EXPLANATIONS_SHOWN
+    further = f"... and {rest:,} more; --json prints them all" if rest > 0 else ""
+    return Output([*sections, TEAM_NOTE if has_numbers else SCALE_NOTE, further], records)
 
 
 def explanation_tables(one: jr.forecasts.Explanation, rated: jr.History) -> list[TextTable]:
-    """What each player contributes, in points of the leaderboard; those of teams of several sizes above a newcomer's.
+    """What each player contributes, and what is expected of each side, in points of the leaderboard.
 
-    A match of two has a column for each of them, a contest a row for each player, and one for each team.
+    Where sides have other numbers of players, points are above a newcomer's rating.
     """
-    sides, newcomer = one.sides["side"].tolist(), _newcomer_rating(rated)
-    digits = rating_decimals([*one.parts["points"].tolist(), newcomer])
-    parts, are_teams = _points_of_leaderboard(one, newcomer), bool(rated.options.get("teams"))
-    expected = format_percentages(one.sides["expected"].tolist())
-    columns = _format_parts(parts, digits, are_teams)
-    if len(one.parts["player"]) > len(sides):
-        return [_table_of_columns(columns), _table_of_teams(one, parts, digits, expected)]
-    del columns["side"]
-    if len(sides) != 2:
-        return [_table_of_columns(columns | {"expected": expected})]
-    names = [_shorten_name(name) for name in columns.pop("player")]
-    differences = {
-        _part_name(name, are_teams): _format_points(round(float(x[0]), digits) - round(float(x[1]), digits), digits)
-        for name, x in parts.items()
-        if name not in (*WORD_COLUMNS, "weight")
-    }
-    rows = [(name, *texts, differences.get(name, "")) for name, texts in (columns | {"expected": expected}).items()]
-    return [TextTable(["", *names, "difference"], rows, ("",))]
-
-
-def _table_of_teams(
-    one: jr.forecasts.Explanation, parts: dict[str, Any], digits: int, expected: list[str]
-) -> TextTable:
-    """The sums of teams: their players, their points and what is expected of them."""
-    sides = one.sides["side"].tolist()
-    points: Any = parts.get("points", parts.get("rating"))
-    points = one.sides["points"] if "numbers" in parts else [points[parts["side"] == side].sum() for side in sides]
-    sums = [_format_points(x, digits, is_rating="numbers" not in parts) for x in points]
-    rows = [*zip(sides, one.sides["player"].tolist(), sums, expected, strict=True)]
-    return TextTable(["side", "players", "in this match", "expected"], rows, ("side", "players"))
-
-
-def _points_of_leaderboard(one: jr.forecasts.Explanation, newcomer: float) -> dict[str, Any]:
-    """The parts of an explanation, those of the rating first and then their sum, on the scale of the leaderboard."""
-    parts: dict[str, Any] = dict(one.parts)
-    if "numbers" in parts:
-        return parts
-    base = next(name for name in ("skill", "rating") if name in parts)
-    parts[base] = parts[base] + newcomer * np.asarray(parts.get("weight", 1.0))
-    parts["points"] = parts["points"] + newcomer * np.asarray(parts.get("weight", 1.0))
-    words = {name: parts[name] for name in (*WORD_COLUMNS, "weight") if name in parts}
-    of_rating = {name: parts[name] for name in (*RATING_PARTS, "rating") if name in parts}
-    if len(of_rating) > 1:
-        of_rating["rating"] = np.sum([*of_rating.values()], axis=0)
-    others = {name: x for name, x in parts.items() if name not in words | of_rating}
-    if len(others) == 1:  # the sum, which is the rating
-        others = {}
-    return words | of_rating | others
-
-
-def _format_parts(parts: dict[str, Any], digits: int, are_teams: bool) -> dict[str, list[str]]:
-    """The columns of a table with a row for each player."""
-    columns = {}
-    for name, values in parts.items():
-        if name in WORD_COLUMNS:
-            columns[name] = [*map(str, values.tolist())]
-        elif name == "weight":
-            columns[name] = [format_number(round(float(x), 3)) for x in values]
-        else:
-            is_rating = name in ("skill", "rating", "points") and "numbers" not in parts
-            columns[_part_name(name, are_teams)] = [_format_points(x, digits, is_rating) for x in values.tolist()]
-    return columns
-
-
-def _table_of_columns(columns: dict[str, list[str]]) -> TextTable:
-    return TextTable([*columns], [*zip(*columns.values(), strict=True)], WORD_COLUMNS)
-
-
-def _format_points(points: float, digits: int, is_rating: bool = False) -> str:
-    """A rating, or points with their sign; nothing for none."""
-    text = format_decimals(points, digits, signed=not is_rating)
-    return text if is_rating or text.strip("+-0.") else ""
-
-
-def _part_name(name: str, are_teams: bool) -> str:
-    """A part in words."""
-    if name == "side_advantage" and are_teams:
-        return "home advantage"
-    return PART_NAMES.get(name, name.replace("_", " "))
-
-
-def _newcomer_rating(rated: jr.History) -> float:
-    """The rating with which players begin, on the scale of the leaderboard."""
     from jaxrate.systems.prediction_wrapping import unwrap_predictions
 
-    return float(unwrap_predictions(rated.system).params.initial_rating)
+    parts, sides = dict(one.parts), dict(one.sides)
+    if "numbers" not in parts:
+        newcomer = float(unwrap_predictions(rated.system).params.initial_rating)
+        parts = _parts_on_leaderboard_scale(parts, newcomer)
+        points, name = parts["points"], parts["side"]
+        sides["points"] = np.array([points[name == side].sum() for side in sides["side"]])
+    digits = rating_decimals([*parts["points"].tolist()])
+    tables = []
+    for columns in (parts, sides):
+        cells = [_part_cells(name, x, digits, are_ratings="numbers" not in parts) for name, x in columns.items()]
+        headings = [PART_NAMES.get(name, name.replace("_", " ")) for name in columns]
+        tables.append(TextTable(headings, [*zip(*cells, strict=True)], WORD_COLUMNS))
+    return tables
 
 
-def _shorten_name(name: str) -> str:
-    """A name that fits above a column."""
-    while display_width(name) > MAX_HEADING_WIDTH:
-        name = f"{name.rstrip('…')[:-1]}…"
-    return name
+def _parts_on_leaderboard_scale(parts: dict[str, Any], newcomer: float) -> dict[str, Any]:
+    """The parts, those of the rating first and then their sum, in which newcomers have their rating in place of 0."""
+    base = next(name for name in ("skill", "rating") if name in parts)
+    for name in (base, "points"):
+        parts[name] = parts[name] + newcomer * np.asarray(parts.get("weight", 1.0))
+    words = {name: parts[name] for name in (*WORD_COLUMNS, "weight") if name in parts}
+    of_rating = {name: parts[name] for name in RATING_PARTS if name in parts}
+    if len(of_rating) > 1:
+        of_rating["rating"] = np.sum([*of_rating.values()], axis=0)
+    return words | of_rating | {name: x for name, x in parts.items() if name not in words | of_rating}
+
+
+def _part_cells(name: str, values: Any, digits: int, *, are_ratings: bool) -> list[str]:
+    """The cells of a column of an explanation: ratings, and points with their sign; nothing stands for no points."""
+    if name in WORD_COLUMNS:
+        return [*map(str, values.tolist())]
+    if name == "weight":
+        return [format_number(round(float(x), 3)) for x in values]
+    if name == "expected":
+        return [format_percentage(x) for x in values.tolist()]
+    if are_ratings and name in ("skill", "rating", "points"):
+        return [format_decimals(x, digits) for x in values.tolist()]
+    return [format_decimals(x, digits, signed=True) if x else "" for x in values.tolist()]
 
 
 @command(

@@ -16,12 +16,15 @@ from jaxrate.cli.hyperparameters import fitted_share
 from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_saved_run, read_events
 from jaxrate.cli.output_path_checks import check_output_folder, title_from_file
 from jaxrate.cli.rate_output import SHOWN_EVENTS, answer_questions
-from jaxrate.cli.rate_times import TimeSpan, events_up_to, note_time_outside_history, parse_span
 from jaxrate.cli.rating import (
     RateOptions,
     Rating,
+    TimeSpan,
     check_players_exist,
     describe_file,
+    events_up_to,
+    note_time_outside_history,
+    parse_span,
     rate_and_evaluate_task,
     smooth_task,
     smoothed_event_columns,

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import jaxrate as jr
 from jaxrate.cli.commands import Output
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.rate_times import TimeSpan, career_up_to, time_of_shown_ratings
-from jaxrate.cli.rating import RateOptions, Rating
+from jaxrate.cli.rating import RateOptions, Rating, TimeSpan, career_up_to, time_of_shown_ratings
 from jaxrate.cli.shared_options import leaderboard_table
 from jaxrate.cli.terminal_tables import DEVIATIONS_CLAUSE, TextTable, name_teams, to_text_table
 from jaxrate.core.text_format import (
