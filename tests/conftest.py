@@ -218,14 +218,18 @@ def league():
 @pytest.fixture
 def games(tmp_path, league):
     """A CSV file of the league with named players, a side and a column of walkovers."""
+    path = tmp_path / "games.csv"
+    write_games(path, league)
+    return path
+
+
+def write_games(path, league):
     import jaxrate as jr
 
     names = np.array([f"player {i:02}" for i in range(40)])
-    path = tmp_path / "games.csv"
     a, b = names[league.player].T
     columns = {"a": a, "b": b, "score": league.score, "time": league.time}
     jr.data.write(columns | {"home": np.ones(600), "walkover": np.arange(600) % 100 == 0}, path)
-    return path
 
 
 @pytest.fixture

@@ -149,37 +149,6 @@ def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "Missing argument 'FILE'"),
-        (("nofile.csv",), "nofile.csv: no such file"),
-        (("FILE", "--cluster", "votr"), "no column 'votr' for --cluster; did you mean 'voter'?"),
-        (("FILE", *("--cluster", "voter") * 3), "--cluster takes one column or two, got 3"),
-        (("FILE", "--column", "covariates=lenght"), "no column 'lenght'; did you mean 'length'?"),
-        (("FILE", "--anchor", "Ada"), "--anchor Ada: write NAME=RATING, as in Ada=1500"),
-        (("FILE", "--anchor", "Ada=inf"), "--anchor Ada=inf: write NAME=RATING"),
-        (("FILE", "--anchor", "Ada=1", "--anchor", "Ada=2"), "--anchor names Ada twice"),
-        (("FILE", "--anchor", "Zed=1500"), "votes.csv: no player 'Zed'"),
-        (("FILE", "--prior", "0"), "--prior must be above 0, got 0"),
-        (
-            ("nofile.csv", "--ties", "drawn"),
-            "Invalid value for '--ties': 'drawn' is not one of 'davidson', 'rao_kupper', ",
-        ),
-        (("nofile.csv", "--errors", "none"), "Invalid value for '--errors': 'none' is not one of 'curvature', "),
-        (("FILE", "--out", "table.txt"), "--out table.txt: the name must end in .csv or .parquet"),
-        (("FILE", "--wins", "score"), "name one with --losses"),
-        (("FILE", "--wins", "score", "--losses", "score"), "must be different columns"),
-        (("FILE", "--score", "score", "--tied", "length"), "--score is for votes"),
-        (("FILE", "--column", "weight=length", "--tied", "length"), "--column weight is for votes"),
-        (("games.pgn", "--cluster", "Event"), "name columns, and not those of a public format"),
-    ],
-)
-def test_mistakes_are_one_line(jaxrate, file, arguments, message):
-    code, text, errors = jaxrate("arena", *(file if x == "FILE" else x for x in arguments))
-    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
-
-
-@pytest.mark.parametrize(
     ("rows", "message"),
     [
         (

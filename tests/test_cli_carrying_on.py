@@ -75,25 +75,6 @@ def test_a_state_says_who_beat_whom(jaxrate, run):
     assert code == 2 and "--player shows one player, or two against each other, got 4" in errors
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("second.csv", "--system", "elo"), "the saved run is of glicko, not elo; rate its matches again by elo"),
-        (("second.csv", "--param", "c=30"), "the saved run has c=20.0; continue without --param"),
-        (("second.csv", "--period", "7"), "was rated match by match; continue without --period"),
-        (("first.csv",), r"first.csv: row 0 \(counting from 0\): time .* is earlier than the last match"),
-        (("--as-of", "100", "--out", "new"), "--out: the run in .*run ends after --as-of; rate its file again"),
-        (("--list", "active=few"), "--list active=few: write a number of days above 0, a share below 1, or all"),
-        (("--list", "since=5000"), "since 5000 must be before the moment of the list"),
-        (("--player", "player 9"), "no player 'player 9'; did you mean 'player "),
-    ],
-)
-def test_what_cannot_follow_a_state(jaxrate, run, arguments, message):
-    arguments = (run.parent / x if x.endswith(".csv") else x for x in arguments)
-    code, _, errors = jaxrate("rate", *arguments, "--state", run)
-    assert code == 2 and errors.count("\n") == 1 and re.search(message, errors)
-
-
 def test_a_state_saved_from_python(jaxrate, halves, tmp_path):
     jr.save(tmp_path / "run", jr.rate(jr.elo(), jr.read(halves[0])))
     (tmp_path / "coming.csv").write_text("a,b\nplayer 01,player 02\n")
@@ -544,42 +525,6 @@ def test_categories_that_a_system_does_not_know_are_not_kept(jaxrate, races, tmp
     (tmp_path / "next.csv").write_text("a,b\nplayer 01,player 02\n")
     code, _, err = jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")
     assert code == 0, err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--system", "category_glicko"], "needs the categories of both players of every match"),
-        (["--category", "race_a", "race_b", "--param", "categories=2"], r"row \d+ .*category 2, counting from 0, but"),
-        (["--category", "race_a", "rcae_b"], "no column 'rcae_b'; did you mean 'race_b'"),
-        (
-            ["--category", "race_a", "--column", "mixtures=Random=Zerg,Teran"],
-            "has 'Teran', which is no category; did you mean",
-        ),
-        (
-            ["--category", "race_a", "--column", "mixtures=Random=Zerg:x"],
-            "--column mixtures Random=Zerg:x: write as in",
-        ),
-        (
-            ["--category", "race_a", "--column", "mixtures=Random=Zerg:0.5,Zerg:0.5"],
-            "--column mixtures Random=Zerg:0.5,Zerg:0.5: write",
-        ),
-        (
-            ["--category", "race_a", "--column", "mixtures=Randm"],
-            "the mixture 'Randm' is in no row; did you mean 'Random'",
-        ),
-        (
-            ["--category", "race_a", "--column", "mixtures=Random", "--column", "mixtures=Random"],
-            "--column mixtures names Random twice",
-        ),
-        (["--column", "mixtures=Random"], "mixtures need category"),
-        (["--category", "race_a", "race_b", "--category", "map"], "category must be one column or the pair"),
-        (["--category", "map", "--time", "race_a"], "row 0 .*column 'race_a' is .*, not an ISO date"),
-    ],
-)
-def test_category_mistakes_are_said(jaxrate, races, arguments, message):
-    code, out, err = jaxrate("rate", races, "--system", "category_glicko", *arguments)
-    assert code == 2 and out == "" and re.search(message, err), err
 
 
 # further columns

@@ -125,33 +125,6 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
     assert code == 0 and text.startswith("share: 10 contests, 60 participations of 9 players")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("rate", "--system", "glicko"), "glicko does not rate contests of many players; try "),
-        (("rate", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
-        (("compare", "--period", "7"), "rating periods are of matches of two, not of contests; leave out --period"),
-        (
-            ("rate", "--dry-run", "--period", "7"),
-            "rating periods are of matches of two, not of contests; leave out --period",
-        ),
-        (
-            ("rate", "--side", "a"),
-            "races.csv: contests take no side",
-        ),
-        (("rate", "--a", "driver"), "races.csv: give the columns a and b, or winner and loser, or those of contests"),
-        (("rate", "--participant", "drivr"), "races.csv: no column 'drivr'; did you mean 'driver'?"),
-        (("rate", "--format", "contests"), "--contest cannot be combined with --format contests, which knows its own"),
-        (("rate", *SHARE, "--as-of", "2023-05-01"), "no contests up to --as-of"),
-        (("compare", "--system", "elo"), "none of these systems rates contests: elo"),
-    ],
-)
-def test_mistakes_about_contests(jaxrate, contests, arguments, message):
-    command, *more = arguments
-    code, text, errors = jaxrate(command, contests, *COLUMNS, *more)
-    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
-
-
 def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path, share):
     """There was no way to say so: the file had to be changed."""
     path = tmp_path / "races.csv"
@@ -296,22 +269,6 @@ def test_modes_are_rated_predicted_and_explained(jaxrate, tmp_path):
     first, second = json.loads(text)
     assert code == 0 and first["sides"][0]["points"] == duo.sides["points"][0]
     assert [x["player"] for x in second["parts"]] == ["Di", "Bo"] and second["event"] == "contest last"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("rate", "--team", "sid"), "games.csv: no column 'sid'; did you mean 'side'?"),
-        (("rate", "--team", "contest"), "row 2 (counting from 0, line 4): rank 2.0 differs from 1.0 of the same team"),
-        (("rate", "--team", "side", "--format", "pgn"), "--team cannot be combined with --format pgn"),
-        (("compare", "--team", "side", "--system", "elo_mmr"), "none of these systems rates teams: elo_mmr; try skil"),
-    ],
-)
-def test_mistakes_about_teams(jaxrate, tmp_path, arguments, message):
-    (tmp_path / "games.csv").write_text(TEAMS)
-    command, *more = arguments
-    code, text, errors = jaxrate(command, tmp_path / "games.csv", *more)
-    assert code == 2 and text == "" and message in errors
 
 
 @pytest.mark.parametrize(

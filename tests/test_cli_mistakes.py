@@ -1,0 +1,283 @@
+"""Wrong lines of the shell: each is refused in a line that says what is wrong, and nothing is written."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jaxrate as jr
+from jaxrate.core import memory_checks
+from jaxrate.data import simulate
+from tests.conftest import write_games
+from tests.test_benchmark import make_league
+
+for package in ("pyarrow", "jinja2", "click"):
+    pytest.importorskip(package)
+
+REFUSED_BEFORE_WORK = r"""
+rate days.csv --out days.csv :: --out days.csv is a file; name a folder
+rate days.csv --out days.csv/run :: days.csv is a file; name a folder
+rate --state run --out days.csv/run :: days.csv is a file; name a folder
+rate days.csv --out /proc/run :: --out /proc/run cannot be written: 
+predict days.csv coming.csv :: no saved run there: run.json is missing; `jaxrate rate FILE --out
+predict days.csv :: Missing argument 'FIXTURES'. See jaxrate predict --help.
+season run coming.csv --ties zz :: Invalid value for '--ties': 'zz' is not one of 'wins', 'head
+fit days.csv --errors zz :: Invalid value for '--errors': 'zz' is not one of 'information', 
+rate days.csv --a b :: a and b are the same column, 'b'; name one for each player
+report days.csv --out report.pdf :: --out report.pdf: a page is HTML; name a file, as report.htm
+rate days.csv --player Zed :: no player 'Zed'
+fit days.csv --save . :: --save . is a folder; name a file, as fitted.toml
+fit days.csv --save nowhere/fitted.toml :: there is no folder nowhere
+fit days.csv --save /proc/fitted.toml :: --save /proc/fitted.toml cannot be written: 
+report days.csv --out /proc/report.html :: --out /proc/report.html cannot be written: 
+simulate days.csv/league.parquet :: days.csv is a file; name a folder
+simulate /proc/new/league.parquet :: cannot be written: 
+simulate league.parquet --matches 1e12 :: 1,000,000,000,000 rows would take 1.5 TB, and there are
+"""
+REFUSED = r"""
+rate :: name a FILE of matches or contests, or a saved run with --state
+rate games.csv --sytem elo :: No such option
+rate games.csv --system gliko :: unknown system 'gliko'; did you mean 'glicko'? (there are elo, glicko, glicko2
+rate games.csv --param K=3 :: glicko has no parameter 'K' (it has seasons, c, initial_rating
+rate games.csv --param initial_deviaton=3 :: no parameter 'initial_deviaton'; did you mean 'initial_deviation'?
+rate games.csv --param c :: --param c: there is no such file; write name=value, as in k=20
+rate games.csv --param c= :: --param c=: write name=value, as in k=20
+rate games.csv --param c=many :: glicko: c must be a number, got 'many'
+rate games.csv --param c=-1 :: c must be >= 0
+rate games.csv --period 0 :: --period must be above 0, got 0
+rate games.csv --period week :: --period must be a number, got week
+rate games.csv --period inf :: --period must be a finite number, got inf
+rate games.csv --score points :: games.csv: no column 'points'
+rate games.csv --column drop=retired :: games.csv: no column 'retired'
+rate games.csv --column neutral=home :: neutral
+rate games.csv --column dorp=x :: --column dorp=x: no name 'dorp'; did you mean 'drop'? (there are last_rank, ceiling
+rate games.csv --column side=x :: --column side=x: no name 'side'; write --side
+rate games.csv --column rest= :: --column rest=: write rest=DAYS
+rate games.csv --column rest=many :: --column rest must be a number, got many
+rate games.csv --column weight=x --column weight=y :: --column weight takes one value, got x and y
+rate games.csv --column normalise_names=no :: --column normalise_names is switched on by normalise_names=yes, got no
+rate games.csv --column age=x :: age must be
+rate games.csv --top 0 :: --top must be at least 1, got 0
+rate games.csv --top x :: --top must be a whole number, got x
+rate games.csv --list actve=all :: --list actve=all: no name 'actve'; did you mean 'active'? (there are active,
+rate games.csv --list cautious=nan :: --list cautious must be a finite number, got nan
+rate games.csv --list min-games=-1 :: --list min_games must be at least 0, got -1
+rate games.csv --list since=soon :: --list since soon: write a number, as the times are
+rate games.csv --show peek :: 'peek' is not one of 'peaks', 'upsets', 'hindsight'
+rate games.csv --csv :: --csv needs --out
+rate nowhere.csv :: nowhere.csv: no such file
+rate games.xlsx :: games.xlsx
+rate games.csv --param games.csv :: is no TOML file
+rate games.csv --param empty.toml :: must say system = "..."
+rate games.csv --param elo.toml --system glicko :: is of elo, not glicko
+rate games.csv --param elo.toml --param week.toml :: --param names the files elo.toml and week.toml; name one
+rate games.csv --param week.toml --state elo :: the saved run is of elo, not glicko
+rate days.csv --state run --system elo :: the saved run is of glicko, not elo; rate its matches again by elo
+rate days.csv --state run --param c=30 :: the saved run has c=20.0; continue without --param
+rate days.csv --state run --period 7 :: was rated match by match; continue without --period
+rate games.csv --state run :: games.csv: row 0 \(counting from 0\): time .* is earlier than the last match
+rate --state run --as-of 100 --out new :: --out: the run in .*run ends after --as-of; rate its file again
+rate --state run --list active=few :: --list active=few: write a number of days above 0, a share below 1, or all
+rate --state run --list since=5000 :: since 5000 must be before the moment of the list
+rate --state run --player 'player 9' :: no player 'player 9'; did you mean 'player 
+rate --state run --player a --player b --player c :: --player shows one player, or two against each other, got 3
+rate --state run --show hindsight :: --show hindsight is of a whole history; rate its FILE without --state
+rate games.csv --dry-run --state run --player Nobody :: cannot be combined with --dry-run
+rate games.csv --dry-run --plain :: --plain cannot be combined with --dry-run, which rates nothing
+rate games.csv --dry-run --chunk 5 :: --chunk cannot be combined with --dry-run, which rates nothing
+rate games.csv --dry-run --param zz=3 :: --param with --dry-run sets hyperparameters of one system; name it with
+rate games.csv --dry-run --param zz=3 --system elo :: elo has no parameter 'zz'
+rate maps.csv --system category_glicko :: needs the categories of both players of every match
+rate maps.csv --category a1 b1 --system category_glicko --param categories=2 :: row \d+ .*category 2, counting from 0,
+rate maps.csv --category a1 bb1 :: no column 'bb1'; did you mean 'b1'
+rate maps.csv --category a1 --column mixtures=Random=Zerg,Teran :: has 'Teran', which is no category; did you mean
+rate maps.csv --category a1 --column mixtures=Random=Zerg:x :: --column mixtures Random=Zerg:x: write as in
+rate maps.csv --category a1 --column mixtures=Random=Zerg:0.5,Zerg:0.5 :: --column mixtures Random=Zerg:0.5,Zerg:0.5:
+rate maps.csv --category a1 --column mixtures=Randm :: the mixture 'Randm' is in no row; did you mean 'Random'
+rate maps.csv --category a1 --column mixtures=Random --column mixtures=Random :: --column mixtures names Random twice
+rate maps.csv --column mixtures=Random :: mixtures need category
+rate maps.csv --category a1 b1 --category map :: category must be one
+rate maps.csv --category map --time a1 :: row 0 .*column 'a1' is .*, not an ISO date
+rate races.csv --rank place --system glicko :: glicko does not rate contests of many players; try 
+rate races.csv --rank place --period 7 :: rating periods are of matches of two, not of contests; leave out --period
+rate races.csv --rank place --dry-run --period 7 :: rating periods are of matches of two, not of contests; leave out
+rate races.csv --rank place --side a :: races.csv: contests take no side
+rate races.csv --rank place --a driver :: races.csv: give the columns a and b, or winner and loser, or those of
+rate races.csv --rank place --participant drivr :: races.csv: no column 'drivr'; did you mean 'driver'?
+rate races.csv --rank place --format contests :: --rank cannot be combined with --format contests, which knows its own
+rate races.csv --rank place --as-of 2023-05-01 :: no contests up to --as-of
+rate teams.csv --team sid :: teams.csv: no column 'sid'; did you mean 'side'?
+rate teams.csv --team contest :: row 2 \(counting from 0, line 4\): rank 2.0 differs from 1.0 of the same team
+rate teams.csv --team side --format pgn :: --team cannot be combined with --format pgn
+fit games.csv --free q :: glicko has no parameter 'q'
+fit games.csv --system urnings --free size :: urnings: size is fixed
+fit games.csv --system glicho :: unknown system 'glicho'; did you mean 'glicko'?
+fit games.csv --validation 1.5 :: validation
+fit games.csv --loss pairwise :: the pairwise loss is of rounds; take log_loss
+fit games.csv --loss accuracy :: loss must be one of log_loss, brier, margin, joint, pairwise, got
+fit games.csv --warm-up 600 :: leave no matches to score
+fit --free c :: Missing argument 'FILE'
+fit games.csv --data-share 80 :: --data-share must be above 0 and at most 1, got 80
+fit games.csv --data-share nan :: --data-share must be a finite number, got nan
+fit games.csv --data-share 0.0001 :: nothing is left to fit
+compare games.csv --param missing.toml :: there is no such file
+compare games.csv --param . :: is a folder; name a file, as fitted.toml
+compare games.csv --param empty.toml :: must say system = "..."
+compare games.csv --param elo.toml --param elo.toml :: are both of elo; compare one at a time
+compare games.csv --param elo.toml --system glicko :: is of elo, which --system leaves out; add
+compare games.csv --param mine.toml :: mine.toml: unknown system 'my_elo'
+compare games.csv --param week.toml --param year.toml :: in periods of 7 and 365; choose by --period
+compare games.csv --param long.toml :: period must be a number above 0, got 'long'
+compare games.csv --param odd.toml :: odd.toml: glicko has no parameter 'k'
+compare games.csv --system gliko :: unknown system 'gliko'; did you mean 'glicko'?
+compare games.csv --system elo --system glicko --param kk=3 :: elo and glicko: no parameter 'kk'; did you mean 'k'?
+compare games.csv --param elo.c=3 :: elo: no parameter 'c'
+compare games.csv --param eloo.k=3 :: --param eloo.k: no system 'eloo' here; did you mean 'elo'?
+compare games.csv --param .k=3 :: --param .k: no system '' here
+compare games.csv --system elo --param tau=3 :: elo: no parameter 'tau'
+compare games.csv --param tau=x :: glicko2: tau must be a number, got 'x'
+compare games.csv --period -1 :: --period must be above 0, got -1
+compare games.csv --last 0 :: --last must be above 0 and at most 1, got 0
+compare games.csv --last nan :: --last must be a finite number, got nan
+compare games.csv --fit :: --fit needs matches before the scored ones; score the last part, as with --last
+compare races.csv --rank place --period 7 :: rating periods are of matches of two, not of contests; leave out
+compare races.csv --rank place --system elo :: none of these systems rates contests: elo
+compare teams.csv --team side --system elo_mmr :: none of these systems rates teams: elo_mmr; try skil
+report games.csv --player 'player 7' :: no player 'player 7'; did you mean 'player
+report games.csv --out . :: --out . is a folder; name a file, as report.html
+report games.csv --out nowhere/report.html :: --out nowhere/report.html: there is no folder nowhere
+report games.csv --compare elos :: unknown system 'elos'; did you mean 'elo'?
+report games.csv --param c=x --system glicko :: glicko: c must be
+site run --out new --show venue :: --show needs --file
+site run --out new --file games.csv --show walkovers :: games.csv: no column 'walkovers'; did you mean 'walkover'?
+site run --out new --file games.csv --points a b :: --points: column 'a' of games.csv holds no numbers, but 'play
+site run --out new --file other.csv --show venue :: --file: other.csv is not what was rated: its row 0 should be of
+site run --out new --names games.csv :: --names: games.csv: no column 'id'
+site run --out new --season :: --season needs --coming
+site run --out new --results games.csv :: --results needs --season
+site run --out . :: --out . holds other files; name a new folder, or the one of an earlier site
+simulate x.csv :: x.csv: the name must end in .parquet
+simulate x.parquet --players 1 :: --players must be a whole number from 2 to 2,147,483,646, got 1
+simulate x.parquet --luck 2 :: --luck must be from 0 to 1
+simulate x.parquet --size 5 :: --size needs --rounds
+simulate x.parquet --rounds 5 --draws 0.5 :: --draws cannot be combined with --rounds
+simulate x.parquet --rounds 5 --matches 5 :: --matches cannot be combined with --rounds
+simulate x.parquet --rounds 5 --size many :: --size many: write a whole number, as 10, or a range
+simulate x.parquet --rounds 5 --size 9-5 :: size must be from 2 to
+simulate x.parquet --matches 1.5 :: --matches must be a whole number, got 1.5
+simulate x.parquet --rounds 3e9 :: --rounds must be
+simulate x.parquet --days 1e300 :: days must be
+simulate :: Missing argument 'FILE'
+arena :: Missing argument 'FILE'
+arena nofile.csv :: nofile.csv: no such file
+arena games.csv --cluster hom :: no column 'hom' for --cluster; did you mean 'home'?
+arena games.csv --cluster a --cluster b --cluster a :: --cluster takes one column or two, got 3
+arena games.csv --column covariates=hom :: no column 'hom'; did you mean 'home'?
+arena games.csv --anchor Ada :: --anchor Ada: write NAME=RATING, as in Ada=1500
+arena games.csv --anchor Ada=inf :: --anchor Ada=inf: write NAME=RATING
+arena games.csv --anchor Ada=1 --anchor Ada=2 :: --anchor names Ada twice
+arena games.csv --anchor Zed=1500 :: games.csv: no player 'Zed'
+arena games.csv --prior 0 :: --prior must be above 0, got 0
+arena nofile.csv --ties drawn :: Invalid value for '--ties': 'drawn' is not one of 'davidson', 'rao_kupper', 
+arena nofile.csv --errors none :: Invalid value for '--errors': 'none' is not one of 'curvature', 
+arena games.csv --out table.txt :: --out table.txt: the name must end in .csv or .parquet
+arena games.csv --wins score :: name one with --losses
+arena games.csv --wins score --losses score :: must be different columns
+arena games.csv --score score --tied home :: --score is for votes
+arena games.csv --column weight=home --tied home :: --column weight is for votes
+arena games.pgn --cluster Event :: name columns, and not those of a public format
+benchmark league.csv --forecast =mine :: --forecast =mine: write as in NAME=COLUMN,COLUMN
+benchmark league.csv --odds x=PSH, :: --odds x=PSH,: write as in NAME=COLUMN,COLUMN
+benchmark league.csv --odds x=PSH,PSA --odds x=PSCH,PSCA :: --odds names x twice
+benchmark league.csv --forecast x=mime :: has no column 'mime'; did you mean 'mine'?
+benchmark league.csv --forecast x=home :: forecast 'x': the probability is 
+benchmark league.csv --forecast x=date :: column 'date'
+benchmark league.csv --odds x=PSH :: odds 'x': give the odds of win and loss
+benchmark league.csv --odds x=mine,mine :: odds 'x': odds are 0.
+benchmark league.csv --stack-column derbi :: has no column 'derbi'; did you mean 'derby'?
+benchmark league.csv --since soon :: soon
+benchmark league.csv --since 2099-01-01 :: no match is played since 2099-01-01
+benchmark league.csv --since 2022-01-01 --last 0.1 :: --since cannot be combined with --last
+benchmark league.csv --outcomes 4 :: --outcomes
+benchmark league.csv --odds-method best :: is not one of 'power', 'proportional', 'shin'
+benchmark league.csv --fit-seconds -1 :: --fit-seconds must be
+benchmark league.csv --last 0 :: --last must be above 0 and at most 1, got 0
+benchmark league.csv --system gliko :: unknown system 'gliko'
+benchmark league.csv --out games.csv :: is a file; name a folder
+"""
+TEAMS = "a,Ada,red,1,1\na,Bo,red,1,1\na,Cy,blue,2,1\nb,Cy,red,2,2\nb,Ada,red,2,2\nb,Di,blue,1,2\nb,Bo,blue,1,2\n"
+FILES = {
+    "empty.toml": "",
+    "elo.toml": 'system = "elo"\n',
+    "mine.toml": 'system = "my_elo"\n',
+    "week.toml": 'system = "glicko"\nperiod = 7\n',
+    "year.toml": 'system = "glicko2"\nperiod = 365\n',
+    "long.toml": 'system = "glicko"\nperiod = "long"\n',
+    "odd.toml": 'system = "glicko"\n[params]\nk = 3\n',
+    "days.csv": "a,b,score,date\nx,y,1,2024-01-01\ny,x,0,2024-01-05\nx,y,0,2024-01-06\n",
+    "teams.csv": f"contest,player,side,rank,t\n{TEAMS}",
+    "races.csv": "race,driver,place,date\n"
+    + "".join(f"r{race},driver {who},{1 + who},2024-01-0{1 + race}\n" for race in range(4) for who in range(4)),
+    "other.csv": "venue,a,b\n" + "".join(f"Dunedin,{i % 7},{i % 5}\n" for i in range(600)),
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder of files, and of saved runs."""
+    folder = tmp_path_factory.mktemp("mistakes")
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    league = simulate.league(40, 600, seed=4, draws=0.2).matches
+    write_games(folder / "games.csv", league)
+    games = jr.read(folder / "games.csv")
+    jr.save(folder / "run", jr.rate(jr.glicko(c=20), games))
+    jr.save(folder / "elo", jr.rate(jr.elo(), games))
+    kinds = np.array(["Protoss", "Terran", "Zerg", "Random"])[np.random.default_rng(0).integers(0, 4, (600, 2))]
+    a, b = games.players[league.player].T
+    maps = {"a": a, "b": b, "score": league.score, "time": league.time, "a1": kinds[:, 0], "b1": kinds[:, 1]}
+    jr.data.write(maps | {"map": np.array(["Lost Temple", "Python"])[np.arange(600) % 2]}, folder / "maps.csv")
+    data, truth = make_league(n=300)
+    home, away = data.players[np.asarray(data.matches.player)].T
+    league = {"date": np.datetime64("2020-01-01") + np.arange(300), "home": home, "away": away}
+    odds = dict.fromkeys(("PSCH", "PSH"), 1 / truth[:, 2]) | dict.fromkeys(("PSCA", "PSA"), 1 / truth[:, 0])
+    league |= {"score": data.matches.score, "mine": truth[:, 2], "derby": np.arange(300) % 2} | odds
+    jr.data.write(league, folder / "league.csv")
+    return folder
+
+
+def parse_cases(text):
+    return [tuple(line.split(" :: ")) for line in text.strip("\n").splitlines()]
+
+
+def check_refused(jaxrate, line, message):
+    before = {path.name for path in Path().iterdir()}
+    code, text, errors = jaxrate(*shlex.split(line))
+    assert code == 2 and text == "" and (message in errors or re.search(message, errors)), errors
+    assert errors.startswith("jaxrate: ") and "Traceback" not in errors and "unexpected" not in errors
+    assert {path.name for path in Path().iterdir()} == before
+
+
+@pytest.mark.parametrize(("line", "message"), parse_cases(REFUSED))
+def test_wrong_lines_are_refused(jaxrate, place, monkeypatch, line, message):
+    monkeypatch.chdir(place)
+    quick = " --fit-seconds 0" * (line.startswith("benchmark") and "--fit-seconds" not in line)
+    check_refused(jaxrate, line + quick, message)
+
+
+@pytest.mark.parametrize(("line", "message"), parse_cases(REFUSED_BEFORE_WORK))
+def test_some_are_refused_before_the_work(jaxrate, place, monkeypatch, line, message):
+    def work(*_, **__):
+        raise AssertionError("work began")
+
+    for name in ("rate", "fit", "compare", "predict"):
+        monkeypatch.setattr(jr, name, work)
+    monkeypatch.setattr(memory_checks, "machine_memory_bytes", lambda: 8e9)
+    monkeypatch.setattr(simulate, "disk_usage", lambda path: shutil.disk_usage(place))
+    monkeypatch.chdir(place)
+    if "/proc" in line and not Path("/proc/self").exists():
+        pytest.skip("there is no folder in which nobody can write")
+    check_refused(jaxrate, line, message)
