@@ -17,7 +17,7 @@ from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import RowError, fail_where
 
 MAX_YEARS = 200_000  # microseconds reach further
-FIRST_DATE = np.datetime64("1000-01-01", "D")  # earlier ones stand for no date, as 0001-01-01 does
+FIRST_DAY = -354_285  # 1000-01-01; earlier days stand for no date, as 0001-01-01 does
 WHOLE_NUMBER = r"-?[0-9]{1,18}"  # in 64 bits
 UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 ISO_ADVICE = "2024-01-31, 2024-01-31 18:30:00 or, in all rows, 2024-01-31T18:30:00Z or +02:00"
@@ -195,7 +195,7 @@ def fail_at_cells(bad: HostArray, name: str, column: Column, complaint: str) -> 
     fail_where(bad, lambda row: f"column {name!r} is {format_value_for_error(cell_value(column, row))}, {complaint}")
 
 
-def _check_present(name: str, column: Column, nan_is_missing: bool) -> None:
+def check_present(name: str, column: Column, nan_is_missing: bool) -> None:
     """RowError at the missing values; NaN is one if `nan_is_missing`."""
     fail_where(missing_mask(column, nan_is_missing), lambda row: f"column {name!r} has no value")
 
@@ -209,14 +209,9 @@ def to_ids(
     `subject`.
     """
     num_existing = 0 if existing_names is None else len(existing_names)
-    parts = [(f"{name!r} holds", columns[name]) for name in names]
-    for name in names:
-        _check_usable_as_names(name, columns[name])
-    if num_existing:
-        existing = _existing_names_column(existing_names, subject)
-        new = [_text_as_existing_numbers(name, columns[name], existing, subject) for name in names]
-        parts = [(f"{subject} holds", existing), *((f"{name!r} holds", x) for name, x in zip(names, new, strict=True))]
-    code, values = _encode_values(parts, subject)
+    parts = {subject: _existing_names_column(existing_names, subject)} if num_existing else {}
+    new = [_names_column(name, columns[name], parts.get(subject), subject) for name in names]
+    code, values = _encode_values([*parts, *map(repr, names)], [*parts.values(), *new])
     code = np.append(code[:num_existing], code[num_existing:].reshape(len(names), -1).T)
     rank, values = _by_first_appearance(code, values)
     if (rank[:num_existing] != np.arange(num_existing)).any():
@@ -224,14 +219,6 @@ def to_ids(
     ids = rank[num_existing:].reshape(-1, len(names))
     _check_storable_names(names, ids, values, subject)
     return ids, values
-
-
-def _check_usable_as_names(name: str, column: Column) -> None:
-    """RowError at values that are missing, or cannot be names."""
-    _check_present(name, column, nan_is_missing=True)
-    if isinstance(column, np.ndarray):
-        is_bad = np.array([not is_usable_as_name(value) for value in column])
-        fail_at_cells(is_bad, name, column, "which cannot be a name; write text or a number")
 
 
 def _existing_names_column(existing_names: Any, subject: str) -> Column:
@@ -245,42 +232,48 @@ def _existing_names_column(existing_names: Any, subject: str) -> Column:
     return column
 
 
-def _text_as_existing_numbers(name: str, column: Column, existing: Column, subject: str) -> Column:
-    """Text as whole numbers where the existing names are such, as CSV has only text; else the column as it is."""
+def _names_column(name: str, column: Column, existing: Column | None, subject: str) -> Column:
+    """A column of names; text becomes whole numbers where the existing names are such, as CSV has only text.
+
+    Raises:
+      RowError: where a value is missing, or cannot be a name.
+    """
+    check_present(name, column, nan_is_missing=True)
+    if isinstance(column, np.ndarray):
+        is_bad = np.array([not is_usable_as_name(value) for value in column])
+        fail_at_cells(is_bad, name, column, "which cannot be a name; write text or a number")
     arrow = import_pyarrow()
-    if not is_text(column) or isinstance(existing, np.ndarray) or not arrow.types.is_integer(existing.type):
+    if not is_text(column) or not arrow.types.is_integer(getattr(existing, "type", arrow.null())):
         return column
-    cells = distinct_cells(column)
-    is_whole = cells.map(lambda text: re.fullmatch(WHOLE_NUMBER, text) is not None, True)
+    is_whole = distinct_cells(column).map(lambda text: re.fullmatch(WHOLE_NUMBER, text) is not None, True)
     fail_at_cells(~is_whole, name, column, f"not a whole number, as the known {subject} are")
     return column.cast(arrow.int64())
 
 
-def _encode_values(parts: Sequence[tuple[str, Column]], subject: str) -> tuple[HostArray, HostArray]:
-    """Numbers of the values in columns, one below the other, and the values by number; columns have descriptions."""
-    if any(isinstance(column, np.ndarray) for _, column in parts):
-        items = [*chain(*(to_values(column) for _, column in parts))]
+def _encode_values(names: Sequence[str], columns: Sequence[Column]) -> tuple[HostArray, HostArray]:
+    """Numbers of the values in columns of these names, one below the other, and the values by number."""
+    columns = _as_one_type(names, columns)
+    if any(isinstance(column, np.ndarray) for column in columns):
+        items = [*chain(*map(to_values, columns))]
         numbers = {value: number for number, value in enumerate(dict.fromkeys(items))}
         return np.array([numbers[value] for value in items], np.int32), np.fromiter(numbers, object, len(numbers))
-    chunks = [chunk for column in _as_one_type(parts, subject) for chunk in column.chunks]
-    chunks = import_pyarrow().chunked_array(chunks).dictionary_encode().chunks
+    chunks = import_pyarrow().chunked_array([chunk for column in columns for chunk in column.chunks])
+    chunks = chunks.dictionary_encode().chunks
     code = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks])
     return code, chunks[0].dictionary.to_numpy(zero_copy_only=False)  # all chunks share it
 
 
-def _as_one_type(parts: Sequence[tuple[str, Any]], subject: str) -> list[Any]:
-    """Columns of Arrow as columns of one type; ValueError if they cannot be."""
-    columns = [column for _, column in parts]
-    if len({column.type for column in columns}) == 1:
+def _as_one_type(names: Sequence[str], columns: Sequence[Column]) -> Sequence[Column]:
+    """Columns of one type of Arrow, or some of objects; ValueError if they are of different types."""
+    arrow, types = import_pyarrow(), {getattr(column, "type", None) for column in columns}  # objects have none
+    if len(types) == 1 or None in types:
         return columns
-    if all(import_pyarrow().types.is_integer(column.type) for column in columns):
-        return [_cast_to_int64(description, column) for description, column in parts]
-    numeric = [description for description, column in parts if is_numeric(column)]
-    if parts[0][0] == f"{subject} holds" and is_text(columns[0]) and numeric:
-        example = format_value_for_error(columns[0][0].as_py())
-        raise ValueError(f"the {subject} have names, as {example}, and column {numeric[0]} numbers")
-    types = " and ".join(f"{description} {column.type}" for description, column in parts)
-    raise ValueError(f"columns must be of the same type, but {types}")
+    if all(map(arrow.types.is_integer, types)):
+        with suppress(arrow.ArrowInvalid):  # of numbers that need 64 bits and have no sign
+            return [column.cast(arrow.int64()) for column in columns]
+        return [np.array(column.to_pylist(), object) for column in columns]
+    held = [f"{name} holds {x.type}, as {x[0].as_py()!r}" for name, x in zip(names, columns, strict=True)]
+    raise ValueError(f"columns must be of the same type, but {' and '.join(held)}")
 
 
 def _by_first_appearance(code: HostArray, values: HostArray) -> tuple[HostArray, HostArray]:
@@ -294,35 +287,19 @@ def _by_first_appearance(code: HostArray, values: HostArray) -> tuple[HostArray,
     return rank[code], values[order]
 
 
-def _cast_to_int64(description: str, column: Any) -> Any:
-    arrow = import_pyarrow()
-    largest = np.iinfo(np.int64).max
-    if column.type == arrow.uint64():
-        hint = f"which is above {largest}: give all names as text"
-        fail_where(column.to_numpy() > np.uint64(largest), lambda row: f"{description} {column[row]}, {hint}")
-    return column.cast(arrow.int64())
-
-
 def _check_storable_names(names: Sequence[str], ids: HostArray, values: HostArray, subject: str) -> None:
     """ValueError if a table cannot hold one of the values [n] that the ids [rows, columns] stand for; names the row."""
-    reasons = unstorable_reasons_by_position(values)
-    for name, column_ids in zip(names if reasons else (), ids.T, strict=False):
-        fail_where(
-            np.isin(column_ids, [*reasons]),
-            lambda row: (
-                f"column {name!r} is {format_value_for_error(values[column_ids[row]])}, "  # noqa: B023
-                f"which {reasons[int(column_ids[row])]}"  # noqa: B023
-            ),
-        )
-    for number, reason in reasons.items():
-        raise ValueError(f"{subject} has {format_value_for_error(values[number])}, which {reason}")
+    for number, reason in unstorable_reasons_by_position(values).items():
+        is_bad, fault = ids == number, f"{format_value_for_error(values[number])}, which {reason}"
+        fail_where(is_bad.any(axis=1), lambda row: f"column {names[int(np.argmax(is_bad[row]))]!r} is {fault}")  # noqa: B023
+        raise ValueError(f"{subject} has {fault}")
 
 
 def to_numbers(name: str, column: Column, default: float | None = None) -> HostArray:
     """The column as float64; text is parsed, true is 1. A missing value is `default`, or without one an error."""
     arrow = import_pyarrow()
     if default is None:
-        _check_present(name, column, nan_is_missing=False)
+        check_present(name, column, nan_is_missing=False)
     if is_text(column):
         with suppress(arrow.ArrowInvalid):
             column = column.cast(arrow.float64())
@@ -373,7 +350,7 @@ def to_flags(name: str, column: Column) -> HostArray:
 def to_days(name: str, column: Column) -> tuple[HostArray, bool]:
     """Dates as days since 1970-01-01 (UTC), numbers as they are; and whether they are dates."""
     arrow = import_pyarrow()
-    _check_present(name, column, nan_is_missing=isinstance(column, np.ndarray))
+    check_present(name, column, nan_is_missing=isinstance(column, np.ndarray))
     if isinstance(column, np.ndarray):
         raise ValueError(f"column {name!r} mixes values of different types; expected dates, timestamps or numbers")
     if is_text(column):
@@ -387,14 +364,13 @@ def to_days(name: str, column: Column) -> tuple[HostArray, bool]:
     else:
         return to_numbers(name, column), False
     fail_where(
-        days < FIRST_DATE.astype(int),
-        lambda row: f"column {name!r} is {_format_day(days[row])}, before the year 1000; correct it, or leave it empty",
+        days < FIRST_DAY,
+        lambda row: (
+            f"column {name!r} is {np.datetime64(int(days[row] // 1), 'D')}, before the year 1000; correct it, or leave "
+            "it empty"
+        ),
     )
     return days, True
-
-
-def _format_day(day: float) -> str:
-    return str(np.datetime64(int(day // 1), "D"))
 
 
 def cast_iso_times(text: Any) -> Any:

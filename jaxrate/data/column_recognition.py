@@ -360,6 +360,7 @@ def find_candidates(search: RoleSearch) -> CandidateColumns:
     """The columns that may have open roles, as far as their names tell."""
     header, arguments, sides = search.header, search.arguments, search.players.sides
     times = header.columns(SPELLINGS["time"]) if arguments["time"] is None else []
+    times = [name for name in times if name not in (arguments["rank"], arguments["score"])]  # times may be ranks
     is_sure = times == [header.own("time")] and not search.notes
     has_side = arguments["side"] is not None or search.upcoming
     has_neutral = sides.side or not (has_side or search.players.roles != PLAYER_PAIR)
@@ -701,9 +702,12 @@ def recognise_time(search: RoleSearch, contents: Contents, dates: str | None) ->
     """Puts the first column that holds dates, or an own one of the library that holds numbers, into the arguments."""
     columns = {name: contents.values[name] for name in contents.candidates.times}
     if not columns:
-        search.arguments["time"] = search.arguments["time"] or search.header.own("time")
+        own_time = search.header.own("time")
+        search.arguments["time"] = search.arguments["time"] or (
+            own_time if own_time != search.arguments["rank"] else None
+        )
         return
-    own = search.header.columns(COLUMN_ROLES["time"].default)
+    own = [name for name in search.header.columns(COLUMN_ROLES["time"].default) if name in columns]
     dated = [name for name, column in columns.items() if is_time_column(name, column, dates)]
     numbers = [name for name in own if is_numeric_column(columns[name])]
     time = search.arguments["time"] = next(iter([*dated, *numbers]), None)

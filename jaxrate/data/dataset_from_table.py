@@ -146,7 +146,8 @@ def read(
       dates: how dates in text are written that are not ISO: "day-first", "month-first" or a format of `strptime`. None:
         as they are clear, by the name of the month, the year in front, or a day above 12.
       na_values: texts that say that there is no result, or no margin, beside "P", "P-P", "postp.", "NA", "-" and others
-        that are usual; case does not matter. "-1" is the number, too, in columns of numbers.
+        that are usual; case does not matter. "-1" is the number, too, in columns of numbers. In contests they say who
+        did not take part, as "DNS": with them, rows without a rank or score are left out, and a note counts them.
       on_faulty: "skip" leaves out rows in which a column that is used has no value, or nothing but blanks; they are an
         "error" otherwise. A missing ceiling is none, and a time that is missing everywhere is no time.
       history: an earlier `Dataset`, or a `History`: its players and categories keep their ids, and others come after;
@@ -177,7 +178,7 @@ def read(
         converted = convert_columns(resolved, loaded, rows, dates, na_values, unfinished)
         check_times_to_sort_by(converted, sort)
         with map_row_errors(rows):
-            split = split_by_result(converted.roles, converted.columns)
+            split = split_by_result(converted.roles, converted.columns, na_values)
         used = _select_played_or_upcoming_rows(converted, split, upcoming)
         _warn_about_columns(resolved, used, dates)
         warn_of_each(doubts_about_unplayed_rows(split, rows, upcoming))

@@ -13,11 +13,13 @@ from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import (
     cast_iso_times,
     cell_value,
+    check_present,
     distinct_cells,
     fail_at_cells,
     is_numeric,
     is_text,
     missing_mask,
+    numbers_or_nan,
     to_column,
     to_days,
     to_numbers,
@@ -27,16 +29,10 @@ from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
 
 DAY_FIRST, MONTH_FIRST, EIGHT_DIGITS = "day-first", "month-first", "eight digits"
-UNIX_UNITS = {  # in a second
-    f"{unit} since 1970": scale
-    for unit, scale in {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}.items()
-}
-STYLE_DESCRIPTIONS = {
-    DAY_FIRST: "the day first",
-    MONTH_FIRST: "the month first",
-    EIGHT_DIGITS: "of eight digits",
-    **{unit: unit for unit in UNIX_UNITS},
-}
+PARTS_OF_SECONDS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}  # in a second
+UNIX_UNITS = {f"{name} since 1970": scale for name, scale in PARTS_OF_SECONDS.items()}
+STYLE_DESCRIPTIONS = {x: x for x in UNIX_UNITS}
+STYLE_DESCRIPTIONS |= {DAY_FIRST: "the day first", MONTH_FIRST: "the month first", EIGHT_DIGITS: "of eight digits"}
 CLOCK_PATTERN = r"(?:(?:T|,?\s+)(?:-\s*)?(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d+)?)?"
 CLOCK_PATTERN += r"\s*(?P<half>[AaPp]?)(?:\.?[Mm]\.?)?)?\s*"
 WEEKDAY, WEEK = r"\s*(?:\(?[A-Za-z]{2,9}\)?\.?,?\s+)?", r"(?:\(W?\d+\)\s*)?"
@@ -248,14 +244,19 @@ def parse_date(text: str, dates: str | None) -> float:
 
 
 def parse_eight_digit_dates(name: str, column: Column) -> HostArray:
-    """[n] dates in text as 20240131, of which a month or day of 0 is the first; RowError for others."""
-    texts, codes = distinct_cells(column)
-    parts, is_match = _match_parts(texts, EIGHT_DIGITS_PATTERN)
-    parts |= {part: np.maximum(parts[part], 1) for part in ("month", "day")}
-    times = np.append(np.where(is_match, _parts_to_times(parts), NO_TIME), NO_TIME)[codes]
-    fail_at_cells(np.isnat(times) & (codes >= 0), name, column, "not a date as 20240131")
-    fail_where(codes < 0, lambda row: f"column {name!r} has no value")
+    """[n] dates as 20240131, in numbers or text, of which a month or day of 0 is the first; RowError for others."""
+    check_present(name, column, nan_is_missing=True)
+    times = _eight_digits_to_times(numbers_or_nan(column), first=1)
+    fail_at_cells(np.isnat(times), name, column, "not a date as 20240131")
     return times.astype("datetime64[D]")
+
+
+def _eight_digits_to_times(numbers: HostArray, first: int = 0) -> HostArray:
+    """[n] the dates that numbers as 20240131 say, no time for others; months and days are at least the `first`."""
+    whole = np.nan_to_num(numbers, posinf=0.0, neginf=0.0).astype(np.int64)
+    month, day = (np.maximum(whole // divisor % 100, first) for divisor in (100, 1))
+    times = _parts_to_times({"year": whole // 10_000, "month": month, "day": day})
+    return np.where((whole == numbers) & (whole >= 1000_00_00), times, NO_TIME)
 
 
 def _parse_numbers(column: Column, values: HostArray) -> ParsedDates:
@@ -265,9 +266,8 @@ def _parse_numbers(column: Column, values: HostArray) -> ParsedDates:
         return ParsedDates(column)
     low, high, numbers = np.nanmin(values), np.nanmax(values), np.where(is_missing, np.nanmin(values), values)
     if low >= FIRST_DATE and high <= LAST_DATE:
-        whole = numbers.astype(np.int64)
-        times = _parts_to_times({"year": whole // 10_000, "month": whole // 100 % 100, "day": whole % 100})
-        if (~np.isnat(times) & (whole == numbers)).all():
+        times = _eight_digits_to_times(numbers)
+        if not np.isnat(times).any():
             return ParsedDates(_times_to_arrow(np.where(is_missing, NO_TIME, times)), EIGHT_DIGITS)
     for unit, scale in UNIX_UNITS.items():
         if low >= FIRST_SECOND * scale and high <= LAST_SECOND * scale:

@@ -271,7 +271,8 @@ def _build_events(read: EventColumns, rows: HostArray) -> tuple[Matches | Ragged
 
 
 NO_RANK_ADVICE = (
-    'give those who did not finish the same last place, name their texts as unfinished=["DNF"], or leave their rows out'
+    "give those who did not finish the same last place, name their texts as unfinished=['DNF'], or as "
+    "na_values=['DNS'] if they did not take part, or leave their rows out"
 )
 
 

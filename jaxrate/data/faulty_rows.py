@@ -5,18 +5,17 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask, to_column
+from jaxrate.data.column_conversion import cell_value, distinct_cells, is_text, missing_mask, to_column
 from jaxrate.data.column_spellings import ROW_NUMBER_NAMES, normalise_column_name
 from jaxrate.data.role_resolution import ColumnRoles
-from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
-from jaxrate.events import Matches, RowError
+from jaxrate.data.table_sources import Column, TableSource
+from jaxrate.events import Matches, rewrite_row_errors
 
 PACKAGE_FOLDER = str(Path(__file__).parents[1]) + os.sep
 SHOWN_ROWS = 3  # rows that a note names
@@ -31,26 +30,16 @@ def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-@contextmanager
-def map_row_errors(rows: HostArray) -> Iterator[None]:
+def map_row_errors(rows: HostArray) -> AbstractContextManager[None]:
     """Errors about row i become those about `rows[i]`."""
-    try:
-        yield
-    except RowError as error:
-        raise error.map_rows(lambda row, message: (int(rows[row]), message)) from None
+    return rewrite_row_errors(lambda row, message: (int(rows[row]), message))
 
 
 def find_incomplete_rows(roles: ColumnRoles, columns: dict[str, Column]) -> HostArray:
     """[n] where a column that is used has no value. Of some columns it may be missing."""
+    optional = *roles.age, *roles.statistic_columns, *roles.expected_goals, *roles.layout.optional_players
     bad = np.zeros(len(columns[roles.all_columns[0]]), bool)
-    optional = (
-        roles.ceiling,
-        *roles.age,
-        *roles.statistic_columns,
-        *roles.expected_goals,
-        *roles.layout.optional_players,
-    )
-    for name in (x for x in roles.all_columns if x not in optional):
+    for name in (x for x in roles.all_columns if x not in (roles.ceiling, *optional)):
         absent = missing_mask(columns[name], nan_is_missing=True) | is_blank_mask(columns[name])
         if not (name == roles.time and absent.all()):
             bad |= absent
@@ -59,12 +48,9 @@ def find_incomplete_rows(roles: ColumnRoles, columns: dict[str, Column]) -> Host
 
 def is_blank_mask(column: Column) -> HostArray:
     """[n] where text is nothing but blanks."""
-    if isinstance(column, np.ndarray):
-        return np.array([isinstance(value, str) and not value.strip() for value in column], bool)
-    if not import_pyarrow().types.is_large_string(column.type):
+    if not (is_text(column) or isinstance(column, np.ndarray)):
         return np.zeros(len(column), bool)
-    compute = import_pyarrow().compute
-    return np.asarray(compute.equal(compute.utf8_trim_whitespace(column), "").fill_null(False).to_numpy())
+    return distinct_cells(column).map(lambda value: isinstance(value, str) and not value.strip(), False)
 
 
 def describe_example_rows(rows: HostArray) -> str:
@@ -90,10 +76,8 @@ def doubts_about_repeated_matches(matches: Matches, rows: HostArray, table: Tabl
     later, earlier = find_repeated_matches(matches, rows, table)
     if not len(later):
         return
-    pairs = zip(rows[later[:SHOWN_ROWS]].tolist(), rows[earlier[:SHOWN_ROWS]].tolist(), strict=True)
-    examples = ", ".join(
-        f"{_row_or_line(row, table.where)} repeats {_row_or_line(first, table.where)}" for row, first in pairs
-    )
+    places = [[_row_or_line(int(row), table.where) for row in rows[x[:SHOWN_ROWS]]] for x in (later, earlier)]
+    examples = ", ".join(f"{place} repeats {first}" for place, first in zip(*places, strict=True))
     counting = " (counting from 0)" if "row" in examples else ""
     others = f" and {len(later) - SHOWN_ROWS:,} more" if len(later) > SHOWN_ROWS else ""
     yield (
@@ -107,10 +91,9 @@ def find_repeated_matches(matches: Matches, rows: HostArray, table: TableSource)
 
     Columns that are not used count as well: the maps of a series differ in nothing else.
     """
-    key = np.zeros(0, np.uint64)
     time = np.asarray(matches.time)
-    if time.any() and (time[1:] == time[:-1]).any():
-        key = _hash_matches(matches.player, time, matches.score)
+    has_ties = time.any() and (time[1:] == time[:-1]).any()
+    key = _hash_matches(matches.player, time, matches.score) if has_ties else np.zeros(0, np.uint64)
     ordered = np.sort(key)
     candidates = np.flatnonzero(np.isin(key, ordered[1:][ordered[1:] == ordered[:-1]]))
     if not len(candidates):
@@ -118,13 +101,10 @@ def find_repeated_matches(matches: Matches, rows: HostArray, table: TableSource)
     names = [name for name in table.names if normalise_column_name(name) not in ROW_NUMBER_NAMES]
     loaded = table.load(names, names)
     columns = [to_column(name, loaded[name]) for name in names]
-    cells = zip(*([str(column[int(row)]) for row in rows[candidates]] for column in columns), strict=True)
-    first, repeats = dict[Any, int](), list[tuple[int, int]]()
-    for match, row in zip(candidates.tolist(), cells, strict=True):
-        if first.setdefault(row, match) != match:
-            repeats.append((match, first[row]))
-    pairs = np.array(repeats, np.int64).reshape(-1, 2)
-    return pairs[:, 0], pairs[:, 1]
+    cells = [tuple(str(cell_value(column, row)) for column in columns) for row in rows[candidates].tolist()]
+    first_match = dict(zip(reversed(cells), candidates[::-1], strict=True))
+    first = np.array([first_match[cell] for cell in cells])
+    return candidates[first != candidates], first[first != candidates]
 
 
 def count_mirrored_matches(matches: Matches) -> int:

@@ -36,23 +36,22 @@ def unify_names(data: Dataset, history: Any = None) -> Dataset:
         raise ValueError("the categories are mixed already; unify names before mixing categories")
     known = names_of_earlier_data(history)
     datasets: list[Any] = [data] if data.fixtures is None else [data, data.fixtures]
-    counts = np.bincount(np.concatenate([np.ravel(x.events.flat.player) for x in datasets]))
-    names, ids = _unite_lookalikes(datasets[-1].players, counts, known.players)
+    used = [np.ravel(x.events.flat.player) for x in datasets]
+    names, ids = _unite_lookalikes(datasets[-1].players, np.concatenate(used), known.players)
     datasets = [_replace_players(x, names, ids) for x in datasets]
     if data.categories is not None:
-        used = np.concatenate([np.ravel(event_categories(x)) for x in datasets])
-        names, ids = _unite_lookalikes(datasets[-1].categories, np.bincount(used), known.categories)
+        used = [np.ravel(event_categories(x)) for x in datasets]
+        names, ids = _unite_lookalikes(datasets[-1].categories, np.concatenate(used), known.categories)
         datasets = [_replace_categories(x, names, ids) for x in datasets]
-    united: Dataset = datasets[0]
-    return united if data.fixtures is None else united._replace(fixtures=datasets[1])
+    united, *fixtures = datasets
+    return united._replace(fixtures=fixtures[0]) if fixtures else united
 
 
 def _replace_players(data: Dataset, names: HostArray, ids: HostArray) -> Dataset:
     _check_nobody_meets_themselves(data, names, ids)
     flat: Any = data.events.flat
-    num_names = int(ids[: len(data.players)].max(initial=-1)) + 1
     events = data.events.with_flat(flat._replace(player=ids[np.asarray(flat.player)]))
-    return data._replace(events=events, players=names[:num_names])
+    return data._replace(events=events, players=_used_names(names, ids, data.players))
 
 
 def _check_nobody_meets_themselves(data: Dataset, names: HostArray, ids: HostArray) -> None:
@@ -69,35 +68,44 @@ def _check_nobody_meets_themselves(data: Dataset, names: HostArray, ids: HostArr
 
 
 def _replace_categories(data: Dataset, names: HostArray, ids: HostArray) -> Dataset:
-    assert data.categories is not None
-    num_names = int(ids[: len(data.categories)].max(initial=-1)) + 1
-    return replace_event_categories(data, ids[event_categories(data)])._replace(categories=names[:num_names])
+    categories = _used_names(names, ids, data.categories)
+    return replace_event_categories(data, ids[event_categories(data)])._replace(categories=categories)
 
 
-def _unite_lookalikes(names: HostArray, counts: HostArray, known: Any) -> tuple[HostArray, HostArray]:
+def _used_names(names: HostArray, ids: HostArray, old_names: Any) -> HostArray:
+    """The names that stand in place of the old ones of a dataset, which may be fewer than those of its fixtures."""
+    return names[: int(ids[: len(old_names)].max(initial=-1)) + 1]
+
+
+def _unite_lookalikes(names: HostArray, used: HostArray, known: Any) -> tuple[HostArray, HostArray]:
     """Names without those that look like an earlier one, and the number of each of the names among them [n].
 
-    The spelling is the commonest of those that look alike, by the `counts` [at most n] of all names; the first, known
-    ones stay.
+    The spelling is the commonest of those that look alike, by the numbers of the names that are `used`; the first,
+    known ones stay.
     """
-    ids = np.arange(len(names), dtype=np.int32)
     if names.dtype != object:
-        return names, ids
-    num_known, number = 0 if known is None else len(known), dict[Any, int]()
-    for i in reversed(range(num_known)):
-        number[_lookalike_key(names[i])] = i
+        return names, np.arange(len(names), dtype=np.int32)
+    num_known = 0 if known is None else len(known)
+    keys = [*map(_lookalike_key, names.tolist())]
+    number = {key: i for i, key in reversed([*enumerate(keys[:num_known])])}
+    ids = np.arange(len(names), dtype=np.int32)
     spellings = [Counter({name: 1}) for name in names[:num_known].tolist()]
-    for i, name in enumerate(names[num_known:].tolist(), num_known):
-        ids[i] = number.setdefault(_lookalike_key(name), len(spellings))
+    counts = np.bincount(used, minlength=len(names)).tolist()
+    for i in range(num_known, len(names)):
+        ids[i] = number.setdefault(keys[i], len(spellings))
         if ids[i] == len(spellings):
             spellings.append(Counter())
         if ids[i] >= num_known:
-            spelling = (normalise_name(name) or name) if isinstance(name, str) else name
-            spellings[ids[i]][spelling] += int(counts[i]) if i < len(counts) else 0
-    united = [x.most_common(1)[0][0] for x in spellings]
-    return np.fromiter(united, object, count=len(united)), ids
+            spellings[ids[i]][_spelling(names[i])] += counts[i]
+    united = [spelling.most_common(1)[0][0] for spelling in spellings]
+    return np.fromiter(united, object, len(united)), ids
 
 
 def _lookalike_key(name: Any) -> Any:
     """The key that texts that look alike share; other names are their own."""
     return lookalike_key(name) if isinstance(name, str) else name
+
+
+def _spelling(name: Any) -> Any:
+    """The name without superfluous blanks, unless there is nothing else."""
+    return (normalise_name(name) or name) if isinstance(name, str) else name

@@ -153,13 +153,17 @@ RANK_NOTATIONS = (
 )
 
 
-def parse_ranks(name: str, column: Column, unfinished: Sequence[str]) -> tuple[Column, str | None]:
-    """A column of ranks as numbers, and a note on their notation; what the notation of most does not say stays.
+def parse_contest_results(
+    name: str, column: Column, na_values: Sequence[str], unfinished: Sequence[str], ranked: bool
+) -> tuple[Column, str | None]:
+    """The results of participants of contests, and a note on their notation; what that of most does not say stays.
 
-    Those who are `unfinished`, as a text or number says, have a rank behind all others.
+    Ranks become numbers. Those who are `unfinished`, as a text or number says, have a rank behind all others. Those
+    with one of `na_values` have no result.
     """
+    column = to_column(name, null_where(column, mask_of_texts(column, na_values)))
     is_last = mask_of_texts(column, unfinished)
-    if is_numeric(column) and not is_last.any():
+    if not ranked or (is_numeric(column) and not is_last.any()):
         return column, None
     cells = distinct_cells(column)
     readings = [np.where(is_last, np.nan, cells.map(read, np.nan)) for read, _ in RANK_NOTATIONS]
@@ -168,7 +172,7 @@ def parse_ranks(name: str, column: Column, unfinished: Sequence[str]) -> tuple[C
         return column, None
     ranks = readings[best]
     example = cell_value(column, int(np.argmax(np.isnan(readings[0]) & ~np.isnan(ranks))))
-    note = f"{name} {RANK_NOTATIONS[best][1].format(format_value_for_error(example))}" if best else None
+    note = f"{name} {RANK_NOTATIONS[best][1].format(example)}" if best else None
     ranks = np.where(is_last, ranks[np.isfinite(ranks)].max(initial=0.0) + 1.0, ranks)
     values = [value if np.isnan(rank) else rank for value, rank in zip(to_values(column), ranks.tolist(), strict=True)]
     return to_column(name, values), note
@@ -347,10 +351,11 @@ def mentions_draw(column: Column) -> HostArray:
     return distinct_texts(column).map(lambda cell: re.search(DRAW_PATTERN, cell) is not None, False)
 
 
-def flags_of_draws(column: Column) -> HostArray | None:
-    """[n] whether a match is drawn, of a column of flags: true, yes, 1, or a word for a draw; None of others."""
+def flags_of_draws(column: Column) -> HostArray:
+    """[n] whether a match is drawn, of a column of flags: true, yes, 1 or a word for a draw, beside false or 0."""
     cells = distinct_texts(column)
-    return cells.map(TRUE_WORDS.__contains__, False) if {*cells.values} <= {*TRUE_WORDS, *FALSE_WORDS} else None
+    is_flag = {*cells.values} <= {*TRUE_WORDS, *FALSE_WORDS}
+    return cells.map(lambda text: is_flag and text in TRUE_WORDS, False)
 
 
 def draws_in_results(column: Column) -> HostArray:

@@ -11,6 +11,7 @@ from jaxrate.core.text_format import format_count
 from jaxrate.data.column_conversion import (
     keep_rows,
     missing_mask,
+    numbers_or_nan,
     time_column_to_days_and_clock,
     to_column,
     to_numbers,
@@ -23,7 +24,7 @@ from jaxrate.data.result_parsing import (
     draws_in_results,
     flags_of_draws,
     mentions_draw,
-    parse_ranks,
+    parse_contest_results,
     replace_na_values,
     result_column_to_scores,
 )
@@ -37,7 +38,7 @@ class PlayedAndComingMasks(NamedTuple):
 
     played: HostArray  # [n] whether they have one
     coming: HostArray  # [n] whether they have none, are complete otherwise, and not before the last played one
-    early: HostArray  # [n] whether they have none, are complete otherwise, and before the last played one
+    left_out: dict[str, HostArray]  # [n] whether they have none and are not to come, by reason
 
 
 def parse_result_columns(
@@ -45,7 +46,7 @@ def parse_result_columns(
 ) -> tuple[dict[str, Column], str | None]:
     """The columns, results of matches among them as scores, null where there is none; and a note on their notation.
 
-    Those of contests who are `unfinished` have the last rank.
+    Those of contests who are `unfinished` have the last rank, and those whose rank is one of `na_values` have none.
 
     Raises:
       RowError: where a row is no result as the others are.
@@ -54,19 +55,19 @@ def parse_result_columns(
     layout = roles.layout
     if unfinished and not layout.ranked:
         raise ValueError("unfinished is for the ranks of contests; name their columns as contest and rank")
-    if layout.ranked and layout.result in columns:
-        ranks, note = parse_ranks(layout.result, columns[layout.result], unfinished)
-        return columns | {layout.result: ranks}, note
+    if layout.contest is not None and layout.result in columns:
+        result = columns[layout.result]
+        result, note = parse_contest_results(layout.result, result, na_values, unfinished, layout.ranked)
+        return columns | {layout.result: result}, note
     if layout.contest is not None or layout.winner_first:
         return columns, None
-    note, new = None, dict[str, Column]()
-    for name in filter(None, (layout.result, *layout.points, *roles.margin)):
-        if name in columns:
-            new[name] = replace_na_values(columns[name], na_values)
-    if layout.result is not None:
-        players = {name: columns[name] for name in layout.first_players}
-        new[layout.result], note = result_column_to_scores(layout.result, new[layout.result], players)
-    return columns | new, note
+    names = [name for name in (layout.result, *layout.points, *roles.margin) if name in columns]
+    columns = columns | {name: replace_na_values(columns[name], na_values) for name in names}
+    if layout.result is None:
+        return columns, None
+    players = {name: columns[name] for name in layout.first_players}
+    result, note = result_column_to_scores(layout.result, columns[layout.result], players)
+    return columns | {layout.result: result}, note
 
 
 def check_points_not_negative(points: Sequence[str], columns: dict[str, Column]) -> None:
@@ -82,40 +83,43 @@ def check_points_not_negative(points: Sequence[str], columns: dict[str, Column])
         )
 
 
-def split_by_result(roles: ColumnRoles, columns: dict[str, Column]) -> PlayedAndComingMasks:
-    """Which rows of matches have a result, and which are to come.
+def split_by_result(
+    roles: ColumnRoles, columns: dict[str, Column], na_values: Sequence[str] = ()
+) -> PlayedAndComingMasks:
+    """Which rows have a result, and which rows of matches are to come. Contests miss none unless `na_values` say so.
 
     Raises:
       RowError: where a row that counts has no time as the others have.
     """
     layout = roles.layout
-    n = len(columns[layout.players[0]])
-    results = [name for name in (layout.result, *layout.points) if name is not None]
-    without_result = np.zeros(n, bool)
-    for name in results if layout.contest is None else ():
-        without_result |= missing_mask(columns[name], nan_is_missing=True)
+    nothing = np.zeros(len(columns[layout.players[0]]), bool)
+    results = [name for name in (layout.result, *layout.points) if name in columns]
+    if layout.contest is not None:
+        absent = np.any([nothing, *(missing_mask(columns[x], True) for x in results if na_values)], axis=0)
+        return PlayedAndComingMasks(~absent, nothing, {"of participants who did not take part": absent})
+    without_result = np.any([nothing, *(missing_mask(columns[name], True) for name in results)], axis=0)
     if not without_result.any():
-        return PlayedAndComingMasks(~without_result, without_result, without_result)
-    complete = without_result & ~find_incomplete_rows(
-        roles._replace(upcoming=True, layout=layout._replace(result=None, points=())), columns
-    )
-    coming = complete.copy()
-    if roles.time is not None and coming.any() and not without_result.all():
-        coming[complete] = _is_not_before_last(roles.time, columns, ~without_result, complete)
-    return PlayedAndComingMasks(~without_result, coming, complete & ~coming)
+        return PlayedAndComingMasks(~without_result, nothing, {})
+    roles_to_come = roles._replace(upcoming=True, layout=layout._replace(result=None, points=()))
+    incomplete = without_result & find_incomplete_rows(roles_to_come, columns)
+    open_rows = without_result & ~incomplete
+    coming = open_rows & _is_not_before_last(roles.time, columns, ~without_result, open_rows)
+    left_out = {"earlier than the last result": open_rows & ~coming, "incomplete otherwise": incomplete}
+    return PlayedAndComingMasks(~without_result, coming, left_out)
 
 
-def _is_not_before_last(time: str, columns: dict[str, Column], played: HostArray, coming: HostArray) -> HostArray:
-    """[rows to come] whether they are not before the last row that was played."""
-    last, times = (_row_times(time, columns, rows) for rows in (played, coming))
-    return times >= last.max()
-
-
-def _row_times(time: str, columns: dict[str, Column], rows: HostArray) -> HostArray:
-    """The times of some rows; 0 if there are none."""
+def _is_not_before_last(
+    time: str | None, columns: dict[str, Column], played: HostArray, open_rows: HostArray
+) -> HostArray:
+    """[n] whether open rows, which have no result, are not before the last row that was played."""
+    rows = played | open_rows
+    if time is None or not played.any() or not open_rows.any():
+        return open_rows
     with map_row_errors(np.flatnonzero(rows)):
         times, _ = time_column_to_days_and_clock(time, {time: keep_rows(time, columns[time], rows)})
-    return times.get("time", np.zeros(np.count_nonzero(rows)))
+    days = np.zeros(len(rows))
+    days[rows] = times.get("time", 0.0)
+    return np.asarray(days >= days[played].max())
 
 
 def doubts_about_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upcoming: bool) -> Iterator[str]:
@@ -127,8 +131,7 @@ def doubts_about_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upc
     if not num_without or (upcoming and num_without == n):
         return
     reasons = []
-    incomplete = ~(split.played | split.coming | split.early)
-    for mask, reason in ((split.early, "earlier than the last result"), (incomplete, "incomplete otherwise")):
+    for reason, mask in split.left_out.items():
         if mask.any():
             first = "row" if np.count_nonzero(mask) == 1 else "the first is row"
             reasons.append(f"{_count_and_verb(mask)} {reason} ({first} {rows[mask][0]}, counting from 0)")
@@ -173,19 +176,10 @@ def score_drawn_matches(
       rows: [n] in which rows of the table these stand.
     """
     layout = roles.layout
-    if layout.contest is not None or not (layout.winner_first or layout.result in columns):
-        return roles, columns, None
-    score = np.ones(len(rows))
-    if layout.result is not None:
-        try:
-            score = to_numbers(layout.result, columns[layout.result], default=np.nan)
-        except ValueError:  # which the rows that are wrong will tell
-            return roles, columns, None
-    others = [name for name in table.names if name not in roles.all_columns]
-    names, is_drawn = _find_draws(table, others, rows, score, layout.winner_first)
-    if not names and layout.result is not None:
-        names, is_drawn = _find_equal_points(table, roles, rows, score)
-    if not is_drawn.any():
+    score = _open_scores(roles, columns, len(rows))
+    found = () if score is None else (draws for draws in _possible_draws(table, roles, rows, score) if draws[1].any())
+    names, is_drawn = next(iter(found), ((), None))
+    if score is None or is_drawn is None:
         return roles, columns, None
     result = layout.result or names[0]
     scores = import_pyarrow().array(np.where(is_drawn, 0.5, score), from_pandas=True)
@@ -197,42 +191,42 @@ def score_drawn_matches(
     )
 
 
-def _find_draws(
-    table: TableSource, names: Sequence[str], rows: HostArray, score: HostArray, winner_first: bool
-) -> tuple[tuple[str, ...], HostArray]:
-    """The column of these that tells draws which the scores [n] leave open, if one does; and [n] which are drawn.
-
-    Flags and results tell them, and words for draws that nearly all stand in rows without a result.
-    """
-    flags = [] if (score == 0.5).any() else select_draw_columns(names, winner_first)
-    for name, column in _load_rows(table, flags, rows).items():
-        is_flag = normalise_column_name(name) in DRAW_NAMES
-        is_drawn = flags_of_draws(column) if is_flag else draws_in_results(column)
-        if is_drawn is not None and is_drawn.any():
-            return (name,), is_drawn
-    is_missing = np.isnan(score)
-    for name, column in _load_rows(table, names if is_missing.any() else [], rows).items():
-        if mentions_draw(keep_rows(name, column, is_missing)).any():
-            is_drawn = mentions_draw(column)
-            if is_missing[is_drawn].mean() >= MIN_AGREEMENT:
-                return (name,), is_drawn & is_missing
-    return (), np.zeros(len(score), bool)
+def _open_scores(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray | None:
+    """[n] the scores of matches, NaN where they are missing; None if there are none, or some are no numbers."""
+    layout = roles.layout
+    if layout.contest is None and layout.winner_first:
+        return np.ones(n)
+    with suppress(ValueError):  # which the rows that are wrong will tell
+        if layout.contest is None and layout.result in columns:
+            return to_numbers(layout.result, columns[layout.result], default=np.nan)
+    return None
 
 
-def _find_equal_points(
+def _possible_draws(
     table: TableSource, roles: ColumnRoles, rows: HostArray, score: HostArray
-) -> tuple[tuple[str, ...], HostArray]:
-    """The columns of both sides' points, if these tell who won; and where they are equal, and scores [n] missing."""
-    is_missing, players = np.isnan(score), dict(zip(PLAYER_PAIR, roles.layout.first_players, strict=True))
-    names = as_column_list(recognise_evidence_columns(table.names, players).get("margin"))
-    if len(names) == 2 and is_missing.any() and not is_missing.all():
-        with suppress(ValueError):
-            first, second = (to_numbers(x, y, np.nan) for x, y in _load_rows(table, names, rows).items())
-            lead = np.sign(first - second)
-            decided = ~is_missing & (lead != 0)  # level points may have a winner, by a shoot-out
-            if decided.any() and (lead == np.sign(score - 0.5))[decided].mean() >= MIN_AGREEMENT:
-                return tuple(names), is_missing & (first == second)
-    return (), np.zeros(len(score), bool)
+) -> Iterator[tuple[tuple[str, ...], HostArray]]:
+    """Columns that may tell draws that the scores [n] leave open, and [n] which these are, the surest first.
+
+    Flags and results tell them, words for draws that nearly all stand in rows without a result, and equal points.
+    """
+    others = [name for name in table.names if name not in roles.all_columns]
+    flags = [] if (score == 0.5).any() else select_draw_columns(others, roles.layout.winner_first)
+    for name, column in _load_rows(table, flags, rows).items():
+        yield (name,), (flags_of_draws if normalise_column_name(name) in DRAW_NAMES else draws_in_results)(column)
+    is_missing = np.isnan(score)
+    if not is_missing.any():
+        return
+    for name, column in _load_rows(table, others, rows).items():
+        is_drawn = mentions_draw(column)
+        if is_drawn.any() and is_missing[is_drawn].mean() >= MIN_AGREEMENT:
+            yield (name,), is_drawn & is_missing
+    players = dict(zip(PLAYER_PAIR, roles.layout.first_players, strict=True))
+    points = as_column_list(recognise_evidence_columns(table.names, players).get("margin"))
+    if len(points) == 2 and not is_missing.all():
+        lead = np.sign(np.subtract(*map(numbers_or_nan, _load_rows(table, points, rows).values())))
+        decided = ~is_missing & (lead != 0)  # level points may have a winner, by a shoot-out
+        if decided.any() and (lead == np.sign(score - 0.5))[decided].mean() >= MIN_AGREEMENT:
+            yield tuple(points), is_missing & (lead == 0)
 
 
 def select_draw_columns(names: Sequence[str], is_result: bool) -> list[str]:
@@ -244,9 +238,6 @@ def select_draw_columns(names: Sequence[str], is_result: bool) -> list[str]:
 def _load_rows(table: TableSource, names: Sequence[str], rows: HostArray) -> dict[str, Column]:
     """These columns of the table, in these rows."""
     loaded = table.load(names, names) if names else {}
-    mask = None
     columns = {name: to_column(name, loaded[name]) for name in names}
-    for name, column in columns.items():
-        mask = np.isin(np.arange(len(column)), rows) if mask is None else mask
-        columns[name] = keep_rows(name, column, mask)
-    return columns
+    keep = np.isin(np.arange(len(columns[names[0]])), rows) if names else rows
+    return {name: keep_rows(name, column, keep) for name, column in columns.items()}

@@ -1,8 +1,8 @@
 """Seasons and margins of matches, and the noise of their measurement."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_number, format_value_for_error
 from jaxrate.data.column_conversion import is_usable_as_name, to_ids
 from jaxrate.data.table_sources import Column
-from jaxrate.events import RowError, fail_where
+from jaxrate.events import MAX_REPORTED_ROWS, RowError, rewrite_row_errors
 from jaxrate.events.dataset import Dataset
 
 SHOWN_MATCHES = 3  # rows that a note names
@@ -54,79 +54,61 @@ def find_season_starts(
     Raises:
       RowError: where a season begins before one of `known_starts`, or is mostly not over when the next begins.
     """
-    starts, new = dict(known_starts or {}), dict[str, float]()
+    starts, new, first_row = dict(known_starts or {}), dict[str, float](), dict[str, int]()
     for batch in iterate_match_batches():
-        first_time = np.full(len(batch.names), np.inf)
-        np.minimum.at(first_time, batch.season_of_match, batch.time)
-        for name, begin in zip(batch.names, first_time.tolist(), strict=True):
+        begins = np.full(len(batch.names), np.inf)
+        np.minimum.at(begins, batch.season_of_match, batch.time)
+        for name, begin in zip(batch.names, begins.tolist(), strict=True):
             if name not in starts:
                 new[name] = min(begin, new.get(name, np.inf))
-    if starts:
-        last = max(starts, key=lambda name: starts[name])
-        early = {name for name, begin in new.items() if begin <= starts[last]}
-        reason = f"is new, but {format_value_for_error(last)}, which is known, began later"
-        _raise_season_errors(
-            iterate_match_batches, early, {}, lambda name: f"season {format_value_for_error(name)} {reason}"
-        )
+        first_row = _first_rows(batch, np.arange(len(batch.time))) | first_row
+    last = max(starts, key=lambda name: starts[name], default="")
+    early = [name for name, begin in new.items() if starts and begin <= starts[last]]
+    reason = f" is new, but {format_value_for_error(last)}, which is known, began later"
+    _fail_at_seasons({name: first_row[name] for name in early}, lambda name: reason)
     starts = dict(sorted((starts | new).items(), key=lambda item: item[1]))
     following = dict(pairwise(starts))
-    season_ends = {name: starts[after] for name, after in following.items()}
-    _raise_season_errors(
-        iterate_match_batches,
-        _find_mostly_late_seasons(iterate_match_batches, season_ends) & new.keys(),
-        season_ends,
+    late_row = _mostly_late_seasons(iterate_match_batches(), {name: starts[after] for name, after in following.items()})
+    _fail_at_seasons(
+        {name: row for name, row in late_row.items() if name in new},
         lambda name: (
-            f"season {format_value_for_error(name)}, when season {format_value_for_error(following[name])} has "
-            "begun, as for most of its "
-            "matches; seasons follow each other, so give both one name, or name another column"
+            f", when season {format_value_for_error(following[name])} has begun, as for most of its matches; seasons "
+            "follow each other, so give both one name, or name another column"
         ),
     )
     return starts
 
 
-def _find_mostly_late_seasons(
-    batches: Callable[[], Iterable[MatchSeasons]], season_ends: Mapping[str, float]
-) -> set[str]:
-    """Seasons most of whose matches are played when the next has begun."""
-    excess = dict[str, int]()  # of those that are over those that are not
-    for batch in batches():
-        late = _is_after_season_end(batch, season_ends)
+def _first_rows(batch: MatchSeasons, matches: HostArray) -> dict[str, int]:
+    """The number of the first of some matches, which are positions in the batch, of each season that has one."""
+    first = np.full(len(batch.names), -1)
+    first[batch.season_of_match[matches[::-1]]] = matches[::-1]  # the last assignment stands
+    return {name: batch.first + row for name, row in zip(batch.names, first.tolist(), strict=True) if row >= 0}
+
+
+def _mostly_late_seasons(batches: Iterable[MatchSeasons], season_ends: Mapping[str, float]) -> dict[str, int]:
+    """The seasons most of whose matches are played when the next has begun, with the number of the first such match."""
+    excess, first_row = Counter[str](), dict[str, int]()  # of those that are over those that are not
+    for batch in batches:
+        late = batch.time >= np.array([season_ends.get(name, np.inf) for name in batch.names])[batch.season_of_match]
         excess_of_batch = np.bincount(batch.season_of_match, np.where(late, 1, -1), len(batch.names))
-        for name, n in zip(batch.names, excess_of_batch.tolist(), strict=True):
-            excess[name] = excess.get(name, 0) + int(n)
-    return {name for name, more in excess.items() if more > 0}
+        for name, more in zip(batch.names, excess_of_batch.tolist(), strict=True):
+            excess[name] += int(more)
+        first_row = _first_rows(batch, np.flatnonzero(late)) | first_row
+    return {name: row for name, row in first_row.items() if excess[name] > 0}
 
 
-def _is_after_season_end(batch: MatchSeasons, season_ends: Mapping[str, float]) -> HostArray:
-    """[n] whether a match is played when its season is over."""
-    return batch.time >= np.array([season_ends.get(name, np.inf) for name in batch.names])[batch.season_of_match]
+def _fail_at_seasons(first_row: Mapping[str, int], complaint: Callable[[str], str]) -> None:
+    """RowError about these seasons, at the first row of each."""
+    faults = [(row, f"season {format_value_for_error(name)}{complaint(name)}") for name, row in first_row.items()]
+    if faults:
+        first, *others = sorted(faults)
+        raise RowError(*first, others[: MAX_REPORTED_ROWS - 1], max(len(faults) - MAX_REPORTED_ROWS, 0))
 
 
-def _raise_season_errors(
-    batches: Callable[[], Iterable[MatchSeasons]],
-    seasons: Set[str],
-    season_ends: Mapping[str, float],
-    message: Callable[[str], str],
-) -> None:
-    """RowError at matches of these seasons; with ends of seasons, only at matches after the end of theirs."""
-    for batch in batches() if seasons else ():
-        bad = np.array([name in seasons for name in batch.names])[batch.season_of_match]
-        bad &= _is_after_season_end(batch, season_ends) if season_ends else True
-        with offset_row_errors(batch.first):
-            fail_where(bad, partial(_season_message, batch, message))
-
-
-def _season_message(batch: MatchSeasons, message: Callable[[str], str], row: int) -> str:
-    return message(batch.names[batch.season_of_match[row]])
-
-
-@contextmanager
-def offset_row_errors(first: int) -> Iterator[None]:
+def offset_row_errors(first: int) -> AbstractContextManager[None]:
     """Errors about rows count them from this one."""
-    try:
-        yield
-    except RowError as error:
-        raise error.map_rows(lambda row, message: (first + row, message)) from None
+    return rewrite_row_errors(lambda row, message: (first + row, message))
 
 
 def _season_label_to_text(column_name: str, label: Any) -> str:

@@ -1,5 +1,6 @@
 """What `read` makes of a table of contests, and what it says about a bad one."""
 
+import datetime
 import re
 import warnings
 
@@ -219,3 +220,33 @@ def test_points_that_nothing_uses_are_told(players, names):
         read(table, **roles, margin=names)
     assert len(notes) == len(said) == int(is_told)
     assert all(f"margin={[*names]}" in x for x in said)
+
+
+@pytest.mark.parametrize(
+    "ranks, arguments, expected, note",
+    [
+        (["1", "T2", "=2", "4th"], {}, [0, 1, 1, 3], "took rank as places, as T2; name columns"),
+        (["2=", "2 =", "1st", "DNF"], {"unfinished": ["dnf"]}, [1, 1, 0, 3], "took rank as places, as 2=; "),
+        (["34:02", "1:02:33.5", "0:33:59", "1:00:00"], {}, [1, 3, 0, 2], "took rank as times, as 34:02, of which the"),
+        (["59.8", "1:02.5", "58.7", "DNF"], {"unfinished": ["DNF"]}, [1, 2, 0, 3], "took rank as times, as 1:02.5, of"),
+        ([datetime.time(0, minute) for minute in (4, 3, 5, 6)], {}, [1, 0, 2, 3], "took rank as times, as 00:04:00"),
+        (["1", "DNS", "2", "3"], {"na_values": ["dns"]}, [0, 1, 2], r"1 is of participants who .* \(row 1, counting"),
+        ([1, "DNS", "DNF", 2], {"na_values": ["DNS"], "unfinished": ["DNF"]}, [0, 2, 1], "1 of 4 rows has no result"),
+        ([1, -1, None, 2], {"na_values": ["-1"]}, [0, 1], "2 of 4 rows have no result and are left out: 2 are of part"),
+    ],
+)
+def test_ranks_as_people_write_them(ranks, arguments, expected, note):
+    """Defects: places with ties and times were refused, and nobody could be left out of a contest."""
+    with pytest.warns(UserWarning, match=note):
+        data = read({"contest": [1] * 4, "player": [*"wxyz"], "rank": ranks}, **arguments)
+    assert data.rounds.events.rank.tolist() == expected
+
+
+def test_times_of_a_race_are_no_times_of_the_contest():
+    table = {"contest": [1, 1], "player": ["x", "y"], "time": ["34:02", "33:58"]}
+    with pytest.warns(UserWarning, match="^took time as times, as 34:02, of which the shortest is the best"):
+        data, dated = read(table, rank="time"), read(table | {"date": ["2026-05-01"] * 2}, rank="time")
+    assert data.rounds.events.rank.tolist() == [1, 0] and data.clock is None and dated.clock == "dates"
+    refused = pytest.raises(ValueError, match="row 1 .*'rank' is 'x', not a number .*; give those .*na_values=.'DNS'")
+    with refused, warnings.catch_warnings(action="ignore"):
+        read({"contest": [1] * 3, "player": [*"xyz"], "rank": ["T1", "x", "T1"]})

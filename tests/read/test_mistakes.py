@@ -306,9 +306,13 @@ def test_what_cannot_be_read_shows_rows_and_the_call(columns, arguments, message
 
 @pytest.mark.parametrize("kind", [*MEMORY, "parquet"], indirect=True)
 def test_wrong_types(source):
-    with pytest.raises(ValueError, match="columns must be of the same type, but 'a' holds .*string and 'b' holds int"):
+    with pytest.raises(
+        ValueError, match="columns must be of the same type, but 'a' holds .*string, as 'Ann' and 'b' holds int"
+    ):
         read(source(table(b=[1, 2, 3])))
-    with pytest.raises(ValueError, match="columns must be of the same type, but 'x' holds int64 and 'y' holds double"):
+    with pytest.raises(
+        ValueError, match="columns must be of the same type, but 'x' holds int64, as 1 and 'y' holds double"
+    ):
         read(source(table(x=[1, 2, 3], y=[0.5, 1.0, 2.0])), category=("x", "y"))
     with pytest.raises(ValueError, match="column 'score' must hold numbers, got date32"):
         read(source(table(score=DAYS)))
@@ -323,8 +327,7 @@ def test_integers_of_different_sizes():
     assert dataset.players.tolist() == [1, 2, 3]
     for number in (2**63, 2**64 - 1):
         columns = {"a": np.array([1, 1], np.int8), "b": np.array([2, number], np.uint64), "score": [1, 1]}
-        with pytest.raises(ValueError, match=f"row 1 .*'b' holds {number}, which is above .*give all names as text"):
-            read(columns)
+        assert read(columns).players.tolist() == [1, 2, number]
 
 
 def test_columns_that_are_none():

@@ -177,3 +177,14 @@ def test_rows_without_a_result_need_no_time(games, missing, times):
         read(games(played))
     with pytest.warns(UserWarning, match="skipped 1 of 3 rows"):
         assert read(games(played), on_faulty="skip").rows.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("date", ["0000-01-01", "0001-01-01", "0999/12/31", "01.01.0020", np.datetime64("0200-01-01")])
+def test_dates_long_before_the_calendar_are_refused(date):
+    """Defect: they were taken, or had two digits of the year read as those of this century."""
+    message = (
+        "row 0 .*column 'date' is 0[0-9]{3}-[0-9]{2}-[0-9]{2}, before the year 1000; correct it, or leave it empty"
+    )
+    with pytest.raises(ValueError, match=message):
+        read(table(date=[date] * 3), dates="day-first")
+    assert read(table(date=["1066-10-14"] * 3)).clock == "dates"
