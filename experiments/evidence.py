@@ -35,7 +35,7 @@ from fit_peers import cross_entropy
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.systems.system_construction_by_name import DataFacts, fill_margin_size_and_statistic_noise, make_system
+from jaxrate.systems.system_construction_by_name import DataFacts, make_system, measure_matches
 
 FIRST_YEAR, LAST_YEAR = np.datetime64("1991-01-01"), np.datetime64("2017-12-31")
 KDD_FIT, KDD_CUT = np.datetime64("2000-01-01"), np.datetime64("2011-08-28")
@@ -82,7 +82,7 @@ def facts_of(matches, cut, margin=(), seasons=(), statistics=()):
     categories = None if context.category is None else int(np.max(context.category)) + 1
     side = context.side is not None
     facts = DataFacts(None, categories, None, side, tuple(margin), (), tuple(seasons), statistics=tuple(statistics))
-    return fill_margin_size_and_statistic_noise(facts, slice_events(matches, 0, cut if margin else cut // 5))
+    return facts._replace(**measure_matches(facts, slice_events(matches, 0, cut if margin else cut // 5)))
 
 
 def tennis(options):

@@ -7,7 +7,7 @@
 Every part has a process of its own and a file in FOLDER/parts, which is written after each case. A case that fails,
 crashes or hangs is written with the smallest case that does so too, and the rest goes on. After each part
 `gpu_record.json` has all of it, with the name of the hardware, each number beside its estimate, and what is decided.
-Another file is made to replace that of the package: `settings_and_state.json`, in `jaxrate/systems/blat_mmr/`.
+Its preferences are the row of `PREFERENCES` in `jaxrate/systems/blat_mmr/settings_and_state.py` for this device.
 """
 
 import json
@@ -80,22 +80,12 @@ def tabulate_conclusions(records):
 
 
 def write_record_and_tables(records, options):
-    """Write the parts with what follows from them, and the tables of the package that they replace."""
+    """Write the parts with what follows from them, as the row of BlatMMR's preferences for this kind of device."""
     about = describe_hardware(records, options)
     content = about | {"parts": {part: tables(record["rows"]) for part, record in records.items()}}
     content |= {"conclusions": rounded(tabulate_conclusions(records))}
+    content |= {"preferences": conclusions.measured_preferences(records)}
     (options.out / "gpu_record.json").write_text(json.dumps(content, indent=1) + "\n")
-    write_preferences(options, conclusions.measured_preferences(records))
-
-
-def write_preferences(options, measured):
-    """The table of BlatMMR's algorithms with a new line for this kind of device, if all of them were measured."""
-    from jaxrate.systems.blat_mmr import settings_and_state
-
-    path = Path(settings_and_state.__file__).with_name(settings_and_state.TABLE_FILE)
-    table = json.loads(path.read_text()) | ({options.device: measured} if measured else {})
-    rows = ",\n".join(f" {json.dumps(kind)}: {json.dumps(row)}" for kind, row in table.items())
-    (options.out / path.name).write_text(f"{{\n{rows}\n}}\n")
 
 
 def main():

@@ -217,9 +217,9 @@ def part_large(options):
         call = partial(jr.run, system, rounds, schedule=schedule)
         state, (one,) = system.init(system.params, players), schedule.blocks
         so_far = state, jnp.zeros(schedule.size)
-        given = schedule.events, schedule.starts, one.number, None, np.int32(1)
+        steps = schedule.block_steps(one.number, count=np.int32(1))
         program = compile_replay(replay_block, (system.params, state), traits=ProgramTraits(type(rounds.events)))
-        lowered = program.lower(make_replay_rules(system.rules, system.params), one.size, system.params, so_far, *given)
+        lowered = program.lower(make_replay_rules(system.rules, system.params), one.size, system.params, so_far, steps)
         temporary = lowered.compile().memory_analysis().temp_size_in_bytes
         row = race({"trueskill": call}, 1, 2 if options.quick else 5, ["trueskill"])["trueskill"]
         one = {"players": players, "seconds": row["seconds"], "first_seconds": row["first_seconds"]}

@@ -131,8 +131,8 @@ def test_what_cannot_be_balanced(rated):
         (lambda: jr.forecasts.balance_teams(rated, NAMES[:4], teams=1), "4 players cannot be divided into 1 teams"),
         (lambda: jr.forecasts.balance_teams(rated, ["player 01", "player 01"]), "somebody is in the pool twice"),
         (lambda: jr.forecasts.balance_teams(rated, NAMES[:4], time_limit=0), "time_limit must be above 0"),
-        (lambda: jr.forecasts.pair_players(rated, ["player 01"]), "the pool of at least two"),
-        (lambda: jr.forecasts.pair_players(rated, NAMES[:2], by="luck"), "by must be even or quality"),
+        (lambda: jr.forecasts.pair_players(rated, ["player 01"]), "a pool of at least two players, got 1"),
+        (lambda: jr.forecasts.pair_players(rated, NAMES[:2], by="luck"), "by must be 'even' or 'quality', got 'luck'"),
         (
             lambda: jr.forecasts.pair_players(rated, NAMES[:4], apart=[(NAMES[0], x) for x in NAMES[1:4]]),
             "cannot be kept apart",

@@ -434,8 +434,11 @@ WRONG = jr.extend.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
         (lambda: jr.blat_mmr(half_width=0), "half_width must be above 0, got 0"),
         (lambda: jr.blat_mmr(half_width=math.inf), "half_width must be above 0, got inf"),
         (lambda: jr.blat_mmr(size=101), "too coarse for the kernel: its width is 0.03, .*take size=935"),
-        (lambda: jr.blat_mmr(draws="within"), "draws is one of inside, outside, got 'within'"),
-        (lambda: jr.blat_mmr(algorithm="fast"), "algorithm is one of auto, naive, fft, laplace, low_rank, got 'fast'"),
+        (lambda: jr.blat_mmr(draws="within"), "draws must be 'inside' or 'outside', got 'within'"),
+        (
+            lambda: jr.blat_mmr(algorithm="fast"),
+            "algorithm must be 'auto', 'naive', 'fft', 'laplace' or 'low_rank', got 'fast'",
+        ),
         (
             lambda: jr.blat_mmr(algorithm="laplace"),
             'the algorithm laplace needs a .*laplace luck function.*, and draws="outside"',

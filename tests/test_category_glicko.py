@@ -348,9 +348,9 @@ STATE, STATE_OF_TWO = (system.init(system.params, 3) for system in (jr.category_
     [
         (lambda: jr.category_glicko(0), "categories must be a whole number from 1 to 1,000, got 0"),
         (lambda: jr.category_glicko(2.0), "categories must be a whole number from 1 to 1,000, got 2.0"),
-        (lambda: jr.category_glicko(outcome="normal"), "outcome must be probit or logistic, got 'normal'"),
-        (lambda: jr.category_glicko(expansion="MAP"), "expansion must be mode or map, got 'MAP'"),
-        (lambda: jr.category_glicko(grows="none"), "grows must be all or unplayed, got 'none'"),
+        (lambda: jr.category_glicko(outcome="normal"), "outcome must be 'probit' or 'logistic', got 'normal'"),
+        (lambda: jr.category_glicko(expansion="MAP"), "expansion must be 'mode' or 'map', got 'MAP'"),
+        (lambda: jr.category_glicko(grows="none"), "grows must be 'all' or 'unplayed', got 'none'"),
         (lambda: jr.category_glicko(deviation_max=100), "deviation_min, initial_deviation and deviation_max must not"),
         (lambda: jr.category_glicko(modifier_deviation_max=100), "deviation_min, initial_modifier_deviation and modif"),
         (lambda: jr.category_glicko(deviation_max=None), "deviation_max must be > 0, got None"),

@@ -1,29 +1,21 @@
 """The documentation: every guide and public name has a page, searches find guides, and every plot has a script."""
 
 import ast
-import inspect
 import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any
 
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.docs import site_build
+from jaxrate.docs.docstrings import add_fields, to_restructured
 from jaxrate.docs.notebook_pages import SUBJECTS, title_and_finding
-from jaxrate.docs.page_sources import PICTURE_MARK, guides_that_call, link_public_names, write_sources
-from jaxrate.docs.public_names import (
-    class_docstring,
-    list_pages,
-    list_sections,
-    strip_annotated_metadata,
-    to_restructured,
-)
+from jaxrate.docs.page_sources import PICTURE_MARK, guides_that_call, show_gallery, write_sources
+from jaxrate.docs.reference import list_sections
 from tests.browser import narrowed, texts, violations, wait_for
 from tests.test_readme import PAGES
 
@@ -68,11 +60,14 @@ def folder(tmp_path_factory):
 @pytest.mark.full
 def test_pages_say_what_everything_means_and_lead_somewhere(folder):
     pages = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.html")}
-    names = {name for section in list_sections() for name in list_pages(section)}
+    names = {name for section in list_sections() for name in section.pages}
     reference = {path.stem.removeprefix("jaxrate."): x for path, x in pages.items() if path.parent.name == "reference"}
     assert not names - reference.keys()
     assert {path.stem for path in pages if path.parent.name == "guides"} == PAGES.keys() - {"README"}
     assert "growth of the deviation of an idle player (points per sqrt(period), &gt;= 0)." in reference["glicko"]
+    assert "ArgumentRequirement" not in "".join(reference.values()) and "y: Any" not in reference["metrics.log_loss"]
+    assert 'href="../reference/jaxrate.rate.html' in pages[folder / "guides" / "start.html"]
+    assert 'href="jaxrate.forecasts.add_outcomes.html' in reference["forecasts.pair_players"]
     assert "1 + 3 q^2 RD^2 / pi^2" in reference["glicko"] and "RD^2, as of" in reference["glicko"]
     assert "the length of the rating periods; None: event by event" in reference["History"]
     assert 'href="jaxrate.extend.RatingSystem.html' in reference["rate"]
@@ -155,46 +150,25 @@ def test_every_plot_has_a_script_that_draws_it():
                 value = getattr(value, part)
 
 
-def test_arguments_of_any_type_have_none_in_signatures():
-    """They had "Any", which says less than the docstring."""
-
-    def function(x: Annotated[int, "checked"], y: Any, *, z: Any = None) -> Any: ...
-
-    for one in (enforce_argument_annotations(function), function):
-        strip_annotated_metadata(one)
-        assert str(inspect.signature(one)) == "(x: int, y, *, z=None) -> Any"
-
-
-def test_docstrings_become_restructured_text():
-    lines = [
-        "As `jr.rate`,",
-        "`a_",
-        "b`s and *x_. See `best_of`:",
-        "- one",
-        "",
-        "    x = jr.rate(y)",
-        "",
-        "Args:",
-        "  x: `y`.",
-    ]
-    code = ["Returns two.", "", "    jr.two()", "", "More."]
-    with_output = [".. code-block:: python", "   jr.two()", ".. code-block:: text", "   2"]
-    assert [x for x in to_restructured(code, set(), outputs={"jr.two()": "2"}) if x][1:-1] == with_output
-    assert to_restructured(lines, {"rate", "forecasts.best_of"}, "forecasts") == [
-        "As :py:obj:`jr.rate <jaxrate.rate>`,",
-        r"``a_ b``\ s and \*x\_. See :py:obj:`best_of <jaxrate.forecasts.best_of>`:",
-        *("", "- one", "", ""),
-        *(".. code-block:: python", "", "   x = jr.rate(y)", "", ""),
-        *("Args:", "  x: ``y``."),
-    ]
-    assert "  clock: of the times, as in `Dataset`" in class_docstring(jr.History, ["A rated history."])
+@pytest.mark.parametrize(
+    ("docstring", "outputs", "lines"),
+    [
+        ("As `jr.rate`, `a_\nb`s and *x_:\n- one", {}, [r"As ``jr.rate``, ``a_ b``\ s and \*x\_:", "- one"]),
+        ("Two.\n\n    jr.two()\n\nMore.", {"jr.two()": "2"}, ["Two.", ".. code-block:: python", "   jr.two()",
+         ".. code-block:: text", "   2", "More."]),
+        ("A box:\n\n    x = 1\n", {}, ["A box:", ".. code-block:: text", "   x = 1"]),
+        ("One.\n\nArgs:\n  x: `y`.\n\n    jr.x", {}, ["One.", "Args:", "  x: ``y``.", "    jr.x"]),
+        ("Files.\n\na.py  of a\nb/    of b\n", {}, ["Files."]),
+    ],
+)  # fmt: skip
+def test_docstrings_become_restructured_text(docstring, outputs, lines):
+    assert [x for x in to_restructured(docstring, outputs).split("\n") if x] == lines
 
 
-def test_names_in_guides_lead_to_their_pages():
-    text = "# `jr.rate`\n`jr.rate(x)`, `jr.no_such`\n```python\n`jr.rate`\n```\n"
-    linked = "# `jr.rate`\n[`jr.rate(x)`](../reference/jaxrate.rate.rst), `jr.no_such`\n```python\n`jr.rate`\n```\n"
-    assert link_public_names(text, ["rate"], examples=False) == linked
-    assert "minigallery" in link_public_names(PAGES["pictures"], ["rate"], examples=True)
+def test_classes_list_their_fields():
+    assert "\n\nFields:\n" in add_fields(jr.History, "A rated history.")
+    assert "  clock: of the times, as in `Dataset`\n" in add_fields(jr.History, "A rated history.")
+    assert add_fields(jr.extend.Rating, "Rating(mean, deviation)").startswith("\n\nFields:\n  mean: ")
 
 
 def test_guides_show_pictures_of_the_gallery():
@@ -202,9 +176,10 @@ def test_guides_show_pictures_of_the_gallery():
     assert len(marks) >= 5
     for folder, script, _, caption in marks:
         assert (ROOT / "notebooks" / "gallery" / folder / f"{script}.py").exists() and caption.endswith(".")
-    shown = link_public_names(PAGES["arena"], [], examples=True)
-    assert "{figure} /gallery/arena/images/sphx_glr_plot_rank_sets_001.png" in shown
-    assert "picture" not in link_public_names("<!-- picture: arena/plot_rank_sets_001: Ranks. -->", [], examples=False)
+    shown = show_gallery(PAGES["arena"], examples=True)
+    assert "{figure} /gallery/arena/images/sphx_glr_plot_rank_sets_001.png\n:alt: The ranks" in shown
+    assert show_gallery("<!-- picture: arena/plot_rank_sets_001: Ranks. -->", examples=False) == ""
+    assert "minigallery" in show_gallery(PAGES["pictures"], examples=True)
 
 
 @pytest.mark.parametrize("make", jr.extend.SYSTEMS.values(), ids=jr.extend.SYSTEMS)
@@ -214,8 +189,7 @@ def test_hyperparameters_stand_among_the_arguments(make):
 
 
 def test_pages_of_functions_lead_to_guides():
-    found = guides_that_call(["arena.fit_strengths", "read", "data"])
-    assert found["jaxrate.arena.fit_strengths"][0] == "arena" and len(found["jaxrate.read"]) == 4
+    assert guides_that_call("arena.fit_strengths")[0] == "arena" and len(guides_that_call("read")) == 4
 
 
 # The notebooks as they are kept: executed from top to bottom, small, and without a trace of a machine.

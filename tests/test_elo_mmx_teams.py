@@ -142,5 +142,5 @@ def test_slopes_in_every_parameter_are_finite_differences():
 
 
 def test_a_team_performs_as_the_sum_or_the_mean():
-    with pytest.raises(ValueError, match="elo_mmx: team_performance must be sum or mean, got 'men'; did you"):
+    with pytest.raises(ValueError, match="elo_mmx: team_performance must be 'sum' or 'mean', got 'men'; did you"):
         jr.elo_mmx(team_performance="men")

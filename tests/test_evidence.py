@@ -9,7 +9,7 @@ import jaxrate as jr
 from jaxrate.evaluation.comparison import MARGIN_POINTS_GRID, loss_minimising_mean_margin_points
 from jaxrate.events import slice_events
 from jaxrate.fitting import evidence_objective
-from jaxrate.fitting.free_parameters import make_free_parameters
+from jaxrate.fitting.free_parameters import ParameterSettings, make_free_parameters
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from tests.conftest import mark_full
@@ -44,7 +44,8 @@ def slopes_beside_differences(monkeypatch, system, events, names, digits):
     params = jax.tree.map(lambda y: jnp.asarray([y]), system.params)
 
     def at(x, what="values"):
-        return evidence_objective.negative_log_evidence_derivatives(what, given, free, x[None], unit, params, None)
+        settings = ParameterSettings(free, x[None], unit, params)
+        return evidence_objective.negative_log_evidence_derivatives(what, given, settings, None)
 
     value, slope, _ = at(x, "forward")
     for i in range(len(x)):
@@ -181,7 +182,7 @@ def test_the_greatest_evidence_is_found(double):
         (jr.skills("logistic"), {}, r"of skills\('logistic'\) has no slopes"),
         (jr.elo(), {}, "elo has no hindsight"),
         (SYSTEMS["draws"], {"warm_up": 0.2, "loss": "brier"}, "takes no loss, warm_up"),
-        (SYSTEMS["draws"], {"method": "map"}, 'method must be "ahead" or "evidence"'),
+        (SYSTEMS["draws"], {"method": "map"}, "method must be 'ahead' or 'evidence'"),
     ],
 )
 def test_refusals(system, more, message):

@@ -140,9 +140,8 @@ def both(system, plan, players):
 
     def rate(params, state):
         so_far = state, jnp.zeros(plan.size)
-        return scan_programs.replay_block(
-            rules, one.size, params, so_far, plan.events, plan.starts, one.number, None, np.int32(plan.steps[0])
-        )
+        steps = plan.block_steps(one.number, count=np.int32(plan.steps[0]))
+        return scan_programs.replay_block(rules, one.size, params, so_far, steps)
 
     return [quick(x)(system.params, state) for x in (on_gpu(rate), lambda *x: rate(*x))]
 

@@ -109,7 +109,7 @@ def test_what_the_kernel_does_not_know_is_refused(interpreted, league):
         (sorting(jr.glicko()), league, {}, "these rules have sort"),
         (jr.glicko(), jr.periods(league, 7.0), {}, "not periods or rounds"),
         (jr.glicko(), league, {"schedule": "stream"}, "not a stream"),
-        (jr.glicko(), league, {"engine": "fast"}, 'engine must be "scan" or "kernel", got \'fast\''),
+        (jr.glicko(), league, {"engine": "fast"}, "engine must be 'scan' or 'kernel', got 'fast'"),
     ]
     for system, events, options, message in cases:
         with pytest.raises(ValueError, match=message):

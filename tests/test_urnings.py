@@ -244,7 +244,7 @@ def test_extreme_urns_in_float32():
         (lambda: jr.urnings(outcomes=2, weights=(1, 2, 1)), "there are 2 outcomes, but 3 weights"),
         (lambda: jr.urnings(weights=(1, -2, 1)), "weights must be finite, from 0, and above 0 of the scores 0 and 1"),
         (lambda: jr.urnings(weights=(1, 1, 0)), "above 0 of the scores 0 and 1"),
-        (lambda: jr.urnings(variant="U3"), "variant must be 'U2' or 'U1' or 'accept_all', got 'U3'"),
+        (lambda: jr.urnings(variant="U3"), "variant must be 'U2', 'U1' or 'accept_all', got 'U3'"),
         (lambda: jr.urnings(2, 4, variant="U1"), "U1 draws 3 balls at once, and an urn has only 2"),
         (lambda: jr.urnings(draw_wait=2.0), "did you mean 'draw_weight'"),
         (lambda: jr.urns.make_urns([10, 0]), r"row 1 \(counting from 0\): an urn has 1 to 8388608 balls, not 0"),

@@ -1,6 +1,6 @@
 """BlatMMR by each algorithm: sums by low rank, Fourier transforms or whole matrices, kernels by these two or a band.
 
-Decides: what `algorithm="auto"` takes on a device, by `algorithm_preferences.json`.
+Decides: what `algorithm="auto"` takes on a device, by `PREFERENCES` of BlatMMR.
 """
 
 from threading import Lock

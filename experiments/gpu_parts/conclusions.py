@@ -143,7 +143,7 @@ def measured_preferences(records):
     band = [taps for taps in every if max("band", "fft", "naive", key=lambda x, t=taps: kernels[t, x]) == "band"]
     wide = max("fft", "naive", key=lambda x: kernels[every[-1], x])
     order = sorted(sums, key=sums.get, reverse=True)
-    return {"sums": order, "band_taps": max(band, default=0), "wide_kernel": wide, "measured": True}
+    return {"sums": order, "band_taps": max(band, default=0), "wide_kernel": wide}
 
 
 def winners(records):

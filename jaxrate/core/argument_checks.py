@@ -150,9 +150,9 @@ def check_argument(function_name: str, name: str, annotation: Any, value: Any) -
         raise ValueError(f"{function_name}: {name}, a {kind}, has columns that are no arrays; jr.matches makes them")
     refuses_nan = annotation in (float, float | None) and isinstance(value, Real)
     if not matches_annotation(annotation, value) or (refuses_nan and math.isnan(value)):
-        raise ValueError(
-            f"{function_name}: {name} must be {describe_annotation(annotation)}, got {format_value_or_type(value)}"
-        )
+        hint = did_you_mean_suffix(value, get_args(annotation)) if get_origin(annotation) is Literal else ""
+        required = describe_annotation(annotation)
+        raise ValueError(f"{function_name}: {name} must be {required}, got {format_value_or_type(value)}{hint}")
 
 
 def _has_array_columns(value: Any) -> bool:
@@ -349,7 +349,7 @@ TYPE_RULES: dict[Any, TypeRule] = {
     ),
     Literal: TypeRule(
         lambda x, inner: (type(x), x) in [(type(one), one) for one in inner],
-        lambda inner: " or ".join(map(repr, inner)),
+        lambda inner: join_names(map(repr, inner), "or"),
     ),
 }
 

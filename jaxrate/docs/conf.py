@@ -1,25 +1,26 @@
 """The settings of Sphinx. Paths are relative to the folder of sources that `page_sources.write_sources` makes."""
 
+import builtins
 import inspect
 import os
 import re
 import sys
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_type_hints
 
+from docutils import nodes  # type: ignore[import-untyped]
 from pygments.lexers.special import TextLexer  # type: ignore[import-untyped]
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
 
 import jaxrate
+from jaxrate.docs.docstrings import add_fields, to_restructured
 from jaxrate.docs.example_outputs import example_outputs, functions_with_examples
 from jaxrate.docs.page_sources import guides_that_call
-from jaxrate.docs.public_names import (
-    class_docstring,
-    list_pages,
-    list_sections,
-    strip_annotated_metadata,
-    system_modules_and_state_fields,
-    to_restructured,
-)
+from jaxrate.docs.reference import list_sections, system_modules_and_states
 
 # Examples and scripts of the gallery run once, so quick compilation saves time.
 os.environ["JAXRATE_COMPILE"] = "quick"
@@ -28,7 +29,8 @@ HERE = Path(__file__).parent
 LOGO = str(HERE / "static" / "bars.svg")
 SECTIONS = list_sections()
 OUTPUTS: dict[str, str] = {}  # of examples, by their code
-PUBLIC = {name for section in SECTIONS for name in list_pages(section)}
+PUBLIC = {name for section in SECTIONS for name in section.pages}
+LINKED_CODE = re.compile(r"(?P<prefix>jr\.)?(?P<name>[\w.]*\w)(?:\(\)$|(?P<arguments>.+))?", re.DOTALL)
 for section in SECTIONS:  # public names of modules are no paths of files; Sphinx imports them
     sys.modules |= {f"jaxrate.{space.name}": space.module for space in section.namespaces}
 
@@ -80,9 +82,8 @@ myst_heading_anchors = 4
 
 autosummary_generate = True
 autosummary_context = {
-    "systems": system_modules_and_state_fields(),
-    "public": PUBLIC,
-    "guides": guides_that_call(PUBLIC),
+    "systems": system_modules_and_states(),
+    "guides": {f"jaxrate.{name}": guides_that_call(name) for name in PUBLIC},
 }
 autodoc_typehints_format = "short"
 autodoc_class_signature = "mixed"
@@ -97,26 +98,56 @@ copybutton_prompt_text = r">>> |\$ "
 copybutton_prompt_is_regexp = True
 
 
+class LinkNames(SphinxTransform):
+    """Code in a text that is a public name, or a call of one, leads to its page."""
+
+    default_priority = 400
+
+    def apply(self, **_: Any) -> None:
+        """Link the names on one page: those of guides have a prefix, those of docstrings may be of their namespace."""
+        page = self.env.docname.removeprefix("reference/jaxrate.")
+        namespace, is_reference = page.rpartition(".")[0], self.env.docname.startswith("reference/")
+        for code in [*self.document.findall(nodes.literal)]:
+            parts = LINKED_CODE.match(code.astext())
+            if not parts or isinstance(code.parent, (nodes.reference, nodes.title, addnodes.pending_xref)):
+                continue
+            prefix, name, arguments = parts["prefix"], parts["name"], parts["arguments"]
+            is_name = prefix or (not arguments if is_reference else name.startswith("plots."))
+            found = next((x for x in (f"{namespace}.{name}", name) if x in PUBLIC), None)
+            if is_name and found:
+                names = {"refdomain": "py", "reftype": "obj", "refdoc": self.env.docname, "refexplicit": True}
+                code.replace_self(addnodes.pending_xref("", code.deepcopy(), reftarget=f"jaxrate.{found}", **names))
+
+
 def convert_docstring(app: Any, kind: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     """Before napoleon reads a docstring, make it reStructuredText."""
-    own = class_docstring(value, lines) if kind == "class" else lines
-    namespace = name.removeprefix("jaxrate.").rpartition(".")[0]
-    lines[:] = to_restructured(own, PUBLIC, namespace, OUTPUTS)
+    text = "\n".join(lines)
+    lines[:] = to_restructured(add_fields(value, text) if kind == "class" else text, OUTPUTS).split("\n")
 
 
 def skip_field(app: Any, kind: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
     """Fields of NamedTuples have a section of the docstring, and what Python makes is not shown."""
-    if type(value).__name__ == "_tuplegetter" or name in ("count", "index"):
-        return True
-    return None
+    return True if type(value).__name__ == "_tuplegetter" or name in ("count", "index") else None
 
 
-def strip_signature(app: Any, value: Any, is_bound: bool) -> None:
-    """Before a signature is printed, leave types alone in its annotations."""
-    strip_annotated_metadata(value)
-    if inspect.isclass(value):
-        for method in ("__new__", "__init__"):
-            strip_annotated_metadata(getattr(value, method))
+def simplify_signature(app: Any, value: Any, is_bound: bool) -> None:
+    """Before a signature is printed, leave out what checks read, and `Any`, which says less than the docstring."""
+    for function in filter(inspect.isfunction, (value, value.__new__, value.__init__)):
+        signature = inspect.signature(function)
+        plain = partial(plain_type, vars(sys.modules.get(function.__module__, builtins)))
+        parameters = [x.replace(annotation=plain(x.annotation)) for x in signature.parameters.values()]
+        result = plain(signature.return_annotation)
+        vars(function)["__signature__"] = signature.replace(parameters=parameters, return_annotation=result)
+        function.__annotations__ = {}  # which Sphinx would prefer
+
+
+def plain_type(names: Mapping[str, Any], annotation: Any) -> Any:
+    """An annotation without what only checks read; none in place of `Any`, which says less than the docstring."""
+    try:
+        hint = get_type_hints(SimpleNamespace(__annotations__={"x": annotation}), dict(names))["x"]
+    except NameError:  # of a type that only checkers know
+        return annotation
+    return inspect.Parameter.empty if hint is Any else hint
 
 
 def mend_page(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
@@ -145,7 +176,8 @@ def setup(app: Any) -> None:
     app.add_lexer("csv", TextLexer)
     app.connect("autodoc-process-docstring", convert_docstring, priority=400)
     app.connect("autodoc-skip-member", skip_field)
-    app.connect("autodoc-before-process-signature", strip_signature)
+    app.connect("autodoc-before-process-signature", simplify_signature)
+    app.add_transform(LinkNames)
     app.connect("html-page-context", mend_page, priority=900)  # after the theme, which makes lists of pages
     if Path(app.srcdir, "scripts").exists():
         app.setup_extension("sphinx_gallery.gen_gallery")

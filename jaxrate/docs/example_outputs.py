@@ -7,7 +7,7 @@ import pathlib
 import re
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import StringIO
 from tempfile import TemporaryDirectory
@@ -18,25 +18,15 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.docs.public_names import get_public
+from jaxrate.docs.docstrings import split_examples
+from jaxrate.docs.reference import get_public
 
-NAMESPACES = (
-    "arena",
-    "data",
-    "evaluation",
-    "fitting",
-    "forecasts",
-    "history",
-    "live",
-    "site",
-    "urns",
-)  # of functions with examples
+NAMESPACES = "arena", "data", "evaluation", "fitting", "forecasts", "history", "live", "site", "urns"  # with examples
 NOT_RUN = {  # examples that take long, or need races, files or goals
     *("forecasts.calibrate", "forecasts.forecast_by_smoothing", "history.modifiers", "forecasts.add_outcomes"),
     *("history.category_ratings", "history.attack_and_defence", "data.mix_categories"),
     *("forecasts.predict_points", "forecasts.predict_scorelines", "site.benchmark_page_html"),
 }
-CODE_BLOCK = re.compile(r"(?:(?<=\n\n)|^)((?:    .*\n?)+(?:\n(?:    .*\n?)+)*)")
 MAX_LINES, MAX_WIDTH = 14, 150  # of an output that a page shows
 
 
@@ -48,8 +38,8 @@ def functions_with_examples() -> list[str]:
 
 def docstring_examples(name: str) -> list[str]:
     """The indented code of the docstring of a name as after `jaxrate.`, before its arguments."""
-    text = (inspect.getdoc(get_public(name)) or "").partition("\nArgs:")[0]
-    return [textwrap.dedent(x).strip("\n") for x in CODE_BLOCK.findall(text)]
+    parts, _ = split_examples(inspect.getdoc(get_public(name)) or "")
+    return [textwrap.dedent(code).strip("\n") for code in parts[1::2]]
 
 
 def example_variables() -> dict[str, Any]:
@@ -77,18 +67,10 @@ def example_variables() -> dict[str, Any]:
     jr.save("season", rated)
     before, after = jr.urns.make_urns([20, 20], [0.3, 0.5]), jr.urns.make_urns([20, 20], [0.8, 0.5])
     rounds = jr.rounds([0, 0, 0, 1, 1, 1], [0, 1, 2, 2, 3, 0], [1, 2, 3, 1, 2, 2])
-    variables: dict[str, Any] = {
-        "jr": jr,
-        "np": np,
-        "jax": jax,
-        "jnp": jnp,
-        "Path": pathlib.Path,
-        "pathlib": pathlib,
-        "table": table,
-    }
+    variables: dict[str, Any] = {"jr": jr, "np": np, "jax": jax, "jnp": jnp, "Path": pathlib.Path, "pathlib": pathlib}
+    variables |= {"table": table, "votes": data, "rounds": rounds, "before": before, "after": after, "scores": score}
     variables |= {"data": data, "matches": data.matches, "system": system, "rated": rated, "result": result}
-    variables |= {"new": new, "votes": data, "rounds": rounds, "before": before, "after": after, "scores": score}
-    variables |= {"state": result.state, "players": data.players, "past": data, "future": data}
+    variables |= {"new": new, "state": result.state, "players": data.players, "past": data, "future": data}
     scorelines = jr.forecasts.Scorelines(names[:1], names[1:2], np.full((1, 9, 9), 1 / 81), None)
     return variables | {"scorelines": scorelines}
 
@@ -110,18 +92,13 @@ def run_example(code: str, variables: dict[str, Any]) -> tuple[str, Any]:
 
 def example_outputs(names: Iterable[str]) -> dict[str, str]:
     """The outputs of the examples of these functions by code, where there are any that read well."""
+    outputs = {}
     with TemporaryDirectory() as folder, chdir(folder), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return dict(_iterate_outputs(names))
-
-
-def _iterate_outputs(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    variables = example_variables()
-    for name in sorted({*names} - NOT_RUN):
-        for code in docstring_examples(name):
-            printed, value = run_example(code, variables)
-            if output := _readable_output(printed, value):
-                yield code, output
+        variables = example_variables()
+        for code in (code for name in sorted({*names} - NOT_RUN) for code in docstring_examples(name)):
+            outputs[code] = _readable_output(*run_example(code, variables))
+    return outputs
 
 
 def _readable_output(printed: str, value: Any) -> str:

@@ -23,7 +23,7 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.events import count_teams, has_tied_teams
 from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import resolve_events_and_num_players
-from jaxrate.fitting.free_parameters import FreeParameterTransform, to_hyperparameters
+from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings, to_hyperparameters
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.smoothing.evidence_adjoints import (
     evidence_adjoints,
@@ -58,10 +58,8 @@ class StaticEvidenceArguments(NamedTuple):
         return self.model.size
 
 
-def check_evidence_options(method: str, options: dict[str, Any]) -> None:
-    """ValueError for a method other than the evidence, or for an option that it does not take."""
-    if method != "evidence":
-        raise ValueError(f'method must be "ahead" or "evidence", got {method!r}')
+def check_evidence_options(options: dict[str, Any]) -> None:
+    """ValueError for an option that a fit by the evidence does not take."""
     if names := ", ".join(sorted(name for name, value in options.items() if value is not None)):
         raise ValueError(f'method="evidence" counts all matches and contests alike, and takes no {names}')
 
@@ -123,15 +121,10 @@ def _event_evidence_losses_and_slopes(
 
 
 def negative_log_evidence_derivatives(
-    quantity: str,
-    problem: EvidenceProblem,
-    free: FreeParameterTransform,
-    x: HostArray,
-    unit: HostArray,
-    params: Params,
-    hessian_indices: Any,
+    quantity: str, problem: EvidenceProblem, settings: ParameterSettings, hessian_indices: Any
 ) -> Any:
     """`loss_derivatives` of minus the log evidence; all matches and contests count 1."""
+    free, x, unit, params = settings
     evaluate = partial(_negative_evidence_at, problem, free, unit)
     rows = [(x[i], jax.tree.map(lambda y: float(y[i]), params)) for i in range(len(x))]  # noqa: B023
     if quantity == "hessian":

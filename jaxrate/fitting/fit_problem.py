@@ -21,6 +21,7 @@ from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.fitting.fit_results import HyperparameterRatio
 from jaxrate.fitting.free_parameters import (
     FreeParameterTransform,
+    ParameterSettings,
     make_free_parameters,
     resolve_free_names,
     to_hyperparameters,
@@ -126,8 +127,6 @@ def prepare_fit(
     `training_weights` and `validation_weights` are weights [n] of predictions: for the fit, and for the decision when
     to stop.
     """
-    if mode not in (None, "forward", "reverse"):
-        raise ValueError(f'mode must be "forward" or "reverse", got {mode!r}')
     if not training_weights.any():
         raise ValueError("nothing is left to fit: all that is scored lies in the part that is held out")
     names = resolve_free_names(system, free)
@@ -216,10 +215,8 @@ def _independent_slope_mask(product: HostArray, active: HostArray) -> HostArray:
 
 def mean_loss_derivatives(problem: FitProblem, quantity: str, x: HostArray, params: Params) -> Any:
     """`loss_derivatives` at x [S, k], as means; the other parameters are one number or [S]."""
-    columns = broadcast_params(params, len(x))
-    sums = loss_derivatives(
-        quantity, problem.task, problem.free, x, problem.unit, columns, problem.weight, problem.active
-    )
+    settings = ParameterSettings(problem.free, x, problem.unit, broadcast_params(params, len(x)))
+    sums = loss_derivatives(quantity, problem.task, settings, problem.weight, problem.active)
     total = problem.weight.sum(axis=1)
     each = np.where(total > 0, total, 1.0)
     if quantity == "hessian":

@@ -2,16 +2,36 @@
 
 import html
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 
+from jaxrate.core.argument_checks import AnyNumber, Key
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_html_table, format_table, join_names
 
 MAX_PRINTED_VALUES = 12  # values of a profile that are printed
+
+
+class ScoringOptions(TypedDict, total=False):
+    """Which loss of which events counts; see `fit`."""
+
+    loss: str | Callable[[Array, Array], Array] | None
+    warm_up: AnyNumber | None
+    weight: Any
+    state: State
+    key: Key | None
+
+
+class RefitOptions(ScoringOptions, total=False):
+    """How hyperparameters are fitted several times; see `fit`."""
+
+    free: Sequence[str] | None
+    mode: Literal["forward", "reverse"] | None
+    steps: int
 
 
 class FitOptions(NamedTuple):

@@ -34,6 +34,15 @@ class FreeParameterTransform(NamedTuple):
     ]  # (bound, parameter, "moves" | "max" | "min"): how bounds that are not free adapt
 
 
+class ParameterSettings(NamedTuple):
+    """Settings of hyperparameters at which losses are computed."""
+
+    free: FreeParameterTransform
+    x: Any  # [S, k] the free parameters of each setting
+    unit: Any  # [k] of real parameters; 1 for others
+    params: Params  # leaves [S], the others
+
+
 @partial(jax.jit, static_argnums=0)
 def to_hyperparameters(free: FreeParameterTransform, x: Array, unit: Array, params: Params) -> Params:
     """The hyperparameters of x [k]: `unit` x, exp x, or 1 / (1 + exp -x); or exp(+-exp x) times an anchor."""

@@ -18,7 +18,7 @@ from jaxrate.core.rules import Params, SizedPrepare
 from jaxrate.core.system import RatingSystem, rules_with_sizes_for_params
 from jaxrate.events import Matches
 from jaxrate.fitting import evidence_objective
-from jaxrate.fitting.free_parameters import FreeParameterTransform, to_hyperparameters
+from jaxrate.fitting.free_parameters import ParameterSettings, to_hyperparameters
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
 from jaxrate.replay.execution import compile_policy_from_environment
@@ -156,23 +156,19 @@ def equal_size_index_chunks(count: int, size: int) -> Iterator[HostArray]:
         yield np.minimum(np.arange(start, start + size), count - 1)
 
 
-def _resolve_sizes_for_settings(
-    system: RatingSystem, free: FreeParameterTransform, x: Array, unit: Array, params: Params
-) -> RatingSystem:
+def _resolve_sizes_for_settings(system: RatingSystem, settings: ParameterSettings) -> RatingSystem:
     """The system with rules whose sizes hold for all these settings."""
     if not isinstance(system.rules.prepare, SizedPrepare):
         return system
-    columns = jax.vmap(lambda x, params: to_hyperparameters(free, x, unit, params))(x, params)
+    free, unit = settings.free, settings.unit
+    columns = jax.vmap(lambda x, params: to_hyperparameters(free, x, unit, params))(settings.x, settings.params)
     return system._replace(rules=rules_with_sizes_for_params(system.rules, columns))
 
 
 def loss_derivatives(
     quantity: str,
     task: PredictionTask,
-    free: FreeParameterTransform,
-    x: HostArray,
-    unit: HostArray,
-    params: Params,
+    settings: ParameterSettings,
     weight: HostArray,
     hessian_indices: HostArray | None = None,
     devices: Sequence[Any] = (),
@@ -180,9 +176,6 @@ def loss_derivatives(
     """Summed losses ("values"), their slopes ("forward", "reverse") or the "hessian" of many settings.
 
     Args:
-      x: [S, k] the free parameters of each setting.
-      unit: [k].
-      params: leaves [S], the others.
       weight: [2, n] of training and of validation.
       hessian_indices: the parameters between which the hessian is computed; 0 elsewhere. None: all.
       devices: over which the settings are spread. Empty: all of this process, if there are several settings.
@@ -192,13 +185,14 @@ def loss_derivatives(
     """
     if task.evidence_problem is not None:
         return evidence_objective.negative_log_evidence_derivatives(
-            quantity, task.evidence_problem, free, x, unit, params, hessian_indices
+            quantity, task.evidence_problem, settings, hessian_indices
         )
-    count, devices = len(x), list(devices) or devices_for_settings(task, len(x))
-    x, params = shard_hyperparameter_settings((x, params), devices)
-    unit, weight = as_device_arrays((unit, weight))
+    count, free = len(settings.x), settings.free
+    devices = list(devices) or devices_for_settings(task, count)
+    x, params = shard_hyperparameter_settings((settings.x, settings.params), devices)
+    unit, weight = as_device_arrays((settings.unit, weight))
     event = None if task.kind is Matches else jax.device_put(np.asarray(task.event, np.int32))
-    task = task._replace(system=_resolve_sizes_for_settings(task.system, free, x, unit, params))
+    task = task._replace(system=_resolve_sizes_for_settings(task.system, ParameterSettings(free, x, unit, params)))
 
     policy = compile_policy_from_environment()._replace(outermost=quantity != "reverse")
 
@@ -214,29 +208,31 @@ def loss_derivatives(
 
     halves = 2 if len(task.weight) >= LONG_HISTORY and jax.default_backend() == "cpu" else 1
     if quantity == "hessian":
-        axes, hessian = np.eye(x.shape[1], dtype=x.dtype), np.zeros((*x.shape, x.shape[1]))
-        hessian_params = np.arange(x.shape[1]) if hessian_indices is None else hessian_indices
-        i, j = (hessian_params[y] for y in np.triu_indices(len(hessian_params)))
-        index_pairs = [
-            *equal_size_index_chunks(len(i), settings_per_batch(task, -(-len(i) // halves), halves * len(x)))
-        ]
-        hessian_chunks = _run_in_threads(
-            halves,
-            [
-                partial(evaluate_settings, partial(_second_derivatives, jax.device_put((axes[i[at]], axes[j[at]]))))
-                for at in index_pairs
-            ],
-        )
-        for chunk, hessian_chunk in zip(index_pairs, hessian_chunks, strict=True):
-            hessian[:, i[chunk], j[chunk]] = hessian[:, j[chunk], i[chunk]] = np.asarray(hessian_chunk, np.float64).sum(
-                axis=-1
-            )
-        return hessian[:count]
-    result = (
-        _forward_derivatives(evaluate_settings, halves, x.shape[1], weight, event)
-        if quantity == "forward"
-        else evaluate_settings(_DERIVATIVE_FUNCTIONS[quantity])
-    )
+        indices = np.arange(x.shape[1]) if hessian_indices is None else hessian_indices
+        size = partial(settings_per_batch, task, copies_per_setting=halves * len(x))
+        return _hessian(evaluate_settings, x, indices, halves, size)[:count]
+    if quantity == "forward":
+        result = _forward_derivatives(evaluate_settings, halves, x.shape[1], weight, event)
+    else:
+        result = evaluate_settings(_DERIVATIVE_FUNCTIONS[quantity])
     value, *slopes = result if isinstance(result, tuple) else (result,)
     totals = [np.asarray(y, np.float64)[:count].sum(axis=-1) for y in (value, *slopes[:1])]
     return (*totals, np.asarray(slopes[1], np.float64)[:count]) if slopes else totals[0]
+
+
+def _hessian(
+    map_settings: Callable[[Any], Any],
+    x: Array,
+    indices: HostArray,
+    num_threads: int,
+    pairs_per_batch: Callable[[int], int],
+) -> HostArray:
+    """[S, k, k] second slopes between the parameters of these indices; 0 elsewhere."""
+    axes, hessian = np.eye(x.shape[1], dtype=x.dtype), np.zeros((*x.shape, x.shape[1]))
+    i, j = (indices[y] for y in np.triu_indices(len(indices)))
+    batches = [*equal_size_index_chunks(len(i), pairs_per_batch(-(-len(i) // num_threads)))]
+    along = [jax.device_put((axes[i[at]], axes[j[at]])) for at in batches]
+    slopes = _run_in_threads(num_threads, [partial(map_settings, partial(_second_derivatives, x)) for x in along])
+    for at, slope in zip(batches, slopes, strict=True):
+        hessian[:, i[at], j[at]] = hessian[:, j[at], i[at]] = np.asarray(slope, np.float64).sum(axis=-1)
+    return hessian

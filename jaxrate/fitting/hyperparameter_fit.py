@@ -7,7 +7,7 @@ likelihood, whose slopes, event by event, are uncorrelated (Dawid 1984), and sta
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -59,7 +59,7 @@ def fit(
     events: Any,
     *,
     free: Sequence[str] | None = None,
-    method: str = "ahead",
+    method: Literal["ahead", "evidence"] = "ahead",
     loss: str | Callable[[Array, Array], Array] | None = None,
     optimizer: optax.GradientTransformation | None = None,
     steps: int = 100,
@@ -69,7 +69,7 @@ def fit(
     validation: float | None = None,
     starts: int = 1,
     errors: str | None = None,
-    mode: str | None = None,
+    mode: Literal["forward", "reverse"] | None = None,
     state: State = None,
     key: Key | None = None,
     watch: Callable[[int, float], Any] | None = None,
@@ -141,13 +141,12 @@ def fit(
     events = read_if_table("fit", events, {**columns, "weight": weight} if is_column else columns)
     weight = None if is_column else weight
     explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, data_share=data_share, validation=validation)
-    system, free, options = resolve_options(
-        system, free, **explicit_options, errors=errors, mode=mode, state=state, key=key
-    )
+    further = {"errors": errors, "mode": mode, "state": state}
+    system, free, options = resolve_options(system, free=free, key=key, **explicit_options, **further)
     _check_options(options, starts, steps)
     task = make_task_from_options(system, events, options)
-    if method != "ahead":
-        check_evidence_options(method, explicit_options | {"errors": errors, "mode": mode, "state": state})
+    if method == "evidence":
+        check_evidence_options(explicit_options | further)
         evidence_problem = prepare_evidence_problem(system, events)
         task = task._replace(evidence_problem=evidence_problem, weight=evidence_problem.weight)
     training, validation_weight, rest_weight = split_training_validation_heldout_weights(
@@ -215,19 +214,17 @@ def _default_error_method(problem: FitProblem) -> str:
 
 
 def resolve_options(
-    system_or_fit: RatingSystem | Fit, free: Sequence[str] | None, **options: Any
+    system_or_fit: RatingSystem | Fit, **options: Any
 ) -> tuple[RatingSystem, Sequence[str] | None, FitOptions]:
     """The system, the names to free and the options: as given, else as in the `Fit`, if there is one."""
-    given_options = {name: value for name, value in options.items() if value is not None}
-    if "weight" in given_options:
-        given_options["weight"] = to_floats("weight", given_options["weight"]).copy()  # a copy, for it is remembered
+    given = {name: value for name, value in options.items() if value is not None}
+    free = given.pop("free", None)
+    if "weight" in given:
+        given["weight"] = to_floats("weight", given["weight"]).copy()  # a copy, for it is remembered
     if isinstance(system_or_fit, Fit):
-        return (
-            system_or_fit.system,
-            system_or_fit.free if free is None else free,
-            system_or_fit.options._replace(**given_options),
-        )
-    return system_or_fit, free, FitOptions(**given_options)
+        free = system_or_fit.free if free is None else free
+        return system_or_fit.system, free, system_or_fit.options._replace(**given)
+    return system_or_fit, free, FitOptions(**given)
 
 
 def _check_options(options: FitOptions, starts: int, steps: int) -> None:
@@ -433,7 +430,7 @@ def log_likelihood(
       ValueError: for rounds, whose predictions have no joint likelihood (`fit` minimises a sum of losses, or of pairs);
         for other losses; and as `fit`.
     """
-    system, _, options = resolve_options(system, None, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
+    system, _, options = resolve_options(system, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
     task = make_training_task(system, events, options)
     if task.kind not in task.loss.likelihood:
         if not task.loss.likelihood:

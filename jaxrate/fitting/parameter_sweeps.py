@@ -1,21 +1,21 @@
 """Losses over grids and random draws of hyperparameters, and as the history goes on."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import numpy as np
 
-from jaxrate.core.argument_checks import Key, Numbers, enforce_argument_annotations, format_value_or_type, to_floats
-from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.argument_checks import Numbers, enforce_argument_annotations, format_value_or_type, to_floats
+from jaxrate.core.array_types import HostArray
 from jaxrate.core.parallel_map import Executor, map_items
-from jaxrate.core.rules import Params, SizedPrepare, State
+from jaxrate.core.rules import Params, SizedPrepare
 from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.fitting.fit_problem import params_at, prepare_fit, unstack_params
-from jaxrate.fitting.fit_results import Fit, FitOptions, LossProfile, RollingFits
-from jaxrate.fitting.free_parameters import FreeParameterTransform, resolve_free_names
+from jaxrate.fitting.fit_results import Fit, FitOptions, LossProfile, RefitOptions, RollingFits, ScoringOptions
+from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings, resolve_free_names
 from jaxrate.fitting.history_loss_derivatives import (
     devices_for_settings,
     equal_size_index_chunks,
@@ -42,23 +42,20 @@ def sweep_parameters(
     events: Any,
     params: Any,
     *,
-    loss: str | Callable[[Array, Array], Array] | None = None,
-    warm_up: float | None = None,
-    weight: Any = None,
-    state: State = None,
-    key: Key | None = None,
     executor: Executor | None = None,
+    **options: Unpack[ScoringOptions],
 ) -> HostArray:
     """The mean losses of many settings, as many at once as take half a gigabyte, on a GPU a quarter of its memory.
 
         jr.fitting.sweep_parameters(jr.elo(), data, jr.elo().params._replace(k=np.array([10.0, 20.0, 40.0])))
 
     Args:
-      system, events, loss, warm_up, weight, state, key: as for `fit`; of a `Fit`, what it was fitted to is scored.
+      system, events: as for `fit`; of a `Fit`, what it was fitted to is scored.
       params: the hyperparameters, of any `space`, with arrays that broadcast to some shape [...] in place of numbers:
         `system.params._replace(c=c[:, None], initial_deviation=deviation)` is a grid. The settings are spread over the
         devices of these arrays, if they lie on several, else over all of this process.
       executor: whose workers each take eight settings at a time, see `compare`; the losses are the same to rounding.
+      options: loss, warm_up, weight, state and key, as for `fit`.
 
     Returns:
       [...] float64; NaN where the system fails.
@@ -67,19 +64,19 @@ def sweep_parameters(
       ValueError: as `fit`, and for a setting that the system's factory refuses, such as bounds that cross; also for
         settings on devices of other processes.
     """
-    system, _, options = resolve_options(system, None, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
+    system, _, fit_options = resolve_options(system, **options)
     if getattr(params, "_fields", None) != system.params._fields:
         example_params = ", ".join(f"{name}=..." for name in params) if isinstance(params, Mapping) else "k=values"
         example = f"jr.{system.name}().params._replace({example_params})"
         raise ValueError(f"params must be hyperparameters, as {example}, got {format_value_or_type(params)}")
-    task, devices = make_training_task(system, events, options), sharding_devices(params)
+    task, devices = make_training_task(system, events, fit_options), sharding_devices(params)
     shape = np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
     count = math.prod(shape)
     systems = [replace_params(system, one) for one in unstack_params(columns)]
     if isinstance(system.rules.prepare, SizedPrepare) or all(one.rules == system.rules for one in systems):
         return _mean_losses(task, columns, count, executor, devices).reshape(shape)
-    losses = map_items(executor, partial(_mean_loss_of_system, events, options), systems)
+    losses = map_items(executor, partial(_mean_loss_of_system, events, fit_options), systems)
     return np.concatenate(losses).reshape(shape)
 
 
@@ -104,9 +101,9 @@ def _mean_losses(
 
 def _summed_losses(task: PredictionTask, size: int, devices: Sequence[Any], settings: Params) -> HostArray:
     """[size] the summed losses of settings, leaves [size]."""
-    no_free_parameters, weights = FreeParameterTransform((), (), (), ()), np.stack([task.weight] * 2)
-    setting_arguments = np.zeros((size, 0)), np.zeros(0), settings, weights
-    losses: HostArray = loss_derivatives("values", task, no_free_parameters, *setting_arguments, devices=devices)[:, 0]
+    nothing_free = FreeParameterTransform((), (), (), ())
+    points, weights = ParameterSettings(nothing_free, np.zeros((size, 0)), np.zeros(0), settings), [task.weight] * 2
+    losses: HostArray = loss_derivatives("values", task, points, np.stack(weights), devices=devices)[:, 0]
     return losses
 
 
@@ -116,15 +113,7 @@ def profile_loss(
     events: Any,
     name: str,
     values: Numbers,
-    *,
-    free: Sequence[str] | None = None,
-    loss: str | Callable[[Array, Array], Array] | None = None,
-    steps: int = 100,
-    warm_up: float | None = None,
-    weight: Any = None,
-    mode: str | None = None,
-    state: State = None,
-    key: Key | None = None,
+    **options: Unpack[RefitOptions],
 ) -> LossProfile:
     """The least loss for each of some values of one parameter, all others fitted anew: all values at once.
 
@@ -133,23 +122,24 @@ def profile_loss(
     (Where twice the summed log loss lies less than 3.84 above its least, is a 95% confidence interval.)
 
     Args:
-      system, events, free, loss, steps, warm_up, weight, mode, state, key: as for `fit`. Each search starts from
-        `system.params`, best those of a `Fit`: then what it was fitted to is scored, and the others are those it freed.
+      system, events: as for `fit`. Each search starts from `system.params`, best those of a `Fit`: then what it was
+        fitted to is scored, and the others are those it freed.
       name: of the parameter, in any `space`.
       values: [V] the values at which the hyperparameter is held.
+      options: free, loss, steps, warm_up, weight, mode, state and key, as for `fit`.
 
     Raises:
       ValueError: as `fit`, and for a value that the system's factory refuses.
     """
-    explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, mode=mode, state=state, key=key)
-    system, free, options = resolve_options(system, free, **explicit_options)
-    task, value = make_training_task(system, events, options), to_floats("values", values)
+    steps = options.pop("steps", 100)
+    system, free, fit_options = resolve_options(system, **options)
+    task, value = make_training_task(system, events, fit_options), to_floats("values", values)
     if value.ndim != 1 or not value.size:
         raise ValueError(f"values must be [V] numbers, at least one, got the shape {value.shape}")
     for x in value:
         replace_params(system, system.params._replace(**{name: x}))
     other_names = tuple(x for x in resolve_free_names(system, free) if x != name)
-    problem = prepare_fit(task, system, other_names, task.weight, mode=options.mode)
+    problem = prepare_fit(task, system, other_names, task.weight, mode=fit_options.mode)
     columns = jax.tree.map(lambda x: np.full(len(value), x, np.float64), system.params)._replace(**{name: value})
     size = settings_per_batch(task, len(value), 1 + len(other_names))
     losses, best_params = [], []
@@ -163,7 +153,8 @@ def profile_loss(
     params = jax.tree.map(lambda *x: np.concatenate(x)[: len(value)], *best_params)
     profile_losses = np.concatenate(losses)[: len(value)]
     likelihood = task.kind in task.loss.likelihood
-    return LossProfile(value, profile_losses, params, system, name, float(task.weight.sum()), options.loss, likelihood)
+    total_weight = float(task.weight.sum())
+    return LossProfile(value, profile_losses, params, system, name, total_weight, fit_options.loss, likelihood)
 
 
 @enforce_argument_annotations
@@ -172,15 +163,8 @@ def fit_rolling(
     events: Any,
     folds: int = 5,
     *,
-    free: Sequence[str] | None = None,
-    loss: str | Callable[[Array, Array], Array] | None = None,
-    steps: int = 100,
-    warm_up: float | None = None,
-    weight: Any = None,
-    mode: str | None = None,
-    state: State = None,
-    key: Key | None = None,
     executor: Executor | None = None,
+    **options: Unpack[RefitOptions],
 ) -> RollingFits:
     """Rolling-origin evaluation: fit the past, score the events that follow.
 
@@ -190,18 +174,18 @@ def fit_rolling(
     `fit`, and scored on the next one, whose events are rated on the way.
 
     Args:
-      system, events, free, loss, steps, warm_up, weight, mode, state, key: as for `fit`; of a `Fit`, all events are
-        taken, be they fitted or not.
+      system, events: as for `fit`; of a `Fit`, all events are taken, be they fitted or not.
       folds: the number of folds, at least 1.
       executor: whose workers each take a fold, see `compare`; the numbers are the same.
+      options: free, loss, steps, warm_up, weight, mode, state and key, as for `fit`.
 
     Raises:
       ValueError: as `fit`, and if a part has nothing to score.
     """
     check_positive_integer("folds", folds)
-    explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, mode=mode, state=state, key=key)
-    system, free, options = resolve_options(system, free, **explicit_options)
-    task = make_task_from_options(system, events, options)
+    steps = options.pop("steps", 100)
+    system, free, fit_options = resolve_options(system, **options)
+    task = make_task_from_options(system, events, fit_options)
     if folds > task.event[-1]:
         raise ValueError(f"{folds} folds need more than {folds} events; take fewer folds")
     fold_part = task.event * (folds + 1) // (task.event[-1] + 1)
@@ -209,7 +193,7 @@ def fit_rolling(
     for i, (_, next_weights) in enumerate(weights):
         if not next_weights.any():
             raise ValueError(f"nothing is scored in part {i + 2} of {folds + 1}; take fewer folds")
-    fold_results = map_items(executor, partial(_evaluate_fold, task, system, free, options.mode, steps), weights)
+    fold_results = map_items(executor, partial(_evaluate_fold, task, system, free, fit_options.mode, steps), weights)
     params, fitted, default, count = zip(*fold_results, strict=True)
     return RollingFits(
         jax.tree.map(lambda *x: np.concatenate(x), *params), np.array(fitted), np.array(default), np.array(count)

@@ -9,7 +9,7 @@ and the sum of the costs of all pairs is least.
 
 import html
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy  # type: ignore[import-untyped]  # imports its modules at their first use
@@ -198,7 +198,7 @@ def pair_players(
     rated: History,
     players: Sequence[Any],
     *,
-    by: str = "even",
+    by: Literal["even", "quality"] = "even",
     apart: Sequence[tuple[Any, Any]] = (),
     time_limit: float = 2.0,
 ) -> Pairings:
@@ -221,48 +221,54 @@ def pair_players(
     """
     ids = _check_pool_players(rated, players, time_limit)
     n = len(ids)
-    if by not in ("even", "quality") or n < 2:
-        raise ValueError("by must be even or quality, and the pool of at least two players")
+    if n < 2:
+        raise ValueError(f"pairs need a pool of at least two players, got {n}")
     mean = np.asarray(ratings(rated).mean, np.float64)[ids]
     ids = ids[np.argsort(-mean, kind="stable")]
-    position = {int(x): i for i, x in enumerate(ids)}
-    forbidden = {frozenset(position.get(find_player_id(rated.players, x), -1) for x in pair) for pair in apart}
-    first, second = np.triu_indices(n, 1)
-    is_allowed = (second - first <= (NEIGHBOUR_LIMIT if n > EXACT_POOL_LIMIT else n)) & np.array(
-        [frozenset(x) not in forbidden for x in zip(first.tolist(), second.tolist(), strict=True)]
-    )
-    first, second = first[is_allowed], second[is_allowed]
     names = rated.players[ids]
+    first, second = _candidate_pairs(rated, ids, apart)
     forecasts = predict_fixtures(rated, [*zip(names[first], names[second], strict=True)], side=None)
     if by == "quality" and "quality" not in forecasts:
         raise ValueError(f"{rated.system.name} tells no quality here; rate by jr.forecasts.add_outcomes of it")
     cost = -forecasts["quality"] if by == "quality" else np.abs(forecasts["expected"] - 0.5)
+    edges, is_optimal = _cheapest_matching(n, first, second, np.asarray(cost, np.float64), time_limit)
+    edges = edges[np.argsort(cost[edges], kind="stable")]
+    paired = {*first[edges].tolist(), *second[edges].tolist()}
+    matches = ColumnTable({name: values[edges] for name, values in forecasts.items()})
+    unpaired = [names[i] for i in range(n) if i not in paired]
+    return Pairings(matches, unpaired, is_optimal and n <= EXACT_POOL_LIMIT)
+
+
+def _candidate_pairs(rated: History, ids: HostArray, apart: Sequence[tuple[Any, Any]]) -> tuple[HostArray, HostArray]:
+    """[edges] both places in a pool, in order of strength, of all pairs that may meet."""
+    n, place = len(ids), {int(x): i for i, x in enumerate(ids)}
+    first, second = np.triu_indices(n, 1)
+    is_allowed = second - first <= (NEIGHBOUR_LIMIT if n > EXACT_POOL_LIMIT else n)
+    for pair in apart:
+        one, other = (place.get(find_player_id(rated.players, x), -1) for x in pair)
+        is_allowed &= (first != min(one, other)) | (second != max(one, other))
+    return first[is_allowed], second[is_allowed]
+
+
+def _cheapest_matching(
+    n: int, first: HostArray, second: HostArray, cost: HostArray, time_limit: float
+) -> tuple[HostArray, bool]:
+    """Edges of least total cost that pair n players, or n - 1; and whether none are cheaper.
+
+    ValueError if no edges do, or none are found in time.
+    """
     edge_index = np.arange(len(first))
-    incidence = scipy.sparse.csr_matrix(
-        (np.ones(2 * len(edge_index)), (np.append(first, second), np.append(edge_index, edge_index))),
-        (n, len(edge_index)),
-    )
-    count = np.ones((1, len(edge_index)))
-    limits = [(incidence, 0, 1), (count, n // 2, n // 2)]
-    kinds = np.ones(len(edge_index))
-    solution = _solve_integer_program(np.asarray(cost, np.float64), kinds, (0, 1), limits, time_limit)
-    chosen_edges = _pair_adjacent_players(n, first, second, cost)
-    if solution.x is not None:
-        solution_edges = np.flatnonzero(solution.x > 0.5)
-        chosen_edges = (
-            solution_edges
-            if chosen_edges is None or cost[solution_edges].sum() <= cost[chosen_edges].sum()
-            else chosen_edges
-        )
-    if chosen_edges is None:
+    ends = np.append(first, second), np.append(edge_index, edge_index)
+    incidence = scipy.sparse.csr_matrix((np.ones(2 * len(edge_index)), ends), (n, len(edge_index)))
+    limits = [(incidence, 0, 1), (np.ones((1, len(edge_index))), n // 2, n // 2)]
+    solution = _solve_integer_program(cost, np.ones(len(edge_index)), (0, 1), limits, time_limit)
+    found = [] if solution.x is None else [np.flatnonzero(solution.x > 0.5)]
+    adjacent = _pair_adjacent_players(n, first, second, cost)
+    found += [] if adjacent is None else [adjacent]
+    if not found:
         message = "so many cannot be kept apart" if solution.status == 2 else "no pairing was found in time; give more"
         raise ValueError(message)
-    chosen_edges = chosen_edges[np.argsort(cost[chosen_edges], kind="stable")]
-    paired = {*first[chosen_edges].tolist(), *second[chosen_edges].tolist()}
-    matches = ColumnTable({name: values[chosen_edges] for name, values in forecasts.items()})
-    return Pairings(
-        matches, [names[i] for i in range(n) if i not in paired], solution.status == 0 and n <= EXACT_POOL_LIMIT
-    )
+    return min(found, key=lambda edges: float(cost[edges].sum())), solution.status == 0
 
 
 def _pair_adjacent_players(n: int, first: HostArray, second: HostArray, cost: HostArray) -> HostArray | None:

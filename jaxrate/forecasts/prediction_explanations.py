@@ -144,38 +144,69 @@ def excess_numbers(data: Dataset, weight: HostArray) -> HostArray:
     return weight * ((whole - least[teams[0]]) / whole)[team.ravel()]
 
 
+class EventRows(NamedTuple):
+    """Matches or contests as rows of players, one after the other."""
+
+    title: list[str]  # [E] who meets, or which contest
+    time: HostArray  # [E]
+    start: HostArray  # [E + 1] where the players of each event begin
+    side: HostArray  # [rows] "a" and "b", or the numbers of teams
+    player: HostArray  # [rows] names
+    category: HostArray | None  # that players meet, ids or shares, one after the other
+    expected: HostArray  # [rows] of the side
+
+
+def match_rows(data: Dataset, expected: HostArray) -> EventRows:
+    """Two rows for each match."""
+    matches, n, names = data.matches, len(expected), data.players[data.matches.player]
+    category = None if matches.context.category is None else np.asarray(matches.context.category[:, ::-1])
+    return EventRows(
+        [f"{x} against {y}" for x, y in names.tolist()],
+        np.asarray(matches.time),
+        2 * np.arange(n + 1),
+        np.tile(np.array(["a", "b"], object), n),
+        names.ravel(),
+        category,
+        np.stack([expected, 1.0 - expected], axis=1).ravel(),
+    )
+
+
+def contest_rows(data: Dataset, expected: HostArray) -> EventRows:
+    """A row for each participant of each contest."""
+    flat: Any = data.rounds.events
+    labels = range(len(flat.time)) if data.contests is None else data.contests.tolist()
+    side, names = 1 + np.asarray(flat.team), data.players[flat.player]
+    titles = [f"contest {x}" for x in labels]
+    return EventRows(titles, np.asarray(flat.time), data.rounds.player_start, side, names, flat.category, expected)
+
+
 def split_by_event(rated: History, data: Dataset, parts: PredictionParts, expected: HostArray) -> list[Explanation]:
     """The explanation of each event, from the parts of all players and what is expected of them."""
-    if data.of_matches:
-        matches = data.matches
-        time, side = np.asarray(matches.time), np.tile(np.array(["a", "b"], object), len(expected))
-        names, start = data.players[matches.player].ravel(), 2 * np.arange(len(time) + 1)
-        titles = [f"{x} against {y}" for x, y in data.players[matches.player].tolist()]
-        expected = np.stack([expected, 1.0 - expected], axis=1).ravel()
-        category = None if matches.context.category is None else matches.context.category[:, ::-1]
-    else:
-        flat: Any = data.rounds.events
-        start, time, side = data.rounds.player_start, np.asarray(flat.time), 1 + np.asarray(flat.team)
-        names, category = data.players[flat.player], flat.category
-        titles = [f"contest {x}" for x in (range(len(time)) if data.contests is None else data.contests.tolist())]
-    columns = {"side": side, "player": names}
-    if category is not None and rated.categories is not None:
-        columns["category"] = categories_met_by_players(np.asarray(category), rated.categories, len(names))
+    rows = match_rows(data, expected) if data.of_matches else contest_rows(data, expected)
+    columns = {"side": rows.side, "player": rows.player}
+    if rows.category is not None and rated.categories is not None:
+        columns["category"] = categories_met_by_players(np.asarray(rows.category), rated.categories, len(rows.player))
     weight = np.asarray(parts.weight, np.float64).ravel()
-    points = {x: np.asarray(parts.own[x], np.float64).ravel() for x in PART_ORDER if x in parts.own}
-    for name, x in parts.covariates.items():
-        points[f"{name} (covariate)" if name in points else name] = np.asarray(x, np.float64).ravel()
+    points = points_by_part(parts)
     total = np.sum([*points.values()], axis=0)
     explanations = []
-    for i, title in enumerate(titles):
-        at = slice(start[i], start[i + 1])
+    for i, title in enumerate(rows.title):
+        at = slice(rows.start[i], rows.start[i + 1])
         table = {name: x[at] for name, x in columns.items()}
         table |= {"weight": weight[at]} if (weight[at] != 1.0).any() else {}
         table |= {name: x[at] for name, x in points.items() if x[at].any() or name in ("skill", "rating")}
-        when = "" if rated.clock is None else f", {format_time(time[i], rated.clock)}"
-        sides = side_table(table["side"], table["player"], total[at], expected[at])
+        when = "" if rated.clock is None else f", {format_time(rows.time[i], rated.clock)}"
+        sides = side_table(rows.side[at], rows.player[at], total[at], rows.expected[at])
         explanations.append(Explanation(f"{title}{when}", ColumnTable(table | {"points": total[at]}), sides))
     return explanations
+
+
+def points_by_part(parts: PredictionParts) -> dict[str, HostArray]:
+    """The points [rows] of each part by its name, those of covariates last."""
+    points = {x: np.asarray(parts.own[x], np.float64).ravel() for x in PART_ORDER if x in parts.own}
+    for name, x in parts.covariates.items():
+        points[f"{name} (covariate)" if name in points else name] = np.asarray(x, np.float64).ravel()
+    return points
 
 
 def side_table(side: HostArray, player: HostArray, points: HostArray, expected: HostArray) -> ColumnTable:

@@ -174,19 +174,18 @@ class PlayedTables(NamedTuple):
     goals: Any  # [N, 2] scored and conceded; 0 where goals are not known
 
 
-def tabulate_results(past: PlayedResults | None, index_of_name: Mapping[Any, int]) -> PlayedTables:
-    """The tables of these matches; empty ones without any."""
+def tabulate_results(past: PlayedResults, index_of_name: Mapping[Any, int]) -> PlayedTables:
+    """The tables of these matches."""
     n = len(index_of_name)
     won, drawn, goals = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, 2))
-    if past is not None:
-        a, b = name_indices(index_of_name, past.names).T
-        np.add.at(won, (a, b), past.score == 1.0)
-        np.add.at(won, (b, a), past.score == 0.0)
-        np.add.at(drawn, (a, b), past.score == 0.5)
-        np.add.at(drawn, (b, a), past.score == 0.5)
-        if past.goals is not None:
-            np.add.at(goals, a, past.goals)
-            np.add.at(goals, b, past.goals[:, ::-1])
+    a, b = name_indices(index_of_name, past.names).T
+    np.add.at(won, (a, b), past.score == 1.0)
+    np.add.at(won, (b, a), past.score == 0.0)
+    np.add.at(drawn, (a, b), past.score == 0.5)
+    np.add.at(drawn, (b, a), past.score == 0.5)
+    if past.goals is not None:
+        np.add.at(goals, a, past.goals)
+        np.add.at(goals, b, past.goals[:, ::-1])
     return PlayedTables(won, drawn, goals)
 
 
@@ -338,7 +337,7 @@ def simulate_season(
         past = read_results_beside_fixtures(rated, coming, data, newcomers, options, has_goals)
     else:
         past = read_played_results(rated, results, newcomers, options, has_goals)
-    names = list(dict.fromkeys([*([] if past is None else past.names.ravel()), *pair_names.T.ravel()]))
+    names = list(dict.fromkeys([*past.names.ravel(), *pair_names.T.ravel()]))
     if not 0 <= relegated < len(names):
         raise ValueError(f"relegated must be from 0 to {len(names) - 1}, got {relegated}")
     index_of_name = {name: i for i, name in enumerate(names)}
@@ -351,19 +350,13 @@ def simulate_season(
     played = tabulate_results(past, index_of_name)
     key = jax.random.key(0) if key is None else key
     size = max(1, min(samples, CHUNK_NUMBERS // (len(names) ** 2 + len(player))))
-    sums = _simulate_seasons(
-        key,
-        games,
-        jax.tree.map(lambda x: jnp.asarray(x, float), played),
-        tuple(map(float, points)),
-        ties,
-        samples,
-        size,
-    )
+    tables = jax.tree.map(lambda x: jnp.asarray(x, float), played)
+    sums = _simulate_seasons(key, games, tables, tuple(map(float, points)), ties, samples, size)
     total, place, goals = (np.asarray(x, np.float64) / samples for x in sums)
+    goal_difference = goals[:, 0] - goals[:, 1]
     win, draw, loss = points
     points_so_far = win * played.won.sum(axis=1) + draw * played.drawn.sum(axis=1) + loss * played.won.sum(axis=0)
-    best = np.lexsort([-(goals[:, 0] - goals[:, 1]), -total]) if has_goals else np.argsort(-total, kind="stable")
+    best = np.lexsort([-goal_difference, -total])
     games_so_far = (played.won + played.drawn + played.won.T).sum(axis=1).astype(int)
     return SeasonForecast(
         np.array(names, rated.players.dtype)[best],
@@ -373,7 +366,7 @@ def simulate_season(
         place[best],
         samples,
         relegated,
-        (goals[:, 0] - goals[:, 1])[best] if has_goals else None,
+        goal_difference[best] if has_goals else None,
         _certain_champion(points_so_far[best], np.bincount(player.ravel(), minlength=len(names))[best], points),
     )
 

@@ -150,10 +150,10 @@ def simulate_tournament(
     key = jax.random.key(0) if key is None else key
     size = max(1, min(samples, CHUNK_NUMBERS // max(n * n, len(pairs))))
     widths = tuple(map(len, parsed_plan.groups.values()))
+    rules = _TournamentRules(widths, parsed_plan.points, parsed_plan.ties, parsed_plan.best, parsed_plan.slots)
     place, reach = _simulate_tournaments(
-        key, games, jnp.asarray(group_matches), jnp.asarray(group), widths, parsed_plan.points,
-        parsed_plan.ties, parsed_plan.best, parsed_plan.slots, samples, size,
-    )  # fmt: skip
+        key, games, jnp.asarray(group_matches), jnp.asarray(group), rules, samples, size
+    )
     place, reach = np.asarray(place, np.float64) / samples, np.asarray(reach, np.float64) / samples
     order = np.lexsort([*(-reach.T)])
     labels = np.array(["", *parsed_plan.groups])[group + 1]
@@ -225,11 +225,26 @@ def _number_slots(
     return names, tuple(number[x] for x in slots)
 
 
-@jit_for_short_runs(4, 5, 6, 7, 8, 9, 10)
+class _TournamentRules(NamedTuple):
+    """What of a plan is fixed when its simulation is compiled."""
+
+    group_sizes: tuple[int, ...]
+    points: tuple[float, ...]
+    ties: tuple[str, ...]
+    best: tuple[int, int]
+    slots: tuple[int, ...]
+
+
+@jit_for_short_runs(4, 5, 6)
 def _simulate_tournaments(
-    key: Array, games: SimulationMatches | GoalSimulationMatches, group_matches: Array, group: Array, group_sizes: Any,
-    points: Any, ties: Any, best: Any, slots: Any, samples: int, size: int,
-) -> tuple[Array, Array]:  # fmt: skip
+    key: Array,
+    games: SimulationMatches | GoalSimulationMatches,
+    group_matches: Array,
+    group: Array,
+    rules: _TournamentRules,
+    samples: int,
+    size: int,
+) -> tuple[Array, Array]:
     """Sums over all tournaments of places in groups [N, N] and rounds reached [N, R + 1]."""
     n, pairs = len(group), games.player
     number = jnp.zeros((n, n), jnp.int32).at[*pairs.T].set(jnp.arange(len(pairs), dtype=jnp.int32))
@@ -260,6 +275,7 @@ def _simulate_tournaments(
         scored = simulate_goals(key, choose_goal_matches(games, match), strength).astype(dtype)
         return 0.5 + 0.5 * sign * jnp.sign(scored[:, 0] - scored[:, 1])
 
+    group_sizes, points, ties, best, slots = rules
     group_start = np.cumsum([0, *group_sizes])[:-1]
     in_groups = sum(group_sizes)
     place_in_group = np.concatenate([np.arange(width) for width in group_sizes] or [np.zeros(0, int)]).astype(np.int32)

@@ -332,14 +332,14 @@ class PlayedResults(NamedTuple):
 
 def read_results_beside_fixtures(
     rated: History, source: Any, coming: Dataset, newcomers: bool, columns: Mapping[str, Any], needs_goals: bool
-) -> PlayedResults | None:
-    """The results in the table of what is to come, of the same season; None if it has none.
+) -> PlayedResults:
+    """The results in the table of what is to come, of the same season.
 
     Raises:
       ValueError: if they are of more than one season, and no column says which.
     """
     if not coming.played:
-        return None
+        return PlayedResults(np.empty((0, 2), object), np.empty(0), None)
     with warnings.catch_warnings(action="ignore"):  # which were given when the table was read for what is to come
         data = _read_results(rated, source, columns)
     season = reading_options_of_run(rated, source.names, columns, ["season", "league_season"])

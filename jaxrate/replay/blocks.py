@@ -123,6 +123,16 @@ class Block(NamedTuple):
     size: tuple[int, int]  # static: players, and pairs or teams, an event is padded to
 
 
+class BlockSteps(NamedTuple):
+    """The arrays of some steps of a block: which events of a flat history stand in them, and what they draw."""
+
+    flat: Any  # `Periods` or `Rounds`
+    starts: tuple[Array, Array | None]  # as of a `BlockPlan`
+    index: Array  # [steps, batch], as the number of a `Block`
+    key: Array | None = None  # the key of random numbers
+    count: Any = None  # how many steps hold events. None: all
+
+
 @register_pytree_with_static_fields("size")
 class BlockPlan(NamedTuple):
     """Periods or rounds arranged for the runner, as `Plan` is of matches: a tree of arrays of sizes that are reused."""
@@ -140,6 +150,10 @@ class BlockPlan(NamedTuple):
     def real(self) -> Array:
         """[size] whether a prediction is of a pair or participant, and not of padding."""
         return jnp.arange(self.size, dtype=jnp.int32) < self.num_rows
+
+    def block_steps(self, number: Any, key: Array | None = None, count: Any = None) -> BlockSteps:
+        """The arrays of the steps in which the events of these numbers stand."""
+        return BlockSteps(self.events, self.starts, number, key, count)
 
     def padded(self, values: Any) -> Array:
         """A column [num_rows, ...] made [size, ...], to stand beside the predictions: 0 in the padding."""

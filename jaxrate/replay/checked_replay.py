@@ -2,12 +2,12 @@
 
 from functools import lru_cache, partial
 from itertools import groupby
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Literal
+from jax.extend import core as jax_core
 
 from jaxrate.core.argument_checks import (
     CHECKED_BY_FUNCTION,
@@ -158,9 +158,9 @@ def _advance_uses_time(rules: Rules, init: Any, structure: Any) -> bool:
     program = jax.make_jaxpr(advance)(number, params).jaxpr
     reached = {program.invars[0]}
     for step in program.eqns:
-        if any(x in reached for x in step.invars if not isinstance(x, Literal)):
+        if any(x in reached for x in step.invars if not isinstance(x, jax_core.Literal)):
             reached.update(step.outvars)
-    return any(x in reached for x in program.outvars if not isinstance(x, Literal))
+    return any(x in reached for x in program.outvars if not isinstance(x, jax_core.Literal))
 
 
 TRACED_HINT = (
@@ -188,7 +188,7 @@ def run(
     key: Key | None = None,
     schedule: str | Plan | BlockPlan = "auto",
     num_players: int | None = None,
-    engine: str = "scan",
+    engine: Literal["scan", "kernel"] = "scan",
     record: Record | None = None,
     policy: CompilePolicy | None = None,
 ) -> Run:
@@ -314,7 +314,7 @@ def scan(
     events: Annotated[Matches | Plan | BlockPlan, CHECKED_BY_FUNCTION],
     key: Key | None = None,
     *,
-    engine: str = "scan",
+    engine: Literal["scan", "kernel"] = "scan",
     record: Record | None = None,
     policy: CompilePolicy | None = None,
 ) -> Run:
@@ -414,7 +414,7 @@ def scan_plan(
         program = compile_replay(replay_consecutive_equal_blocks, inputs, policy, traits)
         for (size, _), blocks in groupby(plan.blocks, lambda x: (x.size, x.number.shape)):
             number = jnp.stack([block.number for block in blocks])
-            result = program(rules, size, params, result, plan.events, plan.starts, number, key)
+            result = program(rules, size, params, result, plan.block_steps(number, key))
         return result
     shape = MatchProgramShape(
         int(plan.num_matches) if exact_length and counted else plan.size,
@@ -445,8 +445,6 @@ def check_system_takes_events(
 
 def check_engine(engine: str, plan: Plan | BlockPlan, state: State) -> None:
     """ValueError for an engine that there is not, not here, or not for such a state or events arranged so."""
-    if engine not in ("scan", "kernel"):
-        raise ValueError(f'engine must be "scan" or "kernel", got {engine!r}')
     if engine == "kernel" and (isinstance(plan, BlockPlan) or plan.number is None):
         what = "periods or rounds" if isinstance(plan, BlockPlan) else "a stream"
         raise ValueError(

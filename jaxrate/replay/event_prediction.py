@@ -12,7 +12,7 @@ from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged, Rounds, has_teammates
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.replay.blocks import BlockPlan, arrange_blocks
+from jaxrate.replay.blocks import BlockPlan, BlockSteps, arrange_blocks
 from jaxrate.replay.checked_replay import check_contest_features_supported
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_policy_from_environment, compile_replay, zero_predictions_of_blocks
@@ -105,7 +105,7 @@ def predict_blocks(rules: ReplayRules, params: Params, state: State, plan: Block
     traits = ProgramTraits(Rounds, inner_loops=True, short=plan.size <= policy.short_history)
     program = compile_replay(predict_block, (params, state, plan), policy, traits)
     for block in plan.blocks:
-        prediction = program(rules, block.size, params, prediction, state, plan.events, plan.starts, block.number)
+        prediction = program(rules, block.size, params, prediction, state, plan.block_steps(block.number))
     return prediction
 
 
@@ -119,8 +119,8 @@ def _predict_traced_rounds(rules: ReplayRules, params: Params, state: State, con
     solo = None if is_traced(flat.team) or has_teammates(contests) else known
     most = int(np.diff(start).max())
     starts, every = (jnp.asarray(start, jnp.int32), None), jnp.arange(len(start) - 1, dtype=jnp.int32)[None]
-    flat = as_device_arrays(flat)._replace(strict=None, solo=solo)
-    return jax.jit(predict_block, static_argnums=(0, 1))(rules, (most, most), params, None, state, flat, starts, every)
+    steps = BlockSteps(as_device_arrays(flat)._replace(strict=None, solo=solo), starts, every)
+    return jax.jit(predict_block, static_argnums=(0, 1))(rules, (most, most), params, None, state, steps)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -29,7 +29,7 @@ from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.rules import Params, Record, State
 from jaxrate.core.system import RatingSystem, full_leaf
 from jaxrate.events import Matches, Periods, Ragged, Rounds, has_teammates
-from jaxrate.replay.blocks import Block, BlockPlan, gather_events
+from jaxrate.replay.blocks import Block, BlockPlan, BlockSteps, gather_events
 from jaxrate.replay.compiler_options import (
     ProgramTraits,
     any_event_has_loops,
@@ -119,7 +119,7 @@ def _execute_blocks(
     program = compile_replay(replay_block, inputs, policy, traits)
 
     def arguments(block: Block, steps: int, result: Any) -> tuple[Any, ...]:
-        return rules, block.size, params, result, flat, plan.starts, block.number, key, np.int32(steps)
+        return rules, block.size, params, result, plan.block_steps(block.number, key, np.int32(steps))
 
     makes_room = len(plan.blocks) == 1 and rules.record is None  # the program, for its predictions
     result = state, None if makes_room else zero_predictions_of_blocks(rules, params, state, plan, key)
@@ -150,7 +150,7 @@ def zero_predictions_of_blocks(
     block = plan.blocks[0]
     of_rounds = (4, 2) if block.size[1] < block.size[0] else (4, 4)  # in teams, or everyone alone
     size = (3, 2) if isinstance(plan.events, Periods) else of_rounds
-    shapes = _first_prediction.eval_shape(rules, size, params, state, plan.events, plan.starts, block.number, key)
+    shapes = _first_prediction.eval_shape(rules, size, params, state, plan.block_steps(block.number, key))
     _check_recorded_row_count(shapes, plan.events, size)
     return jax.tree.map(lambda x: full_leaf((plan.size, *x.shape[1:]), 0, x.dtype), shapes)
 
@@ -165,20 +165,13 @@ def _check_recorded_row_count(shapes: Any, flat: Periods | Rounds, size: tuple[i
 
 @partial(jax.jit, static_argnums=(0, 1))  # for what infers takes long to trace
 def _first_prediction(
-    rules: ReplayRules,
-    size: tuple[int, int],
-    params: Params,
-    state: State,
-    flat: Periods | Rounds,
-    starts: tuple[Array, Array | None],
-    index: Array,
-    key: Array | None,
+    rules: ReplayRules, size: tuple[int, int], params: Params, state: State, steps: BlockSteps
 ) -> Any:
     """The prediction of the first event, cut or padded to a size: of a small one, whose rules are soon traced."""
-    events, _ = gather_events(flat, starts, index, size)
+    events, _ = gather_events(steps.flat, steps.starts, steps.index, size)
     event = jax.tree.map(lambda x: x[0, 0], events)
     inputs = rules, prepare_replay(rules, params), gather_rows(state, event.player), event
-    return advance_and_predict_event(*inputs) if rules.record is None else rate_event(*inputs, key)[1]
+    return advance_and_predict_event(*inputs) if rules.record is None else rate_event(*inputs, steps.key)[1]
 
 
 def compile_match_replay(

@@ -38,7 +38,7 @@ from jaxrate.core.rules import (
 from jaxrate.core.system import random_draw_rule, rules_with_sizes_for_params
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.numerics.selective_evaluation import has_tiles
-from jaxrate.replay.blocks import gather_events
+from jaxrate.replay.blocks import BlockSteps, gather_events
 from jaxrate.replay.row_gather_and_scatter import (
     PackedState,
     gather_rows,
@@ -317,22 +317,12 @@ def scatter_predictions(out: Any, position: Array, padded: Any) -> Any:
 
 
 def replay_block(
-    rules: ReplayRules,
-    size: tuple[int, int],
-    params: Params,
-    carry: tuple[State, Any],
-    flat: Periods | Rounds,
-    starts: tuple[Array, Array | None],
-    index: Array,
-    key: Array | None,
-    count: Array | None,
+    rules: ReplayRules, size: tuple[int, int], params: Params, carry: tuple[State, Any], steps: BlockSteps
 ) -> tuple[State, Any]:
     """Some steps, each of disjoint events."""
     state, prediction = carry
-    packed = pack_state_if_faster(state, len(index))
-    state, prediction = _replay_block_of_packed_state(
-        rules, size, params, packed, (packed.state, prediction), flat, starts, index, key, count
-    )
+    packed = pack_state_if_faster(state, len(steps.index))
+    state, prediction = _replay_block_of_packed_state(rules, size, params, packed, (packed.state, prediction), steps)
     return packed.unpack(state), prediction
 
 
@@ -342,14 +332,11 @@ def _replay_block_of_packed_state(
     params: Params,
     packed: PackedState,
     carry: tuple[Any, Any],
-    flat: Periods | Rounds,
-    starts: tuple[Array, Array | None],
-    index: Array,
-    key: Array | None,
-    count: Array | None,
+    steps: BlockSteps,
 ) -> tuple[Any, Any]:
     """The packed state after some steps of a block, and their predictions."""
     state, prediction = carry
+    flat, starts, index, key, count = steps
     one = partial(rate_event, rules, prepare_replay(rules, params))
     is_single = index.shape[1] == 1
     in_tiles = count is not None and is_rated_in_tiles(flat, size, index)
@@ -382,43 +369,29 @@ def _rate_batch_of_one(rate_one: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def replay_consecutive_equal_blocks(
-    rules: ReplayRules,
-    size: tuple[int, int],
-    params: Params,
-    carry: tuple[State, Any],
-    flat: Periods | Rounds,
-    starts: tuple[Array, Array | None],
-    index: Array,
-    key: Array | None,
+    rules: ReplayRules, size: tuple[int, int], params: Params, carry: tuple[State, Any], steps: BlockSteps
 ) -> tuple[State, Any]:
-    """Blocks of one kind in a row, `index` [blocks, steps, batch]: one program, however many there are."""
-    packed = pack_state_if_faster(carry[0], index.shape[0] * index.shape[1])
+    """Blocks of one kind in a row, of index [blocks, steps, batch]: one program, however many there are."""
+    packed = pack_state_if_faster(carry[0], steps.index.shape[0] * steps.index.shape[1])
 
     def one(carry: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], None]:
-        return _replay_block_of_packed_state(rules, size, params, packed, carry, flat, starts, index, key, None), None
+        return _replay_block_of_packed_state(rules, size, params, packed, carry, steps._replace(index=index)), None
 
-    state, prediction = lax.scan(one, (packed.state, carry[1]), index)[0]
+    state, prediction = lax.scan(one, (packed.state, carry[1]), steps.index)[0]
     return packed.unpack(state), prediction
 
 
 def predict_block(
-    rules: ReplayRules,
-    size: tuple[int, int],
-    params: Params,
-    prediction: Any,
-    state: State,
-    flat: Rounds,
-    starts: tuple[Array, Array | None],
-    index: Array,
+    rules: ReplayRules, size: tuple[int, int], params: Params, prediction: Any, state: State, steps: BlockSteps
 ) -> Any:
     """The predictions with those of some steps of rounds written, all from one state; None: those of all rounds."""
     one = jax.vmap(partial(advance_and_predict_event, rules, prepare_replay(rules, params)))
 
     def predict_step(index: Array) -> tuple[Array, Any]:
-        events, position = gather_events(flat, starts, index, size)
+        events, position = gather_events(steps.flat, steps.starts, index, size)
         return position, one(gather_rows(state, events.player), events)
 
-    position, guess = lax.map(predict_step, index)
+    position, guess = lax.map(predict_step, steps.index)
     if prediction is None:
-        return reorder_predictions(len(flat.player), position, guess)
+        return reorder_predictions(len(steps.flat.player), position, guess)
     return scatter_predictions(prediction, position, guess)

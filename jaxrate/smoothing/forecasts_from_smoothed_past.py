@@ -64,11 +64,12 @@ def forecast_by_smoothing(
       ValueError: as `smooth`; for a `Dataset` without times, for a `start` that is no moment of this clock or after
         the last match, or a `refit` that is not above 0.
     """
-    if not (isinstance(refit, (int, float)) and 0 < refit < np.inf):
+    if not 0 < refit < np.inf:
         raise ValueError(f"refit must be a time above 0, got {refit!r}")
-    if isinstance(events, Dataset) and events.clock is None:
+    clock = events.clock if isinstance(events, Dataset) else "dates"  # of one's own events any clock is right
+    if clock is None:
         raise ValueError("forecast needs times, and this history has none; name the column of time when it is read")
-    if isinstance(events, Dataset) and is_date(start) and events.clock != "dates":
+    if is_date(start) and clock != "dates":
         raise ValueError(f"start {start} is a date, but the history has none; give a number on its clock")
     first_smoothing = as_event_time("start", start)
     model, params, checked_events, participations, timelines = prepare_smoothing(
@@ -90,9 +91,8 @@ def forecast_by_smoothing(
         state = filter_run.state
         if low > 0:
             known_timelines = truncate_timelines(timelines, participations, low)
-            site = run_sweeps(
-                model, params, known_timelines, TOLERANCE, LATER_SWEEPS if predictions[1:] else FIRST_SWEEPS, site
-            ).site
+            sweeps = LATER_SWEEPS if predictions[1:] else FIRST_SWEEPS
+            site = run_sweeps(model, params, known_timelines, TOLERANCE, sweeps, site).site
             state = filtered_final_state(model, params, known_timelines, site)
         filter_run = run(system, slice_events(checked_events, low, high), state=state)
         predictions.append(filter_run.prediction)

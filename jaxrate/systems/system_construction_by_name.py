@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,87 +54,67 @@ class DataFacts(NamedTuple):
     statistic_noise: tuple[float, ...] = ()  # the deviation of each about strengths, in its own units; 0: unknown
 
 
-def set_period_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A system that ages by periods: their length is that of the rating periods, unless it is given."""
-    return ({} if facts.period is None else {"period": facts.period}) | dict(explicit_settings)
+# By system: the settings of its factory that are facts of the data, unless they are given.
+SETTINGS_FROM_DATA = {
+    "elo": ("seasons",),
+    "glicko": ("seasons", "period"),
+    "glicko2": ("seasons", "period"),
+    "category_glicko": ("categories", "period"),
+    "skills": ("covariates", "seasons", "categories", "league_season", "period"),
+    "trueskill": ("seasons",),
+}
 
 
-def set_seasons_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A system that knows seasons: those that the data name, unless they are given."""
-    return ({"seasons": facts.seasons} if facts.seasons else {}) | dict(explicit_settings)
-
-
-def set_seasons_and_period_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A system that knows seasons and ages by periods."""
-    return set_seasons_from_data(facts, set_period_from_data(facts, explicit_settings))
-
-
-def set_categories_and_period_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a system by data: as many categories as these have, and the period that they are rated in."""
-    return ({} if facts.categories is None else {"categories": facts.categories}) | set_period_from_data(
-        facts, explicit_settings
-    )
-
-
-def set_outcome_count_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with as many outcomes as scores at equal distances, up to ten, unless weights are given."""
+def outcome_count_settings(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The number of outcomes, as many as scores at equal distances, up to ten, unless weights are given."""
     if facts.score is None or "weights" in explicit_settings:
-        return dict(explicit_settings)
+        return {}
     score = np.asarray(facts.score, np.float64)
     fits = (m for m in range(1, 11) if np.allclose(score * m, np.rint(score * m), rtol=0.0, atol=1e-4))
-    return {"outcomes": next(fits, 1) + 1} | dict(explicit_settings)
+    return {"outcomes": next(fits, 1) + 1}
 
 
-def set_skills_evidence_from_data(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
-    """All evidence that the data have, with values that a fit can start from, and the period that they are rated in.
+def skills_evidence_settings(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings for all evidence that the data have, with values that a fit can start from.
 
-    Who falls back between seasons does not fall back by the clock as well: histories cannot tell the two apart. What
-    varies of statistics about the strengths of players is worth the noise of performances at first.
+    Who falls back between seasons does not fall back by the clock as well: histories cannot tell the two apart.
     """
-    options: dict[str, Any] = {
-        "covariates": facts.covariates,
-        "seasons": facts.seasons,
-        "experience": DEFAULT_EXPERIENCE,
-    }
-    if facts.categories is not None:
-        options["categories"] = facts.categories
-    if facts.side:
-        options["own_side"] = True
-    if facts.league_season is not None:
-        options["league_season"] = facts.league_season
-    elif not facts.seasons:
-        options["reversion"] = DEFAULT_REVERSION
+    has_seasons = facts.league_season is not None or bool(facts.seasons)
     outcome = explicit_settings.get("outcome", "margin")
-    goals = outcome == "goals"
-    if goals:
-        options |= {"margin": facts.margin} if len(facts.margin) == 2 else {}
-        options |= {"expected_goals": facts.expected_goals} if facts.expected_goals else {}
-    if facts.margin and outcome in ("margin", "points"):
+    options: dict[str, Any] = {"experience": DEFAULT_EXPERIENCE, "own_side": facts.side}
+    options["reversion"] = None if has_seasons else DEFAULT_REVERSION
+    if outcome == "goals":
+        options |= {"margin": facts.margin if len(facts.margin) == 2 else (), "expected_goals": facts.expected_goals}
+    elif facts.margin and outcome in ("margin", "points"):
         options |= {"outcome": outcome, "margin": facts.margin}
-        options |= {"point_rate": facts.side_points} if outcome == "points" and facts.side_points > 0 else {}
+        options["point_rate"] = facts.side_points if outcome == "points" else None
         if facts.margin_size > 0:
             options |= {"margin_scale": MEAN_MARGIN_POINTS / facts.margin_size, "compression": facts.margin_size}
-    if facts.statistics and not goals and explicit_settings.get("outcome") != "logistic":
-        options["statistics"] = facts.statistics
-        for name, noise in zip(facts.statistics, facts.statistic_noise, strict=False):
-            options |= (
-                {statistic_scale_name(name): DEFAULT_NOISE / noise, statistic_noise_name(name): DEFAULT_NOISE}
-                if noise > 0
-                else {}
-            )
-    return options | set_period_from_data(facts, explicit_settings)
+    if outcome not in ("goals", "logistic"):
+        options |= statistic_settings(facts)
+    return {name: value for name, value in options.items() if value}
 
 
-FactoryAdaptation: TypeAlias = Callable[[DataFacts, Mapping[str, Any]], dict[str, Any]]
-ADAPTATIONS: dict[str, FactoryAdaptation] = {  # by system: the arguments of its factory for data and changes
-    "elo": set_seasons_from_data,
-    "glicko": set_seasons_and_period_from_data,
-    "glicko2": set_seasons_and_period_from_data,
-    "category_glicko": set_categories_and_period_from_data,
-    "skills": set_skills_evidence_from_data,
-    "trueskill": set_seasons_from_data,
-    "urnings": set_outcome_count_from_data,
-}
+def statistic_settings(facts: DataFacts) -> dict[str, Any]:
+    """The statistics of the data; what varies of them about strengths is worth the noise of performances at first."""
+    options: dict[str, Any] = {"statistics": facts.statistics}
+    for name, noise in zip(facts.statistics, facts.statistic_noise, strict=False):
+        if noise > 0:
+            options[statistic_scale_name(name)] = DEFAULT_NOISE / noise
+            options[statistic_noise_name(name)] = DEFAULT_NOISE
+    return options
+
+
+SETTINGS_DERIVED_FROM_DATA = {"skills": skills_evidence_settings, "urnings": outcome_count_settings}
+
+
+def adapt_settings(name: str, facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a system's factory for data: those that are given, and others as the data ask for."""
+    known = {setting: getattr(facts, setting) for setting in SETTINGS_FROM_DATA.get(name, ())}
+    settings = {setting: value for setting, value in known.items() if value not in (None, ())}
+    if name in SETTINGS_DERIVED_FROM_DATA:
+        settings |= SETTINGS_DERIVED_FROM_DATA[name](facts, explicit_settings)
+    return settings | dict(explicit_settings)
 
 
 def blat_mmr_rating_lead_for_score(params: Any, expected_score: float) -> float:
@@ -214,11 +194,12 @@ def make_system(name: str, explicit_settings: Mapping[str, Any], facts: DataFact
     }
     lacking = options.keys() - {*default.params._fields, *default.settings}
     asked = [way for way, (_, fields) in PREDICTION_WRAPPERS.items() if not lacking.isdisjoint(fields)]
-    options = ADAPTATIONS[name](facts, options) if name in ADAPTATIONS else options
+    options = adapt_settings(name, facts, options)
     system = make_wrapped_system(asked, SYSTEMS[name], options)
-    if not facts.side or name not in SIDE_LEADS or "side_advantage" in options:
+    side_lead = SIDE_LEADS.get(name)
+    if side_lead is None or not facts.side or "side_advantage" in options:
         return system
-    worth = float(f"{SIDE_LEADS[name](system.params, facts.side_score):.3g}")
+    worth = float(f"{side_lead(system.params, facts.side_score):.3g}")
     return make_wrapped_system(asked, SYSTEMS[name], options | {"side_advantage": worth})
 
 
@@ -259,50 +240,51 @@ def make_system_for_data(
     what comes later may be scored. The side is worth what it was in the first matches that are `unscored`, so many, and
     as much as usual without any.
     """
-    seasons = tuple((data.seasons or {}).values())
-    facts = DataFacts(None, None, period, False, data.margin, data.covariates, seasons)
-    facts = facts._replace(league_season=data.league_season, statistics=data.statistics)
-    facts = facts._replace(expected_goals=data.expected_goals)
-    if data.categories is not None:
-        facts = facts._replace(categories=len(data.categories))
+    facts = DataFacts(
+        categories=None if data.categories is None else len(data.categories),
+        period=period,
+        margin=data.margin,
+        covariates=data.covariates,
+        seasons=tuple((data.seasons or {}).values()),
+        league_season=data.league_season,
+        statistics=data.statistics,
+        expected_goals=data.expected_goals,
+    )
     if data.of_matches:
-        score, side = data.matches.score, data.matches.context.side is not None
-        facts = facts._replace(
-            score=score, side=side, side_score=smoothed_mean_side_score(data.matches, unscored_count)
-        )
-        if len(score):
-            facts = fill_margin_size_and_statistic_noise(
-                facts, slice_events(data.events, 0, max(round(len(score) * min(past_share, PAST_SHARE)), 1))
-            )
-    elif data.events.nouns == "contests" and len(data.events.flat.time):
-        count = max(round(len(data.events.flat.time) * min(past_share, PAST_SHARE)), 1)
-        facts = fill_contest_margin_size_and_statistic_noise(facts, slice_events(data.events, 0, count))
+        side_score = smoothed_mean_side_score(data.matches, unscored_count)
+        facts = facts._replace(score=data.matches.score, side=has_sides(data), side_score=side_score)
+    if count := len(data.events.flat.time):
+        first_events = slice_events(data.events, 0, max(round(count * min(past_share, PAST_SHARE)), 1))
+        measure = measure_matches if data.of_matches else measure_contests
+        facts = facts._replace(**measure(facts, first_events))
     return make_system(name, explicit_settings, facts)
 
 
-def fill_contest_margin_size_and_statistic_noise(facts: DataFacts, contests: Ragged) -> DataFacts:
-    """The facts with the size of the margins of neighbours and the deviation of statistics of these contests."""
+def measure_contests(facts: DataFacts, contests: Ragged) -> dict[str, Any]:
+    """The size of margins of neighbours, and the deviation of statistics, as these contests have them."""
     flat: Any = contests.events
+    measures: dict[str, Any] = {}
     if facts.margin:
         points, first = np.asarray(flat.columns[facts.margin[0]], float), contests.player_start[:-1]
         gaps = np.maximum(count_teams(contests) - 1, 1)
         between = (np.maximum.reduceat(points, first) - np.minimum.reduceat(points, first)) / gaps
-        facts = facts._replace(margin_size=float(np.mean(between)))
+        measures["margin_size"] = float(np.mean(between))
     values = (np.asarray(flat.columns[name], float) for name in facts.statistics)
     noise = (float(np.std(x[~np.isnan(x)])) if (~np.isnan(x)).any() else 0.0 for x in values)
-    return facts._replace(statistic_noise=tuple(noise))
+    return measures | {"statistic_noise": tuple(noise)}
 
 
-def fill_margin_size_and_statistic_noise(facts: DataFacts, matches: Matches) -> DataFacts:
-    """The facts with the size of the margins and the noise of the statistics of these matches."""
+def measure_matches(facts: DataFacts, matches: Matches) -> dict[str, Any]:
+    """The size of margins, and the noise of statistics, as these matches have them."""
     columns: Any = matches.context.columns
     player, side = np.asarray(matches.player), matches.context.side
+    measures: dict[str, Any] = {}
     if facts.margin:
         points = [np.asarray(columns[name], float) for name in facts.margin]
-        facts = facts._replace(margin_size=float(np.mean(np.abs(first_player_lead(points)))))
-        facts = facts._replace(side_points=float(np.mean(points)) if len(points) == 2 else 0.0)
+        measures["margin_size"] = float(np.mean(np.abs(first_player_lead(points))))
+        measures["side_points"] = float(np.mean(points)) if len(points) == 2 else 0.0
     noise = (estimate_measurement_noise(np.asarray(columns[name], float), player, side) for name in facts.statistics)
-    return facts._replace(statistic_noise=tuple(noise))
+    return measures | {"statistic_noise": tuple(noise)}
 
 
 def extend_system_seasons(system: RatingSystem, starts: Iterable[float]) -> RatingSystem:

@@ -17,7 +17,7 @@ from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.events import Matches, Periods, Ragged, Rounds, build_rounds, matches, periods, rounds, slice_events
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay import scan_programs
-from jaxrate.replay.blocks import Block, arrange_blocks
+from jaxrate.replay.blocks import Block, BlockSteps, arrange_blocks
 from jaxrate.replay.checked_replay import Run, depends_on_time, run, scan
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.event_prediction import predict
@@ -465,7 +465,7 @@ def lower_replay(case: SystemFormPrecision) -> Any:
         shape = scan_programs.MatchProgramShape(plan.size, None, True)
         arguments = plan.events, plan.number, random, np.int32(plan.num_steps)
         return replay.lower(scan_programs.make_replay_rules(system.rules, params), shape, params, state, *arguments)
-    starts = tuple(None if x is None else jnp.asarray(x, jnp.int32) for x in (events.player_start, events.pair_start))
+    starts = jax.tree.map(lambda x: jnp.asarray(x, jnp.int32), (events.player_start, events.pair_start))
     flat, block = as_device_arrays(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
     carry = state, jnp.zeros(split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
     replay = compile_replay(scan_programs.replay_block, (params, state, random), traits=ProgramTraits(FORMS[form]))
@@ -474,11 +474,7 @@ def lower_replay(case: SystemFormPrecision) -> Any:
         block.size,
         params,
         carry,
-        flat,
-        starts,
-        block.number,
-        random,
-        np.int32(4),
+        BlockSteps(flat, starts, block.number, random, np.int32(4)),
     )
 
 

@@ -147,45 +147,52 @@ class Kernel(NamedTuple):
         return f"Kernel({', '.join(f'{name}={display_name(x)}' for name, x, usual in fields if x != usual)})"
 
 
-KERNELS = {
+KERNELS: dict[str, Kernel | None] = {
     "gaussian": Kernel(edges="global"),
     "laplace": Kernel("laplace", edges="global"),
     "gaussian_by_time": Kernel(clock="time", edges="global"),
     "laplace_by_time": Kernel("laplace", clock="time", edges="global"),
+    "none": None,  # the identity (Example 2.17)
 }
-FIELD_CHOICES = {"shape": ("gaussian", "laplace"), "clock": ("match", "time"), "edges": ("global", "source")}
 
 
 def parse(kernel: Kernel | str | None) -> Kernel | None:
-    """A checked kernel; None and "none" are the identity (Example 2.17)."""
-    if kernel is None or (isinstance(kernel, str) and kernel == "none"):
+    """A checked kernel; None is the identity."""
+    if kernel is None:
         return None
     if isinstance(kernel, str):
         if kernel not in KERNELS:
-            raise ValueError(
-                f"unknown kernel {kernel!r}{did_you_mean_suffix(kernel, KERNELS)} (there are "
-                f"{', '.join(KERNELS)}, and none)"
-            )
+            names = f"{', '.join([*KERNELS][:-1])}, and none"
+            raise ValueError(f"unknown kernel {kernel!r}{did_you_mean_suffix(kernel, KERNELS)} (there are {names})")
         return KERNELS[kernel]
     if type(kernel) is tuple and len(kernel) == len(Kernel._fields):  # as a saved run holds it
         kernel = Kernel(*kernel)
     if not isinstance(kernel, Kernel):
         raise ValueError(f"a kernel is a name or a jr.extend.kernels.Kernel, got {kernel!r}")
-    if not isinstance(kernel.shape, str):
+    if has_custom_shape(kernel):
         kernel = _check_and_normalise_custom_kernel(kernel)
-    elif kernel.edges is None:
-        kernel = kernel._replace(edges="global")
-    for field, allowed in FIELD_CHOICES.items():
-        value = getattr(kernel, field)
-        chosen_later = field == "edges" and value is None  # when the strengths are known
-        if value not in allowed and not (chosen_later or (field == "shape" and has_custom_shape(kernel))):
-            raise ValueError(f"the kernel's {field} is one of {', '.join(allowed)}, got {value!r}")
-    weights, widths = kernel.weights, kernel.widths
+    else:
+        kernel = kernel._replace(edges=kernel.edges or "global")
+        _check_choice("shape", kernel.shape, ("gaussian", "laplace"))
+    _check_choice("clock", kernel.clock, ("match", "time"))
+    if kernel.edges is not None:  # else they are chosen when the strengths are known
+        _check_choice("edges", kernel.edges, ("global", "source"))
+    _check_mixture(kernel.weights, kernel.widths)
+    return kernel
+
+
+def _check_choice(field: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """ValueError for a field of a kernel that has none of its values."""
+    if value not in allowed:
+        raise ValueError(f"the kernel's {field} is one of {', '.join(allowed)}, got {value!r}")
+
+
+def _check_mixture(weights: tuple[float, ...], widths: tuple[float, ...]) -> None:
+    """ValueError for weights and widths of a kernel that are no mixture."""
     if len(weights) != len(widths) or not weights or min(weights) < 0 or abs(sum(weights) - 1.0) > 1e-9:
         raise ValueError(f"a kernel has as many weights as widths, and they sum to 1; got {weights} and {widths}")
     if not all(0 < width < math.inf for width in widths):
         raise ValueError(f"the widths of a kernel are above 0, got {widths}")
-    return kernel
 
 
 def _check_and_normalise_custom_kernel(kernel: Kernel) -> Kernel:

@@ -220,22 +220,24 @@ def _name_with_number(name: str, number: float) -> str:
 
 
 @enforce_argument_annotations
-def parse(text: str) -> Luck:
-    """The luck function of a name, or of a name and a number: "fide", "trueskill(0.1)"."""
-    parsed = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?", text.strip())
-    name = parsed[1] if parsed else text
+def parse(luck: str | Luck) -> Luck:
+    """A luck function, or that of a name, or of a name and a number: "fide", "trueskill(0.1)"."""
+    if isinstance(luck, Luck):
+        return luck
+    parsed = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?", luck.strip())
+    name = parsed[1] if parsed else luck
     if name not in LUCK:
         raise ValueError(
-            f"unknown luck function {text!r}{did_you_mean_suffix(name, LUCK)} (there are {', '.join(LUCK)})"
+            f"unknown luck function {luck!r}{did_you_mean_suffix(name, LUCK)} (there are {', '.join(LUCK)})"
         )
     if not parsed or parsed[2] is None:
         return LUCK[name]()
     if not inspect.signature(LUCK[name]).parameters:
-        raise ValueError(f"luck function {text!r}: {name} takes no number")
+        raise ValueError(f"luck function {luck!r}: {name} takes no number")
     try:
         number = float(parsed[2])
     except ValueError:
-        raise ValueError(f"luck function {text!r}: {parsed[2]!r} is no number") from None
+        raise ValueError(f"luck function {luck!r}: {parsed[2]!r} is no number") from None
     return LUCK[name](number)
 
 

@@ -51,6 +51,11 @@ class Grid(NamedTuple):
         return np.linspace(-self.half_width, self.half_width, self.size)
 
 
+def grid_step(grid: Grid | None) -> float | None:
+    """The step of a grid; None without one."""
+    return None if grid is None else grid.step
+
+
 def rounding_of_sums(sums: Array) -> float:
     """The rounding of sums of chances (1e-6, 2e-15). Sums below it count as that, so that beliefs hold no noise."""
     return 8.0 * float(np.finfo(sums.dtype).eps)
@@ -191,45 +196,42 @@ def min_interpolation_nodes(
     With each of these shares of luck and without any: sqrt(L L') may be harder to hold with some. If `far`, they also
     hold the least chances with luck, to ten times the tolerance of each.
     """
-    every = slice(None, None, -(-grid.size // NODE_COUNTS[-1]))
-    tolerance, least = INTERPOLATION_TOLERANCE[precision], LEAST_CHANCE[precision]
-
-    def evaluate_functions(points: HostArray) -> list[HostArray]:
-        """Three with each share of luck, first of all without."""
-        size = len(points)
-        padded = (
-            np.resize(points, NODE_COUNTS[-1] if size <= NODE_COUNTS[-1] else MAX_NODES) / temperature
-        )  # few shapes
-        without = [f[:size, :size] for f in chances_with_luck(luck, padded[:, None], padded[None], 1.0)]
-        lucky = [[(1.0 - b) / 2.0 + b * f for f in without] for b in (1.0, *betas)]
-        return [function for f, g in lucky for function in (f, g, np.sqrt(f * g))]
-
-    def are_of_one_size(values: list[HostArray], layout: NodeLayout) -> bool:
-        """Whether chances with luck are of one size in each pair of panels."""
-        blocks = np.reshape(values[3:], (-1, layout.panels, layout.per_panel, layout.panels, layout.per_panel))
-        most = blocks.max(axis=(2, 4))
-        return bool((most <= MAX_CHANCE_RATIO[precision] * np.maximum(blocks.min(axis=(2, 4)), least)).all())
-
-    exact = evaluate_functions(grid.points[every])
-    allowed = [np.where(far and i >= 3, np.minimum(1.0, 10.0 * np.maximum(f, least)), 1.0) for i, f in enumerate(exact)]
+    every, least = slice(None, None, -(-grid.size // NODE_COUNTS[-1])), LEAST_CHANCE[precision]
+    exact = _functions_of_chances(luck, grid.points[every], betas, temperature)
+    tolerance = np.full_like(exact, INTERPOLATION_TOLERANCE[precision])
+    if far:
+        tolerance[3:] *= np.minimum(1.0, 10.0 * np.maximum(exact[3:], least))
     for panels in PANEL_COUNTS if far else PANEL_COUNTS[:1]:
         for count in NODE_COUNTS if panels == 1 else PANEL_NODE_COUNTS:
-            layout = NodeLayout(panels, count)
             if panels * count > MAX_NODES:
                 break
+            layout = NodeLayout(panels, count)
             nodes, weights, _ = barycentric_nodes_and_weights(grid, layout)
-            values, node_weights = evaluate_functions(nodes), weights[every]
-            if far and not are_of_one_size(values, layout):
+            values, node_weights = _functions_of_chances(luck, nodes, betas, temperature), weights[every]
+            if far and not _are_of_one_size(values[3:], layout, precision):
                 break
-            if all(
-                (np.abs(f - node_weights @ g @ node_weights.T) <= tolerance * share).all()
-                for f, g, share in zip(exact, values, allowed, strict=True)
-            ):
+            if (np.abs(exact - node_weights @ values @ node_weights.T) <= tolerance).all():
                 return layout
         else:
             if panels == 1:  # a luck function too sharp for it, rather than one with far chances
                 return None
     return None
+
+
+def _functions_of_chances(luck: Luck, points: HostArray, betas: tuple[float, ...], temperature: float) -> HostArray:
+    """[functions, points, points] L, L' and sqrt(L L') without luck, and with each of these shares of it."""
+    size = len(points)
+    padded = np.resize(points, NODE_COUNTS[-1] if size <= NODE_COUNTS[-1] else MAX_NODES) / temperature  # few shapes
+    without = [f[:size, :size] for f in chances_with_luck(luck, padded[:, None], padded[None], 1.0)]
+    lucky = [[(1.0 - b) / 2.0 + b * f for f in without] for b in (1.0, *betas)]
+    return np.stack([function for f, g in lucky for function in (f, g, np.sqrt(f * g))])
+
+
+def _are_of_one_size(values: HostArray, layout: NodeLayout, precision: str) -> bool:
+    """Whether chances are of one size in each pair of panels."""
+    blocks = np.reshape(values, (-1, layout.panels, layout.per_panel, layout.panels, layout.per_panel))
+    most, least = blocks.max(axis=(2, 4)), np.maximum(blocks.min(axis=(2, 4)), LEAST_CHANCE[precision])
+    return bool((most <= MAX_CHANCE_RATIO[precision] * least).all())
 
 
 def low_rank_opponent_sums(

@@ -249,7 +249,7 @@ def _prepare_kernel_components(
     model: Model, algorithms: SizedAlgorithms, params: Params, width: Array, points: Array
 ) -> list[kernels.PreparedKernelComponent]:
     assert model.kernel is not None
-    step = None if model.grid is None else model.grid.step
+    step = opponent_sum_algorithms.grid_step(model.grid)
     values = dict(
         zip(
             kernels.shape_function_arguments(model.kernel).names,

@@ -1,17 +1,8 @@
-"""The settings, the constants and the state of BlatMMR.
+"""The settings, the constants and the state of BlatMMR."""
 
-Which algorithms are fastest on a kind of device, by `algorithm_preferences.json`.
-
-The line of the CPU rests on `experiments/blatmmr_speed.py`. That of the GPU is replaced by what
-`experiments/gpu_record.py` measures; until then it rests on the programs that `experiments/gpu_blat_mmr.py` counts: a
-Fourier transform is in no CUDA graph, so the host would wait for it in every step.
-"""
-
-import json
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.argument_checks import is_number, to_floats
-from jaxrate.core.array_types import Array
+from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.hashable_functions_and_arrays import HashableArray, hashable_array
 from jaxrate.core.memory_checks import check_memory_fits
@@ -33,10 +24,8 @@ from jaxrate.systems.blat_mmr.kernels import (
     has_width,
     shape_function_arguments,
 )
-from jaxrate.systems.blat_mmr.luck import Luck
-from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid, NodeLayout
-
-TABLE_FILE = "algorithm_preferences.json"
+from jaxrate.systems.blat_mmr.luck import POINTS_PER_NATURAL_UNIT, Luck
+from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid, NodeLayout, grid_step
 
 
 class AlgorithmPreferences(NamedTuple):
@@ -47,24 +36,18 @@ class AlgorithmPreferences(NamedTuple):
     wide_kernel: str  # of a kernel of the distance beyond them: "fft", or "naive", a product with its whole matrix
 
 
-@cache
-def read_preferences() -> dict[str, AlgorithmPreferences]:
-    """The preferences by kind of device, "cpu" or "gpu"."""
-    table = json.loads(resources.files(__package__).joinpath(TABLE_FILE).read_text(encoding="utf-8"))
-    return {
-        kind: AlgorithmPreferences(tuple(row["sums"]), row["band_taps"], row["wide_kernel"])
-        for kind, row in table.items()
-    }
+PREFERENCES = {  # by kind of device: measured by `experiments/blatmmr_speed.py` and `experiments/gpu_record.py`
+    "cpu": AlgorithmPreferences(("low_rank", "fft", "naive"), 100, "fft"),
+    "gpu": AlgorithmPreferences(("low_rank", "fft", "naive"), 50, "naive"),  # no CUDA graph has a Fourier transform
+}
 
 
 def device_preferences() -> AlgorithmPreferences:
     """The preferences of the device in use."""
-    return read_preferences()["gpu" if has_launch_overhead() else "cpu"]
+    return PREFERENCES["gpu" if has_launch_overhead() else "cpu"]
 
 
 BAND_WIDTHS = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps covers: all but 1e-7, 1e-16 of a Gaussian
-ALGORITHMS = ("auto", "naive", "fft", "laplace", "low_rank")
-DRAWS = ("inside", "outside")
 BYTES_PER_POINT = 100.0  # bytes that a point of the grid takes at the peak of making a system or of a match
 COLUMNS_PER_TAP = 5  # columns of a product of matrices that cost as much as a tap that differs by strength
 BETA_STEPS = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, *(1.0 - 0.1**k for k in range(3, 15)), 1.0)
@@ -90,8 +73,9 @@ class Model(NamedTuple):
     algorithm: str = "auto"  # as named to the factory
 
 
-def make_grid(size: int, half_width: float, luck: Luck, kernel: Kernel | None, params: Any) -> Grid:
+def make_grid(size: int, half_width: float | None, luck: Luck, kernel: Kernel | None, params: Any) -> Grid:
     """A checked grid; `params` are the floats given to the factory."""
+    half_width = 7.0 * natural_unit(luck) if half_width is None else half_width
     if not is_number(size) or not 2 <= size < math.inf or size % 1:
         raise ValueError(f"blat_mmr: size must be a whole number from 2, got {size!r}")
     if not is_number(half_width) or not 0 < half_width < math.inf:
@@ -109,6 +93,17 @@ def make_grid(size: int, half_width: float, luck: Luck, kernel: Kernel | None, p
                 f"{grid.step:g}; take size={needed} or more, a narrower grid (half_width) or a wider kernel"
             )
     return grid
+
+
+def natural_unit(luck: Luck) -> float:
+    """A natural unit of strength in the unit of the luck function's strengths, which may be rating points."""
+    return POINTS_PER_NATURAL_UNIT / luck.unit
+
+
+def default_deviations(luck: Luck, kernel: Kernel | None) -> tuple[float, float]:
+    """The deviation of a newcomer's belief and the width of the kernel, where none are given."""
+    weekly = 7.0**-0.5 if kernel is not None and kernel.clock == "time" else 1.0
+    return 0.7 * natural_unit(luck), 0.03 * natural_unit(luck) * weekly
 
 
 def has_min_width(kernel: Kernel) -> bool:
@@ -130,42 +125,46 @@ def mean_strengths_of_support_points(support: Any, inner_distributions: Any) -> 
     return (inner_distributions[..., None] * support).sum(axis=-2)
 
 
-def check_support_and_inner_distributions(
-    support: Any, inner: Any, luck: Luck
-) -> tuple[HashableArray | None, HashableArray | None]:
-    """Checked support and inner distributions, in float64."""
+def check_support(support: Any, luck: Luck, has_inner: bool) -> HostArray | None:
+    """Checked support [n], [n, d] or of distributions [n, k] in float64; None stands for a grid."""
     if support is None:
-        if inner is not None:
+        if has_inner:
             raise ValueError("blat_mmr: inner distributions need their strengths: give support too")
-        return None, None
+        return None
     points = to_floats("blat_mmr: support", support)
-    axes = 1 + (inner is not None) + (luck.dimension > 1)
-    if points.ndim != axes or 0 in points.shape or (luck.dimension > 1 and points.shape[-1] != luck.dimension):
-        last = f" with a last axis of {luck.dimension}" if luck.dimension > 1 else ""
-        raise ValueError(f"blat_mmr: support must have {axes} axes{last}, got shape {points.shape}")
+    last = (luck.dimension,) if luck.dimension > 1 else ()
+    axes = 1 + has_inner + len(last)
+    if points.ndim != axes or 0 in points.shape or points.shape[axes - len(last) :] != last:
+        text = f" with a last axis of {luck.dimension}" if last else ""
+        raise ValueError(f"blat_mmr: support must have {axes} axes{text}, got shape {points.shape}")
     if not np.isfinite(points).all() or (axes == 1 and (np.diff(points) <= 0).any()):
         raise ValueError("blat_mmr: support must be finite, and numbers must increase")
-    if inner is None:
-        return hashable_array(points), None
+    return points
+
+
+def check_inner_distributions(inner: Any, points: HostArray) -> HostArray:
+    """Checked probabilities [n, k] of a support [n, k] in float64."""
     chance = np.asarray(inner, np.float64)
     if chance.shape != points.shape[:2] or not (chance >= 0).all() or (abs(chance.sum(axis=1) - 1.0) > 1e-6).any():
         raise ValueError(f"blat_mmr: inner must be [n, k] like support, {points.shape[:2]}, and its rows sum to 1")
-    return hashable_array(points), hashable_array(chance)
+    return chance
 
 
 def resolve_algorithms(model: Model, has_inner: bool) -> Model:
     """The model with algorithms in place of "auto"; ValueError where the algorithm asked for does not fit."""
-    for name, value, choices in (("draws", model.draws, DRAWS), ("algorithm", model.summing, ALGORITHMS)):
-        if value not in choices:
-            raise ValueError(f"blat_mmr: {name} is one of {', '.join(choices)}, got {value!r}")
     luck = model.luck
     is_linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not has_inner
     for is_met, need in _iterate_needs(model, is_linear):
         if not is_met:
             raise ValueError(f"blat_mmr: {need}")
-    return model._replace(
-        summing=_choose_summing(model, is_linear) if model.summing == "auto" else model.summing,
-        spreading="naive" if model.summing == "naive" else _choose_spreading(model, has_inner),
+    summing = _choose_summing(model, is_linear) if model.summing == "auto" else model.summing
+    resolved = model._replace(summing=summing)
+    if model.summing == "naive":
+        return resolved._replace(spreading="naive")
+    has_grid = model.grid is not None
+    # The kernel follows the sums that were named, not those that are chosen.
+    return resolved._replace(
+        spreading=_choose_spreading(model) if has_grid else _choose_spreading_without_grid(model, has_inner)
     )
 
 
@@ -178,10 +177,8 @@ def _iterate_needs(model: Model, is_linear: bool) -> Iterator[tuple[bool, str]]:
     yield not is_laplace or luck.dimension == 1, "a laplace kernel needs strengths that are numbers"
     if wish == "laplace":
         yield is_linear, 'the algorithm laplace needs a laplace luck function, and draws="outside"'
-        yield (
-            is_laplace or is_own or kernel is None,
-            ('the algorithm laplace needs a laplace kernel: kernel="laplace" or "none"'),
-        )
+        need = 'the algorithm laplace needs a laplace kernel: kernel="laplace" or "none"'
+        yield is_laplace or is_own or kernel is None, need
         yield not is_own, misfit
     elif wish == "fft":
         is_difference = grid is not None and luck.difference
@@ -212,33 +209,32 @@ def _choose_summing(model: Model, is_linear: bool) -> str:
     return next(name for name in device_preferences().sums if fits[name])
 
 
-def _choose_spreading(model: Model, has_inner: bool) -> str:
-    """The algorithm of the kernel, beside the wish for the sums."""
+def _choose_spreading(model: Model) -> str:
+    """The algorithm of the kernel on a grid, beside the algorithm of the sums."""
     kernel, is_fft = model.kernel, model.summing == "fft"
     if kernel is None:
-        return "naive" if has_inner or model.grid is None else "fft" if is_fft else "band"
-    has_matrix = isinstance(kernel.shape, HashableArray)
-    if not has_matrix and (has_inner or (model.grid is None and kernel.shape != "laplace")):
-        return "naive"
+        return "fft" if is_fft else "band"
     if kernel.shape == "laplace":
         return "fft" if is_fft else "laplace"
-    return _choose_spreading_without_walks(model, kernel, is_fft)
-
-
-def _choose_spreading_without_walks(model: Model, kernel: Kernel, is_fft: bool) -> str:
-    """The algorithm of a kernel that is no mixture of Laplace's, for which `is_fft` is the wish."""
-    is_fixed = is_player_and_time_independent_kernel(kernel)
-    if is_fixed and not is_fft and _is_band_fastest(model):
-        return "band"
-    if is_fixed and not depends_on_distance(kernel) and low_rank_kernel_factors(model) is not None:
-        return "low_rank"
+    if is_player_and_time_independent_kernel(kernel):
+        if not is_fft and _is_band_fastest(model):
+            return "band"
+        if not depends_on_distance(kernel) and low_rank_kernel_factors(model) is not None:
+            return "low_rank"
     return "fft" if is_fft and depends_on_distance(kernel) else _reach_independent_algorithm(kernel)
 
 
+def _choose_spreading_without_grid(model: Model, has_inner: bool) -> str:
+    """The algorithm of the kernel on a support of one's own."""
+    shape = None if model.kernel is None else model.kernel.shape
+    if isinstance(shape, HashableArray):
+        return "naive" if low_rank_kernel_factors(model) is None else "low_rank"
+    return "laplace" if shape == "laplace" and not has_inner else "naive"
+
+
 def _is_band_fastest(model: Model) -> bool:
-    """Whether a band is fastest."""
-    if model.grid is None or model.kernel is None:
-        return False
+    """Whether a band is faster than what else holds the kernel on a grid."""
+    assert model.grid is not None and model.kernel is not None
     most = device_preferences().band_taps
     if not depends_on_distance(model.kernel):
         most = min(most // 2, (model.grid.size // COLUMNS_PER_TAP - 1) // 2)
@@ -250,8 +246,7 @@ def low_rank_kernel_factors(model: Model) -> tuple[Any, Any] | None:
     kernel = model.kernel
     assert kernel is not None
     points = np.arange(kernel.shape.shape[0]) if model.grid is None else model.grid.points
-    step = None if model.grid is None else model.grid.step
-    given = hashable_array(points), step, model.kernel_width, model.kernel_values
+    given = hashable_array(points), grid_step(model.grid), model.kernel_width, model.kernel_values
     return kernels.low_rank_factors(kernel, *given, jnp.result_type(float).name)
 
 
@@ -260,11 +255,11 @@ def is_player_and_time_independent_kernel(kernel: Kernel) -> bool:
     return kernel.clock == "match" and not kernel.own
 
 
-def _reach_independent_algorithm(kernel: Kernel | None) -> str:
+def _reach_independent_algorithm(kernel: Kernel) -> str:
     """The algorithm that holds on a grid however far a kernel reaches."""
-    if kernel is not None and not depends_on_distance(kernel):
+    if not depends_on_distance(kernel):
         return "naive"
-    return device_preferences().wide_kernel if kernel and is_player_and_time_independent_kernel(kernel) else "fft"
+    return device_preferences().wide_kernel if is_player_and_time_independent_kernel(kernel) else "fft"
 
 
 def band_reach(model: Model, width: float) -> int:
@@ -283,8 +278,8 @@ class SizedAlgorithms(NamedTuple):
 
     summing: str
     spreading: str
-    nodes: NodeLayout | None  # of "low_rank"
     reach: int  # grid steps from the centre to the last tap of a "band"
+    nodes: NodeLayout | None  # of "low_rank"
 
 
 def resolve_algorithm_sizes(model: Model, params: Any) -> SizedAlgorithms:
@@ -295,26 +290,27 @@ def resolve_algorithm_sizes(model: Model, params: Any) -> SizedAlgorithms:
     Raises:
       ValueError: if "low_rank" was asked for, but cannot hold the luck function in this precision.
     """
-    nodes = None if model.summing != "low_rank" else _num_luck_interpolation_nodes(model, params)
-    reach = None if model.spreading != "band" or model.kernel is None else _band_reach_for(model, params)
-    endless = model.kernel is not None and (
-        (model.spreading == "band" and reach is None)
-        or (
-            model.spreading == "low_rank"
-            and (not _kernel_params_equal_factory_arguments(model, params) or low_rank_kernel_factors(model) is None)
-        )
-    )
-    summing = model.summing
-    if summing == "low_rank" and nodes is None:
-        summing = "fft" if model.luck.difference else "naive"
+    summing, nodes = model.summing, None
+    if summing == "low_rank":
+        nodes = _interpolation_nodes_for(model, params)
+        if nodes is None:
+            summing = "fft" if model.luck.difference else "naive"
     if summing == "fft" and model.algorithm != "fft" and _has_far_chances(model, params):
         summing = "naive"
-    return SizedAlgorithms(
-        summing,
-        _reach_independent_algorithm(model.kernel) if endless else model.spreading,
-        nodes,
-        reach or 0,
-    )
+    return SizedAlgorithms(summing, *_resolve_spreading(model, params), nodes)
+
+
+def _resolve_spreading(model: Model, params: Any) -> tuple[str, int]:
+    """The algorithm of the kernel that holds for hyperparameters, and the reach of a band."""
+    kernel, algorithm = model.kernel, model.spreading
+    reach = _band_reach_for(model, params) if kernel is not None and algorithm == "band" else 0
+    if algorithm == "low_rank" and not (
+        _kernel_params_equal_factory_arguments(model, params) and low_rank_kernel_factors(model) is not None
+    ):
+        reach = None
+    if kernel is not None and reach is None:
+        return _reach_independent_algorithm(kernel), 0
+    return algorithm, reach or 0
 
 
 def _has_far_chances(model: Model, params: Any) -> bool:
@@ -327,21 +323,10 @@ def _has_far_chances(model: Model, params: Any) -> bool:
     )
 
 
-def _num_luck_interpolation_nodes(model: Model, params: Any) -> NodeLayout | None:
-    """How many nodes hold the luck function; None if there are not as many."""
-    assert model.grid is not None
+def _interpolation_nodes_for(model: Model, params: Any) -> NodeLayout | None:
+    """The nodes that hold the luck function; None if as many as there may be do not."""
     precision = jnp.result_type(float).name
-
-    def node_layout(betas: tuple[float, ...], temperature: float) -> NodeLayout | None:
-        assert model.grid is not None
-        given = model.luck, model.grid, betas, temperature, precision
-        layout = opponent_sum_algorithms.min_interpolation_nodes(*given)
-        if layout is None and model.algorithm == "low_rank":
-            layout = opponent_sum_algorithms.min_interpolation_nodes(*given, far=False)
-        return layout
-
-    own = node_layout((model.beta,), model.temperature)
-    if own is None and model.algorithm == "low_rank":
+    if _node_layout(model, (model.beta,), model.temperature) is None and model.algorithm == "low_rank":
         raise ValueError(
             f"blat_mmr: {opponent_sum_algorithms.NODE_COUNTS[-1]} nodes do not hold the luck function "
             f"{model.luck.name} to "
@@ -354,10 +339,20 @@ def _num_luck_interpolation_nodes(model: Model, params: Any) -> NodeLayout | Non
     halvings = max(math.ceil(2.0 * math.log2(model.temperature / lowest) - RELATIVE_TOLERANCE), 0)
     betas: tuple[float, ...] = (model.beta,)
     if max(abs(least - model.beta), abs(most - model.beta)) > RELATIVE_TOLERANCE:
-        first = max((i for i, b in enumerate(BETA_STEPS) if b <= least), default=0)
-        last = min((i for i, b in enumerate(BETA_STEPS) if b >= most), default=len(BETA_STEPS) - 1)
+        first = max(bisect_right(BETA_STEPS, least) - 1, 0)
+        last = min(bisect_left(BETA_STEPS, most), len(BETA_STEPS) - 1)
         betas += BETA_STEPS[first : last + 1]
-    return node_layout(betas, model.temperature * 2.0 ** (-0.5 * halvings))
+    return _node_layout(model, betas, model.temperature * 2.0 ** (-0.5 * halvings))
+
+
+def _node_layout(model: Model, betas: tuple[float, ...], temperature: float) -> NodeLayout | None:
+    """The fewest nodes that hold the luck function with these shares of luck, also without far chances if named."""
+    assert model.grid is not None
+    given = model.luck, model.grid, betas, temperature, jnp.result_type(float).name
+    layout = opponent_sum_algorithms.min_interpolation_nodes(*given)
+    if layout is None and model.algorithm == "low_rank":
+        layout = opponent_sum_algorithms.min_interpolation_nodes(*given, far=False)
+    return layout
 
 
 def _band_reach_for(model: Model, params: Any) -> int | None:
@@ -393,10 +388,8 @@ def check_custom_kernel(model: Model, strengths: Any, params: Any) -> None:
     """ValueError if a function of one's own is no kernel with these hyperparameters, which are numbers."""
     if model.kernel is not None and has_custom_shape(model.kernel):
         values = tuple(map(float, kernel_shape_argument_values(model.kernel, params)))
-        step = None if model.grid is None else model.grid.step
-        kernels.checked_custom_kernel_matrix(
-            model.kernel, hashable_array(strengths), step, float(params.kernel_width), values
-        )
+        given = hashable_array(strengths), grid_step(model.grid), float(params.kernel_width), values
+        kernels.checked_custom_kernel_matrix(model.kernel, *given)
 
 
 def _kernel_params_equal_factory_arguments(model: Model, params: Any) -> bool:

@@ -18,14 +18,14 @@ The prediction is the expected score sum p(x) q(y) L(x, y). Strengths are in nat
 
 from collections.abc import Callable, Mapping
 from inspect import signature
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, is_traced
-from jaxrate.core.array_types import Array
+from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, display_name, hashable_array
 from jaxrate.core.hyperparameter_definitions import (
     ANY,
@@ -49,15 +49,17 @@ from jaxrate.systems.blat_mmr.kernels import (
     function_params,
     inspect_arguments,
 )
-from jaxrate.systems.blat_mmr.luck import POINTS_PER_NATURAL_UNIT, Luck
-from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid
+from jaxrate.systems.blat_mmr.luck import Luck
+from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid, grid_step
 from jaxrate.systems.blat_mmr.rules import advance, grid_points, predict, prepare, summary, update
 from jaxrate.systems.blat_mmr.settings_and_state import (
     Constants,
     Model,
     State,
     check_custom_kernel,
-    check_support_and_inner_distributions,
+    check_inner_distributions,
+    check_support,
+    default_deviations,
     has_min_width,
     kernel_shape_argument_values,
     make_grid,
@@ -177,6 +179,12 @@ class InitialBelief(NamedTuple):
     prior: Prior
 
 
+def make_initial_belief(points: HostArray | None, inner: HostArray | None, prior: Prior) -> InitialBelief:
+    """What everyone begins with, as it may stand in rules."""
+    support, distributions = (None if x is None else hashable_array(x) for x in (points, inner))
+    return InitialBelief(support, distributions, prior)
+
+
 def init(model: Model, initial: InitialBelief, params: Params, num_players: int) -> State:
     """Everyone's prior: normal on the support, and over distributions all of them alike, or what was given."""
     support, inner = (None if x is None else jnp.asarray(x, float) for x in (initial.support, initial.inner))
@@ -215,8 +223,8 @@ def blat_mmr(
     size: int = 1001,
     half_width: float | None = None,
     kernel: Annotated[str | Kernel | None, CHECKED_BY_FUNCTION] = "gaussian",
-    algorithm: str = "auto",
-    draws: str = "inside",
+    algorithm: Literal["auto", "naive", "fft", "laplace", "low_rank"] = "auto",
+    draws: Literal["inside", "outside"] = "inside",
     support: Any = None,
     inner: Any = None,
     prior: Any = None,
@@ -282,7 +290,7 @@ def blat_mmr(
     A kernel of the distance is a sum of shifted beliefs ("band") up to 100 steps of the grid, beyond them a Fourier
     transform, and "laplace" two walks. One between strengths is a band too if it is narrow, two small products of
     matrices if its rank is low, and else one with the whole matrix. A GPU multiplies by the whole matrix instead of
-    transforming a kernel; `algorithm_preferences.json` says what is taken on which kind of device.
+    transforming a kernel; `settings_and_state.py` says what is taken on which kind of device.
 
     The nodes of "low_rank" and the taps of the kernel are as many as the values in use need, also those of `params=`.
     Values that are traced, by `jax.grad` or `jax.vmap`, may be any. A traced `temperature` then makes "low_rank" an
@@ -297,54 +305,52 @@ def blat_mmr(
         negative or not finite, or leaves a strength or all of them without mass (names it); for an algorithm that does
         not fit the rest.
     """
-    game = lucks.parse(luck) if isinstance(luck, str) else luck
-    if not isinstance(game, Luck):
-        raise ValueError(f"blat_mmr: luck is a name or a jr.extend.luck.Luck, got {luck!r}")
-    scale = POINTS_PER_NATURAL_UNIT / game.unit  # of rating points, where strengths are these
-    spec = kernels.parse("none" if inner is not None and isinstance(kernel, str) and kernel == "gaussian" else kernel)
-    weekly = 7.0**-0.5 if spec is not None and spec.clock == "time" else 1.0
-    prior_deviation = 0.7 * scale if prior_deviation is None else prior_deviation
-    kernel_width = 0.03 * scale * weekly if kernel_width is None else kernel_width
+    game = lucks.parse(luck)
+    spec = kernels.parse("none" if inner is not None and kernel == "gaussian" else kernel)
+    usual_deviation, usual_width = default_deviations(game, spec)
+    prior_deviation = usual_deviation if prior_deviation is None else prior_deviation
+    kernel_width = usual_width if kernel_width is None else kernel_width
     functions = kernels.shape_function_arguments(spec), prior_function_arguments(prior)
     argument_names = [*signature(blat_mmr).parameters][:-1]
     extra = function_params(functions, more, argument_names)
     check_param_names("blat_mmr", more, [*argument_names, *extra])
     params, space = collect_params(blat_mmr, locals(), extra)
-    grid = None
-    if support is None:
-        wide = 7.0 * scale if half_width is None else half_width
-        grid = make_grid(size, wide, game, spec, params)
-        if spec is not None and has_min_width(spec):
-            space = space._replace(kernel_width=space.kernel_width._replace(least=min_kernel_width(grid, spec)))
-        if prior is None:
-            space = space._replace(prior_deviation=space.prior_deviation._replace(least=grid.step))
-    given_points, given_inner = check_support_and_inner_distributions(support, inner, game)
-    points = np.asarray(given_points) if grid is None else grid.points
-    lucks.check_luck(
-        game, hashable_array(points.ravel() if game.dimension == 1 else points.reshape(-1, game.dimension))
-    )
-    at = points if given_inner is None else mean_strengths_of_support_points(points, np.asarray(given_inner))
-    initial = InitialBelief(given_points, given_inner, parse_prior(prior, len(at), at))
+    grid, given_points = None, check_support(support, game, inner is not None)
+    points = given_points
+    if points is None:
+        grid = make_grid(size, half_width, game, spec, params)
+        points, space = grid.points, bound_by_grid(space, grid, spec, prior)
+    given_inner = None if inner is None else check_inner_distributions(inner, points)
+    lucks.check_luck(game, hashable_array(points.reshape(-1, game.dimension) if game.dimension > 1 else points.ravel()))
+    at = mean_strengths_of_support_points(points, given_inner)
     if spec is not None and spec.edges is None:
-        step = None if grid is None else grid.step
-        spec = spec._replace(edges=choose_edge_normalisation(spec, hashable_array(at), step, params.kernel_width))
+        given = hashable_array(at), grid_step(grid), params.kernel_width
+        spec = spec._replace(edges=choose_edge_normalisation(spec, *given))
     given_values = params.beta, params.temperature, params.kernel_width
     own_values = kernel_shape_argument_values(spec, params)
     model = Model(game, grid, spec, draws, algorithm, "", *given_values, own_values, algorithm)
+    initial = make_initial_belief(given_points, given_inner, parse_prior(prior, len(at), at))
     check_kernel_and_prior(model, initial, params)
     model = resolve_algorithms(model, inner is not None)
-    shown = kernel if isinstance(kernel, str) else spec
     prepare_model = SizedPrepare(bind(prepare, model, None), bind(make_sized_prepare, model, initial))
-    rules = Rules(prepare_model, *(bind(rule, model) for rule in (advance, predict, update)))
     return SystemParts(
         bind(init, model, initial),
-        rules,
+        Rules(prepare_model, *(bind(rule, model) for rule in (advance, predict, update))),
         (Matches,),
         bind(summary, model),
         bind(check_match_weights, model),
-        settings={"kernel": shown} | initial._asdict(),
+        settings={"kernel": kernel if isinstance(kernel, str) else spec} | initial._asdict(),
         hyperparameters=(params, space),
     )
+
+
+def bound_by_grid(space: Any, grid: Grid, kernel: Kernel | None, prior: Any) -> Any:
+    """The space of hyperparameters without widths that the grid does not resolve."""
+    if kernel is not None and has_min_width(kernel):
+        space = space._replace(kernel_width=space.kernel_width._replace(least=min_kernel_width(grid, kernel)))
+    if prior is None:
+        space = space._replace(prior_deviation=space.prior_deviation._replace(least=grid.step))
+    return space
 
 
 def check_match_weights(model: Model, events: Matches) -> None:

@@ -33,7 +33,7 @@ variances, as on the site since. Categories that were not played keep modifier a
 
 import math
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -423,9 +423,9 @@ def check_categories(categories: int, events: Matches | Ragged) -> None:
 @system_factory
 def category_glicko(
     categories: int = 3,
-    outcome: str = "probit",
-    expansion: str = "mode",
-    grows: str = "all",
+    outcome: Literal["probit", "logistic"] = "probit",
+    expansion: Literal["mode", "map"] = "mode",
+    grows: Literal["all", "unplayed"] = "all",
     *,
     scale: Annotated[
         float, Parameter(POSITIVE, "points", "deviation of the difference of two performances", fitted=False)
@@ -471,13 +471,6 @@ def category_glicko(
       ValueError: for an unknown name, a value out of range, or bounds that cross.
     """
     check_count("category_glicko: categories", categories, 1, 1000)
-    for name, value, known in (
-        ("outcome", outcome, OUTCOME_DISTRIBUTIONS),
-        ("expansion", expansion, ("mode", "map")),
-        ("grows", grows, ("all", "unplayed")),
-    ):
-        if value not in known:
-            raise ValueError(f"category_glicko: {name} must be {' or '.join(known)}, got {value!r}")
     predicting, learning = bind(predict, outcome, grows), bind(update, outcome, expansion, grows)
     return SystemParts(
         bind(init, categories),

@@ -148,7 +148,6 @@ def expected_win_counts(
     )
 
 
-TEAM_PERFORMANCES = "sum", "mean"  # of a team: what it is of its members'
 TABLE_FACTOR = 4  # times the points of the tables: teams perform more evenly than players
 
 
@@ -164,7 +163,7 @@ class TeamPriors(NamedTuple):
 def team_performance_priors(
     sum_or_mean: str, rating: Array, performance_variance: Array, event: Rounds, teams: Teams
 ) -> TeamPriors:
-    """The teams, of one of `TEAM_PERFORMANCES` and members' ratings and variances delta^2 [P]."""
+    """The teams, whose performance is the sum or the mean of their members', ratings and variances delta^2 [P]."""
     size = jnp.maximum(teams.size, 1).astype(rating.dtype)
     part = 1.0 / gather_team_values_to_members(teams, size) if sum_or_mean == "mean" else jnp.ones_like(rating)
     part = jnp.where(cdf_sums.participant_mask(event), part, 0.0)

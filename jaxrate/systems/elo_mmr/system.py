@@ -28,7 +28,7 @@ A contest in which all tie is one like others, as in the paper; the authors' pro
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -49,7 +49,6 @@ from jaxrate.core.hyperparameter_definitions import (
 from jaxrate.core.pairwise import pass_time
 from jaxrate.core.rules import InferringUpdate, Params, Rules
 from jaxrate.core.system import EventCheck, SystemParts, full_leaf, system_factory
-from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics import selective_evaluation
 from jaxrate.systems.elo_mmr import density_dispatch
@@ -108,7 +107,7 @@ class ModelSettings(NamedTuple):
     skip_ties: bool  # contests in which all tie change nothing
     newcomer: tuple[float, ...]  # factors of the weight in the first contests
     points: int  # of tables, in float32
-    teams: str | None = None  # what a team's performance is of its members', one of `TEAM_PERFORMANCES`; None: no teams
+    teams: str | None = None  # what a team's performance is of its members', "sum" or "mean"; None: no teams
 
 
 class Constants(NamedTuple):
@@ -300,7 +299,7 @@ def elo_mmr(
 def elo_mmx(
     split_ties: bool | float | Sequence[float] = False,
     newcomer: Sequence[float] = (),
-    team_performance: str = "sum",
+    team_performance: Literal["sum", "mean"] = "sum",
     skip_ties: bool = False,
     *,
     weight: Annotated[float | None, WEIGHT] = None,
@@ -335,12 +334,6 @@ def elo_mmx(
     """
     weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmx", weight, limit_deviation, beta, gamma)
     hyperparameters = collect_params(elo_mmx, locals())
-    if team_performance not in density_dispatch.TEAM_PERFORMANCES:
-        hint, allowed = (
-            did_you_mean_suffix(str(team_performance), density_dispatch.TEAM_PERFORMANCES),
-            " or ".join(density_dispatch.TEAM_PERFORMANCES),
-        )
-        raise ValueError(f"elo_mmx: team_performance must be {allowed}, got {team_performance!r}{hint}")
     check, ties = EventCheck(("teams", "seats", "noise")), (split_ties, skip_ties)
     return _make_parts("elo_mmx", hyperparameters, DENSITIES["normal"], None, ties, newcomer, check, team_performance)
 

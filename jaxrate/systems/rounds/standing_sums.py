@@ -4,6 +4,7 @@ They are of any log-concave density, given as `NoiseDensityFunctions`; `performa
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -45,6 +46,16 @@ NORMAL_NOISE = NoiseDensityFunctions(
 )
 
 
+class BlockTable(NamedTuple):
+    """Blocks of participants in the order of the standings, and the points at which their sums are tabulated."""
+
+    columns: list[Array]  # centre and inverse deviation [block, blocks]
+    size: int  # participants in a block
+    low: Array  # the least rating
+    per_point: Array  # the inverse of the distance of two points
+    points: Array  # [points] ratings
+
+
 def make_standing_sum_functions(
     noise: NoiseDensityFunctions, participants_by_standing: Participants, table_points: int
 ) -> tuple[SumsAtPlace, SumsAtPlace, RootGuess | None]:
@@ -53,91 +64,95 @@ def make_standing_sum_functions(
     Each is a function of k, and that of x [P], with values and slopes [P]. Large rounds tabulate them at some
     ratings, with a first guess of the zeros of q.
     """
+    low, high, present = (getattr(participants_by_standing, name) for name in ("low", "high", "present"))
     num_players = len(participants_by_standing.centre)
-    block = num_players + 1 if num_players <= DIRECT_LIMIT else BLOCK_SIZE
-    columns = [jnp.pad(x, (0, block - num_players % block)).reshape(-1, block).T for x in participants_by_standing[:2]]
-    per_point = (table_points - 5) / (
-        participants_by_standing.high - participants_by_standing.low
-    )  # three neighbours on each side of every rating
-    at = participants_by_standing.low + jnp.arange(-2.0, table_points - 2.0) / per_point
-
-    def curves(table: Array | None, side: int) -> SumsAtPlace:
-        sign, before = 1.0 - 2.0 * side, side == 0
-
-        def sums_from_place(k: Array) -> Callable[[Array], tuple[Array, Array]]:
-            whole = k // block
-            centre, inverse = (x[:, whole] for x in columns)  # [block, P]
-            inside = (jnp.arange(block, dtype=jnp.int32)[:, None] < (k - whole * block)[None, :]) == before
-            gain = jnp.where(inside, inverse, 0.0)
-
-            def sums_and_slopes(x: Array) -> tuple[Array, Array]:
-                h, rise = noise.above(side, sign * (x[None, :] - centre) * inverse)
-                value, slope = jnp.sum(gain * h, axis=0), sign * jnp.sum(gain * inverse * rise, axis=0)
-                if table is not None:
-                    place = (x - participants_by_standing.low) * per_point
-                    number = jnp.clip(place.astype(jnp.int32), 0, table_points - 6)
-                    u = place - number.astype(x.dtype)
-                    more, steepness = cdf_sums.everett_interpolation([table[whole, number + i] for i in range(6)], u)
-                    value, slope = value + more, slope + steepness * per_point
-                return -sign * value, -sign * slope
-
-            return sums_and_slopes
-
-        return sums_from_place
-
-    if block > num_players:
-        return curves(None, 0), curves(None, 1), None
-
-    def tabulate(columns: list[Array]) -> tuple[Array, Array]:
-        """[blocks, points] the sums of the hazards of both sides over each block."""
-        centre, inverse = (x[:, :, None] for x in columns)
-        found = noise.hazards((at[None, None] - centre) * inverse)
-        return tuple(sum_members(inverse * h) for h in found)
-
-    def sum_members(x: Array) -> Array:  # one by one: XLA is slower at a sum over one of three axes
-        return sum((x[i] for i in range(1, len(x))), start=x[0])
-
-    tiled = participants_by_standing.present is not None and selective_evaluation.has_tiles(num_players)
-    if tiled:
-        tiles = selective_evaluation.count_row_tiles(participants_by_standing.present)
-        losses, wins = _exclusive_block_sums_by_tile(tabulate, columns, table_points, tiles)
-    else:
-        of_blocks = tabulate(columns)
-        losses, wins = (
-            sums_and_recurrences.exclusive_prefix_or_suffix_sums(x, from_end=i == 1) for i, x in enumerate(of_blocks)
+    size = num_players + 1 if num_players <= DIRECT_LIMIT else BLOCK_SIZE
+    columns = [jnp.pad(x, (0, size - num_players % size)).reshape(-1, size).T for x in participants_by_standing[:2]]
+    per_point = (table_points - 5) / (high - low)  # three neighbours on each side of every rating
+    at = low + jnp.arange(-2.0, table_points - 2.0) / per_point
+    blocks = BlockTable(columns, size, low, per_point, at)
+    if size > num_players:
+        return (
+            partial(_sums_from_place, noise, blocks, None, 0),
+            partial(_sums_from_place, noise, blocks, None, 1),
+            None,
         )
+    tabulate = partial(_tabulate_blocks, noise, at)
+    if present is not None and selective_evaluation.has_tiles(num_players):
+        tiles = selective_evaluation.count_row_tiles(present)
+        tables = _exclusive_block_sums_by_tile(tabulate, columns, table_points, tiles)
+    else:
+        losses, wins = tabulate(columns)
+        tables = (
+            sums_and_recurrences.exclusive_prefix_or_suffix_sums(losses, from_end=False),
+            sums_and_recurrences.exclusive_prefix_or_suffix_sums(wins, from_end=True),
+        )
+    before, after = (partial(_sums_from_place, noise, blocks, table, side) for side, table in enumerate(tables))
+    return before, after, partial(_guess_root, blocks, tables)
 
-    def guess(begin: Array, end: Array, stiffness: Array, mean: Array) -> Array:
-        """The point between two where q changes its sign, were every block spread out evenly."""
-        # One behind `end` is behind the block before it.
-        places = [(losses, begin // block, 0, begin), (wins, end // block, 1, end)]
-        sides = [
-            (
-                table,
-                jnp.maximum(whole - shift, 0),
-                jnp.minimum(whole + 1, len(table) - 1) - shift,
-                (k - whole * block).astype(at.dtype) / block,
-            )
-            for table, whole, shift, k in places
-        ]
 
-        def q(point: Array) -> Array:
-            lost, won = (
-                (1.0 - part) * table[left, point] + part * table[right, point] for table, left, right, part in sides
-            )
-            return won - lost - stiffness * (at[point] - mean)
+def _sums_from_place(
+    noise: NoiseDensityFunctions, blocks: BlockTable, table: Array | None, side: int, k: Array
+) -> Callable[[Array], tuple[Array, Array]]:
+    """The sums over those before a place k [P], or of side 1 after it, with the whole blocks in a table."""
+    sign, before = 1.0 - 2.0 * side, side == 0
+    whole = k // blocks.size
+    centre, inverse = (x[:, whole] for x in blocks.columns)  # [block, P]
+    inside = (jnp.arange(blocks.size, dtype=jnp.int32)[:, None] < (k - whole * blocks.size)[None, :]) == before
+    gain = jnp.where(inside, inverse, 0.0)
 
-        def halve(turn: Array, cell: Array) -> Array:  # q falls
-            trial = cell + (first_step >> turn)
-            return jnp.where((trial <= len(at) - 2) & (q(jnp.minimum(trial, len(at) - 2)) > 0), trial, cell)
+    def sums_and_slopes(x: Array) -> tuple[Array, Array]:
+        h, rise = noise.above(side, sign * (x[None, :] - centre) * inverse)
+        value, slope = jnp.sum(gain * h, axis=0), sign * jnp.sum(gain * inverse * rise, axis=0)
+        if table is not None:
+            place = (x - blocks.low) * blocks.per_point
+            number = jnp.clip(place.astype(jnp.int32), 0, len(blocks.points) - 6)
+            u = place - number.astype(x.dtype)
+            more, steepness = cdf_sums.everett_interpolation([table[whole, number + i] for i in range(6)], u)
+            value, slope = value + more, slope + steepness * blocks.per_point
+        return -sign * value, -sign * slope
 
-        first_step = jnp.int32(1 << ((len(at) - 2).bit_length() - 1))
-        cell = lax.fori_loop(0, (len(at) - 2).bit_length(), halve, jnp.zeros_like(begin))
-        left, right = q(cell), q(cell + 1)
-        part = jnp.clip(left / jnp.where(left > right, left - right, 1.0), 0.0, 1.0)
-        return at[cell] + part / per_point
+    return sums_and_slopes
 
-    return curves(losses, 0), curves(wins, 1), guess
+
+def _tabulate_blocks(noise: NoiseDensityFunctions, points: Array, columns: list[Array]) -> tuple[Array, Array]:
+    """[blocks, points] the sums of the hazards of both sides over each block."""
+    centre, inverse = (x[:, :, None] for x in columns)
+    lost, won = noise.hazards((points[None, None] - centre) * inverse)
+    return _sum_members(inverse * lost), _sum_members(inverse * won)
+
+
+def _sum_members(x: Array) -> Array:
+    """The sum over the first axis, one by one: XLA is slower at a sum over one of three axes."""
+    return sum((x[i] for i in range(1, len(x))), start=x[0])
+
+
+def _guess_root(
+    blocks: BlockTable, tables: tuple[Array, Array], begin: Array, end: Array, stiffness: Array, mean: Array
+) -> Array:
+    """The point between two where q changes its sign, were every block spread out evenly."""
+    points, size = blocks.points, blocks.size
+    sides = []
+    for shift, table, k in zip((0, 1), tables, (begin, end), strict=True):  # one behind `end` is behind a block before
+        whole = k // size
+        left, right = jnp.maximum(whole - shift, 0), jnp.minimum(whole + 1, len(table) - 1) - shift
+        sides.append((table, left, right, (k - whole * size).astype(points.dtype) / size))
+
+    def q(point: Array) -> Array:
+        lost, won = (
+            (1.0 - part) * table[left, point] + part * table[right, point] for table, left, right, part in sides
+        )
+        return won - lost - stiffness * (points[point] - mean)
+
+    def halve(turn: Array, cell: Array) -> Array:  # q falls
+        trial = cell + (first_step >> turn)
+        return jnp.where((trial <= len(points) - 2) & (q(jnp.minimum(trial, len(points) - 2)) > 0), trial, cell)
+
+    first_step = jnp.int32(1 << ((len(points) - 2).bit_length() - 1))
+    cell = lax.fori_loop(0, (len(points) - 2).bit_length(), halve, jnp.zeros_like(begin))
+    left, right = q(cell), q(cell + 1)
+    part = jnp.clip(left / jnp.where(left > right, left - right, 1.0), 0.0, 1.0)
+    return points[cell] + part / blocks.per_point
 
 
 def _exclusive_block_sums_by_tile(

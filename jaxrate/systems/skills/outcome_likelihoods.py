@@ -75,7 +75,6 @@ def combine_statistics_with_result(meeting: MatchStrengths, measured: MatchCondi
 
 
 Q = math.log(10.0) / 400.0
-OUTCOMES = "win", "logistic", "margin", "points", "goals"
 Message = tuple[Array, Array]  # the precision I, and V: I times by how much the mean of it is ahead of the prior's
 
 

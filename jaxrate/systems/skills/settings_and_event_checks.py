@@ -1,7 +1,6 @@
 """Settings of skills, and whether events fit them."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from jaxrate.core.hyperparameter_definitions import (
 from jaxrate.core.mean_reversion import DEFAULT_SEASON_GROWTH, DEFAULT_SEASON_KEEP
 from jaxrate.core.rules import Params
 from jaxrate.events import Context, Matches, Ragged, Rounds, as_event_time, fail_where
-from jaxrate.systems.skills.outcome_likelihoods import OUTCOMES
 from jaxrate.systems.skills.settings_and_state import GROWTH_UNIT, SIDE_COLUMN, SIDES, ModelSettings
 
 PACE_GROWTH = Parameter(
@@ -75,54 +73,52 @@ def goal_param_defaults(model: ModelSettings) -> dict[str, tuple[bool, float | N
 
 def check_goal_settings(model: ModelSettings) -> None:
     """ValueError for settings that do not go with goals, or only with them."""
-    if model.expected_goals and model.outcome != "goals":
-        raise ValueError(f"skills: expected_goals {NEEDS_GOALS}")
-    if not model.pace:
-        return
-    if len(model.margin) != 2:
-        text = f"with outcome={model.outcome!r} margin must be two columns: the {model.outcome} of each side"
-        raise ValueError(f"skills: {text}")
-    if model.quit is not None or model.team_performance != "sum":
-        raise ValueError(f"skills: quit and team_performance are of contests, and {model.outcome} of matches of two")
-    if model.outcome == "points":
-        return
-    if len(model.expected_goals) not in (0, 2):
-        raise ValueError("skills: expected_goals must be two columns, of the first and of the second player")
-    if shared := [name for name in model.expected_goals if name in model.margin]:
-        raise ValueError(f"skills: expected_goals names {shared[0]!r}, a column of the goals themselves")
-    if model.statistics:
-        raise ValueError(f"skills: statistics {NOT_FOR_GOALS}; take expected_goals")
+    expected, goals = model.expected_goals, model.outcome == "goals"
+    shared = [name for name in expected if name in model.margin]
+    of_contests = model.quit is not None or model.team_performance != "sum"
+    mistakes = {
+        f"expected_goals {NEEDS_GOALS}": expected and not goals,
+        f"with outcome={model.outcome!r} margin must be two columns: the {model.outcome} of each side": (
+            model.pace and len(model.margin) != 2
+        ),
+        f"quit and team_performance are of contests, and {model.outcome} of matches of two": model.pace and of_contests,
+        "expected_goals must be two columns, of the first and of the second player": len(expected) not in (0, 2),
+        f"expected_goals names {', '.join(shared[:1])!r}, a column of the goals themselves": shared,
+        f"statistics {NOT_FOR_GOALS}; take expected_goals": goals and model.statistics,
+    }
+    for mistake, is_made in mistakes.items():
+        if is_made:
+            raise ValueError(f"skills: {mistake}")
 
 
 def check_goals(model: ModelSettings, matches: Any) -> None:
     """ValueError unless goals are whole numbers that make the results, and expected goals not negative."""
     columns = matches.context.columns
-    goals = [np.asarray(columns[name]) for name in model.margin]
-    for name, values in zip(model.margin, goals, strict=True):
+    for name in model.margin:
+        values = np.asarray(columns[name])
         is_count = (values >= 0) & (values <= MAX_GOALS) & (values == np.rint(values))
-        fail_where(~is_count, partial(_invalid_goals_message, name, values))
+        check_column(name, values, is_count, f"goals are whole numbers, from 0 to {MAX_GOALS:,}")
     for name in model.expected_goals:
         values = np.asarray(columns[name])
-        fail_where((values < 0) | (values > MAX_GOALS), partial(_invalid_expected_goals_message, name, values))
-    lead, score = goals[0] - goals[1], np.asarray(matches.score)
+        is_expected = np.isnan(values) | ((values >= 0) & (values <= MAX_GOALS))
+        check_column(name, values, is_expected, f"expected goals are numbers from 0 to {MAX_GOALS:,}, or NaN")
+    first, second = (np.asarray(columns[name]) for name in model.margin)
+    lead, score = first - second, np.asarray(matches.score)
     is_contradiction = (lead * (score - 0.5) < 0.0) | ((score == 0.5) & (lead != 0.0))
-    fail_where(is_contradiction, partial(_contradiction_message, model.margin, goals, score))
+
+    def describe_contradiction(row: int) -> str:
+        result = "drew" if score[row] == 0.5 else "won" if score[row] > 0.5 else "lost"
+        goals = f"{first[row]:g} goals to {second[row]:g}"
+        return (
+            f"the first player {result} with {goals}; margin is {model.margin[0]}, their goals, and {model.margin[1]}"
+        )
+
+    fail_where(is_contradiction, describe_contradiction)
 
 
-def _invalid_goals_message(name: str, values: Any, row: int) -> str:
-    return f"column {name!r} is {values[row]:g}; goals are whole numbers, from 0 to {MAX_GOALS:,}"
-
-
-def _invalid_expected_goals_message(name: str, values: Any, row: int) -> str:
-    return f"column {name!r} is {values[row]:g}; expected goals are numbers from 0 to {MAX_GOALS:,}, or NaN"
-
-
-def _contradiction_message(names: tuple[str, ...], goals: list[Any], score: Any, row: int) -> str:
-    result = "drew" if score[row] == 0.5 else "won" if score[row] > 0.5 else "lost"
-    first, second = (f"{x[row]:g}" for x in goals)
-    return (
-        f"the first player {result} with {first} goals to {second}; margin is {names[0]}, their goals, and {names[1]}"
-    )
+def check_column(name: str, values: Any, is_valid: Any, requirement: str) -> None:
+    """ValueError with the first value of a column that is wrong, and what it must be."""
+    fail_where(~is_valid, lambda row: f"column {name!r} is {values[row]:g}; {requirement}")
 
 
 DEFAULT_NOISE = 300.0  # points, of the difference of two performances
@@ -173,13 +169,7 @@ def fill_param_defaults(model: ModelSettings, params: Params) -> Params:
 
 def parse_settings(**values: Any) -> dict[str, Any]:
     """The settings of skills, checked, as `ModelSettings` has them."""
-    for name, allowed in (("outcome", OUTCOMES), ("team_performance", ("sum", "mean"))):
-        if values[name] not in allowed:
-            words = f"{', '.join(repr(x) for x in allowed[:-1])} or {allowed[-1]!r}"
-            raise ValueError(f"skills: {name} must be {words}, got {values[name]!r}")
     check_count("skills: categories", values["categories"], 1, 100)
-    if not isinstance(values["own_side"], bool):
-        raise ValueError(f"skills: own_side must be True or False, got {values['own_side']!r}")
     several = "margin", "covariates", "statistics", "kinds", "expected_goals"
     values |= {name: parse_column_names(name, values[name]) for name in several}
     if values["statistics"] and values["outcome"] == "logistic":
@@ -236,26 +226,36 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
         check_contests_fit(model, events, flat)
         return
     context: Context = flat.context
-    wanted = dict.fromkeys(model.covariates, "covariates")
-    has_margin = model.learns_margin or model.outcome == "goals"
-    wanted |= dict.fromkeys(model.margin if has_margin else (), "margin")
-    wanted |= dict.fromkeys(model.statistics, "statistics")
-    further = (*model.expected_goals, *model.kinds, *filter(None, [model.league_season]))
-    wanted |= dict.fromkeys((x for x in further if x != SIDES), "columns")
-    for name, argument in wanted.items():
-        columns: dict[str, Any] = context.columns or {}
-        if name not in columns:
-            where = f"columns=... of `matches`, or {argument}={name!r}"
-            raise ValueError(f"skills needs the column {name!r} of the matches; it is {where}")
+    kinds = () if model.kinds == (SIDES,) else model.kinds
+    arguments = {
+        "covariates": model.covariates,
+        "margin": model.margin if model.learns_margin or model.outcome == "goals" else (),
+        "statistics": model.statistics,
+        "columns": (*model.expected_goals, *kinds, *filter(None, [model.league_season])),
+    }
+    for name, argument in {name: argument for argument, names in arguments.items() for name in names}.items():
+        where = f"columns=... of `matches`, or {argument}={name!r}"
+        values = find_column(context.columns, name, f"matches; it is {where}")
         if name not in (*model.statistics, *model.expected_goals):
-            value = np.asarray(columns[name])
-            fail_where(np.isnan(value), partial(_missing_number_message, name))
+            check_column_is_complete(name, values)
     if model.outcome == "goals":
         check_goals(model, flat)
     check_player_kinds(model, events)
     if model.own_side and context.side is None:
         raise ValueError("skills with own_side needs the sides of the matches, side=... of `matches`; say side='home'")
     check_categories_fit(model, context.category, 2, "matches")
+
+
+def find_column(columns: Mapping[str, Any] | None, name: str, place: str) -> Any:
+    """The column of this name; ValueError that says where it belongs if there is none."""
+    if name not in (columns or {}):
+        raise ValueError(f"skills needs the column {name!r} of the {place}")
+    return np.asarray((columns or {})[name])
+
+
+def check_column_is_complete(name: str, values: Any) -> None:
+    """ValueError for a number that is missing."""
+    fail_where(np.isnan(values), lambda row: f"column {name!r} has no number, which only statistics may lack")
 
 
 def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> None:
@@ -266,15 +266,12 @@ def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> N
     names |= {SIDE_COLUMN} if model.own_side else set()
     names |= {*model.margin} if model.outcome == "margin" else set()
     for name in sorted(names):
-        columns: dict[str, Any] = contests.columns or {}
-        if name not in columns:
-            where = "columns=... of `rounds` or `read`"
-            raise ValueError(f"skills needs the column {name!r} of the participants of contests: {where}")
-        values = np.asarray(columns[name])
+        values = find_column(contests.columns, name, "participants of contests: columns=... of `rounds` or `read`")
         if name == model.quit:
-            fail_where(~np.isnan(values) & ~np.isin(values, (0, 1)), partial(_invalid_quit_message, name, values))
+            is_valid = np.isnan(values) | np.isin(values, (0, 1))
+            check_column(name, values, is_valid, "it must be 1 for participants who quit, and 0 for those who stayed")
         elif name not in model.statistics:
-            fail_where(np.isnan(values), partial(_missing_number_message, name))
+            check_column_is_complete(name, values)
     if model.outcome == "margin":
         check_team_mates_have_same_points(model, ragged, contests)
     check_categories_fit(model, contests.category, 1, "contests")
@@ -314,10 +311,11 @@ def check_categories_fit(model: ModelSettings, category: Any, axes: int, events:
 def check_player_kinds(model: ModelSettings, events: Any) -> None:
     """ValueError where a player is on both sides, which tell the kinds, or where their column has another number."""
     flat: Any = events.flat
-    for name in model.kinds if model.kinds != (SIDES,) else ():
-        values = np.asarray(flat.context.columns[name])
-        fail_where(~np.isin(values, (0, 1)), partial(_invalid_kind_message, name, values))
     if model.kinds != (SIDES,):
+        for name in model.kinds:
+            values = np.asarray(flat.context.columns[name])
+            rule = "it must be 1 for players of the second kind, 0 for those of the first"
+            check_column(name, values, np.isin(values, (0, 1)), rule)
         return
     pair = np.asarray(flat.player)
     if isinstance(events, Ragged):
@@ -325,15 +323,3 @@ def check_player_kinds(model: ModelSettings, events: Any) -> None:
         pair = pair[flat.pair + np.repeat(events.player_start[:-1], np.diff(begins))[:, None]]
     both = np.isin(pair[:, 1], pair[:, 0])
     fail_where(both, lambda row: f"player {pair[row, 1]} is of both kinds: kinds='sides' takes all who are a for one")
-
-
-def _missing_number_message(name: str, row: int) -> str:
-    return f"column {name!r} has no number, which only statistics may lack"
-
-
-def _invalid_kind_message(name: str, values: Any, row: int) -> str:
-    return f"column {name!r} is {values[row]:g}; it must be 1 for players of the second kind, 0 for those of the first"
-
-
-def _invalid_quit_message(name: str, values: Any, row: int) -> str:
-    return f"column {name!r} is {values[row]:g}; it must be 1 for participants who quit, and 0 for those who stayed"

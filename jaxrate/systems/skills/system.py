@@ -60,7 +60,7 @@ approach", with a covariance for each player.) Contests of teams: see team_rules
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from jaxrate.core import mean_reversion as fading
 from jaxrate.core.hashable_functions_and_arrays import bind
@@ -112,7 +112,7 @@ from jaxrate.systems.skills.settings_and_state import (
 
 @system_factory
 def skills(
-    outcome: str = "win",
+    outcome: Literal["win", "logistic", "margin", "points", "goals"] = "win",
     categories: int = 1,
     covariates: str | Sequence[str] = (),
     own_side: bool = False,
@@ -122,7 +122,7 @@ def skills(
     league_season: str | None = None,
     side_since: Any = None,
     statistics: str | Sequence[str] = (),
-    team_performance: str = "sum",
+    team_performance: Literal["sum", "mean"] = "sum",
     quit: str | None = None,
     expected_goals: str | Sequence[str] = (),
     *,

@@ -263,8 +263,10 @@ def check_scores(weights: tuple[float, ...], events: Matches) -> None:
         fail_where(np.asarray(weight) != 1, lambda row: f"weight {weight[row]}; urnings takes matches of weight 1 only")
 
 
-def _check_score_weights(outcomes: int, weights: Sequence[float] | None) -> tuple[float, ...]:
-    """[outcomes] the weights of scores, ones if None; ValueError for wrong ones."""
+def _check_score_weights(outcomes: int | None, weights: Sequence[float] | None) -> tuple[float, ...]:
+    """[outcomes] the weights of scores, or as many ones, or two; ValueError for wrong ones."""
+    if outcomes is None:
+        outcomes = 2 if weights is None else len(weights)
     check_count("urnings: outcomes", outcomes, 2, MAX_OUTCOMES)
     found = (1.0,) * outcomes if weights is None else tuple(to_floats("urnings: weights", weights).tolist())
     if len(found) != outcomes:
@@ -325,11 +327,10 @@ def urnings(
     Raises:
       ValueError: for an unknown name or a value out of range, or a newcomer's urn that is empty, full or too small.
     """
-    if outcomes is None:
-        outcomes = 2 if weights is None else len(weights)
+    score_weighting = _check_score_weights(outcomes, weights)
+    outcomes = len(score_weighting)
     if draw_weight is None:
         draw_weight = 2.0 if outcomes == 3 and weights is None else 1.0
-    score_weighting = _check_score_weights(outcomes, weights)
     params, space = collect_params(urnings, locals())
     heavy = [*score_weighting, *(params.draw_weight * w for w in score_weighting[1:-1])]
     if any(w and not 1.0 / MAX_WEIGHT <= w <= MAX_WEIGHT for w in heavy):

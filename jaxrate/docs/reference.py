@@ -1,0 +1,152 @@
+"""The reference: a page for each section of public names, from which autosummary makes a page for each name."""
+
+import inspect
+from collections.abc import Iterable
+from inspect import get_annotations
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import jaxrate
+from jaxrate.systems import SYSTEMS
+
+SECTIONS = {  # by title: what it is for, and the folders of the package that it shows
+    "Data": ("Tables and public formats become events; simulated leagues; the league that ships.", "data"),
+    "Events": ("Matches, rating periods and rounds, as arrays.", "events"),
+    "Rating systems": ("The thirteen systems, each with its hyperparameters and formulas.", "systems"),
+    "Rating": ("A system goes through a history, or learns one result at a time; runs are saved.", "replay", "live"),
+    "Leaderboards and careers": ("Ratings by name and date, records of players, saved runs.", "history"),
+    "Comparisons": ("How well systems predict, beside each other and beside ceilings.", "evaluation"),
+    "Predictions": (
+        "Matches, seasons and tournaments to come, and how good predictions were.",
+        "forecasts",
+        "metrics",
+    ),
+    "Fitting": ("Hyperparameters by gradient, with standard errors and intervals.", "fitting"),
+    "Fixed strengths": ("Players who do not change: strengths, certain ranks, tests of drift.", "arena"),
+    "Plots and pages": ("Pictures, reports and sites.", "plots", "site"),
+    "Parts of systems": ("What a system of your own needs.", "extend"),
+    "Worlds of Urnings": ("Matchmakers, tests and simulated worlds of urns.", "urns"),
+    "Testing a system": ("The contract that every system satisfies.", "testing"),
+}
+
+
+TABLE = ".. list-table::\n   :widths: 30 70\n\n"
+
+
+class Namespace(NamedTuple):
+    """A public module and the names in it."""
+
+    name: str  # as after `jaxrate.`, such as "data.formats"
+    module: ModuleType
+    members: list[str]  # functions and classes, as after `jaxrate.`, but for those of `jaxrate` itself
+    constants: list[str]  # other values
+
+
+class Section(NamedTuple):
+    """A section of the reference."""
+
+    title: str
+    purpose: str
+    names: list[str]  # functions and classes that are attributes of `jaxrate`
+    namespaces: list[Namespace]
+
+    @property
+    def pages(self) -> list[str]:
+        """The public names that have pages, as after `jaxrate.`."""
+        return [*self.names, *(name for namespace in self.namespaces for name in namespace.members)]
+
+
+def get_public(name: str) -> Any:
+    """The object of a name as after `jaxrate.`."""
+    return attrgetter(name)(jaxrate)
+
+
+def list_sections() -> list[Section]:
+    """All sections, with every public function and class."""
+    sections = {title: Section(title, purpose, [], []) for title, (purpose, *_) in SECTIONS.items()}
+    title_of_folder = {folder: title for title, (_, *folders) in SECTIONS.items() for folder in folders}
+    for name in sorted(dir(jaxrate)):
+        value = get_public(name)
+        path = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", "jaxrate.systems")
+        section = sections[title_of_folder[path.split(".")[1]]]
+        if inspect.ismodule(value):
+            section.namespaces.extend(_list_namespaces(name, value))
+        else:
+            section.names.append(name)
+    return [*sections.values()]
+
+
+def _list_namespaces(name: str, module: ModuleType) -> list[Namespace]:
+    """A module and the modules among its public names."""
+    defined = [n for n, x in vars(module).items() if getattr(x, "__module__", "") == module.__name__ and n[0] != "_"]
+    own, inner = Namespace(name, module, [], []), []
+    for member in sorted(getattr(module, "__all__", defined)):
+        value = getattr(module, member)
+        if inspect.ismodule(value):
+            inner += _list_namespaces(f"{name}.{member}", value)
+        elif not (inspect.isclass(value) or inspect.isroutine(inspect.unwrap(value))):
+            own.constants.append(member)
+        elif getattr(jaxrate, member, None) is not value:
+            own.members.append(f"{name}.{member}")
+    return [own, *inner]
+
+
+def list_result_types(sections: Iterable[Section]) -> dict[str, list[str]]:
+    """By the title of each section, the classes that its functions return and that have no public name."""
+    result, public = {}, {get_public(name) for section in sections for name in section.pages}
+    for section in sections:
+        hints = [get_annotations(inspect.unwrap(get_public(name))).get("return") for name in section.pages]
+        kinds = {x for hint in hints for x in (hint, *getattr(hint, "__args__", ())) if inspect.isclass(x)} - public
+        own = {x for x in kinds if x.__module__.startswith("jaxrate.") and x.__name__[0] != "_"}
+        result[section.title] = sorted(f"{x.__module__}.{x.__name__}".removeprefix("jaxrate.") for x in own)
+        public |= own
+    return result
+
+
+def system_modules_and_states() -> dict[str, tuple[str, str]]:
+    """For the full name of each factory of a system, the module with its formulas and the type of its state."""
+    systems = {name: (make.__module__, make()) for name, make in SYSTEMS.items()}
+    states = {name: type(system.init(system.params, 1)) for name, (_, system) in systems.items()}
+    return {f"jaxrate.{n}": (systems[n][0], f"{x.__module__}.{x.__name__}") for n, x in states.items()}
+
+
+def write_reference(folder: Path) -> None:
+    """Write a page for each section, and their list; autosummary makes the pages of functions and classes."""
+    folder.mkdir()
+    sections, stems = list_sections(), []
+    result_types = list_result_types(sections)
+    text = _heading("Reference", "=") + "Every public function and class has a page, by section.\n\n" + TABLE
+    for section in sections:
+        stems.append(section.title.lower().replace(" ", "_"))
+        names = [*section.names, *(x.name for x in section.namespaces)]
+        text += f"   * - :doc:`{section.title} <{stems[-1]}>`\n     - {section.purpose}\n\n       "
+        text += ", ".join(f"``jr.{name}``" for name in names) + "\n"
+        page = _heading(section.title, "=") + _summary(section.names) + "".join(map(_describe, section.namespaces))
+        if kinds := result_types[section.title]:
+            page += _heading("Types of results", "-") + _summary(f"~{name}" for name in kinds)
+        (folder / f"{stems[-1]}.rst").write_text(page, encoding="utf-8")
+    text += "\n.. toctree::\n   :hidden:\n\n" + "".join(f"   {stem}\n" for stem in stems)
+    (folder / "index.rst").write_text(text, encoding="utf-8")
+
+
+def _describe(namespace: Namespace) -> str:
+    """A namespace on the page of its section: what it is, its functions, its classes, its constants."""
+    text = _heading(f"jr.{namespace.name}", "-") + f".. automodule:: {namespace.module.__name__}\n   :no-index:\n\n"
+    for _, members in groupby(namespace.members, key=lambda x: x.rpartition(".")[2][0].isupper()):
+        text += _summary(members)
+    constants = ", ".join(f"``{name}``" for name in namespace.constants)
+    return text + f"Constants: {constants}.\n\n" * bool(constants)
+
+
+def _heading(title: str, sign: str) -> str:
+    return f"{title}\n{sign * len(title)}\n\n"
+
+
+def _summary(names: Iterable[str]) -> str:
+    """A table of names with the first sentences of their docstrings, for which autosummary makes pages."""
+    rows = "".join(f"   {name}\n" for name in names)
+    head = ".. currentmodule:: jaxrate\n\n.. autosummary::\n   :toctree: .\n   :nosignatures:\n\n"
+    return f"{head}{rows}\n" if rows else ""
