@@ -12,10 +12,15 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.docs import site_build
-from jaxrate.docs.docstrings import add_fields, to_restructured
-from jaxrate.docs.notebook_pages import SUBJECTS, title_and_finding
-from jaxrate.docs.page_sources import PICTURE_MARK, guides_that_call, show_gallery, write_sources
-from jaxrate.docs.reference import list_sections
+from jaxrate.docs.page_sources import (
+    PICTURE_MARK,
+    SUBJECTS,
+    guides_that_call,
+    show_gallery,
+    title_and_finding,
+    write_sources,
+)
+from jaxrate.docs.reference import add_fields, list_sections, to_restructured
 from tests.browser import narrowed, texts, violations, wait_for
 from tests.test_readme import PAGES
 

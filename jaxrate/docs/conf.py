@@ -17,10 +17,9 @@ from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 
 import jaxrate
-from jaxrate.docs.docstrings import add_fields, to_restructured
 from jaxrate.docs.example_outputs import example_outputs, functions_with_examples
 from jaxrate.docs.page_sources import guides_that_call
-from jaxrate.docs.reference import list_sections, system_modules_and_states
+from jaxrate.docs.reference import add_fields, list_sections, system_modules_and_states, to_restructured
 
 # Examples and scripts of the gallery run once, so quick compilation saves time.
 os.environ["JAXRATE_COMPILE"] = "quick"

@@ -18,8 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.docs.docstrings import split_examples
-from jaxrate.docs.reference import get_public
+from jaxrate.docs.reference import get_public, split_examples
 
 NAMESPACES = "arena", "data", "evaluation", "fitting", "forecasts", "history", "live", "site", "urns"  # with examples
 NOT_RUN = {  # examples that take long, or need races, files or goals

@@ -36,7 +36,7 @@ from jaxrate.history.player_records import (
 from jaxrate.history.ratings_at_times import category_ratings, modifiers
 from jaxrate.history.recorded_runs import RecordedRun, performance_ratings, rating_history
 from jaxrate.history.starting_ratings import initial_state
-from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.smoothing.smoother import Smoothed
 from jaxrate.systems.rounds.performance_inference import Performances
 
 __all__ = [

@@ -25,7 +25,7 @@ from jaxrate.history.event_columns import (
 )
 from jaxrate.history.participations import Participations, group_players, make_participations
 from jaxrate.replay.padded_states_and_columns import extend_state_if_needed
-from jaxrate.smoothing.smoothing_result import Smoothed
+from jaxrate.smoothing.smoother import Smoothed
 from jaxrate.storage.npz_tables import has_pyarrow, to_arrow_if_installed
 from jaxrate.systems.system_construction_by_name import extend_system_seasons
 

@@ -1,8 +1,7 @@
 """Smoothed histories: the belief about every player at every event, given all events before and after.
 
-smoother.py                      smooth: the public function and its checks
+smoother.py                      Smoothed, the result, and how it is found: checks and sweeps
 forecasts_from_smoothed_past.py  forecasts from a filter that starts again and again from a smoothed past
-smoothing_result.py              Smoothed: the result, and how it prints
 timelines.py                     timelines: who plays when, by participations of players
 forward_backward.py              one pass forwards and one backwards over all timelines
 event_sites.py                   sites: the Gaussian factors that matches, goals and contests are replaced by

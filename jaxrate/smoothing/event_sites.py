@@ -56,6 +56,7 @@ from jaxrate.systems.skills.outcome_likelihoods import (
     game_messages,
     margin_negative_log_density,
 )
+from jaxrate.systems.skills.rules import expected_shares, upcoming_team_performances
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
 from jaxrate.systems.skills.team_results import (
     MemberStrengths,
@@ -65,7 +66,6 @@ from jaxrate.systems.skills.team_results import (
     member_effects,
     member_shares,
 )
-from jaxrate.systems.skills.team_rules import expected_shares, upcoming_team_performances
 
 
 def split_by_group(values: Array, groups: ContestGroups) -> list[Array]:

@@ -9,8 +9,6 @@ aging.py                      what time does to beliefs
 match_strengths.py            strengths of two players in a match, and their points
 outcome_likelihoods.py        likelihoods of results of a difference of strengths, and of statistics
 goal_likelihoods.py           goals: beliefs about the logarithms of rates, likelihoods of counts and chances of results
-goal_rules.py                 what is expected of the goals of a match, and learnt from them
-team_rules.py                 what is expected before a contest of teams, and learnt after it
 team_results.py               results of contests of teams: performances, evidence of members, likelihoods and messages
 prediction_parts.py           what each player brings to a prediction, part by part
 """

@@ -56,7 +56,7 @@ same mean and covariance, see goal_likelihoods.py. All three outcomes are predic
 A match of weight w counts as w matches. The games of a rating period all count at the beliefs before it: their
 precisions x x^T I and their surprises x V add up. Beliefs of two players stay independent after a match, as in Glicko
 and in TrueSkill. (After Szczecinski and Tihon 2023, "Simplified Kalman filter for online rating: one-fits-all
-approach", with a covariance for each player.) Contests of teams: see team_rules.py.
+approach", with a covariance for each player.) Contests of teams: see rules.py.
 """
 
 from collections.abc import Mapping, Sequence
