@@ -15,7 +15,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.evaluation.scored_predictions import evaluate_predictions
 from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
-from jaxrate.forecasts.matchup_tables import build_matchup_tables
+from jaxrate.forecasts.pairwise_probabilities import build_matchup_tables
 from jaxrate.forecasts.series_and_knockout_brackets import (
     best_of,
     bracket_probabilities,

@@ -160,7 +160,7 @@ def test_pairs_are_of_a_category_that_is_chosen(monkeypatch):
     rated = jr.rate(jr.skills(categories=2), data)
     page = jr.site.report_html(rated)
     assert len(data_of(page)["pairs"]) == 2 and ">&lt;b&gt;</option>" in page
-    monkeypatch.setattr("jaxrate.forecasts.matchup_tables.MAX_CATEGORIES", 1)
+    monkeypatch.setattr("jaxrate.forecasts.pairwise_probabilities.MAX_CATEGORIES", 1)
     fewer = jr.site.report_html(rated)
     assert data_of(fewer)["pairs"] == [] and "Predictions depend on the category" in fewer
     assert [*data_of(page)["board"]["columns"]] == ["modifier clay", "modifier <b>"]

@@ -12,7 +12,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.system import random_draw_rule
 from jaxrate.data import simulate
-from jaxrate.forecasts.matchup_tables import build_matchup_tables
+from jaxrate.forecasts.pairwise_probabilities import build_matchup_tables
 from jaxrate.metrics.prediction_metrics import experience_mask, pairwise_accuracy, rank_deviation
 from jaxrate.metrics.running_metrics import numbers_that_predict_order
 from tests.conftest import MOSTLY_SINGLE, refused

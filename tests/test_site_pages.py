@@ -87,7 +87,7 @@ def test_pairs_of_a_run_with_categories_choose_one(courts, tmp_path, monkeypatch
     assert re.findall('<option value="?[01]"?>(clay|hard)</option>', page) == ["hard", "clay"]
     assert "<label>Category <select" in page and ", on hard courts:" in page
     assert re.search(r"<h1[^>]*>On hard courts, .+</h1>", page)  # a headline that holds there alone did not say so
-    monkeypatch.setattr("jaxrate.forecasts.matchup_tables.MAX_CATEGORIES", 1)
+    monkeypatch.setattr("jaxrate.forecasts.pairwise_probabilities.MAX_CATEGORIES", 1)
     jr.site.write_site(courts, tmp_path)
     assert not (tmp_path / "pairs.html").exists()
     for page in tmp_path.rglob("*.html"):

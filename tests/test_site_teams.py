@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.core.text_format import format_decimals, use_minus_sign
-from jaxrate.forecasts.matchup_tables import build_matchup_tables_by_category
+from jaxrate.forecasts.pairwise_probabilities import build_matchup_tables_by_category
 from jaxrate.site.line_ups import team_rating_share_column
 from jaxrate.site.page_templates import make_template_environment
 from jaxrate.site.page_texts import equal_partners

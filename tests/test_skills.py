@@ -13,7 +13,7 @@ from scipy.special import ndtr
 import jaxrate as jr
 from jaxrate.data.seasons_and_margins import estimate_measurement_noise
 from jaxrate.events import slice_events
-from jaxrate.systems.skills.posterior import condition_covariance_on_message
+from jaxrate.systems.skills.belief_updates import condition_covariance_on_message
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick

@@ -25,12 +25,12 @@ from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import resolve_events_and_num_players
 from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings, to_hyperparameters
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
-from jaxrate.smoothing.evidence_adjoints import (
+from jaxrate.smoothing.expectation_propagation import SweepResult, run_sweeps
+from jaxrate.smoothing.smoothed_ratings import (
     evidence_adjoints,
     evidence_depends_on_sites,
     settled_log_evidence_terms,
 )
-from jaxrate.smoothing.expectation_propagation import SweepResult, run_sweeps
 from jaxrate.smoothing.smoother import check_smoothable_events, resolve_smoothing_model
 from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.systems.skills.settings_and_state import ModelSettings

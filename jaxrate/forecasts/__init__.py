@@ -7,8 +7,7 @@ season_simulation.py             seasons that are simulated: goals, standings an
 scorelines.py                    scorelines of goals, and margins and points
 tournament_simulation.py         simulate_tournament: groups and a knockout
 series_and_knockout_brackets.py  series, brackets and the matrix of all matchups
-pairwise_probabilities.py        predict_pairs: all pairs of players in few numbers
-matchup_tables.py                predictions for every two players, with or without partners, in few numbers
+pairwise_probabilities.py        predict_pairs, and tables of matchups: all pairs of players in few numbers
 balanced_teams_and_pairings.py   balance_teams, pair_players
 sklearn_estimator.py             RatingClassifier, an estimator for scikit-learn
 """

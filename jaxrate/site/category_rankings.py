@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.forecasts.matchup_tables import MAX_CATEGORIES
+from jaxrate.forecasts.pairwise_probabilities import MAX_CATEGORIES
 from jaxrate.history.event_columns import lookup_ids
 from jaxrate.history.history import History
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers

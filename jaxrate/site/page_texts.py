@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_count, format_number, join_names
-from jaxrate.forecasts.matchup_tables import MatchupTables, Partners, typical_team_size
+from jaxrate.forecasts.pairwise_probabilities import MatchupTables, Partners, typical_team_size
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import describe_groups
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from itertools import compress
 from typing import Any, NamedTuple
 
-from jaxrate.forecasts.matchup_tables import MatchupTables, build_matchup_tables_by_category
+from jaxrate.forecasts.pairwise_probabilities import MatchupTables, build_matchup_tables_by_category
 from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.forecasts.scorelines import Scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast

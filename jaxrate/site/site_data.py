@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import coarse_rating_decimals
-from jaxrate.forecasts.matchup_tables import MatchupTables, encode_matchup_tables
+from jaxrate.forecasts.pairwise_probabilities import MatchupTables, encode_matchup_tables
 from jaxrate.history.event_columns import lookup_ids
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import (

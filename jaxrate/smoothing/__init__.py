@@ -6,6 +6,5 @@ timelines.py                     timelines: who plays when, by participations of
 forward_backward.py              one pass forwards and one backwards over all timelines
 event_sites.py                   sites: the Gaussian factors that matches, goals and contests are replaced by
 expectation_propagation.py       sweeps of expectation propagation, mixed by Anderson's method
-evidence_adjoints.py             what the log evidence owes to the sites, for its slopes
-smoothed_ratings.py              ratings, predictions, state and evidence that follow from sites
+smoothed_ratings.py              ratings, predictions, state and evidence that follow from sites, and its slopes by them
 """

@@ -25,14 +25,14 @@ from jax import lax
 from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
 from jaxrate.smoothing.timelines import Timelines
-from jaxrate.systems.skills.aging import (
+from jaxrate.systems.skills.belief_updates import (
     add_to_diagonal,
     append_form_retention_and_growth,
+    condition_covariance_on_message,
     pad_common_skill_with_zeros,
     revert_means_and_grow_variances,
 )
 from jaxrate.systems.skills.match_strengths import StrengthBelief, covariance_with_strength
-from jaxrate.systems.skills.posterior import condition_covariance_on_message
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, newcomer_variances
 
 

@@ -1,4 +1,4 @@
-// Predictions for any pair, from the tables of jaxrate/forecasts/matchup_tables.py.
+// Predictions for any pair, from the tables of jaxrate/forecasts/pairwise_probabilities.py.
 
 const tableOf = ({ players, scale, left, right }, skew) => {
   const numbers = (packed) => new Int16Array(Uint8Array.from(atob(packed), (x) => x.charCodeAt(0)).buffer);

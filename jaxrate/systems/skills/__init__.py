@@ -4,8 +4,7 @@ system.py                     the system: its formulas, its factory, and what it
 settings_and_event_checks.py  settings of skills, and whether events fit them
 rules.py                      what is expected before an event, and learnt after it
 settings_and_state.py         settings, hyperparameters, state
-posterior.py                  what they are believed to be after it
-aging.py                      what time does to beliefs
+belief_updates.py             what time, and messages about strengths, make of beliefs
 match_strengths.py            strengths of two players in a match, and their points
 outcome_likelihoods.py        likelihoods of results of a difference of strengths, and of statistics
 goal_likelihoods.py           goals: beliefs about the logarithms of rates, likelihoods of counts and chances of results

@@ -43,7 +43,7 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.pairwise import split_sides
 from jaxrate.events import Matches, Periods
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
-from jaxrate.systems.skills.aging import add_to_diagonal, pad_common_skill_with_zeros
+from jaxrate.systems.skills.belief_updates import add_to_diagonal, pad_common_skill_with_zeros
 from jaxrate.systems.skills.match_strengths import (
     add_match_effects_to_lead,
     covariance_with_strength,

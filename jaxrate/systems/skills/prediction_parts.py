@@ -22,7 +22,7 @@ from jaxrate.systems.rounds.round_teams import (
     teams_with_result_hidden,
 )
 from jaxrate.systems.skills import rules
-from jaxrate.systems.skills.aging import assign_kinds_and_age_for_games
+from jaxrate.systems.skills.belief_updates import assign_kinds_and_age_for_games
 from jaxrate.systems.skills.match_strengths import (
     extra_match_columns,
     make_skill_loadings,

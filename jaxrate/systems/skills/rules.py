@@ -48,7 +48,16 @@ from jaxrate.systems.rounds.round_teams import (
     teams_by_standing,
     teams_with_result_hidden,
 )
-from jaxrate.systems.skills.aging import advance, apply_clock_seasons, assign_kinds_and_age_for_games
+from jaxrate.systems.skills.belief_updates import (
+    add_match_growth,
+    advance,
+    apply_clock_seasons,
+    assign_kinds_and_age_for_games,
+    learn_from_information,
+    learn_from_member_messages,
+    learn_from_messages,
+    message_rounding_tolerance,
+)
 from jaxrate.systems.skills.goal_likelihoods import (
     HALF_Q,
     GoalObservation,
@@ -76,13 +85,6 @@ from jaxrate.systems.skills.outcome_likelihoods import (
     game_messages,
     margin_negative_log_density,
     outcome_probabilities,
-)
-from jaxrate.systems.skills.posterior import (
-    add_match_growth,
-    learn_from_information,
-    learn_from_member_messages,
-    learn_from_messages,
-    message_rounding_tolerance,
 )
 from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, prepare
 from jaxrate.systems.skills.team_results import (
