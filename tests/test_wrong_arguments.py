@@ -143,7 +143,7 @@ def right_values(history=None):
         **{f"forecasts.{name}_probabilities.probability": scorelines.probability
            for name in ("total_goals", "goal_difference")},
         "forecasts.both_score_probability.probability": scorelines.probability,
-        "plots.profile.result": profile, "extend.luck.matrix.strengths": [0.0, 1.0],
+        "plots.profile.result": profile, "extend.luck.matrix.strengths": [0.0, 1.0], "extend.luck.parse.luck": "fide",
     }  # fmt: skip
 
 
