@@ -53,7 +53,7 @@ from jaxrate.data.row_results import (
     split_by_result,
 )
 from jaxrate.data.seasons_and_margins import doubts_about_margins
-from jaxrate.data.table_files import OPENERS_BY_METHODS, open_table_source
+from jaxrate.data.table_files import find_opener_by_methods, is_list_of_paths, open_table_source
 from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import RowError, doubts_about_single_participants
 from jaxrate.events.dataset import Dataset
@@ -344,5 +344,5 @@ def is_readable_source(data: Any) -> bool:
     if isinstance(data, (str, os.PathLike)):
         return True
     if isinstance(data, (list, tuple)) and not hasattr(data, "_fields"):
-        return bool(data) and all(isinstance(row, Mapping) for row in data)
-    return any(all(hasattr(data, name) for name in methods) for methods in OPENERS_BY_METHODS)
+        return is_list_of_paths(data) or (bool(data) and all(isinstance(row, Mapping) for row in data))
+    return find_opener_by_methods(data) is not None

@@ -19,88 +19,64 @@ def read_json_records(content: bytes, is_json_lines: bool) -> tuple[dict[str, li
       ValueError: says what is no JSON, or which table is meant.
     """
     text, lines = content.decode("utf-8-sig", errors="replace"), list[int]()
-    try:
-        document = None if is_json_lines else json.loads(text)
-    except json.JSONDecodeError as error:
-        if not error.msg.startswith("Extra data"):
-            raise ValueError(f"line {error.lineno}: not JSON, {error.msg}") from None
-        is_json_lines = True
-    if is_json_lines:
-        lines = [number for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-        document = [_read_json_line(number, text.splitlines()[number - 1]) for number in lines]
+    document = [] if is_json_lines else _parse_json(text)
+    if is_json_lines or document is None:
+        texts = dict(enumerate(text.splitlines(), 1))
+        lines = [number for number, line in texts.items() if line.strip()]
+        document = [_parse_json(texts[number], number) for number in lines]
     columns = columns_of_document(document)
     if columns is None:
         raise ValueError("no list of objects, one for each row, and no lists of equal length, one for each column")
     return columns, lines
 
 
-def _read_json_line(number: int, line: str) -> Any:
+def _parse_json(text: str, line: int | None = None) -> Any:
+    """What a text says, or the one line of this number; None if several documents follow each other in the text."""
     try:
-        return json.loads(line)
+        return json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"line {number}: not JSON, {error.msg}") from None
+        if line is None and error.msg.startswith("Extra data"):
+            return None
+        raise ValueError(f"line {line or error.lineno}: not JSON, {error.msg}") from None
 
 
 def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
-    """The columns of a list of records, of the one list of records in an object, or of columns by name; else None.
+    """The columns of a list of records, of the one table in an object, or of columns by name; else None.
 
     Raises:
       ValueError: if several lists could be meant.
     """
     if is_list_of_records(document):
         return records_to_columns(_records_of_inner_lists(document))
-    if not isinstance(document, Mapping):
+    if not isinstance(document, Mapping) or not document:
         return None
-    shapes = (
-        _columns_of_only_list,
-        _columns_by_name,
-        _columns_by_name_and_row,
-        _columns_of_only_table,
-        _columns_of_records_by_id,
-    )
-    return next((columns for shape in shapes if (columns := shape(document)) is not None), None)
+    if (records := _find_list_of_events(document)) is not None:
+        return columns_of_document(records)
+    values = [*document.values()]
+    if all(isinstance(value, list) for value in values) and len({*map(len, values)}) == 1:
+        return {str(name): value for name, value in document.items()}
+    return _columns_of_objects(document)
 
 
-def _columns_of_only_list(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
-    """The columns of the one list of records in an object, or of the one that is called as events are."""
+def _find_list_of_events(document: Mapping[Any, Any]) -> Any:
+    """The one list of records in an object, or the one that is called as events are; None if there is none."""
     lists = {name: value for name, value in document.items() if value and is_list_of_records(value)}
-    events = {name: value for name, value in lists.items() if name.lower() in EVENT_LISTS}
-    chosen = events if events and len(lists) > 1 else lists
+    chosen = {name: value for name, value in lists.items() if name.lower() in EVENT_LISTS} or lists
     if len(chosen) > 1:
         raise ValueError(f"the table could be {' or '.join(map(repr, chosen))}; give a file with one of them")
-    return next(map(columns_of_document, chosen.values()), None)
+    return next(iter(chosen.values()), None)
 
 
-def _columns_by_name(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
-    """Lists of equal length."""
-    if not all(isinstance(value, list) for value in document.values()) or len({*map(len, document.values())}) != 1:
-        return None
-    return {str(name): value for name, value in document.items()}
-
-
-def _columns_by_name_and_row(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
-    """Objects of the same numbers of rows, as pandas writes columns."""
-    rows = {tuple(value) for value in _inner_objects(document)}
-    if len(rows) != 1 or not all(map(str.isdecimal, *rows)):
-        return None
-    return {str(name): list(value.values()) for name, value in document.items()}
-
-
-def _columns_of_only_table(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
-    """The table in an object, if it has only one."""
-    inner = (value for value in document.values() if isinstance(value, Mapping))
-    tables = [columns for columns in map(columns_of_document, inner) if columns is not None]
-    return tables[0] if len(tables) == 1 else None
-
-
-def _columns_of_records_by_id(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
-    return records_to_columns(_inner_objects(document)) if _inner_objects(document) else None
-
-
-def _inner_objects(document: Mapping[Any, Any]) -> list[Any]:
-    """The values of an object that are several objects and nothing else; else none."""
+def _columns_of_objects(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
+    """The columns of objects by the number of the row, as of pandas; the only table; or records by id."""
     inner = [value for value in document.values() if isinstance(value, Mapping)]
-    return inner if len(inner) == len(document) > 1 else []
+    holds_nothing_else = len(inner) == len(document) > 1
+    if holds_nothing_else and len(rows := {*map(tuple, inner)}) == 1 and all(map(str.isdecimal, *rows)):
+        return {str(name): list(value.values()) for name, value in document.items()}
+    tables = [columns for value in inner if (columns := columns_of_document(value)) is not None]
+    if len(tables) == 1:
+        return tables[0]
+    return records_to_columns(inner) if holds_nothing_else else None
 
 
 def is_list_of_records(value: Any) -> bool:
@@ -111,11 +87,8 @@ def _records_of_inner_lists(records: Sequence[Mapping[Any, Any]]) -> Sequence[Ma
     """The records of matches in records of rounds, each with the values of its round; others as they are."""
     for name in EVENT_LISTS:
         if records and all(is_list_of_records(record.get(name)) for record in records):
-            return [
-                {key: value for key, value in record.items() if key != name} | dict(inner)
-                for record in records
-                for inner in record[name]
-            ]
+            rounds = [{key: value for key, value in record.items() if key != name} for record in records]
+            return [one | dict(x) for one, record in zip(rounds, records, strict=True) for x in record[name]]
     return records
 
 
@@ -127,9 +100,8 @@ def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     for i, record in enumerate(records):
         if not isinstance(record, Mapping):
             raise ValueError(f"{row_label(i)}: not a dict, as the first row is, but a {type(record).__name__}")
-    names = dict.fromkeys(name for record in records for name in record)
     columns: dict[str, list[Any]] = {}
-    for name in names:
+    for name in dict.fromkeys(chain(*records)):
         columns |= _expand_column(name, [record.get(name) for record in records])
     return columns
 
@@ -137,10 +109,10 @@ def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
 def _expand_column(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
     """The columns of values that may be nested."""
     nested = [value if isinstance(value, Mapping) else {} for value in values]
+    plain = [None if isinstance(value, Mapping) else value for value in values]
     if not any(nested):
         return _expand_points(name, values)
-    plain = [None if isinstance(value, Mapping) else value for value in values]
-    columns = {} if {*map(id, plain)} == {id(None)} else {name: plain}
+    columns = {} if all(value is None for value in plain) else {name: plain}
     for key in dict.fromkeys(chain(*nested)):
         columns |= _expand_column(f"{name}.{key}", [value.get(key) for value in nested])
     return columns
@@ -148,8 +120,8 @@ def _expand_column(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
 
 def _expand_points(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
     """Two columns of lists of both sides' points, and others as they are."""
-    pairs = [value or (None, None) if isinstance(value, list) else (None, None) for value in values]
-    has_lists = any(isinstance(value, list) for value in values)
-    if has_lists and {*map(len, pairs)} == {2} and normalise_column_name(f"{name}1") in POINT_NAMES:
-        return {f"{name}.{side + 1}": [pair[side] for pair in pairs] for side in range(2)}
-    return {name: values}
+    pairs = [value or (None, None) for value in values if isinstance(value, list)]
+    if {*map(len, pairs)} != {2} or normalise_column_name(f"{name}1") not in POINT_NAMES:
+        return {name: values}
+    both = [value if isinstance(value, list) and value else (None, None) for value in values]
+    return {f"{name}.{side + 1}": [pair[side] for pair in both] for side in range(2)}

@@ -4,6 +4,7 @@ import codecs
 import datetime
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from jaxrate.core.memory_checks import check_memory_fits
+from jaxrate.core.text_format import join_names
 from jaxrate.data.json_tables import columns_of_document, is_list_of_records, read_json_records, records_to_columns
 from jaxrate.data.table_sources import (
     FEW_ROWS,
@@ -34,16 +36,13 @@ from jaxrate.data.table_sources import (
 
 STANDARD_INPUT = "-"
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-SPREADSHEET_SUFFIXES = ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"
-TEXT_SUFFIXES = ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"
-SPREADSHEET_MARKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"  # how their bytes begin
 DELIMITERS = ";", "\t", "|"  # sought in a header without commas
 CHECKED_BYTES = 1 << 24  # at the beginning of a text, from which its encoding is inferred
-
-_standard_inputs: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # what was read from them
 BATCH_ROWS = 1 << 16  # rows of Parquet that are decoded at a time
 BYTES_PER_ROW = 100.0  # that a row takes in memory until it is rated, about
-TRUTH_SUFFIX = ".truth.parquet"  # how the files end that `simulate` writes beside its histories
+HIDDEN_FILES = re.compile(r"[._].*|.*\.truth\.parquet")  # in folders; the latter of `simulate`, beside its histories
+
+_standard_inputs: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # what was read from them
 
 
 def table_in_memory(
@@ -70,41 +69,36 @@ def open_table_file(path: Path) -> TableSource:
     Raises:
       ValueError: names the file, and what is wrong with it.
     """
-    is_file = str(path) != STANDARD_INPUT
-    title = f"{path.name}: " if is_file else "standard input: "
+    title = "standard input: " if str(path) == STANDARD_INPUT else f"{path.name}: "
     with add_location_to_data_errors(title, lambda row: title + row_label(row)):
-        return OPENERS_BY_KIND[_file_kind(path, is_file)](path, title)
+        return _find_opener(path)(path, title)
 
 
-def _file_kind(path: Path, is_file: bool) -> str:
-    """What is in a file, by the end of its name, or in standard input, by its first bytes; ValueError for others."""
-    if not is_file:
-        mark = open_decompressed(path).read(4)
-        return "Parquet" if mark == b"PAR1" else "spreadsheet" if mark in SPREADSHEET_MARKS else "text"
-    if path.is_dir():
-        raise ValueError("a directory, not a file")
-    if not path.exists():
-        raise ValueError("no such file")
-    suffix = path.suffix.lower()
-    if suffix in SPREADSHEET_SUFFIXES or suffix == ".parquet":
-        return "Parquet" if suffix == ".parquet" else "spreadsheet"
-    if _text_suffix(path) not in TEXT_SUFFIXES:
+def _find_opener(path: Path) -> Callable[[Path, str], TableSource]:
+    """What opens a file, by the end of its name, or standard input, by its first bytes; ValueError for others."""
+    if str(path) == STANDARD_INPUT:
+        return OPENERS_BY_MARK.get(open_decompressed(path).read(4), _open_text_file)
+    if not path.is_file():
+        raise ValueError("a directory, not a file" if path.is_dir() else "no such file")
+    opener = OPENERS_BY_SUFFIX.get(_suffix_before_compression(path))
+    if opener is None or (opener != _open_text_file and path.suffix.lower() in COMPRESSION):
+        *others, last = OPENERS_BY_SUFFIX
         raise ValueError(
-            f"cannot read this kind of file; the name must end in .parquet, {', '.join(TEXT_SUFFIXES)} (these also "
-            f"compressed, as .csv.gz, .csv.bz2 or .csv.zst), {', '.join(SPREADSHEET_SUFFIXES[:-1])} or .ods"
+            "cannot read this kind of file; the name must end (texts may be compressed, as .csv.gz, .csv.bz2 or "
+            f".csv.zst) in {', '.join(others)} or {last}"
         )
-    return "text"
+    return opener
 
 
-def _text_suffix(path: Path) -> str:
-    """The end of the name of a text, without that of its compression."""
+def _suffix_before_compression(path: Path) -> str:
+    """The end of the name of a file, without that of its compression, in lower case."""
     suffix = path.suffix.lower()
     return path.with_suffix("").suffix.lower() if suffix in COMPRESSION else suffix
 
 
 def _open_text_file(path: Path, title: str) -> TableSource:
     """The table in CSV or, as the first character tells, in JSON."""
-    open_stream, suffix = _open_as_utf8(path), _text_suffix(path)
+    open_stream, suffix = _open_as_utf8(path), _suffix_before_compression(path)
     with open_stream() as file:
         is_json = file.read(CHECKED_BYTES).removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
     if not is_json:
@@ -186,31 +180,39 @@ def _open_spreadsheet(path: Path, title: str) -> TableSource:
     sheets = _read_sheets(path)
     if not sheets:
         raise ValueError("the file is empty")
-    name, rows = next(iter(sheets.items()))
-    widths = [sum(map(bool, row)) for row in rows.values()]
-    head = next((i for i, width in enumerate(widths) if width > 1), 0)
-    (_, header), *records = [*rows.items()][head:]
-    filled = [i for i, text in enumerate(header) if text]
-    columns = {header[i]: [row[i] or None for _, row in records] for i in filled}
-    where = _make_row_locator(title, lambda row: f"row {records[row][0]} of the sheet")
-    note = f"sheet {name!r}, the first of {len(sheets)}, for the table" if len(sheets) > 1 else ""
-    return table_in_memory(columns, [header[i] for i in filled], title, where)._replace(note=note)
+    (name, rows), *others = sheets.items()
+    head = next((i for i, row in enumerate(rows) if sum(map(bool, row.cells)) > 1), 0)
+    header, records = rows[head].cells, rows[head + 1 :]
+    columns = {text: [row.cells[i] or None for row in records] for i, text in enumerate(header) if text}
+    where = _make_row_locator(title, lambda row: f"row {records[row].number} of the sheet")
+    names = [text for text in header if text]  # one of which may be there twice
+    note = f"sheet {name!r} for the table, and not {join_names(repr(other) for other, _ in others)}" if others else ""
+    return table_in_memory(columns, names, title, where)._replace(note=note)
 
 
-def _read_sheets(path: Path) -> dict[str, dict[int, list[str]]]:
-    """The texts of the rows of a spreadsheet that are not empty, by their number, of the sheets that have some."""
+class SheetRow(NamedTuple):
+    """A row of a spreadsheet."""
+
+    number: int  # from 1
+    cells: list[str]
+
+
+def _read_sheets(path: Path) -> dict[str, list[SheetRow]]:
+    """The rows of a spreadsheet that are not empty, by the sheet, of those that have some."""
     try:
-        from python_calamine import CalamineError, CalamineWorkbook
+        calamine = import_module("python_calamine")
     except ImportError as error:
         raise ImportError('spreadsheets need python-calamine: pip install "jaxrate[data]"') from error
+    sheets = {}
     try:
-        book = CalamineWorkbook.from_object(open_decompressed(path))
-        cells = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
-    except CalamineError as error:
+        book = calamine.CalamineWorkbook.from_object(open_decompressed(path))
+        for name in book.sheet_names:
+            rows = enumerate(book.get_sheet_by_name(name).to_python(skip_empty_area=False), 1)
+            texts = [SheetRow(number, [*map(_cell_text, row)]) for number, row in rows]
+            sheets[name] = [row for row in texts if any(row.cells)]
+    except calamine.CalamineError as error:
         raise ValueError(f"no spreadsheet that can be read: {error}") from None
-    sheets = {name: enumerate([[*map(_cell_text, row)] for row in rows], 1) for name, rows in cells.items()}
-    filled = {name: {number: row for number, row in rows if any(row)} for name, rows in sheets.items()}
-    return {name: rows for name, rows in filled.items() if rows}
+    return {name: rows for name, rows in sheets.items() if rows}
 
 
 def _cell_text(value: Any) -> str:
@@ -222,7 +224,16 @@ def _cell_text(value: Any) -> str:
     return str(value).strip()
 
 
-OPENERS_BY_KIND = {"Parquet": _open_parquet, "spreadsheet": _open_spreadsheet, "text": _open_text_file}
+OPENERS_BY_SUFFIX = {
+    ".parquet": _open_parquet,
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"), _open_text_file),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), _open_spreadsheet),
+}
+OPENERS_BY_MARK = {  # the first bytes
+    b"PAR1": _open_parquet,
+    b"PK\x03\x04": _open_spreadsheet,
+    b"\xd0\xcf\x11\xe0": _open_spreadsheet,
+}
 
 
 def _read_csv_header_and_delimiter(open_stream: Callable[[], Any], is_tsv: bool) -> tuple[list[str], str]:
@@ -270,13 +281,18 @@ def open_table_source(source: Any) -> TableSource:
     if is_list_of_paths(source):
         return join_files(source).to_source()
     if isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source[:1]):
-        columns = columns_of_document(source) if is_list_of_records(source) else records_to_columns(source)
-        return table_in_memory(columns, list(columns or {}))
-    for methods, open_table in OPENERS_BY_METHODS.items():
-        if all(hasattr(source, name) for name in methods) and not isinstance(source, type):
-            return open_table(source)
-    kinds = "a path, a table, the result of a query, a dict of columns or a list of dicts"
-    raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
+        columns = columns_of_document(source) or records_to_columns(source)
+        return table_in_memory(columns, list(columns))
+    if (open_table := find_opener_by_methods(source)) is None:
+        kinds = "a path, a table, the result of a query, a dict of columns or a list of dicts"
+        raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
+    return open_table(source)
+
+
+def find_opener_by_methods(source: Any) -> Callable[[Any], TableSource] | None:
+    """What opens a table of another package, by its methods; None if this is none."""
+    openers = OPENERS_BY_METHODS.items() if not isinstance(source, type) else ()
+    return next((x for methods, x in openers if all(hasattr(source, name) for name in methods)), None)
 
 
 class JoinedFiles(NamedTuple):
@@ -371,12 +387,12 @@ def list_table_files(path: Path) -> list[Path]:
         return [path]
     if (path / "checkpoint").is_file() and (path / "predictions").is_dir():
         raise ValueError(f"{path} holds what was rated by chunks, not matches; name the folder that was rated")
-    files = sorted(path.iterdir() if path.is_dir() else map(Path, glob(str(path))))
-    files = [file for file in files if not file.name.startswith((".", "_")) and not file.name.endswith(TRUTH_SUFFIX)]
+    found = path.iterdir() if path.is_dir() else map(Path, glob(str(path)))
+    files = {x: _suffix_before_compression(x) for x in sorted(found) if not HIDDEN_FILES.fullmatch(x.name)}
     if not path.is_dir():
-        return files
-    parquet = [file for file in files if file.suffix.lower() == ".parquet"]
-    return parquet or [file for file in files if _text_suffix(file) in (".csv", ".tsv")]
+        return [*files]
+    suffixes = (".parquet",) if ".parquet" in files.values() else (".csv", ".tsv")
+    return [file for file, suffix in files.items() if suffix in suffixes]
 
 
 def _describe_difference(first: TableSource, other: TableSource) -> str:

@@ -302,7 +302,7 @@ def test_spreadsheets(games):
     check_rows(read(games(spreadsheet({"2024": rows}), "games.xlsx")))
     check_rows(read(games(open_document(rows), "games.ods")))
     titled = [["Our league"], [], *([*row, "", "note"] for row in rows)]
-    with pytest.warns(UserWarning, match="took sheet 'b', the first of 2, for the table; home"):
+    with pytest.warns(UserWarning, match="took sheet 'b' for the table, and not 'c'; home"):
         check_rows(read(games(spreadsheet({"a": [], "b": titled, "c": [["x"]]}), "games.xlsx")))
     rows[2][2] = "Bo"
     with pytest.raises(ValueError, match=r"^games.xlsx: row 1 \(counting from 0, row 3 of the sheet\): Bo is on both"):
