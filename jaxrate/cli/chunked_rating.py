@@ -70,7 +70,8 @@ def _rate_files(
 ) -> jr.history.RatedFiles:
     from jaxrate.data.table_files import join_files
     from jaxrate.history.out_of_core.checkpoints import read_checkpoint
-    from jaxrate.history.out_of_core.rating_by_chunks import Chunks, rate_by_chunks
+    from jaxrate.history.out_of_core.chunk_pipeline import Chunks
+    from jaxrate.history.out_of_core.rating_by_chunks import rate_by_chunks
     from jaxrate.history.out_of_core.table_reading import resolve_table_reading
 
     columns = {name: x for name, x in request.columns.items() if name != "sort"}

@@ -31,7 +31,8 @@ from jaxrate.history.online_calibration import (
     initial_slope,
     slope_of_history,
 )
-from jaxrate.history.out_of_core.rating_by_chunks import Chunks, rate_by_chunks
+from jaxrate.history.out_of_core.chunk_pipeline import Chunks
+from jaxrate.history.out_of_core.rating_by_chunks import rate_by_chunks
 from jaxrate.history.recorded_runs import RecordedRun, do_leads_fade, rating_history_with_performances, recorded_columns
 from jaxrate.replay.checked_replay import check_contest_order_if_time_matters, depends_on_time
 from jaxrate.systems.prediction_wrapping import unwrap_predictions

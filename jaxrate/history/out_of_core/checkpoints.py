@@ -20,7 +20,7 @@ from jaxrate.data.column_conversion import to_column
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_files import JoinedFiles, join_files
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
-from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, RunProgress, part_file_name
+from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, RunProgress, part_file
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.running_metrics import restore_contest_metric_sums, restore_metric_sums
 from jaxrate.replay.blocks import BlockShape, CompiledEventShapes
@@ -114,8 +114,8 @@ def read_run_to_resume(
     _check_same_settings(folder, metadata, settings)
     _check_same_files(folder, metadata, files)
     for number in range(metadata["parts"]):
-        if not (folder / PREDICTIONS_FOLDER / part_file_name(number)).is_file():
-            missing = f"{PREDICTIONS_FOLDER}/{part_file_name(number)} is missing in {folder}"
+        if not (part := part_file(folder, number)).is_file():
+            missing = f"{part.relative_to(folder)} is missing in {folder}"
             raise ValueError(f"{missing}; put it back, or rate all matches anew, in another folder")
     games, ranked = (arrays.pop(key, np.zeros(0, np.int64)) for key in (GAMES_KEY, RANKED_KEY))
     names = None

@@ -42,7 +42,7 @@ from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, add_c
 from jaxrate.replay.blocks import NO_PADDED_SHAPES, BlockPlan, CompiledEventShapes, arrange_blocks
 from jaxrate.replay.checked_replay import check_system_takes_events
 from jaxrate.replay.execution import calculates_little_of_padding, execute_plan, min_mean_width_for_levels
-from jaxrate.replay.padded_states_and_columns import init_or_copy_padded_state, max_step_matches_in_cache
+from jaxrate.replay.padded_states_and_columns import init_or_copy_padded_state, max_step_matches_in_cache, state_shapes
 from jaxrate.replay.scan_programs import make_replay_rules
 from jaxrate.replay.schedule import Plan, PlanShape, make_plan, make_plan_of_shape
 from jaxrate.storage.npz_tables import to_arrow_if_installed
@@ -68,14 +68,22 @@ class RunProgress(NamedTuple):
     state: State  # leaves [known, ...]; None: nothing was rated, or it is not at hand
 
 
+class Chunks(NamedTuple):
+    """How a history that is larger than memory is rated: `chunk` of `jr.rate`, which also takes the first alone."""
+
+    rows: int = 1 << 20  # matches, or participations, that are rated at a time
+    brief: bool = False  # whether predictions have the row and the prediction only, which takes a tenth of the room
+    memory: str = "2GB"  # what DuckDB may take
+    progress: Callable[[int], Any] | None = None  # called after each chunk with the number of those that are rated
+
+
 class ChunkedRun(NamedTuple):
     """The system and the events of a run, and where the predictions go."""
 
     system: RatingSystem
     opened: OpenedTable
     folder: Path
-    rows: int  # of a chunk
-    brief: bool  # whether only the row and the prediction are written
+    chunks: Chunks
     period: float | None  # the length of rating periods
     key: Array | None
     seconds: dict[str, float]  # of each kind of work
@@ -88,7 +96,7 @@ class ChunkedRun(NamedTuple):
     @property
     def needs_ratings(self) -> bool:
         """Whether ratings are recorded: metrics of contests are of them."""
-        return self.has_contests or not self.brief
+        return self.has_contests or not self.chunks.brief
 
     @contextmanager
     def timed(self, work: str) -> Iterator[None]:
@@ -109,81 +117,52 @@ class ScheduledChunk(NamedTuple):
     num_players: int  # who have played by its end
 
 
-def part_file_name(number: int) -> str:
-    return f"part-{number:06d}.parquet"
+def part_file(folder: Path, number: int) -> Path:
+    """The predictions of a chunk of a run in the folder."""
+    return folder / PREDICTIONS_FOLDER / f"part-{number:06d}.parquet"
 
 
-def rate_chunks(
-    run: ChunkedRun,
-    progress: RunProgress,
-    is_checkpoint_due: Callable[[], bool],
-    save_checkpoint: Callable[[RunProgress], None],
-    report_progress: Callable[[int], Any],
-) -> None:
-    """Rate the remaining chunks.
-
-    Args:
-      run: the system, the matches and the folder.
-      progress: how far the run has come.
-      is_checkpoint_due: whether to save a checkpoint.
-      save_checkpoint: called with the progress, once all results up to it are written; at the end, too.
-      report_progress: called after each chunk with the number of matches or participations that are rated.
-    """
-    system, capacity = run.system, run.opened.players.capacity
+def rate_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[RunProgress]:
+    """Rate the remaining chunks; how far the run has come after each, whose state the next one overwrites."""
+    system, state, capacity = run.system, progress.state, 0
     rules = make_replay_rules(system.rules, system.params, _chunk_record_function(run))
-    state, _ = init_or_copy_padded_state(system, system.params, progress.state, capacity, progress.known)
-    progress = _make_room(progress._replace(state=None), capacity)
-    scheduled = _schedule_chunks(run, progress, max_step_matches_in_cache(state))
-
-    def save(progress: RunProgress) -> None:
-        taken = jax.tree.map(lambda x: np.array(np.asarray(x)[: progress.known]), state)
-        save_checkpoint(progress._replace(state=taken))
-
-    with catch_stop_signals() as signals:
-        for chunk in scheduled:
-            if chunk.num_players > capacity:  # more names have come than there is room for
-                capacity = run.opened.players.capacity
-                state = jax.tree.map(lambda x, known=progress.known: x[:known], state)
-                state, _ = init_or_copy_padded_state(system, system.params, state, capacity, progress.known)
-                progress = _make_room(progress, capacity)
-            with run.timed("rating"):
-                n, key = len(chunk.data.rows), None if run.key is None else jax.random.fold_in(run.key, chunk.number)
-                state, predictions = execute_plan(rules, system.params, state, chunk.plan, key, ids_checked=True)
-                predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], jax.block_until_ready(predictions))
-                if run.has_contests:
-                    check_accelerator_predictions_finite(jax.tree.leaves(predictions)[0])  # the first that is recorded
-            with run.timed("writing"):
-                progress = _write_chunk(run, progress, chunk, predictions)
-                if (is_asked_to_stop := bool(signals)) or is_checkpoint_due():
-                    save(progress)
-            report_progress(progress.rated)
-            if is_asked_to_stop:
-                return
-        save(progress._replace(rows=run.opened.order.num_rows))
+    for chunk in _schedule_chunks(run, progress):
+        if chunk.num_players > capacity:  # more names have come than there is room for
+            capacity, known = run.opened.players.capacity, progress.known
+            state = jax.tree.map(lambda x, known=known: x[:known], state)
+            state, _ = init_or_copy_padded_state(system, system.params, state, capacity, known)
+            progress = _make_room(progress, capacity)
+        with run.timed("rating"):
+            n, key = len(chunk.data.rows), None if run.key is None else jax.random.fold_in(run.key, chunk.number)
+            state, predictions = execute_plan(rules, system.params, state, chunk.plan, key, ids_checked=True)
+            predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], jax.block_until_ready(predictions))
+            if run.has_contests:
+                check_accelerator_predictions_finite(jax.tree.leaves(predictions)[0])  # the first that is recorded
+        with run.timed("writing"):
+            progress = _write_chunk(run, progress, chunk, predictions)
+        yield progress._replace(state=state)
 
 
 def _make_room(progress: RunProgress, num_players: int) -> RunProgress:
     """The progress with counts of so many players, those of contests if these are contests."""
-    games = np.pad(progress.games, (0, num_players - len(progress.games)))
-    ranked = progress.ranked
-    ranked = ranked if progress.contests is None else np.pad(ranked, (0, num_players - len(ranked)))
-    return progress._replace(games=games, ranked=ranked)
+    games, ranked = (np.pad(x, (0, num_players - len(x))) for x in (progress.games, progress.ranked))
+    return progress._replace(games=games, ranked=progress.ranked if progress.contests is None else ranked)
 
 
 def _chunk_record_function(run: ChunkedRun) -> Record | None:
     """What a run records: the ratings of each event; nothing where only predictions are needed."""
     if not run.needs_ratings:
         return None
-    with_performances = run.has_contests and not run.brief and infers_performances(run.system)
+    with_performances = run.has_contests and not run.chunks.brief and infers_performances(run.system)
     fades = do_leads_fade(run.system)
     record: Record = bind(record_prediction_and_ratings, run.system.summary, with_performances, fades)
     return record
 
 
-def _schedule_chunks(run: ChunkedRun, progress: RunProgress, max_step_matches: int) -> Iterator[ScheduledChunk]:
+def _schedule_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[ScheduledChunk]:
     """The chunks, all scheduled for one program."""
     shape: Any = progress.shape
-    chunks = enumerate(read_event_chunks(run.opened, run.rows, progress.rows, run.period), progress.parts)
+    chunks = enumerate(read_event_chunks(run.opened, run.chunks.rows, progress.rows, run.period), progress.parts)
     while True:
         with run.timed("reading"):
             number, (end, data) = next(chunks, (0, (0, None)))
@@ -201,17 +180,17 @@ def _schedule_chunks(run: ChunkedRun, progress: RunProgress, max_step_matches: i
                 plan = arrange_blocks(events, None, shape or NO_PADDED_SHAPES, tiled)
                 shape = (shape or NO_PADDED_SHAPES).add_history(plan)
             else:
-                plan = _make_match_plan(run, events, shape, max_step_matches)
+                plan = _make_match_plan(run, events, shape)
                 shape = PlanShape.of(plan)
         yield ScheduledChunk(end, number, data, plan, shape, run.opened.players.count)
 
 
-def _make_match_plan(run: ChunkedRun, events: Any, shape: PlanShape | None, max_step_matches: int) -> Plan:
+def _make_match_plan(run: ChunkedRun, events: Any, shape: PlanShape | None) -> Plan:
     """A plan for the program of the chunks before; for the first chunk as `run` makes it."""
     if shape is not None:
         return make_plan_of_shape(events, shape)
     threshold = min_mean_width_for_levels(run.system, run.system.params, events, _chunk_record_function(run))
-    return make_plan(events, "auto", threshold, max_step_matches)
+    return make_plan(events, "auto", threshold, max_step_matches_in_cache(state_shapes(run.system, 1)))
 
 
 def _check_first_event_is_new(data: Dataset, progress: RunProgress, period: float | None) -> None:
@@ -234,7 +213,7 @@ def _write_chunk(run: ChunkedRun, progress: RunProgress, chunk: ScheduledChunk, 
     if slope is not None:
         prediction, slope = calibrate_events(prediction, data, run.period, progress.last, slope)
     columns = _prediction_columns(run, chunk, RecordedRun(None, prediction, before, after), inferred)
-    _write_predictions_file(run.folder / PREDICTIONS_FOLDER / part_file_name(chunk.number), columns)
+    _write_predictions_file(part_file(run.folder, chunk.number), columns)
     if isinstance(sums, ContestMetricSums):
         sums = add_contest_metrics(sums, data.rounds, columns["prediction"], before.mean, progress.ranked[:n])
         progress.games[:n] += count_games(data.rounds, n)
@@ -262,7 +241,7 @@ def _write_chunk(run: ChunkedRun, progress: RunProgress, chunk: ScheduledChunk, 
 def _prediction_columns(run: ChunkedRun, chunk: ScheduledChunk, result: RecordedRun, inferred: Any) -> dict[str, Any]:
     """The columns of the predictions of a chunk, as `rate` has them."""
     data, reading = chunk.data, run.opened.reading
-    if run.brief:
+    if run.chunks.brief:
         return {"row": data.rows} | event_prediction_columns(result.prediction, data)
     names = run.opened.players.names
     names = import_pyarrow().array(names[: chunk.num_players]) if isinstance(names, np.ndarray) else names

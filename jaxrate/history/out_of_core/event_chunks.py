@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,11 +73,6 @@ class OpenedTable(NamedTuple):
     table: JoinedFiles  # the source, or its copy in order of time
     players: PlayerIds
 
-    @property
-    def is_sorted_copy(self) -> bool:
-        """Whether the source had to be put in order."""
-        return self.table is not self.reading.source
-
 
 def open_table_sorted_if_needed(
     reading: TableReading, order: TimeOrder, folder: Path, rows: int, memory: str
@@ -113,15 +107,10 @@ def read_event_chunks(
     A rating period of length `period` is never split between chunks, and neither is a contest.
     """
     reading = opened.reading
-    contest, begins = reading.roles.layout.contest, None
-    if period is not None:
-        begins = partial(_period_begins, reading, period)
-    elif contest is not None:
-        begins = partial(_contest_begins, contest)
-    columns = [*reading.columns, *([ROW_COLUMN] if opened.is_sorted_copy else [])]
-    for first, table in read_chunks(opened.table, columns, size, start, begins):
+    columns = [*reading.columns, *([ROW_COLUMN] if opened.order.faults else [])]
+    for first, table in read_chunks(opened.table, columns, size, start, _make_group_finder(reading, period)):
         end = first + len(table)
-        rows = table[ROW_COLUMN].to_numpy() if opened.is_sorted_copy else np.arange(first, end)
+        rows = table[ROW_COLUMN].to_numpy() if opened.order.faults else np.arange(first, end)
         with add_location_to_data_errors(f"{reading.source.title}: ", reading.source.where):
             data = _build_events(opened, table, rows)
         if data is not None:
@@ -161,14 +150,14 @@ def _next_chunk_size(pending: Any, size: int, group_begins: Callable[[Any], Host
     return int(ends[max(int(np.searchsorted(ends, size, "right")) - 1, 0)]) if len(ends) else 0
 
 
-def _contest_begins(contest: str, table: Any) -> HostArray:
-    """[n - 1] whether a contest begins with each row but the first."""
-    return np.diff(to_ids([contest], {contest: to_column(contest, table[contest])})[0][:, 0]) != 0
-
-
-def _period_begins(reading: TableReading, length: float, table: Any) -> HostArray:
-    """[n - 1] whether a rating period begins with each row but the first, as `period_number` has them."""
-    return np.diff(np.floor(reading.times(table) / length)) != 0
+def _make_group_finder(reading: TableReading, period: float | None) -> Callable[[Any], HostArray] | None:
+    """A function that says of rows of a table whether a rating period or a contest begins there; None: nothing does."""
+    if period is not None:
+        return lambda table: np.diff(np.floor(reading.times(table) / period)) != 0  # as `period_number` has them
+    contest = reading.roles.layout.contest
+    if contest is None:
+        return None
+    return lambda table: np.diff(to_ids([contest], {contest: to_column(contest, table[contest])})[0][:, 0]) != 0
 
 
 @contextmanager

@@ -4,11 +4,11 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import jax
@@ -35,8 +35,10 @@ from jaxrate.history.out_of_core.checkpoints import (
 from jaxrate.history.out_of_core.chunk_pipeline import (
     PREDICTIONS_FOLDER,
     ChunkedRun,
+    Chunks,
     RunProgress,
-    part_file_name,
+    catch_stop_signals,
+    part_file,
     rate_chunks,
 )
 from jaxrate.history.out_of_core.event_chunks import OpenedTable, find_time_order, open_table_sorted_if_needed
@@ -54,15 +56,6 @@ CHECKPOINT_SECONDS = 60.0  # seconds between checkpoints
 CHECKPOINT_WORK_RATIO = 20.0  # so many times as long as writing one takes, at the least, is worked before the next
 ORDERED_FOLDER = ".ordered"
 WORK_KINDS = ("ordering", "reading", "scheduling", "rating", "writing")  # of work
-
-
-class Chunks(NamedTuple):
-    """How a history that is larger than memory is rated: `chunk` of `jr.rate`, which also takes the first alone."""
-
-    rows: int = 1 << 20  # matches, or participations, that are rated at a time
-    brief: bool = False  # whether predictions have the row and the prediction only, which takes a tenth of the room
-    memory: str = "2GB"  # what DuckDB may take
-    progress: Callable[[int], Any] | None = None  # called after each chunk with the number of those that are rated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,11 +121,11 @@ def rate_by_chunks(
         table = open_table_sorted_if_needed(reading, order, ordered, chunks.rows, chunks.memory)
         opened = OpenedTable(reading, order, table, PlayerIds(names))
         seconds["ordering"] = time.perf_counter() - start
-        run = ChunkedRun(system, opened, folder, chunks.rows, chunks.brief, period, key, seconds)
-        metadata = {"how": settings, "files": files, "ordered": opened.is_sorted_copy}
+        run = ChunkedRun(system, opened, folder, chunks, period, key, seconds)
+        metadata = {"how": settings, "files": files, "ordered": bool(order.faults)}
         metadata |= {"at_first": initial_rows, "whole": order.num_rows}
         named = {role: x for role, x in columns.items() if x not in (None, ())}
-        progress = _rate_and_save(run, progress, metadata, named, chunks.progress or (lambda rows: None))
+        progress = _rate_and_save(run, progress, metadata, named)
         rated = _history(run, progress, named, np.asarray(opened.players.names[: progress.known]))
         write(rating_table(rated), folder / "ratings.parquet")
         shutil.rmtree(folder / ORDERED_FOLDER, ignore_errors=True)
@@ -176,38 +169,48 @@ def _beginning(reading: TableReading, num_rows: int, is_calibrated: bool) -> Res
 
 
 def _rate_and_save(
-    run: ChunkedRun,
-    progress: RunProgress,
-    metadata: dict[str, Any],
-    named: Mapping[str, Any],
-    report_progress: Callable[[int], Any],
+    run: ChunkedRun, progress: RunProgress, metadata: dict[str, Any], named: Mapping[str, Any]
 ) -> RunProgress:
     """Rate what is left, with checkpoints; the progress at the end."""
-    opened, folder, row_count = run.opened, run.folder, run.opened.order.num_rows
-    saved, next_time = progress, time.monotonic() + CHECKPOINT_SECONDS
+    folder, row_count = run.folder, run.opened.order.num_rows
     (folder / PREDICTIONS_FOLDER).mkdir(exist_ok=True)
     remove_leftover_run_files(folder, progress.parts)
-
-    def save_checkpoint(progress: RunProgress) -> None:
-        nonlocal saved, next_time
-        begin = time.monotonic()
-        for number in range(saved.parts, progress.parts):
-            flush_to_disk(folder / PREDICTIONS_FOLDER / part_file_name(number))
-        flush_to_disk(folder / PREDICTIONS_FOLDER)
-        write_checkpoint(
-            folder, metadata | {"run": _run_metadata(run, progress, named)}, progress, opened.players.names
-        )
-        LOG.info("%d of %d rows are rated, and saved in %s", progress.rows, row_count, folder)
-        saved, end = progress, time.monotonic()
-        next_time = end + max(CHECKPOINT_SECONDS, CHECKPOINT_WORK_RATIO * (end - begin))
-
-    if progress.rows < row_count:
-        with suppress(KeyboardInterrupt), add_resume_hint_to_errors(folder):
-            rate_chunks(run, progress, lambda: time.monotonic() > next_time, save_checkpoint, report_progress)
-        if saved.rows < row_count:  # after Ctrl-C, or SIGTERM whose handler let the process live
-            message = f"{saved.rows:,} of {row_count:,} rows are rated and kept in {folder}; rate again to go on"
-            raise KeyboardInterrupt(message)
+    if progress.rows >= row_count:
+        return progress
+    saved, reached, next_time = progress, progress, time.monotonic() + CHECKPOINT_SECONDS
+    with suppress(KeyboardInterrupt), add_resume_hint_to_errors(folder), catch_stop_signals() as signals:
+        for reached in rate_chunks(run, progress):
+            is_asked_to_stop = bool(signals)
+            if is_asked_to_stop or time.monotonic() > next_time:
+                begin = time.monotonic()
+                saved = _save_checkpoint(run, saved, reached, metadata, named)
+                end = time.monotonic()
+                next_time = end + max(CHECKPOINT_SECONDS, CHECKPOINT_WORK_RATIO * (end - begin))
+            if run.chunks.progress is not None:
+                run.chunks.progress(reached.rated)
+            if is_asked_to_stop:
+                break
+        else:
+            saved = _save_checkpoint(run, saved, reached._replace(rows=row_count), metadata, named)
+    if saved.rows < row_count:  # after Ctrl-C, or SIGTERM whose handler let the process live
+        message = f"{saved.rows:,} of {row_count:,} rows are rated and kept in {folder}; rate again to go on"
+        raise KeyboardInterrupt(message)
     return saved
+
+
+def _save_checkpoint(
+    run: ChunkedRun, saved: RunProgress, progress: RunProgress, metadata: dict[str, Any], named: Mapping[str, Any]
+) -> RunProgress:
+    """Save how far a run has come since the last checkpoint; it, with a copy of the state."""
+    for number in range(saved.parts, progress.parts):
+        flush_to_disk(part_file(run.folder, number))
+    flush_to_disk(run.folder / PREDICTIONS_FOLDER)
+    state = jax.tree.map(lambda x: np.array(np.asarray(x)[: progress.known]), progress.state)
+    progress = progress._replace(state=state)
+    metadata = metadata | {"run": _run_metadata(run, progress, named)}
+    write_checkpoint(run.folder, metadata, progress, run.opened.players.names)
+    LOG.info("%d of %d rows are rated, and saved in %s", progress.rows, run.opened.order.num_rows, run.folder)
+    return progress
 
 
 def _history(run: ChunkedRun, progress: RunProgress, named: Mapping[str, Any], players: HostArray) -> History:
