@@ -194,7 +194,7 @@ MUTATIONS = [
       "cautious * rating.deviation",
       "tests/test_run.py -k 'cautious'"),
     M("rated expected rank", ".astype(float)) * (teams - 1)", ".astype(float)) * teams",
-      "tests/test_saved_contests.py -k 'career'"),
+      "tests/test_saved.py -k 'career'"),
     M("pairs tolerance", "TOLERANCE = 2.5e-4", "TOLERANCE = 2.5e-3", "tests/test_round_metrics.py -k 'pairs'"),
     M("inference width", "/ size + z * z / 4)", "/ size + z * z / 2)", "tests/test_metrics.py"),
     M("matchmakers himself", "count) + count - 1.0\n    first = draw_player", "count) + count\n    first = draw_player",

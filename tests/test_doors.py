@@ -153,27 +153,6 @@ def test_unknown_players_have_near_names():
         jr.history.head_to_head(rated, "New York Jets", "Bears")
 
 
-def test_live_histories_refuse_empty_names_and_warn_of_misspelt_ones():
-    live = jr.live.start_history(jr.elo())
-    live.update("Ada", "Bo", 1.0)
-    for call in (lambda: live.update("", "Bo", 1.0), lambda: live.predict("Ada", " ")):
-        with refused("a player needs a name, got "):
-            call()
-    with pytest.warns(
-        UserWarning, match=r"'Adda' has not played, and is predicted as a newcomer \(near: 'Ada'\)"
-    ) as told:
-        assert live.predict("Adda", "Bo") > 0.5
-    assert told[0].filename == __file__
-    rounds = jr.live.start_history(jr.codeforces())
-    rounds.update_round(["Ada", "Bo"])
-    with pytest.warns(UserWarning, match="'Adda' has not played") as told:
-        rounds.predict_round(["Adda", "Bo"])
-    assert told[0].filename == __file__
-    with refused("no player 'Adda' (near: 'Ada')"):
-        live.rating("Adda")
-    assert live.players == ["Ada", "Bo"]
-
-
 @pytest.fixture
 def fixtures_and_results(tmp_path):
     rows = "2024-01-01,Ada,Bo,1\n2024-02-02,Bo,Cy,0\n2024-03-03,Cy,Ada,1\n2024-03-04,Cy,Ada,\n"

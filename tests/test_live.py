@@ -72,31 +72,25 @@ def test_matches_are_those_of_one_run(name, x64, request):
     same(live.to_rated().state, result.state, exact)
 
 
-def test_side_weight_columns_and_categories():
-    side, weight, margin = RNG.integers(-1, 2, 60).astype(float), RNG.uniform(0.5, 2, 60), RNG.normal(size=60)
-    category = RNG.integers(0, 2, 60)
-    system = jr.skills(outcome="margin", categories=2, margin=("gap",), side_advantage=20.0)
-    columns = {"side": side, "weight": weight, "category": category, "columns": {"gap": margin}}
-    events = jr.matches(PAIRS, SCORE, TIME, **columns)
+SIDE, WEIGHT, MARGIN = RNG.integers(-1, 2, 60).astype(float), RNG.uniform(0.5, 2, 60), RNG.normal(size=60)
+COLUMNS = {"side": SIDE, "weight": WEIGHT, "category": RNG.integers(0, 2, 60), "columns": {"gap": MARGIN}}
+
+
+@pytest.mark.parametrize(
+    ("system", "fields"),
+    [
+        (jr.glicko(side_advantage=30), ("side", "weight")),
+        (jr.skills(outcome="margin", categories=2, margin=("gap",), side_advantage=20.0), COLUMNS),
+    ],
+    ids=["glicko", "skills"],
+)
+def test_sides_weights_columns_and_categories(system, fields, default_policy):
+    columns = {name: COLUMNS[name] for name in fields}
     live = jr.live.start_history(system, NAMES)
     guess = feed(live, context=lambda i: jax.tree.map(lambda x: x[i], columns))
-    result = jr.run(system, events)
-    same(np.array(guess), result.prediction, exact=False)
-    same(live.to_rated().state, result.state, exact=False)
-
-
-def test_dates_in_text_are_as_in_other_queries():
-    live = jr.live.start_history(jr.glicko())
-    live.update("Ada", "Bo", 1.0, time="15/07/2026")
-    assert live.to_rated().last == (np.datetime64("2026-07-15") - np.datetime64(0, "D")).astype(int)
-
-
-def test_side_and_weight_alone(default_policy):
-    side, weight = RNG.integers(-1, 2, 60).astype(float), RNG.uniform(0.5, 2, 60)
-    system = jr.glicko(side_advantage=30)
-    live = jr.live.start_history(system, NAMES)
-    feed(live, context=lambda i: {"side": side[i], "weight": weight[i]})
-    same(live.to_rated().state, jr.run(system, jr.matches(PAIRS, SCORE, TIME, side=side, weight=weight)).state)
+    result, exact = jr.run(system, jr.matches(PAIRS, SCORE, TIME, **columns)), system.name in EXACT
+    same(np.array(guess), result.prediction, exact)
+    same(live.to_rated().state, result.state, exact)
 
 
 CONTESTS = [RNG.choice(12, size, replace=False) for size in (3, 7, 4, 7, 3, 7)]
@@ -172,69 +166,64 @@ def test_newcomers_join_and_room_grows():
     assert live.predict(10_000, 151) == 0.5 and len(live.players) == 151
 
 
+LAST = {"time": float(TIME[19])}
+WRONG_MATCHES = [  # and what is said of them
+    (("Ada", "Ada", 1.0), LAST, "player 'Ada' is on both sides"),
+    (("Ada", "Bo", 1.5), LAST, "score must be from 0 to 1, got 1.5"),
+    (("Ada", "Bo", np.nan), LAST, "score must be from 0 to 1"),
+    (("Ada", "Bo", "won"), LAST, "score must be a number, got 'won'"),
+    (("Ada", "Bo", None), LAST, "score must be a number"),
+    (("Ada", "Bo", 1.0), {"time": float(TIME[19]) - 1}, "is earlier than"),
+    (("Ada", "Bo", 1.0), {"time": np.nan}, "time must be finite"),
+    (("Ada", "Bo", 1.0), {"time": "2024-01-01"}, "counts time in numbers"),
+    (("Ada", "Bo", 1.0), {}, "give time="),
+    (("Ada", "Bo", 1.0), LAST | {"side": 2}, "side must be from -1 to 1"),
+    (("Ada", "Bo", 1.0), LAST | {"weight": 0}, "weight must be a finite number above 0"),
+    (("Ada", "Bo", 1.0), LAST | {"weight": np.inf}, "weight must be a finite number above 0"),
+    (("Ada", "Bo", 1.0), LAST | {"court": 1}, "columns; give court as columns={'court': 1}"),
+    (("Ada", "Bo", 1.0), LAST | {"columns": {"x": np.inf}}, "column 'x' is inf"),
+    (("Ada", 7, 1.0), LAST, "of another type than"),
+    (("Ada", None, 1.0), LAST, "None cannot be the name of a player"),
+    (("Ada", [1], 1.0), LAST, "cannot be the name of a player"),
+    (("", "Bo", 1.0), LAST, "a player needs a name, got ''"),
+]
+WRONG_CONTESTS = [
+    ((["Ada", "Ada"],), {}, "player 'Ada' is in contest 0 twice"),
+    ((["Ada", "Cy"], [1]), {}, "rank must have 2 numbers"),
+    ((["Ada", "Cy"], [1, np.nan]), {}, "rank is nan"),
+    (("Ada",), {}, "players must be a list of names"),
+    (([],), {}, "players must be a list of names"),
+    (([["Ada"], []],), {}, "team 1 (counting from 0) has no players"),
+    (([["Ada", "Bo"], ["Cy"]],), {}, "codeforces knows no teams"),
+    ((["Ada", "Cy"],), {"weight": -1}, "weight -1.0 is not above 0"),
+    ((["Ada", "Cy"],), {"noise": 2.0}, "codeforces knows no noise"),
+    ((["Ada", "Cy"],), {"time": 1.0}, "have no times"),
+]
+
+
 def test_errors_change_nothing():
-    live = jr.live.start_history(jr.glicko())
-    feed(live, 0, 20)
-    before, told, players = state_of(live), live.to_json(), live.players
-    last = float(TIME[19])
-    bad = [
-        (("Ada", "Ada", 1.0), {"time": last}, "player 'Ada' is on both sides"),
-        (("Ada", "Bo", 1.5), {"time": last}, "score must be from 0 to 1, got 1.5"),
-        (("Ada", "Bo", np.nan), {"time": last}, "score must be from 0 to 1"),
-        (("Ada", "Bo", "won"), {"time": last}, "score must be a number, got 'won'"),
-        (("Ada", "Bo", None), {"time": last}, "score must be a number"),
-        (("Ada", "Bo", 1.0), {"time": last - 1}, "is earlier than"),
-        (("Ada", "Bo", 1.0), {"time": np.nan}, "time must be finite"),
-        (("Ada", "Bo", 1.0), {"time": "2024-01-01"}, "counts time in numbers"),
-        (("Ada", "Bo", 1.0), {}, "give time="),
-        (("Ada", "Bo", 1.0), {"time": last, "side": 2}, "side must be from -1 to 1"),
-        (("Ada", "Bo", 1.0), {"time": last, "weight": 0}, "weight must be a finite number above 0"),
-        (("Ada", "Bo", 1.0), {"time": last, "weight": np.inf}, "weight must be a finite number above 0"),
-        (
-            ("Ada", "Bo", 1.0),
-            {"time": last, "court": 1},
-            "columns; give court as columns={'court': 1}",
-        ),
-        (("Ada", "Bo", 1.0), {"time": last, "columns": {"x": np.inf}}, "column 'x' is inf"),
-        (("Ada", 7, 1.0), {"time": last}, "of another type than"),
-        (("Ada", None, 1.0), {"time": last}, "None cannot be the name of a player"),
-        (("Ada", [1], 1.0), {"time": last}, "cannot be the name of a player"),
+    matches, contests = jr.live.start_history(jr.glicko()), jr.live.start_history(jr.codeforces())
+    feed(matches, 0, 20)
+    contests.update_round(["Ada", "Bo"])
+    before = [(live.to_json(), live.players, state_of(live)) for live in (matches, contests)]
+    calls = [(matches.update, *case) for case in WRONG_MATCHES]
+    calls += [(contests.update_round, *case) for case in WRONG_CONTESTS]
+    calls += [
+        (matches.update_round, (["Ada", "Bo"],), LAST, "glicko rates no contests; take update"),
+        (matches.rating, ("Ada",), {}, "no player 'Ada'"),
+        (matches.predict, ("Ada", " "), {}, "a player needs a name, got ' '"),
+        (contests.update, ("Ada", "Bo", 1.0), {}, "the history is of contests, this is one of matches"),
+        (contests.rating, ("Adda",), {}, "no player 'Adda' (near: 'Ada')"),
     ]
-    for given, more, message in bad:
+    for call, given, more, message in calls:
         with refused(message):
-            live.update(*given, **more)
-    with refused("glicko rates no contests; take update"):
-        live.update_round(["Ada", "Bo"], time=last)
-    with refused("no player 'Ada'"):
-        live.rating("Ada")
-    same(state_of(live), before)
-    assert live.to_json() == told and live.players == players
-    feed(live, 20)
-    same(jr.ratings(jr.live.start_history(live.to_rated()).to_rated()).mean, jr.ratings(live.to_rated()).mean)
-
-
-def test_errors_of_contests_change_nothing():
-    live = jr.live.start_history(jr.codeforces())
-    live.update_round(["Ada", "Bo"])
-    before = live.to_json()
-    bad = [
-        ((["Ada", "Ada"],), {}, "player 'Ada' is in contest 0 twice"),
-        ((["Ada", "Cy"], [1]), {}, "rank must have 2 numbers"),
-        ((["Ada", "Cy"], [1, np.nan]), {}, "rank is nan"),
-        (("Ada",), {}, "players must be a list of names"),
-        (([],), {}, "players must be a list of names"),
-        (([["Ada"], []],), {}, "team 1 (counting from 0) has no players"),
-        (([["Ada", "Bo"], ["Cy"]],), {}, "codeforces knows no teams"),
-        ((["Ada", "Cy"],), {"weight": -1}, "weight -1.0 is not above 0"),
-        ((["Ada", "Cy"],), {"noise": 2.0}, "codeforces knows no noise"),
-        ((["Ada", "Cy"],), {"time": 1.0}, "have no times"),
-    ]
-    for given, more, message in bad:
-        with refused(message):
-            live.update_round(*given, **more)
-    with refused("the history is of contests, this is one of matches"):
-        live.update("Ada", "Bo", 1.0)
-    assert live.to_json() == before and live.players == ["Ada", "Bo"]
+            call(*given, **more)
+    for live, (told, players, state) in zip((matches, contests), before, strict=True):
+        assert (live.to_json(), live.players) == (told, players)
+        same(state_of(live), state)
+    feed(matches, 20)
+    again = jr.live.start_history(matches.to_rated())
+    same(jr.ratings(again.to_rated()).mean, jr.ratings(matches.to_rated()).mean)
 
 
 def test_what_live_refuses():
@@ -283,6 +272,8 @@ def test_dates():
     rated = live.to_rated()
     assert rated.clock == "dates" and str(rated.predictions["time"][1]) == "2024-02-01"
     assert json.loads(live.to_json())["last"] == "2024-02-01"
+    live.update("Ada", "Bo", 1.0, time="15/07/2026")  # in text as in other queries
+    assert live.to_rated().last == (np.datetime64("2026-07-15") - np.datetime64(0, "D")).astype(int)
 
 
 def test_a_contest_to_come():
@@ -383,6 +374,11 @@ def test_newcomers_whose_names_look_like_those_of_players_are_told():
     contests.update_round(["Ada", "Bo", "Zoë"])
     with pytest.warns(UserWarning, match="'Zoe' .near: 'Zoë'"):
         contests.update_round(["Ada", "Bo", "Zoe"])
+    for predict in (lambda: live.predict("Addaa", "Cy"), lambda: contests.predict_round(["Addaa", "Bo"])):
+        with pytest.warns(UserWarning, match="'Addaa' has not played, and is predicted as a newcomer .near: '") as told:
+            predict()
+        assert told[0].filename == __file__
+    assert "Addaa" not in live.players
 
 
 # Live contests of teams with modes, statistics, covariates and quits: the numbers of one run.
@@ -532,29 +528,44 @@ def traced(tracer, call):
         sys.settrace(None)
 
 
+def stopped_at_each_line(make, call):
+    """Live histories, each of which was interrupted at another line of a call, as by Ctrl-C."""
+    for number in itertools.count(1):
+        live = make()
+        tracer, count = at_line(number, interrupt)
+        try:
+            traced(tracer, lambda live=live: call(live))
+        except KeyboardInterrupt:
+            yield live
+        else:
+            assert count[0] < number and number > 30
+            return
+
+
 @pytest.mark.parametrize("new", mark_full([False, True], True))
 def test_an_update_that_is_stopped_at_any_line_leaves_the_history_before_or_after_it(new):
     more = ("Ada", "Eve" if new else "Bo", 1.0)
     wanted = [played(RESULTS[:2]), played(RESULTS[:2])]
     wanted[1].update(*more, time=5.0)
-    told = [x.to_json() for x in wanted]
-    number, seen = 0, set()
-    while True:
-        number += 1
+    told, seen = [x.to_json() for x in wanted], set()
+    for live in stopped_at_each_line(lambda: played(RESULTS[:2]), lambda live: live.update(*more, time=5.0)):
+        after = told.index(live.to_json())
+        seen.add(after)
+        check_same(live, wanted[after])
+        changes_feed(live, [more] * (2 - after), 5)
+        assert live.to_rated().games.sum() == 8
+    assert seen == {0, 1}
+
+
+@pytest.mark.full
+def test_putting_a_stopped_update_in_order_may_be_stopped_too():
+    def make():
         live = played(RESULTS[:2])
-        tracer, count = at_line(number, interrupt)
-        try:
-            traced(tracer, lambda live=live: live.update(*more, time=5.0))
-        except KeyboardInterrupt:
-            after = told.index(live.to_json())
-            seen.add(after)
-            check_same(live, wanted[after])
-            changes_feed(live, [more] * (2 - after), 5)
-            assert live.to_rated().games.sum() == 8
-        else:
-            assert count[0] < number
-            break
-    assert number > 30 and seen == {0, 1}
+        fail_in_update(live, ("Ada", "Bo", 1.0))
+        return live
+
+    for live in stopped_at_each_line(make, lambda live: live.to_json()):
+        check_same(live, played(RESULTS[:2]))
 
 
 @MOSTLY_DOUBLE
@@ -588,24 +599,6 @@ def test_a_late_result_that_is_wrong_or_older_than_the_rated_past_is_refused():
         assert live.to_json() == before
     live.insert("New", "Zed", 0.5, time=8.0)
     assert live.players[-2:] == ["New", "Zed"]
-
-
-@pytest.mark.full
-def test_putting_a_stopped_update_in_order_may_be_stopped_too():
-    wanted, number, more = played(RESULTS[:2]), 0, ("Ada", "Bo", 1.0)
-    while True:
-        number += 1
-        live = played(RESULTS[:2])
-        fail_in_update(live, more)
-        tracer, count = at_line(number, interrupt)
-        try:
-            traced(tracer, live.to_json)
-        except KeyboardInterrupt:
-            check_same(live, wanted)
-        else:
-            assert count[0] < number
-            break
-    assert number > 30
 
 
 @pytest.mark.parametrize("lines", mark_full([1, 3], 3))

@@ -1,6 +1,7 @@
 """Histories with the ratings on the way, carried on, saved and loaded."""
 
 import json
+import shutil
 from pathlib import Path
 
 import jax
@@ -8,9 +9,11 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.system import FactoryCall
 from jaxrate.data import simulate
 from jaxrate.events import slice_events
-from tests.conftest import mark_full
+from jaxrate.storage.atomic_folder import encode_run_json
+from tests.conftest import MOSTLY_SINGLE, mark_full
 from tests.test_rounds import SYSTEM as CONTESTS
 
 pa = pytest.importorskip("pyarrow")
@@ -38,14 +41,16 @@ def rows(table, low, high):
     return {name: values[low:high] for name, values in table.items()}
 
 
-def equal(one, two):
+def equal(one, two, tolerance=0.0):
+    """All that two histories have is equal, but for the numbers of rows in their files."""
     for x, y in zip(jax.tree.leaves(one.state), jax.tree.leaves(two.state), strict=True):
-        np.testing.assert_array_equal(x, y)
-    np.testing.assert_array_equal(one.players, two.players)
-    np.testing.assert_array_equal(one.games, two.games)
-    assert one.last == two.last and one.period == two.period and one.clock == two.clock
-    for name in ("a", "b", "score", "prediction", "rating_a", "rating_b", "time"):
-        assert one.predictions[name].to_pylist() == two.predictions[name].to_pylist(), name
+        np.testing.assert_allclose(x, y, rtol=tolerance)
+    assert one.players.tolist() == two.players.tolist() and one.games.tolist() == two.games.tolist()
+    assert (one.last, one.period, one.clock, one.contests) == (two.last, two.period, two.clock, two.contests)
+    assert one.predictions.column_names == two.predictions.column_names
+    for name in two.predictions.column_names[1:]:
+        x, y = (table.predictions[name].to_numpy() for table in (one, two))
+        np.testing.assert_allclose(x, y, rtol=tolerance) if y.dtype.kind == "f" else np.testing.assert_array_equal(x, y)
 
 
 # Histories
@@ -221,26 +226,21 @@ NEW = {"a": ["player 00"], "b": ["stranger"], "score": [1.0], "time": [301.0]}
 
 
 @pytest.mark.parametrize(
-    ("system", "options", "table", "message"),
+    ("system", "options", "changes", "message"),
     [
-        (jr.glicko(), {}, NEW, "the saved run is of elo with its own parameters"),
-        (jr.elo(k=21), {}, NEW, "the saved run is of elo with its own parameters"),
-        (jr.elo(), {"period": 7.0}, NEW, "the saved run was rated match by match"),
-        (jr.elo(), {}, NEW | {"time": [120.5]}, r"row 0 .*time 120.5 is earlier than the last match of .*, 298.667"),
-        (jr.elo(), {}, NEW | {"time": [0.0]}, "is earlier than the last match of the saved run"),
-        (
-            jr.elo(),
-            {},
-            NEW | {"time": ["2024-01-01"]},
-            "the saved run has numbers for times, the new matches have dates",
-        ),
+        (jr.glicko(), {}, {}, "the saved run is of elo with its own parameters"),
+        (jr.elo(k=21), {}, {}, "the saved run is of elo with its own parameters"),
+        (jr.elo(), {"period": 7.0}, {}, "the saved run was rated match by match"),
+        (jr.elo(), {}, {"time": [120.5]}, r"row 0 .*time 120.5 is earlier than the last match of .*, 298.667"),
+        (jr.elo(), {}, {"time": [0.0]}, "is earlier than the last match of the saved run"),
+        (jr.elo(), {}, {"time": ["2024-01-01"]}, "the saved run has numbers for times, the new matches have dates"),
     ],
 )
-def test_what_cannot_follow_is_refused(system, options, table, message):
+def test_what_cannot_follow_is_refused(system, options, changes, message):
     data = jr.read(rows(league(), 0, 899))
     onto = jr.rate(jr.elo(), data._replace(events=data.events._replace(time=data.events.time * 299 / 300)))
     with pytest.raises(ValueError, match=message):
-        jr.rate(system, jr.read(table, history=onto), onto=onto, **options)
+        jr.rate(system, jr.read(NEW | changes, history=onto), onto=onto, **options)
 
 
 def test_players_need_their_ids_and_periods_their_end():
@@ -269,3 +269,251 @@ def test_a_period_in_which_no_event_can_lie_is_refused_when_a_run_is_loaded(tmp_
     jr.save(tmp_path / "run", rated._replace(period=period))
     with pytest.raises(ValueError, match=r"run\.json.*period"):
         jr.load(tmp_path / "run")
+
+
+# Folders that are not saved runs, and systems of one's own
+
+
+@pytest.fixture
+def folder(tmp_path):
+    jr.save(tmp_path / "run", jr.rate(jr.glicko(), jr.read(league())))
+    return tmp_path / "run"
+
+
+def test_categories_are_kept_and_age(tmp_path):
+    table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0], "time": [0, 20], "kind": [7, 9]}
+    system = jr.category_glicko(2, deviation_min=None, initial_deviation=100, initial_modifier_deviation=90)
+    rated = jr.rate(system, jr.read(table, category="kind"), period=14.0)
+    jr.save(tmp_path / "run", rated)
+    loaded = jr.load(tmp_path / "run")
+    assert loaded.categories.tolist() == [7, 9]
+    now, later = (jr.history.rating_table(loaded, time) for time in (None, 48.0))
+    variance = {
+        name: later[name][np.argsort(later["id"])] ** 2 - now[name][np.argsort(now["id"])] ** 2
+        for name in ("deviation", "deviation 7", "deviation 9")
+    }
+    for name, days in (("deviation", [34, 20, 20]), ("deviation 9", [34, 20, 20])):
+        np.testing.assert_allclose(variance[name], 65.0**2 / 14.0 * np.array(days), rtol=1e-4)
+    with pytest.raises(ValueError, match="the categories differ from the saved run's; read the matches with history"):
+        jr.rate(system, jr.read(table | {"time": [60, 70], "kind": [9, 7]}, category="kind"), period=14.0, onto=loaded)
+    odd = jr.read(table | {"kind": [b"p", b"q"]}, category="kind")
+    with pytest.raises(ValueError, match="the names of categories must be all text, or all numbers, to be kept"):
+        jr.rate(system, odd, period=14.0)
+
+
+def edit(folder, **changes):
+    about = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_bytes(encode_run_json({k: v for k, v in (about | changes).items() if v != "gone"}))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda f: shutil.rmtree(f), "no saved run there: run.json is missing"),
+        (lambda f: (f / "state.npz").unlink(), "no saved run there: state.npz is missing"),
+        (lambda f: (f / "run.json").write_text("{"), "run.json is damaged"),
+        (lambda f: (f / "run.json").write_text("[]"), "run.json is damaged"),
+        (lambda f: (f / "ratings.parquet").write_text("no"), "ratings.parquet is damaged"),
+        (lambda f: (f / "predictions.parquet").unlink(), "no saved run there: predictions.parquet is missing"),
+        (lambda f: (f / "state.npz").write_bytes(b"no"), "state.npz is damaged"),
+        (lambda f: edit(f, system="gliko"), "for the system 'gliko', which this version does not have"),
+        (lambda f: edit(f, system="glicko2"), "run.json: glicko2 has no parameter 'c'"),
+        (lambda f: edit(f, system="elo", params={}), "state.npz .*not a state of elo"),
+        (lambda f: edit(f, players=7), "state.npz is damaged .it is not of 7 players"),
+        (lambda f: edit(f, period="gone"), "run.json is damaged .period is missing"),
+    ],
+)
+def test_other_folders_are_refused(folder, spoil, message):
+    spoil(folder)
+    with pytest.raises(ValueError, match=message) as error:
+        jr.load(folder)
+    assert str(folder) in str(error.value)
+
+
+# Systems of one's own
+
+
+def own(scales=((1.0, 2.0), "wide"), bonus=None, **params):
+    """A factory: Elo, named otherwise, with settings."""
+    made = jr.elo(**params)
+    return made._replace(name="own", make=FactoryCall(own, (("scales", scales), ("bonus", bonus))))
+
+
+def test_a_system_of_ones_own_comes_back_by_its_factory(tmp_path):
+    rated = jr.rate(own(k=20, scales=((3.0,), "narrow"), bonus=True), jr.read(league()))
+    jr.save(tmp_path, rated)
+    back = jr.load(tmp_path, make=own)
+    equal(back, rated)
+    assert back.system == rated.system and back.system.settings == {"scales": ((3.0,), "narrow"), "bonus": True}
+    more = jr.read(NEW, history=back)
+    assert len(jr.rate(back.system, more, onto=back).predictions) == 901
+    for make, message in (
+        (None, r"for the system 'own', which this version does not have; if it is your own, .* jr.load\(folder, make"),
+        (jr.elo, "elo has no parameter 'scales'"),
+        (lambda **given: jr.elo(), "the run is of own, but the factory makes elo"),
+        (lambda k: own(k=k), "the factory does not accept the arguments that own was made with: .*scales"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            jr.load(tmp_path, make=make)
+
+
+def test_other_rules_are_not_saved_under_the_name_of_a_system(tmp_path):
+    """They would come back as the system's own."""
+    data, elo = jr.read(league()), jr.elo()
+    rated = jr.rate(elo._replace(rules=elo.rules._replace(advance=lambda constants, rows, time: rows)), data)
+    with pytest.raises(ValueError, match="this elo is not the one of jaxrate; give a system of your own a name"):
+        jr.save(tmp_path, rated)
+    with pytest.raises(ValueError, match="was made with bonus of its own, which a saved run cannot hold"):
+        jr.save(tmp_path, jr.rate(own(bonus=(1.0, print)), data))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_replaces_a_longer_one_is_told(tmp_path):
+    """Whoever forgets `onto` loses the history."""
+    long, short = (jr.rate(jr.elo(), {"a": ["x"] * n, "b": ["y"] * n, "score": [1] * n}) for n in (3, 2))
+    jr.save(tmp_path, short)
+    jr.save(tmp_path, long)
+    with pytest.warns(UserWarning, match=r"^replaced a run of 3 matches in .*; jr.rate\(..., onto=jr.load\(") as notes:
+        jr.save(tmp_path, short)
+    assert notes[0].filename == __file__ and len(jr.load(tmp_path).predictions) == 2
+    (tmp_path / "run.json").write_text("{}")  # of which nothing can be said
+    jr.save(tmp_path, short)
+
+
+# Contests
+
+
+def races(sizes=(4, 6, 5, 7, 6, 3, 6, 8), label="race {}".format, seed=5):
+    """Columns of contests on days 0, 2, ...; the last players join late."""
+    random = np.random.default_rng(seed)
+    which = np.repeat(np.arange(len(sizes)), sizes)
+    who = np.concatenate([random.permutation(8 + i)[:size] for i, size in enumerate(sizes)])
+    names = np.array([f"driver {i:02}" for i in range(20)])
+    return {
+        "contest": [label(i) for i in which],
+        "player": names[who],
+        "rank": random.integers(10, 14, len(which)),
+        "time": 2.0 * which,
+    }
+
+
+def test_contests_have_a_row_per_participation(share):
+    table = races()
+    data = jr.read(table)
+    system = share(k=30)
+    rated, history = jr.rate(system, data), jr.history.rating_history(system, data.rounds)
+    assert rated.contests == 8 and rated.clock == "numbers" and rated.last == 14
+    found = {name: rated.predictions[name].to_numpy() for name in rated.predictions.column_names}
+    given = ["row", "contest", "time", "player", "rank", "participants"]
+    assert [*found] == [*given, "prediction", "rating", "deviation"]
+    assert found["row"].tolist() == list(range(45)) and found["rank"].tolist() == (data.rounds.events.rank + 1).tolist()
+    for name in ("contest", "player", "time"):
+        assert found[name].tolist() == list(table[name])
+    assert found["participants"].tolist() == [n for n in (4, 6, 5, 7, 6, 3, 6, 8) for _ in range(n)]
+    np.testing.assert_array_equal(found["prediction"], history.prediction)
+    np.testing.assert_array_equal(found["rating"], history.before.mean)
+    np.testing.assert_array_equal(found["deviation"], history.before.deviation)
+    board = jr.history.rating_table(rated)
+    assert board["games"].sum() == 45 and (np.diff(board["rating"]) <= 0).all()
+    for name, games in zip(board["player"], board["games"], strict=True):
+        assert games == list(table["player"]).count(name)
+
+
+@MOSTLY_SINGLE
+def test_two_halves_of_contests_are_one_run(tmp_path, x64, share):
+    table, system = races(), share()
+    whole = jr.rate(system, jr.read(table))
+    jr.save(tmp_path, jr.rate(system, jr.read(rows(table, 0, 22))))
+    half = jr.load(tmp_path)
+    assert half.system.settings == {"factors": (0.5, 0.75)} and half.contests == 4
+    data = jr.read(rows(table, 22, 45), history=half)
+    assert len(data.players) > len(half.players)
+    both = jr.rate(half.system, data, onto=half)
+    equal(both, whole, 1e-12 if x64 else 1e-5)
+    assert both.predictions["row"].to_pylist() == [*range(22), *range(23)]
+    jr.save(tmp_path, both)
+    equal(jr.load(tmp_path), both)
+
+
+def test_a_career_of_contests(share):
+    table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4], "date": ["2024-01-01"] * 5}
+    rated = jr.rate(share(), jr.read(table))
+    z = jr.career(rated, "z")
+    assert list(z) == ["time", "contest", "participants", "rank", "expected_rank", "rating", "deviation", "change"]
+    assert [z[name].tolist() for name in ("contest", "participants", "rank")] == [[7, 9], [3, 2], [2, 1]]
+    guess = rated.predictions["prediction"].to_numpy()[[2, 3]].astype(float)
+    np.testing.assert_allclose(z["expected_rank"], [1 + 2 * (1 - guess[0]), 2 - guess[1]])
+    assert z["expected_rank"][0] == 2 and z["time"].astype(str).tolist() == ["2024-01-01"] * 2
+    final = float(rated.state.rating[2])
+    np.testing.assert_allclose(z["change"], [z["rating"][1] - 1500, final - z["rating"][1]], rtol=1e-4)
+
+
+def test_teams_are_ranked_among_teams_and_follow(tmp_path):
+    table = {"contest": list("aaaaa"), "player": list("vwxyz"), "rank": [1, 3, 2, 2, 3], "car": [5, 7, 6, 6, 8]}
+    teams, system = jr.read(table, team="car"), jr.weng_lin()
+    solo = jr.read({"contest": list("bb"), "player": list("vz"), "rank": [2, 1]}, history=teams)
+    alone, first = jr.rate(system, jr.read(table)), jr.rate(system, teams)
+    assert "teams" not in alone.predictions.column_names
+    assert alone.predictions["rank"].to_pylist() == [1, 4, 2, 2, 4]
+    assert [first.predictions[name].to_pylist() for name in ("rank", "teams")] == [[1, 3, 2, 2, 3], [4] * 5]
+    assert first.predictions["team"].to_pylist() == [1, 2, 3, 3, 4]
+    z = jr.career(first, "z")
+    guess = first.predictions["prediction"].to_numpy()[4]
+    np.testing.assert_allclose(z["expected_rank"], [1 + 3 * (1 - guess)])
+    assert list(z)[2:5] == ["participants", "teams", "rank"]
+    jr.save(tmp_path, first)
+    after, before = jr.rate(system, solo, onto=jr.load(tmp_path)), jr.rate(system, teams, onto=jr.rate(system, solo))
+    assert after.predictions["teams"].to_pylist() == [4] * 5 + [2] * 2 and after.contests == before.contests == 2
+    assert before.predictions["teams"].to_pylist() == [2] * 2 + [4] * 5
+    assert before.predictions["team"].to_pylist() == [1, 2, 1, 2, 3, 3, 4]
+    assert after.predictions["team"].to_pylist() == [1, 2, 3, 3, 4, 1, 2]
+    assert after.predictions.column_names == before.predictions.column_names == first.predictions.column_names
+
+
+def test_contests_follow_with_or_without_times(share):
+    table = races()
+    timeless = {name: values for name, values in table.items() if name != "time"}
+    dated = table | {"time": (np.datetime64("2024-01-01") + np.asarray(table["time"], int)).tolist()}
+    onto = jr.rate(share(), jr.read(table))
+    data = jr.read(timeless, history=onto)
+    both = jr.rate(share(), data, onto=onto)
+    assert (both.last, both.clock, both.contests) == (14, "numbers", 16)
+    assert both.predictions["time"].to_pylist() == [*table["time"], *[None] * 45]
+    for late, more in ((dated, "dates"), (table, "numbers")):
+        first = jr.rate(share(), jr.read(timeless))
+        assert first.clock is None and first.predictions["time"].null_count == 45
+        both = jr.rate(share(), jr.read(late, history=first), onto=first)
+        assert both.clock == more and both.predictions["time"].to_pylist()[45:] == list(late["time"])
+    with pytest.raises(ValueError, match="the saved run has numbers for times, the new contests have dates"):
+        jr.rate(share(), jr.read(dated, history=onto), onto=onto)
+    with pytest.raises(ValueError, match=r"row 0 .*: time 0 is earlier than the last contest of the saved run, 14"):
+        jr.rate(share(), jr.read(table, history=onto), onto=onto)
+
+
+def test_matches_and_contests_do_not_follow_each_other(share):
+    onto = jr.rate(share(), jr.read(races()))
+    matches = jr.read(NEW, history=onto)
+    with pytest.raises(ValueError, match="the saved run is of contests, these are matches"):
+        jr.rate(share(), matches, onto=onto)
+    with pytest.raises(ValueError, match="glicko rates Matches or Periods, not Rounds"):
+        jr.rate(jr.glicko(), jr.read(races()))
+    with pytest.raises(ValueError, match="these are rounds"):
+        jr.rate(share(), jr.read(races()), period=7.0)
+
+
+def test_names_of_contests(share):
+    """Numbers stay numbers until text follows; what no table holds is counted on."""
+    numbers, pairs, text = (jr.read(races(label=label)) for label in (int, lambda i: (int(i), 0), "race {}".format))
+    system = share(growth=0.0)
+
+    def rate(*several):
+        onto = None
+        for data in several:
+            again = data.rounds._replace(events=data.rounds.events._replace(time=np.full(8, 9.0)))
+            onto = jr.rate(system, data._replace(events=again), onto=onto)
+        return onto.predictions["contest"].to_pylist()
+
+    which = numbers.contests.repeat(np.diff(numbers.rounds.player_start)).tolist()
+    assert rate(numbers, pairs) == which + [8 + i for i in which]
+    assert rate(pairs._replace(contests=None), numbers) == which * 2
+    assert rate(numbers, text) == [f"{i}" for i in which] + [f"race {i}" for i in which]
