@@ -14,7 +14,8 @@ import jaxrate as jr
 from jaxrate.site.arena_page import (
     build_heat_map,
 )
-from jaxrate.site.forecast_tables import LIGHT_COLOURS, heat_map_png
+from jaxrate.site.forecast_tables import heat_map_png
+from jaxrate.views.charts import DIVERGING_COLOURS
 from tests.browser import downloaded, findings, texts, wait_for
 from tests.conftest import mark_full
 
@@ -132,7 +133,7 @@ def test_numbers_become_a_heat_map_and_groups():
 
 def test_the_image_has_a_pixel_for_each_pair():
     percent = np.array([[np.nan, 0.0], [100.0, 50.0]])
-    image = b64decode(heat_map_png(percent, LIGHT_COLOURS).partition(",")[2])
+    image = b64decode(heat_map_png(percent, DIVERGING_COLOURS).partition(",")[2])
     assert image.startswith(b"\x89PNG") and image[16:24] == b"\0\0\0\2\0\0\0\2"
     start = image.index(b"IDAT") + 4
     size = int.from_bytes(image[start - 8 : start - 4], "big")

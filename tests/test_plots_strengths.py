@@ -17,8 +17,9 @@ from tests.test_plots import games, interval_ends, past, texts
 pytest.importorskip("matplotlib")
 from matplotlib.colors import to_rgb
 
-from jaxrate.plots.scoreboard_style import DIVERGING_COLOURS, SEQUENTIAL_COLOURS, cell_text_colour, mix_colours
+from jaxrate.plots.scoreboard_style import SEQUENTIAL_COLOURS, cell_text_colour
 from jaxrate.plots.standing_plots import CONTENDERS
+from jaxrate.views.charts import DIVERGING_COLOURS, mix_colours
 from jaxrate.views.findings import find_first_place
 
 

@@ -2,70 +2,36 @@
 
 import struct
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")
 
-from jaxrate.site.drawings import (
-    HEADLINE_HEIGHTS,
-    HEADLINE_LINES,
-    HEIGHT,
-    MARGIN,
-    PLAYERS,
-    SANS,
-    SERIF,
-    WIDTH,
-    PreviewRow,
-    _find_font,
-    _text_width,
-    _wrap_headline,
-    draw_preview,
+from jaxrate.site.drawings import draw_preview, find_fonts
+from jaxrate.views.charts import PictureText, RowView
+
+TEXT = PictureText("Ada on top, 100 points ahead of Bo", "Our league", source="Ratings as of May 1, 2020")
+VIEW = RowView(TEXT, ["Ada", "Bo"], np.array([1700.0, 1600.0]), np.array([50.0, 60.0]), ["1,700", "1,600"])
+LONG = RowView(
+    PictureText("long words " * 90, "T" * 200), ["A" * 200, "$アダ$"], np.array([9.0, -3.0]), None, ["9", "-3"]
 )
-
-ROWS = [PreviewRow("Ada", "1,700", 1700.0, 50.0), PreviewRow("Bo", "1,600", 1600.0, 60.0)]
-
-
-def test_a_preview_shows_the_data_and_the_finding():
-    """It had neither a finding nor small letters."""
-    image = draw_preview("Our league", "Ada leads Bo", ROWS)
-    assert image[:8] == b"\x89PNG\r\n\x1a\n" and len(image) < 100_000
-    assert struct.unpack(">II", image[16:24]) == (WIDTH, HEIGHT)
-    changed = [
-        draw_preview("Your league", "Ada leads Bo", ROWS),
-        draw_preview("Our league", "Ada and Bo are level", ROWS),
-        draw_preview("Our league", "ADA leads Bo", ROWS),
-        draw_preview("Our league", "Ada leads Bo", [ROWS[0], ROWS[1]._replace(rating=1500.0)]),
-        draw_preview("Our league", "Ada leads Bo", [ROWS[0], ROWS[1]._replace(name="Cy")]),
-        draw_preview("Our league", "Ada leads Bo", [ROWS[0], ROWS[1]._replace(text="1,601")]),
-        draw_preview("Our league", "Ada leads Bo", ROWS, "Ratings as of 1 May 2020"),
-    ]
-    assert len({image, *changed}) == 8
-
-
-def test_headlines_have_two_lines_as_large_as_there_is_room():
-    assert _wrap_headline("Ada leads Bo") == (["Ada leads Bo"], HEADLINE_HEIGHTS[0])
-    finding = "Baltimore Ravens and New Orleans Saints are almost level at the top of the National Football League"
-    lines, height = _wrap_headline(finding)
-    assert len(lines) == HEADLINE_LINES and " ".join(lines) == finding and height < HEADLINE_HEIGHTS[0]
-    assert all(_text_width(x, SERIF, height) <= WIDTH - 2 * MARGIN for x in lines)
-
-
-def test_letters_come_from_fonts_that_have_them():
-    names = [_find_font(x, SERIF).get_file() for x in ("Łukasz \u2013 Đoković", "عمر")]
-    assert names[0].endswith(SERIF) and names[1].endswith(SANS)
-    other = _find_font("アダ", SERIF)  # a system may have a font for them, but no boxes are drawn
-    assert other is None or "LastResort" not in other.get_file()
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [],
-        [PreviewRow("A" * 200, "1,700", 1700.0, None)] * (PLAYERS - 1) + [PreviewRow("$アダ$", "-3", -3.0, 1.0)],
-    ],
-)
-def test_previews_of_nobody_and_of_long_names(rows):
-    assert draw_preview("T" * 200, "long words " * 90, rows)[:8] == b"\x89PNG\r\n\x1a\n"
+@pytest.mark.parametrize("view", [VIEW, LONG, LONG._replace(labels=[], values=np.zeros(0), value_texts=[])])
+def test_a_preview_shows_the_data_and_the_finding(view):
+    """It had neither a finding nor small letters."""
+    image = draw_preview(view)
+    assert image[:8] == b"\x89PNG\r\n\x1a\n" and len(image) < 150_000
+    assert struct.unpack(">II", image[16:24]) == (1200, 630)
+    changed = [view._replace(text=view.text._replace(**{name: "New"})) for name in ("title", "subtitle", "source")]
+    if view is VIEW:
+        changed += [view._replace(labels=["Ada", "Cy"]), view._replace(values=np.array([1700.0, 1500.0]))]
+    assert len({image, *map(draw_preview, changed)}) == 1 + len(changed)
+
+
+def test_letters_come_from_fonts_that_have_them():
+    assert find_fonts("Łukasz \u2013 Đoković عمر") == ["DejaVu Sans"]
+    assert "LastResort" not in "".join(find_fonts("アダ"))  # a system may have a font for them, but no boxes are drawn

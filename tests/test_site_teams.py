@@ -136,7 +136,7 @@ def test_two_of_a_history_of_teams_are_compared_with_equal_partners(tmp_path):
     """The chance was that of one against one, which nobody plays, and no page said how a team's strength is formed."""
     games = [[["p"], ["q"]], [["p"], ["Ann"]], [["q"], ["Bo"]], *[[["Ann", "Cy"], ["Bo", "Di"]]] * 4]
     rated = jr.rate(jr.weng_lin(), jr.data.from_teams(games, ranks=[*[[0, 0]] * 3, *[[0, 1]] * 4]))
-    told = build_site_data(rated, {}, {}, None, None, {})
+    told = build_site_data(rated, {})
     partners = equal_partners(rated, told.listed)
     assert partners is not None and partners.number == 1 and told.names[partners.model] in "pq"  # who are as strong
     (tables,) = build_matchup_tables_by_category(rated, told.leaderboard_ids, partners).values()

@@ -183,7 +183,7 @@ def test_who_comes_back_is_not_new():
     day = ["2015-01-01", "2019-05-01", "2020-06-01", "2020-06-02"]
     table = {"a": ["Bo", "Ada", "Bo", "Cy"], "b": ["Di", "Ed", "Ada", "Ada"], "score": [1.0] * 4, "date": day}
     rated = jr.rate(jr.elo(), jr.read(table))
-    found = build_site_data(rated, {}, {}, None, None, {})
+    found = build_site_data(rated, {})
     told = dict(zip([found.names[i] for i in found.listed], returned_players(found).tolist(), strict=True))
     assert told["Bo"] and not told["Cy"] and not told["Ada"]
     page = jr.site.report_html(rated)
@@ -199,7 +199,7 @@ def test_who_comes_back_was_listed_before():
     meetings += [(x, "Cy" if x == "C0" else "Di", "2021-12-31") for x in [*crowd, "Ed"]]
     a, b, date = zip(*sorted(meetings, key=lambda x: x[2]), strict=True)
     rated = jr.rate(jr.elo(), jr.read({"a": a, "b": b, "score": [1.0] * len(a), "date": date}))
-    found = build_site_data(rated, {}, {}, None, None, {})
+    found = build_site_data(rated, {})
     told = dict(zip([found.names[i] for i in found.listed], returned_players(found).tolist(), strict=True))
     assert "Bo" in told and "Ed" not in told and [x for x in told if told[x]] == ["Cy"]
     assert re.search(r">New: first time|among current \w+; new: first time", jr.site.report_html(rated))
@@ -217,7 +217,7 @@ def test_pairs_that_tie_are_in_order_and_the_page_says_what_chance_gives():
 
 def test_results_add_up_where_no_score_is_a_half():
     rated = jr.rate(jr.elo(), jr.read({"a": [*"xyx"], "b": [*"yzz"], "score": [0.3, 0.7, 1.0]}))
-    told = build_site_data(rated, {}, {}, None, None, {})
+    told = build_site_data(rated, {})
     assert ". 2 matches: 1 won, 1 drawn, 0 lost" in summarise_players(told, page_template_context(told, ""))[0]
 
 

@@ -10,7 +10,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_short_count, format_whole_percent
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
-from jaxrate.plots.scoreboard_style import COLOURS, DIVERGING_COLOURS, GREY, INK, NAMED_COLOURS, PALE, PAPER, RULE
+from jaxrate.plots.scoreboard_style import COLOURS, GREY, INK, NAMED_COLOURS, PALE, PAPER, RULE
 from jaxrate.views import charts
 
 WIDTH, HEIGHT = 640, 360  # pixels
@@ -151,8 +151,8 @@ def matrix_chart(view: charts.MatrixView) -> Any:
     row_axis = altair.Axis(values=row_labels[::step], labelOverlap=False, labelSeparation=5, labelFontSize=font, **look)
     x = altair.X("x:N", scale=altair.Scale(domain=column_labels), title=title, axis=column_axis)
     y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=None, axis=row_axis)
-    percents = np.linspace(0.0, 100.0, len(DIVERGING_COLOURS)).tolist()
-    colours = altair.Scale(domain=percents, range=[*DIVERGING_COLOURS], interpolate="rgb")
+    percents = np.linspace(0.0, 100.0, len(charts.DIVERGING_COLOURS)).tolist()
+    colours = altair.Scale(domain=percents, range=[*charts.DIVERGING_COLOURS], interpolate="rgb")
     colour = altair.Color("percent:Q", title=text.y, scale=colours, legend=None if view.is_written else altair.Legend())
     tooltip = make_tooltips(("row:N", "name", None), ("column:N", "against", None), ("percent:Q", text.y, ".1f"))
     data = chart_of_rows(_cell_rows(view, row_labels, column_labels))
@@ -173,7 +173,7 @@ def _cell_rows(view: charts.MatrixView, row_labels: list[str], column_labels: li
         row = {"row": view.names[i], "column": view.names[j], "percent": round(value, 2)}
         row |= {"y": row_labels[i], "x": column_labels[j]}
         if view.is_written:
-            colour = style.cell_text_colour(*style.mix_colours(DIVERGING_COLOURS, value / 100.0))
+            colour = style.cell_text_colour(*charts.mix_colours(charts.DIVERGING_COLOURS, value / 100.0))
             row |= {"text": format_whole_percent(value), "colour": colour}
         rows.append(row)
     return rows

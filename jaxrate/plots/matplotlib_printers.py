@@ -11,18 +11,6 @@ from jaxrate.plots import altair_printers
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
 from jaxrate.plots.plot_inputs import count_lines
-from jaxrate.plots.scoreboard_style import (
-    COLOURS,
-    GREY,
-    INK,
-    PALE,
-    RULE,
-    SMALL_FONT,
-    axes_size,
-    fit_names,
-    set_name_ticks,
-    text_width,
-)
 from jaxrate.views import charts
 
 if TYPE_CHECKING:
@@ -40,12 +28,12 @@ LOOKS: dict[str, dict[str, Any]] = {  # of what is drawn
     "then": {"linestyle": "--", "linewidth": 0.8, "drawstyle": "steps-post", "gid": "then"},
     "peak": {"marker": "o", "markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.5, "gid": "peak"},
     "rank": {"marker": "o", "markersize": 6.0, "solid_capstyle": "round"},
-    "band": {"color": PALE, "alpha": 0.45, "linewidth": 0, "zorder": 1, "gid": "others"},
-    "median": {"color": GREY, "linewidth": 0.9, "linestyle": ":"},
+    "band": {"color": style.PALE, "alpha": 0.45, "linewidth": 0, "zorder": 1, "gid": "others"},
+    "median": {"color": style.GREY, "linewidth": 0.9, "linestyle": ":"},
     "label": {
         "va": "center",
         "ha": "left",
-        "fontsize": SMALL_FONT,
+        "fontsize": style.SMALL_FONT,
         "linespacing": 1.15,
         "gid": "name",
         "zorder": 5.0,
@@ -53,7 +41,7 @@ LOOKS: dict[str, dict[str, Any]] = {  # of what is drawn
     "leader": {"arrowstyle": "-", "linewidth": 0.8, "shrinkA": 1.0, "shrinkB": 0.0},
     "heading": {"textcoords": "offset points", "va": "bottom", "ha": "left", "annotation_clip": False},
     "curve": {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6, "elinewidth": 1.0, "linewidth": 1.4},
-    "count": {"ha": "center", "va": "bottom", "color": GREY, "fontsize": SMALL_FONT - 2.0},
+    "count": {"ha": "center", "va": "bottom", "color": style.GREY, "fontsize": style.SMALL_FONT - 2.0},
 }
 
 
@@ -113,7 +101,7 @@ def _label_lines(ax: "Axes", lines: Sequence[charts.Line]) -> None:
     nothing = np.zeros(0)
     earlier = [charts.Line(str(line.get_label()), nothing, nothing) for line in drawn[: len(drawn) - len(lines)]]
     labelled = [*earlier, *lines]
-    names = fit_names([line.name for line in labelled], ax)
+    names = style.fit_names([line.name for line in labelled], ax)
     named = [line._replace(name=name) for name, line in zip(names, labelled, strict=True)]
     ax.autoscale_view()
     _draw_labels(ax, drawn, named)
@@ -126,12 +114,12 @@ def _draw_labels(ax: "Axes", drawn: "Sequence[Line2D]", lines: Sequence[charts.L
     """Draw the label of each line in place of the one it had, at the line or beside the axes at its end."""
     for text in [text for text in ax.texts if text.get_gid() == "name"]:
         text.remove()
-    size = axes_size(ax)
+    size = style.axes_size(ax)
     labels = []
     for artist, line in zip(drawn, lines, strict=True):
         points = size * ax.transAxes.inverted().transform(ax.transData.transform(artist.get_xydata()))
-        width = text_width(line.label, SMALL_FONT)
-        labels.append(LineLabel(points, line.label, width, style.LINE_SPACING * SMALL_FONT, line.told_peak))
+        width = style.text_width(line.label, style.SMALL_FONT)
+        labels.append(LineLabel(points, line.label, width, style.LINE_SPACING * style.SMALL_FONT, line.told_peak))
     for artist, label, place in zip(drawn, labels, place_line_end_labels(labels, size), strict=True):
         colour: Any = artist.get_color()
         leader = None if place.leader is None else LOOKS["leader"] | {"color": colour, "relpos": place.leader}
@@ -149,7 +137,7 @@ def _add_then_legend(ax: "Axes") -> None:
     from matplotlib.lines import Line2D
 
     looks: Any = (("--", 0.8, "at the time"), ("-", 1.3, "in hindsight"))
-    handles = [Line2D([], [], color=GREY, linestyle=x, linewidth=y, label=name) for x, y, name in looks]
+    handles = [Line2D([], [], color=style.GREY, linestyle=x, linewidth=y, label=name) for x, y, name in looks]
     style.add_legend(ax, handles=handles)
 
 
@@ -158,7 +146,7 @@ def _draw_unnamed_players(ax: "Axes", players: charts.UnnamedPlayers) -> None:
     for band in players.bands:
         ax.fill_between(band.x, band.low, band.high, **LOOKS["band"])
     width = float(np.clip(5.0 / max(len(players.lines), 1) ** 0.5, 0.35, 0.7))
-    look = LOOKS["median"] if players.bands else {"color": PALE, "linewidth": width}
+    look = LOOKS["median"] if players.bands else {"color": style.PALE, "linewidth": width}
     for line in players.lines:
         ax.plot(line.x, line.y, zorder=1, gid="other", **look)
 
@@ -170,7 +158,7 @@ def _draw_panels(ax: "Axes", view: charts.LineView) -> None:
     num_columns = charts.count_panel_columns(len(lines))
     width, height = 1.0 / num_columns, num_columns / len(lines)
     worst = max(float(np.nanmax(line.y)) for line in [*lines, *view.unnamed.lines])
-    room = (text_width([f"{worst:,.0f}"], SMALL_FONT) + TICK_ROOM) / (width * axes_size(ax)[0])
+    room = (style.text_width([f"{worst:,.0f}"], style.SMALL_FONT) + TICK_ROOM) / (width * style.axes_size(ax)[0])
     share = min(PANEL_SHARE[0], 1.0 - room) if num_columns > 1 else 1.0
     panels: list[Axes] = []
     for i in range(len(lines)):
@@ -195,19 +183,20 @@ def _draw_line_before_others(panel: "Axes", view: charts.LineView, number: int) 
     _draw_unnamed_players(panel, view.unnamed)
     for other in view.lines:
         if other.name != line.name:
-            panel.plot(other.x, other.y, color=PALE, linewidth=0.5, gid="other")
+            panel.plot(other.x, other.y, color=style.PALE, linewidth=0.5, gid="other")
     _draw_line(panel, line, colour, view)
     _set_rank_axis(panel, charts.PANEL_TICK_DISTANCE)
     panel.set_ylabel(view.text.y)
-    panel.tick_params(labelsize=SMALL_FONT)
+    panel.tick_params(labelsize=style.SMALL_FONT)
     style.label_time_axis(panel, view.text.x)
     panel.margins(x=0.02)
+    look, text_colour = LOOKS["heading"], style.TEXT_COLOURS.get(colour, colour)
     name = panel.annotate(
-        fit_names([line.name], panel)[0], (0.0, 1.0), (0.0, 4.0), xycoords="axes fraction", gid="name",
-        color=style.TEXT_COLOURS.get(colour, colour), fontsize=SMALL_FONT + 1.0, fontweight="bold", **LOOKS["heading"],
+        style.fit_names([line.name], panel)[0], (0.0, 1.0), (0.0, 4.0), xycoords="axes fraction", gid="name",
+        color=text_colour, fontsize=style.SMALL_FONT + 1.0, fontweight="bold", **look,
     )  # fmt: skip
-    panel.annotate(line.note, (1.0, 0.0), (6.0, 0.0), xycoords=name, color=GREY, fontsize=SMALL_FONT, gid="note",
-                   **LOOKS["heading"])  # fmt: skip
+    note: dict[str, Any] = {"color": style.GREY, "fontsize": style.SMALL_FONT, "gid": "note"}
+    panel.annotate(line.note, (1.0, 0.0), (6.0, 0.0), xycoords=name, **note, **look)
 
 
 def _set_rank_axis(ax: "Axes", min_distance: float = charts.MIN_TICK_DISTANCE) -> None:
@@ -236,21 +225,23 @@ MAX_RULED_ROWS = 150  # rows with a name, and a line below each
 def show_rows(view: charts.RowView, ax: "Axes | None", backend: str = "matplotlib") -> Any:
     """Draw rows into axes, or into a new figure; or their interactive chart. Returns axes or chart."""
     size = figure_size_for_rows(view.labels)
-    step = style.name_step(len(view.labels), 72.0 * (size[1] - HEADING_HEIGHT) if ax is None else axes_size(ax)[1])
+    step = style.name_step(
+        len(view.labels), 72.0 * (size[1] - HEADING_HEIGHT) if ax is None else style.axes_size(ax)[1]
+    )
     text = view.text._replace(subtitle=view.text.subtitle + style.describe_name_step(step))
     if backend == "altair":
         return altair_printers.interval_chart(view._replace(text=text), step)
     ax = style.make_picture_axes(ax, size, text, grid="x")
     _draw_intervals(ax, view.values, view.half_widths)
-    set_name_ticks(ax, "y", view.labels, view.numbers, step=step, is_left_aligned=True)
+    style.set_name_ticks(ax, "y", view.labels, view.numbers, step=step, is_left_aligned=True)
     if step == 1:
         _write_values(ax, view.value_texts, view.head)
     ax.set_ylim(len(view.labels) - 0.5, -0.5)
     if len(view.labels) <= MAX_RULED_ROWS:
-        ax.hlines(np.arange(len(view.labels)) + 0.5, 0.0, 1.0, RULE, linewidth=0.6, zorder=0.5,
+        ax.hlines(np.arange(len(view.labels)) + 0.5, 0.0, 1.0, style.RULE, linewidth=0.6, zorder=0.5,
                   transform=ax.get_yaxis_transform())  # fmt: skip
     if view.are_differences:
-        ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
+        ax.axvline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
     style.group_thousands(ax, "x")
     return ax
 
@@ -266,21 +257,21 @@ def figure_size_for_rows(labels: Iterable[str]) -> tuple[float, float]:
 
 def _write_values(ax: "Axes", values: Sequence[str], head: str) -> None:
     """Write a value at the right of each row, and a head above them."""
-    font_size = float(np.clip(axes_size(ax)[1] / len(values) / style.LINE_SPACING, 4.0, SMALL_FONT))
-    end = style.NAME_GAP + max(text_width(values, font_size), text_width([head], SMALL_FONT))
-    look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "color": INK}
+    font_size = float(np.clip(style.axes_size(ax)[1] / len(values) / style.LINE_SPACING, 4.0, style.SMALL_FONT))
+    end = style.NAME_GAP + max(style.text_width(values, font_size), style.text_width([head], style.SMALL_FONT))
+    look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "color": style.INK}
     for row, value in enumerate(values):
         ax.annotate(value, (1.0, row), (end, 0.0), ha="right", va="center", fontsize=font_size, **look)
     if head:
-        ax.annotate(head, (1.0, -0.6), (end, 0.0), ha="right", va="bottom", fontsize=SMALL_FONT, **look)
+        ax.annotate(head, (1.0, -0.6), (end, 0.0), ha="right", va="bottom", fontsize=style.SMALL_FONT, **look)
 
 
 def _draw_intervals(ax: "Axes", values: HostArray, half_widths: HostArray | None) -> None:
     """Draw a dot with its interval in each row; the more rows, the thinner. NaN has none."""
-    points = axes_size(ax)[1] / max(len(values), 1)  # height of a row
+    points = style.axes_size(ax)[1] / max(len(values), 1)  # height of a row
     look: dict[str, Any] = {"markersize": float(np.clip(0.4 * points, 1.5, 6.5)), "capsize": 0.0}
     bars = ax.errorbar(
-        values, np.arange(len(values)), xerr=half_widths, fmt="o", color=COLOURS[0], markeredgewidth=0.0,
+        values, np.arange(len(values)), xerr=half_widths, fmt="o", color=style.COLOURS[0], markeredgewidth=0.0,
         elinewidth=float(np.clip(0.3 * points, 0.5, 4.0)), **look,
     )  # fmt: skip
     ax.locator_params(axis="x", nbins=MAX_VALUE_TICKS, steps=[1, 2, 5, 10])
@@ -298,7 +289,7 @@ LARGE_SIDE = 8.5  # inches of a matrix of more columns
 def show_matrix(view: charts.MatrixView, ax: "Axes | None", backend: str) -> Any:
     """Draw percentages of each in rows against each other; or their interactive chart. Returns axes or chart."""
     count = len(view.names)
-    step = style.name_step(count, 72.0 * min(CELL_SIDE * count, LARGE_SIDE) if ax is None else axes_size(ax)[1])
+    step = style.name_step(count, 72.0 * min(CELL_SIDE * count, LARGE_SIDE) if ax is None else style.axes_size(ax)[1])
     text = view.text._replace(subtitle=view.text.subtitle + style.describe_name_step(step))
     if backend == "altair":
         return altair_printers.matrix_chart(view._replace(text=text, step=step))
@@ -308,11 +299,11 @@ def show_matrix(view: charts.MatrixView, ax: "Axes | None", backend: str) -> Any
     ax = style.make_picture_axes(ax, size, text._replace(y=""), grid="none")
     draw_percent_cells(ax, view.percent, text.y, is_diverging=True)
     if view.has_column_names:
-        set_name_ticks(ax, "x", view.names)
+        style.set_name_ticks(ax, "x", view.names)
         ax.tick_params(axis="x", rotation=90)
-        set_name_ticks(ax, "y", view.names)
+        style.set_name_ticks(ax, "y", view.names)
         return ax
-    set_name_ticks(ax, "y", view.names, range(1, count + 1), step=step, is_left_aligned=True)
+    style.set_name_ticks(ax, "y", view.names, range(1, count + 1), step=step, is_left_aligned=True)
     shown = range(0, count, 1 if count <= charts.MAX_NAMED_COLUMNS else 2 * step)
     ax.set_xticks(shown, [f"{i + 1:,}" for i in shown])
     ax.tick_params(axis="x", length=0.0)
@@ -323,14 +314,14 @@ def show_matrix(view: charts.MatrixView, ax: "Axes | None", backend: str) -> Any
 def draw_percent_table(ax: "Axes", percent: HostArray, quantity: str, rows: list[str], columns: list[str]) -> None:
     """Draw percentages [n, m] from 0 in cells, and the names of rows and columns."""
     draw_percent_cells(ax, percent, quantity, is_diverging=False)
-    set_name_ticks(ax, "y", rows)
-    set_name_ticks(ax, "x", columns)
+    style.set_name_ticks(ax, "y", rows)
+    style.set_name_ticks(ax, "x", columns)
 
 
 def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_diverging: bool) -> None:
     """Draw percentages [n, m] as colours, with numbers if these fit into the cells, otherwise with a colour bar."""
-    ax.set_facecolor(RULE)  # colour of the diagonal
-    colours = style.DIVERGING_COLOURS if is_diverging else style.SEQUENTIAL_COLOURS
+    ax.set_facecolor(style.RULE)  # colour of the diagonal
+    colours = charts.DIVERGING_COLOURS if is_diverging else style.SEQUENTIAL_COLOURS
     greatest = 100.0 if is_diverging else float(np.clip(10.0 * np.ceil(np.nanmax(percent) / 10.0), 10.0, 100.0))
     look: dict[str, Any] = {"cmap": style.colour_map(colours), "interpolation": "nearest", "aspect": "auto"}
     image = ax.imshow(percent, vmin=0.0, vmax=greatest, **look)
@@ -340,8 +331,8 @@ def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_dive
         for draw, count in ((ax.axvline, columns), (ax.axhline, rows)):
             for edge in range(1, count):
                 draw(edge - 0.5, color="white", linewidth=1.0)
-    wide, high = axes_size(ax) / (columns, rows)
-    size = min(SMALL_FONT, 0.7 * high, 0.5 * wide)  # fits three digits
+    wide, high = style.axes_size(ax) / (columns, rows)
+    size = min(style.SMALL_FONT, 0.7 * high, 0.5 * wide)  # fits three digits
     if size < 5.0 or columns > charts.MAX_WRITTEN_COLUMNS:
         style.add_colour_bar(ax, image, quantity)
         return
@@ -384,7 +375,7 @@ def show_calibration(
         return altair_printers.calibration_chart(text, curves)
     ax = style.make_picture_axes(ax, (5.6, 6.6), text, grid="both")
     if not count_lines(ax, "calibration"):
-        ax.plot([0, 100], [0, 100], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+        ax.plot([0, 100], [0, 100], color=style.GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     for curve, count in zip(curves, counts, strict=True):
         _draw_bin_counts(ax, count, style.line_style(draw_curve(ax, curve, "calibration")))
     ax.set_aspect("equal")
@@ -406,6 +397,6 @@ def _draw_bin_counts(ax: "Axes", count: HostArray, look: dict[str, Any]) -> None
     count_axes.tick_params(labelsize="x-small")
     for text in list(count_axes.texts):
         text.remove()
-    if is_first and axes_size(ax)[0] / len(count) > 3.0 * SMALL_FONT:
+    if is_first and style.axes_size(ax)[0] / len(count) > 3.0 * style.SMALL_FONT:
         for middle, number in zip(0.5 * (edges[1:] + edges[:-1]), count, strict=True):
             count_axes.text(middle, number, format_short_count(number), **LOOKS["count"])

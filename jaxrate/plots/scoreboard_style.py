@@ -4,6 +4,7 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -28,7 +29,6 @@ NAMED_COLOURS = *COLOURS, GREY  # of lines with names
 PALE = "#c3c8d1"  # lines of players without names
 RULE = "#e4e1d8"  # grids, and cells without a value
 PAPER = "#fbfaf7"
-DIVERGING_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from 0 through parity to 1
 SEQUENTIAL_COLOURS = "#ffffff", "#cfe1f2", "#93c4df", "#4a97c9", "#1764ab", "#08306b"  # also in greyscale
 MIN_CONTRAST = 4.5  # of text to what is behind it, in luminance
 MARKERS = "os^DvPX"
@@ -91,15 +91,19 @@ def make_axes(
         check_axes(ax)
         style_axes(ax, grid)
         return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'jaxrate[plot]'") from error
-    figure, ax = pyplot.subplots(figsize=size, layout="constrained", facecolor=PAPER)
-    figure.get_layout_engine().set(w_pad=MARGIN, h_pad=0.5 * MARGIN)  # type: ignore[union-attr,call-arg]
+    figure, ax = import_pyplot().subplots(figsize=size, layout="constrained", facecolor=PAPER)
+    figure.get_layout_engine().set(w_pad=MARGIN, h_pad=0.5 * MARGIN)
     _write_titles(figure, title, subtitle, source)
     style_axes(ax, grid)
     return ax
+
+
+def import_pyplot() -> Any:
+    """`matplotlib.pyplot`; ImportError if it is not installed."""
+    try:
+        return import_module("matplotlib.pyplot")
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install 'jaxrate[plot]'") from error
 
 
 def make_picture_axes(ax: "Axes | None", size: tuple[float, float], text: PictureText, grid: Any = "y") -> "Axes":
@@ -180,14 +184,6 @@ def colour_map(colours: tuple[str, ...]) -> "Colormap":
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("jaxrate", colours)
-
-
-def mix_colours(colours: Sequence[str], share: float) -> tuple[float, float, float]:
-    """The colour [3] at this share of the way through colours at even distances, in red, green and blue from 0 to 1."""
-    values = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in colours]) / 255.0
-    at = np.linspace(0.0, 1.0, len(colours))
-    red, green, blue = (float(np.interp(share, at, channel)) for channel in values.T)
-    return red, green, blue
 
 
 def cell_text_colour(red: float, green: float, blue: float) -> str:

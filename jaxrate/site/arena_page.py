@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -15,10 +15,11 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_range
 from jaxrate.site.drawings import interval_bar, make_axis, round_step
-from jaxrate.site.forecast_tables import DARK_COLOURS, LIGHT_COLOURS, heat_map_png, whole_percentages
+from jaxrate.site.forecast_tables import DARK_COLOURS, heat_map_png, whole_percentages
 from jaxrate.site.page_templates import STYLE_FILES, join_figures
 from jaxrate.site.page_views import render_page
 from jaxrate.site.table_rows import Column, column_cells, table_head
+from jaxrate.views.charts import DIVERGING_COLOURS
 from jaxrate.views.findings import (
     find_certain_ranks,
     find_first_place,
@@ -66,6 +67,15 @@ class HeatMap(NamedTuple):
     data: dict[str, Any]  # for the script: places of each row, and percentages as bytes in base64
 
 
+class VoteFacts(TypedDict, total=False):
+    """What a page says of its votes; see `arena_page_html`."""
+
+    source: str
+    dates: str
+    left_out: str
+    clusters: Sequence[str]
+
+
 @enforce_argument_annotations
 def arena_page_html(
     strengths: Strengths,
@@ -73,11 +83,8 @@ def arena_page_html(
     ranks: RankSets | None = None,
     drift: StrengthDrift | None = None,
     title: str = "Strengths",
-    source: str = "",
-    dates: str = "",
-    left_out: str = "",
     noun: Any = None,
-    clusters: Sequence[str] = (),
+    **about: Unpack[VoteFacts],
 ) -> str:
     """The HTML of the page, to be written to a file in UTF-8.
 
@@ -95,11 +102,11 @@ def arena_page_html(
       ranks: rank sets of these strengths, from `jr.arena.rank_sets`. None: no ranks are shown.
       drift: drift in the same votes, from `jr.arena.detect_drift`. None: not shown.
       title: the title of the page, above the heading.
+      noun: what the ranked are called, one and many, as ("player", "players"). None: models.
       source: where the votes are from, as "Chatbot Arena".
       dates: when the votes were cast, as "2024-01-01 to 2024-06-30".
       left_out: which votes are not counted, as "12 votes for neither are left out".
       clusters: the columns of dependent votes to which the strengths were fitted, as ["voter", "prompt"].
-      noun: what the ranked are called, one and many, as ("player", "players"). None: models.
 
     Raises:
       ValueError: if ranks or drift are of other players, or the noun is not two words.
@@ -108,25 +115,20 @@ def arena_page_html(
     _check_players("ranks", ranks, strengths)
     _check_players("drift", drift, strengths)
     words, names = make_noun(noun, MODELS), [" ".join(str(x).split()) for x in strengths.players]
-    order, rated = strengths.order, rated_ids(strengths).tolist()
+    rated, left_out = rated_ids(strengths).tolist(), about.get("left_out", "")
     half_width = np.where(np.isfinite(strengths.half_width), strengths.half_width, 0.0)
-    numbered = rated[:MAX_NUMBERED_PLAYERS]
-    percent = strengths.expected_percentages(numbered) if len(rated) > 1 else np.zeros((0, 0))
+    numbered = rated[:MAX_NUMBERED_PLAYERS] if len(rated) > 1 else []
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
     lead = find_lead_in_votes(names, strengths, ranks, words)
     certain = [] if lead is None or lead.certainty != "clear" else [lead]
-    columns = {"place": np.argsort(order) + 1, "name": np.array(names, object)}
-    columns |= {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
-    columns |= {} if ranks is None else {"best rank": ranks.least, "worst rank": ranks.greatest}
-    columns |= {"votes": strengths.games, "score": strengths.score}
-    board = [_json_numbers(x[order], 3 if name in ("votes", "score") else 1) for name, x in columns.items()]
+    bounds = pairwise(_table_bounds(len(names)))
     return render_page(
         "arena.html",
         SCRIPT_FILES,
         ARENA_STYLE_FILES,
         title=title,
-        source=source,
-        dates=dates,
+        source=about.get("source", ""),
+        dates=about.get("dates", ""),
         left_out=left_out[:1].upper() + left_out[1:],
         strengths=strengths,
         model=strengths.model.replace("_", "-").title(),
@@ -135,25 +137,19 @@ def arena_page_html(
         findings=[*map(str, [*certain, *find_certain_ranks(names, strengths, ranks, words)])],
         doubt="" if lead is None or certain else str(lead),
         worth=str(find_worth_in_votes(names, strengths) or ""),
-        assumption=confidence_assumption(strengths, clusters),
+        assumption=confidence_assumption(strengths, about.get("clusters", ())),
         errors=ERROR_WORDS.get(strengths.errors, strengths.errors),
         never_met=_never_met(strengths, numbered),
         whole=join_figures,
         ranks=ranks,
         drift=drift,
-        tables=[
-            _build_table(strengths, ranks, words, part, half_width) for part in pairwise(_table_bounds(len(order)))
-        ],
+        tables=[_build_table(strengths, ranks, words, part, half_width) for part in bounds],
         rated=len(rated),
-        matrix=[(names[i], row) for i, row in zip(numbered, percent, strict=False)],
+        matrix=[(names[i], x) for i, x in zip(numbered, strengths.expected_percentages(numbered), strict=True)],
         heat_map=heat_map,
         changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
-        data={
-            "columns": [*columns],
-            "board": [*zip(*board, strict=True)],
-            "noun": words.one,
-            "heat": None if heat_map is None else heat_map.data,
-        },
+        data=_list_columns(strengths, ranks, names, half_width)
+        | {"noun": words.one, "heat": None if heat_map is None else heat_map.data},
     )
 
 
@@ -179,6 +175,19 @@ def _never_met(strengths: Strengths, players: list[int]) -> list[list[bool]]:
     return [[i != j and frozenset((i, j)) not in pairs for j in players] for i in players]
 
 
+def _list_columns(
+    strengths: Strengths, ranks: RankSets | None, names: list[str], half_width: HostArray
+) -> dict[str, Any]:
+    """The table of all players for the script and for downloads, the best first."""
+    columns = {"place": np.argsort(strengths.order) + 1, "name": np.array(names, object)}
+    columns |= {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
+    columns |= {} if ranks is None else {"best rank": ranks.least, "worst rank": ranks.greatest}
+    columns |= {"votes": strengths.games, "score": strengths.score}
+    digits = {"votes": 3, "score": 3}
+    board = [_json_numbers(x[strengths.order], digits.get(name, 1)) for name, x in columns.items()]
+    return {"columns": [*columns], "board": [*zip(*board, strict=True)]}
+
+
 def _json_numbers(values: HostArray, digits: int) -> list[Any]:
     """Rounded numbers, or text, for JSON; None for numbers that are not finite."""
     if values.dtype.kind == "O":
@@ -190,43 +199,53 @@ def _json_numbers(values: HostArray, digits: int) -> list[Any]:
 def _build_table(
     strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun, part: tuple[int, int], half_width: HostArray
 ) -> dict[str, Any]:
-    """The variables of a table of the players from one place to another, counted from 0, the best first.
-
-    It has an axis with bars, or the intervals as text if they are too short for bars.
-    """
-    order, ids = strengths.order, strengths.order[slice(*part)]
-    places, rating, half = np.arange(part[0], part[1]) + 1, strengths.rating[ids], half_width[ids]
-    is_known = np.isfinite(rating)
-    low, high = (rating + sign * half for sign in (-1.0, 1.0))
-    ends = (low[is_known].min(), high[is_known].max()) if is_known.any() else (1000.0, 2000.0)
-    axis = make_axis(*map(float, ends))
-    has_bars = not is_known.any() or 2.0 * np.median(half[is_known]) >= MIN_BAR_SHARE * (axis.high - axis.low)
-    bars = [
-        interval_bar(axis, x, y or None) for x, y in zip(np.where(is_known, rating, 0.0), half.tolist(), strict=True)
-    ]
-    texts = bars if has_bars else [f"{x:,.0f} to {y:,.0f}" for x, y in zip(low, high, strict=True)]
-    margins = ["held" if x else f"± {y:.0f}" for x, y in zip(strengths.is_anchor[ids], half, strict=True)]
-    border = np.zeros(len(ids), bool)  # whether everybody until here is surely better than everybody below
-    if ranks is not None:
-        border = (np.maximum.accumulate(ranks.greatest[order])[slice(*part)] <= places) & (places < len(order))
+    """The variables of a table of the players from one place to another, counted from 0, the best first."""
+    ids, places = strengths.order[slice(*part)], np.arange(*part) + 1
+    is_known = np.isfinite(strengths.rating[ids])
+    margins = ["held" if x else f"± {y:.0f}" for x, y in zip(strengths.is_anchor[ids], half_width[ids], strict=True)]
     names = [f"<bdi>{escape(join_figures(' '.join(str(x).split())))}</bdi>" for x in strengths.players[ids]]
-    interval = f'<span class="label">95% interval</span><span class="axis">{axis.labels if has_bars else ""}</span>'
+    grid, labels, intervals = _draw_intervals(strengths.rating[ids], half_width[ids], is_known)
+    head = f'<span class="label">95% interval</span><span class="axis">{labels}</span>'
+    border = _find_borders(strengths, ranks, places)
     columns = [
         Column("figure rank", "place", [*map(str, places)], "rank", marks=["border" * bool(x) for x in border]),
         Column("words name", noun.one, names, "name"),
-        Column("figure rating", "rating", [_format_rating(x) for x in rating.tolist()], "rating"),
+        Column("figure rating", "rating", [_format_rating(x) for x in strengths.rating[ids].tolist()], "rating"),
         Column("figure margin", "margin", _where(is_known, margins)),
-        Column("interval", interval, _where(is_known, texts)),
+        Column("interval", head, _where(is_known, intervals)),
+        *([] if ranks is None else [_rank_column(ranks, ids)]),
         Column("figure votes", "votes", [f"{x:,.15g}" for x in strengths.games[ids]], "votes"),
         Column("figure score", "score", [f"{100 * x:.0f}%".replace("nan%", "") for x in strengths.score[ids]], "score"),
     ]
-    if ranks is not None:
-        ranges = [*zip(ranks.least[ids].tolist(), ranks.greatest[ids].tolist(), strict=True)]
-        marks = ["sure" * (x == y) for x, y in ranges]
-        columns.insert(5, Column("figure ranks", "ranks", [format_range(*x) for x in ranges], "ranks", marks=marks))
-    about = {"first": part[0] + 1, "last": part[1], "has_border": bool(border.any()), "grid": axis.grid}
     rows = zip(*map(column_cells, columns), strict=True)
+    about = {"first": part[0] + 1, "last": part[1], "has_border": bool(border.any()), "grid": grid}
     return about | {"heads": table_head(columns), "rows": [f"<tr>{'</td>'.join(row)}</td></tr>" for row in rows]}
+
+
+def _rank_column(ranks: RankSets, ids: HostArray) -> Column:
+    """The ranks that each of these may have; those that are certain are marked."""
+    ends = [*zip(ranks.least[ids].tolist(), ranks.greatest[ids].tolist(), strict=True)]
+    marks = ["sure" * (least == greatest) for least, greatest in ends]
+    return Column("figure ranks", "ranks", [format_range(*x) for x in ends], "ranks", marks=marks)
+
+
+def _draw_intervals(rating: HostArray, half_width: HostArray, is_known: HostArray) -> tuple[str, str, list[str]]:
+    """The grid and the labels of an axis, and intervals as bars; without labels as text if they are too short."""
+    low, high = (rating + sign * half_width for sign in (-1.0, 1.0))
+    ends = (low[is_known].min(), high[is_known].max()) if is_known.any() else (1000.0, 2000.0)
+    axis = make_axis(*map(float, ends))
+    if is_known.any() and 2.0 * np.median(half_width[is_known]) < MIN_BAR_SHARE * (axis.high - axis.low):
+        return axis.grid, "", [f"{x:,.0f} to {y:,.0f}" for x, y in zip(low, high, strict=True)]
+    pairs = zip(np.where(is_known, rating, 0.0).tolist(), half_width.tolist(), strict=True)
+    return axis.grid, axis.labels, [interval_bar(axis, x, y or None) for x, y in pairs]
+
+
+def _find_borders(strengths: Strengths, ranks: RankSets | None, places: HostArray) -> HostArray:
+    """Whether everybody until each of these places is surely better than everybody below."""
+    if ranks is None:
+        return np.zeros(len(places), bool)
+    greatest = np.maximum.accumulate(ranks.greatest[strengths.order])[places - 1]
+    return (greatest <= places) & (places < len(strengths.order))
 
 
 def _where(is_known: HostArray, texts: list[str]) -> list[str]:
@@ -257,5 +276,5 @@ def build_heat_map(strengths: Strengths, players: list[int]) -> HeatMap:
         for place in [1, *range(max(step, 2), count + 1, step)]
     ]
     data = {"places": places, "percent": b64encode(whole_percentages(percent).tobytes()).decode()}
-    images = [heat_map_png(percent, colours) for colours in (LIGHT_COLOURS, DARK_COLOURS)]
+    images = [heat_map_png(percent, colours) for colours in (DIVERGING_COLOURS, DARK_COLOURS)]
     return HeatMap(images[0], images[1], ticks, grouped, data)

@@ -18,10 +18,8 @@ UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event
 EDGE_ROOM = 0.05  # of the height of lines and bands: free above and below them, so that dots and bands are seen whole
 LABEL_ROOM = 0.2  # of the width, within which the label of a peak is written towards the middle
-YEAR_STEPS = 1, 2, 5, 10, 20, 50, 100
-MONTH_STEPS = 1, 2, 3, 4, 6
-MIN_MARKS, MAX_MONTHS = 3, 5  # labels of years, or of months, that have room on a phone
-MAX_YEARS = 9  # labels
+MONTH_STEPS = {12 * x: 10 for x in (1, 2, 5, 10, 20, 50, 100)} | dict.fromkeys((1, 2, 3, 4, 6), 5)  # and most labels
+MIN_MARKS = 3  # labels that have room on a phone
 PAUSE_YEARS, PAUSE_GAPS = 3, 5  # a pause is longer than so many years, and than so many median gaps of the career
 EPOCH = date(1970, 1, 1).toordinal()
 
@@ -246,21 +244,11 @@ def _frame(drawing: str, peak_label: str, axes: _ChartAxes) -> str:
 def _date_marks(left: float, right: float) -> list[tuple[float, str]]:
     """Years within the axis; where there are fewer than three, months, or else its ends and its middle as dates."""
     begin, end = (date.fromordinal(EPOCH + int(x)) for x in (left, right))
-    first, last = begin.year + 1, end.year
-    step = next((k for k in YEAR_STEPS if (last - first) / k <= MAX_YEARS), 100)
-    years = range(-(-first // step) * step, last + 1, step)
-    if len(years) >= MIN_MARKS:
-        return [(float(date(y, 1, 1).toordinal() - EPOCH), str(y)) for y in years]
-    starts = _starts_of_months(begin, end)
-    if starts:
-        return [(float(x.toordinal() - EPOCH), f"<time>{x:%Y-%m}</time>") for x in starts]
+    months = range(12 * begin.year + begin.month - (begin.day == 1), 12 * end.year + end.month)
+    for step, most in MONTH_STEPS.items():
+        starts = [date(x // 12, x % 12 + 1, 1) for x in months if x % step == 0]
+        if MIN_MARKS <= len(starts) <= most:
+            texts = [str(x.year) if step >= 12 else f"<time>{x:%Y-%m}</time>" for x in starts]
+            return [(float(x.toordinal() - EPOCH), text) for x, text in zip(starts, texts, strict=True)]
     days = dict.fromkeys([left, float((int(left) + int(right)) // 2), right])
     return [(x, f"<time>{date.fromordinal(EPOCH + int(x))}</time>") for x in days]
-
-
-def _starts_of_months(begin: date, end: date) -> list[date]:
-    """First days of months between two days, at even distances; none if no step gives from three to five of them."""
-    months = range(12 * begin.year + begin.month - (begin.day == 1), 12 * end.year + end.month)
-    choices = ([x for x in months if x % step == 0] for step in MONTH_STEPS)
-    chosen = next((x for x in choices if MIN_MARKS <= len(x) <= MAX_MONTHS), [])
-    return [date(x // 12, x % 12 + 1, 1) for x in chosen]

@@ -24,6 +24,7 @@ from jaxrate.history.column_table import ColumnTable
 from jaxrate.site.drawings import encode_palette_png
 from jaxrate.site.headline import Headline
 from jaxrate.site.line_ups import HOME, SideWords
+from jaxrate.views.charts import DIVERGING_COLOURS, mix_colours
 from jaxrate.views.findings import Finding
 from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun, format_rating
 
@@ -152,9 +153,8 @@ def _tabulate_teams(title: str, one: Explanation) -> ExplanationTable:
     )
 
 
-LIGHT_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from low through parity to high
-DARK_COLOURS = "#f0a36b", "#9c5a2e", "#10182a", "#3d6f9f", "#7cb7f5"
-NO_VALUE_COLOURS: dict[tuple[str, ...], str] = {LIGHT_COLOURS: "#e4e1d8", DARK_COLOURS: "#2f3a50"}
+DARK_COLOURS = "#f0a36b", "#9c5a2e", "#10182a", "#3d6f9f", "#7cb7f5"  # of dark pages, from low to high
+NO_VALUE_COLOURS: dict[tuple[str, ...], str] = {DIVERGING_COLOURS: "#e4e1d8", DARK_COLOURS: "#2f3a50"}
 NO_VALUE = 101  # in place of a percentage
 
 
@@ -168,17 +168,10 @@ def heat_map_png(percent: HostArray, colours: tuple[str, ...]) -> str:
 
     The first colour is that of 0, the last one that of 100.
     """
-    anchors = np.array([_rgb(colour) for colour in colours], float)
-    positions = np.linspace(0.0, 100.0, len(colours))
-    palette = np.stack([np.interp(np.arange(101), positions, channel) for channel in anchors.T], axis=1).round()
-    palette = np.append(palette, [_rgb(NO_VALUE_COLOURS[colours])], axis=0).astype(np.uint8)
-    image = encode_palette_png(whole_percentages(percent), palette.tobytes())
+    palette = [*(mix_colours(colours, x / 100) for x in range(101)), mix_colours([NO_VALUE_COLOURS[colours]] * 2, 0.0)]
+    rgb = np.round(255.0 * np.array(palette)).astype(np.uint8)
+    image = encode_palette_png(whole_percentages(percent), rgb.tobytes())
     return f"data:image/png;base64,{b64encode(image).decode()}"
-
-
-def _rgb(colour: str) -> tuple[int, int, int]:
-    """Red, green and blue of a colour such as #0b5cad."""
-    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
 MAX_CARDS = 50  # on the page

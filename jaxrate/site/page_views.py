@@ -12,27 +12,10 @@ from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.forecasts.scorelines import Scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
+from jaxrate.site import forecast_tables, page_templates
 from jaxrate.site.accuracy_summary import reliability_dot_plot, summarise_accuracy
-from jaxrate.site.forecast_tables import (
-    ExplanationTable,
-    ExplanationTexts,
-    ForecastTable,
-    ScorelineCard,
-    add_scoreline_columns,
-    build_explanation_tables,
-    build_forecast_tables,
-    build_scoreline_cards,
-    find_open_and_clear_matches,
-)
 from jaxrate.site.headline import Headline, write_headline
 from jaxrate.site.json_columns import leaderboard_columns
-from jaxrate.site.page_templates import (
-    SITE_ICON,
-    SITE_MARK,
-    STYLE_FILES,
-    concatenate_page_files,
-    make_template_environment,
-)
 from jaxrate.site.page_texts import method_view, page_template_context, pair_fields, rating_scale, script_settings
 from jaxrate.site.site_data import SiteData, sort_categories
 from jaxrate.site.table_rows import CareerLines, build_career_lines
@@ -76,12 +59,12 @@ def build_page_views(data: SiteData, title: str | None, coming: ColumnTable | No
 class Fixtures(NamedTuple):
     """Forecasts of a season and of matches to come, as variables of their page."""
 
-    tables: list[ForecastTable]
+    tables: list[forecast_tables.ForecastTable]
     places: dict[str, tuple[str, str]]  # of players in the history: the names of their pages, and those they have there
     closest: Headline
-    scorelines: list[ScorelineCard]
-    next_cards: list[ScorelineCard]  # of matches that are not past
-    explained: list[ExplanationTable]
+    scorelines: list[forecast_tables.ScorelineCard]
+    next_cards: list[forecast_tables.ScorelineCard]  # of matches that are not past
+    explained: list[forecast_tables.ExplanationTable]
     more_explained: int  # forecasts whose explanations have no room
 
 
@@ -94,34 +77,38 @@ def build_fixtures(
 ) -> Fixtures | None:
     """The fixtures of a history; None if nothing is forecast."""
     data, site = views.data, views.site
-    tables = build_forecast_tables(add_scoreline_columns(coming, scorelines), season, data.noun)
+    tables = forecast_tables.build_forecast_tables(
+        forecast_tables.add_scoreline_columns(coming, scorelines), season, data.noun
+    )
     if not tables:
         return None
     names = data.shown_names
     places = dict(zip(names, zip(data.slugs, data.names, strict=True), strict=True))
     matches = tables[-1].matches
-    cards = build_scoreline_cards(None if coming is None else scorelines, matches)
+    cards = forecast_tables.build_scoreline_cards(None if coming is None else scorelines, matches)
     ahead = [not data.is_past(x.day) for x in matches]
-    closest = find_open_and_clear_matches([*compress(matches, ahead)], names)
+    closest = forecast_tables.find_open_and_clear_matches([*compress(matches, ahead)], names)
     expected = "expected score, draws as half" if site["draws"] else "chance"
-    texts = ExplanationTexts(names, data.digits, expected, site["sides"])
-    explained, more = build_explanation_tables(explanations, matches, texts)
+    texts = forecast_tables.ExplanationTexts(names, data.digits, expected, site["sides"])
+    explained, more = forecast_tables.build_explanation_tables(explanations, matches, texts)
     return Fixtures(tables, places, closest, cards, [*compress(cards, ahead)], explained, more)
 
 
-def render_page(template: str, scripts: Iterable[str], styles: Iterable[str] = STYLE_FILES, **variables: Any) -> str:
+def render_page(
+    template: str, scripts: Iterable[str], styles: Iterable[str] = page_templates.STYLE_FILES, **variables: Any
+) -> str:
     """The HTML of a page that is one file, with its style and scripts in it; ImportError without jinja2."""
-    script = concatenate_page_files(scripts)
+    script = page_templates.concatenate_page_files(scripts)
     return str(
-        make_template_environment()
+        page_templates.make_template_environment()
         .get_template(template)
         .render(
             version=version("jaxrate"),
-            style=concatenate_page_files(styles),
+            style=page_templates.concatenate_page_files(styles),
             script=script,
             hash=b64encode(sha256(script.encode()).digest()).decode(),
-            mark=SITE_MARK,
-            icon=SITE_ICON,
+            mark=page_templates.SITE_MARK,
+            icon=page_templates.SITE_ICON,
             **variables,
         )
     )

@@ -6,7 +6,7 @@ folder `page`.
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from jaxrate.site.json_columns import ratings_for_json
 from jaxrate.site.page_templates import SHARED_SCRIPTS
 from jaxrate.site.page_views import PageViews, build_page_views, render_page
 from jaxrate.site.player_pages import career_columns, number_players, player_career, summarise_players
-from jaxrate.site.site_data import SiteData, build_site_data, encode_matchups
+from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, encode_matchups
 from jaxrate.site.table_rows import RANKING_ROWS, build_event_table_cells, ranking_view
 from jaxrate.views.wording import spell_dates
 
@@ -43,16 +43,11 @@ SHOWN_EVENTS = 10  # in the first section, before scripts show more
 def report_html(
     rated: History,
     *,
-    title: str | None = None,
     top: int = 50,
     players: Iterable[Any] = (),
     quality: Mapping[str, str] | None = None,
     comparison: Comparison | None = None,
-    smoothed: History | None = None,
-    active: Any = None,
-    min_games: int | None = None,
-    noun: Any = None,
-    points: tuple[Any, Any] | None = None,
+    **options: Unpack[PageOptions],
 ) -> str:
     """The HTML of the page, to be written to a file in UTF-8.
 
@@ -77,9 +72,8 @@ def report_html(
         matches, or a noun that is not two words.
       ImportError: if jinja2 is not installed.
     """
-    options = {"active": active, "min_games": min_games}
-    data = build_site_data(rated, {}, {}, points, smoothed, options, noun)
-    views = build_page_views(data, title)
+    data = build_site_data(rated, options)
+    views = build_page_views(data, options.get("title"))
     chosen = [find_player_id(rated.players, name) for name in players]
     listed, accuracy = data.listed.tolist(), views.variables["accuracy"]
     long_ids = list(dict.fromkeys([*listed[:top], *chosen]))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -264,20 +264,30 @@ class SiteData(NamedTuple):
         return round(Z_95 * limit, self.digits + EXTRA_DIGITS) if (deviation > limit).any() else None
 
 
+class PageOptions(TypedDict, total=False):
+    """How a site or a report shows a history; see `write_site`."""
+
+    title: str | None
+    points: tuple[Any, Any] | None
+    smoothed: Any
+    active: Any
+    min_games: int | None
+    noun: Any
+
+
 def build_site_data(
     rated: History,
-    names: Mapping[Any, str],
-    columns: Mapping[str, Any],
-    points: Any,
-    smoothed: Any,
-    leaderboard_options: Mapping[str, Any],
-    noun: Any = None,
+    options: PageOptions,
+    names: Mapping[Any, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     permalinks: Mapping[str, str] | None = None,
 ) -> SiteData:
     """Make the data of all pages from the arguments of `write_site` and the addresses that earlier builds gave."""
     rated.check_has_events()
-    displayed_names = unique_display_names(rated.players, names)
-    points, event_columns = _check_points_and_columns(rated, points, columns)
+    displayed_names = unique_display_names(rated.players, names or {})
+    points, event_columns = _check_points_and_columns(rated, options.get("points"), columns or {})
+    smoothed = options.get("smoothed")
+    leaderboard_options: Any = {name: options.get(name) for name in ("active", "min_games")}
     careers = rated.rows.once_per_event()
     hindsight = None if smoothed is None else align_hindsight(careers, *smoothed_event_ratings(rated, smoothed))
     count = len(rated.players)
@@ -304,8 +314,8 @@ def build_site_data(
         points,
         hindsight,
         digits,
-        choose_player_or_team_noun(rated, noun),
-        dict(leaderboard_options),
+        choose_player_or_team_noun(rated, options.get("noun")),
+        leaderboard_options,
         lists.resolve_min_games(None),
         datetime.now(UTC),
     )

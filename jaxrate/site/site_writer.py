@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,38 +15,14 @@ from jaxrate.forecasts.scorelines import Scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
-from jaxrate.site.category_rankings import (
-    CategoryStrengths,
-    build_category_strengths,
-    build_matrix_views,
-    category_pages,
-    describe_overall_rating,
-    ranking_links_with_leaders,
-    shared_category_column,
-)
-from jaxrate.site.drawings import PLAYERS as PREVIEW_PLAYERS
-from jaxrate.site.drawings import preview_image
+from jaxrate.site import category_rankings, page_templates
+from jaxrate.site.drawings import PREVIEW_PLAYERS, preview_image
 from jaxrate.site.forecast_tables import render_next_matches
 from jaxrate.site.json_columns import leaderboard_rows, rows_to_csv, script_safe_json
 from jaxrate.site.line_ups import contest_label_column, team_rating_share_column
-from jaxrate.site.page_templates import (
-    PERMALINKS_FILE,
-    SHARED_SCRIPTS,
-    SITE_ICON,
-    SITE_MARK,
-    STYLE_FILES,
-    add_feed_entry,
-    check_address,
-    concatenate_page_files,
-    feed_text,
-    load_permalinks,
-    make_template_environment,
-    saved_feed_entries,
-    site_map_files,
-)
 from jaxrate.site.page_views import Fixtures, PageViews, build_fixtures, build_page_views
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
-from jaxrate.site.site_data import build_site_data, encode_matchups
+from jaxrate.site.site_data import PageOptions, build_site_data, encode_matchups
 from jaxrate.site.table_rows import SitePage, ranking_view, split_ranking
 from jaxrate.views.wording import category_noun, pluralise, spell_dates
 
@@ -58,20 +34,15 @@ def write_site(
     rated: History,
     folder: FilePath,
     *,
-    title: str | None = None,
     description: str | None = None,
     names: Mapping[Any, str] | None = None,
     columns: Mapping[str, Any] | None = None,
-    points: tuple[Any, Any] | None = None,
-    smoothed: Any = None,
     coming: ColumnTable | None = None,
     explanations: Sequence[Explanation] = (),
     scorelines: Scorelines | None = None,
     season: SeasonForecast | None = None,
-    active: Any = None,
-    min_games: int | None = None,
-    noun: Any = None,
     address: str | None = None,
+    **options: Unpack[PageOptions],
 ) -> None:
     """Write a site that any host of static files can serve, and that also opens from the folder.
 
@@ -112,36 +83,42 @@ def write_site(
         smoothed history or the scorelines are of other matches, the noun is not two words, or the address is none.
       ImportError: if jinja2 is not installed.
     """
-    folder, address = Path(folder), check_address(address)
+    folder, address = Path(folder), page_templates.check_address(address)
     check_site_folder(folder)
-    shown_columns = team_rating_share_column(rated) | contest_label_column(rated) | shared_category_column(rated)
-    options = {"active": active, "min_games": min_games}
-    shown_columns |= dict(columns or {})
-    permalinks = load_permalinks(folder)
-    data = build_site_data(rated, names or {}, shown_columns, points, smoothed, options, noun, permalinks)
-    views = build_page_views(data, title, coming)
-    strengths = build_category_strengths(data)
+    shown_columns = (
+        team_rating_share_column(rated) | contest_label_column(rated) | category_rankings.shared_category_column(rated)
+    )
+    permalinks = page_templates.load_permalinks(folder)
+    data = build_site_data(rated, options, names, shown_columns | dict(columns or {}), permalinks)
+    views = build_page_views(data, options.get("title"), coming)
+    strengths = category_rankings.build_category_strengths(data)
     fixtures = build_fixtures(views, coming, explanations, scorelines, season)
     files, site = _data_files(views, fixtures), views.site
-    site |= {"address": address, "lists": ranking_links_with_leaders(data, strengths)}
+    site |= {"address": address, "lists": category_rankings.ranking_links_with_leaders(data, strengths)}
     site["pages"] = _list_navigation(views, fixtures)
-    site["overall_text"] = describe_overall_rating(data) if site["lists"] else ""
+    site["overall_text"] = category_rankings.describe_overall_rating(data) if site["lists"] else ""
     site["leaders"] = join_names([data.names[i] for i in data.listed[:PREVIEW_PLAYERS]] or ["nobody"])
     site["stamp"] = views.shared["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
-    templates = make_template_environment().overlay()  # all pages of a process share the other
-    given = {"site": site, "shared": views.shared, "headline": views.headline, "mark": SITE_MARK, "icon": SITE_ICON}
+    templates = page_templates.make_template_environment().overlay()  # all pages of a process share the other
+    given = {
+        "site": site,
+        "shared": views.shared,
+        "headline": views.headline,
+        "mark": page_templates.SITE_MARK,
+        "icon": page_templates.SITE_ICON,
+    }
     templates.globals = templates.globals | views.variables | given
     pages = {x.path: _render_page(templates, views, x, description) for x in _list_pages(views, strengths, fixtures)}
     _prepare_folder(folder)
     links = permalinks | dict(zip(map(str, rated.players.tolist()), data.slugs, strict=True))
-    files[PERMALINKS_FILE] = script_safe_json(links, indent=0)
+    files[page_templates.PERMALINKS_FILE] = script_safe_json(links, indent=0)
     files |= pages | _marker_and_feed(views, folder, address)
     next_matches = {} if fixtures is None else render_next_matches(fixtures.next_cards, fixtures.places, templates)
     players = write_player_pages(data, templates, site, folder, next_matches, strengths)
     if address is not None:
         finding = views.headline.title or site["title"]
         (folder / "assets" / "preview.png").write_bytes(preview_image(data, site["title"], finding))
-        files |= site_map_files(address, [*pages, *players], site["made"])
+        files |= page_templates.site_map_files(address, [*pages, *players], site["made"])
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
 
@@ -157,12 +134,12 @@ def check_site_folder(folder: Path) -> None:
 def _marker_and_feed(views: PageViews, folder: Path, address: str | None) -> dict[str, str]:
     """The marker of a site, which keeps the entries of its feed, and with an address the feed."""
     site, headline, files = views.site, views.headline, dict[str, str]()
-    entries = saved_feed_entries(_load_marker(folder))
+    entries = page_templates.saved_feed_entries(_load_marker(folder))
     if address is not None:
         entry = {"id": f"{address}#{site['last'] or views.data.rated.num_events}", "updated": site["moment"]}
         entry |= {"title": headline.title or site["title"], "summary": headline.finding}
-        entries = add_feed_entry(entries, entry)
-        files["feed.xml"] = feed_text(address, site["title"], entries)
+        entries = page_templates.add_feed_entry(entries, entry)
+        files["feed.xml"] = page_templates.feed_text(address, site["title"], entries)
     return files | {SITE_MARKER: script_safe_json({"made": site["made"], "title": site["title"], "feed": entries})}
 
 
@@ -188,8 +165,8 @@ def _data_files(views: PageViews, fixtures: Fixtures | None) -> dict[str, str]:
     played = np.diff(data.careers.start)[data.leaderboard_ids]
     board = views.board | {"stored": (played > count_latest_events(data.line_ups)).astype(int).tolist()}
     files = {
-        "assets/site.css": concatenate_page_files(STYLE_FILES),
-        "assets/site.js": concatenate_page_files([*SHARED_SCRIPTS, "site.js"]),
+        "assets/site.css": page_templates.concatenate_page_files(page_templates.STYLE_FILES),
+        "assets/site.js": page_templates.concatenate_page_files([*page_templates.SHARED_SCRIPTS, "site.js"]),
         "data/board.js": f"window.jaxrateBoard = {script_safe_json(board)};\n",
         "data/players.json": script_safe_json(rows, indent=1),
         "data/players.csv": rows_to_csv(rows),
@@ -218,12 +195,14 @@ def _list_navigation(views: PageViews, fixtures: Fixtures | None) -> list[tuple[
     return [(name, text) for name, text in pages.items() if text]
 
 
-def _list_pages(views: PageViews, strengths: list[CategoryStrengths], fixtures: Fixtures | None) -> list[SitePage]:
+def _list_pages(
+    views: PageViews, strengths: list[category_rankings.CategoryStrengths], fixtures: Fixtures | None
+) -> list[SitePage]:
     """All pages but those of players."""
     data, site, (finding, *_) = views.data, views.site, views.variables["accuracy"].texts
-    pages = [*_ranking_pages(views), *category_pages(data, strengths)]
+    pages = [*_ranking_pages(views), *category_rankings.category_pages(data, strengths)]
     if views.matchups:
-        matrices = build_matrix_views(data, views.matchups, strengths)
+        matrices = category_rankings.build_matrix_views(data, views.matchups, strengths)
         summary = f"{matrices[0]['finding']}." if matrices[0]["finding"] else ""
         pages.append(SitePage("pairs.html", "pairs", site["pair_title"], {"views": matrices}, summary))
     if fixtures is not None:

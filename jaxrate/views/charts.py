@@ -26,6 +26,17 @@ MIN_TICK_DISTANCE = 0.06  # from one rank at an axis to the next, as a share of 
 PANEL_TICK_DISTANCE = 0.15  # in one of several small charts
 
 
+DIVERGING_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from 0 through parity to 1
+
+
+def mix_colours(colours: Sequence[str], share: float) -> tuple[float, float, float]:
+    """The colour [3] at this share of the way through colours at even distances, in red, green and blue from 0 to 1."""
+    values = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in colours]) / 255.0
+    at = np.linspace(0.0, 1.0, len(colours))
+    red, green, blue = (float(np.interp(share, at, channel)) for channel in values.T)
+    return red, green, blue
+
+
 class PictureText(NamedTuple):
     """The texts of a picture or an interactive chart."""
 

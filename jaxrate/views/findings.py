@@ -19,7 +19,7 @@ from jaxrate.core.text_format import format_count, join_names
 from jaxrate.evaluation.benchmark import relation_to_best
 from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, classify_lead
 from jaxrate.views.charts import Z_95, Curve, Line, format_peak_time, times_span
-from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun, format_amount, list_names
+from jaxrate.views.wording import MAX_LISTED_NAMES, PLAYERS, PlayerOrTeamNoun, format_amount, list_names
 
 PHRASES = {  # of each relation by its certainty, or what else tells findings of it apart
     "on top": {
@@ -307,6 +307,7 @@ def _name_others(names: Sequence[str], chosen: Sequence[int], is_cut: bool) -> s
 # Whether predictions are right.
 
 Z_CHANCE = 1.96  # standard errors, beyond which a difference is more than chance
+CLEAR_DISTANCE = 0.05  # of a prediction from even chances, from which on there is a favourite
 MIN_BIAS = 0.01  # by which scores differ from predictions at least, to be said to
 SURPRISE_LEVEL = 0.05  # probability of naming somebody if nobody's scores are more than chance
 LEANS = {-1: "too bold", 0: "right", 1: "too cautious"}
@@ -317,16 +318,17 @@ def find_lean(predicted: Any, observed: Any, weight: Any = 1.0, contest: HostArr
     """-1 if predictions [n] are too bold, beyond chance and by more than a little, 1 if too cautious, 0 if neither.
 
     The test is that of the slope: the misses, weighted by how far the predictions are from one half, add up to nothing
-    if the predictions are right. Favourites must also score less or more than predicted on average. Events, or the
-    `contest` [n] of each, count as drawn independently.
+    if the predictions are right. Favourites must also score less or more than predicted on average; toss-ups do not
+    count. Events, or the `contest` [n] of each, count as drawn independently.
     """
     distance = np.asarray(predicted, float) - 0.5
+    weight = weight * (np.abs(distance) >= CLEAR_DISTANCE)
     misses = weight * (observed - distance - 0.5)
     terms = misses * distance
     sums = terms if contest is None else np.bincount(contest, terms)
     total, error = float(terms.sum()), math.sqrt(float((sums**2).sum()))
-    excess = float((misses * np.sign(distance)).sum()) / float(np.broadcast_to(weight, distance.shape).sum())
-    is_clear = abs(total) > Z_CHANCE * error and np.sign(total) * excess > MIN_BIAS
+    excess = float((misses * np.sign(distance)).sum())
+    is_clear = abs(total) > Z_CHANCE * error and np.sign(total) * excess > MIN_BIAS * float(weight.sum())
     return int(np.sign(total)) if is_clear else 0
 
 
@@ -473,20 +475,25 @@ def find_certain_ranks(
     rated = rated_ids(strengths)
     if ranks is None or len(rated) < 2:
         return []
-    leaders, findings = ranks.possible_leaders, list[Finding]()
-    if len(leaders) > 1:
-        those = list_names([names[i] for i in leaders], "or") if len(leaders) <= 4 else noun.quantify(len(leaders))
-        findings.append(Finding("best", subject=those))
-    least = 2 if len(leaders) == 1 else 1
+    leaders = ranks.possible_leaders
+    is_short = len(leaders) <= MAX_LISTED_NAMES
+    best = join_names([names[i] for i in leaders], "or") if is_short else noun.quantify(len(leaders))
+    pairs, ordered = count_pairs(len(rated)), int(ranks.surely_better[np.ix_(rated, rated)].sum())
+    return [
+        *[Finding("best", subject=best)][: len(leaders) - 1],
+        *_find_who_is_on_top(names, strengths, ranks),
+        Finding("ordered", subject=f"{ordered:,} of {pairs:,}" if ordered < pairs else f"all {pairs:,}"),
+    ]
+
+
+def _find_who_is_on_top(names: Sequence[str], strengths: Strengths, ranks: RankSets) -> list[Finding]:
+    """Who surely has one of the first ranks: the least number of ranks that somebody surely keeps to."""
+    least = 2 if len(ranks.possible_leaders) == 1 else 1
     for size in (x for x in TOP_SIZES if x < len(strengths.order)):
         inside = [names[i] for i in strengths.order.tolist() if ranks.greatest[i] <= size]
-        if least <= len(inside) <= 4:
-            level = f"{100 * ranks.level:g}"
-            findings.append(Finding("among the first", subject=join_names(inside), other=str(size), amount=level))
-            break
-    pairs, ordered = count_pairs(len(rated)), int(ranks.surely_better[np.ix_(rated, rated)].sum())
-    share = f"{ordered:,} of {pairs:,}" if ordered < pairs else f"all {pairs:,}"
-    return [*findings, Finding("ordered", subject=share)]
+        if least <= len(inside) <= MAX_LISTED_NAMES:
+            return [Finding("among the first", "", join_names(inside), str(size), f"{100 * ranks.level:g}")]
+    return []
 
 
 def find_worth_in_votes(names: Sequence[str], strengths: Strengths) -> Finding | None:
