@@ -1,12 +1,31 @@
-"""What tests of pages do in a browser."""
+"""What tests of pages do with their text, and in a browser."""
 
 import importlib
+import json
+import re
 
 import pytest
 
 
+def inside(page, name):
+    """The JSON in a page, by the id of its element."""
+    (text,) = re.findall(rf'<script type="application/json" id="{name}">(.*?)</script>', page, re.DOTALL)
+    return json.loads(text)
+
+
+def text_of(path):
+    return path.read_text(encoding="utf-8")
+
+
 def wait_for(browser, condition):
     importlib.import_module("selenium.webdriver.support.wait").WebDriverWait(browser, 20).until(lambda _: condition())
+
+
+def open_page(browser, path):
+    """Open a file and wait for its scripts."""
+    browser.get("about:blank")
+    browser.get(path if isinstance(path, str) else path.as_uri())
+    wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
 
 
 def texts(browser, selector):

@@ -20,10 +20,10 @@ from jaxrate.core.text_format import display_width
 from jaxrate.data.evidence_column_recognition import recognise_forecast_columns
 from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss
 from jaxrate.site.benchmark_page import benchmark_page_html
-from tests.browser import findings
+from tests.browser import findings, inside
 from tests.conftest import refused
 from tests.test_benchmark import KEEP, make_league, row_of
-from tests.test_site import inside, page_of
+from tests.test_site import page_of
 
 pa = pytest.importorskip("pyarrow")
 

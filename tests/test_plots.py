@@ -179,37 +179,11 @@ def test_then_and_now(ax):
 
 def test_who_is_meant(ax):
     rated = past("elo")
-    for player, said in (
-        ("P77", "no player 'P77'; did you mean 'P7'?"),
-        (20, "no player 20: ids run from 0 to 19"),
-        (-1, "no player -1"),
-        (1.5, "no player 1.5"),
-        (True, "no player True"),
-        ([4, "P4"], "player 'P4' is named twice"),
-        ([], "1 to 8 named players, not 0"),
-    ):
-        with refused(said):
-            plots.trajectory(rated, player, ax=ax)
     plots.trajectory(rated._replace(players=np.arange(20)[::-1]), 0, ax=ax)
     np.testing.assert_array_equal(ax.lines[0].get_ydata()[0], 1500.0)
     assert len(ax.lines[0].get_ydata()) == rated.games[19] + 1  # the name 0, not the id
     with refused("2 players have the name 'P4'"):
         plots.trajectory(rated._replace(players=np.array(["P4"] * 2 + ["x"] * 18)), "P4", ax=ax)
-
-
-def test_trajectory_refuses(ax):
-    alone = games()._replace(players=np.append(games().players, "alone"))
-    with refused("alone plays in none"):
-        plots.trajectory(jr.rate(jr.elo(), alone), "alone", ax=ax)
-    rated = past("elo")
-    rating = rated.events["rating"].copy()
-    rating[300] = np.nan
-    broken = rated._replace(events=rated.events | {"rating": rating})
-    with refused("are not finite"):
-        plots.trajectory(broken, int(rated.events["player"][300, 0]), ax=ax)
-    with refused("1 to 8 named players, not 20"):
-        plots.trajectory(rated, range(20), ax=ax)
-    assert not ax.lines
 
 
 # How players stand
@@ -236,13 +210,6 @@ def test_leaderboard_is_the_leaderboard(ax, name):
         np.testing.assert_allclose(interval_ends(container)[:, :, 0], ends, rtol=1e-6)
 
 
-def test_leaderboard_of_too_many_is_refused(ax):
-    number = np.arange(10_001)
-    rated = jr.rate(jr.elo(), {"a": number[:-1], "b": number[1:], "score": np.ones(10_000)})
-    with refused("1 to 10000 players, not 10,001"):
-        plots.leaderboard(rated, top=10_001, ax=ax)
-
-
 def test_matchups_are_the_matchups(ax):
     rated = past("glicko")
     chosen = ["P4", "P15", "P8"]  # in the order of ratings
@@ -253,8 +220,6 @@ def test_matchups_are_the_matchups(ax):
     np.testing.assert_allclose(np.asarray(image.get_array())[away], win[away], rtol=1e-6)
     assert [text.get_text() for text in ax.texts] == [f"{x:.0f}" for x in win[away]]
     assert [label.get_text() for label in ax.get_yticklabels()] == chosen
-    with refused("2 to 200 players, not 1"):
-        plots.matchups(rated, "P8", ax=ax)
 
 
 # Careers
@@ -315,18 +280,6 @@ def test_belief_is_the_state_on_the_way(ax, monkeypatch, chunk):
     np.testing.assert_allclose(mean[-2:], mean_ratings(system, jr.run(system, matches).state)[7], rtol=1e-4)
 
 
-def test_belief_refuses(ax):
-    with refused("glicko has no beliefs on a grid"):
-        plots.belief(jr.glicko(), games(), "P7", ax=ax)
-    with refused("on a support of their own"):
-        plots.belief(jr.blat_mmr(support=[-1.0, 0.0, 1.0], kernel="none"), games(), "P7", ax=ax)
-    with refused("and not matches of two"):
-        plots.belief(jr.blat_mmr(), jr.data.simulate.contests(12, 30, size=5, seed=1).rounds, 0, ax=ax)
-    with refused("no match before the end"):
-        plots.belief(jr.blat_mmr(), jr.matches([[0, 1], [2, 3]], [1, 0], [0.0, 1.0]), 3, ax=ax)
-    assert not ax.collections
-
-
 # Lines through time: where their labels stand, and what the lines about them say of gaps, last ratings and dates.
 
 
@@ -367,21 +320,6 @@ def test_scorelines_are_drawn_as_they_are_predicted(ax):
     pyplot.close(dated)
     assert ax.get_xlabel() == "goals of Di" and ax.get_ylabel() == "goals of Cy"
     assert sum(patch.get_gid() == "draw" for patch in ax.patches) == 4
-
-
-def test_what_is_no_forecast_is_refused():
-    table = forecast()
-    for call, message in (
-        (lambda: plots.scorelines(table, 2), "match must be from 0 to 1, got 2"),
-        (
-            lambda: plots.scorelines(table, most_goals=16),
-            "the forecast has up to 15 goals of a side; predict_scorelines",
-        ),
-        (lambda: plots.scorelines(table, most_goals=0), "most_goals must be a whole number from 1 to 20, got 0"),
-        (lambda: plots.scorelines(5), "forecast must be a Scorelines"),
-    ):
-        with refused(message):
-            call()
 
 
 # Pictures of fits.
@@ -458,11 +396,3 @@ def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):
     plots.profile(profile, ax=ax)
     assert ax.get_ylabel() == "summed excess brier" and not ax.patches and ax.get_legend() is None
     np.testing.assert_allclose(ax.lines[-1].get_ydata(), 1000 * (loss - 0.2), atol=1e-9)
-
-
-def test_profile_refuses(ax):
-    profile = jr.fitting.LossProfile(
-        np.array([1.0, 2.0, 3.0]), np.array([0.6, np.nan, 0.7]), None, jr.glicko(), "c", 10
-    )
-    with refused("three values with finite losses, got 2"):
-        plots.profile(profile, ax=ax)

@@ -11,7 +11,7 @@ import jaxrate as jr
 from jaxrate import plots
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.plots.scoreboard_style import fit_names, format_plot_name
-from tests.conftest import mark_full, refused
+from tests.conftest import mark_full
 from tests.test_plots import games, rated_games
 
 pytest.importorskip("matplotlib")
@@ -34,8 +34,6 @@ def test_matchups_are_of_who_is_on_the_leaderboard(ax):
     board = jr.leaderboard(rated_games(), top=100, active=5, min_games=2)
     assert 1 < len(board.player) < len(rated_games().players)
     assert [label.get_text().split()[-1] for label in ax.get_yticklabels()] == board.player.tolist()
-    with refused("active: players are given, and need no rules of a list"):
-        plots.matchups(rated_games(), players=["P8", "P9"], active=5, ax=ax)
 
 
 def test_careers_go_through_the_ends_of_steps(ax):
@@ -157,16 +155,3 @@ def test_a_missed_season_is_an_absence_also_if_one_lonely_event_follows():
         dot.get_xdata().astype("datetime64[Y]").astype(str).tolist() for dot in dots if dot.get_gid() == "isolated"
     ] == [["2009"]]
     pyplot.close(figure)
-
-
-def test_careers_refuse(ax):
-    for rated, options, message in (
-        (rated_games(None), {}, "careers need times, and this history has none"),
-        (rated_games(), {"step": 0.0}, "step must be above 0, got 0.0"),
-        (rated_games(), {"others": ["Q"]}, "no player 'Q'"),
-    ):
-        with refused(message):
-            plots.careers(rated, ["P7"], **options, ax=ax)
-    with refused("1 to 7 players, not 8"):
-        plots.careers(rated_games(), range(4, 12), ax=ax)
-    assert not ax.lines

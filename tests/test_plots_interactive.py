@@ -146,10 +146,3 @@ def test_calibration_has_a_point_for_each_bin(ax):
     assert axes == 4 * [[0, 20, 40, 60, 80, 100], [20, 40, 60, 80, 100]]  # one zero in the corner
     written = [layer["data"]["values"] for layer in specification["layer"] if layer["mark"].get("baseline") == "bottom"]
     assert [[row["number"] for row in rows] for rows in written] == [["2", "1", "1"]]  # Altair showed no counts
-
-
-def test_other_backends_are_refused(ax):
-    with refused("backend must be 'matplotlib' or 'altair', got 'plotly'"):
-        plots.intervals(strengths(), backend="plotly")
-    with refused("backend='altair' draws into none"):
-        plots.intervals(strengths(), backend="altair", ax=ax)

@@ -12,7 +12,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.site.report_page import DIFFERENCE_COLUMNS
-from tests.browser import downloaded, findings, pointed, texts, wait_for
+from tests.browser import downloaded, findings, open_page, pointed, texts, wait_for
 from tests.test_round_metrics import predicted
 
 for package in ("pyarrow", "jinja2"):
@@ -191,9 +191,7 @@ def opened(browser, history, tmp_path):
     """The page, and then: nothing went wrong in it, and nothing was asked of the network."""
     path = tmp_path / "report.html"
     path.write_text(jr.site.report_html(history, top=4, players=NAMES), encoding="utf-8")
-    browser.get("about:blank")
-    browser.get(path.as_uri())
-    wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+    open_page(browser, path)
     yield browser
     assert browser.get_log("browser") == []
     sent = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]

@@ -13,7 +13,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.site.site_data import align_hindsight
-from tests.browser import downloaded, findings, narrowed, pointed, texts, wait_for
+from tests.browser import downloaded, findings, inside, narrowed, pointed, text_of, texts, wait_for
 from tests.conftest import mark_full
 
 for package in ("pyarrow", "jinja2"):
@@ -25,11 +25,6 @@ pytestmark = [
 NAMES = ["</script><b>x", "Łukasz Kubot", "Lukasz Kubot", "CON", "محمد", "=1+1", 'O\'Brien "Q" & Sons']
 
 
-def inside(page, name):
-    (text,) = re.findall(rf'<script type="application/json" id="{name}">(.*?)</script>', page, re.DOTALL)
-    return json.loads(text)
-
-
 def script(path):
     return json.loads(path.read_text(encoding="utf-8").partition(" = ")[2].removesuffix(";\n"))
 
@@ -37,7 +32,7 @@ def script(path):
 def page_of(folder, name):
     board = script(folder / "data" / "board.js")
     slug = board["slug"][board["name"].index(name)]
-    return (folder / "players" / f"{slug}.html").read_text(encoding="utf-8")
+    return text_of(folder / "players" / f"{slug}.html")
 
 
 @pytest.fixture(scope="module")
@@ -91,16 +86,16 @@ def test_the_leaderboard_and_its_files(rated, folder):
     np.testing.assert_allclose(board["rating"], table["rating"], atol=0.0101)
     gone = {name for name, current in zip(board["name"], board["current"], strict=True) if not current}
     assert gone == set(NAMES)
-    index = (folder / "index.html").read_text(encoding="utf-8")
+    index = text_of(folder / "index.html")
     shown = re.findall(r"<bdi>(.*?)</bdi>", index)
     wanted = [name for name in board["name"] if name not in gone]
     assert shown == wanted and "<title>Our &lt;league&gt; \u2013 Ranking</title>" in index
     assert "400 matches of 30 players, " in index
-    rows = json.loads((folder / "data" / "players.json").read_text(encoding="utf-8"))
+    rows = json.loads(text_of(folder / "data" / "players.json"))
     assert [row["name"] for row in rows] == [*shown, *(name for name in board["name"] if name in gone)]
     assert [row["rank"] for row in rows] == [*range(1, 24), *[None] * 7] and (folder / rows[0]["page"]).exists()
     back = jr.data.table_files.open_table_file(folder / "data" / "players.csv").names if hasattr(jr, "data") else None
-    assert ("'=1+1" in (folder / "data" / "players.csv").read_text(encoding="utf-8") and back is None) or back
+    assert ("'=1+1" in text_of(folder / "data" / "players.csv") and back is None) or back
     wanted = jr.leaderboard(rated, top=30)
     some = [i for i, current in enumerate(board["current"]) if current]
     assert [board["name"][i] for i in some] == wanted.player.tolist()
@@ -114,7 +109,7 @@ def test_the_leaderboard_and_its_files(rated, folder):
 
 def test_what_is_coming(rated, folder):
     wanted = jr.forecasts.predict_fixtures(rated, [("player 03", "player 04")])
-    page = (folder / "coming.html").read_text(encoding="utf-8")
+    page = text_of(folder / "coming.html")
     season, *days = page.split("<tbody>")[1:]
     assert len(days) == 1 and ">past<" not in page  # all are played on one, since they have no date
     assert page.count("<h2>") == 2  # of a table alone the heading of the page is enough
@@ -132,7 +127,7 @@ def test_what_is_coming(rated, folder):
     assert '<p class="lead">The clearest favourite is ' in page
     names = {unescape(x) for x in re.findall("<bdi>(.*?)</bdi>", season)}
     assert names == {"player 03", "player 04", "player 05", NAMES[0]} and 'data-name="relegated"' in season
-    rows = json.loads((folder / "data" / "coming.json").read_text(encoding="utf-8"))
+    rows = json.loads(text_of(folder / "data" / "coming.json"))
     assert rows[1]["second"] == NAMES[0] and rows[0]["first wins"] == pytest.approx(float(wanted["win"][0]), abs=1e-6)
 
 
@@ -167,7 +162,7 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
         at = [(i, [x["a"], x["b"]].index(name)) for i, x in enumerate(predictions) if name in (x["a"], x["b"])]
         np.testing.assert_allclose(told["known"], mean[*np.transpose(at)], atol=0.1)
         np.testing.assert_allclose(told["knownSpread"], 1.96 * deviation[*np.transpose(at)], atol=0.1)
-    assert "at the time, in hindsight" in (out / "about.html").read_text(encoding="utf-8")
+    assert "at the time, in hindsight" in text_of(out / "about.html")
     careers = [inside(page_of(out, name), "career") for name in jr.load(run).players.tolist()]
     outside = [np.abs(np.subtract(x["known"], x["rating"])) > x["spread"] for x in careers]
     assert np.concatenate(outside).mean() < 0.0005 and "hardly ever leaves the band" in page_of(out, "player 00")
@@ -350,17 +345,17 @@ def test_groups_and_drifting_peaks_are_told_on_all_pages(tmp_path):
     with pytest.warns(UserWarning, match="a and j"):
         coming = jr.forecasts.predict_fixtures(rated, [("a", "j")])
     jr.site.write_site(rated, tmp_path, coming=coming)
-    board, full = jr.leaderboard(rated, top=99), json.loads((tmp_path / "data/board.js").read_text()[22:-2])
+    board, full = jr.leaderboard(rated, top=99), json.loads(text_of(tmp_path / "data/board.js")[22:-2])
     assert board.group.tolist() == full["group"] == [1] * 7 + [2] * 3 and full["name"] == board.player.tolist()
     np.testing.assert_allclose(full["peak"], board.peak, atol=0.01)
-    index = (tmp_path / "index.html").read_text()
+    index = text_of(tmp_path / "index.html")
     assert re.findall(r'data-name="rank">(\d+)', index) == [*map(str, board["rank"])]
     assert index.count(">group 2<") == 3 and "no chain of matches joins" in index and "over the median" in index
     peaks = [f"+{x:,.0f}" for x in board.peak]
     assert re.findall(r'data-name="peak">(\+\d+)', index) == peaks
     last = board.player[8]
-    page = (tmp_path / f"players/{last}.html").read_text()
+    page = text_of(tmp_path / f"players/{last}.html")
     assert "Number 2 of 3 players of group 2" in page and f"Peak {peaks[8]}" in page and f">peak {peaks[8]} (" in page
-    assert "strangers" in (tmp_path / "coming.html").read_text()
+    assert "strangers" in text_of(tmp_path / "coming.html")
     report = jr.site.report_html(rated)
     assert report.count(">group 2<") == 3 and f'data-name="peak">{peaks[0]}' in report

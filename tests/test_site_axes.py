@@ -12,7 +12,7 @@ from jaxrate.history.leaderboards import rows_of_peaks
 from jaxrate.site.benchmark_page import draw_system_bars, find_standing
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.systems.system_titles import system_title
-from tests.browser import texts, wait_for
+from tests.browser import open_page, text_of, texts
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
@@ -53,7 +53,7 @@ def test_first_matches_may_leave_a_chart_and_long_gaps_break_its_line(tmp_path):
     names = {"a": ["Ada"] * n, "b": ["Bo"] * n}
     rated = jr.rate(jr.elo(k=30), jr.read(names | {"score": score, "date": day}))
     jr.site.write_site(rated, tmp_path, active="all")
-    page = (tmp_path / "players" / "ada.html").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "players" / "ada.html")
     line = re.search('class="line first" d="(.*?)"', page)[1]
     assert line.count("M") == 2
     heights = [int(y) for y in re.findall(r" (-?\d+)", line)]
@@ -65,7 +65,7 @@ def pauses_and_lines(folder, days):
     table = {"a": ["Ada"] * len(days), "b": ["Bo"] * len(days), "score": [1.0] * len(days)}
     rated = jr.rate(jr.elo(k=30), jr.read(table | {"date": np.array(days).astype("datetime64[D]")}))
     jr.site.write_site(rated, folder, active="all")
-    page = (folder / "players" / "ada.html").read_text(encoding="utf-8")
+    page = text_of(folder / "players" / "ada.html")
     report = jr.site.report_html(rated, active="all")
     assert re.findall(r'"pauses":\s*(\[.*?\])', report)[0] == re.search(r'"pauses":(\[.*?\])', page)[1]
     return re.search(r'"pauses":(\[.*?\])', page)[1], re.findall('class="(line .*?)"', page)
@@ -87,8 +87,8 @@ def test_the_method_says_what_ratings_are_learned_from(tmp_path):
     ):
         rated = jr.rate(system, data)
         jr.site.write_site(rated, tmp_path / name)
-        assert text in (tmp_path / name / "about.html").read_text(encoding="utf-8")
-        player = (tmp_path / name / "players" / "x.html").read_text(encoding="utf-8")
+        assert text in text_of(tmp_path / name / "about.html")
+        player = text_of(tmp_path / name / "players" / "x.html")
         assert ("a win by less than expected lowers the rating" in player) == (name == "margins")
 
 
@@ -140,7 +140,7 @@ def test_the_report_shows_the_points_of_its_file(tmp_path):
 
 @pytest.mark.parametrize(("chance", "text"), [(0.4452, "45%"), (0.445, "45%"), (0.0125, "1.3%"), (1, "> 99.9%")])
 def test_percents_are_rounded_as_scripts_round(browser, tmp_path, chance, text):
-    (tmp_path / "page.html").write_text(f"<script>{(PAGE_FILES / 'words.js').read_text()}</script>", encoding="utf-8")
+    (tmp_path / "page.html").write_text(f"<script>{text_of(PAGE_FILES / 'words.js')}</script>", encoding="utf-8")
     browser.get((tmp_path / "page.html").as_uri())
     assert format_percentage(chance) == text == browser.execute_script("return percent(arguments[0])", chance)
 
@@ -153,8 +153,7 @@ def test_pages_say_what_they_give_of_draws_and_leave_out_empty_columns(tmp_path)
         columns = {"venue": np.array([None] * 30, object), "round": np.arange(30)}
         jr.site.write_site(rated, tmp_path / heading, active="all", columns=columns)
         player, about, pairs = (
-            (tmp_path / heading / name).read_text(encoding="utf-8")
-            for name in ("players/ada.html", "about.html", "pairs.html")
+            text_of(tmp_path / heading / name) for name in ("players/ada.html", "about.html", "pairs.html")
         )
         assert f'class="figure">{heading}</th>' in player and ">round</th>" in player and ">venue</th>" not in player
         assert (">expected</dt>" in about) == ("a draw counts as half" in player) == (heading == "expected")
@@ -174,17 +173,13 @@ def test_the_mark_of_a_career_is_its_peak_as_on_leaderboards():
 
 # Marks of the times of a chart: years, months or days, or numbers of matches of one day.
 
-for package in ("pyarrow", "jinja2"):
-    pytest.importorskip(package)
-
 
 def test_matches_of_one_day_are_numbered(browser, tmp_path):
     """The marks between the first match and the second were 1.1, 1.2 and so on."""
     table = {"a": ["Ada"] * 3, "b": ["Bo", "Cy", "Bo"], "score": [1, 0, 0], "date": ["2020-01-01"] * 3}
     jr.site.write_site(jr.rate(jr.glicko(), jr.read(table)), tmp_path, active="all")
-    page = (tmp_path / "players" / "ada.html").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "players" / "ada.html")
     assert re.findall(r'class="wide[^>]*>(.*?)<', page) == ["1", "2", "3"]
     assert "All matches were at one time: they are numbered from the left." in page
-    browser.get((tmp_path / "players" / "ada.html").as_uri())
-    wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+    open_page(browser, (tmp_path / "players" / "ada.html"))
     assert texts(browser, ".chart .wide") == ["1", "2", "3"]

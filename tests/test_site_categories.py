@@ -17,20 +17,16 @@ from jaxrate.site.forecast_tables import (
     scoreline_drawing,
 )
 from jaxrate.site.page_templates import make_template_environment
-from tests.browser import findings, narrowed, texts
+from tests.browser import findings, inside, narrowed, text_of, texts
 from tests.conftest import refused
 from tests.test_leagues import SYSTEMS, league
-from tests.test_site import inside, page_of
+from tests.test_site import page_of
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
 
 PLAYERS = [f"p{i}" for i in range(8)]
 LONG = "Christopher Ballesteros\u2011Featherstonehaugh"
-
-
-def text_of(path):
-    return path.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -226,9 +222,6 @@ def test_scorelines_of_other_matches_are_refused():
 
 
 # Pages of leagues whose leads fade from season to season.
-
-pytest.importorskip("pyarrow")
-pytest.importorskip("jinja2")
 
 
 def test_no_win_lowers_a_rating_because_a_season_follows(tmp_path):

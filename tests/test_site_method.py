@@ -28,7 +28,7 @@ from jaxrate.site.page_texts import (
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.system_titles import describe_system
 from jaxrate.views.wording import MODELS
-from tests.browser import texts
+from tests.browser import text_of, texts
 
 
 class LogisticPairs:
@@ -75,7 +75,7 @@ def test_points_are_worth_what_predictions_on_a_surface_say(tmp_path):
     table = {"a": pairs[:, 0], "b": pairs[:, 1], "score": score.astype(float), "court": court, "time": np.arange(200)}
     rated = jr.rate(jr.skills(categories=2), jr.read(table, category="court"))
     jr.site.write_site(rated, tmp_path)
-    page = re.sub("</?data[^>]*>", "", (tmp_path / "about.html").read_text(encoding="utf-8"))
+    page = re.sub("</?data[^>]*>", "", text_of(tmp_path / "about.html"))
     told = "What points are worth among current players on hard courts: the chance of the better one."
     assert told in page and told in re.sub("</?data[^>]*>", "", jr.site.report_html(rated))
     rows = re.findall(r'name="?points ahead"?>([\d,]+)</td><td[^>]*>(\d+)%<', page)

@@ -12,16 +12,12 @@ import pytest
 import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.views.wording import category_phrase
-from tests.browser import texts, wait_for
+from tests.browser import open_page, text_of, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
 
 LONG = 700  # matches of each of two players
-
-
-def text_of(path):
-    return path.read_text(encoding="utf-8")
 
 
 def rated_league(count=60, rows=600, **options):
@@ -117,8 +113,7 @@ def courts_folder(courts, tmp_path_factory):
 
 def test_headline_and_table_are_of_the_chosen_category(courts, courts_folder, browser):
     """They stayed on hard courts."""
-    browser.get((courts_folder / "pairs.html").as_uri())
-    wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+    open_page(browser, (courts_folder / "pairs.html"))
     shown = (
         "return [...document.querySelectorAll(arguments[0])].filter((x) => x.checkVisibility()).map((x) => x.innerText)"
     )
@@ -137,8 +132,7 @@ def test_headline_and_table_are_of_the_chosen_category(courts, courts_folder, br
 def test_the_chosen_category_counts(courts, courts_folder, browser, tmp_path):
     (tmp_path / "report.html").write_text(jr.site.report_html(courts), encoding="utf-8")
     for page in (courts_folder / "pairs.html", tmp_path / "report.html"):
-        browser.get(page.as_uri())
-        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+        open_page(browser, page)
         first, second = (browser.find_element("id", x).get_attribute("value") for x in ("first", "second"))
         a, b = (courts.players.tolist().index(name) for name in (first, second))
         for option in browser.find_elements("css selector", "#category option"):
@@ -195,13 +189,11 @@ def test_figures_are_in_the_language_of_the_reader(browser, folder, tmp_path):
     browser.execute_cdp_cmd("Emulation.setUserAgentOverride", {"userAgent": agent, "acceptLanguage": "de-DE"})
     try:
         for page in (folder / "index.html", report):
-            browser.get(page.as_uri())
-            wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+            open_page(browser, page)
             ratings, dates = texts(browser, "#board td.rating"), texts(browser, "time")
             assert ratings and all(re.fullmatch(r"\d\.\d{3}|\d{3}", x) for x in ratings), page
             assert dates and all(re.fullmatch(r"(\d+\. )?\w+\.? \d{4}", x) for x in dates), (page, dates)
-        browser.get((folder / "quality.html").as_uri())
-        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+        open_page(browser, (folder / "quality.html"))
         said = " ".join(texts(browser, "main p"))  # at the end of a sentence, too
         assert re.search(r"Log loss: 0,\d{4}\.", said) and not re.search(r"\d\.\d{4}", said)
         assert re.search(r"won \d\d,\d\u00a0% of", said) and not re.search(r"\d%", said)
@@ -254,9 +246,6 @@ def test_players_may_be_called_by_digits(tmp_path):
 
 # Pages with scripts, on phones and on paper say what the same pages say otherwise.
 
-pytest.importorskip("jinja2")
-pytest.importorskip("pyarrow")
-
 
 @pytest.fixture(scope="module")
 def rated():
@@ -297,8 +286,7 @@ def test_tables_of_scripts_are_those_of_the_page(browser, rated, tmp_path):
     pages = [(report, "events"), (report, "board"), (tmp_path / "site" / "index.html", "board")]
     pages += [(x, "events") for x in (tmp_path / "site" / "players").glob("player-0?.html")]
     for path, table in pages:
-        browser.get(path.as_uri())
-        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+        open_page(browser, path)
         wanted = cells(path.read_text(encoding="utf-8"), table)
         if table == "board":  # which scripts draw when it is sorted
             browser.find_element("css selector", "#board th:nth-child(4) button").click()
@@ -324,8 +312,7 @@ def crowd():
 def opened(browser, crowd, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(jr.site.report_html(crowd[0], comparison=crowd[1], active="all"), encoding="utf-8")
-    browser.get(path.as_uri())
-    wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+    open_page(browser, path)
     yield browser
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 

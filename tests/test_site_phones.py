@@ -9,7 +9,7 @@ import jaxrate as jr
 from jaxrate.metrics.prediction_metrics import wilson_interval
 from jaxrate.site.accuracy_summary import reliability_dot_plot
 from jaxrate.views.charts import Curve
-from tests.browser import narrowed, wait_for
+from tests.browser import narrowed, open_page
 
 pytest.importorskip("jinja2")
 NAMES = [f"m{i:02}x-2024-05-13" for i in range(14)]
@@ -35,8 +35,7 @@ def folder(tmp_path_factory):
 
 def open_narrow(browser, path):
     narrowed(browser, 360, "light")
-    browser.get(path.as_uri())
-    wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+    open_page(browser, path)
 
 
 def test_print_keeps_colours_and_says_which_rows_it_has(browser, folder):
@@ -61,9 +60,7 @@ def test_tables_with_many_columns_and_labels_that_move_do_not_widen_a_page(brows
     for width, mobile in ((768, False), (880, False), (768, True), (360, True)):
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": mobile}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        browser.get("about:blank")
-        browser.get(page.as_uri())
-        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+        open_page(browser, page)
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width, (width, mobile)
 
 

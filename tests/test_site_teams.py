@@ -12,8 +12,8 @@ from jaxrate.site.line_ups import team_rating_share_column
 from jaxrate.site.page_templates import make_template_environment
 from jaxrate.site.page_texts import equal_partners
 from jaxrate.site.site_data import build_site_data
-from tests.browser import findings, pointed, texts, wait_for
-from tests.test_site import inside, page_of
+from tests.browser import findings, inside, open_page, pointed, text_of, texts
+from tests.test_site import page_of
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("jinja2")
@@ -27,7 +27,7 @@ def test_line_ups_to_come_are_explained(tmp_path):
     told = {"coming": jr.forecasts.predict_fixtures(rated, line_up)}
     told["explanations"] = found = jr.forecasts.explain_fixtures(rated, line_up)
     jr.site.write_site(rated, tmp_path, names={"Ann": "Ann Lee"}, **told)
-    page = (tmp_path / "coming.html").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "coming.html")
     assert "<h2>Why</h2>" in page and "<summary>Ann Lee &amp; Cy \u2013 Bo &amp; &lt;Di&gt;</summary>" in page
     table = page.split('<details class="why">')[1]
     assert re.findall("<bdi>(.*?)</bdi>", table) == ["Ann Lee", "Cy", "Bo", "&lt;Di&gt;"]
@@ -55,7 +55,7 @@ def test_a_contest_of_two_teams_is_a_match(doubles):
     assert mates == [["Ann Lee"], ["Cy", "Ann Lee"]] and opponents == [["Cy", "<Di>"], ["<Di>"]]
     chance = dict(zip(*(rated.predictions[x].to_pylist()[4:] for x in ("player", "prediction")), strict=True))
     assert told["chance"][1] == pytest.approx(chance["Bo"], abs=1e-4)
-    page = (folder / "players" / "di.html").read_text(encoding="utf-8")
+    page = text_of(folder / "players" / "di.html")
     assert "2 matches: 0 won, 2 lost" in page and "contest" not in page.partition("<main")[2].lower()
     rows = re.search('<table id="events".*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1].split("<tr>")[1:]
     assert [re.findall(r"<a href=([\w-]+)\.html>", row) for row in rows] == [
@@ -103,7 +103,7 @@ def test_team_mates_of_contests_of_many_are_linked(tmp_path):
     games = [[["Ann", "Bo"], ["Cy", "Di"], ["Ed"]]] * 2
     jr.site.write_site(jr.rate(jr.weng_lin(), jr.data.from_teams(games)), tmp_path)
     assert not {"site", "shared"} & make_template_environment().globals.keys()  # a page after it is not of this site
-    page = (tmp_path / "players" / "cy.html").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "players" / "cy.html")
     assert "<td class=p>2 of 3" in page and page.count("<td class=k><a href=di.html>Di</a>") == 2
     assert "<h2>Opponents</h2>" not in page and inside(page_of(tmp_path, "Ed"), "career")["mates"] == [[], []]
 
@@ -115,15 +115,14 @@ def test_contests_of_two_who_play_alone_are_matches(tmp_path):
     told = inside(page_of(tmp_path, "Ann"), "career")
     assert told["opponent"] == [0, 0] and told["others"] == [["bo", "Bo"]] and told["score"] == [0.5, 0]
     assert "mates" not in told and told["columns"] == {"contest": ["cup", "final"]}
-    page = (tmp_path / "players" / "ann.html").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "players" / "ann.html")
     assert "2 matches: 0 won, 1 drawn, 1 lost" in page and "Expected: the score in percent" in page
-    assert "Team-mates" not in page and "one against one" not in (tmp_path / "pairs.html").read_text(encoding="utf-8")
+    assert "Team-mates" not in page and "one against one" not in text_of(tmp_path / "pairs.html")
 
 
 def test_names_of_teams_are_shown_by_scripts(doubles, browser):
     _, folder = doubles
-    browser.get((folder / "players" / "bo.html").as_uri())
-    wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready === ''"))
+    open_page(browser, (folder / "players" / "bo.html"))
     assert texts(browser, "#events tbody td:nth-child(1)") == ["Cy, Ann Lee", "Ann Lee"]
     assert texts(browser, "#events tbody td:nth-child(2)") == ["<Di>", "Cy, <Di>"]
     assert texts(browser, "#partners tbody td:nth-child(1)") == ["Ann Lee", "Cy"]
@@ -146,7 +145,7 @@ def test_two_of_a_history_of_teams_are_compared_with_equal_partners(tmp_path):
     alone = jr.forecasts.predict_fixtures(rated, [(["Ann"], ["Bo"])])["share"][0]
     assert wanted < alone - 0.01
     jr.site.write_site(rated, tmp_path)
-    pairs, about = ((tmp_path / name).read_text(encoding="utf-8") for name in ("pairs.html", "about.html"))
+    pairs, about = (text_of(tmp_path / name) for name in ("pairs.html", "about.html"))
     lead = re.search('<p class="lead">(.*?)</p>', pairs)[1]
     assert lead.endswith(
         ", in teams of 2 with equal partners, each as strong as the player in the middle of the ranking."
@@ -164,6 +163,6 @@ def test_contests_without_dates(tmp_path):
     told, wanted = inside(page_of(tmp_path, "y"), "career"), jr.career(rated, "y")
     assert told["contest"] == ["7", "9"] and told["place"] == wanted["rank"].tolist() and told["among"] == [3, 2]
     np.testing.assert_allclose(told["expected"], wanted["expected_rank"], atol=0.056)
-    assert "time" not in told and 'id="who"' not in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "time" not in told and 'id="who"' not in text_of(tmp_path / "index.html")
     with pytest.raises(ValueError, match="points are for matches of two"):
         jr.site.write_site(rated, tmp_path, points=([1] * 5, [1] * 5))

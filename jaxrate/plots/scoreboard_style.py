@@ -4,7 +4,6 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -101,9 +100,10 @@ def make_axes(
 def import_pyplot() -> Any:
     """`matplotlib.pyplot`; ImportError if it is not installed."""
     try:
-        return import_module("matplotlib.pyplot")
+        from matplotlib import pyplot
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'jaxrate[plot]'") from error
+    return pyplot
 
 
 def make_picture_axes(ax: "Axes | None", size: tuple[float, float], text: PictureText, grid: Any = "y") -> "Axes":

@@ -1,0 +1,149 @@
+"""What no picture can show is refused, and no axes are drawn into."""
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("altair")
+pytest.importorskip("pyarrow")
+
+import jaxrate as jr
+from jaxrate import plots
+from tests.conftest import refused
+from tests.test_plots import forecast, games, past, rate_and_smooth_games, rated_games
+
+NAN = np.nan
+
+
+@lru_cache
+def strengths():
+    a, b = ["Ada", "Ada", "Bo", "Cy", "Di"], ["Bo", "Cy", "Cy", "Di", "Ada"]
+    return jr.arena.fit_strengths(jr.arena.count_votes(a, b, wins=[7, 6, 5, 9, 4], losses=[5, 3, 4, 4, 3]))
+
+
+def broken():
+    """A history with a rating that is not finite, and the player who has it."""
+    rated = past("elo")
+    rating = rated.events["rating"].copy()
+    rating[300] = NAN
+    return rated._replace(events=rated.events | {"rating": rating}), int(rated.events["player"][300, 0])
+
+
+def alone():
+    return jr.rate(jr.elo(), games()._replace(players=np.append(games().players, "alone")))
+
+
+def crowd():
+    number = np.arange(10_001)
+    return jr.rate(jr.elo(), {"a": number[:-1], "b": number[1:], "score": np.ones(10_000)})
+
+
+def profile():
+    loss = np.array([0.6, NAN, 0.7])
+    return jr.fitting.LossProfile(np.array([1.0, 2.0, 3.0]), loss, None, jr.glicko(), "c", 10)
+
+
+def contests():
+    return jr.rate(jr.elo_mmr(), jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]]]))
+
+
+def one_match(rating):
+    one = jr.rate(jr.elo(), [{"a": "x", "b": "y", "score": 1.0}])
+    return one._replace(events=one.events | {"rating": np.full((1, 2), rating)})
+
+
+def compared_contests():
+    found = jr.compare(games(), {"a_b": jr.elo(k=8), "elo": {}})
+    return found._replace(results=[found.results[0]._replace(log_loss_difference=None)])
+
+
+def trajectory(player):
+    return lambda ax: plots.trajectory(past("elo"), player, ax=ax)
+
+
+def ranks(players="P7", **options):
+    return lambda ax: plots.ranks(rated_games(), players, **options, ax=ax)
+
+
+def distribution(**options):
+    return lambda ax: plots.distribution(rated_games(), **options, ax=ax)
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (trajectory("P77"), "no player 'P77'; did you mean 'P7'?"),
+        (trajectory(20), "no player 20: ids run from 0 to 19"),
+        (trajectory(-1), "no player -1"),
+        (trajectory(1.5), "no player 1.5"),
+        (trajectory(True), "no player True"),
+        (trajectory([4, "P4"]), "player 'P4' is named twice"),
+        (trajectory([]), "1 to 8 named players, not 0"),
+        (trajectory(range(20)), "1 to 8 named players, not 20"),
+        (lambda ax: plots.trajectory(alone(), "alone", ax=ax), "alone plays in none"),
+        (lambda ax: plots.trajectory(*broken(), ax=ax), "are not finite"),
+        (lambda ax: plots.careers(rated_games(None), ["P7"], ax=ax), "careers need times, and this history has none"),
+        (lambda ax: plots.careers(rated_games(), ["P7"], step=0.0, ax=ax), "step must be above 0, got 0.0"),
+        (lambda ax: plots.careers(rated_games(), ["P7"], others=["Q"], ax=ax), "no player 'Q'"),
+        (lambda ax: plots.careers(rated_games(), range(4, 12), ax=ax), "1 to 7 players, not 8"),
+        (ranks(step=0.0), "step must be above 0, got 0.0"),
+        (ranks(min_games=1000), "P7 is never listed"),
+        (ranks(active=-1), "active must be a number of days above 0"),
+        (ranks(range(9)), "1 to 8 players, not 9"),
+        (lambda ax: plots.ranks(rated_games(None), "P7", ax=ax), "ranks through time need times"),
+        (distribution(min_games=10_000), "1 to 20 players who are listed, not 0"),
+        (distribution(players="Q"), "no player 'Q'"),
+        (distribution(bins=0), "bins must be at least 1"),
+        (distribution(players=range(9)), "0 to 8 players with names, not 9"),
+        (lambda ax: plots.leaderboard(crowd(), top=10_001, ax=ax), "1 to 10000 players, not 10,001"),
+        (lambda ax: plots.matchups(past("glicko"), "P8", ax=ax), "2 to 200 players, not 1"),
+        (lambda ax: plots.matchups(rated_games(), ["P8",
+         "P9"], active=5, ax=ax), "active: players are given, and need"),
+        (lambda ax: plots.odds(rated_games(), ax=ax),
+         "odds: simulation must be a TournamentForecast (as of jr.forecasts.simulate_tournament) or a SeasonForecast "
+         "(as of jr.forecasts.simulate_season), got one of type History"),
+        (lambda ax: plots.intervals(strengths(), top=0, ax=ax), "1 to 10000 players with a finite rating, not 0"),
+        (lambda ax: plots.intervals(jr.arena.rank_sets(strengths()), ax=ax),
+         "intervals: strengths must be a Strengths (as of jr.arena.fit_strengths), got one of type"),
+        (lambda ax: plots.intervals(strengths(), backend="plotly", ax=ax), "backend must be 'matplotlib' or 'altair'"),
+        (lambda ax: plots.intervals(strengths(), backend="altair", ax=ax), "backend='altair' draws into none"),
+        (lambda ax: plots.rank_sets(strengths(), ax=ax),
+         "rank_sets: ranks must be a RankSets (as of jr.arena.rank_set"),
+        (lambda ax: plots.win_matrix(strengths(), "Bo", ax=ax), "a plot holds 2 to 200 players, not 1"),
+        (lambda ax: plots.win_matrix(strengths(), ["Bo", "Zed"], ax=ax), "no player 'Zed'"),
+        (lambda ax: plots.calibration([0.5, NAN], [1, 0], ax=ax), "row 1 (counting from 0): prediction is nan"),
+        (lambda ax: plots.calibration({}, [1, 0], ax=ax), "1 to 28 systems, not 0"),
+        (lambda ax: plots.calibration([0.5], jr.periods(games().matches, 50.0), ax=ax), "for rating periods, give the"),
+        (lambda ax: plots.loss_by_difference(one_match(1500.0), bins=0, ax=ax), "bins must be at least 1"),
+        (lambda ax: plots.loss_by_difference(one_match(NAN), ax=ax), "row 0 (counting from 0): ratings are not finite"),
+        (lambda ax: plots.loss_by_difference(contests(), ax=ax),
+         "needs matches, and ratings before them, as from jr.r"),
+        (lambda ax: plots.loss_by_difference(rate_and_smooth_games()[1], ax=ax),
+         "needs matches, and ratings before the"),
+        (lambda ax: plots.residuals(np.full(600, NAN), games(), ax=ax), "prediction is nan"),
+        (lambda ax: plots.residuals(np.full(600, 0.5), games(), top=0, ax=ax), "1 to 10000 players, not 0"),
+        (lambda ax: plots.residuals(np.full(600, 0.5), games(), active=0, ax=ax),
+         'active must be a number above 0, or "all", got 0'),
+        (lambda ax: plots.comparison(compared_contests(), ax=ax), "contests of many have no log loss"),
+        (lambda ax: plots.belief(jr.glicko(), games(), "P7", ax=ax), "glicko has no beliefs on a grid"),
+        (lambda ax: plots.belief(jr.blat_mmr(support=[-1.0, 0.0, 1.0], kernel="none"), games(), "P7", ax=ax),
+         "on a support of their own"),
+        (lambda ax: plots.belief(jr.blat_mmr(), jr.data.simulate.contests(12, 30, size=5, seed=1).rounds, 0, ax=ax),
+         "and not matches of two"),
+        (lambda ax: plots.belief(jr.blat_mmr(), jr.matches([[0, 1], [2, 3]], [1, 0], [0.0, 1.0]), 3, ax=ax),
+         "no match before the end"),
+        (lambda ax: plots.scorelines(forecast(), 2, ax=ax), "match must be from 0 to 1, got 2"),
+        (lambda ax: plots.scorelines(forecast(), most_goals=16, ax=ax),
+         "the forecast has up to 15 goals of a side; pre"),
+        (lambda ax: plots.scorelines(forecast(), most_goals=0, ax=ax),
+         "most_goals must be a whole number from 1 to 20"),
+        (lambda ax: plots.scorelines(5, ax=ax), "forecast must be a Scorelines"),
+        (lambda ax: plots.profile(profile(), ax=ax), "three values with finite losses, got 2"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_refused(ax, draw, message):
+    with refused(message):
+        draw(ax)
+    assert not (ax.lines or ax.collections or ax.images)
