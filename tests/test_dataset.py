@@ -23,48 +23,34 @@ CONTESTS = {
 }
 
 
-def test_matches_without_more():
-    assert repr(jr.read(MATCHES)) == "Dataset of 3 matches\n  players    3: Ann, Bob, Cy"
+DAYS = [datetime.date(2024, 1, day) for day in (1, 9, 9)]
+RECORDED = {"date": DAYS, "w": [1, 2, 3], "on": ["clay", "grass", "clay"], "margin": [3, 2, 1]}
+TEAMS = [[["Ada", "Bo"], ["Cy", "Di"]], [["Ada", "Di"], ["Bo", "Eve"]]]
+ROLES = {"side": "a", "weight": "w", "category": "on", "columns": ["margin", "w"]}
+BY_PERIOD = jr.read(MATCHES | {"t": [1, 2, 20]})
+BEFORE_1970 = jr.matches([[0, 1]] * 2, [1, 0], [-0.25, 0.5])
 
 
-def test_all_that_is_known_of_matches():
-    days = [datetime.date(2024, 1, day) for day in (1, 9, 9)]
-    table = MATCHES | {"date": days, "w": [1, 2, 3], "on": ["clay", "grass", "clay"], "margin": [3, 2, 1]}
-    data = jr.read(table, side="a", weight="w", category="on", columns=["margin", "w"])
-    assert repr(data).splitlines() == [
-        "Dataset of 3 matches",
-        "  players    3: Ann, Bob, Cy",
-        "  known      side, weight",
-        "  columns    margin, w",
-        "  time       2024-01-01 to 2024-01-09",
-        "  categories 2: clay, grass",
-    ]
-
-
-def test_contests():
-    data = jr.read(CONTESTS | {"time": [3, 3, 3, 2.5, 2.5]})
-    assert repr(data).splitlines() == [
-        "Dataset of 2 contests",
-        "  players    4: Ann, Bob, Cy, Dan",
-        "  size       2 to 3 players",
-        "  time       2.5 to 3",
-    ]
-    teams = jr.data.from_teams([[["Ada", "Bo"], ["Cy", "Di"]], [["Ada", "Di"], ["Bo", "Eve"]]])
-    assert repr(teams).splitlines()[1:] == ["  players    5: Ada, Bo, Cy, Di, ...", "  size       4 players in 2 teams"]
-
-
-def test_periods():
-    data = jr.read(MATCHES | {"t": [1, 2, 20]})
-    said = repr(data._replace(events=jr.periods(data.matches, 10.0))).splitlines()
-    assert said[0] == "Dataset of 2 periods" and said[2:] == ["  size       2 to 3 players", "  time       0 to 20"]
-
-
-def test_names_and_times_of_any_kind():
-    data = jr.read({"a": [(1, 2), 7], "b": [7, "x"], "score": [1, 0], "t": [-0.25, 1e9]})
-    assert repr(data).splitlines()[1:] == ["  players    3: (1, 2), 7, x", "  time       -0.25 to 1000000000"]
-    assert "  time       1969-12-31 to 1970-01-01" in repr(
-        data._replace(clock="dates")._replace(events=data.events._replace(time=np.array([-0.25, 0.5])))
-    )
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (jr.read(MATCHES), "3 matches | players 3: Ann, Bob, Cy"),
+        (jr.read(MATCHES | RECORDED, **ROLES), "3 matches | players 3: Ann, Bob, Cy | known side, weight | columns "
+         "margin, w | time 2024-01-01 to 2024-01-09 | categories 2: clay, grass"),
+        (jr.read(CONTESTS | {"time": [3, 3, 3, 2.5, 2.5]}),
+         "2 contests | players 4: Ann, Bob, Cy, Dan | size 2 to 3 players | time 2.5 to 3"),
+        (jr.data.from_teams(TEAMS), "2 contests | players 5: Ada, Bo, Cy, Di, ... | size 4 players in 2 teams"),
+        (BY_PERIOD._replace(events=jr.periods(BY_PERIOD.matches, 10.0)),
+         "2 periods | players 3: Ann, Bob, Cy | size 2 to 3 players | time 0 to 20"),
+        (jr.read({"a": [(1, 2), 7], "b": [7, "x"], "score": [1, 0], "t": [-0.25, 1e9]}),
+         "2 matches | players 3: (1, 2), 7, x | time -0.25 to 1000000000"),
+        (jr.data.Dataset(BEFORE_1970, np.array(["a", "b"], object), np.arange(2), clock="dates"),
+         "2 matches | players 2: a, b | time 1969-12-31 to 1970-01-01"),
+    ],
+)  # fmt: skip
+def test_a_dataset_says_what_it_holds(data, said):
+    lines = repr(data).removeprefix("Dataset of ").splitlines()
+    assert " | ".join(" ".join(line.split()) for line in lines) == said
 
 
 def test_the_repr_is_short():
