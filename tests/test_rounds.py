@@ -1,4 +1,7 @@
-"""The runner on rounds, by rating systems of the test's own: against slow twins, and with random numbers."""
+"""The runner on rounds, by rating systems of the test's own: against slow twins, and with random numbers.
+
+Slopes, chunks, batches of histories and other orders of participants are properties of the contract.
+"""
 
 import math
 from itertools import pairwise
@@ -17,7 +20,7 @@ from jaxrate.data.simulate import contests
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.numerics import selective_evaluation
 from jaxrate.replay.blocks import arrange_blocks
-from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
+from tests.conftest import MOSTLY_DOUBLE, mark_full
 
 PLAYERS = 200
 
@@ -132,14 +135,6 @@ LARGE = history(np.insert(np.append(sizes(77, 60), [2, 60]), [20, 50, 50], [200,
 SMALL = history(sizes(15, 9), players=14)
 
 
-def cut(rounds, low, high):
-    """The rounds from `low` to `high`."""
-    start, e = rounds.player_start, rounds.events
-    part = slice(start[low], start[high])
-    columns = e.player[part], e.rank[part], e.team[part], e.weight[part]
-    return jr.extend.Ragged(jr.Rounds(*columns, e.time[low:high]), start[low : high + 1] - start[low], None)
-
-
 @pytest.fixture(scope="module")
 def twin():
     return slow(LARGE)
@@ -158,20 +153,6 @@ def test_rounds_of_many_sizes_equal_a_slow_twin(x64, twin):
         np.testing.assert_allclose(got, want, **tolerance)
     np.testing.assert_allclose(result.prediction, predictions, **tolerance)
     assert result.prediction.dtype == (jnp.float64 if x64 else jnp.float32)
-
-
-def test_there_is_one_prediction_per_participant_in_the_order_of_the_input():
-    """The rows of every round are shuffled: so are the predictions, and nothing else."""
-    start, e = LARGE.player_start, LARGE.events
-    random = np.random.default_rng(1)
-    order = np.concatenate([a + random.permutation(b - a) for a, b in pairwise(start)])
-    assert (order != np.arange(len(order))).any()
-    columns = (x[order] for x in (e.player, e.rank, e.team, e.weight))
-    shuffled = LARGE._replace(events=jr.Rounds(*columns, e.time))
-    one, other = (jr.run(SYSTEM, x) for x in (LARGE, shuffled))
-    assert one.prediction.shape == (start[-1],)
-    np.testing.assert_allclose(other.prediction, one.prediction[order], rtol=1e-4)
-    np.testing.assert_allclose(other.state.rating, one.state.rating, rtol=1e-5)
 
 
 def test_disjoint_rounds_of_a_day_may_be_permuted():
@@ -201,40 +182,6 @@ def test_disjoint_rounds_of_a_day_may_be_permuted():
     np.testing.assert_allclose([guess_mixed[k] for k in guess], [*guess.values()], rtol=1e-12)
 
 
-def test_gradients_through_rounds_equal_finite_differences():
-    """With padding: the sizes of the rounds differ, and they share blocks."""
-    weight = np.random.default_rng(3).normal(size=SMALL.player_start[-1])
-
-    def loss(params):
-        state, prediction = jr.run(SYSTEM, SMALL, params=params)
-        return jnp.sum(prediction * weight) + jnp.mean(state.rating * state.variance) * 1e-6
-
-    with jax.enable_x64(True):
-        params = Params(*(jnp.asarray(x, float) for x in Params()))
-        around = jax.tree.map(lambda x: 0.01 * x, params)
-        both_ways = quick(lambda p: (jax.grad(loss)(p), *jax.jvp(loss, (p,), (around,))))  # one program for all
-        reverse, _, forward = both_ways(params)
-        np.testing.assert_allclose(forward, sum(map(jnp.multiply, reverse, around)), rtol=1e-9)
-        for name in params._fields:
-            value = getattr(params, name)
-            low, high = (float(both_ways(params._replace(**{name: value * (1 + h)}))[1]) for h in (-1e-5, 1e-5))
-            slope = (high - low) / (2e-5 * float(value))
-            assert abs(slope) > 1e-9, name
-            np.testing.assert_allclose(getattr(reverse, name), slope, rtol=1e-6, err_msg=name)
-
-
-@pytest.mark.full  # as chunks of the contract do
-def test_carrying_on_from_a_state_equals_one_run():
-    with jax.enable_x64(True):
-        first = jr.run(SYSTEM, cut(SMALL, 0, 7), num_players=14)
-        second = jr.run(SYSTEM, cut(SMALL, 7, 15), state=first.state)
-        whole = jr.run(SYSTEM, SMALL)
-    for a, b in zip(second.state, whole.state, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12)
-    together = np.concatenate([first.prediction, second.prediction])
-    np.testing.assert_allclose(together, whole.prediction, rtol=1e-12)
-
-
 def test_a_round_of_one_participant_only_ages_him():
     with pytest.warns(UserWarning, match="one participant"):
         alone = jr.rounds([0, 1], [3, 3], [1, 1], time=[0.0, 4.0])
@@ -242,17 +189,6 @@ def test_a_round_of_one_participant_only_ages_him():
     assert result.prediction.tolist() == [0.0, 0.0]
     np.testing.assert_allclose(result.state.rating, [1500] * 4)
     np.testing.assert_allclose(result.state.variance, [1e4] * 3 + [(1e4 * 0.9 + 30 * 4) * 0.9], rtol=1e-6)
-
-
-@pytest.mark.full
-def test_vmap_over_parameters_of_rounds():
-    k = jnp.array([0.0, 24.0, 48.0])
-    together = jax.vmap(lambda k: jr.run(SYSTEM, SMALL, params=Params(k=k)))(k)
-    assert np.ptp(together.state.rating[0]) == 0
-    for i in (1, 2):
-        single = jr.run(SYSTEM, SMALL, params=Params(k=float(k[i])))
-        np.testing.assert_allclose(together.state.rating[i], single.state.rating, rtol=1e-5)
-        np.testing.assert_allclose(together.prediction[i], single.prediction, rtol=1e-4)
 
 
 # --- Systems that draw random numbers. ---
