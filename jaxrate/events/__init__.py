@@ -4,11 +4,10 @@ Rules (see `jaxrate/core/system.py`) see one event. The containers hold one even
 `[...]`.
 Histories whose events differ in size are `Ragged`: the same container with the events end to end.
 
-event_types.py                matches, rating periods and rounds, as arrays; groups of players that events join
-match_and_period_builders.py  matches and periods from columns
-round_builders.py             rounds from columns
-column_checks.py              checks of columns, ids and times, and RowError, an error that names a row
-dataset.py                    Dataset: events with the names behind their ids
+event_types.py     matches, rating periods and rounds, as arrays; groups of players that events join
+event_builders.py  matches and rounds from columns, and rating periods from matches
+column_checks.py   checks of columns, ids and times, and RowError, an error that names a row
+dataset.py         Dataset: events with the names behind their ids
 """
 
 from jaxrate.events.column_checks import MAX_ABS_DAYS as MAX_ABS_DAYS
@@ -21,6 +20,17 @@ from jaxrate.events.column_checks import check_clock as check_clock
 from jaxrate.events.column_checks import fail_where as fail_where
 from jaxrate.events.column_checks import is_date as is_date
 from jaxrate.events.column_checks import rewrite_row_errors as rewrite_row_errors
+from jaxrate.events.event_builders import NameFormatters as NameFormatters
+from jaxrate.events.event_builders import build_rounds as build_rounds
+from jaxrate.events.event_builders import check_contest_time_order as check_contest_time_order
+from jaxrate.events.event_builders import count_better as count_better
+from jaxrate.events.event_builders import doubts_about_single_participants as doubts_about_single_participants
+from jaxrate.events.event_builders import matches as matches
+from jaxrate.events.event_builders import period_end as period_end
+from jaxrate.events.event_builders import period_number as period_number
+from jaxrate.events.event_builders import periods as periods
+from jaxrate.events.event_builders import rounds as rounds
+from jaxrate.events.event_builders import team_ranks as team_ranks
 from jaxrate.events.event_types import LAST_ID as LAST_ID
 from jaxrate.events.event_types import Context as Context
 from jaxrate.events.event_types import Matches as Matches
@@ -36,14 +46,3 @@ from jaxrate.events.event_types import number_connected_groups as number_connect
 from jaxrate.events.event_types import repeat_seat_mask as repeat_seat_mask
 from jaxrate.events.event_types import seats as seats
 from jaxrate.events.event_types import slice_events as slice_events
-from jaxrate.events.match_and_period_builders import matches as matches
-from jaxrate.events.match_and_period_builders import period_end as period_end
-from jaxrate.events.match_and_period_builders import period_number as period_number
-from jaxrate.events.match_and_period_builders import periods as periods
-from jaxrate.events.round_builders import NameFormatters as NameFormatters
-from jaxrate.events.round_builders import build_rounds as build_rounds
-from jaxrate.events.round_builders import check_contest_time_order as check_contest_time_order
-from jaxrate.events.round_builders import count_better as count_better
-from jaxrate.events.round_builders import doubts_about_single_participants as doubts_about_single_participants
-from jaxrate.events.round_builders import rounds as rounds
-from jaxrate.events.round_builders import team_ranks as team_ranks

@@ -13,7 +13,7 @@ import numpy as np
 from jaxrate.core.argument_checks import check_not_traced, is_number
 from jaxrate.core.array_types import Array
 from jaxrate.core.text_format import to_one_line
-from jaxrate.events.event_types import LAST_ID, Context, Matches
+from jaxrate.events.event_types import LAST_ID
 
 MAX_REPORTED_ROWS = 10  # bad rows that one message lists
 
@@ -223,28 +223,6 @@ def check_number_column(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
     is_wrong, complaint = COMPLAINTS[name]
     fail_where(is_wrong(numbers), lambda row: f"{name} {numbers[row]} {complaint}")
     return numbers
-
-
-def check_matches(matches: Matches) -> Matches:
-    """The matches with their columns checked and in their types, as `matches` describes them."""
-    player, score, time, context = matches
-    n = np.size(score)
-    player = check_id_array("player", player, (n, 2))
-    fail_where(player[:, 0] == player[:, 1], lambda row: f"player {player[row, 0]} is on both sides; remove the row")
-    score = check_number_column("score", score, n)
-    time = np.zeros(n) if time is None else as_event_times(time, n)
-    check_not_decreasing("time", time, "sort the matches by time")
-    side, weight = (
-        None if x is None else check_number_column(name, x, n)
-        for name, x in (("side", context.side), ("weight", context.weight))
-    )
-    category = context.category
-    if category is not None:
-        check_not_traced("category", category)
-        category = np.stack([category] * 2, axis=-1) if np.ndim(category) == 1 else category
-        category = check_category_ids_or_shares(category, (n, 2))
-    columns = check_further_columns(context.columns, n, "the context", Context._fields)
-    return Matches(player, score, time, Context(side, weight, category, columns))
 
 
 def check_further_columns(

@@ -21,8 +21,8 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import count_teams, has_tied_teams
-from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import resolve_events_and_num_players
+from jaxrate.events.event_builders import check_matches
 from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings, to_hyperparameters
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.smoothing.expectation_propagation import SweepResult, run_sweeps

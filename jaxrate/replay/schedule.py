@@ -21,8 +21,8 @@ from jaxrate.core.argument_checks import (
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import LAST_ID, Context, Matches, Ragged
-from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
+from jaxrate.events.event_builders import check_matches
 from jaxrate.replay.blocks import BlockPlan, arrange_blocks, check_column, pad_to_size, replace_columns
 from jaxrate.replay.padded_states_and_columns import (
     allocate_aligned,

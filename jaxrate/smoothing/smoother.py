@@ -18,8 +18,8 @@ from jaxrate.core.memory_checks import check_memory_fits, device_memory_bytes
 from jaxrate.core.rules import Params, Rating, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged, Rounds, check_contest_time_order, fail_where
-from jaxrate.events.column_checks import check_matches
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
+from jaxrate.events.event_builders import check_matches
 from jaxrate.replay.checked_replay import check_system_takes_events
 from jaxrate.replay.padded_states_and_columns import (
     check_ids_not_sparse,
