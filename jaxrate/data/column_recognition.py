@@ -8,10 +8,11 @@ the side, and which holds times.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,11 +109,11 @@ def resolve_table(
     search = RoleSearch(
         header, players, {**arguments, **players.columns}, [players.note] * bool(players.note), upcoming
     )
-    contents = load_contents(table, players.names, find_candidates(search), na_values)
-    choice = recognise_result(table, search, contents)
-    unused_neutral = recognise_side(search, contents)
-    recognise_time(search, contents, dates)
-    table = table_with_loaded_columns(table, contents.columns | choice.scores(contents))
+    opened = load_open_columns(search, table, na_values)
+    choice = recognise_result(table, search, opened)
+    unused_neutral = recognise_side(search, opened)
+    recognise_time(search, opened, dates)
+    table = table_with_loaded_columns(table, {**opened.columns, **choice.scores(opened.values)})
     roles = resolve_roles(table.names, table_layout(search, choice), search.arguments, upcoming)
     return ResolvedTable(table, roles, arguments, search.arguments, search.notes, unused_neutral, choice.codes)
 
@@ -156,6 +157,14 @@ class PlayerColumns(NamedTuple):
         """Whether several columns hold the players of a side."""
         return isinstance(self.columns[self.roles[0]], list)
 
+    @property
+    def possible_sides(self) -> list[SidesSpelling]:
+        """How both sides may be called in further columns."""
+        if self.sides != UNKNOWN_SIDES:
+            return [self.sides]
+        kinds = ["winner"] if self.roles == WINNER_LOSER else ["sides", *([] if self.are_teams else ["own"])]
+        return [sides for sides in SIDE_PAIRS if sides.kind in kinds]
+
 
 def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bool = False) -> PlayerColumns | None:
     """The columns of the players, by the first rule that tells them: arguments, the library's names, and usual names.
@@ -170,7 +179,7 @@ def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bo
     """
     check_layout_arguments(header, arguments, upcoming)
     rows_of_one_side = [
-        _contest_players(header, arguments, upcoming),
+        _spelt_contest(header, arguments, upcoming),
         _players_of_sides(header, arguments, upcoming, "own"),
     ]
     rules = (
@@ -209,7 +218,7 @@ def _named_players(header: Header, arguments: Mapping[str, Any], upcoming: bool)
     own.sort(key=lambda roles: not {COLUMN_ROLES[role].default[0] for role in roles[:2]} <= {*header.names})
     for roles in (*_named_layouts(arguments), *own):
         if roles == CONTEST_ROLES:
-            yield from _contest_players(header, arguments, upcoming, is_sure=True)
+            yield _named_contest(header, arguments, upcoming)
         else:
             columns = {role: arguments[role] or header.own(role) or role for role in roles}
             has_lists = any(isinstance(x, (list, tuple)) for x in columns.values())
@@ -270,27 +279,33 @@ def _check_numbers_without_gap(role: str, columns: Mapping[int, str], template: 
         )
 
 
-def _contest_players(
-    header: Header, arguments: Mapping[str, Any], upcoming: bool, is_sure: bool = False
-) -> Iterator[PlayerColumns]:
-    """Those of contests, if all of their columns are there.
+def _contest_roles(arguments: Mapping[str, Any], upcoming: bool) -> tuple[str, ...]:
+    """The roles that every contest has; those to come have no rank, and others may have a score."""
+    return CONTEST_ROLES[: 2 if upcoming or arguments["score"] else 3]
 
-    If these are contests for sure, the library's own names come first, and are assumed where there is no column.
-    """
-    columns, notes = dict[str, Any](), list[str]()
-    for role in CONTEST_ROLES[: 2 if upcoming or arguments["score"] else 3]:
-        default = COLUMN_ROLES[role].default[0]
-        is_scored = is_sure and role == "rank" and arguments["score"] is None and header.own("score") is not None
-        names = [
-            arguments[role],
-            header.own(role) if is_sure else None,
-            *header.columns(SPELLINGS[role])[: not is_scored],
-        ]
-        columns[role] = next(filter(None, [*names, default if is_sure and not is_scored else None]), None)
-        if columns[role] not in (None, arguments[role]) and normalise_column_name(columns[role]) != default:
-            notes.append(f"{columns[role]} for the {role}")
-    if is_sure or None not in columns.values():
-        yield PlayerColumns(CONTEST_ROLES, columns, note="; ".join(notes))
+
+def _named_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns:
+    """The columns of contests: named, or of the library's own names, or spelt so; assumed where there are none."""
+    roles, own_score = _contest_roles(arguments, upcoming), header.own("score") if arguments["score"] is None else None
+    columns = {role: arguments[role] or header.own(role) for role in roles}
+    sought = [role for role in roles if columns[role] is None and (role != "rank" or own_score is None)]
+    spelt = {role: header.first(SPELLINGS[role]) for role in sought}
+    assumed = {role: COLUMN_ROLES[role].default[0] for role in sought if spelt[role] is None}
+    return PlayerColumns(CONTEST_ROLES, columns | spelt | assumed, note=_describe_contest(spelt))
+
+
+def _spelt_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
+    """The columns of contests, if all of them are spelt as people call them."""
+    spelt = {role: header.first(SPELLINGS[role]) for role in _contest_roles(arguments, upcoming)}
+    if None not in spelt.values():
+        yield PlayerColumns(CONTEST_ROLES, spelt, note=_describe_contest(spelt))
+
+
+def _describe_contest(columns: Mapping[str, Any]) -> str:
+    """What columns of contests were taken for, but for those of the library's own names."""
+    spelt = {role: name for role, name in columns.items() if name is not None}
+    is_own = {role: normalise_column_name(name) == COLUMN_ROLES[role].default[0] for role, name in spelt.items()}
+    return "; ".join(f"{name} for the {role}" for role, name in spelt.items() if not is_own[role])
 
 
 def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping[str, Any]) -> None:
@@ -336,8 +351,8 @@ class RoleSearch(NamedTuple):
         return margin if len(margin) == 2 else ()
 
 
-class CandidateColumns(NamedTuple):
-    """Columns whose values are looked at."""
+class OpenColumns(NamedTuple):
+    """Columns whose names leave their roles open, so that their values decide."""
 
     results: Sequence[str]
     points: Sequence[tuple[str, str]]
@@ -345,62 +360,58 @@ class CandidateColumns(NamedTuple):
     times: Sequence[str]
     neutral: Sequence[str]
     side: Sequence[str]
+    columns: Mapping[str, Column] = MappingProxyType({})  # all of these and the players; none if nothing is open
+    values: Mapping[str, Column] = MappingProxyType({})  # the same, missing where a text says so
+    players: Mapping[str, Column] = MappingProxyType({})  # the names of both players, by column
 
 
-class Contents(NamedTuple):
-    """The columns whose roles are open, and those of the players."""
-
-    candidates: CandidateColumns
-    columns: dict[str, Column]  # none if nothing is open
-    values: dict[str, Column]  # the same, missing where a text says so
-    players: dict[str, Column]  # the names of both players, by column
-
-
-def find_candidates(search: RoleSearch) -> CandidateColumns:
-    """The columns that may have open roles, as far as their names tell."""
+def find_open_columns(search: RoleSearch) -> OpenColumns:
+    """The columns whose roles are open, as far as their names tell."""
     header, arguments, sides = search.header, search.arguments, search.players.sides
+    results = _result_candidates(search) if search.is_result_open else ([], [], [])
     times = header.columns(SPELLINGS["time"]) if arguments["time"] is None else []
     times = [name for name in times if name not in (arguments["rank"], arguments["score"])]  # times may be ranks
     is_sure = times == [header.own("time")] and not search.notes
-    has_side = arguments["side"] is not None or search.upcoming
-    has_neutral = sides.side or not (has_side or search.players.roles != PLAYER_PAIR)
-    return CandidateColumns(
-        *(_result_candidates(search) if search.is_result_open else ([], [], [])),
-        [] if is_sure else times,
-        header.columns(SPELLINGS["neutral"] if has_neutral else ()),
-        header.columns(SPELLINGS["side"] if sides.kind == "winner" and not has_side else ()),
-    )
+    needs_side = arguments["side"] is None and not search.upcoming
+    has_neutral = sides.side or (needs_side and search.players.roles == PLAYER_PAIR)
+    neutral = header.columns(SPELLINGS["neutral"]) if has_neutral else []
+    side = header.columns(SPELLINGS["side"]) if needs_side and sides.kind == "winner" else []
+    return OpenColumns(*results, [] if is_sure else times, neutral, side)
 
 
 def _result_candidates(search: RoleSearch) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str]]]:
     """The columns of results, the pairs of points, and those of them that are goals, which may tell who won."""
     header, players = search.header, search.players
     if search.margin_of_both:
-        results = header.columns(["score"] if header.own("score") is not None else SPELLINGS["score"])
-        return results, [(x, y) for x, y in [search.margin_of_both] if {x, y} <= {*header.names}], []
-    sides = [x for x in SIDE_PAIRS if x.kind != "winner"] if players.sides == UNKNOWN_SIDES else [players.sides]
+        points = [(x, y) for x, y in [search.margin_of_both] if {x, y} <= {*header.names}]
+        return [x for x in [header.own("score")] if x is not None] or header.columns(SPELLINGS["score"]), points, []
+    sides = players.possible_sides
     goals = header.points(GOAL_TEMPLATES, sides)
-    points = header.points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)
-    # Columns that say whether the first side has won are results if the second has none: wins of both are counts.
+    others = {*chain(*map(as_column_list, players.columns.values())), *chain(*goals)}
+    results = [
+        x for x in (*header.columns(SPELLINGS["score"]), *_results_of_first_side(header, sides)) if x not in others
+    ]
+    return results, header.points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides), goals
+
+
+def _results_of_first_side(header: Header, sides: Sequence[SidesSpelling]) -> list[Any]:
+    """Columns that say whether the first side has won, where the second has none: wins of both are counts."""
     pairs = [*chain(*(spell_pairs(RESULT_TEMPLATES, one) for one in sides)), ("wins", "losses")]
     counts = {first for first, second in pairs if second in header.by_spelling}
-    of_first = dict.fromkeys(first for first, _ in pairs[:-1] if first not in counts)
-    others = {*chain(*map(as_column_list, players.columns.values())), *chain(*goals)}
-    return [x for x in header.columns([*SPELLINGS["score"], *of_first]) if x not in others], points, goals
+    return header.columns(first for first in dict.fromkeys(first for first, _ in pairs[:-1]) if first not in counts)
 
 
-def load_contents(
-    table: TableSource, players: Sequence[str], candidates: CandidateColumns, na_values: Sequence[str]
-) -> Contents:
+def load_open_columns(search: RoleSearch, table: TableSource, na_values: Sequence[str]) -> OpenColumns:
     """The columns whose roles are open, and those of the players, of a single reading of the table."""
-    if not any(candidates):
-        return Contents(candidates, {}, {}, {})
-    text = [*players, *candidates.results, *candidates.side]
-    names = dict.fromkeys([*text, *candidates.times, *chain(*candidates.points), *candidates.neutral])
-    loaded = table.load([*names], text)
+    opened, players = find_open_columns(search), search.players.names
+    if not any(opened):
+        return opened
+    text = [*players, *opened.results, *opened.side]
+    names = list(dict.fromkeys([*text, *opened.times, *chain(*opened.points), *opened.neutral]))
+    loaded = table.load(names, text)
     columns = {name: to_column(name, loaded[name]) for name in names}
     values = {name: replace_na_values(column, na_values) for name, column in columns.items()}
-    return Contents(candidates, columns, values, {name: columns[name] for name in players})
+    return opened._replace(columns=columns, values=values, players={x: columns[x] for x in players})
 
 
 def table_with_loaded_columns(table: TableSource, columns: Mapping[str, Column]) -> TableSource:
@@ -492,8 +503,11 @@ def append_split_columns(table: TableSource, name: str) -> TableSource:
     return table._replace(names=[*table.names, *parts], load=load)
 
 
+# What tells the results of matches
+
+
 MAX_CONTRADICTIONS = 0.03  # share of the rows that is an error of some rows, and not of a column
-MIN_AGREEMENT = 0.9  # share of the rows in which a reading agrees with the points
+MIN_AGREEMENT = 0.9  # share of the matches with a winner by points in which a reading has the same
 SCORE_CODES = {1: 1.0, 0: 0.0}
 
 
@@ -505,96 +519,101 @@ class ResultChoice(NamedTuple):
     codes: dict[int, float] | None = None  # the scores of the first players that numbers in the column stand for
     note: str = ""
 
-    def scores(self, contents: Contents) -> dict[str, Column]:
+    def scores(self, values: Mapping[str, Column]) -> dict[str, Column]:
         """The scores by the column of their codes; none if there are no codes."""
         if self.codes is None or self.result is None:
             return {}
-        scores = codes_to_scores(self.result, contents.values[self.result], self.codes)
-        arrow = import_pyarrow()
+        arrow, scores = import_pyarrow(), codes_to_scores(self.result, values[self.result], self.codes)
         return {self.result: arrow.chunked_array([arrow.array(scores, from_pandas=True)])}
 
 
-def recognise_result(table: TableSource, search: RoleSearch, contents: Contents) -> ResultChoice:
+def recognise_result(table: TableSource, search: RoleSearch, opened: OpenColumns) -> ResultChoice:
     """The columns that tell the results; puts that of the score into the arguments if contents tell it.
 
     Raises:
       ValueError: if nothing tells the results of matches that need them.
     """
-    own, named, margin = search.header.own("score"), search.arguments["score"], search.margin_of_both
+    own, named = search.header.own("score"), search.arguments["score"]
     if search.players.roles != PLAYER_PAIR or named:
         return ResultChoice(named or None)
-    if margin or named is False:
-        is_overruled = named is False or _compare_results_with_margin(search, contents)
-        raise_first(
-            (not (margin or search.upcoming), "score=False needs the two columns of each side's points as margin")
-        )
-        return ResultChoice(points=margin) if own is None or is_overruled else ResultChoice(own)
-    choice = choose_result(contents) if search.is_result_open else ResultChoice(own)
-    if search.is_result_open:
-        search.arguments["score"] = choice.result
-        search.notes.extend({choice.note} - {"", f"{own} for the score"})
-    if not (choice.result or choice.points or own or search.upcoming):
+    if search.margin_of_both or named is False:
+        return _choose_named_points(search, opened)
+    choice = choose_result(search, opened) if search.is_result_open else ResultChoice(own)
+    if choice != ResultChoice():
+        return choice
+    if own is None and not search.upcoming:
         raise missing_column_error(table, "score", search.arguments)
-    return choice if choice.result or choice.points else ResultChoice(own)
+    return ResultChoice(own)
 
 
-def _compare_results_with_margin(search: RoleSearch, contents: Contents) -> bool:
-    """Whether the library's own column of scores has no results, so that the named points of both tell who won.
+def _choose_named_points(search: RoleSearch, opened: OpenColumns) -> ResultChoice:
+    """The points of both that an argument names, or the library's own column of scores if it has results.
 
-    Notes this, and which other columns of results contradict the points.
+    Notes if it has none, and which other columns of results contradict the points.
     """
-    own, points = search.header.own("score"), search.margin_of_both
-    parsed = {x: parse_results(x, contents.values[x], contents.players) for x in contents.candidates.results}
-    is_empty = parsed.get(str(own), True) is None
-    if is_empty:
-        search.arguments["score"] = False
+    own, margin, arguments = search.header.own("score"), search.margin_of_both, search.arguments
+    parsed = {name: parse_results(name, opened.values[name], opened.players) for name in opened.results}
+    if not margin and not search.upcoming:
+        raise ValueError("score=False needs the two columns of each side's points as margin, which tell who won")
+    if own is not None and arguments["score"] is None and parsed.get(own, own) is not None:
+        return ResultChoice(own)
+    if own in parsed:
+        arguments["score"] = False
         search.notes.append(f"nothing for the score, as {own} has no results, and the points of both tell who won")
-    lead = _sign_of_lead(points if own is None and contents.candidates.points else (), contents.values)
+    lead = _sign_of_lead(opened.points, opened.values)
     for name, results in parsed.items():
-        if results is not None and (bad := _contradictions(results, lead)).mean() > MAX_CONTRADICTIONS:
-            search.notes.append(_describe_preferred_points(name, points, bad))
-    return is_empty
+        if results is not None and (bad := _contradictions(results.score, lead)).mean() > MAX_CONTRADICTIONS:
+            search.notes.append(_describe_preferred_points(name, margin, bad))
+    return ResultChoice(points=margin)
 
 
-def choose_result(contents: Contents) -> ResultChoice:
-    """The column of results, or those of both sides' points.
+def choose_result(search: RoleSearch, opened: OpenColumns) -> ResultChoice:
+    """The column of results, which becomes an argument, or those of both sides' points; notes which.
 
     Raises:
       ValueError: if a column can be read in two ways, and the others do not say which is right.
     """
-    candidates, values = contents.candidates, contents.values
-    quality = {pair: _points_quality(pair, values) for pair in candidates.points}
+    values = opened.values
+    quality = {pair: _points_quality([values[name] for name in pair]) for pair in opened.points}
     points = max(quality, key=lambda pair: quality[pair]) if any(quality.values()) else ()
-    names = [*candidates.results, *(pair[0] for pair in candidates.points if not points)]  # W and L of both sides
-    parsed = {name: parse_results(name, values[name], contents.players) for name in names}
+    names = [*opened.results, *(() if points else (first for first, _ in opened.points))]  # W and L of both sides
+    parsed = {name: parse_results(name, values[name], opened.players) for name in names}
     readings = {name: results for name, results in parsed.items() if results is not None}
-    if not readings:
-        return _choose_points_or_empty_results(points, contents)
-    name = min(readings, key=lambda name: readings[name].note == SETS_NOTE)  # sets may be a winner's
-    lead = _sign_of_lead(points if points in candidates.goals else (), values)
-    if codes := winner_code_readings(name, values[name], contents.players):
-        return _choose_winner_codes(name, values[name], codes, lead, [*contents.players])
-    return _settle_contradictions(name, points, readings, lead)
+    choice = _choose_reading(readings, points, opened) if readings else _choose_points(points, opened)
+    search.arguments["score"] = choice.result
+    search.notes.extend({choice.note} - {"", f"{search.header.own('score')} for the score"})
+    return choice
 
 
-def _choose_points_or_empty_results(points: tuple[str, ...], contents: Contents) -> ResultChoice:
+def _choose_points(points: tuple[str, ...], opened: OpenColumns) -> ResultChoice:
     """The points of both, or a column of results without a value if there are no points either."""
-    empty = [name for name in (*contents.candidates.results, *points) if _is_empty(contents.values[name])]
-    if empty[: len(empty) - len(points)] and {*points} <= {*empty}:
-        return ResultChoice(empty[0], note=f"{empty[0]} for the score")
+    empty = next((name for name in opened.results if _are_empty([opened.values[name]])), None)
+    if empty is not None and _are_empty([opened.values[name] for name in points]):
+        return ResultChoice(empty, note=f"{empty} for the score")
     note = f"{' and '.join(points)} for the points of both, which tell who won"
     return ResultChoice(points=points, note=note) if points else ResultChoice()
 
 
-def _is_empty(column: Column) -> bool:
-    return bool(missing_mask(column, nan_is_missing=True).all())
+def _choose_reading(
+    readings: Mapping[str, ParsedResults], points: tuple[str, ...], opened: OpenColumns
+) -> ResultChoice:
+    """The column of these that tells the results, or the points."""
+    name = min(readings, key=lambda name: readings[name].note == SETS_NOTE)  # sets may be a winner's
+    lead = _sign_of_lead([points] if points in opened.goals else [], opened.values)
+    if codes := winner_code_readings(name, opened.values[name], opened.players):
+        return _choose_winner_codes(name, opened.values[name], codes, lead, [*opened.players])
+    scores = {name: readings[name].score} | {other: results.score for other, results in readings.items()}
+    return _settle_contradictions(name, points, scores, lead)
 
 
-def _points_quality(pair: tuple[str, str], values: Mapping[str, Column]) -> int:
+def _are_empty(columns: Iterable[Column]) -> bool:
+    return all(missing_mask(column, nan_is_missing=True).all() for column in columns)
+
+
+def _points_quality(columns: Sequence[Column]) -> int:
     """How sure two columns hold points: 3 for numbers, 2 for nothing, 1 with mistakes, 0 for no numbers."""
-    share = min(numeric_share(values[name]) for name in pair)
-    is_empty = all(_is_empty(values[name]) for name in pair)
-    return 3 - is_empty if share == 1.0 else int(share >= MIN_READABLE_SHARE)
+    share = min(map(numeric_share, columns))
+    return 3 - _are_empty(columns) if share == 1.0 else int(share >= MIN_READABLE_SHARE)
 
 
 def _describe_preferred_points(name: str, points: tuple[str, ...], bad: HostArray) -> str:
@@ -603,12 +622,12 @@ def _describe_preferred_points(name: str, points: tuple[str, ...], bad: HostArra
     return f"{join_names(points)} {text} {name}, which contradicts them in {count}"
 
 
-def _sign_of_lead(points: tuple[str, ...], values: Mapping[str, Column]) -> HostArray:
-    """[n] 1 where the first player has more points, -1 where the second has; 0 where neither has, or none are known."""
-    if not points or not all(is_numeric_column(values[name]) for name in points):
-        return np.zeros(0)
-    first, second = (to_numbers(name, values[name], default=np.nan) for name in points)
-    return np.nan_to_num(np.sign(first - second))
+def _sign_of_lead(pairs: Sequence[tuple[str, ...]], values: Mapping[str, Column]) -> HostArray:
+    """[n] 1 where the first player has more points, -1 where the second has, 0 where neither; [0] without a pair."""
+    for x, y in pairs:
+        if is_numeric_column(values[x]) and is_numeric_column(values[y]):
+            return np.nan_to_num(np.sign(to_numbers(x, values[x], np.nan) - to_numbers(y, values[y], np.nan)))
+    return np.zeros(0)
 
 
 def _choose_winner_codes(
@@ -617,8 +636,9 @@ def _choose_winner_codes(
     """The scores of a column of winners in numbers, by the reading that agrees with the points, or the only one."""
     if lead.any():
         possible = [codes for codes in (*WINNER_CODES, SCORE_CODES) if readings[0].keys() <= codes.keys()]
-        agreement = [_agreement(codes_to_scores(name, column, codes), lead) for codes in possible]
-        readings = [possible[int(np.argmax(agreement))]] if max(agreement) >= MIN_AGREEMENT else readings
+        wrong = [np.count_nonzero(_contradictions(codes_to_scores(name, column, codes), lead)) for codes in possible]
+        is_clear = min(wrong) <= (1.0 - MIN_AGREEMENT) * np.count_nonzero(lead)
+        readings = [possible[int(np.argmin(wrong))]] if is_clear else readings
     if len(readings) > 1:
         both = "; or ".join(_describe_codes(codes, players) for codes in readings)
         raise ValueError(
@@ -633,23 +653,24 @@ def _choose_winner_codes(
     return ResultChoice(name, codes=codes, note=note)
 
 
-def _agreement(scores: HostArray, lead: HostArray) -> float:
-    """The share of the rows with a winner by points in which the scores say the same."""
-    rows = (lead != 0) & ~np.isnan(scores)
-    return float(np.mean(np.sign(scores - 0.5)[rows] == lead[rows])) if rows.any() else 0.0
-
-
 def _describe_codes(codes: Mapping[int, float], players: Sequence[str]) -> str:
     meanings = {1.0: f"a win of {players[0]}", 0.0: f"one of {players[1]}", 0.5: "a draw"}
     return join_names([f"{code} is {meanings[score]}" for code, score in codes.items()])
 
 
 def _settle_contradictions(
-    name: str, points: tuple[str, ...], readings: Mapping[str, ParsedResults], lead: HostArray
+    name: str, points: tuple[str, ...], scores: Mapping[str, HostArray], lead: HostArray
 ) -> ResultChoice:
-    """The column of results, or the points that contradict it where a third column agrees with them."""
-    results, others = readings[name], [other for x, other in readings.items() if x != name]
-    bad = _contradictions(results, lead)
+    """The column of results, or the points that contradict it where a third column agrees with them.
+
+    Args:
+      name: the column.
+      points: those of both sides.
+      scores: by column, those of this one first.
+      lead: of the points; empty if there are none.
+    """
+    score, *others = scores.values()
+    bad = _contradictions(score, lead)
     if not bad.any():
         return ResultChoice(name, note=f"{name} for the score")
     x, y = points
@@ -657,7 +678,7 @@ def _settle_contradictions(
     is_rare = np.count_nonzero(bad) < 2 or bad.mean() <= MAX_CONTRADICTIONS
     if not is_rare and any(_contradictions(other, lead).mean() <= MAX_CONTRADICTIONS for other in others):
         return ResultChoice(points=points, note=_describe_preferred_points(name, points, bad))
-    if is_rare or any(_do_agree(other, results) for other in others):
+    if is_rare or any(_do_agree(score, other) for other in others):
         return ResultChoice(name, note=f"{name} for the score, though {x} and {y} contradict it {count}")
     raise ValueError(
         f"columns {name!r} and {x!r} and {y!r} contradict each other {count} (the first is row {np.argmax(bad)}, "
@@ -665,32 +686,32 @@ def _settle_contradictions(
     )
 
 
-def _contradictions(results: ParsedResults, lead: HostArray) -> HostArray:
-    """[n] where the points have a winner, and the results another or none; level points may have one by a shoot-out."""
+def _contradictions(score: HostArray, lead: HostArray) -> HostArray:
+    """[n] where the points have a winner, and the score another or none; level points may have one by a shoot-out."""
     if not len(lead):
         return np.zeros(1, bool)
-    return (lead != 0) & ~np.isnan(results.score) & (np.sign(results.score - 0.5) != lead)
+    return (lead != 0) & ~np.isnan(score) & (np.sign(score - 0.5) != lead)
 
 
-def _do_agree(one: ParsedResults, other: ParsedResults) -> bool:
-    both = ~np.isnan(one.score) & ~np.isnan(other.score)
-    return bool(both.any() and (one.score != other.score)[both].mean() <= MAX_CONTRADICTIONS)
+def _do_agree(one: HostArray, other: HostArray) -> bool:
+    both = ~np.isnan(one) & ~np.isnan(other)
+    return bool(both.any() and (one != other)[both].mean() <= MAX_CONTRADICTIONS)
 
 
 # Sides and times
 
 
-def recognise_side(search: RoleSearch, contents: Contents) -> str | None:
+def recognise_side(search: RoleSearch, opened: OpenColumns) -> str | None:
     """Puts who has the side, and where nobody has, into the arguments; a column of neutral ground that is not used."""
     arguments, notes = search.arguments, search.notes
     if search.players.sides.side and arguments["side"] is None and "a" not in search.header.names:
         arguments["side"] = "a"
-    for name in contents.candidates.side:
+    for name in opened.side:
         arguments["side"] = name
         notes.append(f"{name} for the side")
     is_open = arguments["neutral"] is None and arguments["side"] in ("a", None)
-    for name in contents.candidates.neutral if is_open else ():
-        if is_convertible(contents.columns[name], to_flags):
+    for name in opened.neutral if is_open else ():
+        if is_convertible(opened.columns[name], to_flags):
             if arguments["side"] is None:
                 return name
             arguments["neutral"] = name
@@ -698,9 +719,9 @@ def recognise_side(search: RoleSearch, contents: Contents) -> str | None:
     return None
 
 
-def recognise_time(search: RoleSearch, contents: Contents, dates: str | None) -> None:
+def recognise_time(search: RoleSearch, opened: OpenColumns, dates: str | None) -> None:
     """Puts the first column that holds dates, or an own one of the library that holds numbers, into the arguments."""
-    columns = {name: contents.values[name] for name in contents.candidates.times}
+    columns = {name: opened.values[name] for name in opened.times}
     if not columns:
         own_time = search.header.own("time")
         search.arguments["time"] = search.arguments["time"] or (
@@ -728,7 +749,7 @@ def time_columns(names: Sequence[str]) -> list[str]:
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_WIDTH = 3, 12, 120  # of a table that cannot be read as it is
 ADVICE = {  # where the column of a role is missing; x and y are columns of text, if there are such, p and q of numbers
     "a": "of matches name both players, as a={x!r}, b={y!r}; of those in which somebody won, as winner={x!r}, "
-    "loser={y!r}; of contests with a row for each participant, as contest={z!r}, participant={x!r}, rank={p!r}",
+    "loser={y!r}; of contests with a row for each participant, as contest={contest!r}, participant={x!r}, rank={p!r}",
     "rank": "name that of ranks, as rank={p!r}; or of scores, of which higher is better, as score={p!r}",
     "score": "name that of the results, as score={result!r}; or those of the points of both, as margin=[{p!r}, {q!r}]",
 }
@@ -745,18 +766,21 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
     used = [*chain(*map(as_column_list, arguments.values())), *time_columns(table.names)]
     loaded = table.load(table.names, table.names) if table.names else {}
     columns = {name: to_column(name, loaded[name]) for name in table.names}
-    others = [name for name in columns if name not in used]
+    others = [name for name in columns if name not in used and not is_time_column(name, columns[name], None)]
     numbers = [name for name in others if is_numeric_column(columns[name])]
-    texts = [name for name in others if name not in numbers and not is_time_column(name, columns[name], None)]
-    result = next(iter(texts), "...")
+    texts = [name for name in others if name not in numbers]
     (x, y, *_), (p, q, *_) = [*texts, *numbers, "...", "..."], [*numbers, *texts, "...", "..."]
-    z = next((name for name in others if name != x), "...")
-    advice = ADVICE.get(role, "name it, as {role}={x!r}").format(role=role, result=result, x=x, y=y, z=z, p=p, q=q)
+    contest = next((name for name in others if name != x), "...")
+    words = {"role": role, "x": x, "y": y, "p": p, "q": q, "contest": contest, "result": [*texts, "..."][0]}
+    advice = ADVICE.get(role, "name it, as {role}={x!r}").format(**words)
     message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
-    names = table.names[:SHOWN_COLUMNS]
+    return UnreadableTableError("\n  ".join([shorten_to_one_line(message), *format_first_rows(columns)]))
+
+
+def format_first_rows(columns: Mapping[Any, Column]) -> list[str]:
+    """The lines of a table of the first cells of columns."""
+    names = [*columns][:SHOWN_COLUMNS]
     cells = zip(*(to_values(columns[name][:SHOWN_ROWS]) for name in names), strict=False)
     rows = [["" if x is None else truncate_text(str(x)) for x in row] for row in cells]
-    shown = format_table([truncate_text(str(name)) for name in names], rows, [*map(str, names)])
-    return UnreadableTableError(
-        "\n  ".join([shorten_to_one_line(message), *(x[:SHOWN_WIDTH] for x in shown.split("\n"))])
-    )
+    text = format_table([truncate_text(str(name)) for name in names], rows, [*map(str, names)])
+    return [line[:SHOWN_WIDTH] for line in text.split("\n")]

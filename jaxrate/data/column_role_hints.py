@@ -1,9 +1,8 @@
 """Hints about columns whose roles are doubtful: what else they may be, and what to say then."""
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import chain, permutations
+from itertools import chain, product
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from jaxrate.events.dataset import Dataset
 
 MAX_CODES = 2  # numbers below 1 in a column of ranks that stand for something else
 MIN_DECIDED = 5  # matches with a winner that tell whether two columns hold the points of both
+WORDS_OF_SIDES = [*chain(*(product(sides.first, sides.second) for sides in SIDE_PAIRS))]
 MIN_AGREEMENT = 0.95  # share of these in which the winner has more points, and of ranks that are places
 
 
@@ -129,8 +129,7 @@ def unused_points_hint(table: TableSource, data: Dataset, roles: ColumnRoles) ->
     """That two columns of numbers, which nothing uses, tell who won as the points of both sides do; or nothing."""
     if not (table.noted and data.of_matches) or _are_points_known(table, roles):
         return ""
-    unused = [x for x in table.names if x not in roles.all_columns]
-    pairs = [pair for pair in permutations(unused, 2) if _are_of_both_sides(pair, roles.layout.first_players)]
+    pairs = _pairs_of_both_sides([x for x in table.names if x not in roles.all_columns], roles.layout.first_players)
     wanted = list(dict.fromkeys(chain(*pairs)))
     loaded = table.load(wanted) if wanted else {}
     for x, y in pairs:
@@ -146,6 +145,16 @@ def _are_points_known(table: TableSource, roles: ColumnRoles) -> bool:
     return bool(layout.points or roles.margin or "margin" in recognise_evidence_columns(table.names, players))
 
 
+def _pairs_of_both_sides(names: Sequence[str], players: tuple[str, str]) -> list[tuple[str, str]]:
+    """The pairs of names that differ in one word for both sides, or in a letter of the players: ToreH and ToreG."""
+    header, (one, other) = Header.of_columns(names), map(normalise_column_name, players)
+    spelt = []
+    for x, y in (*WORDS_OF_SIDES, (one[:1], other[:1]), (one[-1:], other[-1:])):
+        for name in header.by_spelling if x and x != y else ():
+            spelt += [(name, name.replace(x, y, 1)), (name, y.join(name.rsplit(x, 1)))]
+    return [pair for pair in header.pairs(dict.fromkeys(spelt)) if pair[0] != pair[1]]
+
+
 def _do_tell_winners(points: Sequence[Column], data: Dataset) -> bool:
     """Whether, of two columns of numbers, the greater is that of the winner in nearly all matches."""
     decided = np.sign(np.asarray(data.matches.score) - 0.5)
@@ -155,25 +164,6 @@ def _do_tell_winners(points: Sequence[Column], data: Dataset) -> bool:
         first, second = (to_numbers("", column, np.nan)[data.rows] for column in points)
         return bool(np.mean(np.sign(first - second)[decided != 0] == decided[decided != 0]) >= MIN_AGREEMENT)
     return False
-
-
-def _are_of_both_sides(pair: tuple[str, str], players: tuple[str, str]) -> bool:
-    """Whether two names differ in one part, as those of the players or the words for both sides do: ToreH and ToreG."""
-    (x, y), sides = _differing_parts(*pair), _differing_parts(*players)
-    is_pair = any(x in spelling.first and y in spelling.second for spelling in SIDE_PAIRS)
-    return bool(x and y) and (is_pair or (x[0], y[0]) == (sides[0][:1], sides[1][:1]))
-
-
-def _differing_parts(x: str, y: str) -> tuple[str, str]:
-    """The only part in which two names differ, in lower case; "" if there is none, or if more do."""
-    one, other = (re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", str(name)) for name in (x, y))
-    parts = [(p.lower(), q.lower()) for p, q in zip(one, other, strict=False) if p != q]
-    if len(one) != len(other) or len(parts) != 1:
-        return "", ""
-    p, q = parts[0]
-    letters = [(c, d) for c, d in zip(p, q, strict=False) if c != d]
-    is_letter = len(p) == len(q) and len(letters) == 1 and len(one) == 1  # as in "hg" and "ag"
-    return letters[0] if is_letter else (p, q)
 
 
 def _do_teams_share_results(table: TableSource, roles: ColumnRoles, team_name: str) -> bool:

@@ -198,9 +198,13 @@ class Header(NamedTuple):
         exact = {name: name for name in names if normalise_column_name(name) == name}
         return cls(names, {normalise_column_name(name): name for name in reversed(names)} | exact)
 
+    def first(self, spellings: Iterable[str]) -> Any:
+        """The first column that is spelt so; None if there is none."""
+        return next(iter(self.columns(spellings)), None)
+
     def own(self, role: str) -> Any:
         """The first column that has one of the library's own names for a role; None if there is none."""
-        return next(iter(self.columns(COLUMN_ROLES[role].default)), None)
+        return self.first(COLUMN_ROLES[role].default)
 
     def columns(self, spellings: Iterable[str]) -> list[Any]:
         """The columns that are spelt so, in the order of the spellings."""

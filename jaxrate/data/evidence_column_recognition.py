@@ -4,9 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxrate.data.column_recognition import recognise_players
-from jaxrate.data.column_role_definitions import CONTEST_ROLES, PLAYER_PAIR, select_role_arguments
-from jaxrate.data.column_spellings import POINT_TEMPLATES, SIDE_PAIRS, SPELLINGS, WINNER_TEMPLATES, Header
-from jaxrate.data.table_sources import find_column_ignoring_case
+from jaxrate.data.column_role_definitions import CONTEST_ROLES, WINNER_LOSER, select_role_arguments
+from jaxrate.data.column_spellings import (
+    POINT_TEMPLATES,
+    SPELLINGS,
+    WINNER_TEMPLATES,
+    Header,
+    normalise_column_name,
+)
 
 FORMAT_EVIDENCE: dict[str, dict[str, Any]] = {"football": {"margin": ["home_score", "away_score"]}}
 
@@ -26,18 +31,13 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
     players = recognise_players(header, select_role_arguments(arguments))
     if players is None or players.roles == CONTEST_ROLES:
         return {}
-    is_open = players.sides.kind == "unknown" and players.roles == PLAYER_PAIR and not players.are_teams
-    evidence: dict[str, Any] = {}
-    for sides in SIDE_PAIRS:
-        if sides.kind != "own" or players.sides.kind == "own" or is_open:  # a row may be one of its first player
-            templates = WINNER_TEMPLATES if sides.kind == "winner" else POINT_TEMPLATES
-            for pair in header.points(templates, [sides]):
-                evidence.setdefault("margin", list(pair))
-    for role in ("margin", "season", "category"):
-        for column in header.columns(SPELLINGS[role]):
-            evidence.setdefault(role, column)
+    points = header.points(
+        WINNER_TEMPLATES if players.roles == WINNER_LOSER else POINT_TEMPLATES, players.possible_sides
+    )
+    found = {role: header.columns(SPELLINGS[role]) for role in ("margin", "season", "category")}
+    found["margin"] = [*map(list, points), *found["margin"]]
     known = {*arguments, *(["season"] if players.are_teams or "league_season" in arguments else [])}
-    return {role: x for role, x in evidence.items() if role not in known}
+    return {role: columns[0] for role, columns in found.items() if columns and role not in known}
 
 
 BOOKMAKERS = {  # by the beginning of their columns at football-data.co.uk and tennis-data.co.uk; the first are closing
@@ -66,18 +66,15 @@ def recognise_forecast_columns(names: Sequence[str]) -> tuple[dict[str, list[str
         recognise_forecast_columns(["HomeTeam", "AwayTeam", "FTR", "PSCH", "PSCD", "PSCA", "PSH", "PSD", "PSA"])
         # ({}, {"Pinnacle (closing)": ["PSCH", "PSCD", "PSCA"]})
     """
-    forecasts = [columns for wanted in FORECAST_COLUMNS if (columns := _find_all(names, wanted))]
-    odds = {}
-    for beginning, label in BOOKMAKERS.items():
-        choices = (_find_all(names, [f"{beginning}{ending}" for ending in endings]) for endings in ODDS_ENDINGS)
-        found: list[str] = next(filter(None, choices), [])
-        if found:
-            odds[label] = found
-    closing = {label: odds[label] for label in [*BOOKMAKERS.values()][:NUM_CLOSING] if label in odds}
-    return ({FIVETHIRTYEIGHT: forecasts[0]} if forecasts else {}), closing or odds
+    header = Header.of_columns(names)
 
+    def find_first(choices: Sequence[Sequence[str]]) -> list[str]:
+        """The columns of the first of these choices all of whose names are there; none if none is."""
+        found = (header.columns(map(normalise_column_name, choice)) for choice in choices)
+        return next((x for x, choice in zip(found, choices, strict=True) if len(x) == len(choice)), [])
 
-def _find_all(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """The columns of these names, in any case; none if one is not there."""
-    found = [find_column_ignoring_case(names, name) for name in wanted]
-    return [name for name in found if name is not None] if None not in found else []
+    forecasts = {FIVETHIRTYEIGHT: find_first(FORECAST_COLUMNS)}
+    odds = {x: find_first([[y + z for z in ends] for ends in ODDS_ENDINGS]) for y, x in BOOKMAKERS.items()}
+    closing = {label: odds[label] for label in [*odds][:NUM_CLOSING]}
+    found = [{label: columns for label, columns in x.items() if columns} for x in (forecasts, closing, odds)]
+    return found[0], found[1] or found[2]

@@ -1,6 +1,6 @@
 """Which columns of a table are used, and for what: the roles of columns and their checks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,19 +35,22 @@ def resolve_statistics(statistics: Any, shares: Any) -> tuple[Statistic, ...]:
     """
     if shares and not isinstance(shares, Mapping):
         raise ValueError(f"shares must be a dict of two columns by name, got {format_value_for_error(shares)}")
-    if not isinstance(statistics, Mapping):
-        statistics = {name: name for name in as_column_list(statistics)}
-    leads = [Statistic(name, tuple(as_column_list(x)), False) for name, x in statistics.items()]
-    resolved = *leads, *(Statistic(name, tuple(as_column_list(x)), True) for name, x in (shares or {}).items())
-    for name, columns, share in resolved:
-        are_names, hint = all(isinstance(x, str) and x for x in (name, *columns)), "" if share else ", or of one"
-        raise_first(
-            (not are_names, f"statistics must be names of columns, got {format_value_for_error(columns)}"),
-            (len(columns) not in range(1 + share, 3), f"statistic {name!r} must be of two columns, a's and b's{hint}"),
-        )
-    names = [one.name for one in resolved]
-    raise_first((len({*names}) < len(names), f"two statistics have the same name: {', '.join(names)}"))
-    return resolved
+    leads = statistics if isinstance(statistics, Mapping) else {name: name for name in as_column_list(statistics)}
+    resolved = [_resolve_statistic(name, columns, False) for name, columns in leads.items()]
+    resolved += [_resolve_statistic(name, columns, True) for name, columns in (shares or {}).items()]
+    if {*leads} & {*(shares or {})}:
+        raise ValueError(f"two statistics have the same name: {', '.join(one.name for one in resolved)}")
+    return tuple(resolved)
+
+
+def _resolve_statistic(name: Any, value: Any, share: bool) -> Statistic:
+    """The statistic of this name; ValueError unless it is of one column or two, and a share of two."""
+    columns = tuple(as_column_list(value))
+    if not all(isinstance(x, str) and x for x in (name, *columns)):
+        raise ValueError(f"statistics must be names of columns, got {format_value_for_error(columns)}")
+    if len(columns) not in ((2,) if share else (1, 2)):
+        raise ValueError(f"statistic {name!r} must be of two columns, a's and b's{'' if share else ', or of one'}")
+    return Statistic(name, columns, share)
 
 
 def first_player_statistic_lead(statistic: Statistic, columns: Mapping[str, Column]) -> HostArray:
@@ -177,29 +180,13 @@ def resolve_roles(
 
 
 def check_roles(roles: ColumnRoles, columns: Mapping[str, Any]) -> None:
-    """ValueError for roles that need others or exclude them, and for columns that have two roles.
-
-    A statistic may be computed from expected goals, but not bear the name of a column of them.
-    """
-    layout, statistics = roles.layout, {one.name: [*one.columns] for one in roles.statistics}
-    in_contests, has_team = layout.contest is not None, roles.team is not None
-    only_matches = [name for name, role in COLUMN_ROLES.items() if role.history == "matches" and columns[name]]
-    of_participants = {"category": roles.category, "margin": roles.margin}
-    of_participants |= {f"statistic {name!r}": names for name, names in statistics.items()}
-    results = {*roles.margin, *layout.points, layout.result, *statistics, *roles.statistic_columns}
-    others = {*roles.margin, *roles.covariates, *statistics}
-    twice = dict.fromkeys({*statistics} & {*roles.margin}, "is the margin, so that it cannot be a statistic as well")
-    twice |= dict.fromkeys(roles.covariates, "tells the result, so that it cannot be a covariate, known before it")
+    """ValueError for roles that need others or exclude them, and for columns that have two roles."""
+    is_tie_range = roles.layout.ranked and roles.team is None
     raise_first(
-        (in_contests and only_matches, f"contests take no {' and no '.join(only_matches)}, which only matches do"),
-        *(
-            (in_contests and len(x) > 1, f"the {name} of contests is one column, of each participant, got {x}")
-            for name, x in of_participants.items()
-        ),
-        *((x in results, f"column {x!r} {reason}") for x, reason in twice.items()),
-        *((x in others, f"column {x!r} holds expected goals and cannot be more") for x in roles.expected_goals),
+        *(_problems_of_contests(roles, columns) if roles.layout.contest is not None else ()),
+        *_problems_of_double_roles(roles),
         (
-            roles.last_rank and (has_team or not layout.ranked),
+            roles.last_rank and not is_tie_range,
             "last_rank, the last place of a tie, goes with rank, and not with score or team",
         ),
         (roles.neutral and not roles.side, "neutral needs side: without it nobody has the side in any match"),
@@ -214,24 +201,60 @@ def check_roles(roles: ColumnRoles, columns: Mapping[str, Any]) -> None:
     )
 
 
+def _problems_of_contests(roles: ColumnRoles, columns: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    """What contests do not take: roles of matches, and pairs of columns, of both sides."""
+    wrong = [name for name, role in COLUMN_ROLES.items() if role.history == "matches" and columns[name]]
+    yield wrong, f"contests take no {' and no '.join(wrong)}, which only matches of two do; leave it out"
+    pairs = {"category": roles.category, "margin": roles.margin}
+    pairs |= {f"statistic {one.name!r}": [*one.columns] for one in roles.statistics}
+    for name, names in pairs.items():
+        got = ", ".join(map(str, names))
+        yield len(names) > 1, f"the {name} of contests is one column, of each participant, got {got}"
+
+
+def _problems_of_double_roles(roles: ColumnRoles) -> Iterator[tuple[Any, str]]:
+    """Columns of two roles; statistics may be computed from expected goals, but not bear the name of such a column."""
+    margin, statistics = roles.margin, [one.name for one in roles.statistics]
+    results = [*margin, *roles.layout.points, roles.layout.result, *statistics, *roles.statistic_columns]
+    for names, others, reason in (
+        (statistics, margin, "is the margin, so that it cannot be a statistic as well"),
+        (roles.covariates, results, "tells the result, so that it cannot be a covariate, known before it"),
+        (
+            roles.expected_goals,
+            [*margin, *roles.covariates, *statistics],
+            "holds expected goals, so that it cannot be something else as well",
+        ),
+    ):
+        for name in names:
+            yield name in others, f"column {name!r} {reason}"
+
+
 def constant_side(names: Sequence[str], layout: TableLayout, side: str | None) -> float | None:
     """The side where it is the same in all matches, as side="a" and side="b" say; None if `side` is a column."""
     if side is None or layout.contest is not None:
         return None
-    is_constant = side in PLAYER_PAIR and (side not in names or layout.first_players[PLAYER_PAIR.index(side)] == side)
-    is_player, player = side in layout.players, "a" if side == layout.players[0] else "b"
-    tells_winner = side in WINNER_LOSER or (layout.winner_first and (is_constant or is_player))
+    players = dict(zip(PLAYER_PAIR, layout.first_players, strict=True))
+    is_constant = side in players and (side not in names or players[side] == side)
+    if not is_constant or layout.winner_first:
+        _check_side_column(names, layout, side, is_constant)
+        return None
+    return 1.0 if side == "a" else -1.0
+
+
+def _check_side_column(names: Sequence[str], layout: TableLayout, side: str, is_constant: bool) -> None:
+    """ValueError unless a column says who has the side, and tells neither players nor, of winners, the result."""
+    tells_result = side in WINNER_LOSER or (layout.winner_first and (is_constant or side in layout.players))
+    player = "a" if side == layout.players[0] else "b"
     hint = did_you_mean_suffix(side, names) or "; where the first player has the side in all matches, say side='a'"
     raise_first(
         (
-            tells_winner,
-            f"side={side!r} would tell the result before the match; name a column that says who had the side, "
-            "1 the winner, -1 the loser, 0 neither",
+            tells_result,
+            f"side={side!r} would tell the result before the match; name a column that says who had the side, 1 the "
+            "winner, -1 the loser, 0 neither",
         ),
         (
-            is_player and not is_constant,
+            side in layout.players,
             f"side={side!r} names players; where {side!r} has the side in all matches, say side={player!r}",
         ),
-        (not is_constant and side not in names, f"no column {side!r} (there are: {', '.join(map(str, names))}){hint}"),
+        (side not in names, f"no column {side!r} (there are: {', '.join(map(str, names))}){hint}"),
     )
-    return {"a": 1.0, "b": -1.0}[side] if is_constant else None
