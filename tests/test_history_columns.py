@@ -120,6 +120,9 @@ def test_ages_that_cannot_be_are_missing_with_a_count(impossible):
     np.testing.assert_array_equal(data.matches.context.columns["age"], [10.5, 0.0])
     with pytest.warns(UserWarning, match="2 ages of column 'born' cannot be"):  # a date that stands for none
         jr.read(table | {"born": ["1880-01-01"] * 2}, age=["born", "born"])
+    for ages, fault in ((["", "x"], "'x', not an ISO date"), (["30", "x"], "'x', not a number")):  # it named row 0
+        with pytest.raises(ValueError, match=f"row 1 .*column 'age_b' is {fault}"):
+            jr.read(table | {"age_a": [30.5, 21], "age_b": ages}, age=["age_a", "age_b"])
 
 
 def test_seasons_of_leagues_are_the_years_in_their_names():
@@ -147,7 +150,7 @@ def test_what_is_refused(add, why):
 
 
 def test_ages_are_of_two_columns():
-    with pytest.raises(ValueError, match="age must be the columns of a's and of b's age or date of birth, got score"):
+    with pytest.raises(ValueError, match="age must be two columns, of a and of b, got score"):
         jr.read(league() | {"age": np.full(N, 200.0)}, age="score")
 
 

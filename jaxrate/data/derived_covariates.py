@@ -18,8 +18,16 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_value_for_error
-from jaxrate.data.column_conversion import fail_at_cells, keep_rows, missing_mask, to_days, to_ids, to_numbers
-from jaxrate.data.faulty_rows import warn_caller
+from jaxrate.data.column_conversion import (
+    fail_at_cells,
+    keep_rows,
+    missing_mask,
+    numbers_or_nan,
+    to_days,
+    to_ids,
+    to_numbers,
+)
+from jaxrate.data.faulty_rows import map_row_errors, warn_caller
 from jaxrate.data.table_sources import Column
 from jaxrate.events.dataset import Dataset
 
@@ -161,11 +169,10 @@ def _age_in_years(name: str, column: Column, time: HostArray | None) -> HostArra
     present = ~missing_mask(column, nan_is_missing=True)
     if not present.any():
         return np.full(len(present), np.nan)
-    values, are_births = keep_rows(name, column, present), False
-    try:
-        values = to_numbers(name, values)
-    except ValueError:  # of dates, or of text that says neither
-        values, are_births = to_days(name, values)
+    values = keep_rows(name, column, present)
+    has_numbers = not np.isnan(numbers_or_nan(values)).all()
+    with map_row_errors(np.flatnonzero(present)):
+        values, are_births = (to_numbers(name, values), False) if has_numbers else to_days(name, values)
     if are_births and time is None:
         raise ValueError(f"column {name!r} has dates of birth, which need matches with dates; give ages")
     age = np.full(len(present), np.nan)

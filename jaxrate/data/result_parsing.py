@@ -203,6 +203,9 @@ def _parse_by_each_notation(name: str, column: Column, players: Mapping[str, Col
     plain = [results for results in numbers if results.plain]
     if not is_winner_column(name):
         yield from plain
+    if is_numeric(column) and not import_pyarrow().types.is_integer(column.type):
+        yield from numbers  # which name nobody
+        return
     values = distinct_cells(column)
     cells = values.merge(cell_text)
     yield from _parse_winner_names(cells, players)

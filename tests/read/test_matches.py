@@ -1,7 +1,9 @@
 """What `read` makes of a table of matches, whatever holds it."""
 
 import datetime
+import re
 import uuid
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -19,85 +21,153 @@ from tests.read.tables import ELSE, MEMORY, names, table
 
 pa = pytest.importorskip("pyarrow")
 
-# What a table becomes
+# What a table becomes: columns, arguments, and what is read
+
+PAIRS = {"white": ["x", "y"], "black": ["y", "x"], "score": [1.0, 0.0]}
+WON = {"loser": ["Bob", "Cy"], "winner": ["Ann", "Ann"]}
+SIX = {"won": ["x"], "loser": ["y"], "lost": ["z"], "winner": ["w"], "score": [0.0], "b": ["v"]}
+OTHER = {"white": ["x"], "black": ["y"], "points": [0.5], "when": [7], "elo gain": [8.0], "score": [0.0]}
+OTHER_ROLES = {"a": "white", "b": "black", "score": "points", "time": "when", "weight": "elo gain"}
+DAYS = [datetime.date(1970, 1, day) for day in (1, 2, 2)]
+AT_HOME, KINDS = table(neutral=[True, False, True], home=[1, 1, -1]), table(x=["p", "q", "p"], y=["q", "p", "r"])
+NOBODY = {"side": [5] * 3, "weight": ["x"] * 3, "neutral": [3] * 3, "drop": [True] * 3, "category": [""] * 3}
+FLAGS = table(walkover=[False, True, False], other=[0.0, 0.0, 1.0], none=[False] * 3)
+TO_COME = {"a": ["x", "y"], "b": ["y", "x"], "score": [7.0, 9.0], "home": [1, -1], "winner": ["", ""], "t": [1, 2]}
+LATER = {"a": ["Dan", "Cy"], "b": ["Cy", "Eve"], "score": [1.0, 0.0]}
+BESIDE = table(margin=[3, 7, 20], long=[True, False, True], unused=[1, 2, 3])
+ANN_BOB_CY = {"player": [[0, 1], [1, 2], [2, 0]], "score": [1, 0.5, 0], "players": ["Ann", "Bob", "Cy"]}
+READ = {
+    "plain": (table(date=DAYS), {}, ANN_BOB_CY | {"time": [0, 1, 1], "clock": "dates", "context": (None,) * 4}),
+    "winners": (WON, {}, {"names": [["Ann", "Bob"], ["Ann", "Cy"]], "score": [1, 1], "time": [0, 0], "clock": None}),
+    "winners, named": (WON, {"winner": "winner", "loser": "loser"}, {"names": [["Ann", "Bob"], ["Ann", "Cy"]]}),
+    "a and b in capitals": ({"B": ["y"], "A": ["x"], "Score": [0.5]}, {}, {"players": ["x", "y"]}),
+    "winners in capitals": ({"Loser": ["y"], "WINNER": ["x"]}, {}, {"players": ["x", "y"]}),
+    "exact before other case": (
+        {"a": ["x"], "b": ["y"], "score": [0.0], "Winner": ["p"], "Loser": ["q"]}, {}, {"players": ["x", "y"]},
+    ),
+    "exact score": ({"Score": [0.5], "score": [0.0], "a": [1], "b": [2]}, {}, {"score": [0]}),
+    "won": (SIX, {"winner": "won"}, {"players": ["x", "y"]}),
+    "lost": (SIX, {"loser": "lost"}, {"players": ["w", "z"]}),
+    "a only": (SIX, {"a": "lost"}, {"players": ["z", "v"]}),
+    "all named": (OTHER, OTHER_ROLES, {"names": [["x", "y"]], "score": [0.5], "time": [7], "weight": [8]}),
+    "roles of winners": (OTHER, {"winner": "black", "loser": "white"}, {"players": ["y", "x"]}),
+    "score unless told": (OTHER, {"a": "white", "b": "black"}, {"score": [0]}),
+    "time": (table(t=[9] * 3, date=[9] * 3, time=[3.5] * 3), {}, {"time": [3.5] * 3, "clock": "numbers"}),
+    "date": (table(t=[9] * 3, date=[3.5] * 3), {}, {"time": [3.5] * 3}),
+    "t": (table(t=[3.5] * 3), {}, {"time": [3.5] * 3}),
+    "zones": (table(date=["2024-01-01T10:00:00Z"] * 3), {}, {"clock": "dates"}),
+    "not named": (table(**NOBODY), {}, {"context": (None,) * 4}),
+    "side": (table(home=[1, -1, 0]), {"side": "home"}, {"side": [1, -1, 0]}),
+    "side as a flag": (table(home=[True, False, True]), {"side": "home"}, {"side": [1, 0, 1]}),
+    "side of the winner": (WON | {"home": [1, -1]}, {"side": "home"}, {"side": [1, -1]}),
+    "side called a": (WON | {"a": [1, -1]}, {"side": "a"}, {"side": [1, -1]}),
+    "side a": (table(), {"side": "a"}, {"side": [1] * 3}),
+    "side b": (table(), {"side": "b"}, {"side": [-1] * 3}),
+    "side a, named": (PAIRS, {"a": "white", "b": "black", "side": "a"}, {"side": [1] * 2}),
+    "side b, named": (PAIRS, {"a": "white", "b": "black", "side": "b"}, {"side": [-1] * 2}),
+    "column b": (PAIRS | {"b": [0.5, 0.25]}, {"a": "white", "b": "black", "side": "b"}, {"side": [0.5, 0.25]}),
+    "neutral": (AT_HOME, {"side": "home", "neutral": "neutral"}, {"side": [0, 1, 0]}),
+    "neutral, 1": (AT_HOME | {"neutral": [1, 0, 1]}, {"side": "home", "neutral": "neutral"}, {"side": [0, 1, 0]}),
+    "neutral, 1.0": (AT_HOME | {"neutral": [1.0, 0, 1]}, {"side": "b", "neutral": "neutral"}, {"side": [0, -1, 0]}),
+    "category of both": (KINDS, {"category": "x"}, {"category": [[0, 0], [1, 1], [0, 0]], "categories": ["p", "q"]}),
+    "category of each": (
+        KINDS, {"category": ("x", "y")}, {"category": [[0, 1], [1, 0], [0, 2]], "categories": ["p", "q", "r"]},
+    ),
+    "known categories": (
+        KINDS, {"category": ("x", "y"), "history": NamesOfEarlierData([], ["z", "q", "p"])},
+        {"category": [[2, 1], [1, 2], [2, 3]], "categories": ["z", "q", "p", "r"]},
+    ),
+    "drop": (FLAGS, {"drop": "walkover"}, {"names": [["Ann", "Bob"], ["Cy", "Ann"]], "score": [1, 0]}),
+    "drop, list": (FLAGS, {"drop": ["walkover"]}, {"rows": [0, 2]}),
+    "drop, two": (FLAGS, {"drop": ("walkover", "none")}, {"rows": [0, 2]}),
+    "drop, both": (FLAGS, {"drop": ("walkover", "other")}, {"rows": [0], "players": ["Ann", "Bob"]}),  # no other ids
+    "columns": (BESIDE, {"columns": ["margin", "long"]}, {"columns": {"margin": [3, 7, 20], "long": [1, 0, 1]}}),
+    "column": (BESIDE, {"columns": "margin", "drop": "long"}, {"columns": {"margin": [7]}}),
+    "known players": (
+        LATER, {"history": NamesOfEarlierData(["Ann", "Bob", "Cy"])},
+        {"players": ["Ann", "Bob", "Cy", "Dan", "Eve"], "player": [[3, 2], [2, 4]]},
+    ),
+    "some known": (table(), {"history": NamesOfEarlierData(["Cy", "Zoë"])}, {"player": [[2, 3], [3, 0], [0, 2]]}),
+    "nobody known": (table(), {"history": NamesOfEarlierData([])}, {"players": ["Ann", "Bob", "Cy"]}),
+    "rows that are dropped are not looked at": (
+        {"a": ["x", None, "x"], "b": [*"yyz"], "score": [1.0, 7.0, 0.0], "w": [1.0, None, 2.0], "bad": [0, 1, 0]}
+        | {"time": ["1970-01-02", "?", "1970-01-03"]},
+        {"drop": "bad", "weight": "w"}, {"names": [["x", "y"], ["x", "z"]], "time": [1, 2]},
+    ),
+    "two roles": (
+        {"a": [*"xyx"], "b": [*"yxz"], "score": [1.0, 0.0, 0.5], "flag": [0, 1, 0], "w": [1, 2, 3]},
+        {"side": "flag", "neutral": "flag", "drop": "flag", "weight": "w", "time": "w"},
+        {"names": [["x", "y"], ["x", "z"]], "side": [0, 0], "weight": [1, 3], "time": [1, 3]},
+    ),
+    "to come": (TO_COME, {"upcoming": True, "side": "home"}, {"score": [0.5] * 2, "side": [1, -1], "time": [1, 2]}),
+}  # fmt: skip
 
 
-def test_obvious_names(source):
-    dataset = read(source(table(date=[datetime.date(1970, 1, day) for day in (1, 2, 2)])))
-    assert isinstance(dataset, Dataset)
-    assert dataset.matches is dataset.events
-    assert dataset.events.player.tolist() == [[0, 1], [1, 2], [2, 0]]
-    assert dataset.events.player.dtype == np.int32
-    assert dataset.events.score.tolist() == [1, 0.5, 0]
-    assert dataset.events.time.tolist() == [0, 1, 1]
-    assert dataset.events.context == (None, None, None, None)
-    assert dataset.players.tolist() == ["Ann", "Bob", "Cy"]
-    assert dataset.categories is None
+@pytest.mark.parametrize("columns, arguments, expected", READ.values(), ids=READ)
+def test_read(source, columns, arguments, expected):
+    data = read(source(columns), **arguments)
+    assert isinstance(data, Dataset) and data.matches is data.events and data.events.player.dtype == np.int32
+    events, context = data.events, data.events.context
+    arrays = {"player": events.player, "score": events.score, "time": events.time, "rows": data.rows}
+    arrays |= {"players": data.players, "categories": data.categories}
+    arrays |= {"side": context.side, "weight": context.weight, "category": context.category}
+    facts = {name: values if values is None else values.tolist() for name, values in arrays.items()}
+    facts |= {"names": names(data), "clock": data.clock, "context": tuple(context)}
+    facts["columns"] = {name: values.tolist() for name, values in (context.columns or {}).items()}
+    assert {name: facts[name] for name in expected} == expected
 
 
-def test_winner_and_loser(source):
-    columns = {"loser": ["Bob", "Cy"], "winner": ["Ann", "Ann"]}
-    for dataset in (read(source(columns)), read(source(columns), winner="winner", loser="loser")):
-        assert names(dataset) == [["Ann", "Bob"], ["Ann", "Cy"]]
-        assert dataset.events.score.tolist() == [1, 1]
-        assert dataset.events.time.tolist() == [0, 0]
-
-
-def test_names_in_any_case(source):
-    assert read(source({"B": ["y"], "A": ["x"], "Score": [0.5]})).players.tolist() == ["x", "y"]
-    assert read(source({"Loser": ["y"], "WINNER": ["x"]})).players.tolist() == ["x", "y"]
-    assert read(source({"a": ["x"], "b": ["y"], "score": [0.0], "Winner": ["p"], "Loser": ["q"]})).players[0] == "x"
-    assert read(source({"Score": [0.5], "score": [0.0], "a": [1], "b": [2]})).events.score.tolist() == [0]
+def test_what_is_read_with_notes(source):
+    with pytest.warns(UserWarning, match="took winner and loser for a and b"):
+        assert read(source({"winner": ["x"], "loser": ["y"]}), upcoming=True).events.score.tolist() == [0.5]
     contests = {"Contest": ["c", "c"], "Player": ["x", "y"], "RANK": [2, 1], "Date": [3.0, 3.0]}
     assert read(source(contests)).events.events.rank.tolist() == [1, 0]
+    with pytest.raises(ValueError, match="a column must not be called 'side', as a part of the context is; rename it"):
+        read(source(table(side=[1, 1, 1])), columns="side")
 
 
-def test_one_of_two_names(source):
-    columns = {"won": ["x"], "loser": ["y"], "lost": ["z"], "winner": ["w"], "score": [0.0], "b": ["v"]}
-    assert read(source(columns), winner="won").players.tolist() == ["x", "y"]
-    assert read(source(columns), loser="lost").players.tolist() == ["w", "z"]
-    assert read(source(columns), a="lost").players.tolist() == ["z", "v"]
-
-
-def test_other_names(source):
-    columns = {"white": ["x"], "black": ["y"], "points": [0.5], "when": [7], "elo gain": [8.0], "score": [0.0]}
-    dataset = read(source(columns), a="white", b="black", score="points", time="when", weight="elo gain")
-    assert names(dataset) == [["x", "y"]]
-    assert dataset.events.score.tolist() == [0.5]
-    assert dataset.events.time.tolist() == [7]
-    assert dataset.events.context.weight.tolist() == [8]
-    assert read(source(columns), winner="black", loser="white").players.tolist() == ["y", "x"]
-    assert read(source(columns), a="white", b="black").events.score.tolist() == [0]  # "score" unless told
-
-
-@pytest.mark.parametrize("there, used", [(("t", "date", "time"), "time"), (("t", "date"), "date"), (("t",), "t")])
-def test_detected_time(source, there, used):
-    columns = {name: [3.5 if name == used else 9.5] * 3 for name in there}
-    assert read(source(table(**columns))).events.time.tolist() == [3.5] * 3
-
-
-def test_columns_not_named_do_nothing(source):
-    unused = {"side": [5, 5, 5], "weight": ["x"] * 3, "neutral": [3, 3, 3], "drop": [True] * 3, "category": [""] * 3}
-    assert read(source(table(**unused))).events.context == (None, None, None, None)
-
-
-NAMES = {
-    "str": ["Ann", "Bob", "Cy"],
-    "int": [7, -3, 7_000_000_000],
-    "float": [0.5, 1.0, -2.0],
-    "date": [datetime.date(2020, 1, day) for day in (3, 1, 2)],
-    "time": [datetime.datetime(2020, 1, day, 12) for day in (3, 1, 2)],
-    "bytes": [b"x", b"y", b"\xff"],
-}
+NAMES = [
+    ["Ann", "Bob", "Cy"],
+    [7, -3, 7_000_000_000],
+    [0.5, 1.0, -2.0],
+    [datetime.date(2020, 1, day) for day in (3, 1, 2)],
+    [datetime.datetime(2020, 1, day, 12) for day in (3, 1, 2)],
+    [b"x", b"y", b"\xff"],
+    [True, False],
+]
 
 
 @pytest.mark.parametrize("kind", [*MEMORY, "parquet"], indirect=True)
-@pytest.mark.parametrize("values", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize("values", NAMES, ids=repr)
 def test_names_of_any_type(source, values):
-    dataset = read(source({"a": [values[0], values[0]], "b": [values[1], values[2]], "score": [1, 0]}))
-    assert dataset.events.player.tolist() == [[0, 1], [0, 2]]
+    dataset = read(source({"a": [values[0], values[0]], "b": [values[1], values[-1]], "score": [1, 0]}))
+    assert dataset.events.player.tolist() == [[0, 1], [0, len(values) - 1]]
     expected = np.asarray(values) if not isinstance(values[0], (bytes, str)) else np.array(values, object)
     assert (dataset.players == expected).all()
+
+
+MIXED_NAMES = [
+    ["x", 1, 2.5],
+    [1, (1, 2), int],
+    [(1, 2), (1, 3), (2, 1)],
+    [2**70, 2**71, 1],
+    [uuid.UUID(int=i) for i in range(3)],
+    [frozenset({1}), "x", datetime.date(2020, 1, 1)],
+    [Fraction(1, 3), "y", b"y"],
+    [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 1, 6)],
+]
+
+
+@pytest.mark.parametrize("values", MIXED_NAMES, ids=repr)
+@pytest.mark.parametrize("make", [list, lambda values: np.fromiter(values, object, len(values))])
+def test_names_of_mixed_types(values, make):
+    dataset = read({"a": make([values[0], values[2]]), "b": make([values[1], values[0]]), "score": [1, 0]})
+    assert dataset.events.player.tolist() == [[0, 1], [2, 0]]
+    assert dataset.events.player.dtype == np.int32
+    assert dataset.players.tolist() == values
+    assert read({"a": ["x", 1], "b": ["y", "x"], "score": [1, 0]}).players.tolist() == ["x", "y", 1]
+    frame = pytest.importorskip("pandas").DataFrame({"a": ["x", 1], "b": [1, "x"], "score": [1, 0]})
+    assert read(frame).players.tolist() == ["x", 1]
 
 
 @pytest.mark.parametrize("kind", ELSE, indirect=True)
@@ -112,89 +182,33 @@ def test_tables_that_queries_make(source):
         read(source(more), a="c")
 
 
-@pytest.mark.parametrize("kind", [*MEMORY, "parquet"], indirect=True)
-def test_names_that_are_booleans(source):
-    dataset = read(source({"a": [True, False], "b": [False, True], "score": [1, 0]}))
-    assert dataset.events.player.tolist() == [[0, 1], [1, 0]]
-    assert dataset.players.tolist() == [True, False]
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        ["x", 1, 2.5],
-        [1, (1, 2), int],
-        [(1, 2), (1, 3), (2, 1)],
-        [2**70, 2**71, 1],
-        [uuid.UUID(int=i) for i in range(3)],
-        [frozenset({1}), "x", datetime.date(2020, 1, 1)],
-        [Fraction(1, 3), "y", b"y"],
-        [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 1, 6)],
-    ],
-)
-@pytest.mark.parametrize("make", [list, lambda values: np.fromiter(values, object, len(values))])
-def test_names_of_mixed_types_in_a_dict(values, make):
-    dataset = read({"a": make([values[0], values[2]]), "b": make([values[1], values[0]]), "score": [1, 0]})
-    assert dataset.events.player.tolist() == [[0, 1], [2, 0]]
-    assert dataset.events.player.dtype == np.int32
-    assert dataset.players.tolist() == values
-
-
-def test_names_of_mixed_types_beside_plain_ones():
-    dataset = read({"a": ["x", 1], "b": ["y", "x"], "score": [1, 0]})
-    assert dataset.players.tolist() == ["x", "y", 1]
-
-
-def test_names_of_mixed_types_in_pandas():
-    dataset = read(pytest.importorskip("pandas").DataFrame({"a": ["x", 1], "b": [1, "x"], "score": [1, 0]}))
-    assert dataset.players.tolist() == ["x", 1]
-
-
-def test_categoricals():
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+def test_tables_of_other_types():
+    """Categories, text of all kinds, chunks, batches, and arrays of several libraries in one dict."""
+    pandas, polars, jnp = map(pytest.importorskip, ("pandas", "polars", "jax.numpy"))
     a, b = ["x", "y", "x"], ["y", "z", "z"]
+    plain = {"a": a, "b": b, "score": [1, 1, 1]}
     chunks = [pa.array(a[:1]).dictionary_encode(), pa.array(a[1:]).dictionary_encode()]
-    columns = [
-        {"a": pandas.Categorical(a, categories=["z", "y", "x"]), "b": b, "score": [1, 1, 1]},
-        pandas.DataFrame({"a": pandas.Categorical(a), "b": pandas.Categorical(b), "score": 1}),
-        polars.DataFrame({"a": a, "b": b, "score": [1, 1, 1]}, schema_overrides={"a": polars.Categorical}),
-        polars.DataFrame({"a": a, "b": b, "score": [1, 1, 1]}, schema_overrides={"b": polars.Enum(["z", "y"])}),
-        pa.table({"a": pa.chunked_array(chunks), "b": pa.array(b), "score": [1, 1, 1]}),
-        pa.table({"a": pa.array(a, pa.large_string()), "b": pa.array(b, pa.string_view()), "score": [1, 1, 1]}),
-    ]
-    for source in columns:
+    batch = pa.record_batch(plain)
+    for source in (
+        plain | {"a": pandas.Categorical(a, categories=["z", "y", "x"])},
+        pandas.DataFrame(plain | {"a": pandas.Categorical(a), "b": pandas.Categorical(b)}),
+        polars.DataFrame(plain, schema_overrides={"a": polars.Categorical}),
+        polars.DataFrame(plain, schema_overrides={"b": polars.Enum(["z", "y"])}),
+        pa.table(plain | {"a": pa.chunked_array(chunks)}),
+        pa.table(plain | {"a": pa.array(a, pa.large_string()), "b": pa.array(b, pa.string_view())}),
+        pa.concat_tables(pa.table({name: x[row : row + 1] for name, x in plain.items()}) for row in range(3)),
+        batch,
+        pa.RecordBatchReader.from_batches(batch.schema, [batch, batch]),
+        *(pandas.DataFrame(plain | {"a": pandas.Series(a, dtype=dtype)}) for dtype in ("object", "string", "str")),
+    ):
         dataset = read(source)
         assert dataset.players.tolist() == ["x", "y", "z"]
-        assert dataset.events.player.tolist() == [[0, 1], [1, 2], [0, 2]]
-
-
-def test_arrays_in_a_dict():
-    jnp, polars = pytest.importorskip("jax.numpy"), pytest.importorskip("polars")
+        assert dataset.events.player[:3].tolist() == [[0, 1], [1, 2], [0, 2]]
     columns = {"a": jnp.array([4, 2]), "b": np.array([2, 3], np.int8), "score": jnp.array([1.0, 0.5])}
     columns |= {"time": np.array(["1970-01", "1970-02"], "datetime64[M]"), "w": polars.Series([1, 2])}
     dataset = read(columns, weight="w")
-    assert dataset.players.tolist() == [4, 2, 3]
-    assert dataset.events.score.tolist() == [1, 0.5]
-    assert dataset.events.time.tolist() == [0, 31]
-    assert dataset.events.context.weight.tolist() == [1, 2]
-
-
-def test_table_in_chunks():
-    parts = [pa.table({"a": [i], "b": [i + 1], "score": [1.0]}) for i in range(3)]
-    assert read(pa.concat_tables(parts)).events.player.tolist() == [[0, 1], [1, 2], [2, 3]]
-
-
-def test_batches():
-    batch = pa.record_batch({"a": [1, 2], "b": [2, 3], "score": [1.0, 0.0]})
-    for source in (batch, pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])):
-        assert read(source).events.player[:2].tolist() == [[0, 1], [1, 2]]
-
-
-def test_text_of_pandas():
-    pandas = pytest.importorskip("pandas")
-    for dtype in ("object", "string", "str"):
-        frame = pandas.DataFrame({"a": pandas.Series(["x", "y"], dtype=dtype), "b": ["y", "x"], "score": [1, 0]})
-        assert read(frame).players.tolist() == ["x", "y"]
+    assert dataset.players.tolist() == [4, 2, 3] and dataset.events.score.tolist() == [1, 0.5]
+    assert dataset.events.time.tolist() == [0, 31] and dataset.events.context.weight.tolist() == [1, 2]
 
 
 def test_pandas_index_and_masks_do_not_matter():
@@ -236,63 +250,7 @@ def test_ids_are_the_order_of_first_appearance(pairs, categories):
     assert list(found) == list(dict.fromkeys(flat))
 
 
-# Sides, weights, categories and players who have ids.
-
-# Side, weight, category, drop
-
-
-def test_side_column(source):
-    assert read(source(table(home=[1, -1, 0])), side="home").events.context.side.tolist() == [1, -1, 0]
-    assert read(source(table(home=[True, False, True])), side="home").events.context.side.tolist() == [1, 0, 1]
-
-
-def test_side_of_the_winner(source):
-    columns = {"winner": ["x", "y"], "loser": ["y", "x"], "home": [1, -1]}
-    assert read(source(columns), side="home").events.context.side.tolist() == [1, -1]
-    columns = {"winner": ["x", "y"], "loser": ["y", "x"], "a": [1, -1]}
-    assert read(source(columns), side="a").events.context.side.tolist() == [1, -1]
-
-
-def test_side_everywhere(source):
-    other = {"white": ["x", "y"], "black": ["y", "x"], "score": [1.0, 0.0]}
-    for columns, players in ((table(), {}), (other, {"a": "white", "b": "black"})):
-        n = len(columns["score"])
-        assert read(source(columns), side="a", **players).events.context.side.tolist() == [1] * n
-        assert read(source(columns), side="b", **players).events.context.side.tolist() == [-1] * n
-
-
-def test_a_column_goes_before_the_side_everywhere(source):
-    columns = {"white": ["x", "y"], "black": ["y", "x"], "score": [1.0, 0.0], "b": [0.5, 0.25]}
-    dataset = read(source(columns), a="white", b="black", side="b")
-    assert dataset.events.context.side.tolist() == [0.5, 0.25]
-
-
-@pytest.mark.parametrize("neutral", [[True, False, True], [1, 0, 1], [1.0, 0.0, 1.0]])
-def test_neutral(source, neutral):
-    columns = table(neutral=neutral, home=[1, 1, -1])
-    assert read(source(columns), side="home", neutral="neutral").events.context.side.tolist() == [0, 1, 0]
-    assert read(source(columns), side="b", neutral="neutral").events.context.side.tolist() == [0, -1, 0]
-
-
-def test_category_of_both(source):
-    dataset = read(source(table(kind=["clay", "grass", "clay"])), category="kind")
-    assert dataset.events.context.category.tolist() == [[0, 0], [1, 1], [0, 0]]
-    assert dataset.categories.tolist() == ["clay", "grass"]
-
-
-def test_category_of_each(source):
-    dataset = read(source(table(x=["p", "q", "p"], y=["q", "p", "r"])), category=("x", "y"))
-    assert dataset.events.context.category.tolist() == [[0, 1], [1, 0], [0, 2]]
-    assert dataset.categories.tolist() == ["p", "q", "r"]
-
-
 RACES = {"x": ["P", "T", "R"], "y": ["T", "R", "Z"]}
-
-
-def test_known_categories_keep_their_ids(source):
-    dataset = read(source(table(**RACES)), category=("x", "y"), history=NamesOfEarlierData([], ["Z", "P", "R", "T"]))
-    assert dataset.events.context.category.tolist() == [[1, 3], [3, 2], [2, 0]]
-    assert dataset.categories.tolist() == ["Z", "P", "R", "T"]
 
 
 @pytest.mark.parametrize(
@@ -330,65 +288,11 @@ def test_mixtures_of_numbers_and_of_known_categories():
         np.testing.assert_allclose(dataset.events.context.category, [[[0, 1]] * 2, [[1, 0]] * 2])
 
 
-def test_further_columns(source):
-    columns = table(margin=[3, 7, 20], long=[True, False, True], unused=[1, 2, 3])
-    context = read(source(columns), columns=["margin", "long"]).events.context
-    assert {name: x.tolist() for name, x in context.columns.items()} == {"margin": [3, 7, 20], "long": [1, 0, 1]}
-    assert read(source(columns), columns="margin", drop="long").events.context.columns["margin"].tolist() == [7]
-    assert read(source(columns)).events.context.columns is None
-    with pytest.raises(ValueError, match="a column must not be called 'side', as a part of the context is; rename it"):
-        read(source(table(side=[1, 1, 1])), columns="side")
-
-
-@pytest.mark.parametrize("flag", [[False, True, False], [0, 1, 0], [0.0, 1.0, 0.0]])
-def test_drop(source, flag):
-    for drop in ("walkover", ["walkover"], ("walkover", "other")):
-        dataset = read(source(table(walkover=flag, other=[False] * 3)), drop=drop)
-        assert names(dataset) == [["Ann", "Bob"], ["Cy", "Ann"]]
-        assert dataset.events.score.tolist() == [1, 0]
-    dataset = read(source(table(walkover=flag, other=[0, 0, 1])), drop=("walkover", "other"))
-    assert names(dataset) == [["Ann", "Bob"]]
-    assert dataset.players.tolist() == ["Ann", "Bob"]  # no ids for those who are left out
-
-
-def test_dropped_rows_are_not_looked_at(source):
-    columns = {"a": ["x", None, "x"], "b": ["y", "y", "z"], "score": [1.0, 7.0, 0.0], "w": [1.0, None, 2.0]}
-    columns |= {"time": ["1970-01-02", "?", "1970-01-03"], "bad": [0, 1, 0]}
-    dataset = read(source(columns), drop="bad", weight="w")
-    assert names(dataset) == [["x", "y"], ["x", "z"]]
-    assert dataset.events.time.tolist() == [1, 2]
-
-
 def test_dropped_text_among_numbers(games):
     text = "a,b,score,bad\nx,y,1,0\ny,x,W/O,1\ny,x,0,0\n"
     assert read(games(text), drop="bad").events.score.tolist() == [1, 0]
     mixed = {"a": ["x", "y", "y"], "b": ["y", "x", "x"], "score": [1, "W/O", 0], "bad": [0, 1, 0]}
     assert read(mixed, drop="bad").events.score.tolist() == [1, 0]
-
-
-def test_one_column_in_two_roles(source):
-    columns = {"a": ["x", "y", "x"], "b": ["y", "x", "z"], "score": [1.0, 0.0, 0.5], "flag": [0, 1, 0], "w": [1, 2, 3]}
-    dataset = read(source(columns), side="flag", neutral="flag", drop="flag", weight="w", time="w")
-    assert names(dataset) == [["x", "y"], ["x", "z"]]
-    assert dataset.events.context.side.tolist() == [0, 0]
-    assert dataset.events.context.weight.tolist() == dataset.events.time.tolist() == [1, 3]
-
-
-# Players who have ids, matches to come, dates
-
-
-def test_known_players_keep_their_ids(source):
-    first = read(source(table()))
-    later = read(source({"a": ["Dan", "Cy"], "b": ["Cy", "Eve"], "score": [1.0, 0.0]}), history=first)
-    assert later.players.tolist() == ["Ann", "Bob", "Cy", "Dan", "Eve"]
-    assert later.events.player.tolist() == [[3, 2], [2, 4]]
-    assert later.events.player.dtype == np.int32
-    assert read(source(table()), history=NamesOfEarlierData(["Cy", "Zoë"])).events.player.tolist() == [
-        [2, 3],
-        [3, 0],
-        [0, 2],
-    ]
-    assert read(source(table()), history=NamesOfEarlierData([])).players.tolist() == first.players.tolist()
 
 
 def test_known_players_of_other_types():
@@ -408,23 +312,6 @@ def test_known_players_of_other_types():
         read({"a": [1, "x"], "b": [2, 1], "score": [1, 1]}, history=NamesOfEarlierData([1, 1]))
 
 
-def test_upcoming(source):
-    columns = {"a": ["x", "y"], "b": ["y", "x"], "score": [7.0, 9.0], "home": [1, -1], "winner": ["", ""], "t": [1, 2]}
-    dataset = read(source(columns), upcoming=True, side="home")
-    assert dataset.events.score.tolist() == [0.5, 0.5]
-    assert dataset.events.context.side.tolist() == [1, -1]
-    assert dataset.events.time.tolist() == [1, 2]
-    with pytest.warns(UserWarning, match="took winner and loser for a and b"):
-        assert read(source({"winner": ["x"], "loser": ["y"]}), upcoming=True).events.score.tolist() == [0.5]
-
-
-def test_dated(source):
-    assert read(source(table(date=[datetime.date(2024, 1, 1)] * 3))).clock == "dates"
-    assert read(source(table(date=["2024-01-01T10:00:00Z"] * 3))).clock == "dates"
-    assert read(source(table(date=[1, 2, 3]))).clock != "dates"
-    assert read(source(table())).clock != "dates"
-
-
 # A column that is called score and tells no result, beside the points of both sides.
 
 POINTS = {"a": ["x", "y", "z"], "b": ["y", "z", "x"], "goals_a": [2, 1, 0], "goals_b": [1, 1, 3]}
@@ -432,24 +319,19 @@ PAIR = ("goals_a", "goals_b")
 TEXT = {"Score": ["great", "dull", "so-so"]}
 
 
-def test_a_text_column_called_score_does_not_block_the_points_of_both():
-    with pytest.warns(UserWarning, match="nothing for the score, as Score has no results"):
-        data = jr.read(POINTS | TEXT, margin=PAIR)
-    assert data.matches.score.tolist() == [1.0, 0.5, 0.0]
-    with pytest.warns(UserWarning, match="nothing for the score, as Score has no results"):
-        assert jr.read(POINTS | {"Score": [70, 50, 10]}, margin=PAIR).matches.score.tolist() == [1.0, 0.5, 0.0]
+RESULTS = [0, 1, 0.5], ["0-1", "1-0", "1-1"]
+NO_SCORE, OTHER_SIGN = "nothing for the score, as Score has no results", "margins .* have another sign than the score"
+BESIDE_POINTS = [({"Score": x}, {}, [1.0, 0.5, 0.0], NO_SCORE) for x in (*TEXT.values(), [70, 50, 10])]
+BESIDE_POINTS += [({"Score": x}, {}, [0.0, 1.0, 0.5], OTHER_SIGN) for x in RESULTS]
+BESIDE_POINTS += [({"score": x}, {"score": False}, [1.0, 0.5, 0.0], "") for x in (*RESULTS, *TEXT.values())]
 
 
-@pytest.mark.parametrize("score", [[0, 1, 0.5], ["0-1", "1-0", "1-1"]])
-def test_a_column_of_results_is_still_the_score(score):
-    with pytest.warns(UserWarning, match="margins .* have another sign than the score"):
-        assert jr.read(POINTS | {"Score": score}, margin=PAIR).matches.score.tolist() == [0.0, 1.0, 0.5]
-
-
-@pytest.mark.parametrize("score", [[0, 1, 0.5], ["0-1", "1-0", "1-1"], *TEXT.values()])
-def test_false_is_no_column_whatever_it_is_called(score):
-    data = jr.read(POINTS | {"score": score}, margin=PAIR, score=False)
-    assert data.matches.score.tolist() == [1.0, 0.5, 0.0]
+@pytest.mark.parametrize("column, arguments, scores, note", BESIDE_POINTS)
+def test_columns_called_score_beside_the_points_of_both(column, arguments, scores, note):
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        assert jr.read(POINTS | column, margin=PAIR, **arguments).matches.score.tolist() == scores
+    assert bool(notes) == bool(note) and any(re.search(note, str(x.message)) for x in notes) == bool(note)
 
 
 def test_false_without_points_is_refused():

@@ -1,5 +1,6 @@
 """Rows that are wrong, lack a value or repeat others, names that look alike, and text that commands a terminal."""
 
+import re
 import warnings
 
 import numpy as np
@@ -18,22 +19,39 @@ from tests.read.tables import table
 
 pa = pytest.importorskip("pyarrow")
 
-# All bad rows
-UNIT_HINT = (
-    "[0, 1]; rescale it, or make it win, draw, loss; goals or points of both sides are the margin, as "
-    "margin=['goals_a', 'goals_b']"
-)
+# All bad rows: the text of a file, and the lines that are said of it
+
+UNIT_HINT = "rescale it, or make it win, draw, loss; goals or points of both sides are the margin, as "
+UNIT_HINT += "margin=['goals_a', 'goals_b']"
+PLACE, FIELDS = "games.csv: row {} (counting from 0, line {}): ", "Expected 3 columns, got "
+ALL_ROWS = {
+    "an advice that is given once": (
+        "a,b,score,time\n" + "x,y,1,1\n" * 2 + "x,y,7,2\nx,y,1,3\n\nx,y,9,5\n",
+        [
+            PLACE.format(2, 4) + f"score 7.0 is outside [0, 1]; {UNIT_HINT}",
+            PLACE.format(4, 7) + "score 9.0 is outside [0, 1]",
+        ],
+    ),
+    "contests": (
+        "contest,player,rank\np,x,1\np,y,\np,z,2\nq,x,1\nq,w,\nr,u,3\nr,v,1\n",
+        [PLACE.format(1, 3) + "column 'rank' has no", PLACE.format(4, 6) + "column 'rank' has no value (contest 'q')"],
+    ),
+    "wrong numbers of fields": (
+        "a,b,score\n" + "x,y,1\n" * 3 + "x,y\n" + "x,y,1\n" + "x,y,1,2\n" * 12,
+        [PLACE.format(3, 5) + FIELDS + "2: x,y"]
+        + [PLACE.format(row, row + 2) + FIELDS + "4: x,y,1,2" for row in range(5, 14)]
+        + ["... and at least 3 others"],
+    ),
+    "another encoding": (b"a,b,score\n\xcb,y,1,2\nx,y,1\n", [PLACE.format(0, 2) + FIELDS + "4: Ë,y,1,2"]),
+}
 
 
-def test_all_rows_of_a_fault_are_told(games):
-    text = "a,b,score,time\n" + "x,y,1,1\n" * 2 + "x,y,7,2\nx,y,1,3\n\nx,y,9,5\n"
+@pytest.mark.parametrize("text, lines", ALL_ROWS.values(), ids=ALL_ROWS)
+def test_all_bad_rows_are_told(games, text, lines):
     with pytest.raises(ValueError) as caught:
         read(games(text))
-    place = "games.csv: row {} (counting from 0, line {}): "
-    assert str(caught.value).split("\n  ") == [
-        place.format(2, 4) + f"score 7.0 is outside {UNIT_HINT}",
-        place.format(4, 7) + "score 9.0 is outside [0, 1]",  # the advice is given once
-    ]
+    said = str(caught.value).split("\n  ")
+    assert len(said) == len(lines) and all(map(str.startswith, said, lines))
 
 
 def test_ten_bad_rows_of_many():
@@ -47,28 +65,6 @@ def test_ten_bad_rows_of_many():
         rounds([0, 0, 1, 1], [0, 1, 0, 1], [0, np.nan, 0, np.inf])
     with pytest.raises(ValueError, match=r"^row 1 .*'x[^\n]*\n  row 2 .*'y'[^\n]*\n[^\n]*row 5 .*'z'[^\n]*$"):
         read({"a": list("pppppp"), "b": list("qqqqqq"), "score": ["1", "x", "y", "1", "0", "z"]})
-
-
-def test_bad_rows_of_contests(games):
-    text = "contest,player,rank\np,x,1\np,y,\np,z,2\nq,x,1\nq,w,\nr,u,3\nr,v,1\n"
-    with pytest.raises(ValueError) as caught:
-        read(games(text))
-    lines = str(caught.value).split("\n")
-    assert [line.split(" (")[0].split("row ")[1] for line in lines] == ["1", "4"]
-
-
-def test_all_rows_with_the_wrong_number_of_fields(games):
-    text = "a,b,score\n" + "x,y,1\n" * 3 + "x,y\n" + "x,y,1\n" + "x,y,1,2\n" * 12
-    with pytest.raises(ValueError, match=r"row 3 .*line 5\): Expected 3 columns, got 2: x,y\n") as caught:
-        read(games(text))
-    lines = str(caught.value).split("\n  ")
-    assert lines[1] == "games.csv: row 5 (counting from 0, line 7): Expected 3 columns, got 4: x,y,1,2"
-    assert len(lines) == 11 and lines[-1] == "... and at least 3 others"
-
-
-def test_wrong_numbers_of_fields_of_another_encoding(games):
-    with pytest.raises(ValueError, match="row 0 .*line 2\\): Expected 3 columns, got 4: Ë,y,1,2$"):
-        read(games(b"a,b,score\n\xcb,y,1,2\nx,y,1\n"))
 
 
 # Numbers
@@ -88,14 +84,12 @@ def test_what_is_no_number(games, cell, where, column):
 
 
 @pytest.mark.parametrize("cell", ["1", "1.", "01", "+1", "1e0", " 1", "1 ", "true", "True", "TRUE", "1.0E+0"])
-def test_what_is_a_number(games, cell):
+@pytest.mark.parametrize("bad", ["inf", "-inf", "infinity", "1e999"])
+def test_what_is_a_number(games, cell, bad):
     assert read(games(f"a,b,score\nx,y,{cell}\nx,y,0.5\n")).events.score.tolist() == [1, 0.5]
     assert read({"a": ["x"] * 2, "b": ["y"] * 2, "score": [cell, "0"]}).events.score.tolist() == [1, 0]
-
-
-@pytest.mark.parametrize("cell", ["inf", "-inf", "infinity", "1e999"])
-def test_what_is_not_finite(games, cell):
-    for source in (games(f"a,b,score\nx,y,{cell}\n"), {"a": ["x"], "b": ["y"], "score": [cell]}):
+    assert read({"a": ["x"] * 2, "b": ["y"] * 2, "score": [cell, 0.5]}).events.score.tolist() == [1, 0.5]  # mixed
+    for source in (games(f"a,b,score\nx,y,{bad}\n"), {"a": ["x"], "b": ["y"], "score": [bad]}):
         with pytest.raises(ValueError, match=r"row 0 .*: score is -?inf, not a finite number"):
             read(source)
 
@@ -167,50 +161,57 @@ def test_repeats_are_those_of_a_slow_twin():
 ZOE = "Zoë", "Zoe\u0308"
 
 
-def test_alike_names_are_noted(source):
-    columns = {"a": ["Ada", "ada ", ZOE[0]], "b": ["Bo", "Bo", ZOE[1]], "score": [1.0, 1.0, 1.0]}
-    said = "^4 names of players differ .*: 'Ada' and 'ada '; 'Zo.+' and 'Zo.+'; jr.data.unify_names"
-    with pytest.warns(UserWarning, match=said):
-        assert len(read(source(columns)).players) == 5
-    with pytest.warns(UserWarning, match="^2 names of categories differ .*: 'clay' and 'Clay'; jr.data.unify"):
-        read(source(table(c=["clay", "Clay", "grass"])), category="c")
-    with pytest.warns(UserWarning, match="^2 names of contests differ .*; where they are the same, correct the names$"):
-        read(source({"contest": ["p", "p", "P", "P"], "player": list("xyxy"), "rank": [1, 2, 1, 2]}))
+def games_of(*pairs):
+    return {"a": [a for a, _ in pairs], "b": [b for _, b in pairs], "score": [1.0] * len(pairs)}
 
 
-def test_new_names_that_differ_from_known_ones_are_noted_and_known_ones_are_not_noted_again(source):
-    columns = {"a": ["Zoe", "Jos\u00e9", "Eva"], "b": ["Bo", "Ada", "Zoë"], "score": [1.0, 1.0, 1.0]}
-    with pytest.warns(UserWarning) as notes:
-        read(source(columns), history=NamesOfEarlierData(["Zoë", "Bo", "JOSE", "Ada"]))
-    assert [str(note.message) for note in notes] == [
-        "4 names of players differ from others only by accents, and count as different players: 'Zoë' and 'Zoe'; "
-        "'JOSE' and 'José'; where they are the same, correct the file"
-    ]
-    read(source(columns), history=NamesOfEarlierData(["Zoe", "Zoë", "Ada"]))
-    with pytest.warns(UserWarning) as notes:  # one note, of case
-        read(source({"a": ["ZOË"], "b": ["Bo"], "score": [1.0]}), history=NamesOfEarlierData(["Zoë", "Bo"]))
-    assert len(notes) == 1 and "only by blanks, letter case or Unicode form" in str(notes[0].message)
-    read(source({"a": [1], "b": [2], "score": [1.0]}), history=NamesOfEarlierData([1]))
-    north = {"a": ["Bodo", "Lodz"], "b": ["Naesby", "Ole"], "score": [1.0, 1.0]}
-    with pytest.warns(UserWarning, match="'Bodø' and 'Bodo'; 'Næsby' and 'Naesby'; 'Łódź' and 'Lodz'"):
-        read(source(north), history=NamesOfEarlierData(["Bodø", "Næsby", "Łódź"]))
+ALIKE, ACCENTS = "{} names of {} differ from others only by ", "accents, and count as different players: "
+LOOK_ALIKE = ALIKE + "blanks, letter case or Unicode form, and count as different {}: "
+CORRECT = "; where they are the same, correct the file$"
+NORTH = games_of(("Bodo", "Naesby"), ("Lodz", "Ole"))
+NOTED = {  # names, arguments of `read`, and what is noted
+    "players": (
+        games_of(("Ada", "Bo"), ("ada ", "Bo"), ZOE), {},
+        LOOK_ALIKE.format(4, *["players"] * 2) + "'Ada' and 'ada '; 'Zo.+' and 'Zo.+'; jr.data.unify_names",
+    ),
+    "categories": (
+        table(c=["clay", "Clay", "grass"]), {"category": "c"},
+        LOOK_ALIKE.format(2, *["categories"] * 2) + "'clay' and 'Clay'; jr.data.unify",
+    ),
+    "contests": (
+        {"contest": [*"ppPP"], "player": [*"xyxy"], "rank": [1, 2, 1, 2]}, {},
+        LOOK_ALIKE.format(2, *["contests"] * 2) + ".*; where they are the same, correct the names$",
+    ),
+    "accents in one file": (
+        games_of(("Köln", "Bo"), ("Ada", "Koln"), ("Łódź", "lodz")), {},
+        ALIKE.format(4, "players") + ACCENTS + "'Köln' and 'Koln'; 'Łódź' and 'lodz'" + CORRECT,
+    ),
+    "of known players": (
+        games_of(("Zoe", "Bo"), ("José", "Ada"), ("Eva", "Zoë")), {"history": ["Zoë", "Bo", "JOSE", "Ada"]},
+        ALIKE.format(4, "players") + ACCENTS + "'Zoë' and 'Zoe'; 'JOSE' and 'José'" + CORRECT,
+    ),
+    "of known players alone": (games_of(("Zoe", "Bo"), ("Eva", "Zoë")), {"history": ["Zoe", "Zoë", "Ada"]}, None),
+    "case of known players": (games_of(("ZOË", "Bo")), {"history": ["Zoë", "Bo"]}, "2 names .* only by blanks"),
+    "numbers": (games_of((1, 2)), {"history": [1]}, None),
+    "letters that are whole": (
+        NORTH, {"history": ["Bodø", "Næsby", "Łódź"]}, ".*'Bodø' and 'Bodo'; 'Næsby' and 'Naesby'; 'Łódź' and 'Lodz'",
+    ),
+}  # fmt: skip
 
 
-def test_names_of_one_file_that_differ_by_accents_are_noted(source):
-    columns = {"a": ["Köln", "Ada", "Łódź"], "b": ["Bo", "Koln", "lodz"], "score": [1.0, 1.0, 1.0]}
-    with pytest.warns(UserWarning) as notes:
-        data = read(source(columns))
-    assert len(data.players) == 6
-    assert [str(note.message) for note in notes] == [
-        "4 names of players differ from others only by accents, and count as different players: 'Köln' and 'Koln'; "
-        "'Łódź' and 'lodz'; where they are the same, correct the file"
-    ]
+@pytest.mark.parametrize("columns, arguments, note", NOTED.values(), ids=NOTED)
+def test_names_that_look_alike_are_noted(source, columns, arguments, note):
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        data = read(source(columns), **arguments)
+    assert len(notes) == (note is not None) and all(re.match(note, str(x.message)) for x in notes)
+    assert len({*data.players.tolist()}) == len(data.players)
 
 
 @pytest.mark.filterwarnings("ignore:.* differ from others only by blanks")
 def test_names_that_look_alike_are_joined(source):
     a = ["Mary  Ann", "mary ann", "Mary Ann ", "\uff2d\uff41\uff52\uff59 Ann", "STRASSE", "straße", "Cy"]
-    columns = {"a": a, "b": ["z"] * 7, "score": [1.0] * 7, "c": [" Clay", "clay", "clay", "x", "x", "x", "X"]}
+    columns = games_of(*((name, "z") for name in a)) | {"c": [" Clay", "clay", "clay", "x", "x", "x", "X"]}
     data = unify_names(read(source(columns), category="c"))
     assert data.players.tolist() == ["Mary Ann", "z", "STRASSE", "Cy"] and data.categories.tolist() == ["clay", "x"]
     assert data.events.player.tolist() == [[0, 1]] * 4 + [[2, 1]] * 2 + [[3, 1]]
@@ -219,48 +220,29 @@ def test_names_that_look_alike_are_joined(source):
     known = unify_names(read(source(columns), category="c", history=earlier), earlier)
     assert known.players.tolist() == ["cy ", "mary ann", "Cy", "z", "STRASSE"]
     assert known.events.player[-1].tolist() == [2, 3] and known.categories.tolist() == ["Clay", "x"]
-
-
-@pytest.mark.filterwarnings("ignore:.* differ from others only by blanks")
-def test_joined_names_of_what_is_to_come(source):
-    columns = {"a": ["Ada", "ada", "Bo"], "b": ["Bo", "Cy", "DI"], "score": [1.0, 1.0, None]}
+    data = read_by_options(source(games_of(("Ada", "Bo"), ("ada ", "Bo"))), {"normalise_names": True})
+    assert data.players.tolist() == ["Ada", "Bo"] and data.events.player.tolist() == [[0, 1], [0, 1]]
+    coming = games_of(("Ada", "Bo"), ("ada", "Cy"), ("Bo", "DI")) | {"score": [1.0, 1.0, None]}
     with pytest.warns(UserWarning, match="1 of 3 rows has no result"):
-        data = unify_names(read(source(columns)))
+        data = unify_names(read(source(coming)))
     assert data.players.tolist() == ["Ada", "Bo", "Cy"] and data.events.player.tolist() == [[0, 1], [0, 2]]
     assert data.fixtures.players.tolist() == ["Ada", "Bo", "Cy", "DI"]
     assert data.fixtures.events.player.tolist() == [[1, 3]]
+    for columns, message in (
+        (games_of(("Ada", "Bo"), ("ada ", "Bo"), ZOE), "'Zoë' is on both sides, in two spellings"),
+        ({"contest": [1] * 3, "player": [*"xyX"], "rank": [1, 2, 3]}, "'x' is in a contest twice"),
+    ):
+        with pytest.raises(ValueError, match=f"row 2 .*: {message}"):
+            unify_names(read(source(columns)))
 
 
 @pytest.mark.filterwarnings("ignore:.* differ from others only by blanks")
-def test_who_would_meet_themselves_is_refused(source):
-    columns = {"a": ["Ada", "ada ", ZOE[0]], "b": ["Bo", "Bo", ZOE[1]], "score": [1.0, 1.0, 1.0]}
-    with pytest.raises(ValueError, match="row 2 .*: 'Zoë' is on both sides, in two spellings"):
-        unify_names(read(source(columns)))
-    contest = {"contest": [1, 1, 1], "player": ["x", "y", "X"], "rank": [1, 2, 3]}
-    with pytest.raises(ValueError, match="row 2 .*: 'x' is in a contest twice"):
-        unify_names(read(source(contest)))
-
-
-@pytest.mark.filterwarnings("ignore:.* differ from others only by blanks")
-def test_names_of_any_type_are_joined():
-    data = unify_names(read({"a": [1, "x "], "b": ["X", 2], "score": [1, 1]}))
-    assert data.players.tolist() == [1, "X", 2]
-    assert unify_names(read({"a": [1, 2], "b": [2, 3], "score": [1, 1]})).players.tolist() == [1, 2, 3]
-
-
-def test_names_that_look_alike_are_joined_by_an_option_without_a_note(source):
-    games = {"a": ["Ada", "ada "], "b": ["Bo", "Bo"], "score": [1.0, 0.0]}
-    data = read_by_options(source(games), {"normalise_names": True})
-    assert data.players.tolist() == ["Ada", "Bo"] and data.events.player.tolist() == [[0, 1], [0, 1]]
-
-
 def test_what_alike_is():
+    assert unify_names(read(games_of((1, "X"), ("x ", 2)))).players.tolist() == [1, "X", 2]
+    assert unify_names(read(games_of((1, 2), (2, 3)))).players.tolist() == [1, 2, 3]
     assert normalise_name(" \ufeffA\u00a0 b\tc\u200b ") == "A b c"
-    assert (
-        lookalike_key("ΣΊΣΥΦΟΣ") == lookalike_key("Σίσυφος")
-        and lookalike_key("ﬁx") == lookalike_key("FIX")
-        and lookalike_key("Mary Ann") != lookalike_key("MaryAnn")
-    )
+    assert lookalike_key("ΣΊΣΥΦΟΣ") == lookalike_key("Σίσυφος") and lookalike_key("ﬁx") == lookalike_key("FIX")
+    assert lookalike_key("Mary Ann") != lookalike_key("MaryAnn")
 
 
 # Control characters
@@ -322,12 +304,7 @@ def test_rows_of_both_sides_of_matches_are_told():
 
 def test_long_cells_are_cut(games):
     long = "x" * 10**5
-    for text in (
-        f"a,b,score\nx,y,{long}\n",
-        f"a,b,score\n{long},{long},1\n",
-        f"a,b,score\n{long},y\n",
-        f"{long},b\n1,2",
-    ):
+    for text in (f"a,b,score\nx,y,{long}", f"a,b,score\n{long},{long},1", f"a,b,score\n{long},y", f"{long},b\n1,2"):
         with pytest.raises(ValueError, match="x") as caught:
             read(games(text))
         assert len(str(caught.value)) < 1_200

@@ -35,27 +35,29 @@ def test_hours_are_parts_of_days(source):
     assert read(source(table(time=times))).events.time.tolist() == [0.5 / 24, 12.5 / 24, 18.5 / 24]
 
 
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-@pytest.mark.parametrize("zone", [None, "UTC", "+02:00"])
-def test_units_and_zones(unit, zone):
-    times = pa.array(np.array([43_200, 86_400, 108_000], "datetime64[s]")).cast(pa.timestamp(unit, zone))
-    assert read(pa.table(table(time=times))).events.time.tolist() == [0.5, 1, 1.25]
+DAYS, HOURS = ["1970-01-01", "1970-01-03", "1970-01-04"], np.array([43_200, 86_400, 108_000], "datetime64[s]")
+TYPED = {
+    f"numpy {unit}": (np.array(DAYS, f"datetime64[{unit}]"), [0, 2, 3]) for unit in ("D", *"hms", "ms", "us", "ns")
+}
+TYPED |= {
+    f"{unit} {zone}": (pa.array(HOURS).cast(pa.timestamp(unit, zone)), [0.5, 1, 1.25])
+    for unit in ("s", "ms", "us", "ns")
+    for zone in (None, "UTC", "+02:00")
+}
+TYPED |= {f"list of {unit}": ([np.datetime64("1971-01-01", unit)] * 3, [365] * 3) for unit in ("Y", "D", "s", "ns")}
+TYPED["list of two units"] = (
+    [*map(np.datetime64, ["1971", "1971-01-02", "1973-01-01T00:00:00.000000000"])],
+    [365, 366, 1096],
+)
+TYPED["date64"] = (pa.array([datetime.date(1970, 1, day) for day in (1, 2, 3)], pa.date64()), [0, 1, 2])
 
 
-@pytest.mark.parametrize("unit", ["D", "h", "m", "s", "ms", "us", "ns"])
-def test_numpy_units(unit):
-    times = np.array(["1970-01-01", "1970-01-03", "1970-01-04"], f"datetime64[{unit}]")
-    assert read(table(time=times)).events.time.tolist() == [0, 2, 3]
-
-
-@pytest.mark.parametrize("unit", ["Y", "D", "s", "ns"])
-def test_lists_of_numpy_times(unit):
-    day = np.datetime64("1971-01-01", unit)
-    assert read(table(time=[day] * 3)).events.time.tolist() == [365] * 3
-    with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): column 'time' has no value"):
-        read(table(time=[day, None, day]))
-    times = [day, day + np.timedelta64(1, unit), np.datetime64("1973-01-01", "ns")]
-    assert read(table(time=times)).events.time[2] == 1096
+@pytest.mark.parametrize("times, days", TYPED.values(), ids=TYPED)
+def test_types_of_times(times, days):
+    assert read(table(time=times)).events.time.tolist() == days
+    if isinstance(times, list):
+        with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): column 'time' has no value"):
+            read(table(time=[times[0], None, times[2]]))
 
 
 def test_zones_of_pandas():
@@ -63,11 +65,6 @@ def test_zones_of_pandas():
     times = pandas.to_datetime(["1970-01-01 01:00", "1970-01-02 01:00"]).tz_localize("+01:00")
     frame = pandas.DataFrame({"a": ["x", "y"], "b": ["y", "x"], "score": [1, 0], "time": times})
     assert read(frame).events.time.tolist() == [0, 1]
-
-
-def test_date64():
-    times = pa.array([datetime.date(1970, 1, day) for day in (1, 2, 3)], pa.date64())
-    assert read(pa.table(table(time=times))).events.time.tolist() == [0, 1, 2]
 
 
 def test_sort_is_stable_and_takes_all_columns_along(source):
@@ -128,26 +125,25 @@ def test_ways_to_write_dates(source):
         read(source(table(date=["5.3.24", "x", "5.3.24"])), dates="%d.%m.%y")
 
 
-@pytest.mark.parametrize("values", [["2026-05-01", None], ["31.12.2025", "1.1.2026"], ["May 3, 2026", "May 4, 2026"]])
+MOMENTS = np.array(["2026-05-01", "2026-05-02"], "datetime64[D]")
+
+
+@pytest.mark.parametrize(
+    "values", [["2026-05-01", None], ["31.12.2025", "1.1.2026"], ["May 3, 2026", "May 4, 2026"], [*MOMENTS.tolist()]]
+)
 def test_dates_in_a_column_that_nobody_named_are_told(source, values):
-    """One look at the first values: numbers, results and names are no dates."""
+    """One look at the first values: numbers, results, names and nothing are no dates."""
     others = {"round": [1, 2], "id": [20260501, 20260502], "sets": ["6-2 6-3", "7-5"], "season": ["2020-21", "2021-22"]}
-    table = {"a": ["Ada", "Bo"], "b": ["Bo", "Cy"], "score": [1, 0], "Spieltag": values, **others}
+    table = {"a": ["Ada", "Bo"], "b": ["Bo", "Cy"], "score": [1, 0], "Spieltag": values, "born": [None] * 2, **others}
     with pytest.warns(UserWarning, match="^took nothing for the time, though Spieltag has dates; name columns"):
         assert read(source(table)).clock is None
+    with pytest.warns(UserWarning, match="nothing for the time, though Spieltag and at have dates"):
+        read(source(table | {"at": MOMENTS.tolist()}))
     table["May 1"] = table.pop("Spieltag")
     table["date"] = [1, 2]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read(source(table))
-
-
-def test_days_and_moments_in_columns_that_nobody_named_are_told(tmp_path):
-    days = {"held": np.array(["2026-05-01", "2026-05-02"], "datetime64[D]"), "born": [None, None]}
-    table = pa.table({"a": ["Ada", "Bo"], "b": ["Bo", "Cy"], "score": [1, 0]} | days | {"at": days["held"]})
-    for source in (table, table.to_pandas(), {name: table[name].to_pylist() for name in table.column_names}):
-        with pytest.warns(UserWarning, match="nothing for the time, though held and at have dates"):
-            read(source)
 
 
 @pytest.mark.parametrize("scale", [1, 10**3, 10**6, 10**9])
