@@ -56,8 +56,8 @@ class Contenders(NamedTuple):
 @command(
     FILE,
     system_option("Compare only this system.  [default: all that can rate the file]", multiple=True),
-    param_option("Set a hyperparameter of one system, or of all that have it; or all of one system by a file that fit "
-                 "--save wrote.", "[SYSTEM.]NAME=VALUE | FILE.toml"),
+    param_option("Set a hyperparameter of one system or of all that have it, or name a FILE.toml of fit --save.",
+                 "[SYSTEM.]NAME=VALUE|FILE"),
     option("period", "DAYS", "Length of rating periods.  [default: that of a file of --param, or 7]", above=0),
     reading_options(),
     first_rows_option,

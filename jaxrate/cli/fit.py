@@ -34,7 +34,7 @@ def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
     FILE,
     option("free", "NAME ...", "Hyperparameters to fit.  [default: all continuous ones that matter here]",
            multiple=True, most_words=inf),
-    request_options("Starting or fixed value of a hyperparameter, or all of them by a file that fit --save wrote."),
+    request_options("Starting or fixed value of a hyperparameter, or a FILE.toml of fit --save."),
     library_option("fit", "loss", "NAME", shell_complete=complete_losses),
     option("outlook", text="Score the chances of win, draw and loss, or of every score."),
     option("calibrated", text="Also fit a calibration of the predictions (a map of the log-odds)."),

@@ -1,8 +1,8 @@
-"""The pages of --help: options in groups, and examples. rich-click draws them, and loads Rich for that alone."""
+"""The pages of --help: the usual options, or all in groups, and examples. rich-click formats them by Rich."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from itertools import chain, takewhile
@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 from rich_click import RichCommand, RichGroup
-from rich_click.rich_panel import RichCommandPanel, RichOptionPanel
 
 from jaxrate.cli.option_names import name_options
 
@@ -20,20 +19,10 @@ HELP_STYLE = {
     "max_width": 110,
     "force_terminal": None,  # colour is Rich's own decision
     "text_markup": None,
-    "text_paragraph_linebreaks": "\n\n",
-    "options_table_help_sections": ["help", "required", "default"],
-    "style_helptext": "",
-    "style_options_panel_border": "",
-    "style_commands_panel_border": "",
-    "style_options_panel_title_style": "bold",
-    "style_commands_panel_title_style": "bold",
-    "padding_helptext_first_line": (0, 0, 1, 0),
-    "commands_before_options": True,
-    "default_string": r" \[default: {}]",
 }
 ALL_HELP = "jaxrate.help_all"  # in the notes of a context: whether --help-all was given
-NAMES_WIDTH, COLUMN_GAP = 30, 2  # of options and their values, before their descriptions
-COMMANDS_WIDTH = 14  # of the names of commands, and of the options that need none
+NAMES_WIDTH, COLUMN_GAP = 26, 2  # of options and their values, and before their descriptions
+COMMANDS_WIDTH = 16  # of the names of commands, and of the options that need none
 FIRST_GUIDE = Path(__file__).parent.parent / "guides" / "start.md"
 OPTION_GROUPS: dict[str, Sequence[str]] = {
     "Input": (
@@ -56,31 +45,6 @@ COMMAND_GROUPS = {
 }
 
 
-class AlignedOptionPanel(RichOptionPanel):
-    """A group of options, whose descriptions start where those of the other groups do."""
-
-    def get_table(self, command: Any, ctx: Any, formatter: Any) -> Any:
-        """The options as a table."""
-        from rich.cells import cell_len
-
-        table = super().get_table(command, ctx, formatter)
-        widths = [max(cell_len(str(cell)) for cell in column.cells) for column in table.columns[:-1]]
-        if widths:
-            before = sum(width + COLUMN_GAP for width in widths[:-1])
-            table.columns[-2].min_width = max(NAMES_WIDTH - before, widths[-1])
-        return table
-
-
-class AlignedCommandPanel(RichCommandPanel):
-    """A group of commands, whose descriptions start where those of the other groups and of the options do."""
-
-    def get_table(self, command: Any, ctx: Any, formatter: Any) -> Any:
-        """The commands as a table."""
-        table = super().get_table(command, ctx, formatter)
-        table.columns[0].min_width = COMMANDS_WIDTH
-        return table
-
-
 class HelpCommand(RichCommand):
     """A command whose --help has its usual options, and whose --help-all has all of them, in groups.
 
@@ -100,7 +64,7 @@ class HelpCommand(RichCommand):
     ) -> None:
         super().__init__(*args, **settings)
         self.examples, self.usual = examples, usual
-        self.panels = _option_panels(self.params, groups or {})
+        self.groups = _group_options(self.params, groups or {})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words of the command line, of which some options take several."""
@@ -115,22 +79,22 @@ class HelpCommand(RichCommand):
 
     def format_help_text(self, ctx: click.Context, formatter: Any) -> None:
         """Write what the command does, with --help its first paragraph alone."""
-        paragraphs = [" ".join(text.split()) for text in (self.help or "").split("\n\n")]
-        shown = paragraphs if self._shows_all(ctx) else paragraphs[:1]
-        formatter.write("\n\n".join(shown) + "\n")
+        write_paragraphs(formatter, self.help or "", None if self._shows_all(ctx) else 1)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the usual options, or the groups of all with the names that some take."""
-        usual = [AlignedOptionPanel("Options", [f"--{name}" for name in (*self.usual, "help-all")])]
-        for panel in self.panels if self._shows_all(ctx) else usual:
-            formatter.write(panel.render(self, ctx, formatter))
-        for parameter in self.params if self._shows_all(ctx) else ():
+        shows_all = self._shows_all(ctx)
+        rows = {name: row for x in self.get_params(ctx) for name, row in _option_rows(x)}
+        for title, names in (self.groups if shows_all else {"Options": [*self.usual, "help-all"]}).items():
+            write_rows(formatter, title, [rows[name] for name in names])
+        for parameter in self.params if shows_all else ():
             if values := getattr(parameter, "values", None):
-                write_named_values(formatter, parameter.opts[0], values)
+                named = [(f"{name}={value.metavar or 'yes'}", value.text) for name, value in values.items()]
+                write_rows(formatter, f"Names of {parameter.opts[0]}", named)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples, with --help the first two."""
-        write_examples(formatter, self.examples if self._shows_all(ctx) else self.examples[:2])
+        """Write the examples, with --help the first one."""
+        write_examples(formatter, self.examples if self._shows_all(ctx) else self.examples[:1])
 
     def _shows_all(self, ctx: click.Context) -> bool:
         return ctx.meta.get(ALL_HELP, False) or not self.usual
@@ -167,16 +131,31 @@ def _names_file(command: click.Command, context: click.Context, args: list[str])
     return False
 
 
-def write_named_values(formatter: Any, option: str, values: Mapping[str, Any]) -> None:
-    """Write the names that an option takes, as a group of a page."""
+def _option_rows(parameter: click.Parameter) -> Iterator[tuple[str, tuple[str, str]]]:
+    """The name of an option, and how it is written and what it does."""
+    if isinstance(parameter, click.Option):
+        value = f" <{parameter.metavar}>" if parameter.metavar else ""
+        yield parameter.opts[-1].removeprefix("--"), (f"{', '.join(parameter.opts)}{value}", parameter.help or "")
+
+
+def write_paragraphs(formatter: Any, text: str, count: int | None = None) -> None:
+    """Write the first `count` paragraphs of a docstring, or all."""
+    from rich.text import Text
+
+    paragraphs = [" ".join(one.split()) for one in text.split("\n\n")]
+    formatter.write(Text("\n\n".join(paragraphs[:count]) + "\n"))
+
+
+def write_rows(formatter: Any, title: str, rows: Iterable[tuple[str, str]], width: int = NAMES_WIDTH) -> None:
+    """Write a group of names and their descriptions."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, COLUMN_GAP, 0, 0))
-    table.add_column(min_width=NAMES_WIDTH + COLUMN_GAP)
-    for name, value in values.items():
-        table.add_row(Text(f"  {name}={value.metavar or 'yes'}", formatter.config.style_option), Text(value.text))
-    formatter.write(Text(f"Names of {option}:", formatter.config.style_options_panel_title_style))
+    table.add_column(min_width=width)
+    for name, text in rows:
+        table.add_row(Text(f"  {name}", "cyan"), Text(text))
+    formatter.write(Text(f"{title}:", "bold"))
     formatter.write(table)
     formatter.write("")
 
@@ -188,7 +167,6 @@ class LazyGroup(RichGroup):
         super().__init__(*args, **settings)
         for name, text in summaries.items():
             self.add_command(click.Command(name, short_help=text))
-        self.panels = [AlignedCommandPanel(name, list(members)) for name, members in COMMAND_GROUPS.items()]
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """The command that the arguments name, imported, and the other arguments."""
@@ -199,6 +177,18 @@ class LazyGroup(RichGroup):
         """The command of this name, imported."""
         return getattr(import_module(f"jaxrate.cli.{name}"), name)
 
+    def format_help_text(self, ctx: click.Context, formatter: Any) -> None:
+        """Write what the program does."""
+        write_paragraphs(formatter, self.help or "")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands in groups, and the options of all."""
+        for title, names in COMMAND_GROUPS.items():
+            rows = [(name, self.commands[name].get_short_help_str(limit=100)) for name in names]
+            write_rows(formatter, title, rows, COMMANDS_WIDTH)
+        options = [row for x in self.get_params(ctx) for _, row in _option_rows(x)]
+        write_rows(formatter, "Options", options, COMMANDS_WIDTH)
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write where a beginner begins."""
         write_examples(formatter, ("jaxrate rate nfl", "jaxrate rate games.csv", "jaxrate rate --help"))
@@ -206,27 +196,21 @@ class LazyGroup(RichGroup):
 
 
 def write_examples(formatter: Any, lines: Sequence[str]) -> None:
-    """Write examples as the last group of a page; lines that do not begin with a command stand as they are."""
+    """Write examples as the last group of a page."""
     from rich.text import Text
 
-    text = Text().append("Examples:\n", formatter.config.style_options_panel_title_style)
-    for line in lines:
-        program, blank, arguments = line.partition(" ")
-        text.append(f"  {program}{blank}", formatter.config.style_usage_command if program == "jaxrate" else "")
-        text.append(f"{arguments}\n", "")
-    text.rstrip()
-    formatter.write(text)
+    formatter.write(Text("Examples:", "bold"))
+    formatter.write(Text("\n".join(f"  {line}" for line in lines)))
 
 
-def _option_panels(parameters: Sequence[click.Parameter], own_groups: Mapping[str, Sequence[str]]) -> list[Any]:
-    """The groups in order, those of the command before its output; none is empty."""
+def _group_options(
+    parameters: Sequence[click.Parameter], own_groups: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """The names of options by the titles of their groups, those of the command before its output; none is empty."""
     own = {*chain.from_iterable(own_groups.values())}
     present = {option.removeprefix("--") for parameter in parameters for option in parameter.opts} | {"help"}
-    titles = [*OPTION_GROUPS]
-    place = titles.index("Output")
-    groups: dict[str, Sequence[str]] = {}
-    groups |= {title: [x for x in members if x not in own] for title, members in OPTION_GROUPS.items()}
-    groups |= own_groups
-    ordered = dict.fromkeys([*titles[:place], *own_groups, *titles[place:]])
-    options = {title: [f"--{name}" for name in groups[title] if name in present] for title in ordered}
-    return [AlignedOptionPanel(title, names) for title, names in options.items() if names]
+    groups: dict[str, list[str]] = {}
+    for title, members in OPTION_GROUPS.items():
+        groups |= {name: [*names] for name, names in own_groups.items() if title == "Output"}
+        groups.setdefault(title, [name for name in members if name in present - own])
+    return {title: names for title, names in groups.items() if names}

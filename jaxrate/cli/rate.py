@@ -63,10 +63,10 @@ SHOW_HELP = "Also show the highest ratings of all time (peaks), the biggest upse
     no_calibrate_option,
     option("state", "DIR", "Continue from the run saved there."),
     option("as-of", "DATE", "Leave out later results, and show the ratings of that date."),
-    option("player", "NAME", f"List a player's last {SHOWN_EVENTS} matches or contests; given twice, the record of "
-           "the two against each other.", to="players", multiple=True),
+    option("player", "NAME", "List a player's last matches or contests; given twice, the record of the two.",
+           to="players", multiple=True),
     option("show", "|".join(SHOWN), SHOW_HELP, type=click.Choice(SHOWN), multiple=True),
-    option("top", "NUMBER", f"Length of the leaderboard, or of --player's list.  [default: 10, or {SHOWN_EVENTS}]",
+    option("top", "NUMBER", f"Length of the lists.  [default: 10, or {SHOWN_EVENTS} of --player]",
            least=1),
     list_option(LEADERBOARD_RULES),
     option("out", "DIR", "Save the run in this folder."),

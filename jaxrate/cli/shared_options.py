@@ -50,7 +50,7 @@ class RatingRequest(NamedTuple):
     plain: bool = False  # whether to learn from results alone
 
 
-def request_options(param: str = "Set a hyperparameter, or all of them by a file that fit --save wrote.") -> Decorator:
+def request_options(param: str = "Set a hyperparameter, or name a FILE.toml of fit --save.") -> Decorator:
     """Options --system, --param, --period, --plain and those of columns.
 
     The command gets a `RatingRequest` as `request`, which has its FILE, too.
@@ -97,7 +97,7 @@ def _add_fitted(request: RatingRequest, fitted: FittedParams) -> RatingRequest:
     return request._replace(name=fitted.system, changes=changes, period=period, fitted=fitted)
 
 
-def param_option(text: str, metavar: str = "NAME=VALUE | FILE.toml") -> Decorator:
+def param_option(text: str, metavar: str = "NAME=VALUE|FILE") -> Decorator:
     """The option --param."""
     return option("param", metavar, text, to="params", multiple=True)
 
