@@ -50,72 +50,77 @@ class VoteData(NamedTuple):
     left_out: str = ""  # which counts of ties are not used
 
 
-def read_votes(
-    report: ProgressReport, file: str, options: dict[str, Any], clusters: tuple[str, ...], named: tuple[Any, ...],
-    *, has_times: bool,
-) -> VoteData:  # fmt: skip
-    """The votes, counts or contests of a file, with times if it `has_times` that matter.
+class VoteRequest(NamedTuple):
+    """A file of votes, and the columns that options name."""
 
-    `clusters` and `named` are the columns of clusters, and of wins, losses and ties, that options name.
-    """
-    from jaxrate.arena.vote_tables import CountColumns
+    file: str
+    columns: dict[str, Any]  # arguments of `jr.read`
+    clusters: tuple[str, ...]
+    counts: tuple[Any, ...]  # of wins, losses and ties
+    has_times: bool  # whether times matter
+
+
+def read_votes(report: ProgressReport, request: VoteRequest) -> VoteData:
+    """The votes, counts or contests of a file."""
     from jaxrate.arena.votes import cluster_codes, drop_unused_times
+
+    if "format" in request.columns or is_pgn_file(request.file):
+        return _read_votes_of_format(report, request)
+    table, columns = open_file_table(request.file), request.columns.values()
+    texts = {x for given in columns for x in (given if isinstance(given, (list, tuple)) else [given])}
+    source = (table if request.has_times else drop_unused_times(table, texts))._replace(noted=False)
+    with _add_file_rows_to_errors(table, ()):
+        counts = _choose_count_columns(source.names, request)
+    votes = _read_rows(report, request, source) if counts is None else _read_counts(report, request, counts, source)
+    with _add_file_rows_to_errors(table._replace(title=""), ()):
+        return votes._replace(source=table, clusters=cluster_codes(table, request.clusters, votes.rows))
+
+
+def _choose_count_columns(names: list[str], request: VoteRequest) -> CountColumns | None:
+    """The columns of counts, as options or their names say; None if these are votes."""
+    from jaxrate.arena.vote_tables import CountColumns, find_count_columns
     from jaxrate.data.column_recognition import time_columns
 
-    if "format" in options or is_pgn_file(file):
-        if clusters or any(named):
-            raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
-        return _read_votes_of_format(report, file, options)
-    table = open_file_table(file)
-    if has_times and not time_columns(table.names) and "time" not in options:
-        raise ValueError(f"{table.title}--moved needs the times of votes; name their column with --time")
-    texts = {x for given in options.values() for x in (given if isinstance(given, (list, tuple)) else [given])}
-    source = (table if has_times else drop_unused_times(table, texts))._replace(noted=False)
-    with _add_file_rows_to_errors(table, ()):
-        counts = _choose_count_columns(source.names, options, CountColumns(*named))
-    if counts is None:
-        order = {"sort": True} if has_times or "time" in options else {}
-        data = read_events(report, file, options | order, source=source)
-        votes = VoteData(data, _covariate_names(data), table, data.rows)
-    elif has_times:
-        raise ValueError(f"{table.title}--moved needs votes with times, and not counts of them")
-    else:
-        votes = _read_counts(report, file, options, counts, source)._replace(source=table)
-    with _add_file_rows_to_errors(table._replace(title=""), ()):
-        return votes._replace(clusters=cluster_codes(table, clusters, votes.rows))
+    of_votes = sorted(VOTE_ROLES & request.columns.keys())
+    misplaced = of_votes + ["weight"] * ("weight" in request.columns)
+    counts = None if of_votes else find_count_columns(names)
+    if misplaced and (counts is not None or any(request.counts)):
+        raise ValueError(f"`{misplaced[0]}` is for votes; counts have --wins, --losses and --tied")
+    counts = find_count_columns(names, CountColumns(*request.counts)) if any(request.counts) else counts
+    if request.has_times and not time_columns(names) and "time" not in request.columns:
+        raise ValueError("--moved needs the times of votes; name their column with --time")
+    if request.has_times and counts is not None:
+        raise ValueError("--moved needs votes with times, and not counts of them")
+    return counts
 
 
-def _choose_count_columns(names: list[str], options: dict[str, Any], named: CountColumns) -> CountColumns | None:
-    """The columns of counts, as options or their names say; None if these are votes."""
-    from jaxrate.arena.vote_tables import find_count_columns
-
-    of_votes = sorted(VOTE_ROLES & options.keys())
-    usual = None if of_votes else find_count_columns(names)
-    if of_votes + ["weight"] * ("weight" in options) and (usual is not None or any(named)):
-        raise ValueError(f"`{[*of_votes, 'weight'][0]}` is for votes; counts have --wins, --losses and --tied")
-    return find_count_columns(names, named) if any(named) else usual
-
-
-def _read_votes_of_format(report: ProgressReport, file: str, options: dict[str, Any]) -> VoteData:
-    """The games of a public format, in order of time where it has one."""
-    from jaxrate.data.table_sources import TableSource
-
-    title = f"{Path(file).name}: "
-    source = TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
-    reader = jr.data.formats.FORMATS.get(options.get("format", "pgn"))
-    sorts = reader is not None and "sort" in reader_argument_names(reader)
-    data = read_events(report, file, options | ({"sort": True} if sorts else {}))
+def _read_rows(report: ProgressReport, request: VoteRequest, source: TableSource) -> VoteData:
+    """Votes, or contests."""
+    order = {"sort": True} if request.has_times or "time" in request.columns else {}
+    data = read_events(report, request.file, request.columns | order, source=source)
     return VoteData(data, _covariate_names(data), source, data.rows)
 
 
-def _read_counts(
-    report: ProgressReport, file: str, options: dict[str, Any], columns: CountColumns, source: TableSource
-) -> VoteData:
+def _read_votes_of_format(report: ProgressReport, request: VoteRequest) -> VoteData:
+    """The games of a public format, in order of time where it has one."""
+    from jaxrate.data.table_sources import TableSource
+
+    if request.clusters or any(request.counts):
+        raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
+    title = f"{Path(request.file).name}: "
+    source = TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
+    reader = jr.data.formats.FORMATS.get(request.columns.get("format", "pgn"))
+    sorts = reader is not None and "sort" in reader_argument_names(reader)
+    data = read_events(report, request.file, request.columns | ({"sort": True} if sorts else {}))
+    return VoteData(data, _covariate_names(data), source, data.rows)
+
+
+def _read_counts(report: ProgressReport, request: VoteRequest, columns: CountColumns, source: TableSource) -> VoteData:
     """Counts of wins, losses and ties, and a note of ties that are not counted."""
     from jaxrate.arena.vote_tables import counts_of_dataset, uncounted_ties
 
     names = [columns.wins, columns.losses, *columns.ties]
-    data = read_events(report, file, options | {"columns": names}, source=source, upcoming=True)
+    data = read_events(report, request.file, request.columns | {"columns": names}, source=source, upcoming=True)
     with _add_file_rows_to_errors(source, data.rows):
         counts = counts_of_dataset(data, columns)
     further = uncounted_ties(source, columns, data.rows)
@@ -240,7 +245,7 @@ def arena(
     check_table_file("--out", out, "table.csv")
     check_page_file("--report", page, "page.html")
     named = tuple(settings.pop(name) for name in ("wins", "losses", "tied"))
-    votes = read_votes(report, file, options, clusters, named, has_times=moved)
+    votes = read_votes(report, VoteRequest(file, options, clusters, named, moved))
     fitted = _fit_votes(report, votes, settings, moved)
     if out is not None:
         jr.data.write(_strength_columns(fitted), out)

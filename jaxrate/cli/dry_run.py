@@ -65,9 +65,7 @@ def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
         schedule = _describe_schedule(run.events)
     summary = {run.unit: run.num_rows, "players": len(run.data.players), **_time_span(run.data), "schedule": schedule}
     summary |= {"device": device.device_kind, "memory": run.memory}
-    rows = [_describe_system(report, system, run) for system in systems]
-    if short := [row["system"] for row in rows if row["fits"] and row["per_second"] is None]:
-        report.note(f"not enough memory for {', '.join(short)}: rate fewer players, or use a larger device")
+    rows = _describe_systems(report, systems, run)
     nouns = "teams" if is_about_teams(request.file, request.columns) else "players"
     return Output(_plan_sections(run, summary, rows, nouns), summary | {"systems": rows})
 
@@ -113,6 +111,16 @@ def _time_span(data: jr.data.Dataset) -> dict[str, str]:
     span = np.array([times.min(), times.max()])
     first, last = map(str, days_to_dates(np.floor(span))) if data.clock == "dates" else map(format_number, span)
     return {"first": first, "last": last}
+
+
+def _describe_systems(
+    report: ProgressReport, systems: list[jr.extend.RatingSystem], run: DryRun
+) -> list[dict[str, Any]]:
+    """The systems beside the events, and a note of those for which there is not enough memory."""
+    rows = [_describe_system(report, system, run) for system in systems]
+    if short := [row["system"] for row in rows if row["fits"] and row["per_second"] is None]:
+        report.note(f"not enough memory for {', '.join(short)}: rate fewer players, or use a larger device")
+    return rows
 
 
 def _describe_system(report: ProgressReport, system: jr.extend.RatingSystem, run: DryRun) -> dict[str, Any]:

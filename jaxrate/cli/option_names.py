@@ -123,7 +123,7 @@ def _option_words(name: str, option: ArgumentOption, value: Any) -> list[str]:
     flag = option.parameter.opts[0]
     if option.prefix:
         texts = ["yes"] if value is True else _as_list(value)
-        return [word for text in texts for word in (flag, shlex.quote(option.prefix + text))]
+        return [word for text in texts for word in _words_of_value(flag, option.prefix + text)]
     if value is True:
         return [flag]
     texts = _as_list(value)
@@ -131,8 +131,12 @@ def _option_words(name: str, option: ArgumentOption, value: Any) -> list[str]:
         texts = [",".join(texts) + "," * (len(texts) == 1)]
     if getattr(option.parameter, "most_words", 1) > 1 or option.parameter.nargs == 2:
         return [flag, *map(shlex.quote, texts)]
-    pairs = ([f"{flag}={shlex.quote(x)}"] if x.startswith("-") else [flag, shlex.quote(x)] for x in texts)
-    return [word for pair in pairs for word in pair]
+    return [word for text in texts for word in _words_of_value(flag, text)]
+
+
+def _words_of_value(flag: str, text: str) -> list[str]:
+    """An option and its value, in one word where the value begins as an option does."""
+    return [f"{flag}={shlex.quote(text)}"] if text.startswith("-") else [flag, shlex.quote(text)]
 
 
 def _as_list(value: Any) -> list[str]:

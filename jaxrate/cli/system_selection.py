@@ -190,9 +190,13 @@ def choose_system(
     task = check_system_and_hint(report, system, data, request)
     if not fitting:
         hint_side_advantage_without_sides(report, data, [system])
+    return task._replace(calibrate=request.fitted is None and not _has_fitted(system, changes))
+
+
+def _has_fitted(system: jr.extend.RatingSystem, changes: dict[str, Any]) -> bool:
+    """Whether some of the changes are of hyperparameters that a fit may move."""
     space = {} if system.space is None else system.space._asdict()
-    sets_fitted = any(space[name].fitted for name in changes if name in space)
-    return task._replace(calibrate=request.fitted is None and not sets_fitted)
+    return any(space[name].fitted for name in changes if name in space)
 
 
 def default_system(data: jr.data.Dataset) -> str:
