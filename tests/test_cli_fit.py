@@ -29,7 +29,8 @@ def test_fit_prints_and_saves_what_fit_finds(jaxrate, games, tmp_path):
     assert found.summary() in text and f"in Python: jr.{found.system!r}\n" in text
     for name in found.free:
         row = next(line for line in text.splitlines() if line.startswith(name)).split()
-        assert row[1:3] == [f"{getattr(found.params, name):.5g}", f"{found.standard_error[name]:.2g}"]
+        values = getattr(start.params, name), getattr(found.params, name)
+        assert row[1:4] == [*(f"{x:.5g}" for x in values), f"{found.standard_error[name]:.2g}"]
     written = tomllib.loads(path.read_text())
     assert written["system"] == "glicko" and written["params"]["period"] == 20
     assert written["params"]["c"] == found.params.c and "period" not in written
@@ -95,7 +96,7 @@ def test_fit_says_what_is_open_which_is_no_failure(jaxrate, tmp_path):
     assert (
         code == 0 and "left open by these events: k" in text and "fit the others alone: --free side_advantage" in text
     )
-    rows = {line.split()[0]: line.split()[2] for line in text.splitlines() if line.startswith(("k ", "side"))}
+    rows = {line.split()[0]: line.split()[3] for line in text.splitlines() if line.startswith(("k ", "side"))}
     assert rows["k"] == "inf" and 0 < float(rows["side_advantage"]) < 30 and "--free side_advantage" in text
     assert tomllib.loads(saved.read_text())["left_open"] == ["k"]
     note = f"the fit of {saved} left k open, as turns.csv says next to nothing of it; its value there means little"

@@ -71,7 +71,6 @@ def fit(
     Exit code 1: the search did not converge. The result is printed and saved all the same.
     """
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.fitting.fit_results import LEFT_ALIGNED, TABLE_HEADER
     from jaxrate.fitting.losses import resolve_loss
 
     resolve_loss(settings["loss"] or "log_loss")
@@ -89,10 +88,19 @@ def fit(
     is_done = result.converged or result.reason == "flat"  # the best result, whatever the open hyperparameters are
     sections: list[str | TextTable] = [
         f"{task.system.name}: {count_events_and_players(task, are_teams)}",
-        TextTable(TABLE_HEADER, result.table_rows(), LEFT_ALIGNED),
+        _hyperparameter_table(result, task.system),
         "\n".join(_lines_about(result)),
     ]
     return Output(sections, _json_result(result, task, request.file), 0 if is_done else 1)
+
+
+def _hyperparameter_table(fit_result: jr.fitting.Fit, start: jr.extend.RatingSystem) -> TextTable:
+    """The fitted hyperparameters, and those of the system that the fit began with."""
+    from jaxrate.fitting.fit_results import LEFT_ALIGNED, TABLE_HEADER
+
+    name, *headings = TABLE_HEADER
+    rows = [(key, f"{getattr(start.params, key):.5g}", *cells) for key, *cells in fit_result.table_rows()]
+    return TextTable([name, "start", *headings], rows, LEFT_ALIGNED)
 
 
 def count_events_and_players(task: RatingTask, are_teams: bool) -> str:
