@@ -79,36 +79,11 @@ def test_tables_are_taken_with_columns_wherever_data_are(call, tmp_path):
         call(table, home="one")
 
 
-@pytest.mark.parametrize(
-    ("goals", "said"),
-    [
-        (["1", "x", "1"], "row 1 (counting from 0): column 'home_goals' is 'x', not a number"),
-        ([1, "x", 1], "row 1 (counting from 0): column 'home_goals' is 'x', not a number"),
-        ([1, -2, 1], "row 1 (counting from 0): column 'home_goals' is -2, and points are not negative"),
-    ],
-)
-def test_goals_that_are_wrong_in_one_row_name_it(goals, said):
-    with refused(said):
-        jr.read(GOALS | {"home_goals": goals, "away_goals": [0, 0, 1]})
-
-
 def test_margins_that_are_named_may_be_negative():
     table = GOALS | {"home_goals": [1, -2, 1], "away_goals": [0, 0, 1]}
     with pytest.warns(UserWarning, match="took home and away"):
         data = jr.read(table, margin=["home_goals", "away_goals"])
     assert data.matches.score.tolist() == [1.0, 0.0, 0.5]
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: jr.read(LEAGUE, side="home"), "where 'home' has the side in all matches, say side='a'"),
-        (lambda: jr.read(LEAGUE, a="home", b="away", side="away"), "say side='b'"),
-    ],
-)
-def test_a_side_that_is_a_column_of_players(call, said):
-    with refused(said):
-        call()
 
 
 @pytest.mark.parametrize(
@@ -124,33 +99,13 @@ def test_unknown_roles_name_the_right_one(arguments, said):
         jr.read(LEAGUE, **arguments)
 
 
-def test_messages_say_what_to_give(rated, tmp_path):
+def test_messages_about_folders_say_what_to_give(rated, tmp_path):
     (tmp_path / "club.csv").write_text("a,b,score\n")
     with refused('club.csv is a file; name a folder for the run, as in jr.save("season", rated)'):
         jr.save(tmp_path / "club.csv", rated)
     jr.save(tmp_path / "run", rated)
     with refused("the run is of glicko: give its factory as make, or leave make out"):
         jr.load(tmp_path / "run", make=jr.elo)
-    data = jr.read({"a": ["p"], "b": ["q"], "score": [1], "time": [1]}, history=rated)
-    with refused("as jr.rate(saved.system, data, onto=saved) does"):
-        jr.rate(jr.elo(), data, onto=rated)
-    with refused("leave out what is rated already, which is all before that"):
-        jr.rate(rated.system, data, onto=rated)
-    with refused("give rated.predictions['prediction'] and rated.predictions['score']"):
-        jr.metrics.match_metrics(rated, data)
-    with refused("give data.matches.score"):
-        jr.metrics.match_metrics([0.5], data)
-    with refused("as of jr.arena.fit_strengths(data), or [n] numbers, got one of type Dataset"):
-        jr.arena.freeze_strengths(data)
-
-
-def test_unknown_players_have_near_names():
-    table = {"a": ["Green Bay Packers", "Chicago Bears"], "b": ["Chicago Bears", "New York Jets"], "score": [1, 0]}
-    rated = jr.rate(jr.elo(), jr.read(table))
-    with refused("no player 'Packers' (near: 'Green Bay Packers')"):
-        jr.career(rated, "Packers")
-    with refused("no player 'Bears' (near: 'Chicago Bears')"):
-        jr.history.head_to_head(rated, "New York Jets", "Bears")
 
 
 @pytest.fixture
@@ -405,54 +360,66 @@ def test_hyperparameters_out_of_range_are_refused_by_run_and_predict():
         jr.predict(system, system.init(system.params, 2), matches, params=params)
 
 
+COMING = {"a": ["p"], "b": ["q"]}
 CONTEST = {"contest": [0, 0, 0], "player": ["p", "q", "r"], "rank": [1, 2, 3]}
 
 
-@pytest.mark.parametrize("make", [jr.elo, jr.glicko, jr.glicko2])
-@pytest.mark.parametrize("value", [20, 30.0, np.float32(20)])
-def test_a_number_is_no_season(make, value):
-    with pytest.raises(ValueError, match=f"{make.__name__}: seasons must be"):
-        make(value)
+TEAMS = {"a": ["Green Bay Packers", "Chicago Bears"], "b": ["Chicago Bears", "New York Jets"], "score": [1, 0]}
+MATCH = jr.matches([[0, 1]], [1])
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda rated: jr.leaderboard(5), "leaderboard: rated must be a History (as of jr.rate), got 5"),
-        (lambda rated: jr.extend.schedule_by_level(5), "schedule_by_level: events must be a Matches"),
-        (lambda rated: jr.site.report_html(5), "report_html: rated must be a History (as of jr.rate), got 5"),
-        (lambda rated: jr.ratings(jr.elo(), 5), "ratings: state must be a state, as jr.run leaves it, got 5"),
-        (lambda rated: jr.ratings(jr.elo()), "give the state of the system beside it"),
-        (lambda rated: jr.forecasts.add_outcomes(5), "add_outcomes: system must be a RatingSystem"),
-        (lambda rated: jr.leaderboard(rated, top=1.5), "leaderboard: top must be a whole number, got 1.5"),
-        (lambda rated: jr.leaderboard(rated, top=True), "leaderboard: top must be a whole number, got True"),
-        (lambda rated: jr.leaderboard(rated, cautious=math.nan), "cautious must be a number, got nan"),
-        (
-            lambda rated: jr.forecasts.simulate_season(rated, {"a": ["p"], "b": ["q"]}, samples=10**12),
-            "samples must be a whole number",
-        ),
-        (lambda rated: jr.run(jr.elo, jr.matches([[0, 1]], [1])), "run: system must be a RatingSystem"),
-        (lambda rated: jr.save("", rated), "save: folder must be a path, got ''"),
-        (lambda rated: jr.rate(jr.urnings(), CONTEST), "urnings rates Matches, not Rounds"),
-        (lambda rated: jr.rate(jr.blat_mmr(), CONTEST), "blat_mmr rates Matches, not Rounds"),
-        (
-            lambda rated: jr.history.performance_ratings(jr.elo_mmr(), jr.matches([[0, 1]], [1])),
-            "performances are of contests",
-        ),
-        (
-            lambda rated: jr.fit(jr.elo(), jr.matches([[0, 1]] * 3, [1, 0, 1]), loss=lambda *_: None),
-            "a number for each prediction",
-        ),
-        (
-            lambda rated: jr.fitting.sweep_parameters(jr.elo(), jr.matches([[0, 1]], [1]), {"k": [1.0]}),
-            "params._replace(k=",
-        ),
-        (
-            lambda rated: jr.forecasts.predict_fixtures(rated, ("p", "q")),
-            "as [('Ada', 'Bo')], or a table; of one match it is [('p', 'q')]",
-        ),
+def read_goals(goals):
+    return jr.read(GOALS | {"home_goals": goals, "away_goals": [0, 0, 1]})
+
+
+def read_again(rated):
+    return jr.read({"a": ["p"], "b": ["q"], "score": [1], "time": [1]}, history=rated)
+
+
+def nfl():
+    return jr.rate(jr.elo(), jr.read(TEAMS))
+
+
+REFUSALS = [  # of a rated history
+    (lambda _: jr.leaderboard(5), "leaderboard: rated must be a History (as of jr.rate), got 5"),
+    (lambda _: jr.extend.schedule_by_level(5), "schedule_by_level: events must be a Matches"),
+    (lambda _: jr.site.report_html(5), "report_html: rated must be a History (as of jr.rate), got 5"),
+    (lambda _: jr.ratings(jr.elo(), 5), "ratings: state must be a state, as jr.run leaves it, got 5"),
+    (lambda _: jr.ratings(jr.elo()), "give the state of the system beside it"),
+    (lambda _: jr.forecasts.add_outcomes(5), "add_outcomes: system must be a RatingSystem"),
+    (lambda x: jr.leaderboard(x, top=1.5), "leaderboard: top must be a whole number, got 1.5"),
+    (lambda x: jr.leaderboard(x, top=True), "leaderboard: top must be a whole number, got True"),
+    (lambda x: jr.leaderboard(x, cautious=math.nan), "cautious must be a number, got nan"),
+    (lambda x: jr.forecasts.simulate_season(x, COMING, samples=10**12), "samples must be a whole number"),
+    (lambda _: jr.run(jr.elo, MATCH), "run: system must be a RatingSystem"),
+    (lambda x: jr.save("", x), "save: folder must be a path, got ''"),
+    (lambda _: jr.rate(jr.urnings(), CONTEST), "urnings rates Matches, not Rounds"),
+    (lambda _: jr.rate(jr.blat_mmr(), CONTEST), "blat_mmr rates Matches, not Rounds"),
+    (lambda _: jr.history.performance_ratings(jr.elo_mmr(), MATCH), "performances are of contests"),
+    (lambda _: jr.fit(jr.elo(), MATCH, loss=lambda *_: None), "a number for each prediction"),
+    (lambda _: jr.fitting.sweep_parameters(jr.elo(), MATCH, {"k": [1.0]}), "params._replace(k="),
+    (lambda x: jr.forecasts.predict_fixtures(x, ("p", "q")), "or a table; of one match it is [('p', 'q')]"),
+    (lambda _: read_goals(["1", "x", "1"]), "row 1 (counting from 0): column 'home_goals' is 'x', not a number"),
+    (lambda _: read_goals([1, "x", 1]), "row 1 (counting from 0): column 'home_goals' is 'x', not a number"),
+    (lambda _: read_goals([1, -2, 1]), "row 1 (counting from 0): column 'home_goals' is -2, and points are not"),
+    (lambda _: jr.read(LEAGUE, side="home"), "where 'home' has the side in all matches, say side='a'"),
+    (lambda _: jr.read(LEAGUE, a="home", b="away", side="away"), "say side='b'"),
+    (lambda x: jr.rate(jr.elo(), read_again(x), onto=x), "as jr.rate(saved.system, data, onto=saved) does"),
+    (lambda x: jr.rate(x.system, read_again(x), onto=x), "leave out what is rated already, which is all before that"),
+    (lambda x: jr.metrics.match_metrics(x, read_again(x)), "give rated.predictions['prediction'] and rated.pred"),
+    (lambda x: jr.metrics.match_metrics([0.5], read_again(x)), "give data.matches.score"),
+    (lambda x: jr.arena.freeze_strengths(read_again(x)), "fit_strengths(data), or [n] numbers, got one of type Data"),
+    (lambda _: jr.career(nfl(), "Packers"), "no player 'Packers' (near: 'Green Bay Packers')"),
+    (lambda _: jr.history.head_to_head(nfl(), "New York Jets", "Bears"), "no player 'Bears' (near: 'Chicago Bears')"),
+    *[
+        (lambda _, make=make, value=value: make(value), f"{make.__name__}: seasons must be")
+        for make in (jr.elo, jr.glicko, jr.glicko2)
+        for value in (20, 30.0, np.float32(20))
     ],
-)
+]
+
+
+@pytest.mark.parametrize(("call", "said"), REFUSALS)
 def test_what_is_no_such_thing(rated, call, said):
     with refused(said):
         call(rated)

@@ -7,6 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -74,31 +77,30 @@ def season(tmp_path, whole):
     return path
 
 
+@contextmanager
+def around_steps(monkeypatch, act, steps=STEPS):
+    """Call `act` with the function and its arguments in place of each step."""
+    with monkeypatch.context() as watching:
+        for place, name in steps:
+            watching.setattr(place, name, partial(act, getattr(place, name)))
+        yield watching
+
+
 def test_a_process_that_dies_at_any_step_leaves_the_old_run_or_the_new(season, whole, runs, tmp_path, monkeypatch):
     """The folder is copied before and after each step, which is what a dead process leaves; then it is saved again."""
     copies = []
 
-    def copy():
-        copies.append(tmp_path / f"copy {len(copies)}")
+    def copy_around(do, *args, **options):
         with monkeypatch.context() as plain:
             for place, name in STEPS:
                 plain.setattr(place, name, ORIGINAL[name])
-            shutil.copytree(season, copies[-1])
+            copies.append(shutil.copytree(season, tmp_path / f"copy {len(copies)}"))
+            result = do(*args, **options)
+            copies.append(shutil.copytree(season, tmp_path / f"copy {len(copies)}"))
+        return result
 
     ORIGINAL = {name: getattr(place, name) for place, name in STEPS}
-
-    def watched(do):
-        def step(*args, **options):
-            copy()
-            result = do(*args, **options)
-            copy()
-            return result
-
-        return step
-
-    with monkeypatch.context() as watching:
-        for place, name in STEPS:
-            watching.setattr(place, name, watched(ORIGINAL[name]))
+    with around_steps(monkeypatch, copy_around):
         save(season, runs[1])
     found = [check(copy, whole) for copy in copies]
     assert len(found) > 30 and set(found) == {2, 3} and found == sorted(found)
@@ -116,24 +118,17 @@ LASTS = (FULL, False), (FULL, True), (STOPPED, False)  # once, or from then on
 
 @pytest.mark.parametrize(("error", "lasts"), mark_full([*LASTS, (STOPPED, True)], *LASTS[1:]))
 def test_errors_at_any_step_leave_the_old_run_or_the_new(season, whole, runs, tmp_path, monkeypatch, error, lasts):
-    done = False
-    for number in range(100):
-        path, count = tmp_path / f"{number}", -1
-        shutil.copytree(season, path)
+    for number in count():
+        path, steps = shutil.copytree(season, tmp_path / f"{number}"), count()
 
-        def failing(do):
-            def step(*args, **options):
-                nonlocal count
-                count += 1
-                if count == number or (lasts and count > number):  # noqa: B023
-                    raise error
-                return do(*args, **options)
+        def fail(do, *args, number=number, steps=steps, **options):
+            step = next(steps)
+            if step == number or (lasts and step > number):
+                raise error
+            return do(*args, **options)
 
-            return step
-
-        with monkeypatch.context() as broken:
-            for place, name in STEPS[:4]:
-                broken.setattr(place, name, failing(getattr(place, name)))
+        done = False
+        with around_steps(monkeypatch, fail, STEPS[:4]):
             try:
                 save(path, runs[1])
                 done = True
@@ -143,13 +138,12 @@ def test_errors_at_any_step_leave_the_old_run_or_the_new(season, whole, runs, tm
                 pass
         now = check(path, whole)
         if done:
-            assert now == 3
-            break
+            assert now == 3 and number > 10
+            return
         if not lasts:
             assert names(path) == names(whole[now]) | {"mine.txt"}
         save(path, runs[1])
         assert check(path, whole) == 3 and names(path) == names(whole[3]) | {"mine.txt"}
-    assert done and number > 10
 
 
 def test_a_full_disk_while_tables_are_written(season, whole, runs, monkeypatch):
