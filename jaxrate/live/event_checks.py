@@ -65,6 +65,11 @@ def check_player_names(players: Sequence[Any] | None) -> list[Any]:
     return names
 
 
+def plain_names(names: Sequence[Any]) -> list[Any]:
+    """Names with Python's numbers and texts in place of NumPy's, which take longer to log."""
+    return [name.item() if isinstance(name, np.generic) else name for name in names]
+
+
 # --- Matches and contests as they are told. ---
 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
@@ -74,7 +79,7 @@ CONTEST_FIELDS = "weight", "ceiling", "noise", "category", "columns"
 
 def make_match(names: Sequence[Any], score: Any, time: float, context: Mapping[str, Any]) -> LiveEvent:
     """A match of two players; ValueError if it is invalid. Categories are numbers."""
-    known = _known_fields("match", MATCH_FIELDS, context) if context else {}
+    known = _parse_fields("match", MATCH_FIELDS, context) if context else {}
     if "side" in known:
         side = known["side"]
         if isinstance(side, str) and side not in SIDES:
@@ -82,7 +87,7 @@ def make_match(names: Sequence[Any], score: Any, time: float, context: Mapping[s
         known["side"] = _check_number("side", SIDES[side] if isinstance(side, str) else side, -1.0, 1.0)
     if "weight" in known:
         known["weight"] = _check_number("weight", known["weight"], 0.0, np.inf, exclusive_low=True)
-    return LiveEvent(names, _check_number("score", score, 0.0, 1.0), time, known)
+    return LiveEvent(plain_names(names), _check_number("score", score, 0.0, 1.0), time, known)
 
 
 def split_teams(players: Any) -> tuple[list[Any], list[int]]:
@@ -107,7 +112,7 @@ def make_contest(
             f"rank must have {len(sizes)} numbers, one for each player or team, got "
             f"{format_value_for_error(rank.tolist())}"
         )
-    return LiveEvent(names, rank, time, _known_fields("contest", CONTEST_FIELDS, context), sizes)
+    return LiveEvent(plain_names(names), rank, time, _parse_fields("contest", CONTEST_FIELDS, context), sizes)
 
 
 def _check_number(name: str, value: Any, low: float, high: float, exclusive_low: bool = False) -> float:
@@ -124,7 +129,7 @@ def _check_number(name: str, value: Any, low: float, high: float, exclusive_low:
     return value
 
 
-def _known_fields(event: str, fields: Sequence[str], context: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_fields(event: str, fields: Sequence[str], context: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of an event of this name, without what is None; ValueError for what it does not have."""
     known = {name: x for name, x in context.items() if x is not None}
     for name, value in known.items():

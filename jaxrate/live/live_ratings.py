@@ -112,7 +112,7 @@ class LiveState(NamedTuple):
         return len(jax.tree.leaves(self.state)[0])
 
 
-def in_turn(method: Callable[Concatenate[Any, LiveState, P], R]) -> Callable[Concatenate[Any, P], R]:
+def take_turns(method: Callable[Concatenate[Any, LiveState, P], R]) -> Callable[Concatenate[Any, P], R]:
     """Let a method of `Live` take turns with others, and give it the current state as its first argument.
 
     It runs in the history's own precision, and starts again if another call changes the history meanwhile.
@@ -184,7 +184,7 @@ class Live:
         """The system that rates."""
         return self._system
 
-    @in_turn
+    @take_turns
     def __repr__(self, current: LiveState) -> str:
         last = "" if current.last is None else f", the last at {format_time(current.last, current.clock)}"
         counts = f"{format_count(current.players, 'player')}, {format_count(current.number, 'new event')}"
@@ -192,7 +192,7 @@ class Live:
 
     # --- Results, and predictions. ---
 
-    @in_turn
+    @take_turns
     def update(self, current: LiveState, /, a: Any, b: Any, score: float, *, time: Any = None, **context: Any) -> Any:
         """Rate a match of two players; newcomers join.
 
@@ -215,9 +215,9 @@ class Live:
         """
         self._check_kind(current, Matches)
         event_time = self._event_time(current, time, current.last)
-        return self._append(current, make_match((a, b), score, event_time, self._numbered(context)), time)
+        return self._append(current, make_match((a, b), score, event_time, self._number_categories(context)), time)
 
-    @in_turn
+    @take_turns
     def insert(self, current: LiveState, /, a: Any, b: Any, score: float, *, time: Any, **context: Any) -> Any:
         """Rate a match where it belongs in time, behind the matches that are not later, and rate the later ones again.
 
@@ -242,7 +242,7 @@ class Live:
         """
         self._check_kind(current, Matches)
         event_time = self._event_time(current, time, self._initial.last)
-        event = make_match((a, b), score, event_time, self._numbered(context))
+        event = make_match((a, b), score, event_time, self._number_categories(context))
         position = bisect_right(current.log, event_time, hi=current.number, key=lambda x: read_event(x).time)
         if position == current.number:
             return self._append(current, event, time)
@@ -250,7 +250,7 @@ class Live:
         later = map(read_event, current.log[position : current.number])
         return self._replace_events(current, position, [event, *later])[0]
 
-    @in_turn
+    @take_turns
     def predict(self, current: LiveState, /, a: Any, b: Any, *, time: Any = None, **context: Any) -> Any:
         """The prediction that `update` would return, without rating. None as time: the time of the last event.
 
@@ -264,9 +264,9 @@ class Live:
           UserWarning: of somebody who has not played, but whose name looks like one of a player.
         """
         event_time = self._prediction_time(current, time)
-        return self._predict(current, make_match((a, b), 0.5, event_time, self._to_come(context)))
+        return self._predict(current, make_match((a, b), 0.5, event_time, self._complete_event_to_come(context)))
 
-    @in_turn
+    @take_turns
     def update_round(
         self, current: LiveState, /, players: Sequence[Any], rank: Any = None, *, time: Any = None, **context: Any
     ) -> Any:
@@ -292,10 +292,10 @@ class Live:
         """
         self._check_kind(current, Rounds)
         event_time = self._event_time(current, time, current.last)
-        event = make_contest(*split_teams(players), rank, event_time, self._numbered(context))
+        event = make_contest(*split_teams(players), rank, event_time, self._number_categories(context))
         return self._append(current, event, time)
 
-    @in_turn
+    @take_turns
     def predict_round(self, current: LiveState, /, players: Sequence[Any], *, time: Any = None, **context: Any) -> Any:
         """The prediction that `update_round` would return, without rating. None as time: that of the last event.
 
@@ -308,12 +308,12 @@ class Live:
           UserWarning: as `predict`.
         """
         event_time = self._prediction_time(current, time)
-        context = self._to_come(context)
+        context = self._complete_event_to_come(context)
         return self._predict(current, make_contest(*split_teams(players), None, event_time, context))
 
     # --- Corrections. ---
 
-    @in_turn
+    @take_turns
     def undo(self, current: LiveState, /, n: int = 1) -> None:
         """Remove the last results, and newcomers who first played in them.
 
@@ -334,7 +334,7 @@ class Live:
             raise ValueError(f"n must be a whole number from 0 to {current.number}, the results rated live, got {n!r}")
         self._replace_events(current, current.number - n)
 
-    @in_turn
+    @take_turns
     def correct(
         self, current: LiveState, /, index: int, score: float | None = None, *, rank: Any = None, **context: Any
     ) -> None:
@@ -367,7 +367,7 @@ class Live:
 
     def _replaced_result(self, old: LiveEvent, score: Any, rank: Any, context: dict[str, Any]) -> LiveEvent:
         """An event with another result or context."""
-        known, is_match = old.context | self._numbered(context), old.kind is Matches
+        known, is_match = old.context | self._number_categories(context), old.kind is Matches
         given, other = (score, rank) if is_match else (rank, score)
         if other is not None or (given is None and not context):
             fields = "a match has a score; give score=, side=, weight=, category= or columns=, and not rank="
@@ -382,12 +382,12 @@ class Live:
     # --- Ratings. ---
 
     @property
-    @in_turn
+    @take_turns
     def players(self, current: LiveState) -> list[Any]:
         """The names of the players in order of id."""
         return current.names
 
-    @in_turn
+    @take_turns
     def rating(self, current: LiveState, /, player: Any, *, time: Any = None) -> Rating:
         """A player's rating and deviation after their last event, or at a time that is not before the last event.
 
@@ -401,7 +401,7 @@ class Live:
         mean, deviation = self._player_ratings(current, ids, moment)
         return Rating(float(mean[0]), None if deviation is None else float(deviation[0]))
 
-    @in_turn
+    @take_turns
     def to_json(self, current: LiveState, /) -> str:
         """The ratings in JSON: `last`, the time of the last event, and lists of `player`, `rating` and `deviation`."""
         summary = self._player_ratings(current, range(current.capacity), None)
@@ -415,7 +415,7 @@ class Live:
         deviation = summary.deviation
         return json.dumps(table if deviation is None else table | {"deviation": deviation[:num_players].tolist()})
 
-    @in_turn
+    @take_turns
     def to_rated(self, current: LiveState) -> History:
         """The history so far as `rate` would have returned it. Later updates do not change it.
 
@@ -487,13 +487,13 @@ class Live:
         """The time of a prediction; None: that of the last event."""
         return (current.last or 0.0) if time is None else self._event_time(current, time, current.last)
 
-    def _numbered(self, context: dict[str, Any]) -> dict[str, Any]:
+    def _number_categories(self, context: dict[str, Any]) -> dict[str, Any]:
         """What is told of an event, with categories as numbers."""
         return number_categories(context, self._categories) if context else context
 
-    def _to_come(self, context: dict[str, Any]) -> dict[str, Any]:
+    def _complete_event_to_come(self, context: dict[str, Any]) -> dict[str, Any]:
         """What is told of an event to come, with categories as numbers, and zeros for its results."""
-        return self._numbered(fill_results_to_come(self._system, context))
+        return self._number_categories(fill_results_to_come(self._system, context))
 
     def _pack(self, current: LiveState, event: LiveEvent) -> tuple[PackedEvent, list[Any]]:
         """An event, checked, for a program, and the names of newcomers."""
@@ -536,7 +536,7 @@ class Live:
         new_state, prediction = self._rate(timed, event, packed, newcomers)
         self._replace_current(current, new_state)
         if not new_state.number % CHECKPOINT_EVENTS:
-            self._replace_current(new_state, _with_checkpoint(new_state))
+            self._replace_current(new_state, _add_checkpoint(new_state))
         return prediction
 
     def _predict(self, current: LiveState, event: LiveEvent) -> Any:
@@ -564,7 +564,7 @@ class Live:
         for record in current.log[number:position]:
             event = read_event(record)
             new_state, _ = self._rate(new_state, event, *self._pack(new_state, event))
-        new_state = _with_checkpoint(new_state)  # later changes are near, mostly
+        new_state = _add_checkpoint(new_state)  # later changes are near, mostly
         predictions = []
         for event in events:
             new_state, prediction = self._rate(new_state, event, *self._pack(new_state, event))
@@ -604,7 +604,7 @@ class Live:
         return init_or_copy_state(self._system, self._system.params, current.state, capacity, current.capacity)
 
     def _replace_current(self, current: LiveState, new_state: LiveState) -> None:
-        """Replace the current state; RuntimeError, on which `in_turn` starts again, if another call has replaced it."""
+        """Replace the current state; RuntimeError, which `take_turns` heeds, if another call has replaced it."""
         if self._current is not current:
             raise RuntimeError("another call has changed the history meanwhile")
         self._current = new_state
@@ -621,7 +621,6 @@ def find_or_assign_player_ids(current: LiveState, names: Sequence[Any]) -> tuple
             player_id = None
         if player_id is None:
             check_player_name(name, [*islice(current.ids, 1), *newcomers])
-            name = name.item() if isinstance(name, np.generic) else name
             if name not in newcomers:
                 newcomers.append(name)
             player_id = current.players + newcomers.index(name)
@@ -634,7 +633,7 @@ def read_event(record: bytes) -> LiveEvent:
     return LiveEvent(*pickle.loads(record))
 
 
-def _with_checkpoint(current: LiveState) -> LiveState:
+def _add_checkpoint(current: LiveState) -> LiveState:
     """The history with a checkpoint of its state, unless the last checkpoint is near."""
     first, *recent = current.checkpoints
     number = current.number - current.checkpoints[-1].number
