@@ -38,6 +38,7 @@ from jaxrate.data.column_spellings import (
     RESULT_TEMPLATES,
     SIDE_PAIRS,
     SPELLINGS,
+    THIRD_SIDES,
     UNKNOWN_SIDES,
     Header,
     SidesSpelling,
@@ -237,10 +238,23 @@ def _players_of_sides(
         candidates, (a, b) = ", or ".join(f"{x} and {y}" for x, y in found), next(iter(found))
         raise ValueError(f"the players could be {candidates}; say which, as a={a!r}, b={b!r}")
     for pair, sides in found.items():
+        _check_no_third_player(header, sides, pair)
         roles = WINNER_LOSER if kind == "winner" and not upcoming else PLAYER_PAIR
         home = SIDE_NOTE if sides.side and arguments["side"] in (None, "a") else ""
         note = f"{pair[0]} and {pair[1]} for {roles[0]} and {roles[1]}{home}"
         yield PlayerColumns(roles, dict(zip(roles, pair, strict=True)), sides, note)
+
+
+def _check_no_third_player(header: Header, sides: SidesSpelling, pair: tuple[Any, Any]) -> None:
+    """ValueError if a third player is called as those of both sides are, as p3 beside p1 and p2."""
+    spelling = normalise_column_name(pair[0])
+    for first in THIRD_SIDES.keys() & {*sides.first}:
+        templates = [template for template in NAME_TEMPLATES if template.format(first) == spelling]
+        for third in header.columns(template.format(THIRD_SIDES[first]) for template in templates):
+            raise ValueError(
+                f"{pair[0]}, {pair[1]} and {third} are more than two players of a row; give each participant a row, "
+                f"with contest, player and rank, or, if only two of them play, say a={pair[0]!r}, b={pair[1]!r}"
+            )
 
 
 def _numbered_players(header: Header, upcoming: bool) -> Iterator[PlayerColumns]:
@@ -747,9 +761,10 @@ def time_columns(names: Sequence[str]) -> list[str]:
 
 
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_WIDTH = 3, 12, 120  # of a table that cannot be read as it is
-ADVICE = {  # where the column of a role is missing; x and y are columns of text, if there are such, p and q of numbers
+ADVICE = {  # where the column of a role is missing; x and y are columns of text, if there are any, p and q of numbers
     "a": "of matches name both players, as a={x!r}, b={y!r}; of those in which somebody won, as winner={x!r}, "
-    "loser={y!r}; of contests with a row for each participant, as contest={contest!r}, participant={x!r}, rank={p!r}",
+    "loser={y!r}; of contests with a row for each participant, as contest={contest!r}, participant={x!r}, "
+    "rank={rank!r}, or score, of which higher is better",
     "rank": "name that of ranks, as rank={p!r}; or of scores, of which higher is better, as score={p!r}",
     "score": "name that of the results, as score={result!r}; or those of the points of both, as margin=[{p!r}, {q!r}]",
 }
@@ -769,10 +784,11 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
     others = [name for name in columns if name not in used and not is_time_column(name, columns[name], None)]
     numbers = [name for name in others if is_numeric_column(columns[name])]
     texts = [name for name in others if name not in numbers]
-    (x, y, *_), (p, q, *_) = [*texts, *numbers, "...", "..."], [*numbers, *texts, "...", "..."]
+    (x, y, *_), (p, q, *_) = [*(texts or numbers), "...", "..."], [*numbers, "...", "..."]
     contest = next((name for name in others if name != x), "...")
-    words = {"role": role, "x": x, "y": y, "p": p, "q": q, "contest": contest, "result": [*texts, "..."][0]}
-    advice = ADVICE.get(role, "name it, as {role}={x!r}").format(**words)
+    rank = next((name for name in numbers if name not in (x, contest)), "...")
+    words = {"x": x, "y": y, "p": p, "q": q, "contest": contest, "rank": rank, "result": [*texts, "..."][0]}
+    advice = ADVICE.get(role, "name it, as {role}={x!r}").format(role=role, **words)
     message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
     return UnreadableTableError("\n  ".join([shorten_to_one_line(message), *format_first_rows(columns)]))
 

@@ -24,6 +24,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+THIRD_SIDES = {"1": "3", "one": "three", "a": "c", "p1": "p3"}  # what a third is called, by the word for the first
 OPPONENT = "opponent", "opp", "opponents", "rival", "versus", "vs"
 HOME_AND_AWAY = (
     SidesSpelling(

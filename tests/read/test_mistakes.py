@@ -277,8 +277,16 @@ ROWS_SHOWN = {  # columns, arguments, the call to write, and the first row that 
         {},
         "no column 'a'; of matches name both players, as a='this', b='that'; of those in which somebody won, as "
         "winner='this', loser='that'; of contests with a row for each participant, as contest='that', "
-        "participant='this', rank='n' (there are: this, that, n)",
+        "participant='this', rank='n', or score, of which higher is better (there are: this, that, n)",
         "Ann   Bob   1",
+    ),
+    "rows of a contest": (
+        {"match": [1, 1], "player": ["Ann", "Bob"], "placement": [1, 2], "kills": [3, 0]},
+        {},
+        "no column 'a'; of matches name both players, as a='player', b='...'; of those in which somebody won, as "
+        "winner='player', loser='...'; of contests with a row for each participant, as contest='match', "
+        "participant='player', rank='placement', or score, of which higher is better",
+        "1      Ann     1          3",
     ),
     "no second player": ({"x": ["Ann"], "y": ["Bob"]}, {"a": "x"}, "no column 'b'; name it, as b='y'", "Ann  Bob"),
     "no results": (

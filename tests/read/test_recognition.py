@@ -285,6 +285,16 @@ def test_several_players_are_an_error(games):
     assert read(file, a="player1", b="player2").players.tolist() == ["x", "y"]
 
 
+@pytest.mark.parametrize("columns", ["p1,p2,p3", "player1,player2,player3,player4", "player_a,player_b,player_c"])
+def test_rows_of_more_than_two_players_are_an_error(games, columns):
+    first, second, third, *_ = columns.split(",")
+    file = games(f"{columns},winner\n{','.join('ABCD'[: columns.count(',') + 1])},A\n")
+    said = f"{first}, {second} and {third} are more than two players of a row; give each participant a row"
+    with pytest.raises(ValueError, match=re.escape(said)):
+        read(file)
+    assert read(file, a=first, b=second, score="winner").players.tolist() == ["A", "B"]
+
+
 WRITTEN = {
     "letters": (["W", "D", "L"], [1, 0.5, 0]),
     "home and away": (["H", "D", "A"], [1, 0.5, 0]),
