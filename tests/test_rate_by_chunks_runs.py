@@ -437,7 +437,7 @@ def test_a_contest_is_whole_also_where_files_are_added(tmp_path):
         rate(games, out=tmp_path / "out", weight="w", team="team")
     late = table.slice(len(table) - 1)
     pq.write_table(late, games / "1.parquet")
-    with refused("it is in the same contest as the last participation that is rated"):
+    with refused("it is in the same contest as the last row that is rated"):
         rate(games, out=tmp_path / "out", team="team")
     pq.write_table(late.set_column(1, "contest", pa.array([9999])), games / "1.parquet")
     found = rate(games, out=tmp_path / "out", team="team")

@@ -33,9 +33,7 @@ CHECKPOINT_FILE = "checkpoint"
 METADATA_KEY, GAMES_KEY, RANKED_KEY, NAMES_KEY = "metadata", "players.games", "players.ranked", "players.names"
 ARRAYS = "games", "ranked", "state"  # fields of `RunProgress` that are no JSON
 OLD_HEADER, DIGEST_BYTES = b"jaxrate checkpoint 2\n", 32  # of jaxrate 0.2: before the length of the JSON and this
-LEFTOVER_PATTERN = re.compile(  # of files that a process that was killed left
-    r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp"
-)
+LEFTOVER_PATTERN = re.compile(r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp")  # of a killed process
 CHECKED_BYTES = 1 << 24  # of a file that are read at a time
 MAX_LOADED_ROWS = 20_000_000  # predictions that are loaded, some two gigabytes
 
@@ -147,11 +145,10 @@ def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[
         old_settings, settings = (_seasons_begun(x, metadata["last"]) for x in (old_settings, settings))
     for name, new in settings.items():
         old = old_settings.get(name)
+        if isinstance(new, dict) and isinstance(old, dict):
+            changed = [key for key in old | new if old.get(key) != new.get(key)]
+            old, new = ({key: x.get(key) for key in changed} for x in (old, new))
         if old != new:
-            if isinstance(new, dict) and isinstance(old, dict):
-                old, new = (
-                    {key: x.get(key) for key in (old | new) if old.get(key) != new.get(key)} for x in (old, new)
-                )
             difference = f"the run in {folder} has {name} {old}, this one {new}"
             raise ValueError(f"{difference}; go on as it began, or name another folder")
 

@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,8 @@ from jaxrate.core.backend_dependent_operations import check_accelerator_predicti
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.rules import Record, State
 from jaxrate.core.system import RatingSystem
-from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
+from jaxrate.data.faulty_rows import map_row_errors
+from jaxrate.data.table_sources import add_location_to_data_errors, atomic_replacement, import_pyarrow
 from jaxrate.data.table_writing import small_file_options
 from jaxrate.events import Ragged, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset
@@ -27,7 +28,7 @@ from jaxrate.history.event_columns import (
     to_table_columns,
 )
 from jaxrate.history.online_calibration import calibrate_events
-from jaxrate.history.out_of_core.event_chunks import OpenedTable, map_row_errors_to_file, read_event_chunks
+from jaxrate.history.out_of_core.event_chunks import OpenedTable, read_event_chunks
 from jaxrate.history.recorded_runs import (
     RecordedRun,
     do_leads_fade,
@@ -86,6 +87,8 @@ class ChunkedRun(NamedTuple):
     chunks: Chunks
     period: float | None  # the length of rating periods
     key: Array | None
+    named: Mapping[str, Any]  # the columns that were named, by role
+    metadata: dict[str, Any]  # that each checkpoint has
     seconds: dict[str, float]  # of each kind of work
 
     @property
@@ -170,7 +173,8 @@ def _schedule_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[Schedul
             return
         with run.timed("scheduling"):
             events = data.events if run.period is None else periods(data.matches, run.period)
-            with map_row_errors_to_file(run.opened.reading.source, data.rows):
+            source = run.opened.reading.source
+            with add_location_to_data_errors(f"{source.title}: ", source.where), map_row_errors(data.rows):
                 if number == progress.parts:
                     _check_first_event_is_new(data, progress, run.period)
                 check_system_takes_events(run.system, events, run.key)
@@ -195,14 +199,15 @@ def _make_match_plan(run: ChunkedRun, events: Any, shape: PlanShape | None) -> P
 
 def _check_first_event_is_new(data: Dataset, progress: RunProgress, period: float | None) -> None:
     """RowError if the first row is of the rating period, or of the contest, of the last row that is rated."""
+    split = ""
     if period is not None and progress.last is not None:
         first, last = (period_number(x, period) for x in (data.matches.time[0], progress.last))
-        message = "it is in the same rating period as the last match that is rated, and a period is rated as a whole"
-        if first == last:
-            raise RowError(0, f"{message}; rate all matches anew, in another folder")
-    if progress.contests and data.contests is not None and data.contests[:1].tolist() == [progress.last_contest]:
-        message = "it is in the same contest as the last participation that is rated, and a contest is rated as a whole"
-        raise RowError(0, f"{message}; rate all contests anew, in another folder")
+        split = "rating period" if first == last else ""
+    elif progress.contests and data.contests is not None:
+        split = "contest" if data.contests[:1].tolist() == [progress.last_contest] else ""
+    if split:
+        message = f"it is in the same {split} as the last row that is rated, and a {split} is rated as a whole"
+        raise RowError(0, f"{message}; rate all anew, in another folder")
 
 
 def _write_chunk(run: ChunkedRun, progress: RunProgress, chunk: ScheduledChunk, recorded: Any) -> RunProgress:

@@ -1,7 +1,6 @@
 """Events in chunks of a table in order of time: read as tables in memory are, with ids in place of names."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,13 +157,6 @@ def _make_group_finder(reading: TableReading, period: float | None) -> Callable[
     if contest is None:
         return None
     return lambda table: np.diff(to_ids([contest], {contest: to_column(contest, table[contest])})[0][:, 0]) != 0
-
-
-@contextmanager
-def map_row_errors_to_file(source: JoinedFiles, rows: HostArray) -> Iterator[None]:
-    """Errors about rows of a chunk become those about rows of a file."""
-    with add_location_to_data_errors(f"{source.title}: ", source.where), map_row_errors(rows):
-        yield
 
 
 def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset | None:

@@ -121,12 +121,12 @@ def rate_by_chunks(
         table = open_table_sorted_if_needed(reading, order, ordered, chunks.rows, chunks.memory)
         opened = OpenedTable(reading, order, table, PlayerIds(names))
         seconds["ordering"] = time.perf_counter() - start
-        run = ChunkedRun(system, opened, folder, chunks, period, key, seconds)
         metadata = {"how": settings, "files": files, "ordered": bool(order.faults)}
         metadata |= {"at_first": initial_rows, "whole": order.num_rows}
         named = {role: x for role, x in columns.items() if x not in (None, ())}
-        progress = _rate_and_save(run, progress, metadata, named)
-        rated = _history(run, progress, named, np.asarray(opened.players.names[: progress.known]))
+        run = ChunkedRun(system, opened, folder, chunks, period, key, named, metadata, seconds)
+        progress = _rate_and_save(run, progress)
+        rated = _history(run, progress, np.asarray(opened.players.names[: progress.known]))
         write(rating_table(rated), folder / "ratings.parquet")
         shutil.rmtree(folder / ORDERED_FOLDER, ignore_errors=True)
     known: dict[str, Any] = {x.name: getattr(rated, x.name) for x in fields(rated)}
@@ -168,9 +168,7 @@ def _beginning(reading: TableReading, num_rows: int, is_calibrated: bool) -> Res
     return ResumedRun(progress, None, num_rows, may_sort=True)
 
 
-def _rate_and_save(
-    run: ChunkedRun, progress: RunProgress, metadata: dict[str, Any], named: Mapping[str, Any]
-) -> RunProgress:
+def _rate_and_save(run: ChunkedRun, progress: RunProgress) -> RunProgress:
     """Rate what is left, with checkpoints; the progress at the end."""
     folder, row_count = run.folder, run.opened.order.num_rows
     (folder / PREDICTIONS_FOLDER).mkdir(exist_ok=True)
@@ -183,7 +181,7 @@ def _rate_and_save(
             is_asked_to_stop = bool(signals)
             if is_asked_to_stop or time.monotonic() > next_time:
                 begin = time.monotonic()
-                saved = _save_checkpoint(run, saved, reached, metadata, named)
+                saved = _save_checkpoint(run, saved, reached)
                 end = time.monotonic()
                 next_time = end + max(CHECKPOINT_SECONDS, CHECKPOINT_WORK_RATIO * (end - begin))
             if run.chunks.progress is not None:
@@ -191,34 +189,32 @@ def _rate_and_save(
             if is_asked_to_stop:
                 break
         else:
-            saved = _save_checkpoint(run, saved, reached._replace(rows=row_count), metadata, named)
+            saved = _save_checkpoint(run, saved, reached._replace(rows=row_count))
     if saved.rows < row_count:  # after Ctrl-C, or SIGTERM whose handler let the process live
         message = f"{saved.rows:,} of {row_count:,} rows are rated and kept in {folder}; rate again to go on"
         raise KeyboardInterrupt(message)
     return saved
 
 
-def _save_checkpoint(
-    run: ChunkedRun, saved: RunProgress, progress: RunProgress, metadata: dict[str, Any], named: Mapping[str, Any]
-) -> RunProgress:
+def _save_checkpoint(run: ChunkedRun, saved: RunProgress, progress: RunProgress) -> RunProgress:
     """Save how far a run has come since the last checkpoint; it, with a copy of the state."""
     for number in range(saved.parts, progress.parts):
         flush_to_disk(part_file(run.folder, number))
     flush_to_disk(run.folder / PREDICTIONS_FOLDER)
     state = jax.tree.map(lambda x: np.array(np.asarray(x)[: progress.known]), progress.state)
     progress = progress._replace(state=state)
-    metadata = metadata | {"run": _run_metadata(run, progress, named)}
+    metadata = run.metadata | {"run": _run_metadata(run, progress)}
     write_checkpoint(run.folder, metadata, progress, run.opened.players.names)
     LOG.info("%d of %d rows are rated, and saved in %s", progress.rows, run.opened.order.num_rows, run.folder)
     return progress
 
 
-def _history(run: ChunkedRun, progress: RunProgress, named: Mapping[str, Any], players: HostArray) -> History:
+def _history(run: ChunkedRun, progress: RunProgress, players: HostArray) -> History:
     """The history so far, without its events."""
     system, slope_options = calibrated_by_end(run.system, progress.slope)
     reading = run.opened.reading
     is_sided = reading.roles.side or reading.roles.constant_side
-    options = {"columns": dict(named)} | ({"sided": True} if is_sided else {}) | slope_options
+    options = {"columns": dict(run.named)} | ({"sided": True} if is_sided else {}) | slope_options
     seasons = reading.seasons or {}
     return History(
         system,
@@ -236,9 +232,9 @@ def _history(run: ChunkedRun, progress: RunProgress, named: Mapping[str, Any], p
     )
 
 
-def _run_metadata(run: ChunkedRun, progress: RunProgress, named: Mapping[str, Any]) -> dict[str, Any] | None:
+def _run_metadata(run: ChunkedRun, progress: RunProgress) -> dict[str, Any] | None:
     """The contents of run.json, but for players and the last time; None if the system cannot be saved."""
     with suppress(ValueError):
         nobody = progress._replace(state=None, known=0, last=None)
-        return make_run_metadata(_history(run, nobody, named, np.zeros(0, np.int64)))
+        return make_run_metadata(_history(run, nobody, np.zeros(0, np.int64)))
     return None

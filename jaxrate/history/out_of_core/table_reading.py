@@ -77,21 +77,19 @@ class TableReading(NamedTuple):
     def convert_times(self, columns: Mapping[str, Any]) -> Column:
         """The column of time of some rows: dates as they are written in the first rows, or numbers."""
         time = str(self.roles.time)
-        return _convert_times({time: to_column(time, columns[time])}, time, self.clock, self.date_style)
+        column = to_column(time, columns[time])
+        if self.clock != "dates":
+            return import_pyarrow().chunked_array([to_numbers(time, column)])
+        style = self.date_style if is_date_style(self.date_style) else None
+        converted, found = parse_time_column(time, {time: column}, style)
+        if found != self.date_style:
+            first_rows = f"{self.date_style or 'ISO dates'}, as the first rows have"
+            raise ValueError(f"column {time!r} has other dates than {first_rows}")
+        return converted[time]
 
     def times(self, columns: Mapping[str, Any]) -> HostArray:
         """[n] the times of some rows, dates in days since 1970."""
         return to_days(str(self.roles.time), self.convert_times(columns))[0]
-
-
-def _convert_times(columns: dict[str, Column], time: str, clock: str | None, date_style: str | None) -> Column:
-    if clock != "dates":
-        return import_pyarrow().chunked_array([to_numbers(time, columns[time])])
-    style = date_style if is_date_style(date_style) else None
-    converted, found = parse_time_column(time, columns, style)
-    if found != date_style:
-        raise ValueError(f"column {time!r} has other dates than {date_style or 'ISO dates'}, as the first rows have")
-    return converted[time]
 
 
 def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> TableReading:
