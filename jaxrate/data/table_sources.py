@@ -88,13 +88,16 @@ def source_of_batches(
 ) -> TableSource:
     """A table that is read in batches of rows; their text is made numbers in memory, if `is_text`."""
 
-    def load(names: Sequence[str], text: Sequence[str] = ()) -> Any:
-        table = batches_to_table(batches(names), names)
+    def load(wanted: Sequence[str], text: Sequence[str] = ()) -> Any:
+        check_columns_exist_and_unique(names, wanted)
+        table = batches_to_table(batches(wanted), wanted)
         return numeric_text_to_numbers(table, text) if is_text else table
 
-    def first_values(names: Sequence[str]) -> Mapping[str, Any]:
+    def first_values(wanted: Sequence[str]) -> Mapping[str, Any]:
         with suppress(import_pyarrow().ArrowException, ValueError):  # of which those who read all will tell
-            return {name: batch[name][:FEW_ROWS] for batch in islice(batches(names), 1) for name in names}
+            unique = [name for name in wanted if names.count(name) == 1]
+            count = 1 if is_text else FEW_ROWS
+            return {name: batch[name][:count] for batch in islice(batches(unique), 1) for name in unique}
         return {}
 
     return TableSource(title, names, load, where, first_values=first_values, batches=batches, is_text=is_text)
@@ -118,6 +121,8 @@ def iterate_csv_batches(open_stream: Callable[[], Any], names: Sequence[str], de
     try:  # without threads errors have the number of the row
         yield from arrow.csv.open_csv(open_stream(), arrow.csv.ReadOptions(use_threads=False), parse, convert)
     except arrow.ArrowInvalid as error:
+        if "Empty CSV" in str(error):  # there is a header without an end of line
+            return
         if "CSV parse error: " in str(error):
             _check_field_counts(open_stream, delimiter)
         raise

@@ -113,8 +113,11 @@ def test_empty_csv(games, text):
 
 
 def test_header_alone(games, tmp_path):
-    with pytest.raises(ValueError, match="^games.csv: no rows$"):
-        read(games("a,b,score\n"))
+    for text in ("a,b,score\n", "a,b,score"):
+        with pytest.raises(ValueError, match="^games.csv: no rows$"):
+            read(games(text))
+    with pytest.raises(ValueError, match="^games.csv: several columns have the same name: a$"):
+        read(games("a,a,score\nx,y,1\n"))
     pa.parquet.write_table(pa.table(table()).slice(0, 0), tmp_path / "games.parquet")
     with pytest.raises(ValueError, match="^games.parquet: no rows$"):
         read(tmp_path / "games.parquet")
