@@ -1,4 +1,4 @@
-"""`jaxrate rate` of a folder of Parquet files, or by chunks."""
+"""`jaxrate rate` of a folder of files, or by chunks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALLOWED_OPTIONS = (
     *(*COLUMN_ROLES, "sort", "column"),
 )
 CHUNK_HELP = (
-    "Rate Parquet files in chunks of this many rows, in bounded memory, into --out; given again, it goes on there. "
+    "Rate files in chunks of this many rows, in bounded memory, into --out; given again, it goes on there. "
     "Folders and patterns are always rated in chunks.  [default: 1048576]"
 )
 

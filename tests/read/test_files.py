@@ -21,11 +21,26 @@ pa = pytest.importorskip("pyarrow")
 
 # CSV
 
+CSV = {  # texts, and the names in them by order of first appearance
+    "a name like a dialect": ("a,b,score;\nx;1,y,1\n", ["x;1", "y"]),
+    "quotes": ('a,b,score\n"two\nlines",x,1\n"say ""hi""",x,0\n', ["two\nlines", "x", 'say "hi"']),
+    "empty lines": ("\n\na,b,score\n\nZoë,x,1\n\nx,Zoë,0\n\n", ["Zoë", "x"]),
+    "text": (
+        "a,b,score\n007,7,1\n7,1e3,0\n1e3,late,1\nNA,null,0\nnan,2020-01-01,1\ntrue,7.,1\n",
+        ["007", "7", "1e3", "late", "NA", "null", "nan", "2020-01-01", "true", "7."],
+    ),
+}
 
-def test_csv_names_are_text(games):
+
+@pytest.mark.parametrize("name", CSV)
+def test_csv_names_are_text(games, name):
+    text, players = CSV[name]
+    assert read(games(text), **({"score": "score;"} if "dialect" in name else {})).players.tolist() == players
+
+
+def test_csv_names_that_differ_by_blanks_are_told(games):
     with pytest.warns(UserWarning, match="2 names of players differ from others only by blanks.*: '7' and ' 7'"):
-        dataset = read(games("a,b,score\n007,7,1\n7,1e3,0\n1e3,late,1\nNA,null,0\nnan,2020-01-01,1\ntrue, 7,1\n"))
-    assert dataset.players.tolist() == ["007", "7", "1e3", "late", "NA", "null", "nan", "2020-01-01", "true", " 7"]
+        assert read(games("a,b,score\n7,x,1\n 7,x,1\n")).players.tolist() == ["7", "x", " 7"]
 
 
 @pytest.mark.parametrize(
@@ -34,58 +49,34 @@ def test_csv_names_are_text(games):
         "\ufeffa,b,score\nZoë,x,1\n\"Doe, J\",x,0\n",
         "a,b,score\r\nZoë,x,1\r\n\"Doe, J\",x,0\r\n",
         "a,b,score\nZoë,x,1\n\"Doe, J\",x,0",
-        "\n\na,b,score\n\nZoë,x,1\n\n\"Doe, J\",x,0\n\n",
         "\ufeff\"score\",\"b\",\"a\"\r\n1,x,Zoë\r\n0,x,\"Doe, J\"\r\n",
     ],
-    ids=["bom", "crlf", "no last newline", "empty lines", "all of it"],
+    ids=["bom", "crlf", "no last newline", "all of it"],
 )  # fmt: skip
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
 def test_csv_dialects(games, text, mark):
-    text = text.replace(",", mark).replace(f"Doe{mark}", "Doe,")
-    dataset = read(games(text))
-    assert dataset.players.tolist() == ["Zoë", "x", "Doe, J"]
-    assert dataset.events.score.tolist() == [1, 0]
+    dataset = read(games(text.replace(",", mark).replace(f"Doe{mark}", "Doe,")))
+    assert dataset.players.tolist() == ["Zoë", "x", "Doe, J"] and dataset.events.score.tolist() == [1, 0]
 
 
-def test_csv_quotes(games):
-    dataset = read(games('a,b,score\n"two\nlines",x,1\n"say ""hi""",x,0\n'))
-    assert dataset.players.tolist() == ["two\nlines", "x", 'say "hi"']
-
-
-def test_csv_lines_in_quotes_at_any_place(games):
-    names = [f"{i}\n{'x' * 60}" for i in range(40_000)]  # more than Arrow takes at once
-    dataset = read(games("a,b,score\n" + "".join(f'"{name}",y,1\n' for name in names)))
-    assert dataset.players.tolist() == [names[0], "y", *names[1:]]
-
-
-@pytest.mark.parametrize("name", ["games.tsv", "games.csv.gz", "games.tsv.bz2", "games.csv.zst"])
-def test_csv_endings(games, name):
-    mark, ann = ("\t", "Doe, J") if "tsv" in name else (",", "Doe")
-    text = (
-        mark.join(["a", "b", "score", "elo, then" if "tsv" in name else "elo"])
-        + "\n"
-        + mark.join([ann, "x", "7", "1"])
-        + "\n"
-    )
-    squeeze = {"gz": gzip.compress, "bz2": bz2.compress, "zst": lambda x: pa.compress(x, "zstd", asbytes=True)}
-    path = games(squeeze.get(name.rpartition(".")[2], bytes)(text.encode()), name)
-    with pytest.raises(ValueError, match=rf"^{name}: row 0 \(counting from 0, line 2\): score 7.0 is outside"):
-        read(path)
-    assert read(path, upcoming=True).players.tolist() == [ann, "x"]
-
-
-def test_semicolons_within_a_name(games):
-    assert read(games("a,b,score;\nx;1,y,1\n"), score="score;").players.tolist() == ["x;1", "y"]
-
-
-def test_csv_numbers_that_turn_into_fractions_late(games):
-    dataset = read(games("a,b,score\n" + "x,y,1\n" * 300_000 + "x,y,0.5\n"))
+def test_csv_longer_than_arrow_takes_at_once(games):
+    """Lines in quotes at any place, and numbers that turn into fractions late."""
+    names = [f"{i}\n{'x' * 60}" for i in range(40_000)]
+    dataset = read(games("a,b,score\n" + "".join(f'"{name}",y,1\n' for name in names) + "y,z,0.5\n"))
+    assert dataset.players.tolist() == [names[0], "y", *names[1:], "z"]
     assert dataset.events.score[-2:].tolist() == [1, 0.5]
 
 
-def test_path_as_text_and_capitals(games):
-    path = games("a,b,score\nx,y,1\n", "GAMES.CSV")
-    assert read(str(path)).players.tolist() == ["x", "y"]
+@pytest.mark.parametrize("name", ["GAMES.CSV", "games.tsv", "games.csv.gz", "games.tsv.bz2", "games.csv.zst"])
+def test_csv_endings(games, name):
+    mark, ann = ("\t", "Doe, J") if "tsv" in name else (",", "Doe")
+    lines = ["a", "b", "score", "elo, then" if "tsv" in name else "elo"], [ann, "x", "7", "1"]
+    squeeze = {"gz": gzip.compress, "bz2": bz2.compress, "zst": lambda x: pa.compress(x, "zstd", asbytes=True)}
+    text = "".join(mark.join(line) + "\n" for line in lines).encode()
+    path = games(squeeze.get(name.rpartition(".")[2], bytes)(text), name)
+    with pytest.raises(ValueError, match=rf"^{name}: row 0 \(counting from 0, line 2\): score 7.0 is outside"):
+        read(str(path))
+    assert read(path, upcoming=True).players.tolist() == [ann, "x"]
 
 
 # Errors about files
@@ -100,58 +91,62 @@ def test_files_that_are_not_there(tmp_path, name):
         read(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["games.doc", "games", "csv", "games.parquet.gz"])
-def test_unknown_ending(games, name):
-    with pytest.raises(ValueError, match=rf"^{name}: cannot read .*\.parquet, \.csv, .* or \.ods$"):
-        read(games("a,b,score\nx,y,1\n", name))
+WHOLE = gzip.compress(b"a,b,score\n" + b"x,y,1\n" * 9999)
+ONE, NOT_UTF8 = "a,b,score\nx,y,1\n", "not UTF-8 text; save the file as UTF-8$"
+WRONG = [  # names and contents of files, and what is said of them
+    *((name, ONE, r"cannot read .*\.parquet, \.csv, .* or \.ods$") for name in ("g.doc", "g", "csv", "g.parquet.gz")),
+    *(("g.csv", text, "the file is empty$") for text in ("", "\n\n")),
+    *(("g.csv", text, "no rows$") for text in ("a,b,score\n", "a,b,score")),
+    ("g.csv", "a,a,score\nx,y,1\n", "several columns have the same name: a$"),
+    *(("g.parquet", content, "[^\n]*$") for content in ("", "PAR1", ONE * 9, b"PAR1" + bytes(99) + b"PAR1")),
+    *(
+        (
+            name,
+            "a,b,score\n\n" + "x,y,1\n" * 5 + bad + "\n" + "x,y,1\n" * 5,
+            rf"row 5 \(counting from 0, line 8\): Expected 3 columns, got {bad.count(',') + 1}: {bad}$",
+        )
+        for name in ("g.csv", "g.csv.gz")
+        for bad in ("x,y", "x,y,1,2", "x")
+    ),
+    ("g.csv", 'a,b,score\n\n"x\ny",z,1\n\nx,y,1\nx,z,2\n', r"row 2 \(counting from 0, line 7\): score 2.0 is outside"),
+    ("g.csv", "a,b,score\nŻoë,y,1\n".encode() + "Zoë,y,1\n".encode("latin-1"), r"row 1 .*line 3\): " + NOT_UTF8),
+    ("g.csv", "a,b,score\nx,y,1\n".encode("utf-16-le"), "line 1: " + NOT_UTF8),
+    ("g.csv", 'a,b,score\nx,y,1\nx,"",1\n', r"row 1 \(counting from 0, line 3\): column 'b' has no value"),
+    ("g.csv", "a,b,score\nx,y,\ny,x,\n", "no row has a result; .*upcoming"),
+    ("g.json", '{"a": "x"}\n{"a": ', "line 2: not JSON"),
+    ("g.json", '[{"a": "x",}]', "line 1: not JSON"),
+    ("g.json", '{"a": 1}', "no list of objects"),
+    ("g.json", '{"home": [{"a": 1}], "away": [{"a": 2}]}', "the table could be 'home' or 'away'"),
+    (
+        "g.json",
+        '{"a": "x", "b": "y", "score": 1}\n\n{"a": "x", "b": "x", "score": 1}',
+        r"row 1 \(counting from 0, line 3\)",
+    ),
+    *(("g.xlsx", content, "no spreadsheet") for content in ("PK\x03\x04", "no zip")),
+]
 
 
-@pytest.mark.parametrize("text", ["", "\n\n"])
-def test_empty_csv(games, text):
-    with pytest.raises(ValueError, match="^games.csv: the file is empty$"):
-        read(games(text))
+@pytest.mark.parametrize(("name", "content", "message"), WRONG)
+def test_files_that_cannot_be_read(games, name, content, message):
+    content = content.encode() if isinstance(content, str) else content
+    with pytest.raises(ValueError, match=f"^{name}: {message}"):
+        read(games(gzip.compress(content) if name == "g.csv.gz" else content, name))
 
 
-def test_header_alone(games, tmp_path):
-    for text in ("a,b,score\n", "a,b,score"):
-        with pytest.raises(ValueError, match="^games.csv: no rows$"):
-            read(games(text))
-    with pytest.raises(ValueError, match="^games.csv: several columns have the same name: a$"):
-        read(games("a,a,score\nx,y,1\n"))
-    pa.parquet.write_table(pa.table(table()).slice(0, 0), tmp_path / "games.parquet")
-    with pytest.raises(ValueError, match="^games.parquet: no rows$"):
-        read(tmp_path / "games.parquet")
+@pytest.mark.parametrize("content", [b"a,b,score\nx,y,1\n", WHOLE[:-20], WHOLE[:12], WHOLE[:20] + b"?" + WHOLE[21:]])
+def test_not_gzip(games, content):
+    with pytest.raises(ValueError, match="^games.csv.gz: [^\n]*$"):
+        read(games(content, "games.csv.gz"))
 
 
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"a,b,score\nx,y,1\n" * 9, b"PAR1" + bytes(99) + b"PAR1"])
-def test_not_parquet(games, content):
-    with pytest.raises(ValueError, match="^games.parquet: [^\n]*$"):
-        read(games(content, "games.parquet"))
-
-
-@pytest.mark.parametrize("part", ["end", "middle"])
+@pytest.mark.parametrize("part", ["end", "middle", "rows"])
 def test_broken_parquet(games, tmp_path, part):
     columns = {"a": np.arange(9999), "b": -np.arange(9999) - 1, "score": np.ones(9999)}
-    pa.parquet.write_table(pa.table(columns), tmp_path / "x")
+    pa.parquet.write_table(pa.table(columns).slice(0, 0 if part == "rows" else 9999), tmp_path / "x")
     whole = (tmp_path / "x").read_bytes()
-    content = whole[:-40] if part == "end" else whole[:4] + b"\xff" * 5000 + whole[5004:]
-    with pytest.raises(ValueError, match="^games.parquet: [^\n]*$"):
+    content = {"end": whole[:-40], "middle": whole[:4] + b"\xff" * 5000 + whole[5004:], "rows": whole}[part]
+    with pytest.raises(ValueError, match="^games.parquet: no rows$" if part == "rows" else "^games.parquet: [^\n]*$"):
         read(games(content, "games.parquet"))
-
-
-@pytest.mark.parametrize("name", ["games.csv", "games.csv.gz"])
-@pytest.mark.parametrize("bad, found", [("x,y", 2), ("x,y,1,2", 4), ("x", 1)])
-def test_wrong_number_of_fields(games, name, bad, found):
-    text = "a,b,score\n\n" + "x,y,1\n" * 5 + bad + "\n" + "x,y,1\n" * 5
-    content = gzip.compress(text.encode()) if name.endswith("gz") else text
-    message = rf"^{name}: row 5 \(counting from 0, line 8\): Expected 3 columns, got {found}: {bad}$"
-    with pytest.raises(ValueError, match=message):
-        read(games(content, name))
-
-
-def test_lines_of_rows_over_several_lines(games):
-    with pytest.raises(ValueError, match=r"^games.csv: row 2 \(counting from 0, line 7\): score 2.0 is outside"):
-        read(games('a,b,score\n\n"x\ny",z,1\n\nx,y,1\nx,z,2\n'))
 
 
 @pytest.mark.parametrize(
@@ -165,19 +160,6 @@ def test_lines_of_rows_over_several_lines(games):
 def test_other_encodings(games, text, encoding):
     dataset = read(games(text.encode(encoding)))
     assert dataset.players.tolist() == ["Zoë", "y"] and dataset.events.score.tolist() == [0.5]
-
-
-@pytest.mark.parametrize(
-    "content, place",
-    [
-        ("a,b,score\nŻoë,y,1\n".encode() + "Zoë,y,1\n".encode("latin-1"), r"row 1 \(counting from 0, line 3\)"),
-        ("a,b,score\nx,y,1\n".encode("utf-16-le"), "line 1"),
-    ],
-    ids=["damaged", "utf-16 without a mark"],
-)
-def test_not_utf8(games, content, place):
-    with pytest.raises(ValueError, match=f"^games.csv: {place}: not UTF-8 text; save the file as UTF-8$"):
-        read(games(content))
 
 
 # JSON and spreadsheets
@@ -206,6 +188,19 @@ DOCUMENTS = {
     "one list within": {"league": "A", "data": {"year": 2024, "matches": NESTED}},
     "teams and matches": {"teams": [{"name": "Ada"}, {"name": "Bo"}], "matches": ROWS},
     "rounds of matches": {"rounds": [{"name": "1", "matches": NESTED[:2]}, {"name": "2", "matches": NESTED[2:]}]},
+    "fixtures of an API": {
+        "get": "fixtures",
+        "errors": [],
+        "paging": {"current": 1, "total": 1},
+        "response": [
+            {
+                "fixture": {"id": i, "date": f"{row['date']}T00:00:00+00:00", "status": {"short": "FT"}},
+                "teams": {side: {"name": row[side], "winner": None} for side in ("home", "away")},
+                "goals": {side: row[f"{side}_goals"] for side in ("home", "away")},
+            }
+            for i, row in enumerate(ROWS)
+        ],
+    },
     "by id": {f"m{i}": row for i, row in enumerate(ROWS)},
 }
 
@@ -219,7 +214,9 @@ def check_rows(data):
 @pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_json_in_all_its_forms(games, document):
     check_rows(read(games(json.dumps(document), "games.json")))
-    check_rows(read(json.loads(json.dumps(document))))
+    data = read(json.loads(json.dumps(document)))
+    check_rows(data)
+    assert (data.events.context.side is None) == ("home" not in str(document))
 
 
 @pytest.mark.filterwarnings("ignore:took ")
@@ -230,21 +227,6 @@ def test_json_lines_and_text_with_other_delimiters(games):
     for mark in "|\t;,":
         text = "\n".join(mark.join(map(str, row)) for row in ([*COLUMNS], *(row.values() for row in ROWS)))
         check_rows(read(games(text, "games.txt")))
-
-
-@pytest.mark.parametrize(
-    "text, said",
-    [
-        ('{"a": "x"}\n{"a": ', "line 2: not JSON"),
-        ('[{"a": "x",}]', "line 1: not JSON"),
-        ('{"a": 1}', "no list of objects"),
-        ('{"home": [{"a": 1}], "away": [{"a": 2}]}', "could be 'home' or 'away'"),
-        ('{"a": "x", "b": "y", "score": 1}\n\n{"a": "x", "b": "x", "score": 1}', r"row 1 \(counting from 0, line 3\)"),
-    ],
-)
-def test_bad_json(games, text, said):
-    with pytest.raises(ValueError, match=f"^games.json: .*{said}"):
-        read(games(text, "games.json"))
 
 
 def zipped(parts):
@@ -310,9 +292,6 @@ def test_spreadsheets(games):
     rows[2][2] = "Bo"
     with pytest.raises(ValueError, match=r"^games.xlsx: row 1 \(counting from 0, row 3 of the sheet\): Bo is on both"):
         read(games(spreadsheet({"a": rows}), "games.xlsx"))
-    for content in (b"PK\x03\x04", b"no zip"):
-        with pytest.raises(ValueError, match="^games.xlsx: no spreadsheet"):
-            read(games(content, "games.xlsx"))
 
 
 @pytest.mark.filterwarnings("ignore:took ")
@@ -333,20 +312,6 @@ def test_standard_input(games, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a,b,score\nx,x,1\n")))
     with pytest.raises(ValueError, match=r"^standard input: row 0 \(counting from 0, line 2\)"):
         read("-")
-
-
-def test_not_gzip(games):
-    whole = gzip.compress(b"a,b,score\n" + b"x,y,1\n" * 9999)
-    for content in (b"a,b,score\nx,y,1\n", whole[:-20], whole[:12], whole[:20] + b"?" + whole[21:]):
-        with pytest.raises(ValueError, match="^games.csv.gz: [^\n]*$"):
-            read(games(content, "games.csv.gz"))
-
-
-def test_empty_fields(games):
-    with pytest.raises(ValueError, match=r"^games.csv: row 1 \(counting from 0, line 3\): column 'b' has no value"):
-        read(games('a,b,score\nx,y,1\nx,"",1\n'))
-    with pytest.raises(ValueError, match=r"^games.csv: no row has a result; .*upcoming"):
-        read(games("a,b,score\nx,y,\ny,x,\n"))
 
 
 def test_without_pyarrow(monkeypatch, tmp_path):
