@@ -7,7 +7,7 @@
 Every part has a process of its own and a file in FOLDER/parts, which is written after each case. A case that fails,
 crashes or hangs is written with the smallest case that does so too, and the rest goes on. After each part
 `gpu_record.json` has all of it, with the name of the hardware, each number beside its estimate, and what is decided.
-Its preferences are the row of `PREFERENCES` in `jaxrate/systems/blat_mmr/settings_and_state.py` for this device.
+Its preferences are the row of `PREFERENCES` in `jaxrate/systems/blat_mmr/settings.py` for this device.
 """
 
 import json

@@ -45,8 +45,7 @@ _NAMES = {
     "history.leaderboards": ["leaderboard"],
     "history.player_records": ["career"],
     "evaluation.comparison": ["compare"],
-    "replay.checked_replay": ["run", "scan"],
-    "replay.event_prediction": ["predict"],
+    "replay.checked_replay": ["predict", "run", "scan"],
     "fitting.hyperparameter_fit": ["fit"],
     "history.saved_runs": ["load", "save"],
     "systems": [

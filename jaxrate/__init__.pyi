@@ -28,9 +28,9 @@ from jaxrate.history.player_records import career as career
 from jaxrate.history.ratings_at_times import ratings as ratings
 from jaxrate.history.saved_runs import load as load
 from jaxrate.history.saved_runs import save as save
+from jaxrate.replay.checked_replay import predict as predict
 from jaxrate.replay.checked_replay import run as run
 from jaxrate.replay.checked_replay import scan as scan
-from jaxrate.replay.event_prediction import predict as predict
 from jaxrate.systems import blat_mmr as blat_mmr
 from jaxrate.systems import category_glicko as category_glicko
 from jaxrate.systems import codeforces as codeforces

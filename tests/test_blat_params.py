@@ -9,8 +9,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.core.system import replace_params, rules_with_sizes_for_params
-from jaxrate.systems.blat_mmr import settings_and_state
-from jaxrate.systems.blat_mmr.settings_and_state import AlgorithmPreferences, device_preferences
+from jaxrate.systems.blat_mmr import settings
+from jaxrate.systems.blat_mmr.settings import AlgorithmPreferences, device_preferences
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 
@@ -155,7 +155,7 @@ WAYS = {
 
 
 def test_every_device_has_its_preferences(monkeypatch):
-    table = settings_and_state.PREFERENCES
+    table = settings.PREFERENCES
     assert table.keys() == {"cpu", "gpu"} and device_preferences() is table["cpu"]
     for row in table.values():
         assert sorted(row.sums) == ["fft", "low_rank", "naive"] and row.wide_kernel in ("fft", "naive")
@@ -167,7 +167,7 @@ def test_auto_follows_them_and_the_numbers_stay(monkeypatch):
     matches = jr.matches(np.array([[0, 1], [1, 2], [2, 0]]), np.array([1.0, 0.5, 0.0]))
     found = {}
     for way, preferences in WAYS.items():
-        monkeypatch.setitem(settings_and_state.PREFERENCES, "cpu", preferences)
+        monkeypatch.setitem(settings.PREFERENCES, "cpu", preferences)
         system = jr.blat_mmr(size=41, half_width=4.0, kernel_width=0.5)
         (model,) = system.rules.advance.bound_args
         assert (model.summing, model.spreading) == (preferences.sums[0], way)
@@ -178,6 +178,6 @@ def test_auto_follows_them_and_the_numbers_stay(monkeypatch):
 
 def test_a_kernel_of_ones_own_width_has_no_matrix(monkeypatch):
     """Each match would make one."""
-    monkeypatch.setitem(settings_and_state.PREFERENCES, "cpu", WAYS["naive"])
+    monkeypatch.setitem(settings.PREFERENCES, "cpu", WAYS["naive"])
     system = jr.blat_mmr(size=41, half_width=4.0, kernel="gaussian_by_time", kernel_width=0.5)
     assert system.rules.advance.bound_args[0].spreading == "fft"

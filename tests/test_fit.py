@@ -409,7 +409,7 @@ def test_others_are_fitted_anew_for_as_many_values_at_a_time(monkeypatch):
         sizes.add(len(values))
         return profile_loss(fit, events, name, values)
 
-    monkeypatch.setattr("jaxrate.fitting.profile_intervals.profile_loss", note_size)
+    monkeypatch.setattr("jaxrate.fitting.parameter_sweeps.profile_loss", note_size)
     matches = league()
     fit = jr.fit(jr.elo(k=20), matches, free=("k", "side_advantage"))
     found = jr.fitting.likelihood_interval(fit, matches, "side_advantage")

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import jaxrate as jr
-import jaxrate.smoothing.forecasts_from_smoothed_past as forecasting
+import jaxrate.smoothing.smoother as forecasting
 from jaxrate.events import slice_events
 from jaxrate.site.site_data import align_hindsight
 from jaxrate.smoothing.smoother import resolve_smoothing_model, smooth_events

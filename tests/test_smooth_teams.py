@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtri
 
 import jaxrate as jr
-import jaxrate.smoothing.forecasts_from_smoothed_past as forecasting
+import jaxrate.smoothing.smoother as forecasting
 from jaxrate.events import build_rounds, slice_events
 from jaxrate.smoothing import timelines
 from jaxrate.smoothing.smoother import smooth_events

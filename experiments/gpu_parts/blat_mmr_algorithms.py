@@ -9,8 +9,8 @@ from unittest.mock import patch
 import jaxrate as jr
 from gpu_parts.histories import resize_history
 from gpu_parts.replay_clock import time_replay
-from jaxrate.systems.blat_mmr import settings_and_state
-from jaxrate.systems.blat_mmr.settings_and_state import AlgorithmPreferences
+from jaxrate.systems.blat_mmr import settings
+from jaxrate.systems.blat_mmr.settings import AlgorithmPreferences
 
 HISTORY = {"history": "uniform", "matches": 100_000, "players": 20_000, "width": 1_024}
 SUMS = "low_rank", "fft", "naive"
@@ -50,5 +50,5 @@ def system_by(case, options):
     preferences = AlgorithmPreferences(order, KERNELS[case["kernel"]], wide)
     width = case["taps"] * STEP / WIDTHS_COVERED * 0.999
     grid = {"size": 101, "half_width": 3.0, "kernel_width": 0.2} if options.quick else {"kernel_width": width}
-    with LOCK, patch.object(settings_and_state, "device_preferences", lambda: preferences):
+    with LOCK, patch.object(settings, "device_preferences", lambda: preferences):
         return jr.blat_mmr(**grid)

@@ -9,14 +9,18 @@ free_parameters.py           free hyperparameters as unbounded numbers, and back
 history_loss_derivatives.py  losses of many settings with slopes and curvature
 fit_problem.py               coordinates of the search, and covariances of the result
 multistart_search.py         the search for the least loss, from several starts, by steps within a region of trust
-parameter_sweeps.py          losses over grids and random draws of hyperparameters, and as the history goes on
-profile_intervals.py         likelihood intervals of one hyperparameter
+parameter_sweeps.py          losses over grids of hyperparameters and as the history goes on, and likelihood intervals
 """
 
 from jaxrate.fitting.fit_results import Fit, LossProfile, RollingFits
 from jaxrate.fitting.hyperparameter_fit import log_likelihood
-from jaxrate.fitting.parameter_sweeps import fit_rolling, profile_loss, sweep_parameters
-from jaxrate.fitting.profile_intervals import LikelihoodInterval, likelihood_interval
+from jaxrate.fitting.parameter_sweeps import (
+    LikelihoodInterval,
+    fit_rolling,
+    likelihood_interval,
+    profile_loss,
+    sweep_parameters,
+)
 
 __all__ = [
     "Fit",

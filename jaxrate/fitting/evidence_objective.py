@@ -25,15 +25,16 @@ from jaxrate.events.dataset import resolve_events_and_num_players
 from jaxrate.events.event_builders import check_matches
 from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings, to_hyperparameters
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
-from jaxrate.smoothing.expectation_propagation import SweepResult, run_sweeps
-from jaxrate.smoothing.smoothed_ratings import (
+from jaxrate.smoothing.expectation_propagation import (
+    SweepResult,
     evidence_adjoints,
     evidence_depends_on_sites,
+    run_sweeps,
     settled_log_evidence_terms,
 )
 from jaxrate.smoothing.smoother import check_smoothable_events, resolve_smoothing_model
 from jaxrate.smoothing.timelines import Timelines, build_timelines
-from jaxrate.systems.skills.settings_and_state import ModelSettings
+from jaxrate.systems.skills.settings import ModelSettings
 
 TOLERANCE, MAX_SWEEPS = 3e-4, 400
 MAX_DIFFERENCE_STEP = 0.1  # the longest step of differences of slopes

@@ -36,7 +36,7 @@ from jaxrate.forecasts.series_and_knockout_brackets import (
 from jaxrate.forecasts.sklearn_estimator import RatingClassifier
 from jaxrate.forecasts.tournament_simulation import TournamentForecast, simulate_tournament
 from jaxrate.forecasts.upcoming_events import predict_fixtures
-from jaxrate.smoothing.forecasts_from_smoothed_past import forecast_by_smoothing
+from jaxrate.smoothing.smoother import forecast_by_smoothing
 from jaxrate.systems.draw_probability_wrapper import add_outcomes, calibrate
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 

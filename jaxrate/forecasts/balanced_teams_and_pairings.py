@@ -24,8 +24,8 @@ from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pa
 from jaxrate.history.event_columns import contest_prediction_columns
 from jaxrate.history.history import History, find_player_id
 from jaxrate.history.ratings_at_times import category_ratings, ratings
-from jaxrate.replay.event_prediction import predict
-from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
+from jaxrate.replay.checked_replay import predict
+from jaxrate.systems.skills.settings import contest_prior_columns
 
 EXACT_POOL_LIMIT = 64  # players up to which all pairs are considered
 NEIGHBOUR_LIMIT = 8  # in larger pools, candidates next in strength for each player

@@ -15,9 +15,9 @@ from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_neede
 from jaxrate.history.event_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.history.history import History, resolve_system_state_and_players
 from jaxrate.history.ratings_at_times import category_number, parse_time_after_last_events, ratings
-from jaxrate.replay.event_prediction import predict
+from jaxrate.replay.checked_replay import predict
 from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
-from jaxrate.systems.skills.settings_and_event_checks import (
+from jaxrate.systems.skills.settings import (
     contest_prior_columns,
     contest_result_columns,
     match_result_columns,

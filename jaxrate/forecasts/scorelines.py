@@ -14,7 +14,7 @@ from jaxrate.data.column_role_definitions import suggest_role_on_unknown_argumen
 from jaxrate.forecasts.upcoming_events import FixtureOptions, read_upcoming_events, time_column
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
-from jaxrate.replay.event_prediction import predict
+from jaxrate.replay.checked_replay import predict
 from jaxrate.systems.prediction_wrapping import unwrap_predictions, wrapper_names
 from jaxrate.systems.skills import rules
 

@@ -44,7 +44,7 @@ from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pa
 from jaxrate.history.event_columns import times_to_event_clock
 from jaxrate.history.history import History
 from jaxrate.history.ratings_at_times import advance_state_to_time, ratings
-from jaxrate.replay.event_prediction import predict
+from jaxrate.replay.checked_replay import predict
 from jaxrate.replay.execution import jit_for_short_runs
 from jaxrate.systems.prediction_wrapping import (
     davidson_outcome_probabilities,

@@ -45,8 +45,8 @@ from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.event_columns import contest_prediction_columns, days_to_dates, match_prediction_columns
 from jaxrate.history.history import History, format_time, player_groups, system_with_extended_seasons
 from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_time_after_last_events
-from jaxrate.replay.event_prediction import predict
-from jaxrate.systems.skills.settings_and_event_checks import contest_prior_columns
+from jaxrate.replay.checked_replay import predict
+from jaxrate.systems.skills.settings import contest_prior_columns
 from jaxrate.systems.system_construction_by_name import split_unsupported_teams
 
 HISTORY_COVARIATES = "rest", "form"  # that are computed from the rated history

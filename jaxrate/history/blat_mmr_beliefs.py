@@ -16,15 +16,15 @@ from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches
-from jaxrate.replay.event_prediction import predict
+from jaxrate.replay.checked_replay import predict
 from jaxrate.systems.blat_mmr import opponent_sum_algorithms
-from jaxrate.systems.blat_mmr.rules import (
+from jaxrate.systems.blat_mmr.settings import Constants, Model, State
+from jaxrate.systems.blat_mmr.system import (
     CENTRE_RATING,
     average_over_both_beliefs,
     average_win_loss_over_opponent,
     support_point_strengths,
 )
-from jaxrate.systems.blat_mmr.settings_and_state import Constants, Model, State
 
 
 @enforce_argument_annotations

@@ -16,7 +16,7 @@ from jaxrate.data.lookalike_names import unstorable_reason
 from jaxrate.events import Context, Matches, NameFormatters, Ragged, Rounds, build_rounds, check_clock, matches
 from jaxrate.live.compiled_event_programs import PackedEvent, pack_contest, pack_match
 from jaxrate.replay.checked_replay import check_system_takes_events
-from jaxrate.systems.skills.settings_and_event_checks import contest_result_columns, match_result_columns
+from jaxrate.systems.skills.settings import contest_result_columns, match_result_columns
 
 
 class LiveEvent(NamedTuple):

@@ -18,8 +18,7 @@ from jaxrate.fitting.fit_results import Fit, LossProfile
 from jaxrate.fitting.free_parameters import make_free_parameters, to_hyperparameters
 from jaxrate.fitting.hyperparameter_fit import make_training_task
 from jaxrate.fitting.losses import loss_label
-from jaxrate.fitting.parameter_sweeps import sweep_parameters
-from jaxrate.fitting.profile_intervals import upper_border_crossing
+from jaxrate.fitting.parameter_sweeps import sweep_parameters, upper_border_crossing
 from jaxrate.history.blat_mmr_beliefs import belief_grid
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import find_player_id

@@ -1,9 +1,8 @@
 """Histories replayed, exactly and many events at once.
 
 blocks.py                     plans of blocks: contests and rating periods of like sizes, computed at once
-checked_replay.py             the door to a replay
+checked_replay.py             the door to a replay, and predictions of upcoming events
 compiler_options.py           options of XLA for the programs of replays
-event_prediction.py           predictions of upcoming events from a state
 execution.py                  programs that rate and predict a plan, and slopes of hyperparameters through them
 row_gather_and_scatter.py     rows of players: taken from the state, packed and put back
 padded_states_and_columns.py  states and columns with padding, so that few sizes are compiled

@@ -1,4 +1,7 @@
-"""The door to a replay: `run` arranges a history and makes room, `scan` takes it as it is; both check it once."""
+"""The door to a replay: `run` arranges a history and makes room, `scan` takes it as it is; both check it once.
+
+`predict` tells upcoming events from a state.
+"""
 
 from functools import lru_cache, partial
 from itertools import groupby
@@ -13,6 +16,7 @@ from jaxrate.core.argument_checks import (
     CHECKED_BY_FUNCTION,
     Key,
     check_concrete,
+    check_not_traced,
     enforce_argument_annotations,
     is_traced,
 )
@@ -20,9 +24,18 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.core.rules import Params, Record, Rules, State
 from jaxrate.core.system import RatingSystem, check_event_kind, check_period_length, random_draw_rule
-from jaxrate.events import Matches, Ragged, Rounds, RowError, check_contest_time_order, count_teams, repeat_seat_mask
+from jaxrate.events import (
+    Matches,
+    Ragged,
+    Rounds,
+    RowError,
+    check_contest_time_order,
+    count_teams,
+    has_teammates,
+    repeat_seat_mask,
+)
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.replay.blocks import BlockPlan, resolve_block_schedule
+from jaxrate.replay.blocks import BlockPlan, BlockSteps, arrange_blocks, resolve_block_schedule
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import (
     CompilePolicy,
@@ -40,25 +53,30 @@ from jaxrate.replay.execution import (
 from jaxrate.replay.padded_states_and_columns import (
     check_ids_not_sparse,
     count_players,
+    extend_state_if_needed,
     init_or_copy_padded_state,
     init_or_copy_state,
     max_step_matches_in_cache,
     pad_column,
     padded_size,
+    read_rows_with_clipped_ids,
     resolve_params,
     resolve_row_count,
     truncate_leaves,
 )
-from jaxrate.replay.row_gather_and_scatter import describe_shapes
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays, describe_shapes
 from jaxrate.replay.scan_programs import (
     MatchProgramShape,
     ReplayRules,
+    advance_and_predict_event,
     is_random_numbers,
     make_replay_rules,
+    predict_block,
+    prepare_replay,
     replay_consecutive_equal_blocks,
 )
 from jaxrate.replay.schedule import Plan, check_and_make_sequential_plan, flat_events_for_check, make_plan
-from jaxrate.replay.sharding import is_sharded
+from jaxrate.replay.sharding import is_sharded, with_automatic_sharding
 
 
 def check_prng_key_or_numbers(system: RatingSystem, num_events: int | None, key: Any) -> None:
@@ -454,3 +472,95 @@ def check_engine(engine: str, plan: Plan | BlockPlan, state: State) -> None:
         raise ValueError('engine="kernel" is for one device, and the state is spread over several: leave it out')
     if engine == "kernel" and jax.default_backend() != "gpu":
         raise ValueError(f'engine="kernel" is for a GPU, and this is a {jax.default_backend()}: leave it out')
+
+
+@enforce_argument_annotations
+def predict(
+    system: RatingSystem,
+    state: State,
+    events: Matches | Ragged | Dataset,
+    *,
+    params: Params = None,
+    num_players: int | None = None,
+) -> Any:
+    """Predict upcoming matches or rounds from a state; nothing is learnt.
+
+        jr.predict(system, result.state, jr.matches([[0, 1]], [0.5], [20_000.0]))  # whatever the score
+
+    Args:
+      system: as from `elo()`, `elo_mmr()`, ...
+      state: the state of all players, as `run` left it.
+      events: [n] `Matches` or `Ragged` rounds, each predicted as of its own time; scores and ranks are not read. Or a
+        `Dataset` of either. Columns may be traced, except `player_start`; traced ids are not checked. For matches,
+        systems of rounds predict which of the two would do better in a contest.
+      params: hyperparameters, by default `system.params`.
+      num_players: as in `run`: rows beyond the state's are newcomers'.
+
+    Returns:
+      The system's predictions: for matches, leaves [n, ...], usually the expected score of player 0; for rounds, [P],
+      the share of the others whom each participant is expected to beat. The expected rank is then
+      1 + (1 - share) (size - 1).
+
+    Raises:
+      ValueError: for events that the system does not predict, teams that it does not know, bad rows, ids beyond the
+        state, or hyperparameters out of their range.
+    """
+    events, num_players = resolve_events_and_num_players(events, num_players, count_players(state))
+    params = resolve_params(system, params)
+    rules = make_replay_rules(system.rules, params)
+    if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
+        check_not_traced(
+            "player_start", events.player_start, "sizes of contests are shapes; what may be traced is `events`"
+        )
+        check_contest_features_supported(system, events)
+        if not is_traced(events.events):
+            system.check(events)
+        known = 0 if is_traced(events.events.player) else int(np.max(events.events.player, initial=-1)) + 1
+        if is_traced(events.events):
+            return _predict_traced_rounds(
+                rules, params, extend_state_if_needed(system, params, state, num_players, known), events
+            )
+        copy, _ = init_or_copy_padded_state(system, params, state, num_players, known)
+        contests = arrange_blocks(events)
+        if contests.num_rows == 0:
+            return jnp.zeros(0)
+        return truncate_leaves(predict_blocks(rules, params, copy, contests), contests.num_rows)
+    if not isinstance(events, Matches):
+        kind = type(getattr(events, "events", events)).__name__
+        kinds = "Matches" + (" or Rounds" if Rounds in system.events else "")
+        raise ValueError(f"{system.name} predicts {kinds}, not {kind}")
+    system.check(flat_events_for_check(events._replace(score=np.zeros(len(events.score)))))
+    upcoming, _ = check_and_make_sequential_plan(events)
+    state = with_automatic_sharding(extend_state_if_needed(system, params, state, num_players, upcoming.num_players))
+    rows = read_rows_with_clipped_ids(state, upcoming.events.player)
+    return truncate_leaves(_predict_matches(rules, params, rows, upcoming.events), len(events.score))
+
+
+def predict_blocks(rules: ReplayRules, params: Params, state: State, plan: BlockPlan) -> Any:
+    """The predictions of rounds from one state, each as of its own time: nothing is learnt."""
+    policy = compile_policy_from_environment()
+    prediction = zero_predictions_of_blocks(rules, params, state, plan, None)
+    traits = ProgramTraits(Rounds, inner_loops=True, short=plan.size <= policy.short_history)
+    program = compile_replay(predict_block, (params, state, plan), policy, traits)
+    for block in plan.blocks:
+        prediction = program(rules, block.size, params, prediction, state, plan.block_steps(block.number))
+    return prediction
+
+
+def _predict_traced_rounds(rules: ReplayRules, params: Params, state: State, contests: Ragged) -> Any:
+    """Predictions [P] of contests that are traced, each padded to the largest."""
+    flat: Any = contests.events
+    start = np.asarray(contests.player_start)
+    if start[-1] == 0:
+        return jnp.zeros(0)
+    known = np.zeros(len(start) - 1, bool)
+    solo = None if is_traced(flat.team) or has_teammates(contests) else known
+    most = int(np.diff(start).max())
+    starts, every = (jnp.asarray(start, jnp.int32), None), jnp.arange(len(start) - 1, dtype=jnp.int32)[None]
+    steps = BlockSteps(as_device_arrays(flat)._replace(strict=None, solo=solo), starts, every)
+    return jax.jit(predict_block, static_argnums=(0, 1))(rules, (most, most), params, None, state, steps)
+
+
+@partial(jax.jit, static_argnums=0)
+def _predict_matches(rules: ReplayRules, params: Params, rows: State, events: Matches) -> Any:
+    return jax.vmap(partial(advance_and_predict_event, rules, prepare_replay(rules, params)))(rows, events)

@@ -57,7 +57,7 @@ from jaxrate.systems.skills.outcome_likelihoods import (
     margin_negative_log_density,
 )
 from jaxrate.systems.skills.rules import expected_shares, upcoming_team_performances
-from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings
+from jaxrate.systems.skills.settings import Constants, ModelSettings
 from jaxrate.systems.skills.team_results import (
     MemberStrengths,
     contest_log_likelihood,

@@ -33,7 +33,7 @@ from jaxrate.systems.skills.belief_updates import (
     revert_means_and_grow_variances,
 )
 from jaxrate.systems.skills.match_strengths import StrengthBelief, covariance_with_strength
-from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State, newcomer_variances
+from jaxrate.systems.skills.settings import Constants, ModelSettings, State, newcomer_variances
 
 
 class NodeDynamics(NamedTuple):

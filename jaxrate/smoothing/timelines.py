@@ -25,7 +25,7 @@ from jaxrate.replay.padded_states_and_columns import (
     pad_on_device,
     padded_event_size,
 )
-from jaxrate.systems.skills.settings_and_state import ModelSettings
+from jaxrate.systems.skills.settings import ModelSettings
 
 FREE_PADDING = 1 << 12  # places that may be empty in a group for the sake of having fewer groups
 BLOCK_NUMBERS = 1 << 24  # numbers by which teams and participants of contests are told together

@@ -27,8 +27,7 @@ from jaxrate.systems.draw_probability_wrapper import (
     find_own_draw_predict_rule,
 )
 from jaxrate.systems.prediction_wrapping import SystemWrapper
-from jaxrate.systems.skills.settings_and_event_checks import DEFAULT_NOISE
-from jaxrate.systems.skills.settings_and_state import statistic_noise_name, statistic_scale_name
+from jaxrate.systems.skills.settings import DEFAULT_NOISE, statistic_noise_name, statistic_scale_name
 
 DEFAULT_EXPERIENCE = 20.0  # points per unit of log(1 + matches played)
 DEFAULT_REVERSION = 3000.0  # days

@@ -18,9 +18,8 @@ from jaxrate.events import Matches, Periods, Ragged, Rounds, build_rounds, match
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay import scan_programs
 from jaxrate.replay.blocks import Block, BlockSteps, arrange_blocks
-from jaxrate.replay.checked_replay import Run, depends_on_time, run, scan
+from jaxrate.replay.checked_replay import Run, depends_on_time, predict, run, scan
 from jaxrate.replay.compiler_options import ProgramTraits
-from jaxrate.replay.event_prediction import predict
 from jaxrate.replay.execution import CompilePolicy, compile_replay
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import make_plan

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.systems.blat_mmr.opponent_sum_algorithms import make_result_likelihood
-from jaxrate.systems.blat_mmr.rules import average_likelihood_over_opponent
+from jaxrate.systems.blat_mmr.system import average_likelihood_over_opponent
 from jaxrate.testing.cases import jit_quickly
 
 CLOSE = {True: 1e-5, False: 1e-2}  # of results that should be equal, in each precision

@@ -2,10 +2,9 @@
 
 luck.py                     luck functions: how likely strength x beats y
 kernels.py                  kernels, by which strengths drift on the grid
-settings_and_state.py       the settings, the constants and the state of BlatMMR
-system.py                   blat_mmr: Bayes on a grid of strengths, for games of luck
+settings.py                 the settings, the constants and the state of BlatMMR
+system.py                   blat_mmr: Bayes on a grid of strengths, for games of luck, and its rules
 opponent_sum_algorithms.py  algorithms: what a result says about either player's strength
-rules.py                    the rules of BlatMMR: beliefs on a grid, averaged over those of opponents
 """
 
 from jaxrate.systems.blat_mmr import kernels, luck

@@ -1,13 +1,11 @@
 """Skills, in pieces.
 
-system.py                     the system: its formulas, its factory, and what it needs of events
-settings_and_event_checks.py  settings of skills, and whether events fit them
-rules.py                      what is expected before an event, and learnt after it
-settings_and_state.py         settings, hyperparameters, state
-belief_updates.py             what time, and messages about strengths, make of beliefs
-match_strengths.py            strengths of two players in a match, and their points
-outcome_likelihoods.py        likelihoods of results of a difference of strengths, and of statistics
-goal_likelihoods.py           goals: beliefs about the logarithms of rates, likelihoods of counts and chances of results
-team_results.py               results of contests of teams: performances, evidence of members, likelihoods and messages
-prediction_parts.py           what each player brings to a prediction, part by part
+system.py               the system: its formulas, its factory, and what it needs of events
+rules.py                what is expected before an event, part by part, and learnt after it
+settings.py             settings, hyperparameters and state, and whether settings and events fit
+belief_updates.py       what time, and messages about strengths, make of beliefs
+match_strengths.py      strengths of two players in a match, and their points
+outcome_likelihoods.py  likelihoods of results of a difference of strengths, and of statistics
+goal_likelihoods.py     goals: beliefs about the logarithms of rates, likelihoods of counts and chances of results
+team_results.py         results of contests of teams: performances, evidence of members, likelihoods and messages
 """

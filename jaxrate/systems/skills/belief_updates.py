@@ -15,7 +15,7 @@ from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.numerics.special_functions import differentiable_quotient
 from jaxrate.systems.skills.match_strengths import MatchStrengths, covariance_with_strength, match_growth_variance
 from jaxrate.systems.skills.outcome_likelihoods import Message
-from jaxrate.systems.skills.settings_and_state import SIDES, Constants, ModelSettings, State, select_by_player_kind
+from jaxrate.systems.skills.settings import SIDES, Constants, ModelSettings, State, select_by_player_kind
 
 
 def advance(model: ModelSettings, constants: Constants, rows: State, time: Array) -> State:

@@ -51,7 +51,7 @@ from jaxrate.systems.skills.match_strengths import (
     make_skill_loadings,
     match_growth_variance,
 )
-from jaxrate.systems.skills.settings_and_state import Constants, ModelSettings, State
+from jaxrate.systems.skills.settings import Constants, ModelSettings, State
 
 LOG_RATE_LIMIT = 12.0  # gap, level and rates stay within exp(-12) and exp(12)
 ROOT_RIDGE = 1e-6  # of variances, so that rounding leaves a root

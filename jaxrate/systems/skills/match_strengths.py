@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jaxrate.core.array_types import Array
 from jaxrate.core.pairwise import rate_players, signed_side_advantage, split_sides
 from jaxrate.events import Matches, Periods
-from jaxrate.systems.skills.settings_and_state import YEAR, Constants, ModelSettings, State, select_by_player_kind
+from jaxrate.systems.skills.settings import YEAR, Constants, ModelSettings, State, select_by_player_kind
 
 
 class StrengthBelief(NamedTuple):

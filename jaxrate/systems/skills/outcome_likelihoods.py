@@ -23,7 +23,7 @@ from jaxrate.events import Matches, Periods
 from jaxrate.numerics.special_functions import log_normal_within, normal_tail, truncated_normal_moments
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.match_strengths import MatchStrengths, StrengthBelief, extra_match_columns
-from jaxrate.systems.skills.settings_and_state import (
+from jaxrate.systems.skills.settings import (
     Constants,
     ModelSettings,
     statistic_noise_name,

@@ -80,30 +80,28 @@ from jaxrate.core.hyperparameter_definitions import (
 from jaxrate.core.system import EventCheck, SystemParts, check_param_names, system_factory
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems.skills.rules import make_rules
-from jaxrate.systems.skills.settings_and_event_checks import (
+from jaxrate.systems.skills.settings import (
+    COVARIATE_PARAMETER,
     DEFAULT_NOISE,
     EXPECTED_GOALS_NOISE,
     EXPECTED_GOALS_SCALE,
     GOAL_DISPERSION,
     GOAL_RATE,
+    GROWTH_UNIT,
     LOW_SCORE_DEPENDENCE,
     PACE_DEVIATION,
     PACE_GROWTH,
     POINT_RATE,
-    TOTAL_NOISE,
-    check_events_fit,
-    fill_param_defaults,
-    parse_settings,
-)
-from jaxrate.systems.skills.settings_and_state import (
-    COVARIATE_PARAMETER,
-    GROWTH_UNIT,
     QUIT_THRESHOLD,
     SIZE_ADVANTAGE,
     STATISTIC_NOISE,
     STATISTIC_SCALE,
+    TOTAL_NOISE,
     ModelSettings,
+    check_events_fit,
+    fill_param_defaults,
     init,
+    parse_settings,
     statistic_noise_name,
     statistic_scale_name,
     summary,

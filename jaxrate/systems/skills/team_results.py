@@ -61,7 +61,7 @@ from jaxrate.systems.rounds.round_teams import (
 )
 from jaxrate.systems.skills.match_strengths import StrengthBelief, make_strength_belief, match_growth_variance
 from jaxrate.systems.skills.outcome_likelihoods import Message, margin_to_rating_points
-from jaxrate.systems.skills.settings_and_state import (
+from jaxrate.systems.skills.settings import (
     SIDE_COLUMN,
     Constants,
     ModelSettings,
