@@ -300,28 +300,13 @@ def skills(
       ValueError: for an unknown name, a value out of range, bounds that cross, a hyperparameter of a part that is off,
         a covariate that cannot be the name of a hyperparameter, or seasons that do not increase.
     """
-    setting_values = parse_settings(
-        outcome=outcome,
-        categories=categories,
-        covariates=covariates,
-        own_side=own_side,
-        seasons=seasons,
-        margin=margin,
-        kinds=kinds,
-        league_season=league_season,
-        side_since=side_since,
-        statistics=statistics,
-        team_performance=team_performance,
-        quit=quit,
-        expected_goals=expected_goals,
-    )
+    given = locals()
+    setting_values = parse_settings(**{name: given[name] for name in ModelSettings._fields if name != "form"})
     model = ModelSettings(**setting_values, form=form_deviation is not None)
     covariates, statistics = model.covariates, model.statistics
     of_statistics = tuple(of(name) for name in statistics for of in (statistic_scale_name, statistic_noise_name))
-    further, argument_names = (
-        covariates + of_statistics,
-        [*setting_values, *factory_hyperparameter_space(skills)._fields],
-    )
+    further = covariates + of_statistics
+    argument_names = [*setting_values, *factory_hyperparameter_space(skills)._fields]
     for name in further:
         if not name.isidentifier() or name.startswith("_") or name in argument_names or further.count(name) > 1:
             what = "covariate" if name in covariates else "statistic"
