@@ -40,6 +40,10 @@ simulate league.parquet --matches 1e12 :: 1,000,000,000,000 rows would take 1.5 
 REFUSED = r"""
 rate :: name a FILE of matches or contests, or a saved run with --state
 rate games.csv --sytem elo :: No such option
+rate games.csv --weight w :: No such option '--weight': write --column weight=COLUMN. See jaxrate rate --help.
+rate games.csv --expected-goals x y :: No such option '--expected-goals': write --column expected_goals=COLUMN,COLUMN.
+rate games.csv --min-games 3 :: No such option '--min-games': write --list min_games=NUMBER.
+rate games.csv --peaks :: No such option '--peaks': write --show peaks.
 rate games.csv --system gliko :: unknown system 'gliko'; did you mean 'glicko'? (there are elo, glicko, glicko2
 rate games.csv --param K=3 :: glicko has no parameter 'K' (it has seasons, c, initial_rating
 rate games.csv --param initial_deviaton=3 :: no parameter 'initial_deviaton'; did you mean 'initial_deviation'?

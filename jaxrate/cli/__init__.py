@@ -120,13 +120,27 @@ def _describe_error(error: Exception) -> tuple[str, int]:
 
 
 def _format_click_error(error: click.ClickException) -> str:
-    """The message of click, with the options that begin so, and a hint to --help."""
-    message = error.format_message()
+    """The message of click, with the options that begin so or take such a name, and a hint to --help."""
+    message, context = error.format_message(), getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption):
         begun = [name for name in error.possibilities or () if name.startswith(error.option_name)]
         message = f"{error.message} Did you mean {' or '.join(begun)}?" if begun else message
-    context = getattr(error, "ctx", None)
+        named = [] if context is None else _options_that_take(error.option_name, context.command)
+        message = f"{error.message.rstrip('.')}: write {' or '.join(named)}." if named else message
     return message if context is None else f"{message.rstrip()} See {context.command_path} --help."
+
+
+def _options_that_take(unknown: str, command: click.Command) -> list[str]:
+    """The options of a command that take a name in place of an unknown option, as --column weight=W of --weight."""
+    name = unknown.lstrip("-")
+    key = name.replace("-", "_")
+    calls = []
+    for parameter in command.params:
+        if (about := getattr(parameter, "values", {}).get(key)) is not None:
+            calls.append(f"{parameter.opts[0]} {key}={about.metavar or 'yes'}")
+        elif name in getattr(parameter.type, "choices", ()):
+            calls.append(f"{parameter.opts[0]} {name}")
+    return calls
 
 
 @contextmanager
