@@ -85,6 +85,7 @@ def test_counts_of_pairs_are_known_by_their_columns(jaxrate, votes, file, tmp_pa
     np.testing.assert_allclose([row["rating"] for row in one], [row["rating"] for row in two], atol=1e-6)
     columns = "--wins", "up", "--losses", "down", "--tied", "bad", "--tied", "ok"
     assert plain(jaxrate, half, *columns)["players"] == two
+    same(plain(jaxrate, whole), jr.arena.fit_strengths(whole))  # also in Python, which read no counts
     clustered = plain(jaxrate, half, *columns, "--cluster", "first")
     assert clustered["errors"] == "sandwich"
     assert clustered["players"][0]["standard_error"] != two[0]["standard_error"]

@@ -1,7 +1,7 @@
 """Strengths of players who do not change, from results in any order, with their uncertainty.
 
-votes.py                         votes: read, named, and counted
-vote_tables.py                   tables of counted votes, and the days of votes
+votes.py                         votes: named, and counted
+vote_tables.py                   votes and counts in tables, and the days of votes
 newton.py                        maximum likelihood by Newton's method
 strength_fit.py                  the fit of strengths that do not change, from votes or matches
 standard_errors.py               covariances by curvature, sandwich, clustered sandwich and bootstrap

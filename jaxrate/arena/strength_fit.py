@@ -54,7 +54,8 @@ from jaxrate.arena.standard_errors import (
     uncertainty_of_replicates,
     uncertainty_with_others_fixed,
 )
-from jaxrate.arena.votes import VoteCells, Votes, count_votes_in_cells, read_votes_if_source, votes_from_data
+from jaxrate.arena.vote_tables import read_votes_if_source
+from jaxrate.arena.votes import VoteCells, Votes, count_votes_in_cells, votes_from_data
 from jaxrate.core.argument_checks import MAX_SAMPLES, check_concrete, check_count, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import (

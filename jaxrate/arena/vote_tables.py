@@ -1,16 +1,26 @@
-"""Tables of counted votes, and the days of votes."""
+"""Votes and counts in tables, and the days of votes."""
 
 import re
+import warnings
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.arena.votes import VoteCounts, count_votes
 from jaxrate.core.array_types import HostArray
-from jaxrate.data.column_conversion import to_column, to_days, to_numbers
-from jaxrate.data.column_recognition import time_columns
+from jaxrate.core.text_format import did_you_mean_suffix
+from jaxrate.data.column_conversion import keep_rows, to_column, to_days, to_ids, to_numbers
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning, time_columns
+from jaxrate.data.dataset_from_table import is_readable_source, read
 from jaxrate.data.date_parsing import parse_dates
-from jaxrate.data.table_sources import TableSource, check_columns_exist_and_unique, find_column_ignoring_case
+from jaxrate.data.table_files import open_table_source
+from jaxrate.data.table_sources import (
+    TableSource,
+    add_location_to_data_errors,
+    check_columns_exist_and_unique,
+    find_column_ignoring_case,
+)
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.history import format_time
 
@@ -87,3 +97,60 @@ def describe_vote_dates(table: TableSource, dates: str | None) -> str:
             ends = (format_time(float(np.floor(day)), "dates") for day in (days.min(), days.max()))
             return " to ".join(dict.fromkeys(ends))
     return ""
+
+
+def read_votes_if_source(
+    data: Any, covariates: Sequence[str], cluster: Any, *, in_order: bool = False
+) -> tuple[Any, Any]:
+    """The votes or counts of a source of `read`, or the data, and clusters, as numbers where they are columns.
+
+    Args:
+      data: as for `fit_strengths`.
+      covariates, cluster: as for `fit_strengths`.
+      in_order: whether times count: votes are then put in their order.
+
+    Raises:
+      ValueError: as `read` does; and for a column of clusters that there is not.
+    """
+    if not is_readable_source(data):
+        return data, cluster
+    table = open_table_source(data)
+    columns = [name for name in covariates if name != "side" or name in table.names]
+    source = table if in_order else drop_unused_times(table, columns)
+    counts = None if in_order else find_count_columns(source.names)
+    if counts is None:
+        votes: Any = read(source, covariates=columns, sort=in_order)
+        rows = votes.rows
+    else:
+        numbers = [str(counts.wins), str(counts.losses), *counts.ties]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ColumnsRecognisedWarning)  # wins of both are no points of a match
+            counted = read(source._replace(noted=False), columns=numbers, covariates=columns, upcoming=True)
+        votes, rows = counts_of_dataset(counted, counts), counted.rows
+    names = [cluster] if isinstance(cluster, str) else cluster
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        return votes, cluster
+    return votes, cluster_codes(table, names, rows)
+
+
+def drop_unused_times(table: TableSource, used: Collection[Any]) -> TableSource:
+    """The table without columns that are called as times are, but for those used: the order of votes does not count."""
+    unused = {*time_columns(table.names)} - {*used}
+    return table._replace(names=[name for name in table.names if name not in unused])
+
+
+def cluster_codes(table: TableSource, names: Sequence[str], rows: HostArray) -> list[HostArray]:
+    """[n] numbers of the clusters in each column, of these rows. ValueError if there is no such column."""
+    codes, sorted_rows = [], np.sort(rows)
+    with add_location_to_data_errors(table.title, lambda row: table.where(int(sorted_rows[row]))):
+        for name in names:
+            if name not in table.names:
+                hint = did_you_mean_suffix(name, table.names)
+                raise ValueError(
+                    f"no column {name!r} for `cluster`{hint} (there are: {', '.join(map(str, table.names))})"
+                )
+            column = to_column(name, table.load([name], [name])[name])
+            kept = keep_rows(name, column, np.isin(np.arange(len(column)), sorted_rows))
+            numbers = to_ids([name], {name: kept}, subject="clusters")[0][:, 0]
+            codes.append(numbers[np.searchsorted(sorted_rows, rows)])
+    return codes

@@ -62,7 +62,7 @@ class VoteRequest(NamedTuple):
 
 def read_votes(report: ProgressReport, request: VoteRequest) -> VoteData:
     """The votes, counts or contests of a file."""
-    from jaxrate.arena.votes import cluster_codes, drop_unused_times
+    from jaxrate.arena.vote_tables import cluster_codes, drop_unused_times
 
     if "format" in request.columns or is_pgn_file(request.file):
         return _read_votes_of_format(report, request)
