@@ -130,7 +130,10 @@ READING_ARGUMENTS = {
     ),
     "dates": NamedValue('Date format, if not ISO: day-first, month-first, or as "%d %b %Y".', "HOW"),
     "na_values": NamedValue(
-        "Text or number that means no result, besides P, NA, - and the like.", "TEXT", _column_list, REPEATED
+        "Text or number that means no result, besides P, NA, - and the like; of contests, as DNS.",
+        "TEXT",
+        _column_list,
+        REPEATED,
     ),
     "unfinished": NamedValue(
         "Text in the column of ranks of those who did not finish, as DNF: they tie for last.",

@@ -9,6 +9,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count
 from jaxrate.data.column_conversion import (
+    fail_at_cells,
     keep_rows,
     missing_mask,
     numbers_or_nan,
@@ -30,7 +31,6 @@ from jaxrate.data.result_parsing import (
 )
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
-from jaxrate.events import fail_where
 
 
 class PlayedAndComingMasks(NamedTuple):
@@ -72,15 +72,10 @@ def parse_result_columns(
 
 def check_points_not_negative(points: Sequence[str], columns: dict[str, Column]) -> None:
     """RowError where the points of a side, in columns that nobody named, are no number or negative."""
+    advice = f"correct it, or name both columns as the margin, which may be: margin={list(points)!r}"
     for name in points:
-        values = to_numbers(name, columns[name], default=0.0)
-        fail_where(
-            values < 0,
-            lambda row: (
-                f"column {name!r} is {values[row]:g}, and points are not negative; correct it, or name both "  # noqa: B023
-                f"columns as the margin, which may be: margin={list(points)!r}"
-            ),
-        )
+        is_bad = to_numbers(name, columns[name], default=0.0) < 0
+        fail_at_cells(is_bad, name, columns[name], f"and points are not negative; {advice}")
 
 
 def split_by_result(
@@ -220,13 +215,20 @@ def _possible_draws(
         is_drawn = mentions_draw(column)
         if is_drawn.any() and is_missing[is_drawn].mean() >= MIN_AGREEMENT:
             yield (name,), is_drawn & is_missing
+    yield from _equal_points(table, roles, rows, score)
+
+
+def _equal_points(
+    table: TableSource, roles: ColumnRoles, rows: HostArray, score: HostArray
+) -> Iterator[tuple[tuple[str, ...], HostArray]]:
+    """The columns of both sides' points, if these tell who won, and [n] where they are equal and scores are missing."""
     players = dict(zip(PLAYER_PAIR, roles.layout.first_players, strict=True))
     points = as_column_list(recognise_evidence_columns(table.names, players).get("margin"))
-    if len(points) == 2 and not is_missing.all():
+    if len(points) == 2:
         lead = np.sign(np.subtract(*map(numbers_or_nan, _load_rows(table, points, rows).values())))
-        decided = ~is_missing & (lead != 0)  # level points may have a winner, by a shoot-out
+        decided = ~np.isnan(score) & (lead != 0)  # level points may have a winner, by a shoot-out
         if decided.any() and (lead == np.sign(score - 0.5))[decided].mean() >= MIN_AGREEMENT:
-            yield tuple(points), is_missing & (lead == 0)
+            yield tuple(points), np.isnan(score) & (lead == 0)
 
 
 def select_draw_columns(names: Sequence[str], is_result: bool) -> list[str]:
