@@ -393,10 +393,9 @@ def _parse_iso_times(name: str, column: Column) -> Column:
     """Text as timestamps; RowError where it is no ISO date or timestamp as most are, with a zone or without one."""
     if (times := cast_iso_times(column)) is not None:
         return times
-    arrow, cells = import_pyarrow(), distinct_cells(column)
-    texts = [arrow.array([text], arrow.large_string()) for text in cells.values]
+    array, cells = import_pyarrow().array, distinct_cells(column)
     is_time = [
-        DistinctCells(texts, cells.codes).map(lambda text: _cast_or_none(text, kind) is not None, True)  # noqa: B023
+        cells.map(lambda text: _cast_or_none(array([text]), kind) is not None, True)  # noqa: B023
         for kind in _timestamp_types()
     ]
     fail_at_cells(~max(is_time, key=np.count_nonzero), name, column, f"not an ISO date or timestamp ({ISO_ADVICE})")
