@@ -110,24 +110,27 @@ def check_known_categories(
         check_known_categories(data.fixtures, known, mixtures)
 
 
-def _mixture_shares(name: str, shares: Any, categories: Mapping[str, int]) -> HostArray:
-    """[C] the shares of a mixture; ValueError unless they are names of categories in parts that sum to one."""
-    parts = [*categories] if shares is None else shares
-    if isinstance(parts, Sequence) and not isinstance(parts, (str, bytes)):
-        parts = [(part, 1.0 / len(parts)) for part in parts]
-    elif isinstance(parts, Mapping):
-        parts = [*parts.items()]
-    if not (parts and isinstance(parts, list) and all(is_number(share) for _, share in parts)):
-        message = "must be None, a list of names, or a dict of shares by name"
-        raise ValueError(f"the mixture {name!r} {message}, got {shares!r}")
-    if len({str(part) for part, _ in parts}) < len(parts):
-        raise ValueError(f"the mixture {name!r} has a part twice")
-    for part in (str(part) for part, _ in parts):
-        if part not in categories:
-            reason = f"which is no category{did_you_mean_suffix(part, categories)} (there are {', '.join(categories)})"
-            raise ValueError(f"the mixture {name!r} has {part!r}, {reason}")
-    result = np.zeros(len(categories))
-    result[[categories[str(part)] for part, _ in parts]] = [float(share) for _, share in parts]
+def _mixture_shares(name: str, shares: CategoryShares, categories: Mapping[str, int]) -> HostArray:
+    """[C] the shares of a mixture."""
+    parts = _parts_of_mixture(name, [*categories] if shares is None else shares)
+    unknown = next((part for part in parts if part not in categories), None)
+    if unknown is not None:
+        reason = f"which is no category{did_you_mean_suffix(unknown, categories)} (there are {', '.join(categories)})"
+        raise ValueError(f"the mixture {name!r} has {unknown!r}, {reason}")
+    result = np.array([parts.get(category, 0.0) for category in categories], np.float64)
     if not (result >= 0).all() or abs(result.sum() - 1.0) > 1e-6:
         raise ValueError(f"the shares of the mixture {name!r} must be from 0 and sum to 1, not to {result.sum():g}")
     return result
+
+
+def _parts_of_mixture(name: str, shares: Any) -> dict[str, float]:
+    """The shares of a mixture by the name of the category."""
+    is_list = isinstance(shares, Sequence) and not isinstance(shares, (str, bytes))
+    names = [*map(str, shares)] if is_list or isinstance(shares, Mapping) else []
+    values = [*shares.values()] if isinstance(shares, Mapping) else [1.0 / len(names) for _ in names]
+    if not names or not all(map(is_number, values)):
+        message = "must be None, a list of names, or a dict of shares by name"
+        raise ValueError(f"the mixture {name!r} {message}, got {shares!r}")
+    if len({*names}) < len(names):
+        raise ValueError(f"the mixture {name!r} has a part twice")
+    return dict(zip(names, values, strict=True))

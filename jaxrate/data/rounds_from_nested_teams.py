@@ -1,7 +1,7 @@
 """Rounds of teams from nested lists, as small scripts have them, and rounds without their teams."""
 
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,23 +47,14 @@ def from_teams(
       UserWarning: if rounds have a single player; systems of ranks learn nothing from them.
     """
     rounds = _nested_lists(("rounds", "teams", "players"), rounds)
-    known = [] if players is None else _as_list("players", players)
-    if not all(isinstance(name, Hashable) for name in known):
-        raise ValueError("players must be names, which lists and arrays are not")
-    ids = {name: i for i, name in enumerate(known)}
-    if len(ids) < len(known):
-        raise ValueError("players names somebody twice")
+    ids = _ids_of_existing_names(players)
     days = [0.0] * len(rounds) if time is None else _nested_lists(("time",), time, rounds)
     ranks = [range(len(teams)) for teams in rounds] if ranks is None else _nested_lists(("ranks",) * 2, ranks, rounds)
     if weights is None:
         weights = [[[1.0] * len(team) for team in teams] for teams in rounds]
     else:
         weights = _nested_lists(("weights",) * 3, weights, rounds)
-    rows = [
-        (i, ids.setdefault(name, len(ids)), *numbers)
-        for i, round_ in enumerate(zip(rounds, ranks, weights, days, strict=True))
-        for name, *numbers in _participants(i, *round_)
-    ]
+    rows = _participants(rounds, ranks, weights, days, ids)
     contest, player, rank_of_row, team_of_row, weight, time_of_row = map(np.array, zip(*rows, strict=True))
     names = np.fromiter(ids, dtype=object, count=len(ids))
     formatters = NameFormatters(player=lambda i: format_value_for_error(names[i]))
@@ -79,21 +70,31 @@ def from_teams(
     return Dataset(events, names, np.arange(len(rows)), clock=clock, contests=np.arange(len(rounds)))
 
 
-def _participants(
-    i: int, teams: Any, ranks: Any, weights: Any, day: Any
-) -> Iterator[tuple[Any, float, int, float, float]]:
-    """Name, rank, number of the team, weight and time of every player of a round."""
-    time = _check_finite_number(_location(i), "time", day)
-    for k, team in enumerate(teams):
-        place = _location(i, k)
-        rank = _check_finite_number(place, "rank", ranks[k])
-        for name, weight in zip(team, weights[k], strict=True):
+def _ids_of_existing_names(players: Any) -> dict[Any, int]:
+    """The ids of names that have some; ValueError unless they are names, each once."""
+    names = [] if players is None else _as_list("players", players)
+    if not all(isinstance(name, Hashable) for name in names):
+        raise ValueError("players must be names, which lists and arrays are not")
+    ids = {name: i for i, name in enumerate(names)}
+    if len(ids) < len(names):
+        raise ValueError("players names somebody twice")
+    return ids
+
+
+def _participants(rounds: Any, ranks: Any, weights: Any, days: Any, ids: dict[Any, int]) -> list[tuple[float, ...]]:
+    """Round, id, rank, team, weight and time of every player of every round; adds new names to the ids."""
+    rows: list[tuple[float, ...]] = []
+    for i, k in ((i, k) for i, teams in enumerate(rounds) for k in range(len(teams))):
+        time = _check_finite_number(_location(i), "time", days[i])
+        rank = _check_finite_number(_location(i, k), "rank", ranks[i][k])
+        for name, weight in zip(rounds[i][k], weights[i][k], strict=True):
             if not is_usable_as_name(name):
-                raise ValueError(f"{place}{format_value_for_error(name)} cannot be the name of a player")
-            number = _check_finite_number(place, "weight", weight)
+                raise ValueError(f"{_location(i, k)}{format_value_for_error(name)} cannot be the name of a player")
+            number = _check_finite_number(_location(i, k), "weight", weight)
             if number <= 0:
-                raise ValueError(f"{place}weight {number} of player {name!r} is not above 0; leave them out")
-            yield name, rank, k, number, time
+                raise ValueError(f"{_location(i, k)}weight {number} of player {name!r} is not above 0; leave them out")
+            rows.append((i, ids.setdefault(name, len(ids)), rank, k, number, time))
+    return rows
 
 
 def _nested_lists(subjects: Sequence[str], values: Any, like: Any = None, *path: int) -> list[Any]:
