@@ -140,9 +140,9 @@ def _add_columns_of_cells(columns: dict[str, Column], name: str, divides: bool) 
 def _names_in_cell(value: Any, divides: bool) -> list[Any]:
     """The names in a cell, which semicolons divide if they do; none of what is missing or blank."""
     if isinstance(value, str) and divides:
-        value = [part.strip() for part in value.split(SEPARATOR)]
+        return [name for part in value.split(SEPARATOR) if (name := part.strip())]
     items = to_values(value) if isinstance(value, (list, np.ndarray)) else [value]
-    return [x for x in items if not is_missing_value(x, True) and x != "" and not (isinstance(x, str) and x.isspace())]
+    return [x for x in items if not is_missing_value(x, True) and not (isinstance(x, str) and not x.strip())]
 
 
 def _check_no_separators_beside_lists(cells: Mapping[str, Column]) -> None:

@@ -84,16 +84,16 @@ def _ids_of_existing_names(players: Any) -> dict[Any, int]:
 def _participants(rounds: Any, ranks: Any, weights: Any, days: Any, ids: dict[Any, int]) -> list[tuple[float, ...]]:
     """Round, id, rank, team, weight and time of every player of every round; adds new names to the ids."""
     rows: list[tuple[float, ...]] = []
+    times = [_check_finite_number("time", day, i) for i, day in enumerate(days)]
     for i, k in ((i, k) for i, teams in enumerate(rounds) for k in range(len(teams))):
-        time = _check_finite_number(_location(i), "time", days[i])
-        rank = _check_finite_number(_location(i, k), "rank", ranks[i][k])
+        rank = _check_finite_number("rank", ranks[i][k], i, k)
         for name, weight in zip(rounds[i][k], weights[i][k], strict=True):
             if not is_usable_as_name(name):
                 raise ValueError(f"{_location(i, k)}{format_value_for_error(name)} cannot be the name of a player")
-            number = _check_finite_number(_location(i, k), "weight", weight)
+            number = _check_finite_number("weight", weight, i, k)
             if number <= 0:
                 raise ValueError(f"{_location(i, k)}weight {number} of player {name!r} is not above 0; leave them out")
-            rows.append((i, ids.setdefault(name, len(ids)), rank, k, number, time))
+            rows.append((i, ids.setdefault(name, len(ids)), rank, k, number, times[i]))
     return rows
 
 
@@ -127,10 +127,10 @@ def _location(*path: int) -> str:
     return f"{', '.join(numbers)} (counting from 0): " if numbers else ""
 
 
-def _check_finite_number(location: str, subject: str, value: Any) -> float:
+def _check_finite_number(subject: str, value: Any, *path: int) -> float:
     number = to_float_or_none(value)
     if number is None or not np.isfinite(number):
-        raise ValueError(f"{location}{subject} is {format_value_for_error(value)}, not a finite number")
+        raise ValueError(f"{_location(*path)}{subject} is {format_value_for_error(value)}, not a finite number")
     return number
 
 

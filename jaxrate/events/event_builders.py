@@ -258,10 +258,10 @@ def build_rounds(
         checked = {name: check(given[name], n) for name, check in COLUMN_CHECKS.items() if name in given}
     begins_contest = np.append(True, contest[1:] != contest[:-1])[:n]
     first_row, contest_index = np.flatnonzero(begins_contest), np.cumsum(begins_contest) - 1
-    begun_before = np.delete(first_row, np.unique(contest[first_row], return_index=True)[1])
+    begins_again = begins_contest.copy()
+    begins_again[first_row[np.unique(contest[first_row], return_index=True)[1]]] = False
     fail_where(
-        np.isin(np.arange(n), begun_before),
-        lambda row: f"{label_contest(row)} begins a second time; put the rows of a contest together",
+        begins_again, lambda row: f"{label_contest(row)} begins a second time; put the rows of a contest together"
     )
     for name in [name for name in CONTEST_COLUMNS if name in checked]:
         values, checked[name] = checked[name], checked[name][first_row]
