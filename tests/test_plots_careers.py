@@ -9,24 +9,11 @@ from matplotlib.colors import to_hex
 
 import jaxrate as jr
 from jaxrate import plots
-from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
-from jaxrate.plots.scoreboard_style import fit_names, format_plot_name
 from tests.conftest import mark_full
 from tests.test_plots import games, rated_games
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
-
-
-def test_leaderboards_and_matchups_of_a_rated_history(ax):
-    rated = rated_games()
-    plots.leaderboard(rated, top=3, ax=ax)
-    names = fit_names(map(format_plot_name, jr.leaderboard(rated, top=3).player), ax)
-    assert [label.get_text() for label in ax.get_yticklabels()] == [f"{i + 1}  {x}" for i, x in enumerate(names)]
-    ax.clear()
-    plots.matchups(rated, players=["P8", "P9"], ax=ax)
-    expected = 100 * np.asarray(matchup_matrix(rated, players=["P8", "P9"]))[0, 1]
-    assert ax.texts[0].get_text() == f"{expected:.0f}"
 
 
 def test_matchups_are_of_who_is_on_the_leaderboard(ax):

@@ -101,10 +101,8 @@ def interval_chart(view: charts.RowView, step: int) -> Any:
     text, names, values, half_widths, value_texts, numbers, *_ = view
     half = np.zeros(len(names)) if half_widths is None else half_widths
     labels = number_names(numbers, names) if numbers else names
-    shown_values = (np.round(x, 3).tolist() for x in (values, values - half, values + half))
-    columns = range(1, len(names) + 1), labels, names, *shown_values, value_texts
-    keys = "row", "label", "name", "value", "low", "high", "text"
-    chart = chart_of_rows([dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)])
+    numbered = {"row": range(1, len(names) + 1), "label": labels, "name": names, "text": value_texts}
+    chart = chart_of_rows(_rows_of(**numbered, value=values, low=values - half, high=values + half))
     padding = 8.0 + CHARACTER_PIXELS * min(max(map(len, labels)), MAX_LABEL_LENGTH)
     height = min(ROW_HEIGHT * len(names), MAX_NAMED_ROWS_HEIGHT) if step == 1 else THINNED_ROWS_HEIGHT
     row_height = height / len(names)
@@ -215,10 +213,22 @@ def calibration_chart(text: charts.PictureText, curves: Sequence[charts.Curve]) 
 
 def _curve_rows(curve: charts.Curve) -> list[dict[str, Any]]:
     """The points of a curve for JSON."""
-    keys = "predicted", "observed", "low", "high", "count"
-    points = zip(*(np.round(x, 3).tolist() for x in curve[1:6]), strict=True)
-    texts = [{"system": curve.label, "number": format_short_count(count)} for count in curve.weight]
-    return [words | dict(zip(keys, point, strict=True)) for words, point in zip(texts, points, strict=True)]
+    label, predicted, observed, low, high, count, _ = curve
+    columns = {"predicted": predicted, "observed": observed, "low": low, "high": high, "count": count}
+    return _rows_of(system=[label] * len(count), number=[format_short_count(x) for x in count], **columns)
+
+
+def _rows_of(**columns: Any) -> list[dict[str, Any]]:
+    """The rows of columns for JSON: numbers to three digits, None in place of NaN, and dates as text."""
+    values = [_json_values(x) if isinstance(x, np.ndarray) else x for x in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _json_values(values: HostArray) -> list[Any]:
+    """The values of a column for JSON."""
+    if values.dtype.kind == "M":
+        return list(np.datetime_as_string(values, unit="s").tolist())
+    return [None if np.isnan(x) else round(x, 3) for x in values.astype(float).tolist()]
 
 
 class _Axes(NamedTuple):
@@ -324,7 +334,7 @@ def _unnamed_layers(players: charts.UnnamedPlayers, axes: _Axes) -> list[Any]:
     """Bands and lines in grey."""
     layers = []
     for band in players.bands:
-        grey = chart_of_rows(_band_rows(*band))
+        grey = chart_of_rows(_rows_of(**band._asdict()))
         layers.append(grey.mark_area(color=PALE, opacity=0.45).encode(x=axes.x, y=axes.y_of("low"), y2="high:Q"))
     if players.lines:
         grey = chart_of_rows(_line_rows(players.lines)).mark_line(**LOOKS["median" if players.bands else "other"])
@@ -381,26 +391,8 @@ def _line_rows(lines: Iterable[charts.Line]) -> list[dict[str, Any]]:
     """The points of lines for JSON, with their intervals where there are any."""
     rows: list[dict[str, Any]] = []
     for line in lines:
-        points = zip(_json_times(line.x), _json_numbers(line.y), strict=True)
-        drawn = [{"name": line.name, "x": x, "y": y} for x, y in points]
-        if line.deviation is not None:
-            ends = zip(*(_json_numbers(line.y + sign * line.half_width) for sign in (-1.0, 1.0)), strict=True)
-            drawn = [row | ({} if low is None else {"low": low, "high": high})
-                     for row, (low, high) in zip(drawn, ends, strict=True)]  # fmt: skip
-        rows += drawn
+        half = line.half_width
+        ends = {} if line.deviation is None else {"low": line.y - half, "high": line.y + half}
+        points = _rows_of(name=[line.name] * len(line.x), x=line.x, y=line.y, **ends)
+        rows += [{key: x for key, x in row.items() if x is not None or key == "y"} for row in points]
     return rows
-
-
-def _band_rows(times: HostArray, low: HostArray, high: HostArray) -> list[dict[str, Any]]:
-    """The points of a band for JSON."""
-    columns = zip(_json_times(times), _json_numbers(low), _json_numbers(high), strict=True)
-    return [{"x": x, "low": y, "high": z} for x, y, z in columns]
-
-
-def _json_numbers(values: HostArray) -> list[float | None]:
-    """Numbers to three digits; None in place of NaN."""
-    return [None if np.isnan(x) else round(x, 3) for x in np.asarray(values, float).tolist()]
-
-
-def _json_times(times: HostArray) -> list[Any]:
-    return np.datetime_as_string(times, unit="s").tolist() if times.dtype.kind == "M" else times.astype(float).tolist()

@@ -23,7 +23,7 @@ from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.plot_inputs import Backend
 from jaxrate.plots.scoreboard_style import COLOURS, SMALL_FONT, format_plot_name, player_label, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
-from jaxrate.views.charts import MAX_WRITTEN_COLUMNS, RANK_TICKS, Z_95, MatrixView, PictureText, RowView
+from jaxrate.views.charts import MAX_WRITTEN_COLUMNS, RANK_TICKS, MatrixView, PictureText, RowView, half_widths
 from jaxrate.views.findings import Finding, find_favourite, find_lead, find_leader_among, rated_ids
 from jaxrate.views.wording import PlayerOrTeamNoun, format_amount, rating_unit, spell_dates
 
@@ -65,7 +65,7 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
     labels = [format_plot_name(player) for player in board.player]
     for name, *shown in zip(labels, board.rating, strict=True):
         inputs.check_ratings_finite(name, *shown)
-    half_width = None if board.deviation is None else Z_95 * board.deviation
+    half_width = half_widths(board.deviation)
     interval = "" if half_width is None else ", with 95% intervals"
     cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
     text = PictureText(

@@ -271,28 +271,6 @@ def name_systems_in_print(text: str, systems: Iterable[ScoredForecaster]) -> str
 SCRIPT_FILES = ("words.js",)
 
 
-class HistorySection(NamedTuple):
-    """What the page says of one history."""
-
-    anchor: str
-    title: str
-    scored: str
-    scored_on: str
-    findings: list[str]
-    notes: list[str]
-    axis: Axis
-    systems: list[SystemRow]
-    ceilings: list[SystemRow]
-    best: SystemRow
-    ceiling: SystemRow | None  # the best forecast of others, odds or trees of all matches
-    rating_gap: str  # how far the best rating is behind it
-    verdict: str  # how the two compare, as a headline
-    is_ahead: bool  # whether the ceiling is ahead by more than the 95% interval
-    is_fitted: bool  # whether a system is fitted
-    head: list[str]
-    cells: list[list[str]]
-
-
 @enforce_argument_annotations
 def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Benchmark") -> str:
     """The HTML of the page, to be written to a file in UTF-8.
@@ -314,50 +292,51 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     """
     if not benchmarks:
         raise ValueError("benchmarks is empty; give one or more, as {'Our league': benchmark}")
-    sections = [
-        _build_section(f"history-{number}", name, benchmark)
-        for number, (name, benchmark) in enumerate(benchmarks.items(), 1)
-    ]
+    sections = [_build_section(f"history-{i}", *x) for i, x in enumerate(benchmarks.items(), 1)]
+    num_ahead = sum(section["is_ahead"] for section in sections)
+    finding = f"A ceiling is ahead of the best rating on {num_ahead} of {len(sections)} histories"
     return render_page(
         "benchmark.html",
         SCRIPT_FILES,
         title=title,
-        headline=_write_headline(sections),
+        headline=finding if len(sections) > 1 else sections[0]["verdict"],
         histories=sections,
-        is_fitted=any(section.is_fitted for section in sections),
+        is_fitted=any("fit" in section["head"] for section in sections),
         data={},
     )
 
 
-def _build_section(anchor: str, title: str, benchmark: Benchmark) -> HistorySection:
+def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, Any]:
+    """The variables of what the page says of one history; its table has no differences, which the bars have."""
     systems = [row for row in benchmark.rows if row.kind == "system"]
     ceilings = [row for row in benchmark.rows if row.kind not in ("system", "frequencies") and row.scored]
     axis, rows = build_system_rows([*systems, *ceilings])
     ceiling, gap = _find_best_ceiling(ceilings, rows[len(systems) :], benchmark.scored)
     lead, half = gap_and_half_width(gap)
     best = rows[0].name
-    verdict = f"{ceiling.name} {compare_in_words(gap, best)}" if ceiling else f"{best} predicts best of the systems"
     findings, notes = (name_systems_in_print("\n".join(x), systems) for x in (benchmark.findings, benchmark.notes))
-    head, cells = _arrange_table(benchmark)
-    return HistorySection(
-        anchor,
-        title,
-        f"{benchmark.scored:,}",
-        benchmark.scored_on,
-        findings.replace(" ± ", "\u00a0±\u00a0").splitlines(),
-        notes.splitlines(),
-        axis,
-        rows[: len(systems)],
-        rows[len(systems) :],
-        rows[0],
-        ceiling,
-        "" if ceiling is None else describe_gap(-lead, half),
-        verdict,
-        relation_to_best(gap) == "ahead",
-        "fit" in head,
-        head,
-        cells,
-    )
+    columns = [i for i, name in enumerate(benchmark.head) if i and name != LOSS_DIFFERENCE_HEAD]
+    named_cells = zip(benchmark.rows, benchmark.cells, strict=True)
+    return {
+        "anchor": anchor,
+        "title": title,
+        "scored": f"{benchmark.scored:,}",
+        "scored_on": benchmark.scored_on,
+        "findings": findings.replace(" ± ", "\u00a0±\u00a0").splitlines(),
+        "notes": notes.splitlines(),
+        "axis": axis,
+        "systems": rows[: len(systems)],
+        "ceilings": rows[len(systems) :],
+        "best": rows[0],
+        "ceiling": ceiling,
+        "rating_gap": "" if ceiling is None else describe_gap(-lead, half),
+        "verdict": f"{ceiling.name} {compare_in_words(gap, best)}"
+        if ceiling
+        else f"{best} predicts best of the systems",
+        "is_ahead": relation_to_best(gap) == "ahead",
+        "head": [benchmark.head[i] for i in (0, *columns)],
+        "cells": [[name_in_print(row), *(texts[i] for i in columns)] for row, texts in named_cells],
+    }
 
 
 def _find_best_ceiling(
@@ -366,22 +345,3 @@ def _find_best_ceiling(
     """The row of the best ceiling that has all scored matches, and its difference from the best system."""
     whole = (x for x in zip(ceilings, rows, strict=True) if x[0].kind != "blend" and x[0].scored == scored)
     return next(((row, ceiling.log_loss_difference) for ceiling, row in whole), (None, None))
-
-
-def _arrange_table(benchmark: Benchmark) -> tuple[list[str], list[list[str]]]:
-    """The head and the cells of a benchmark with names in print, without the differences, which the bars have."""
-    head = benchmark.head
-    columns = [i for i, name in enumerate(head) if name != LOSS_DIFFERENCE_HEAD]
-    cells = [
-        [name_in_print(row), *(texts[i] for i in columns[1:])]
-        for row, texts in zip(benchmark.rows, benchmark.cells, strict=True)
-    ]
-    return [head[i] for i in columns], cells
-
-
-def _write_headline(sections: list[HistorySection]) -> str:
-    """How the best rating and the best ceiling compare; of several histories, how many ceilings are ahead."""
-    if len(sections) == 1:
-        return sections[0].verdict
-    num_ahead = sum(section.is_ahead for section in sections)
-    return f"A ceiling is ahead of the best rating on {num_ahead} of {len(sections)} histories"

@@ -13,6 +13,7 @@ from jaxrate.core.text_format import use_minus_sign
 from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
 from jaxrate.site.drawings import round_marks
 from jaxrate.site.site_data import FIRST_EVENTS, MEAN_YEAR_DAYS, SiteData
+from jaxrate.views.charts import half_widths
 
 UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event
@@ -105,10 +106,10 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
 def _lines_of_rows(data: SiteData, row: HostArray) -> list[_Line]:
     """The line of ratings at the time in these rows of the careers, and that in hindsight."""
     after = data.careers.after
-    lines = [_Line("first", after.mean[row], None if after.deviation is None else 1.96 * after.deviation[row])]
+    lines = [_Line("first", after.mean[row], None if after.deviation is None else half_widths(after.deviation[row]))]
     if data.hindsight is not None:
         mean, deviation = (data.careers.gather(x)[row] for x in data.hindsight)
-        lines.append(_Line("second now", mean, 1.96 * deviation))
+        lines.append(_Line("second now", mean, half_widths(deviation)))
     return lines
 
 
@@ -143,7 +144,7 @@ def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
         band = "The band is the 95% interval at the time."
         if hindsight is not None and len(careers.after.mean):
             mean, _ = (careers.gather(x) for x in hindsight)
-            outside = float((np.abs(mean - careers.after.mean) > 1.96 * careers.after.deviation).mean())
+            outside = float((np.abs(mean - careers.after.mean) > half_widths(careers.after.deviation)).mean())
             percent = f"{100 * outside:.1f}"
             leaves = f"in {percent}% of {events} it leaves" if float(percent) else "it hardly ever leaves"
             band = (

@@ -27,6 +27,7 @@ from jaxrate.site.table_rows import (
     table_head,
     table_rows,
 )
+from jaxrate.views.charts import half_widths
 from jaxrate.views.findings import Finding, find_favourite, find_lead, tell_place
 from jaxrate.views.wording import (
     SURFACES,
@@ -138,7 +139,7 @@ def _player_table_columns(data: SiteData, one: CategoryStrengths, played: HostAr
     rank, noun = np.zeros(len(data.names), int), escape(category_noun(data.rated))
     rank[one.listed] = np.arange(1, len(one.listed) + 1)
     name = f'<a href="../{one.path}">{escape(one.name)}</a>' if one.path else escape(one.name)
-    ratings = zip(one.mean[played].tolist(), (1.96 * one.deviation[played]).tolist(), strict=True)
+    ratings = zip(one.mean[played].tolist(), half_widths(one.deviation[played]).tolist(), strict=True)
     columns = [
         Column("words", noun, [name] * len(played)),
         Column("figure", "rating", [f"{data.format_rating(x)} ± {y:,.{data.digits}f}" for x, y in ratings]),

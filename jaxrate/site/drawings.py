@@ -14,7 +14,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import use_minus_sign
 from jaxrate.site.site_data import SiteData
-from jaxrate.views.charts import Z_95, PictureText, RowView
+from jaxrate.views.charts import PictureText, RowView, half_widths
 from jaxrate.views.wording import spell_dates
 
 
@@ -150,7 +150,7 @@ PREVIEW_SIZE, PREVIEW_DPI = (6.0, 3.15), 200  # inches, and pixels of each: 1200
 def preview_image(data: SiteData, title: str, finding: str) -> bytes:
     """The finding over the first of the ranking of current players as a PNG; ImportError without Matplotlib."""
     board, names = data.current, [data.names[i] for i in data.listed[:PREVIEW_PLAYERS]]
-    half_width = None if board.deviation is None else Z_95 * board.deviation[:PREVIEW_PLAYERS]
+    half_width = None if board.deviation is None else half_widths(board.deviation[:PREVIEW_PLAYERS])
     rating = np.asarray(board.rating[:PREVIEW_PLAYERS])
     as_of = spell_dates(f"Ratings as of {data.last_day}") if data.last_day else ""
     text = PictureText(finding, title, source=as_of)

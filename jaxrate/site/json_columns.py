@@ -13,6 +13,7 @@ from jaxrate.data.table_writing import UTF8_BOM as BYTE_ORDER_MARK
 from jaxrate.data.table_writing import escape_formulas
 from jaxrate.history.event_columns import times_to_event_clock
 from jaxrate.site.site_data import EXTRA_DIGITS, SiteData
+from jaxrate.views.charts import half_widths
 
 CHANCE_DIGITS = 4  # of probabilities in data
 TENTHS_BEYOND = 2, 98  # percents below and above which pages show tenths
@@ -77,7 +78,7 @@ def leaderboard_columns(data: SiteData) -> dict[str, Any]:
     if board.group is not None:
         columns["group"] = board.group.tolist()
     if board.deviation is not None:
-        columns["spread"] = ratings_for_json(data, 1.96 * board.deviation)
+        columns["spread"] = ratings_for_json(data, half_widths(board.deviation))
     if board.last is not None:
         columns["last"] = times_for_json(data, board.last)
         columns["peaked"] = times_for_json(data, np.asarray(board.peak_time))

@@ -30,6 +30,7 @@ from jaxrate.site.table_rows import (
     find_acquaintances,
     find_upset_wins,
 )
+from jaxrate.views.charts import half_widths
 from jaxrate.views.wording import spell_dates
 
 LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own
@@ -37,26 +38,6 @@ LATEST_NAMES = 300  # of others in these, at most, so that pages of teams stay s
 ARCHIVE_RATIO = 3  # of the events on each page of earlier events
 CAREERS_FOLDER = "careers"  # within the folder of data
 TOKEN = "\x01"  # around what differs from player to player in a rendered template
-FIELDS = (
-    "heading",
-    "summary",
-    "strengths",
-    "address",
-    "description",
-    "preview",
-    "slug",
-    "chart",
-    "note",
-    "next",
-    "opponents",
-    "met",
-    "partners",
-    "joined",
-    "upsets",
-    "events",
-    "earlier",
-    "data",
-)
 
 
 def count_latest_events(line_ups: LineUps) -> int:
@@ -95,8 +76,9 @@ def write_player_pages(
     template_of = cache(partial(_split_template, environment, rows.heads))
     written = []
 
-    def write_page(name: str, template: tuple[str, ...], fields: dict[str, str]) -> None:
-        parts = [fields[x] if i % 2 else x for i, x in enumerate(template)]
+    def write_page(name: str, template: str, fields: dict[str, str], **flags: bool) -> None:
+        split = template_of(template, tuple(fields), **flags)
+        parts = [fields[x] if i % 2 else x for i, x in enumerate(split)]
         _write(folder / "players" / f"{name}.html", "".join(parts))
         written.append(f"players/{name}.html")
 
@@ -127,7 +109,7 @@ def write_player_pages(
         }
         flags = {"played": end > begin, "several": end > begin + 1, "long": is_long}
         flags |= {"won": len(upsets[i]) > 0, "has_partners": partners.counts[i] > 0}
-        write_page(slug, template_of("site_player.html", **flags), fields)
+        write_page(slug, "site_player.html", fields, **flags)
         if is_long:
             script = f"(window.jaxrateCareers ??= {{}})[{json.dumps(slug)}] = {career};\n"
             _write(folder / "data" / CAREERS_FOLDER / f"{slug}.js", script)
@@ -136,13 +118,13 @@ def write_player_pages(
                 first = max(begin, stop - size)
                 following = f'<a href="{slug}.{number + 1}.html">Earlier</a>' if first > begin else ""
                 given = {"events": rows.render_rows(_latest_first(first, stop)), "earlier": following}
-                write_page(f"{slug}.{number}", template_of("site_matches.html"), fields | given)
+                write_page(f"{slug}.{number}", "site_matches.html", fields | given)
     return written
 
 
-def _split_template(environment: Any, heads: str, name: str, **flags: bool) -> tuple[str, ...]:
-    """A rendered template in parts: text, the name of a field, text, and so on."""
-    marks = {field: f"{TOKEN}{field}{TOKEN}" for field in FIELDS}
+def _split_template(environment: Any, heads: str, name: str, fields: tuple[str, ...], **flags: bool) -> tuple[str, ...]:
+    """A rendered template in parts: text, the name of one of the fields, text, and so on."""
+    marks = {field: f"{TOKEN}{field}{TOKEN}" for field in fields}
     text = environment.get_template(name).render(page="player", root="../", heads=heads, **marks, **flags)
     return tuple(text.split(TOKEN))
 
@@ -174,9 +156,9 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
     ratings = {
         "rating": careers.after.mean,
         "change": careers.after.mean - careers.before.mean,
-        "spread": None if careers.after.deviation is None else 1.96 * careers.after.deviation,
+        "spread": half_widths(careers.after.deviation),
         "known": in_hindsight[0],
-        "knownSpread": None if in_hindsight[1] is None else 1.96 * in_hindsight[1],
+        "knownSpread": half_widths(in_hindsight[1]),
     }
     columns: dict[str, Any] = {
         name: ratings_for_json(site_data, x, extra_digits) for name, x in ratings.items() if x is not None
@@ -275,7 +257,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
     for at, i in enumerate(site_data.leaderboard_ids.tolist()):
         text = f"{standings.get(i, 'Rating')} {site_data.format_rating(board.rating[at])}"
         if board.deviation is not None:
-            text += f" ± {1.96 * board.deviation[at]:,.{digits}f}"
+            text += f" ± {half_widths(board.deviation[at]):,.{digits}f}"
         games, peak = int(np.asarray(board.games)[at]), site_data.format_peak(float(np.asarray(board.peak)[at]))
         text += f". {format_count(games, context['event'])}"
         if results is not None and games:

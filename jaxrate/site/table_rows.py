@@ -15,6 +15,7 @@ from jaxrate.site.json_columns import ratings_for_json, returned_players, times_
 from jaxrate.site.line_ups import PlayerLists, side_words
 from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData
+from jaxrate.views.charts import half_widths
 from jaxrate.views.wording import category_noun
 
 RANKING_ROWS = 50  # on each page
@@ -314,7 +315,7 @@ def ranked_columns(data: SiteData, rows: RankedRows, limit: float | None, link: 
 
     Intervals whose half is above the `limit` are marked as uncertain; `link` makes attributes of a link from an id.
     """
-    half = None if rows.deviation is None else 1.96 * rows.deviation
+    half = half_widths(rows.deviation)
     ends = np.zeros(len(rows.ids)) if half is None else half
     axis = make_axis(float((rows.rating - ends).min()), float((rows.rating + ends).max()))
     is_uncertain = (ends > (np.inf if limit is None else limit)).tolist()

@@ -182,6 +182,11 @@ def format_peak_time(at: Any, span_days: float) -> str:
     return f"{at.astype('datetime64[D]').item():%b %Y}"
 
 
+def half_widths(deviation: Any) -> Any:
+    """Half the widths of 95% intervals, from deviations; None without these."""
+    return None if deviation is None else Z_95 * deviation
+
+
 def without_deviations(lines: Iterable[Line]) -> list[Line]:
     """Lines whose intervals are not drawn."""
     return [line._replace(deviation=None) for line in lines]

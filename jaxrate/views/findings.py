@@ -306,7 +306,6 @@ def _name_others(names: Sequence[str], chosen: Sequence[int], is_cut: bool) -> s
 
 # Whether predictions are right.
 
-Z_CHANCE = 1.96  # standard errors, beyond which a difference is more than chance
 CLEAR_DISTANCE = 0.05  # of a prediction from even chances, from which on there is a favourite
 MIN_BIAS = 0.01  # by which scores differ from predictions at least, to be said to
 SURPRISE_LEVEL = 0.05  # probability of naming somebody if nobody's scores are more than chance
@@ -328,11 +327,11 @@ def find_lean(predicted: Any, observed: Any, weight: Any = 1.0, contest: HostArr
     sums = terms if contest is None else np.bincount(contest, terms)
     total, error = float(terms.sum()), math.sqrt(float((sums**2).sum()))
     excess = float((misses * np.sign(distance)).sum())
-    is_clear = abs(total) > Z_CHANCE * error and np.sign(total) * excess > MIN_BIAS * float(weight.sum())
+    is_clear = abs(total) > Z_95 * error and np.sign(total) * excess > MIN_BIAS * float(weight.sum())
     return int(np.sign(total)) if is_clear else 0
 
 
-def find_bias(predicted: Any, observed: Any, weight: Any = 1.0, errors: float = Z_CHANCE) -> int:
+def find_bias(predicted: Any, observed: Any, weight: Any = 1.0, errors: float = Z_95) -> int:
     """1 if results [n] are more on average than their chances, by so many standard errors, -1 if less, 0 if neither."""
     p, w = np.asarray(predicted, float), np.broadcast_to(weight, np.shape(predicted))
     bias = float((w * (observed - p)).sum() / w.sum())
