@@ -32,15 +32,10 @@ CHUNK_HELP = (
 )
 
 
-def chunk_options(command: Any) -> Any:
-    """Options --chunk and --brief."""
-    options = [
-        option("chunk", "NUMBER", CHUNK_HELP, needs="file"),
-        option("brief", text="In chunks: save only the row and the prediction of each match.", needs="file"),
-    ]
-    for one in reversed(options):
-        command = one(command)
-    return command
+CHUNK_OPTIONS = (
+    option("chunk", "NUMBER", CHUNK_HELP, needs="file"),
+    option("brief", text="In chunks: save only the row and the prediction of each match.", needs="file"),
+)
 
 
 def rate_by_chunks(

@@ -8,7 +8,7 @@ from functools import wraps
 from math import inf, isfinite
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -19,6 +19,13 @@ from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped
 from jaxrate.core.text_format import did_you_mean_suffix
 
 Decorator = Callable[[Any], Any]
+
+
+class OptionBundle(NamedTuple):
+    """Options whose values several commands make one thing of."""
+
+    options: Sequence[Decorator]
+    collect: Callable[[dict[str, Any]], dict[str, Any]]  # of the arguments of a command those with that thing in place
 
 
 class Output(NamedTuple):
@@ -200,27 +207,31 @@ MESSAGES = (
 
 
 def command(
-    *parameters: Decorator, json: bool = True, **settings: Any
+    *parameters: Decorator | OptionBundle, json: bool = True, **settings: Any
 ) -> Callable[[Callable[..., Output | None]], click.Command]:
     """A command with these parameters. Its function gets them and a `report`, and returns an `Output`, or nothing.
 
     Args:
-      parameters: arguments and options.
+      parameters: arguments and options, and bundles of them.
       json: whether the option --json prints the output as JSON.
       settings: groups of options, the usual ones among them, and examples, see `HelpCommand`.
     """
+    bundles = [x for x in parameters if isinstance(x, OptionBundle)]
+    own = [one for x in parameters for one in (x.options if isinstance(x, OptionBundle) else (x,))]
     shared = (option("json", text="Print JSON.", to="as_json"),) * json + MESSAGES
 
     def decorate(function: Callable[..., Output | None]) -> click.Command:
         @wraps(function)
         def run_command(*, quiet: bool, verbose: bool, as_json: bool = False, **options: Any) -> None:
             check_combinations(click.get_current_context())
+            for bundle in bundles:
+                options = bundle.collect(options)
             output = function(report=ProgressReport(quiet, verbose), **options)
             if output is not None:
                 write_output(output, as_json=as_json)
 
         decorated: Any = run_command
-        for parameter in reversed((*parameters, *shared)):
+        for parameter in reversed((*own, *shared)):
             decorated = parameter(decorated)
         return click.command(cls=HelpCommand, **settings)(decorated)
 
@@ -264,7 +275,9 @@ def options_on_command_line(context: click.Context) -> list[click.Parameter]:
 def check_combinations(context: click.Context) -> None:
     """ValueError for an option without the one that it needs, or beside one that it excludes."""
     given = {_plain_name(x): x for x in options_on_command_line(context)}
-    for one in filter(_is_command_option, given.values()):
+    for one in given.values():
+        if not isinstance(one, CommandOption):
+            continue
         reason = f": {one.reason}" if one.reason else ""
         if one.needs and one.needs not in given:
             needed = next(x for x in context.command.params if _plain_name(x) == one.needs)
@@ -272,10 +285,6 @@ def check_combinations(context: click.Context) -> None:
             raise ValueError(f"{one.opts[0]} needs {name}{reason}")
         if other := next(filter(given.__contains__, one.excludes), None):
             raise ValueError(f"{one.opts[0]} cannot be combined with --{other}{reason}")
-
-
-def _is_command_option(parameter: Any) -> TypeGuard[CommandOption]:
-    return isinstance(parameter, CommandOption)
 
 
 def _plain_name(parameter: click.Parameter) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import wraps
 from inspect import signature
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from typing import Any
 import jaxrate as jr
 from jaxrate.cli.commands import (
     NamedValue,
+    OptionBundle,
     named_values_option,
     number_from_text,
     only_text,
@@ -155,30 +155,23 @@ FIXTURE_OPTIONS = tuple(name for name in READING_ARGUMENTS if name not in ("form
 COLUMN_HELP = "Another column, or how columns are read, as weight=w or dates=day-first; --help-all lists the names."
 
 
-def reading_options(names: Iterable[str] = READING_ARGUMENTS) -> Callable[[Any], Any]:
-    """Options that say how to read a file: some of their own, the others by --column. A command gets them as `options`.
+def reading_options(names: Iterable[str] = READING_ARGUMENTS) -> OptionBundle:
+    """Options that say how to read a file: some of their own, the others by --column.
 
-    `options` has the arguments of `jr.read` that are in use.
+    A command gets the arguments of `jr.read` that are in use as `options`.
     """
     arguments = {name: READING_ARGUMENTS[name] for name in names}
-    own = [name for name in OWN_OPTIONS if name in arguments]
+    own = {name: arguments[name] for name in OWN_OPTIONS if name in arguments}
+    by_name = {name: about for name, about in arguments.items() if name not in own}
 
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def run_command(*args: Any, column: dict[str, Any], **options: Any) -> Any:
-            values = {name: options.pop(name) for name in own}
-            values = {name: _value_of_own_option(name, x) for name, x in values.items() if x not in (None, (), False)}
-            shipped = SHIPPED_COLUMNS if is_shipped_dataset(options.get("file")) else {}
-            return command(*args, options=shipped | values | column, **options)
+    def collect(values: dict[str, Any]) -> dict[str, Any]:
+        given = {name: values.pop(name) for name in own}
+        given = {name: _value_of_own_option(name, x) for name, x in given.items() if x not in (None, (), False)}
+        shipped = SHIPPED_COLUMNS if is_shipped_dataset(values.get("file")) else {}
+        return values | {"options": shipped | given | values.pop("column")}
 
-        by_name = {name: about for name, about in arguments.items() if name not in own}
-        decorated: Any = named_values_option("column", COLUMN_HELP, by_name)(run_command)
-        for name in reversed(own):
-            about = arguments[name]
-            decorated = option(name.replace("_", "-"), about.metavar, about.text, **about.settings)(decorated)
-        return decorated
-
-    return decorate
+    options = [option(key.replace("_", "-"), x.metavar, x.text, **x.settings) for key, x in own.items()]
+    return OptionBundle([*options, named_values_option("column", COLUMN_HELP, by_name)], collect)
 
 
 def _value_of_own_option(name: str, value: Any) -> Any:

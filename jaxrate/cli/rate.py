@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.chunked_rating import chunk_options, rate_by_chunks
+from jaxrate.cli.chunked_rating import CHUNK_OPTIONS, rate_by_chunks
 from jaxrate.cli.commands import Output, argument, command, option
 from jaxrate.cli.dry_run import describe_run
 from jaxrate.cli.hyperparameters import fitted_share
@@ -77,7 +77,7 @@ SHOW_HELP = "Also show the highest ratings of all time (peaks), the biggest upse
     option("by", "COLUMN", "Rate each league in this column separately.", needs="file", excludes=OF_ONE_HISTORY),
     option("dry-run", text="Rate nothing; tell what FILE has, the memory that it takes, and the rate of this machine.",
            needs="file"),
-    chunk_options,
+    *CHUNK_OPTIONS,
     usual=("a", "b", "score", "time", "system", "param", "player", "top", "out", "state"),
     examples=(
         "jaxrate rate games.csv --player Ada",

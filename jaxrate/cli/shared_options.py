@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import wraps
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
@@ -16,6 +15,7 @@ from jaxrate.cli.commands import (
     SHARE,
     Decorator,
     NamedValue,
+    OptionBundle,
     named_values_option,
     number_from_text,
     only_text,
@@ -50,42 +50,36 @@ class RatingRequest(NamedTuple):
     plain: bool = False  # whether to learn from results alone
 
 
-def request_options(param: str = "Set a hyperparameter, or name a FILE.toml of fit --save.") -> Decorator:
+def request_options(param: str = "Set a hyperparameter, or name a FILE.toml of fit --save.") -> OptionBundle:
     """Options --system, --param, --period, --plain and those of columns.
 
-    The command gets a `RatingRequest` as `request`, which has its FILE, too.
+    A command gets a `RatingRequest` as `request`, which has its FILE, too.
     """
+    reading = reading_options()
+    options = [
+        system_option(SYSTEM_HELP),
+        param_option(param),
+        option("period", "DAYS", "Rate in periods of this length.  [default: match by match]", above=0),
+        *reading.options,
+        plain_option,
+    ]
+    return OptionBundle(options, lambda values: _collect_request(reading.collect(values)))
 
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def run_command(
-            *, file: str | None, name: str | None, params: tuple[str, ...], period: float | None,
-            options: dict[str, Any], plain: bool, **arguments: Any,
-        ) -> Any:  # fmt: skip
-            from jaxrate.systems.system_construction_by_name import make_system
 
-            if name is not None:
-                make_system(name, {})  # raises errors before the file is read
-            changes, files = parse_params(params)
-            request = RatingRequest(file or "", name, changes, period, options, plain=plain)
-            if len(files) > 1:
-                raise ValueError(f"--param names the files {' and '.join(map(str, files))}; name one")
-            request = _add_fitted(request, load_fitted(files[0])) if files else request
-            return command(request=request, **arguments)
+def _collect_request(values: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a command with a `RatingRequest` in place of those that it has."""
+    from jaxrate.systems.system_construction_by_name import make_system
 
-        decorated: Any = run_command
-        options = [
-            system_option(SYSTEM_HELP),
-            param_option(param),
-            option("period", "DAYS", "Rate in periods of this length.  [default: match by match]", above=0),
-            reading_options(),
-            plain_option,
-        ]
-        for one in reversed(options):
-            decorated = one(decorated)
-        return decorated
-
-    return decorate
+    file, name, params, period, columns, plain = map(
+        values.pop, ("file", "name", "params", "period", "options", "plain")
+    )
+    if name is not None:
+        make_system(name, {})  # raises errors before the file is read
+    changes, files = parse_params(params)
+    if len(files) > 1:
+        raise ValueError(f"--param names the files {' and '.join(map(str, files))}; name one")
+    request = RatingRequest(file or "", name, changes, period, columns, plain=plain)
+    return values | {"request": _add_fitted(request, load_fitted(files[0])) if files else request}
 
 
 def _add_fitted(request: RatingRequest, fitted: FittedParams) -> RatingRequest:

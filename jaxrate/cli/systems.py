@@ -51,20 +51,24 @@ def _list_systems(systems_by_name: dict[str, jr.extend.RatingSystem]) -> list[st
     return [table, f"Default systems: {defaults}. Reports compare with {compared}."]
 
 
+def _describe_parameters(system: jr.extend.RatingSystem) -> list[dict[str, Any]]:
+    """The hyperparameters of a system, with what is said of each."""
+    return [
+        {"name": field, "default": default, "range": x.range.text, "unit": x.unit, "meaning": x.meaning}
+        for field, default, x in zip(system.params._fields, system.params, system.space, strict=True)
+    ]
+
+
 def _json_system(name: str, system: jr.extend.RatingSystem) -> dict[str, Any]:
     """The description of a system for JSON."""
     from jaxrate.systems import DEFAULT_SYSTEMS
 
-    params = [
-        {"name": field, "default": default, "range": x.range.text, "unit": x.unit, "meaning": x.meaning}
-        for field, default, x in zip(system.params._fields, system.params, system.space, strict=True)
-    ]
     return {
         "system": name,
         "rates": [event.__name__.lower() for event in system.events],
         "default_of": [kind for kind, key in DEFAULT_SYSTEMS.items() if key == name],
         "source": _system_source(name),
-        "parameters": params,
+        "parameters": _describe_parameters(system),
         "settings": dict(system.settings),
     }
 
@@ -84,18 +88,10 @@ def _system_source(name: str) -> str:
 def _describe_system(name: str, system: jr.extend.RatingSystem) -> list[str | TextTable]:
     """Formulas, parameters and further arguments of a system."""
     events = ", ".join(event.__name__.lower() for event in system.events)
-    rows = [
-        (
-            field,
-            "none" if default is None else f"{default:g}",
-            about.range.text,
-            about.unit,
-            about.meaning.replace("`", ""),
-        )
-        for field, default, about in zip(system.params._fields, system.params, system.space, strict=True)
-    ]
-    headings = ["name", "default", "range", "unit", "meaning"]
-    table = TextTable(headings, rows, ("name", "range", "unit", "meaning"))
+    parameters = _describe_parameters(system)
+    rows = [[_format_default(x["default"]), x["range"], x["unit"], x["meaning"].replace("`", "")] for x in parameters]
+    named = [(x["name"], *row) for x, row in zip(parameters, rows, strict=True)]
+    table = TextTable(["name", "default", "range", "unit", "meaning"], named, ("name", "range", "unit", "meaning"))
     settings = [
         f"{key}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
         for key, value in system.settings.items()
@@ -106,6 +102,10 @@ def _describe_system(name: str, system: jr.extend.RatingSystem) -> list[str | Te
         _unwrap_paragraphs, (_system_description(name), _docstring_without_hyperparameters(name, system))
     )
     return [description, f"Rates {events}. Parameters:", table, further, usage]
+
+
+def _format_default(value: float | None) -> str:
+    return "none" if value is None else f"{value:g}"
 
 
 def _unwrap_paragraphs(text: str) -> str:
