@@ -279,31 +279,23 @@ def _restore_seasons_and_categories(
 
 
 def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] | None) -> RatingSystem:
-    """Make the system of a run again."""
-    name, writer = metadata["system"], f"jaxrate {metadata['jaxrate']:.20}"
+    """The system of a run, made again; ValueError if its factory is not known, or makes none or another one."""
+    name = metadata["system"]
     if make is None and name not in SYSTEMS:
         raise ValueError(
-            f"{writer} wrote it for the system {name[:80]!r}, which this version does not have; if it is your own, "
-            "load it in Python, by jr.load(folder, make=...) with its factory"
+            f"jaxrate {metadata['jaxrate']:.20} wrote it for the system {name[:80]!r}, which this version does not "
+            "have; if it is your own, load it in Python, by jr.load(folder, make=...) with its factory"
         )
-    settings = {key: _lists_to_tuples(value) for key, value in metadata["settings"].items()}
+    arguments = {key: _lists_to_tuples(value) for key, value in metadata["settings"].items()} | metadata["params"]
     wrappers = [way for way in PREDICTION_WRAPPERS if metadata.get(way)]
-    return _call_factory(wrappers, make or SYSTEMS[name], name, settings | metadata["params"])
-
-
-def _call_factory(
-    wrappers: list[str], make: Callable[..., RatingSystem], name: str, arguments: dict[str, Any]
-) -> RatingSystem:
     try:
-        system = make_wrapped_system(wrappers, make, arguments)
+        system = make_wrapped_system(wrappers, make or SYSTEMS[name], arguments)
     except TypeError as error:
-        raise ValueError(
-            f"run.json: the factory does not accept the arguments that {name} was made with: {error}"
-        ) from None
+        reason = f"the factory does not accept the arguments that {name} was made with: {error}"
+        raise ValueError(f"run.json: {reason}") from None
     except Exception as error:  # any error of the factory
-        hint = (
-            "" if make is SYSTEMS.get(name) else f"; the run is of {name}: give its factory as make, or leave make out"
-        )
+        is_own = make in (None, SYSTEMS.get(name))
+        hint = "" if is_own else f"; the run is of {name}: give its factory as make, or leave make out"
         raise ValueError(f"run.json: {error}{hint}") from error
     if system.name != name:
         raise ValueError(f"run.json: the run is of {name}, but the factory makes {system.name}")
