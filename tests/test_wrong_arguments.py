@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.argument_checks import FilePath
 from tests.conftest import mark_full
 
 pa = pytest.importorskip("pyarrow")
@@ -169,6 +170,7 @@ def right_arguments(name, history=None):
 
 def names_kind(annotation, kinds):
     """Whether an annotation names one of these kinds."""
+    annotation = str | os.PathLike if annotation == FilePath else annotation
     if get_origin(annotation) in (Union, UnionType):
         return any(names_kind(one, kinds) for one in get_args(annotation))
     return annotation in kinds or get_origin(annotation) in kinds
@@ -177,7 +179,11 @@ def names_kind(annotation, kinds):
 def is_open(annotation):
     """Whether an annotation leaves open what it is."""
     some = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else [annotation]
-    return any(x in (Any, Parameter.empty) or isinstance(x, str) or hasattr(x, "__metadata__") for x in some)
+    return any(
+        x in (Any, Parameter.empty) or isinstance(x, str) or hasattr(x, "__metadata__")
+        for x in some
+        if x != FilePath
+    )
 
 
 def what_comes(name, part, value, right):
