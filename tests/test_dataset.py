@@ -53,12 +53,6 @@ def test_a_dataset_says_what_it_holds(data, said):
     assert " | ".join(" ".join(line.split()) for line in lines) == said
 
 
-def test_the_repr_is_short():
-    lines = repr(jr.data.datasets.nfl()).splitlines()
-    assert lines[0] == "Dataset of 16,810 matches" and lines[-2] == "  time       1920-09-26 to 2021-02-07"
-    assert len(lines) <= 7 and max(map(len, lines)) < 120
-
-
 # The data sets that ship with the package.
 
 ROOT = Path(__file__).parent.parent
@@ -66,6 +60,9 @@ ROOT = Path(__file__).parent.parent
 
 def test_nfl():
     data = jr.data.datasets.nfl()
+    lines = repr(data).splitlines()
+    assert lines[0] == "Dataset of 16,810 matches" and lines[-2] == "  time       1920-09-26 to 2021-02-07"
+    assert len(lines) <= 7 and max(map(len, lines)) < 120
     events = data.matches
     assert len(events.score) == len(data.rows) == 16_810 and len(set(data.players)) == 123
     assert data.clock == "dates" and data.contests is None
@@ -92,22 +89,15 @@ def test_nfl_as_a_table():
     np.testing.assert_array_equal(jr.read(table, **roles, margin=data.margin).matches.score, data.matches.score)
 
 
-def test_the_last_super_bowl():
-    data = jr.data.datasets.nfl()
-    names = data.players[data.matches.player[-1]].tolist()
-    assert names == ["Tampa Bay Buccaneers", "Kansas City Chiefs"]
-    assert data.matches.score[-1] == 1.0 and data.matches.context.side[-1] == 0.0
-    assert jr.data.datasets.nfl_forecast()[-1] == 0.4458
+def test_the_last_super_bowl_and_the_forecasts_are_of_these_matches():
+    data, forecast = jr.data.datasets.nfl(), jr.data.datasets.nfl_forecast()
+    assert data.players[data.matches.player[-1]].tolist() == ["Tampa Bay Buccaneers", "Kansas City Chiefs"]
+    score = data.matches.score
+    assert score[-1] == 1.0 and data.matches.context.side[-1] == 0.0 and forecast[-1] == 0.4458
     last = {name: x[-1] for name, x in data.matches.context.columns.items()}
     assert last == {"season": 2020.0, "playoff": 1.0, "home_points": 31.0, "away_points": 9.0}
-
-
-def test_the_forecast_is_of_these_matches():
-    score, forecast = jr.data.datasets.nfl().matches.score, jr.data.datasets.nfl_forecast()
-    loss = -np.mean(score * np.log(forecast) + (1 - score) * np.log(1 - forecast))
-    assert abs(loss - 0.61401) < 1e-5
-    moved = np.roll(forecast, 1)
-    assert -np.mean(score * np.log(moved) + (1 - score) * np.log(1 - moved)) > 0.66
+    loss, moved = (-np.mean(score * np.log(x) + (1 - score) * np.log(1 - x)) for x in (forecast, np.roll(forecast, 1)))
+    assert abs(loss - 0.61401) < 1e-5 and moved > 0.66
 
 
 def test_without_pyarrow():
