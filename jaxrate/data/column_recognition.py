@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_count, format_table, join_names, truncate_text
+from jaxrate.core.text_format import format_count, format_table, join_names, to_one_line, truncate_text
 from jaxrate.data.column_conversion import missing_mask, numbers_or_nan, to_column, to_flags, to_numbers, to_values
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
@@ -797,6 +797,7 @@ def format_first_rows(columns: Mapping[Any, Column]) -> list[str]:
     """The lines of a table of the first cells of columns."""
     names = [*columns][:SHOWN_COLUMNS]
     cells = zip(*(to_values(columns[name][:SHOWN_ROWS]) for name in names), strict=False)
-    rows = [["" if x is None else truncate_text(str(x)) for x in row] for row in cells]
-    text = format_table([truncate_text(str(name)) for name in names], rows, [*map(str, names)])
+    rows = [["" if x is None else to_one_line(truncate_text(str(x))) for x in row] for row in cells]
+    head = [to_one_line(truncate_text(str(name))) for name in names]
+    text = format_table(head, rows, head)
     return [line[:SHOWN_WIDTH] for line in text.split("\n")]
