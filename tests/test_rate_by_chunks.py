@@ -381,8 +381,10 @@ def test_wrong_rows_of_csv_are_named_by_file_and_line(row, message, by_chunks, t
     (tmp_path / "0.csv").write_text("\n".join(lines))
     (tmp_path / "1.csv").write_text("\n".join([lines[0], *lines[-5:], row]))
     rate = partial(jr.rate, jr.elo(), chunk=40, out=tmp_path / "out") if by_chunks else jr.read
-    with refused(f"1.csv: row 5 (counting from 0, line 7): {message}"):
+    with refused(f"1.csv: row 5 (counting from 0, line 7): {message}") as caught:
         rate([tmp_path / "0.csv", tmp_path / "1.csv"])
+    can_skip = "no value" in message and not by_chunks  # chunks named an option that they do not take
+    assert ("on_faulty='skip'" in str(caught.value)) == can_skip
 
 
 def test_empty_files_and_columns_of_structs_are_passed_over(tmp_path):

@@ -222,17 +222,14 @@ def is_time_column(name: str, column: Column, dates: str | None) -> bool:
     """Whether a column, by the first of its values, holds dates or moments."""
     if isinstance(column, np.ndarray) or not len(sample := column.drop_null().slice(0, 1)):
         return False
-    if is_text(column) and cast_iso_times(sample) is not None:
-        return True
+    kinds = import_pyarrow().types
     for style in (dates or DAY_FIRST, MONTH_FIRST):
         with suppress(ValueError):
-            return _has_dates(parse_dates(name, sample, style).column)
+            times = parse_dates(name, sample, style).column
+            if is_text(times):
+                return cast_iso_times(times) is not None
+            return bool(kinds.is_date(times.type) or kinds.is_timestamp(times.type))
     return False
-
-
-def _has_dates(column: Column) -> bool:
-    kinds = import_pyarrow().types
-    return bool(kinds.is_date(column.type) or kinds.is_timestamp(column.type))
 
 
 def parse_date(text: str, dates: str | None) -> float:

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_number, format_value_for_error
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import is_usable_as_name, to_ids
+from jaxrate.data.faulty_rows import describe_example_rows
 from jaxrate.data.table_sources import Column
 from jaxrate.events import MAX_REPORTED_ROWS, RowError, rewrite_row_errors
 from jaxrate.events.dataset import Dataset
 
-SHOWN_MATCHES = 3  # rows that a note names
 NO_TIME_MESSAGE = "season needs a column of time, which says when each begins"
 
 
@@ -141,9 +141,9 @@ def doubts_about_margins(data: Dataset) -> Iterator[str]:
     sizes = len(names) == 1 and not (lead < 0).any()
     bad = rows[(lead != 0) & ((sign == 0) | ((np.sign(lead) != sign) & (not sizes)))]
     if len(bad):
-        examples = ", ".join(map(format_number, bad[:SHOWN_MATCHES].tolist())) + ", ..." * (len(bad) > SHOWN_MATCHES)
         message = f"{len(bad):,} of {len(rows):,} margins ({' and '.join(names)}) have another sign than the score"
-        yield f"{message}: row {examples} (counting from 0); the score says who won, the margin by how much, if at all"
+        hint = "the score says who won, the margin by how much, if at all"
+        yield f"{message}: row {describe_example_rows(bad)}; {hint}"
 
 
 MIN_WITHIN_SHARE = 0.25  # least share of the variance of a player's measurements that is noise
