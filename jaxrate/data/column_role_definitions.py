@@ -45,8 +45,8 @@ COLUMN_ROLES = {
     "a": ColumnRole(
         "column of the first player",
         "They are player 0. Names are of any hashable type. Of teams a list of columns, of which the first is never "
-        "empty (a1, a2, b1 and b2 need not be named) and in whose text semicolons divide players; or a column of "
-        "lists of players. Matches of teams become contests of two.",
+        "empty (a1, a2, b1 and b2 need not be named) and in whose text semicolons divide players, of a single column "
+        'also " / "; or a column of lists of players. Matches of teams become contests of two.',
         default=("a",),
         takers=("arena",),
     ),

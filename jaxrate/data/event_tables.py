@@ -4,6 +4,7 @@ All are read in one way: what is known of each row, as the arguments of `matches
 their roles. Matches of teams, read as those of two players are, are then divided into rows of their players.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -60,7 +61,10 @@ from jaxrate.events import (
 )
 from jaxrate.events.dataset import Dataset, format_event_time
 
-SEPARATOR = ";"  # of the names in a cell of text, where columns are named as those of teams
+SEPARATORS = {  # of players in a cell, by pattern: what divides them, and the least share of cells to say that it may
+    ";": ("semicolons divide", MIN_READABLE_SHARE),
+    r"\s/\s": ("' / ' divides", 0.9),
+}
 HOME_ADVICE = ": make a home game a covariate of each player, in a table with a row for each"
 OWN_ADVICE = ": they are each player's own, in a table with a row for each"
 UNSUPPORTED_ROLES = {  # of line-ups, and what to do instead
@@ -95,37 +99,43 @@ def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tupl
     if layout.contest is not None:
         return roles, columns, ""
     cells = {name: columns[name] for name in layout.players}
-    has_lists, has_separators = (
-        any(map(_has_lists, cells.values())),
-        any(_has_separator(x).any() for x in cells.values()),
-    )
+    has_lists = any(map(_has_lists, cells.values()))
+    divider = "|".join(SEPARATORS) if len(cells) == 2 else ";"  # slashes where a side is one column
+    has_separators = any(_has_separator(column, divider).any() for column in cells.values())
     if layout.num_first and not (has_lists or has_separators):
         return roles, columns | {name: null_where(x, is_blank_mask(x)) for name, x in cells.items()}, ""
-    if layout.num_first:
-        return _divide_line_up_cells(roles, columns)
-    if has_lists:
+    if has_lists and not layout.num_first:
         _check_no_separators_beside_lists(cells)
-        return _divide_line_up_cells(roles, columns)
+    if has_lists or layout.num_first:
+        return _divide_line_up_cells(roles, columns, divider if layout.num_first else None)
+    return roles, columns, _describe_possible_line_ups(cells)
+
+
+def _describe_possible_line_ups(cells: Mapping[str, Column]) -> str:
+    """That the cells of both sides may name several players, as nearly all have a separator; "" otherwise."""
     (a, first), (b, second) = cells.items()
-    if len(first) < 2 or min(_has_separator(first).mean(), _has_separator(second).mean()) < MIN_READABLE_SHARE:
-        return roles, columns, ""
-    hint = f"if semicolons divide players, say a=[{a!r}], b=[{b!r}]"
-    return roles, columns, f"each of {a} and {b} for one name ({hint})"
+    for pattern, (divides, least) in SEPARATORS.items():
+        share = min(_has_separator(first, pattern).mean(), _has_separator(second, pattern).mean())
+        if len(first) > 1 and share >= least:
+            return f"each of {a} and {b} for one name (if {divides} players, say a=[{a!r}], b=[{b!r}])"
+    return ""
 
 
-def _divide_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tuple[ColumnRoles, dict[str, Column], str]:
+def _divide_line_up_cells(
+    roles: ColumnRoles, columns: dict[str, Column], divider: str | None
+) -> tuple[ColumnRoles, dict[str, Column], str]:
     """The line-ups with a column for each player of a cell, the first under the name of theirs; and a note."""
     layout, new = roles.layout, dict(columns)
-    parts = [_add_columns_of_cells(new, name, divides=layout.num_first > 0) for name in layout.players]
+    parts = [_add_columns_of_cells(new, name, divider) for name in layout.players]
     num_first = sum(map(len, parts[: layout.num_first or 1]))
     layout = layout._replace(players=[name for names in parts for name in names], num_first=num_first)
     note = f"{' and '.join(map(str, roles.layout.players))} for teams, of several players in a cell"
     return roles._replace(layout=layout), new, note
 
 
-def _add_columns_of_cells(columns: dict[str, Column], name: str, divides: bool) -> list[str]:
+def _add_columns_of_cells(columns: dict[str, Column], name: str, divider: str | None) -> list[str]:
     """The names of the columns that are added to `columns` for the players in the cells of one of them."""
-    cells = [_names_in_cell(value, divides) for value in to_values(columns[name])]
+    cells = [_names_in_cell(value, divider) for value in to_values(columns[name])]
     parts = [name]  # the first has its name, which errors show
     for number in range(2, max(map(len, cells)) + 1):
         part = f"{name}, {number}"
@@ -137,10 +147,10 @@ def _add_columns_of_cells(columns: dict[str, Column], name: str, divides: bool) 
     return parts
 
 
-def _names_in_cell(value: Any, divides: bool) -> list[Any]:
-    """The names in a cell, which semicolons divide if they do; none of what is missing or blank."""
-    if isinstance(value, str) and divides:
-        return [name for part in value.split(SEPARATOR) if (name := part.strip())]
+def _names_in_cell(value: Any, divider: str | None) -> list[Any]:
+    """The names in a cell, which a pattern divides if there is one; none of what is missing or blank."""
+    if isinstance(value, str) and divider is not None:
+        return [name for part in re.split(divider, value) if (name := part.strip())]
     items = to_values(value) if isinstance(value, (list, np.ndarray)) else [value]
     return [x for x in items if not is_missing_value(x, True) and not (isinstance(x, str) and not x.strip())]
 
@@ -157,13 +167,13 @@ def _has_lists(column: Column) -> bool:
     return isinstance(column, np.ndarray) and any(isinstance(x, (list, np.ndarray)) for x in column)
 
 
-def _has_separator(column: Column) -> HostArray:
-    """[n] whether a cell is text with the separator."""
+def _has_separator(column: Column, pattern: str = ";") -> HostArray:
+    """[n] whether a cell is text with a separator."""
     if isinstance(column, np.ndarray):
-        return np.array([isinstance(x, str) and SEPARATOR in x for x in column], bool)
+        return np.array([isinstance(x, str) and re.search(pattern, x) is not None for x in column], bool)
     if not is_text(column):
         return np.zeros(len(column), bool)
-    return np.asarray(import_pyarrow().compute.match_substring(column, SEPARATOR).fill_null(False).to_numpy())
+    return np.asarray(import_pyarrow().compute.match_substring_regex(column, pattern).fill_null(False).to_numpy())
 
 
 class NamesOfEarlierData(NamedTuple):
