@@ -99,43 +99,62 @@ def test_infinity(source, say):
         read(source(table(time=[1.0, float("inf"), float("inf")])))
 
 
-def test_missing_names_among_mixed_ones():
-    for nothing in (None, float("nan"), np.datetime64("NaT", "D"), pytest.importorskip("pandas").NA):
-        with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): column 'b' has no value"):
-            read({"a": ["x", "y"], "b": [3, nothing], "score": [1, 1]})
-        with pytest.raises(ValueError, match=r"^row 0 \(counting from 0\): column 'a' has no value"):
-            read({"a": [nothing, "y"], "b": ["x", "x"], "score": [1, 1]})
+def row_of(row):
+    return rf"^row {row} \(counting from 0\): "
 
 
-def test_mixed_numbers_in_a_dict():
-    columns = {"a": ["x", "y"], "b": ["y", "x"]}
-    assert read(columns | {"score": [Fraction(1, 4), 1]}).events.score.tolist() == [0.25, 1]
-    assert read(columns | {"score": [True, 0.5]}).events.score.tolist() == [1, 0.5]
-    with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): column 'score' is 'lost', not a number"):
-        read(columns | {"score": [1, "lost"]})
-    with pytest.raises(ValueError, match="^column 'time' mixes values of different types"):
-        read(columns | {"score": [1, 1], "time": [datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 2)]})
-    with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): column 'time' has no value"):
-        read(columns | {"score": [1, 1], "time": [datetime.date(2020, 1, 1), float("nan")]})
+NOBODY = None, float("nan"), np.datetime64("NaT", "D"), pytest.importorskip("pandas").NA
+PAIR, DATE, MOMENT = {"a": ["x", "y"], "b": ["y", "x"]}, datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 2)
+HUGE = [("inf, not a finite", Decimal("inf")), (r"Decimal\('sNaN'\)", Decimal("sNaN")), ("1j, not a number", 1j)]
+HUGE += [(r"100000.*\.\.\. \([0-9,]+ characters\), not a number$", 10**400)]
+VALUES = [  # of a dict; what is said
+    *((PAIR | {"b": [3, nothing]}, row_of(1) + "column 'b' has no value") for nothing in NOBODY),
+    *((PAIR | {"a": [nothing, "y"], "b": ["x", "x"]}, row_of(0) + "column 'a' has no value") for nothing in NOBODY),
+    (PAIR | {"score": [1, "lost"]}, row_of(1) + "column 'score' is 'lost', not a number"),
+    (PAIR | {"time": [DATE, MOMENT]}, "^column 'time' mixes values of different types"),
+    (PAIR | {"time": [DATE, float("nan")]}, row_of(1) + "column 'time' has no value"),
+    *(
+        (
+            {"a": ["x"] * len(values), "b": ["y"] * len(values), "score": values},
+            rf"{row_of(row)}(column ')?score'? is {said}",
+        )
+        for said, value in HUGE
+        for row, values in enumerate([(value,), (1, value), (1.0, 1, value)])
+    ),
+    ({"a": ["x"], "b": ["y"], "score": [10**10_000]}, "is of type int, too long to show, not a number$"),
+    *(
+        (table(b=column), "column 'b' must be an array of one dimension or a list")
+        for column in (3, "xyz", b"xyz", np.zeros((3, 1)), (i for i in range(3)))
+    ),
+    (table(b=["x", "y"]), "column 'b' has 2 rows, 'a' has 3"),
+    (table(b=[{1}, {2}, {3}]), r"row 0 .*column 'b' is \{1\}, which cannot be a name; write text"),
+    ([{"a": "x", "b": "y", "score": 1}, ["y", "z", 1]], row_of(1) + "not a dict, as the first row is, but a list$"),
+    ([{"a": "x", "b": "y", "score": 1}, {"a": "y", "score": 1}], row_of(1) + "column 'b' has no value"),
+    ([], "no column 'a'"),
+    *(
+        (source, f"cannot read a {type(source).__name__}; give a path, a table, the result")
+        for source in (3, None, ["a", 1], np.zeros(3))
+    ),
+    *(  # which Python's datetime does not hold
+        ({"a": ["x", "y"], "b": ["y", "x"], "date": pa.array([2**62, 5], pa.timestamp(unit))}, r"row \d .*time")
+        for unit in ("s", "ms", "us")
+    ),
+]  # fmt: skip
 
 
-def test_numbers_that_arrow_cannot_take():
-    def scores(*values):
-        return read({"a": ["x"] * len(values), "b": ["y"] * len(values), "score": values}).events.score.tolist()
+@pytest.mark.parametrize("source, message", VALUES)
+def test_values_that_are_none(source, message):
+    source = {"score": [1.0, 0.0]} | source if isinstance(source, dict) else source
+    with pytest.raises(ValueError, match=message):
+        read(source)
 
-    assert scores(Decimal("0.25"), 1, 0.5) == [0.25, 1, 0.5]
-    bad = {
-        "inf, not a finite": Decimal("inf"),
-        r"Decimal\('sNaN'\)": Decimal("sNaN"),
-    }
-    for said, value in (bad | {"100000.*, not a number": 10**400, r"1j, not a number": 1j}).items():
-        for row, values in enumerate([(value,), (1, value), (1.0, 1, value)]):
-            with pytest.raises(ValueError, match=rf"^row {row} \(counting from 0\): (column ')?score'? is {said}"):
-                scores(*values)
-    with pytest.raises(ValueError, match=r"\.\.\. \([0-9,]+ characters\), not a number$"):
-        scores(10**400)
-    with pytest.raises(ValueError, match="is of type int, too long to show, not a number$"):
-        scores(10**10_000)
+
+def test_numbers_of_several_types():
+    for scores in ([Fraction(1, 4), 1], [True, 0.5], [Decimal("0.25"), 1]):
+        assert read(PAIR | {"score": scores}).events.score.tolist() == [float(x) for x in scores]
+    for number in (3, 2**63, 2**64 - 1):
+        names = {"a": np.array([1, 1], np.int8), "b": np.array([2, number], np.uint64), "score": [1, 1]}
+        assert read(names).players.tolist() == [1, 2, number]
 
 
 # Errors about columns and arguments
@@ -330,39 +349,6 @@ def test_wrong_types(source):
         read(source(table(time=[datetime.time(1)] * 3)))
 
 
-def test_integers_of_different_sizes():
-    dataset = read({"a": np.array([1, 2], np.int8), "b": np.array([2, 3], np.uint64), "score": [1, 1]})
-    assert dataset.players.tolist() == [1, 2, 3]
-    for number in (2**63, 2**64 - 1):
-        columns = {"a": np.array([1, 1], np.int8), "b": np.array([2, number], np.uint64), "score": [1, 1]}
-        assert read(columns).players.tolist() == [1, 2, number]
-
-
-def test_columns_that_are_none():
-    for column in (3, "xyz", b"xyz", np.zeros((3, 1)), (i for i in range(3))):
-        with pytest.raises(ValueError, match="column 'b' must be an array of one dimension or a list"):
-            read(table(b=column))
-    with pytest.raises(ValueError, match="column 'b' has 2 rows, 'a' has 3"):
-        read(table(b=["x", "y"]))
-    with pytest.raises(ValueError, match=r"row 0 .*column 'b' is \{1\}, which cannot be a name; write text"):
-        read(table(b=[{1}, {2}, {3}]))
-
-
-def test_rows_that_are_none():
-    with pytest.raises(ValueError, match=r"^row 1 \(counting from 0\): not a dict, as the first row is, but a list$"):
-        read([{"a": "x", "b": "y", "score": 1}, ["y", "z", 1]])
-    with pytest.raises(ValueError, match=r"row 1 \(counting from 0\): column 'b' has no value"):
-        read([{"a": "x", "b": "y", "score": 1}, {"a": "y", "score": 1}])
-    with pytest.raises(ValueError, match="no column 'a'"):
-        read([])
-
-
-@pytest.mark.parametrize("source", [3, None, ["a", 1], np.zeros(3)])
-def test_source_of_another_kind(source):
-    with pytest.raises(ValueError, match=f"cannot read a {type(source).__name__}; give a path, a table, the result"):
-        read(source)
-
-
 def test_repeated_columns(games, tmp_path):
     repeated = pa.Table.from_arrays([pa.array([i]) for i in (1, 2, 1, 2)], ["a", "b", "score", "b"])
     pa.parquet.write_table(repeated, tmp_path / "games.parquet")
@@ -382,11 +368,3 @@ def test_no_rows(source):
 def test_all_rows_dropped(source):
     with pytest.raises(ValueError, match="no rows are left: 'x' drops them all$"):
         read(source(table(x=[1, 1, 1])), drop="x")
-
-
-@pytest.mark.parametrize("unit", ["s", "ms", "us"])
-def test_moments_beyond_all_calendars(unit):
-    """Python's datetime does not hold them, and raised an OverflowError."""
-    date = pa.array([2**62, 5], pa.timestamp(unit))
-    with pytest.raises(ValueError, match=r"row \d .*time"):
-        read(pa.table({"a": ["x", "y"], "b": ["y", "x"], "score": [1.0, 0.0], "date": date}))

@@ -202,203 +202,96 @@ def test_ergast_results(games):
     assert data.clock is None  # the time of a race is no date
 
 
-LEAGUE = "Date,HomeTeam,AwayTeam,FTHG,FTAG,FTR\n03/07/2024,x,y,1,0,H\n13/07/2024,y,x,2,2,D\n"
-COMING = LEAGUE + "20/07/2024,x,z,,,\n20/07/2024,z,y,,,\n"
-
-
-def test_the_note_says_what_was_taken_for_what(games):
-    with pytest.warns(UserWarning) as notes:
-        read(games(LEAGUE))
-    assert [str(note.message) for note in notes] == [
-        "took HomeTeam and AwayTeam for a and b, the first of whom has the side; FTR for the score; Date as dates, the "
-        "day first; name columns to choose others"
-    ]
-
-
-def test_options_overrule(games):
-    file = games(LEAGUE)
-    with pytest.warns(UserWarning, match="took Date as dates, the day first; name"):
-        data = read(file, a="AwayTeam", b="HomeTeam", score="FTR")
-    assert data.matches.context.side is None and data.players.tolist() == ["y", "x"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        read(file, a="HomeTeam", b="AwayTeam", side="a", score="FTR", dates="day-first")
-        goals = read(file, a="HomeTeam", b="AwayTeam", side="a", margin=("FTHG", "FTAG"), dates="day-first")
-    assert goals.matches.score.tolist() == [1, 0.5] and goals.margin == ("FTHG", "FTAG")
-    with pytest.warns(UserWarning, match="took FTHG and FTAG for the points of both"):
-        read(games("a,b,FTHG,FTAG\nx,y,1,0\n"))
-
-
-@pytest.mark.parametrize("a, b", [("Home", "Away"), ("home_team", "away_team"), ("Heim", "Gast")])
-def test_sides_that_are_lost_by_naming_the_players_are_told(games, a, b):
-    """Without a and b the first has the side, of the names that are recognised."""
-    file = games(f"{a},{b},score\nx,y,1\n")
-    with pytest.warns(ColumnsRecognisedWarning, match=f"^{a} and {b} look like home and away, but nobody.*side='a'"):
-        assert read(file, a=a, b=b).matches.context.side is None
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        read(file, a=a, b=b, side="a")
-        read(file, a=b, b=a)
-        read(file, a=a, b=b, upcoming=True)
-
-
-def test_opponents_of_contests_are_no_sides(games):
-    text = "race,team,opponent,rank\n1,x,y,1\n1,y,x,2\n"
-    with pytest.warns(ColumnsRecognisedWarning, match="race for the contest"):
-        assert read(games(text)).rounds.events.rank.tolist() == [0, 1]
-    with pytest.raises(ValueError, match="could be team and opponent, or player and opponent; say which, as a='team'"):
-        read(games("team,player,opponent,won\nA,x,B,1\n"))
-
-
-@pytest.mark.parametrize(
-    ("names", "said"),
-    [
-        (["bye", "BYE", "x"], "players are called 'bye', 'BYE', rated.*on_faulty='skip'"),
-        (["Walk-over", "y", "x"], "a player is called 'Walk-over', rated"),
-        (["x / y", "x", "y"], "called 'x / y', rated as one.*a=.'a'., b="),
-        (["x & y", "x & z", "y & z"], "'x & y', 'x & z', 'y & z', rated as one"),
-        (["Goodbye", "Brighton & Hove", "Hove"], "'Brighton & Hove'"),
-        (["Byes", "Goodbye", "z"], ""),
-        (["lab/model", "lab/model-2", "C++"], ""),
-    ],
-)
-def test_players_who_may_be_no_single_player_are_told(names, said):
-    table = {"a": names, "b": ["p", "q", "C"], "score": [1, 0, 1]}
-    notes = read_noting(table)[1]
-    assert re.search(said, notes) if said else not notes
-    assert "rated as" not in read_noting(table, history=NamesOfEarlierData(names))[1]  # who were told before
-
-
-def test_a_row_without_an_opponent_is_refused_or_skipped(games):
-    file = games("winner,loser\nx,y\ny,\n,x\n")
-    with pytest.raises(ValueError, match="row 2 .*'winner' has no value; on_faulty='skip'"):
-        read(file)
-    with pytest.warns(UserWarning, match="skipped 2 of 3 rows"):
-        assert read(file, on_faulty="skip").rows.tolist() == [0]
-
-
-def test_several_players_are_an_error(games):
-    file = games("home_team,away_team,player1,player2,score\nA,B,x,y,1\n")
-    said = "the players could be home_team and away_team, or player1 and player2; say which, as a='home_team'"
-    with pytest.raises(ValueError, match=re.escape(said)):
-        read(file)
-    assert read(file, a="player1", b="player2").players.tolist() == ["x", "y"]
-
-
-@pytest.mark.parametrize("columns", ["p1,p2,p3", "player1,player2,player3,player4", "player_a,player_b,player_c"])
-def test_rows_of_more_than_two_players_are_an_error(games, columns):
-    first, second, third, *_ = columns.split(",")
-    file = games(f"{columns},winner\n{','.join('ABCD'[: columns.count(',') + 1])},A\n")
-    said = f"{first}, {second} and {third} are more than two players of a row; give each participant a row"
-    with pytest.raises(ValueError, match=re.escape(said)):
-        read(file)
-    assert read(file, a=first, b=second, score="winner").players.tolist() == ["A", "B"]
-
-
-WRITTEN = {
-    "letters": (["W", "D", "L"], [1, 0.5, 0]),
-    "home and away": (["H", "D", "A"], [1, 0.5, 0]),
-    "in words": (["Home win"[:4], "Draw", "Away"], [1, 0.5, 0]),
-    "pools": (["1", "X", "2"], [1, 0.5, 0]),
-    "chess": (["1-0", "1/2-1/2", "0-1"], [1, 0.5, 0]),
-    "half": (["1-0", "½-½", "0-1"], [1, 0.5, 0]),
-    "goals": (["2-1", "0 : 0", "3-3 (4-2 p)"], [1, 0.5, 0.5]),
-    "numbers": (["1", "0.5", "0"], [1, 0.5, 0]),
-    "signs": (["1", "0", "-1"], [1, 0.5, 0]),
-    "names": (["x", "draw", "x"], [1, 0.5, 0]),
-}
-
-
-@pytest.mark.parametrize("written, scores", WRITTEN.values(), ids=WRITTEN)
-def test_ways_to_write_results(source, written, scores):
-    with pytest.warns(UserWarning, match="took white and black for a and b.*; Result for the score"):
-        data = read(source({"white": ["x", "y", "z"], "black": ["y", "x", "x"], "Result": written}))
-    assert data.matches.score.tolist() == scores
-
-
-@pytest.mark.filterwarnings("ignore:took ")
-def test_bad_results_are_named(games):
-    text = "home,away,result\nx,y,H\ny,x,void\nx,y,D\n"
-    said = (
-        r"^games.csv: row 1 \(counting from 0, line 3\): column 'result' is 'void', no result as the others are; if it"
-    )
-    with pytest.raises(ValueError, match=said):
-        read(games(text))
-    with pytest.warns(UserWarning, match="1 of 3 rows has no result and is left out"):
-        assert read(games(text), na_values=["void"]).rows.tolist() == [0, 2]
-    with pytest.raises(ValueError, match="na_values must be a list of texts, got 'void'"):
-        read(games(text), na_values="void")
-    with pytest.raises(ValueError, match="no column 'score'"):  # nothing says who won
-        read(games("home,away,rank\nx,y,3\ny,x,4\n"))
-
-
-def test_points_without_a_known_name_are_proposed_as_the_margin(games):
-    """To ask "did you mean 'ToreH'?" was bad advice: goals of 0 and 1 are scores, too."""
-    text = "Tag,Heim,Gast,ToreH,ToreG\n2026-05-01,x,y,1,1\n2026-05-02,y,x,0,1\n"
-    with pytest.raises(ValueError, match="no column 'score'; .* as score='...'; .*margin=.'ToreH', 'ToreG'.") as error:
-        read(games(text), a="Heim", b="Gast")
-    assert "did you mean" not in str(error.value)
-
-
-SIGNED = {"a": ["x", "y", "z", "x"], "b": ["y", "x", "x", "z"], "score": [1, -1, 0, 1]}
-
-
-@pytest.mark.parametrize("number", [int, float])
-def test_signs_as_results_are_told(source, number):
-    with pytest.warns(ColumnsRecognisedWarning, match="took score as 1, 0 and -1 for win, draw and loss.*na_values"):
-        data = read(source(SIGNED | {"score": list(map(number, SIGNED["score"]))}))
-    assert data.matches.score.tolist() == [1, 0, 0.5, 1]
-
-
-@pytest.mark.parametrize("number", [int, float])
-@pytest.mark.parametrize("code", ["-1", " -1.0", "999"])
-def test_numbers_that_say_that_there_is_no_result(source, number, code):
-    scores = [number(float(code) if x == -1 else x) for x in SIGNED["score"]]
-    with pytest.warns(UserWarning, match="1 of 4 rows has no result") as notes:
-        data = read(source(SIGNED | {"score": scores}), na_values=[code, "void", "inf"])
-    assert data.matches.score.tolist() == [1, 0, 1] and not any("took" in str(note.message) for note in notes)
-
-
-def test_a_number_that_is_no_result_among_values_of_several_types():
-    scores = np.array([1, -1, True, 0], object)
-    with pytest.warns(UserWarning, match="1 of 4 rows has no result"):
-        assert read(SIGNED | {"score": scores}, na_values=["-1"]).matches.score.tolist() == [1, 1, 0]
-
-
-@pytest.mark.parametrize("text", ["", "P", "P-P", "postp.", "NA", "-", " p "])
-def test_what_counts_as_missing(games, text):
-    with pytest.warns(UserWarning) as notes:
-        data = read(games(f"home,away,result,hg,ag\nx,y,H,1,0\ny,x,{text},,\nx,z,D,0,0\n"))
-        goals = read(games(f"home,away,hg,ag\nx,y,1,0\ny,x,{text},{text}\nx,z,0,0\n"))
-    assert data.rows.tolist() == goals.rows.tolist() == [0, 2]
-    assert goals.matches.score.tolist() == [1, 0.5]
-    assert "1 of 3 rows has no result and is left out: 1 is to come (`fixtures` of the data, or jaxrate predict)" in [
-        str(x.message) for x in notes
-    ]
-
-
-def test_a_day_that_is_no_date_is_no_time(games):
-    data = read(games("a,b,score,day\nx,y,1,3\ny,x,1,2\n"))  # and nothing is said of it
-    assert data.clock is None
-
-
-def test_players_may_be_called_na(games):
-    assert read(games("a,b,score\nNA,P,1\nP,-,0\n")).players.tolist() == ["NA", "P", "-"]
-
-
-# Columns that can be read in two ways: the others decide, or both readings are told
-
-
-def read_noting(table, **options):
+def read_noting(source, **options):
     """The data, and all that is noted of them."""
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always")
-        data = read(table, **options)
+        data = read(source, **options)
     return data, " ".join(str(note.message) for note in notes)
 
 
+def scores_of(data):
+    """The scores of matches, or the ranks of contests."""
+    return (data.matches.score if data.of_matches else data.rounds.events.rank).tolist()
+
+
+LEAGUE = "Date,HomeTeam,AwayTeam,FTHG,FTAG,FTR\n03/07/2024,x,y,1,0,H\n13/07/2024,y,x,2,2,D\n"
+SIDED, UNSIDED = {"a": "HomeTeam", "b": "AwayTeam", "side": "a"}, {"a": "AwayTeam", "b": "HomeTeam"}
 X, Y, Z = ["x", "y", "z", "x"], ["y", "z", "x", "z"], ["x", "x", "y", "y"]
-OTHER_READINGS = {  # the table, the scores, and a word of the note
+CONTEST = {"event_id": [1, 1], "player": ["x", "y"], "rank": [1, 2]}
+SETTLED = {"home": X, "away": Y, "result": list("DDHD"), "hg": [2, 1, 1, 0], "ag": [1, 1, 0, 2]}
+NAMED = {  # the table, options, scores or ranks, and the whole note as a pattern
+    "the first has the side": (LEAGUE, {}, [1, 0.5], "took HomeTeam and AwayTeam for a and b, the first of whom has the "
+     "side; FTR for the score; Date as dates, the day first; name columns to choose others"),
+    "other sides": (LEAGUE, UNSIDED | {"score": "FTR"}, [0, 0.5], "took Date as dates, the day first; name columns .*"),
+    "all is named": (LEAGUE, SIDED | {"score": "FTR", "dates": "day-first"}, [1, 0.5], ""),
+    "points are named": (LEAGUE, SIDED | {"margin": ("FTHG", "FTAG"), "dates": "day-first"}, [1, 0.5], ""),
+    "points of own players": ("a,b,FTHG,FTAG\nx,y,1,0\n", {}, [1], "took FTHG and FTAG for the points of both.*"),
+    **{f"sides are lost: {a}": (f"{a},{b},score\nx,y,1\n", {"a": a, "b": b}, [1],
+       f"{a} and {b} look like home and away, but nobody.*side='a'")
+       for a, b in (("Home", "Away"), ("home_team", "away_team"), ("Heim", "Gast"))},
+    "sides are named": ("Home,Away,score\nx,y,1\n", {"a": "Home", "b": "Away", "side": "a"}, [1], ""),
+    "sides are exchanged": ("Home,Away,score\nx,y,1\n", {"a": "Away", "b": "Home"}, [1], ""),
+    "sides of what is to come": ("Home,Away,score\nx,y,\n", {"a": "Home", "b": "Away", "upcoming": True}, [0.5], ""),
+    "opponents of contests": ("race,team,opponent,rank\n1,x,y,1\n1,y,x,2\n", {}, [0, 1], "took race for the contest.*"),
+    "players of several": ("home_team,away_team,player1,player2,score\nA,B,x,y,1\n", {"a": "player1", "b": "player2"}, [1],
+                           ""),
+    "two of three players": ("p1,p2,p3,winner\nA,B,C,A\n", {"a": "p1", "b": "p2", "score": "winner"}, [1], ""),
+    "a day is no date": ("a,b,score,day\nx,y,1,3\ny,x,1,2\n", {}, [1, 1], ""),
+    "players called NA": ("a,b,score\nNA,P,1\nP,-,0\n", {}, [1, 0], ""),
+    "a winner named as the score": ({"a": X, "b": Y, "winner": [0, 0, 1, 0]}, {"score": "winner"}, [0, 0, 1, 0], ""),
+    "named points beside results": (SETTLED, {"margin": ["hg", "ag"]}, [1, 0.5, 1, 0],
+                                    ".*not result, which contradicts them in 2 of 4.*"),
+    "named points that agree": (SETTLED | {"result": list("HHHA")}, {"margin": ["hg", "ag"]}, [1, 0.5, 1, 0],
+                                "((?!contradict).)*"),
+    "numbers of several types": ({"a": X, "b": Y, "score": np.array([1, -1, True, 0], object)}, {"na_values": ["-1"]},
+                                 [1, 1, 0], "1 of 4 rows has no result.*"),
+    "opponents beside contests": (CONTEST | {"team": ["t", "u"], "opponent": ["u", "t"]}, {}, [0, 1], ".*"),
+    "opponents beside winners": (
+        {"winner_name": ["x", "y"], "loser_name": ["y", "x"], "name": ["q", "r"], "vs_name": ["r", "q"]}, {}, [1, 1],
+        "took winner_name and loser_name for winner and loser;.*",
+    ),
+    "German": ("Heim,Gast,Ergebnis,Datum\nx,y,2:1,2024-05-01\ny,x,0:0,2024-05-02\n", {}, [1, 0.5],
+               "took Heim and Gast for a and b, the first of whom has the side; Ergebnis for the score; Datum for .*"),
+    "German goals": ("Heimmannschaft,Gastmannschaft,Heimtore,Gasttore\nx,y,2,1\n", {}, [1], ".*the side; Heimtore and .*"),
+    "French": ("Domicile,Extérieur,Résultat\nx,y,2-1\ny,x,0-3\n", {}, [1, 0], ".* the side; Résultat for the score.*"),
+    "Spanish": ("Local,Visitante,Goles Local,Goles Visitante\nx,y,2,1\n", {}, [1], ".* the side; Goles Local and Goles .*"),
+    "Italian": ("Casa,Ospite,Risultato\nx,y,1-1\n", {}, [0.5], ".* the side; Risultato for the score.*"),
+    "line-ups of sides": (
+        {"Home 1": ["x"], "Home 2": ["y"], "Away 1": ["z"], "Away 2": ["u"], "score": [1]}, {}, [0, 0, 2, 2],
+        "took Home 1, Home 2 for the team of a, and Away 1, Away 2 for that of b;.*",
+    ),
+    "line-ups with letters": (
+        {"Player 1A": ["x"], "Player 1B": ["y"], "Player 2A": ["z"], "Player 2B": ["u"], "result": ["L"]}, {}, [2, 2, 0, 0],
+        "took Player 1A, Player 1B for the team of a, and Player 2A, Player 2B for that of b; result for the score;.*",
+    ),
+    "line-ups of colours": (
+        {"red1": ["x"], "red2": ["y"], "blue1": ["z"], "blue2": ["u"], "red_score": [1], "blue_score": [3]}, {}, [0, 0, 2, 2],
+        "took blue1, blue2 for the team of a, and red1, red2 for that of b; blue_score and red_score for the points.*",
+    ),
+    "opponents beside line-ups": (
+        {name: [name, name] for name in ("a1", "a2", "b1", "b2", "team", "opponent")} | {"score": [1, 0]}, {},
+        [0, 0, 2, 2, 2, 2, 0, 0], ".*",
+    ),
+    "chosen and rejected": ("prompt,chosen_model,rejected_model\nx,ash,birch\ny,birch,cedar\n", {}, [1, 1], "took .*"),
+    "votes left out": ("model_a,model_b,winner\nash,birch,model_a\nash,birch,both_bad\nash,birch,tie\n",
+                       {"na_values": ["both_bad"]}, [1, 0.5], ".*1 of 3 rows has no result.*"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("table, options, scores, note", NAMED.values(), ids=NAMED)
+def test_columns_are_recognised_by_their_names(games, table, options, scores, note):
+    data, said = read_noting(games(table) if isinstance(table, str) else table, **options)
+    assert scores_of(data) == scores and re.fullmatch(note, said), said
+    has_side = "side" in options or ("side;" in said and "a" not in options)
+    assert data.of_matches is False or (data.matches.context.side is not None) == has_side
+
+
+def test_contests_have_no_evidence():
+    assert recognise_evidence_columns([*CONTEST, "team", "opponent"], {}) == {}
+
+
+READINGS = {  # the table, the scores, and a word of the note
     "an index of the winner": ({"team_a": X, "team_b": Y, "winner": [0, 0, 1, 0]}, [1, 1, 0, 1], "where 0 is a win"),
     "an index as text": ({"a": X, "b": Y, "match_winner": list("0100")}, [1, 0, 1, 1], "where 0 is a win of a"),
     "ids of winners": ({"a": list("0120"), "b": list("1201"), "winner": list("0220")}, [1, 0, 1, 1], ""),
@@ -463,34 +356,119 @@ OTHER_READINGS = {  # the table, the scores, and a word of the note
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("columns, scores, note", OTHER_READINGS.values(), ids=OTHER_READINGS)
+@pytest.mark.parametrize("columns, scores, note", READINGS.values(), ids=READINGS)
 def test_columns_that_can_be_read_in_two_ways(columns, scores, note):
     data, said = read_noting(columns)
     assert data.matches.score.tolist() == scores
     assert re.search(note, said) or note in said
 
 
-@pytest.mark.parametrize("columns, readings", [
-    ({"a": X, "b": Y, "winner": [0, 1, -1, 0]}, "0 is a win of a.*1 is a win of a"),
-    ({"a": X, "b": Y, "winner": [0, 1, 2, 0]}, "1 is a win of a.*0 is a win of a"),
-    ({"home": X, "away": Y, "result": list("DDHD"), "hg": [2, 1, 1, 0], "ag": [1, 1, 0, 2]},
-     "'result' and 'hg' and 'ag' contradict each other in 2 of 4 rows.*; say score='result' or margin=.'hg', 'ag'"),
-])  # fmt: skip
-def test_two_readings_that_nothing_decides_are_refused(columns, readings):
-    with pytest.raises(ValueError, match=readings):
-        read(columns)
+COMING_DAYS = "Tag,Heim,Gast,ToreH,ToreG\n2026-05-01,x,y,1,1\n2026-05-02,y,x,0,1\n"
+REFUSED = {  # the table, options, and what is said
+    "two readings of 0 and 1": ({"a": X, "b": Y, "winner": [0, 1, -1, 0]}, {}, "0 is a win of a.*1 is a win of a"),
+    "two readings of 1 and 2": ({"a": X, "b": Y, "winner": [0, 1, 2, 0]}, {}, "1 is a win of a.*0 is a win of a"),
+    "contradictions": (SETTLED, {}, "'result' and 'hg' and 'ag' contradict each other in 2 of 4 rows.*; say "
+                       "score='result' or margin=.'hg', 'ag'"),
+    "several pairs": ("home_team,away_team,player1,player2,score\nA,B,x,y,1\n", {}, "the players could be home_team and "
+                      "away_team, or player1 and player2; say which, as a='home_team'"),
+    **{f"more than two: {head}": (f"{head},winner\n{row},A\n", {}, f"{said} are more than two players of a row; give each "
+       "participant a row") for head, row, said in (
+        ("p1,p2,p3", "A,B,C", "p1, p2 and p3"), ("player_a,player_b,player_c", "A,B,C", "player_a, player_b and player_c"),
+        ("player1,player2,player3,player4", "A,B,C,D", "player1, player2 and player3"))},
+    "several opponents": ("team,player,opponent,won\nA,x,B,1\n", {},
+                          "could be team and opponent, or player and opponent; say which, as a='team'"),
+    "no opponent": ("winner,loser\nx,y\ny,\n,x\n", {}, "row 2 .*'winner' has no value; on_faulty='skip'"),
+    "a strange result": ("home,away,result\nx,y,H\ny,x,void\nx,y,D\n", {}, r"^games.csv: row 1 \(counting from 0, line "
+                         r"3\): column 'result' is 'void', no result as the others are; if it"),
+    "one text": ("a,b,score\nx,y,1\n", {"na_values": "void"}, "na_values must be a list of texts, got 'void'"),
+    "ranks tell no winner": ("home,away,rank\nx,y,3\ny,x,4\n", {}, "no column 'score'"),
+    "strange points": (COMING_DAYS, {"a": "Heim", "b": "Gast"},
+                       "no column 'score'; [^?]* score='...'; [^?]*margin=.'ToreH', 'ToreG'"),  # and no "did you mean"
+}  # fmt: skip
 
 
-def test_results_that_contradict_the_named_points_are_told():
-    table = {"home": X, "away": Y, "result": list("DDHD"), "hg": [2, 1, 1, 0], "ag": [1, 1, 0, 2]}
-    data, said = read_noting(table, margin=["hg", "ag"])
-    assert data.matches.score.tolist() == [1, 0.5, 1, 0] and "not result, which contradicts them in 2 of 4" in said
-    assert "contradict" not in read_noting(table | {"result": list("HHHA")}, margin=["hg", "ag"])[1]
+@pytest.mark.parametrize("table, options, message", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_told_is_refused(games, table, options, message):
+    with pytest.raises(ValueError, match=message):
+        read(games(table) if isinstance(table, str) else table, **options)
 
 
-def test_a_column_of_winners_that_is_named_as_the_score_is_one():
-    data, said = read_noting({"a": X, "b": Y, "winner": [0, 0, 1, 0]}, score="winner")
-    assert data.matches.score.tolist() == [0, 0, 1, 0] and not said
+def test_strange_rows_are_skipped_on_demand(games):
+    data, said = read_noting(games("winner,loser\nx,y\ny,\n,x\n"), on_faulty="skip")
+    assert "skipped 2 of 3 rows" in said and data.rows.tolist() == [0]
+    data, said = read_noting(games("home,away,result\nx,y,H\ny,x,void\nx,y,D\n"), na_values=["void"])
+    assert "1 of 3 rows has no result and is left out" in said and data.rows.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["bye", "BYE", "x"], "players are called 'bye', 'BYE', rated.*on_faulty='skip'"),
+        (["Walk-over", "y", "x"], "a player is called 'Walk-over', rated"),
+        (["x / y", "x", "y"], "called 'x / y', rated as one.*a=.'a'., b="),
+        (["x & y", "x & z", "y & z"], "'x & y', 'x & z', 'y & z', rated as one"),
+        (["Goodbye", "Brighton & Hove", "Hove"], "'Brighton & Hove'"),
+        (["Byes", "Goodbye", "z"], ""),
+        (["lab/model", "lab/model-2", "C++"], ""),
+    ],
+)
+def test_players_who_may_be_no_single_player_are_told(names, said):
+    table = {"a": names, "b": ["p", "q", "C"], "score": [1, 0, 1]}
+    notes = read_noting(table)[1]
+    assert re.search(said, notes) if said else not notes
+    assert "rated as" not in read_noting(table, history=NamesOfEarlierData(names))[1]  # who were told before
+
+
+WRITTEN = {
+    "letters": (["W", "D", "L"], [1, 0.5, 0]),
+    "home and away": (["H", "D", "A"], [1, 0.5, 0]),
+    "in words": (["Home win"[:4], "Draw", "Away"], [1, 0.5, 0]),
+    "pools": (["1", "X", "2"], [1, 0.5, 0]),
+    "chess": (["1-0", "1/2-1/2", "0-1"], [1, 0.5, 0]),
+    "half": (["1-0", "½-½", "0-1"], [1, 0.5, 0]),
+    "goals": (["2-1", "0 : 0", "3-3 (4-2 p)"], [1, 0.5, 0.5]),
+    "numbers": (["1", "0.5", "0"], [1, 0.5, 0]),
+    "signs": (["1", "0", "-1"], [1, 0.5, 0]),
+    "names": (["x", "draw", "x"], [1, 0.5, 0]),
+}
+
+
+@pytest.mark.parametrize("written, scores", WRITTEN.values(), ids=WRITTEN)
+def test_ways_to_write_results(source, written, scores):
+    with pytest.warns(UserWarning, match="took white and black for a and b.*; Result for the score"):
+        data = read(source({"white": ["x", "y", "z"], "black": ["y", "x", "x"], "Result": written}))
+    assert data.matches.score.tolist() == scores
+
+
+SIGNED = {"a": ["x", "y", "z", "x"], "b": ["y", "x", "x", "z"], "score": [1, -1, 0, 1]}
+
+
+@pytest.mark.parametrize("number", [int, float])
+def test_signs_as_results_are_told(source, number):
+    with pytest.warns(ColumnsRecognisedWarning, match="took score as 1, 0 and -1 for win, draw and loss.*na_values"):
+        data = read(source(SIGNED | {"score": list(map(number, SIGNED["score"]))}))
+    assert data.matches.score.tolist() == [1, 0, 0.5, 1]
+
+
+@pytest.mark.parametrize("number", [int, float])
+@pytest.mark.parametrize("code", ["-1", " -1.0", "999"])
+def test_numbers_that_say_that_there_is_no_result(source, number, code):
+    scores = [number(float(code) if x == -1 else x) for x in SIGNED["score"]]
+    with pytest.warns(UserWarning, match="1 of 4 rows has no result") as notes:
+        data = read(source(SIGNED | {"score": scores}), na_values=[code, "void", "inf"])
+    assert data.matches.score.tolist() == [1, 0, 1] and not any("took" in str(note.message) for note in notes)
+
+
+@pytest.mark.parametrize("text", ["", "P", "P-P", "postp.", "NA", "-", " p "])
+def test_what_counts_as_missing(games, text):
+    with pytest.warns(UserWarning) as notes:
+        data = read(games(f"home,away,result,hg,ag\nx,y,H,1,0\ny,x,{text},,\nx,z,D,0,0\n"))
+        goals = read(games(f"home,away,hg,ag\nx,y,1,0\ny,x,{text},{text}\nx,z,0,0\n"))
+    assert data.rows.tolist() == goals.rows.tolist() == [0, 2]
+    assert goals.matches.score.tolist() == [1, 0.5]
+    assert "1 of 3 rows has no result and is left out: 1 is to come (`fixtures` of the data, or jaxrate predict)" in [
+        str(x.message) for x in notes
+    ]
 
 
 VOTES = {  # of four pairs of ash and birch: won, lost, and two that are ties
@@ -522,28 +500,6 @@ def test_votes_of_other_tools(games, tool):
     assert data.players.tolist() == ["ash", "birch"] and data.matches.score.tolist() == [1, 0, 0.5, 0.5]
 
 
-@pytest.mark.filterwarnings("ignore:took ")
-def test_chosen_and_rejected_models_and_votes_to_leave_out(games):
-    data = read(games("prompt,chosen_model,rejected_model\nx,ash,birch\ny,birch,cedar\n"))
-    assert data.players.tolist() == ["ash", "birch", "cedar"] and data.matches.score.tolist() == [1, 1]
-    text = "model_a,model_b,winner\nash,birch,model_a\nash,birch,both_bad\nash,birch,tie\n"
-    with pytest.warns(UserWarning, match="1 of 3 rows has no result"):
-        assert read(games(text), na_values=["both_bad"]).matches.score.tolist() == [1, 0.5]
-
-
-@pytest.mark.filterwarnings("ignore:took", "ignore:the column team")
-def test_opponents_beside_other_sides_are_more_about_them():
-    """Of contests, of line-ups in numbered columns, of a winner and a loser: `team` and `opponent` are then no sides."""
-    own = {"team": ["t", "u"], "opponent": ["u", "t"]}
-    contest = {"event_id": [1, 1], "player": ["x", "y"], "rank": [1, 2]}
-    assert read(contest | own).rounds.events.rank.tolist() == [0, 1]
-    assert recognise_evidence_columns([*contest, *own], {}) == {}
-    line_ups = {name: [name, name] for name in ("a1", "a2", "b1", "b2")}
-    assert read(line_ups | own | {"score": [1, 0]}).players.tolist() == [*line_ups]
-    decided = {"winner_name": ["x", "y"], "loser_name": ["y", "x"], "name": ["q", "r"], "vs_name": ["r", "q"]}
-    assert read(decided).players.tolist() == ["x", "y"]
-
-
 def test_a_table_of_others_may_be_called_dataset():
     table = {"a": ["x"], "b": ["y"], "score": [1]}
     assert read(type("Dataset", (), {"keys": table.keys, "__getitem__": lambda _, name: table[name]})()).rows == [0]
@@ -551,19 +507,12 @@ def test_a_table_of_others_may_be_called_dataset():
 
 @pytest.mark.parametrize("blank", [None, "", "NA"])
 def test_a_match_without_a_winner_is_drawn_where_the_points_are_equal(blank):
-    table = {
-        "date": ["2026-03-07", "2026-03-08", "2026-03-09", "2026-04-01"],
-        "home_team": ["Ash", "Birch", "Cedar", "Ash"],
-    }
-    table |= {"away_team": ["Birch", "Cedar", "Ash", "Cedar"], "home_score": [2, 1, 0, None]}
-    table |= {"away_score": [1, 1, 3, None], "winner": ["Ash", blank, "Ash", blank]}
-    contradicted = table | {"home_score": [2, 1, 4, None]}
-    shoot_out = table | {"home_score": [2, 1, 3, None]}  # level, and won all the same
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always")
-        data, level, other = read(table), read(shoot_out), read(contradicted)
-    for x in (data, level):
-        assert x.matches.score.tolist() == [1.0, 0.5, 0.0] and len(x.fixtures.matches.score) == 1
-    assert other.matches.score.tolist() == [1.0, 0.0]
-    told = ["home_score and away_score for the draws (1 of 4 matches)" in str(note.message) for note in notes]
-    assert sum(told) == 2
+    table = {"date": ["2026-03-07", "2026-03-08", "2026-03-09", "2026-04-01"], "winner": ["Ash", blank, "Ash", blank]}
+    table |= {"home_team": ["Ash", "Birch", "Cedar", "Ash"], "away_team": ["Birch", "Cedar", "Ash", "Cedar"]}
+    table |= {"away_score": [1, 1, 3, None]}
+    told = "home_score and away_score for the draws (1 of 4 matches)"
+    for home_score in ([2, 1, 0, None], [2, 1, 3, None]):  # the last is level, and won all the same
+        data, said = read_noting(table | {"home_score": home_score})
+        assert data.matches.score.tolist() == [1.0, 0.5, 0.0] and len(data.fixtures.matches.score) == 1 and told in said
+    contradicted, said = read_noting(table | {"home_score": [2, 1, 4, None]})
+    assert contradicted.matches.score.tolist() == [1.0, 0.0] and told not in said
