@@ -107,13 +107,13 @@ def resolve_table(
     table, players = (table, players) if players else split_pairs_in_cells(table)
     check_players(table, players, arguments)
     header = Header.of_columns(table.names)
-    search = RoleSearch(
-        header, players, {**arguments, **players.columns}, [players.note] * bool(players.note), upcoming
-    )
+    notes = [players.note] if players.note else []
+    search = RoleSearch(header, players, {**arguments, **players.columns}, notes, upcoming)
     opened = load_open_columns(search, table, na_values)
     choice = recognise_result(table, search, opened)
     unused_neutral = recognise_side(search, opened)
-    recognise_time(search, opened, dates)
+    if arguments["time"] is None:
+        search.arguments["time"] = recognise_time(search, opened, dates)
     table = table_with_loaded_columns(table, {**opened.columns, **choice.scores(opened.values)})
     roles = resolve_roles(table.names, table_layout(search, choice), search.arguments, upcoming)
     return ResolvedTable(table, roles, arguments, search.arguments, search.notes, unused_neutral, choice.codes)
@@ -317,9 +317,9 @@ def _spelt_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool)
 
 def _describe_contest(columns: Mapping[str, Any]) -> str:
     """What columns of contests were taken for, but for those of the library's own names."""
-    spelt = {role: name for role, name in columns.items() if name is not None}
-    is_own = {role: normalise_column_name(name) == COLUMN_ROLES[role].default[0] for role, name in spelt.items()}
-    return "; ".join(f"{name} for the {role}" for role, name in spelt.items() if not is_own[role])
+    own = {role: (None, *COLUMN_ROLES[role].default[:1]) for role in columns}
+    spelt = {role: name and normalise_column_name(name) for role, name in columns.items()}
+    return "; ".join(f"{name} for the {role}" for role, name in columns.items() if spelt[role] not in own[role])
 
 
 def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping[str, Any]) -> None:
@@ -384,12 +384,11 @@ def find_open_columns(search: RoleSearch) -> OpenColumns:
     header, arguments, sides = search.header, search.arguments, search.players.sides
     results = _result_candidates(search) if search.is_result_open else ([], [], [])
     times = header.columns(SPELLINGS["time"]) if arguments["time"] is None else []
-    times = [name for name in times if name not in (arguments["rank"], arguments["score"])]  # times may be ranks
     is_sure = times == [header.own("time")] and not search.notes
-    needs_side = arguments["side"] is None and not search.upcoming
-    has_neutral = sides.side or (needs_side and search.players.roles == PLAYER_PAIR)
-    neutral = header.columns(SPELLINGS["neutral"]) if has_neutral else []
-    side = header.columns(SPELLINGS["side"]) if needs_side and sides.kind == "winner" else []
+    is_side_open = arguments["side"] is None and not search.upcoming
+    roles = {"neutral": sides.side or (is_side_open and search.players.roles == PLAYER_PAIR)}
+    roles["side"] = is_side_open and sides.kind == "winner"
+    neutral, side = (header.columns(SPELLINGS[role] if is_open else ()) for role, is_open in roles.items())
     return OpenColumns(*results, [] if is_sure else times, neutral, side)
 
 
@@ -733,23 +732,19 @@ def recognise_side(search: RoleSearch, opened: OpenColumns) -> str | None:
     return None
 
 
-def recognise_time(search: RoleSearch, opened: OpenColumns, dates: str | None) -> None:
-    """Puts the first column that holds dates, or an own one of the library that holds numbers, into the arguments."""
-    columns = {name: opened.values[name] for name in opened.times}
+def recognise_time(search: RoleSearch, opened: OpenColumns, dates: str | None) -> str | None:
+    """The first column that holds dates, or an own one of the library that holds numbers; notes what was found."""
+    columns, own = {name: opened.values[name] for name in opened.times}, search.header.own("time")
     if not columns:
-        own_time = search.header.own("time")
-        search.arguments["time"] = search.arguments["time"] or (
-            own_time if own_time != search.arguments["rank"] else None
-        )
-        return
-    own = [name for name in search.header.columns(COLUMN_ROLES["time"].default) if name in columns]
-    dated = [name for name, column in columns.items() if is_time_column(name, column, dates)]
-    numbers = [name for name in own if is_numeric_column(columns[name])]
-    time = search.arguments["time"] = next(iter([*dated, *numbers]), None)
-    if time not in (None, *own):
-        search.notes.append(f"{time} for the time")
-    if time is None and own:
+        return own if own != search.arguments["rank"] else None
+    own_columns = {*search.header.columns(COLUMN_ROLES["time"].default)} & {*columns}
+    times = [name for name, column in columns.items() if is_time_column(name, column, dates)]
+    times += [name for name, column in columns.items() if name in own_columns and is_numeric_column(column)]
+    if not {*times[:1]} <= own_columns:
+        search.notes.append(f"{times[0]} for the time")
+    if own_columns and not times:
         search.notes.append(f"nothing for the time, as {', '.join(map(str, columns))} has no dates")
+    return next(iter(times), None)
 
 
 def time_columns(names: Sequence[str]) -> list[str]:
@@ -761,12 +756,12 @@ def time_columns(names: Sequence[str]) -> list[str]:
 
 
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_WIDTH = 3, 12, 120  # of a table that cannot be read as it is
-ADVICE = {  # where the column of a role is missing; x and y are columns of text, if there are any, p and q of numbers
+ADVICE = {  # by the role that is missing, with columns that may have it
     "a": "of matches name both players, as a={x!r}, b={y!r}; of those in which somebody won, as winner={x!r}, "
     "loser={y!r}; of contests with a row for each participant, as contest={contest!r}, participant={x!r}, "
     "rank={rank!r}, or score, of which higher is better",
     "rank": "name that of ranks, as rank={p!r}; or of scores, of which higher is better, as score={p!r}",
-    "score": "name that of the results, as score={result!r}; or those of the points of both, as margin=[{p!r}, {q!r}]",
+    "score": "name that of the results, as score={text!r}; or those of the points of both, as margin=[{p!r}, {q!r}]",
 }
 
 
@@ -781,16 +776,20 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
     used = [*chain(*map(as_column_list, arguments.values())), *time_columns(table.names)]
     loaded = table.load(table.names, table.names) if table.names else {}
     columns = {name: to_column(name, loaded[name]) for name in table.names}
+    advice = ADVICE.get(role, "name it, as {role}={x!r}").format(role=role, **_example_columns(columns, used))
+    message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
+    return UnreadableTableError("\n  ".join([shorten_to_one_line(message), *format_first_rows(columns)]))
+
+
+def _example_columns(columns: Mapping[str, Column], used: Collection[Any]) -> dict[str, Any]:
+    """Unused columns that advice may name: of text, of numbers (p, q, and the last), or of text if possible (x, y)."""
     others = [name for name in columns if name not in used and not is_time_column(name, columns[name], None)]
     numbers = [name for name in others if is_numeric_column(columns[name])]
     texts = [name for name in others if name not in numbers]
     (x, y, *_), (p, q, *_) = [*(texts or numbers), "...", "..."], [*numbers, "...", "..."]
-    contest = next((name for name in others if name != x), "...")
-    rank = next((name for name in numbers if name not in (x, contest)), "...")
-    words = {"x": x, "y": y, "p": p, "q": q, "contest": contest, "rank": rank, "result": [*texts, "..."][0]}
-    advice = ADVICE.get(role, "name it, as {role}={x!r}").format(role=role, **words)
-    message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
-    return UnreadableTableError("\n  ".join([shorten_to_one_line(message), *format_first_rows(columns)]))
+    contest, *_ = *(name for name in others if name != x), "..."
+    rank, *_ = *(name for name in numbers if name not in (x, contest)), "..."
+    return {"x": x, "y": y, "p": p, "q": q, "text": [*texts, "..."][0], "contest": contest, "rank": rank}
 
 
 def format_first_rows(columns: Mapping[Any, Column]) -> list[str]:

@@ -331,6 +331,14 @@ def test_what_cannot_be_read_shows_rows_and_the_call(columns, arguments, message
     assert said.startswith(message) and header.split() == [*columns] and rows[0].strip() == row
 
 
+def test_the_command_shows_rows_and_its_options(jaxrate, games):
+    code, _, errors = jaxrate("rate", games("race,who,finish\n1,Ann,1\n1,Bob,2\n"))
+    said, *rows = errors.splitlines()[-4:]
+    assert code == 2 and "no column 'a'; of matches name both players, as --a who --b ...; of those" in said
+    assert "as --contest race --participant who --rank finish, or score, of which higher is better (there" in said
+    assert [row.split() for row in rows] == [["race", "who", "finish"], ["1", "Ann", "1"], ["1", "Bob", "2"]]
+
+
 @pytest.mark.parametrize("kind", [*MEMORY, "parquet"], indirect=True)
 def test_wrong_types(source):
     with pytest.raises(

@@ -257,6 +257,10 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
     "French": ("Domicile,Extérieur,Résultat\nx,y,2-1\ny,x,0-3\n", {}, [1, 0], ".* the side; Résultat for the score.*"),
     "Spanish": ("Local,Visitante,Goles Local,Goles Visitante\nx,y,2,1\n", {}, [1], ".* the side; Goles Local and Goles .*"),
     "Italian": ("Casa,Ospite,Risultato\nx,y,1-1\n", {}, [0.5], ".* the side; Risultato for the score.*"),
+    "nested objects": (
+        {"teams.home.name": ["x"], "teams.away.name": ["y"], "goals.home": [2], "goals.away": [1]}, {}, [1],
+        "took teams.home.name and teams.away.name for a and b, the first of whom has the side; goals.home and goals.away .*",
+    ),
     "line-ups of sides": (
         {"Home 1": ["x"], "Home 2": ["y"], "Away 1": ["z"], "Away 2": ["u"], "score": [1]}, {}, [0, 0, 2, 2],
         "took Home 1, Home 2 for the team of a, and Away 1, Away 2 for that of b;.*",
