@@ -216,6 +216,7 @@ def scores_of(data):
 
 
 LEAGUE = "Date,HomeTeam,AwayTeam,FTHG,FTAG,FTR\n03/07/2024,x,y,1,0,H\n13/07/2024,y,x,2,2,D\n"
+COMING = LEAGUE + "20/07/2024,x,z,,,\n20/07/2024,z,y,,,\n"
 SIDED, UNSIDED = {"a": "HomeTeam", "b": "AwayTeam", "side": "a"}, {"a": "AwayTeam", "b": "HomeTeam"}
 X, Y, Z = ["x", "y", "z", "x"], ["y", "z", "x", "z"], ["x", "x", "y", "y"]
 CONTEST = {"event_id": [1, 1], "player": ["x", "y"], "rank": [1, 2]}
