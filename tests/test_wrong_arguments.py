@@ -180,9 +180,7 @@ def is_open(annotation):
     """Whether an annotation leaves open what it is."""
     some = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else [annotation]
     return any(
-        x in (Any, Parameter.empty) or isinstance(x, str) or hasattr(x, "__metadata__")
-        for x in some
-        if x != FilePath
+        x in (Any, Parameter.empty) or isinstance(x, str) or hasattr(x, "__metadata__") for x in some if x != FilePath
     )
 
 

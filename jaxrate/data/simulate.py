@@ -7,19 +7,14 @@ from shutil import disk_usage
 from typing import Any, NamedTuple, TypeAlias, TypedDict, Unpack
 
 import numpy as np
+from numpy.random import Generator
 
-from jaxrate.core.argument_checks import (
-    INTEGER_LIMIT,
-    FilePath,
-    check_count,
-    enforce_argument_annotations,
-    to_floats,
-)
+from jaxrate.core.argument_checks import INTEGER_LIMIT, FilePath, check_count, enforce_argument_annotations, to_floats
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.data import table_sources
 from jaxrate.data.table_writing import small_file_options
-from jaxrate.events import LAST_ID, MAX_ABS_TIME, Matches, Ragged, matches, rounds
+from jaxrate.events import LAST_ID, MAX_ABS_TIME, Matches, Ragged, count_better, matches, rounds
 
 DRAWS_AT_ONCE = 1 << 20  # draws made at a time, about
 
@@ -27,7 +22,7 @@ DRAWS_AT_ONCE = 1 << 20  # draws made at a time, about
 class PlayerSampler:
     """Players drawn in proportion to (k + 1)^-activity."""
 
-    def __init__(self, random: "np.random.Generator", num_players: int, activity: float):
+    def __init__(self, random: Generator, num_players: int, activity: float):
         self.random, self.num_players, self.activity = random, num_players, activity
         self.table = None
         self.max_repeated_size = num_players * -np.expm1(-0.25)  # distinct players among num_players / 4 draws
@@ -253,9 +248,7 @@ def stream_league(num_players: int, num_matches: int, **options: Unpack[LeagueOp
     draws, side_advantage, luck = _option_values(options, LEAGUE)
     check_count("num_matches", num_matches, 1, INTEGER_LIMIT)
 
-    def play(
-        random: "np.random.Generator", pick: PlayerSampler, strength: HostArray, number: HostArray, time: HostArray
-    ) -> Columns:
+    def play(pick: PlayerSampler, strength: HostArray, number: HostArray, time: HostArray) -> Columns:
         a, b = pick(len(number)), pick(len(number))
         while (same := np.flatnonzero(a == b)).size:
             b[same] = pick(same.size)
@@ -264,7 +257,7 @@ def stream_league(num_players: int, num_matches: int, **options: Unpack[LeagueOp
         expected = 0.5 * (1.0 - luck) + luck * skill
         drawn = draws * 4.0 * expected * (1.0 - expected)
         win = expected - 0.5 * drawn
-        uniform = random.random(len(number))
+        uniform = pick.random.random(len(number))
         score = 0.5 * (uniform < win) + 0.5 * (uniform < win + drawn)
         side = {"side": np.ones(len(number), np.int8)} if side_advantage else {}
         return {"a": a, "b": b, "score": score, "time": time} | side
@@ -282,23 +275,19 @@ def stream_contests(
     low, high = _size_range(size, num_players)
     log_range = np.log((high + 1) / low)
 
-    def play(
-        random: "np.random.Generator", pick: PlayerSampler, strength: HostArray, number: HostArray, time: HostArray
-    ) -> Columns:
-        sizes = low * np.exp(log_range * random.random(len(number)))
+    def play(pick: PlayerSampler, strength: HostArray, number: HostArray, time: HostArray) -> Columns:
+        sizes = low * np.exp(log_range * pick.random.random(len(number)))
         sizes = np.minimum(sizes.astype(np.int64), high)
         player = pick.distinct(sizes)
-        performance = strength[player] + random.normal(0.0, noise, len(player))
+        performance = strength[player] + pick.random.normal(0.0, noise, len(player))
         if grid:
             performance = np.round(performance / grid)
         which = np.repeat(np.arange(len(number)), sizes)
         apart = 2.0 * np.abs(performance).max(initial=0.0) + 1.0
         order = np.argsort(which * apart - performance, kind="stable")  # by round, then best first, to parts in 10^9
-        row, start, performance = np.arange(len(which)), (np.cumsum(sizes) - sizes)[which], performance[order]
-        worse = (row == start) | (performance != np.roll(performance, 1))
-        rank = np.maximum.accumulate(np.where(worse, row, 0)) - start
+        rank = count_better(which, -performance[order])
         contest = number.astype(np.int32)[which]
-        return {"contest": contest, "player": player[order], "rank": rank.astype(np.int32), "time": time[which]}
+        return {"contest": contest, "player": player[order], "rank": rank, "time": time[which]}
 
     num_rows = _expected_participations(num_rounds, low, high)
     return _build_stream(play, num_players, num_rounds, num_rows, options)
@@ -389,7 +378,7 @@ def _split_into_chunks(array: HostArray) -> list[HostArray]:
 def _build_stream(
     play: Callable[..., Columns], num_players: int, num_events: int, num_rows: int, options: WorldOptions
 ) -> Stream:
-    """The history that `play(random, pick, strength, number, time)` makes of events while the strengths drift."""
+    """The history that `play(pick, strength, number, time)` makes of events while the strengths drift."""
     check_count("num_players", num_players, 2, LAST_ID - 1)
     check_memory_fits(f"{num_players:,} players", BYTES_PER_PLAYER * num_players)
     days, spread, drift, activity = _option_values(options, WORLD)
@@ -406,7 +395,7 @@ def _build_stream(
 
     def season(first: int, last: int) -> Columns:
         number = np.arange(first, last)
-        columns = play(random, pick, strength, number, number * unit)
+        columns = play(pick, strength, number, number * unit)
         for name in columns.keys() & PLAYER_COLUMNS:
             np.add.at(games, columns[name], 1)
         if drift:
