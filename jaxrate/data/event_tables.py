@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -393,10 +394,8 @@ def _names_by_row(names: Sequence[str], columns: Mapping[str, Column], present: 
     """The names of the players that there are, of each row those of the first team and then those of the second."""
     parts, arrow = [columns[name] for name in names], import_pyarrow()
     if any(isinstance(part, np.ndarray) for part in parts) or len({part.type for part in parts}) > 1:
-        values = np.empty(present.shape, object)
-        for i, part in enumerate(parts):
-            values[:, i] = to_values(part)
-        return to_column("players", values[present].tolist())
+        values = zip(*map(to_values, parts), strict=True)
+        return to_column("players", [x for x, is_there in zip(chain(*values), present.flat, strict=True) if is_there])
     flat = arrow.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
     row, position = np.nonzero(present)
     return flat.take(arrow.array(position * len(present) + row))
