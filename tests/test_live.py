@@ -227,18 +227,17 @@ def test_errors_change_nothing():
 
 
 def test_what_live_refuses():
-    with refused("live ratings are of matches and contests"):
-        jr.live.start_history(jr.category_glicko())
-    with refused("players names somebody twice"):
-        jr.live.start_history(jr.elo(), ["Ada", "Ada"])
-    with refused("of another type than"):
-        jr.live.start_history(jr.elo(), ["Ada", 3])
-    with refused("a rated history has players of its own"):
-        jr.live.start_history(jr.rate(jr.elo(), known(jr.elo(), MATCHES)), NAMES)
-    with refused("rating is not a number for some player"):
-        jr.live.start_history(jr.elo(), ["Ada"], jr.elo().init(jr.elo().params, 1)._replace(rating=np.array([np.nan])))
-    with refused("start_history: rated must be a History"):
-        jr.live.start_history("elo")
+    rated, state = jr.rate(jr.elo(), known(jr.elo(), MATCHES)), jr.elo().init(jr.elo().params, 1)
+    for given, message in (
+        ((jr.category_glicko(),), "live ratings are of matches and contests"),
+        ((jr.elo(), ["Ada", "Ada"]), "players names somebody twice"),
+        ((jr.elo(), ["Ada", 3]), "of another type than"),
+        ((rated, NAMES), "a rated history has players of its own"),
+        ((jr.elo(), ["Ada"], state._replace(rating=np.array([np.nan]))), "rating is not a number for some player"),
+        (("elo",), "start_history: rated must be a History"),
+    ):
+        with refused(message):
+            jr.live.start_history(*given)
     with refused("nothing has been rated yet"):
         jr.live.start_history(jr.elo(), ["Ada"]).to_rated()
 
@@ -288,11 +287,10 @@ def test_a_contest_to_come():
 
 def test_a_large_state_is_not_copied():
     live = jr.live.start_history(jr.glicko(), range(70_000))
-    event, history = PackedEvent(MATCH_FORMS[()], [3, 69_000], [1.0, 0.0]), live
+    event = PackedEvent(MATCH_FORMS[()], [3, 69_000], [1.0, 0.0])
     live.update(3, 69_000, 1.0)
-    text = (
-        history._programs[Matches].lower(*history._arguments(event), history._current.state, None).compile().as_text()
-    )
+    program = live._programs[Matches].lower(*live._arguments(event), live._current.state, None)
+    text = program.compile().as_text()
     assert "f32[131072]" in text and not re.findall(r"f32\[131072\]\S* copy\(", text)
 
 

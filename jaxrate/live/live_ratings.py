@@ -18,7 +18,7 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, signature
 from itertools import count, islice
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -136,8 +136,10 @@ def take_turns(method: Callable[Concatenate[Any, LiveState, P], R]) -> Callable[
                     if self._current is current:
                         raise
 
-    own, _, *parameters = signature(method).parameters.values()
-    call.__signature__ = signature(method).replace(parameters=[own, *parameters])  # type: ignore[attr-defined]
+    complete = signature(method)
+    own, _, *others = complete.parameters.values()
+    shown = [own.replace(kind=Parameter.POSITIONAL_OR_KEYWORD), *others]
+    call.__signature__ = complete.replace(parameters=shown)  # type: ignore[attr-defined]
     return call
 
 
