@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
@@ -55,7 +54,7 @@ from jaxrate.data.row_results import (
 from jaxrate.data.seasons_and_margins import doubts_about_margins
 from jaxrate.data.table_files import find_opener_by_methods, is_list_of_paths, open_table_source
 from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
-from jaxrate.events import RowError, doubts_about_single_participants
+from jaxrate.events import doubts_about_single_participants, rewrite_row_errors
 from jaxrate.events.dataset import Dataset
 
 
@@ -183,7 +182,7 @@ def read(
         _warn_about_columns(resolved, used, dates)
         warn_of_each(doubts_about_unplayed_rows(split, rows, upcoming))
         used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
-        with _advise_to_skip_rows_without_value():
+        with rewrite_row_errors(_add_advice_to_skip):
             dataset = build_dataset(*used[:3], known, sort or upcoming)
         dataset = _add_fixtures(dataset, converted, split.coming & (not upcoming))
     warn_of_each(_doubts_about_dataset(dataset, resolved.table, known))
@@ -261,14 +260,9 @@ def _skip_incomplete_rows(table: ConvertedColumns) -> ConvertedColumns:
     return table.keep(~incomplete)
 
 
-@contextmanager
-def _advise_to_skip_rows_without_value() -> Iterator[None]:
-    """Errors about rows that lack a value also say how they are left out."""
-    try:
-        yield
-    except RowError as error:
-        advice = "; on_faulty='skip' leaves such rows out"
-        raise error.map_rows(lambda row, text: (row, text + advice * (" has no value" in text))) from None
+def _add_advice_to_skip(row: int, message: str) -> tuple[int, str]:
+    """The message about a row; of one that lacks a value it also says how such rows are left out."""
+    return row, message + "; on_faulty='skip' leaves such rows out" * (" has no value" in message)
 
 
 def _warn_about_columns(resolved: ResolvedTable, used: ConvertedColumns, dates: str | None) -> None:
