@@ -343,6 +343,7 @@ def test_what_a_system_cannot_rate_is_named_as_the_row_of_its_file(games, table,
         (games, jr.elo(), {"category": "no"}, "no column 'no'"),
         (games, jr.elo(), {"a": "a", "b": "c"}, "no column 'c'"),
         (games, jr.skills(covariates="rest"), {}, "skills needs the column 'rest' of the matches"),
+        ("-", jr.elo(), {}, "-: no such file, and no folder or pattern of tables"),
         ({"a": ["x"]}, jr.elo(), {}, "cannot read a dict by chunks; give a file, a folder, a pattern or a list"),
     ):
         with refused(message):

@@ -368,7 +368,7 @@ def join_files(source: Any) -> JoinedFiles:
         raise ValueError(f"cannot read a {type(source).__name__} by chunks; give a file, a folder, a pattern or a list")
     paths = list_table_files(Path(source)) if is_path else [*map(Path, source)]
     if not paths:
-        raise ValueError(f"{source}: there are no tables")
+        raise ValueError(f"{source}: no such file, and no folder or pattern of tables")
     tables = tuple(map(open_table_file, paths))
     for path, table in zip(paths, tables, strict=True):
         if difference := _describe_difference(tables[0], table):
@@ -383,7 +383,7 @@ def is_list_of_paths(source: Any) -> bool:
 
 def list_table_files(path: Path) -> list[Path]:
     """The file, or those of a folder (of Parquet, or else of CSV) or pattern, in the order of their names."""
-    if path.is_file() or str(path) == STANDARD_INPUT:
+    if path.is_file():
         return [path]
     if (path / "checkpoint").is_file() and (path / "predictions").is_dir():
         raise ValueError(f"{path} holds what was rated by chunks, not matches; name the folder that was rated")
