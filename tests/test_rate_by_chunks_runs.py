@@ -491,6 +491,10 @@ def test_the_command_rates_a_folder_and_goes_on(games, tmp_path, jaxrate, monkey
     assert json.loads(jaxrate(*options, "--out", out, "--json")[1])["matches"] == N
     code, _, errors = jaxrate("report", out, "--out", tmp_path / "report.html")
     assert code == 2 and "out holds what was rated by chunks, not matches" in errors
+    jr.data.write(pq.read_table(games / "2.parquet"), tmp_path / "late.csv")
+    options = "--system", "elo", "--chunk", CHUNK, "--out", tmp_path / "of CSV"
+    code, printed, errors = jaxrate("rate", tmp_path / "late.csv", *options)
+    assert code == 0 and printed.startswith("elo: 1,850 matches of "), errors
     pq.write_table(pa.table(contests()), tmp_path / "contests.parquet")
     given = "--system", "weng_lin", "--param", "beta=4", "--param", "drift=none", "--team", "team", "--chunk", 60
     code, text, errors = jaxrate("rate", tmp_path / "contests.parquet", *given, "--out", tmp_path / "contests")
