@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,15 +46,15 @@ def find_count_columns(names: list[str], named: CountColumns = NO_COLUMNS) -> Co
     Raises:
       ValueError: if one of wins and losses is unknown, a column is not there, or is named twice.
     """
-    usual = next((pair for pair in USUAL_COLUMNS if all(find_column_ignoring_case(names, x) for x in pair)), ())
-    if not any(named) and (not usual or find_column_ignoring_case(names, "score") is not None):
+    spelt = partial(find_column_ignoring_case, names)
+    usual = next(filter(all, (tuple(map(spelt, pair)) for pair in USUAL_COLUMNS)), (None, None))
+    if not any(named) and (None in usual or spelt("score") is not None):
         return None
-    wins, losses = (find_column_ignoring_case(names, x) for x in usual) if usual else (None, None)
-    wins, losses = named.wins or wins, named.losses or losses
-    for name, column in (("wins", wins), ("losses", losses)):
-        if column is None:
-            raise ValueError(f"counts need columns of wins and of losses; name one with `{name}`")
-    ties = named.ties or tuple(filter(None, [find_column_ignoring_case(names, "ties")]))
+    wins, losses = named.wins or usual[0], named.losses or usual[1]
+    if wins is None or losses is None:
+        missing = "wins" if wins is None else "losses"
+        raise ValueError(f"counts need columns of wins and of losses; name one with `{missing}`")
+    ties = named.ties or tuple(filter(None, [spelt("ties")]))
     columns = [str(wins), str(losses), *ties]
     check_columns_exist_and_unique(names, columns)
     if len({*columns}) < len(columns):

@@ -373,8 +373,9 @@ def fill_param_defaults(model: ModelSettings, params: Params) -> Params:
     return params
 
 
-def parse_settings(**values: Any) -> dict[str, Any]:
-    """The settings of skills, checked, as `ModelSettings` has them."""
+def parse_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings among the arguments of skills, checked, as `ModelSettings` has them."""
+    values = {name: arguments[name] for name in ModelSettings._fields if name in arguments}
     check_count("skills: categories", values["categories"], 1, 100)
     several = "margin", "covariates", "statistics", "kinds", "expected_goals"
     values |= {name: parse_column_names(name, values[name]) for name in several}

@@ -300,8 +300,7 @@ def skills(
       ValueError: for an unknown name, a value out of range, bounds that cross, a hyperparameter of a part that is off,
         a covariate that cannot be the name of a hyperparameter, or seasons that do not increase.
     """
-    given = locals()
-    setting_values = parse_settings(**{name: given[name] for name in ModelSettings._fields if name != "form"})
+    setting_values = parse_settings(locals())
     model = ModelSettings(**setting_values, form=form_deviation is not None)
     covariates, statistics = model.covariates, model.statistics
     of_statistics = tuple(of(name) for name in statistics for of in (statistic_scale_name, statistic_noise_name))
