@@ -292,9 +292,7 @@ def check_goal_settings(model: ModelSettings) -> None:
         f"expected_goals names {', '.join(shared[:1])!r}, a column of the goals themselves": shared,
         f"statistics {NOT_FOR_GOALS}; take expected_goals": goals and model.statistics,
     }
-    for mistake, is_made in mistakes.items():
-        if is_made:
-            raise ValueError(f"skills: {mistake}")
+    refuse_mistakes(mistakes)
 
 
 def check_goals(model: ModelSettings, matches: Any) -> None:
@@ -379,23 +377,33 @@ def parse_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
     check_count("skills: categories", values["categories"], 1, 100)
     several = "margin", "covariates", "statistics", "kinds", "expected_goals"
     values |= {name: parse_column_names(name, values[name]) for name in several}
-    if values["statistics"] and values["outcome"] == "logistic":
-        raise ValueError(f"skills: statistics {NOT_FOR_LOGISTIC}")
-    if len(values["margin"]) not in (1, 2):
-        raise ValueError("skills: margin must be one column, or two: the points of each side")
-    kinds = values["kinds"]
-    if kinds != (SIDES,) and len(kinds) not in (0, 2):
-        raise ValueError(
-            f"skills: kinds must be 'sides', or the columns of a's and of b's kind, got {', '.join(kinds)}"
-        )
     if values["league_season"] is not None:
         (values["league_season"],) = parse_column_names("league_season", values["league_season"])
     if values["side_since"] is not None:
         values["side_since"] = as_event_time("side_since", values["side_since"])
-    if values["seasons"] and values["league_season"] is not None:
-        raise ValueError("skills: give seasons, their first times, or league_season, and not both")
-    check_goal_settings(ModelSettings(**values))
+    model = ModelSettings(**values)
+    kinds = model.kinds
+    refuse_mistakes(
+        {
+            f"statistics {NOT_FOR_LOGISTIC}": model.statistics and model.outcome == "logistic",
+            "margin must be one column, or two: the points of each side": len(model.margin) not in (1, 2),
+            f"kinds must be 'sides', or the columns of a's and of b's kind, got {', '.join(kinds)}": (
+                kinds != (SIDES,) and len(kinds) not in (0, 2)
+            ),
+            "give seasons, their first times, or league_season, and not both": (
+                model.seasons and model.league_season is not None
+            ),
+        }
+    )
+    check_goal_settings(model)
     return values
+
+
+def refuse_mistakes(mistakes: Mapping[str, Any]) -> None:
+    """ValueError for the first mistake that is made."""
+    for mistake, is_made in mistakes.items():
+        if is_made:
+            raise ValueError(f"skills: {mistake}")
 
 
 def parse_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, ...]:
