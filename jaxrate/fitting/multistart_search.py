@@ -114,12 +114,12 @@ def minimise_from_starts(
     Where rules are made for some hyperparameters, they are made anew on the way, and starts are searched one by one.
     """
     params_by_start = unstack_params(broadcast_params(params, len(starts)))
-    known, of_system = None, len(starts) == 1 and params is problem.system.params
+    evaluated, of_system = None, len(starts) == 1 and params is problem.system.params
     if problem.start_evaluation is not None and of_system and (starts == problem.start).all():
         loss, slope, product = (part[0] for part in problem.start_evaluation)
-        known = SearchPoint(starts[0], loss, slope, product, True)
+        evaluated = SearchPoint(starts[0], loss, slope, product, True)
     searches = [
-        _search_from_start(problem, start, one, optimizer, steps, known)
+        _search_from_start(problem, start, one, optimizer, steps, evaluated)
         for start, one in zip(starts, params_by_start, strict=True)
     ]
     size = 1 if len(starts) > 1 and rules_depend_on_param_values(problem) else len(starts)
@@ -304,11 +304,11 @@ def _search_from_start(
     params: Params,
     optimizer: optax.GradientTransformation | None,
     steps: int,
-    known: SearchPoint | None,
+    evaluated: SearchPoint | None,
 ) -> Search:
-    """Search from x [k], which may be `known`; `params` are those that are not free."""
+    """Search from x [k], which may be `evaluated`; `params` are those that are not free."""
     remade = remake_rules_if_far(problem, x[None], params)
-    point = known if remade is problem and known is not None else (yield Trial(remade, x))
+    point = evaluated if remade is problem and evaluated is not None else (yield Trial(remade, x))
     problem = remade
     assert point is not None
     steps_of = QuasiNewtonSteps(problem) if optimizer is None else OptimizerSteps(problem, optimizer)

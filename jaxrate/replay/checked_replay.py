@@ -76,7 +76,7 @@ from jaxrate.replay.scan_programs import (
     replay_consecutive_equal_blocks,
 )
 from jaxrate.replay.schedule import Plan, check_and_make_sequential_plan, flat_events_for_check, make_plan
-from jaxrate.replay.sharding import is_sharded, with_automatic_sharding
+from jaxrate.replay.sharding import is_sharded, make_sharding_automatic
 
 
 def check_prng_key_or_numbers(system: RatingSystem, num_events: int | None, key: Any) -> None:
@@ -531,7 +531,7 @@ def predict(
         raise ValueError(f"{system.name} predicts {kinds}, not {kind}")
     system.check(flat_events_for_check(events._replace(score=np.zeros(len(events.score)))))
     upcoming, _ = check_and_make_sequential_plan(events)
-    state = with_automatic_sharding(extend_state_if_needed(system, params, state, num_players, upcoming.num_players))
+    state = make_sharding_automatic(extend_state_if_needed(system, params, state, num_players, upcoming.num_players))
     rows = read_rows_with_clipped_ids(state, upcoming.events.player)
     return truncate_leaves(_predict_matches(rules, params, rows, upcoming.events), len(events.score))
 

@@ -21,8 +21,8 @@ from jaxrate.replay.sharding import (
     append_newcomers,
     device_count,
     is_sharded,
+    make_sharding_automatic,
     round_row_count_to_shards,
-    with_automatic_sharding,
 )
 
 # Numbers up to here cost nothing: they grow to a power of two, and larger ones by an eighth at most.
@@ -240,7 +240,7 @@ def _copy_state_with_newcomers(
     alike = _check_shapes_and_compare_structure(system, state, fresh)
     if num_rows > have and not alike:
         raise ValueError(f"newcomers do not fit the state: it is of {system.name} with other rules switched on")
-    state = with_automatic_sharding(state)
+    state = make_sharding_automatic(state)
     if is_sharded(state):
         num_rows = round_row_count_to_shards(state, num_rows)
         if num_rows > have:

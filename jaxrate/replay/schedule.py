@@ -90,14 +90,14 @@ class Plan(NamedTuple):
           ValueError: for a column of another name, or of another length.
         """
 
-        def place(name: str, values: Any) -> Array:
+        def arrange_column(name: str, values: Any) -> Array:
             column = check_column(name, values, self.num_matches)
             if self.number is None:
                 return pad_to_size(column, self.size, "edge")
             fill = None if name == "columns" else 0.5 if name == "score" else 0
             return _gather_into_slots(as_device_arrays(column), self.number, self.number < self.size, fill)
 
-        return self._replace(events=replace_columns(self.events, CHANGEABLE_COLUMNS, place, columns))
+        return self._replace(events=replace_columns(self.events, CHANGEABLE_COLUMNS, arrange_column, columns))
 
 
 @enforce_argument_annotations
@@ -259,14 +259,14 @@ def check_and_make_sequential_plan(events: Matches) -> tuple[Plan, bool]:
         return make_sequential_plan(check_matches(events)), True
     right = check_matches(jax.tree_util.tree_map_with_path(_placeholder_if_traced, events))
 
-    def known(x: Any, y: Any) -> Any:
+    def keep_known(x: Any, y: Any) -> Any:
         if x.shape != y.shape:
             raise ValueError(f"a traced column has shape {x.shape}, expected {y.shape}")
         return x if is_traced(x) else y
 
     n, ids = len(right.score), not is_traced(events.player)
     num_players = _num_players(right) if ids else 0
-    return Plan(as_device_arrays(jax.tree.map(known, events, right)), None, num_players, n, n, n), ids
+    return Plan(as_device_arrays(jax.tree.map(keep_known, events, right)), None, num_players, n, n, n), ids
 
 
 def _placeholder_if_traced(path: Any, column: Any) -> Any:
@@ -293,11 +293,11 @@ def flat_events_for_check(events: Matches | Plan | BlockPlan) -> Any:
         return jax.tree.map(lambda x: np.zeros((0, *x.shape[1:-1]), x.dtype), events.events)
     order = np.argsort(np.asarray(events.number), axis=None)[: int(events.num_matches)]
 
-    def in_order(x: Any) -> Any:
+    def sort_rows(x: Any) -> Any:
         rows = np.moveaxis(np.asarray(x), -1, 1)
         return rows.reshape(-1, *rows.shape[2:])[order]
 
-    return jax.tree.map(in_order, events.events)
+    return jax.tree.map(sort_rows, events.events)
 
 
 def _host_events_or_empty(events: Any) -> Any:

@@ -36,23 +36,23 @@ def shard_hyperparameter_settings(tree: Any, devices: list[Any]) -> Any:
         return jax.tree.map(lambda x: jax.device_put(np.asarray(x, kind)), tree)
     along = NamedSharding(Mesh(np.array(devices), ("settings",)), PartitionSpec("settings"))
 
-    def place(x: Any) -> Any:
+    def pad_and_spread(x: Any) -> Any:
         more = -len(x) % len(devices)
         return jax.device_put(np.concatenate([x, np.repeat(x[-1:], more, axis=0)]).astype(kind), along)
 
-    return jax.tree.map(place, tree)
+    return jax.tree.map(pad_and_spread, tree)
 
 
-def with_automatic_sharding(state: State) -> State:
+def make_sharding_automatic(state: State) -> State:
     """The state on a mesh where XLA divides the work by itself, also if its own mesh leaves that to the user."""
 
-    def place(x: Any) -> Any:
+    def move_to_automatic_mesh(x: Any) -> Any:
         if not isinstance(x, jax.Array) or isinstance(x, jax.core.Tracer) or not isinstance(x.sharding, NamedSharding):
             return x
         mesh = Mesh(x.sharding.mesh.devices, x.sharding.mesh.axis_names)
         return jax.device_put(x, NamedSharding(mesh, x.sharding.spec))
 
-    return jax.tree.map(place, state)
+    return jax.tree.map(move_to_automatic_mesh, state)
 
 
 def round_row_count_to_shards(state: State, num_rows: int) -> int:

@@ -139,7 +139,7 @@ def predict_davidson(
     score, draws = inner.rules.predict(constants.inner, rows, event), constants.params
     odds = jnp.log(draws.draw_odds)
     if draws.draw_strength is not None:
-        one, two = split_sides(inner.summary(inner.own(draws), rows).mean, event)
+        one, two = split_sides(inner.summary(inner.select_params(draws), rows).mean, event)
         odds = odds + draws.draw_strength * (0.5 * (one + two) - constants.newcomer)
     return davidson_outcome_probabilities(score, jnp.exp(jnp.clip(odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)))
 

@@ -92,7 +92,7 @@ class InnerSystem(NamedTuple):
     rules: Rules
     wrappers: tuple[str, ...]  # what its predictions go through, in order: "calibrated", "outlook"
 
-    def own(self, params: Params) -> Params:
+    def select_params(self, params: Params) -> Params:
         """Its hyperparameters among these."""
         return type(self.space)(*(getattr(params, name) for name in self.space._fields))
 
@@ -119,7 +119,7 @@ def unwrap_predictions(system: RatingSystem) -> RatingSystem:
     """The system whose predictions are remade, by a rule of its own; others stay as they are."""
     rule: Any = system.rules.predict
     while isinstance(rule, BoundFunction) and isinstance(inner := (*rule.bound_args, None)[0], InnerSystem):
-        params = inner.own(system.params)
+        params = inner.select_params(system.params)
         system = system._replace(
             params=params, space=inner.space, init=inner.init, rules=inner.rules, summary=inner.summary
         )
@@ -208,11 +208,11 @@ def make_wrapped_factory_call(
 
 
 def _call_with_inner_params(function: Callable[..., Any], inner: InnerSystem, params: Params, *args: Any) -> Any:
-    return function(inner.own(params), *args)
+    return function(inner.select_params(params), *args)
 
 
 def _prepare_wrapped_constants(inner: InnerSystem, params: Params) -> WrappedConstants:
-    own = inner.own(params)
+    own = inner.select_params(params)
     return WrappedConstants(inner.rules.prepare(own), params, inner.summary(own, inner.init(own, 1)).mean[0])
 
 
@@ -227,7 +227,8 @@ def _wrap_prepare(inner: InnerSystem) -> Any:
 
 def _bind_sized_prepare(inner: InnerSystem, params: Params) -> Any:
     return bind(
-        _prepare_wrapped_constants, inner._replace(rules=rules_with_sizes_for_params(inner.rules, inner.own(params)))
+        _prepare_wrapped_constants,
+        inner._replace(rules=rules_with_sizes_for_params(inner.rules, inner.select_params(params))),
     )
 
 

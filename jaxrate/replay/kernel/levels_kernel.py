@@ -357,7 +357,7 @@ def _refuse_derivatives(function: Callable[..., Any]) -> Callable[..., Any]:
     plain = jax.custom_jvp(function)
 
     @plain.defjvp
-    def refuse(given: Any, tangents: Any) -> Any:
+    def refuse(primals: Any, tangents: Any) -> Any:
         raise ValueError(f"the kernel has no derivatives: {HINT_NO_KERNEL}")
 
     return plain

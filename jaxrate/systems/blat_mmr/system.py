@@ -81,10 +81,10 @@ def win_chances_at_strengths(
     lead = side * params.side_advantage / model.luck.unit
     first, second = (x + lead) / params.temperature, y / params.temperature
 
-    def with_luck(chance: Array) -> Array:
+    def mix_with_luck(chance: Array) -> Array:
         return (1.0 - params.beta) / 2.0 + params.beta * chance
 
-    return with_luck(model.luck.first(first, second, side)), with_luck(model.luck.first(second, first, -side))
+    return mix_with_luck(model.luck.first(first, second, side)), mix_with_luck(model.luck.first(second, first, -side))
 
 
 def average_over_both_beliefs(
@@ -455,15 +455,15 @@ def init(model: Model, initial: InitialBelief, params: Params, num_players: int)
         belief = prior_belief(initial.prior, points, params.prior_mean, params.prior_deviation, values)
     kernel = model.kernel
 
-    def everyone(x: Array | None) -> Array | None:
+    def repeat_for_players(x: Array | None) -> Array | None:
         return None if x is None else full_leaf((num_players, *x.shape), x)
 
     return State(
-        everyone(belief),
+        repeat_for_players(belief),
         full_leaf(num_players, jnp.inf) if kernel is not None and kernel.clock == "time" else None,
         full_leaf(num_players, 1.0) if kernel is not None and kernel.own else None,
-        everyone(support),
-        everyone(inner),
+        repeat_for_players(support),
+        repeat_for_players(inner),
     )
 
 

@@ -127,18 +127,18 @@ def exact_logistic_performance(
 
     of_loss, of_win = tie_weights
 
-    def shares() -> tuple[Array, Array, Array]:  # anew each time: of all pairs they would fill the memory
+    def tie_shares() -> tuple[Array, Array, Array]:  # anew each time: of all pairs they would fill the memory
         ahead = jnp.where(below, others - rank, rank - others)
         counts = (jnp.where(below, *pair) for pair in ((of_win, of_loss), (of_loss, of_win)))
         share, other_share = (jnp.where(ahead == 0, count, 1.0) * gain[None] for count in counts)
         return ahead, share, other_share
 
-    ahead, share, _ = shares()
+    ahead, share, _ = tie_shares()
     won, lost = jnp.sum(jnp.where(ahead >= 0, share, 0.0), axis=2)
     rounding = 8.0 * float(np.finfo(gain.dtype).eps)
 
     def log_ratio(x: Array) -> tuple[Array, Array]:
-        ahead, share, other_share = shares()
+        ahead, share, other_share = tie_shares()
         both = jnp.where(ahead == 0, of_loss + of_win, 1.0) * gain[None]
         z = ((x[:, None] - centre) * inverse)[None]
         is_ahead = z >= 0
@@ -287,9 +287,9 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
         round_sums.participants,
         TiledRootInputs(event.present, (), None if split else sums_of_tied),
     )[group]
-    again = partial(exact_logistic_performance, shares)
+    recompute_rows = partial(exact_logistic_performance, shares)
     return selective_evaluation.evaluate_rows_where_needed(
-        there & round_sums.is_doubtful(performances), again, round_sums.participants, group, performances
+        there & round_sums.is_doubtful(performances), recompute_rows, round_sums.participants, group, performances
     )
 
 
@@ -347,7 +347,7 @@ def make_round_standing_sums(
 def infer_performance_from_standing(round_standing: RoundStandingSums, event: Rounds, split_ties: TieSplit) -> Array:
     """Performances under any noise, of a round in which everybody's place is known."""
 
-    def again(indices: Array, participants: Participants, group: Array) -> Array:
+    def recompute_rows(indices: Array, participants: Participants, group: Array) -> Array:
         q, alone = (
             _make_exact_q_function(round_standing.noise, split_ties, indices, participants, group),
             jnp.ones_like(indices, bool),
@@ -355,7 +355,9 @@ def infer_performance_from_standing(round_standing: RoundStandingSums, event: Ro
         return solve_ratings(q, participants.centre[indices], alone, participants)
 
     if cdf_sums.uses_all_pairs(len(event.rank)):
-        return again(jnp.arange(len(event.rank), dtype=jnp.int32), round_standing.participants, round_standing.group)
+        return recompute_rows(
+            jnp.arange(len(event.rank), dtype=jnp.int32), round_standing.participants, round_standing.group
+        )
 
     def solve(*groups: Array) -> Array:
         begin, end, stiffness, mean = groups
@@ -368,7 +370,7 @@ def infer_performance_from_standing(round_standing: RoundStandingSums, event: Ro
     performances = selective_evaluation.map_row_tiles(solve, event.present if alone else None, *groups)[
         round_standing.group
     ]
-    return _recompute_where_table_coarse(round_standing, event, again, performances)
+    return _recompute_where_table_coarse(round_standing, event, recompute_rows, performances)
 
 
 def rank_information_about_performance(
@@ -387,10 +389,12 @@ def rank_information_about_performance(
     slope = _make_group_q_function(round_standing, split_ties)(performance[round_standing.order])[1]
     slope = slope[group]  # a group's number is the place of one of its members
 
-    def again(indices: Array, participants: Participants, group: Array, p: Array) -> Array:
+    def recompute_rows(indices: Array, participants: Participants, group: Array, p: Array) -> Array:
         return _make_exact_q_function(noise, split_ties, indices, participants, group)(p[indices])[1]
 
-    return jnp.maximum(own - _recompute_where_table_coarse(round_standing, event, again, performance, slope), 0.0)
+    return jnp.maximum(
+        own - _recompute_where_table_coarse(round_standing, event, recompute_rows, performance, slope), 0.0
+    )
 
 
 def _recompute_where_table_coarse(
@@ -431,7 +435,7 @@ def _make_group_q_function(
         rest = zip(shares, (round_standing.losses(end), round_standing.wins(begin)), strict=True)
         terms = [*((1.0 - share, f) for share, (_, f) in zip(shares, terms, strict=True)), *rest]
 
-    def tied(x: Array) -> tuple[Array, Array]:
+    def tied_sums(x: Array) -> tuple[Array, Array]:
         """The sum of d over those who tied."""
         if noise.draw is None:
             return -round_standing.stiffness * (x - round_standing.mean), -round_standing.stiffness
@@ -442,7 +446,7 @@ def _make_group_q_function(
     def q(x: Array) -> tuple[Array, Array]:
         found = [(part, f(x)) for part, f in terms]
         value, slope = (sum(part * both[i] for part, both in found) for i in (0, 1))
-        drawn = (0.0, 0.0) if shares is not None else tied(x)
+        drawn = (0.0, 0.0) if shares is not None else tied_sums(x)
         return value + drawn[0], slope + drawn[1]
 
     return q
@@ -510,12 +514,14 @@ def logistic_worst_rank_keeping_rating(logistic_sums: LogisticCdfSums, event: Ro
     above = logistic_sums.sums(centre, False)[0]
     if len(centre) > cdf_sums.max_pairwise_participants():
 
-        def again(rows: Array, everyone: Participants) -> Array:
-            x = everyone.centre[rows]
-            return cdf_sums.direct_cdf_sums(cdf_sums.logistic_cdf_and_density, everyone, x, False)[0]
+        def recompute_rows(rows: Array, participants: Participants) -> Array:
+            x = participants.centre[rows]
+            return cdf_sums.direct_cdf_sums(cdf_sums.logistic_cdf_and_density, participants, x, False)[0]
 
         needed = cdf_sums.participant_mask(event) & logistic_sums.is_doubtful(centre)
-        above = selective_evaluation.evaluate_rows_where_needed(needed, again, logistic_sums.participants, above)
+        above = selective_evaluation.evaluate_rows_where_needed(
+            needed, recompute_rows, logistic_sums.participants, above
+        )
     return worst_rank_with_limited_weight_ahead(above - own, gain, event)
 
 
@@ -549,9 +555,9 @@ def bisected_worst_rank_keeping_rating(standing: RoundStandingSums, event: Round
         ends = jnp.zeros_like(own_rank), jnp.full_like(own_rank, 1) + players
         return begin[lax.fori_loop(0, (count + 1).bit_length(), halve, ends)[0]]
 
-    def again(rows: Array, everyone: Participants, group: Array) -> Array:
-        centre, inverse = (x[None] for x in everyone[:2])
-        z = (everyone.centre[rows][:, None] - centre) * inverse
+    def recompute_rows(rows: Array, participants: Participants, group: Array) -> Array:
+        centre, inverse = (x[None] for x in participants[:2])
+        z = (participants.centre[rows][:, None] - centre) * inverse
         lost, won = (-inverse * noise.above(0, z)[0], inverse * noise.above(1, -z)[0])
 
         def losses_and_wins(place: Array) -> tuple[Array, Array]:
@@ -562,7 +568,7 @@ def bisected_worst_rank_keeping_rating(standing: RoundStandingSums, event: Round
 
     every = jnp.arange(count, dtype=jnp.int32)
     place = search(every, lambda place: (standing.losses(place)(centre)[0], standing.wins(place)(centre)[0]))
-    return _rank_excluding_self(_recompute_where_table_coarse(standing, event, again, place), rank, event)
+    return _rank_excluding_self(_recompute_where_table_coarse(standing, event, recompute_rows, place), rank, event)
 
 
 def _relative_sum_rounding(x: Array) -> float:

@@ -308,7 +308,7 @@ def propagate_standing(
             jnp.where(mask, spread * centre / w, 0.0), jnp.where(mask, square * left / w, free)
         )
 
-    def passed(link: NeighbourDifferenceMessage) -> tuple[Array, Array]:
+    def pass_messages(link: NeighbourDifferenceMessage) -> tuple[Array, Array]:
         """[2, T] s and m - M: what comes to each team from those above it; and, from the last team on, from below."""
         ways = stack_pair(link.variance, link.variance[::-1]), stack_pair(gap - link.mean, (link.mean - gap)[::-1])
         return pass_chain(both, *ways)
@@ -317,7 +317,7 @@ def propagate_standing(
 
     def sweep(carry: tuple[Any, ...], number: Array) -> tuple[tuple[Any, ...], None]:
         link = message(*carry[1:])
-        return jax.tree.map(partial(jnp.where, number < enough), (link, *passed(link)), carry), None
+        return jax.tree.map(partial(jnp.where, number < enough), (link, *pass_messages(link)), carry), None
 
     both = stack_pair(variance, variance[::-1])
     most = sweeps or (1 if len(mean) <= 2 else EXTRA_SWEEPS + (len(mean) - 1).bit_length())
