@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
+from jaxrate.data.table_sources import import_pyarrow
 
 INVISIBLE_CHARACTERS = dict.fromkeys((0x200B, 0x2060, 0xFEFF))  # blanks of no width
 LETTERS_WITHOUT_ACCENTS = str.maketrans(
@@ -19,7 +20,6 @@ LETTERS_WITHOUT_ACCENTS = str.maketrans(
 )  # letters that Unicode does not take apart
 NO_OPPONENT_PATTERN = r"(?i)^\W*(((half|full)\W*)?bye|walk\W?over|w/o|forfeit|freilos|no opponent|tb[ad])\W*$"
 JOINED_NAMES_PATTERN = r"\s*[/&+;]\s*"  # what stands between the names of partners
-SEPARATORS = re.compile("[/&+;]")
 BYES_NOTE = (
     "rated as any other; leave the rows without an opponent out; on_faulty='skip' does where their cell is empty"
 )
@@ -110,6 +110,8 @@ def _doubts_about_groups(subject: str, groups: Sequence[Sequence[str]], differen
 def _group_same_without_accents(texts: Sequence[str]) -> list[list[list[str]]]:
     """The texts that are the same but for accents, in groups: those that have the same accents, too, in one list."""
     keys = [*map(accentless_key, texts)]
+    if len({*keys}) == len(keys):
+        return []  # the common case
     counts = Counter(keys)
     groups: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for key, name in zip(keys, texts, strict=True):
@@ -126,22 +128,26 @@ def _join_examples(examples: Sequence[str], separator: str, last_separator: str)
 
 def _doubts_about_single_players(texts: Sequence[str], new: Set[Any]) -> Iterator[str]:
     """That new players are called as a bye is, or as several players together."""
-    byes = [name for name in texts if re.match(NO_OPPONENT_PATTERN, name)]
-    for names, note in ((byes, BYES_NOTE), (_names_of_partners(texts), PARTNERS_NOTE)):
-        quoted = [format_value_for_error(name) for name in names if name in new]
+    compute, names = import_pyarrow().compute, import_pyarrow().array(texts, import_pyarrow().large_string())
+    byes, joined = (
+        names.filter(compute.match_substring_regex(names, pattern)).to_pylist()
+        for pattern in (NO_OPPONENT_PATTERN, JOINED_NAMES_PATTERN)
+    )
+    for doubtful, note in ((byes, BYES_NOTE), (_names_of_partners(joined, texts), PARTNERS_NOTE)):
+        quoted = [format_value_for_error(name) for name in doubtful if name in new]
         if quoted:
             noun = "players are" if len(quoted) > 1 else "a player is"
             yield f"{noun} called {_join_examples(quoted, ', ', ' and ')}, {note}"
 
 
-def _names_of_partners(texts: Sequence[str]) -> list[str]:
+def _names_of_partners(joined: Sequence[str], texts: Sequence[str]) -> list[str]:
     """Of names with a separator those of which a part is a player as well, or all parts are in other such names."""
-    joined = {name: re.split(JOINED_NAMES_PATTERN, name.strip()) for name in texts if SEPARATORS.search(name)}
-    joined = {name: parts for name, parts in joined.items() if all(parts) and len({*parts}) > 1}
-    counts, singles = Counter(chain(*map(set, joined.values()))), {*texts} if joined else set[str]()
+    parts_of_name = {name: re.split(JOINED_NAMES_PATTERN, name.strip()) for name in joined}
+    parts_of_name = {name: parts for name, parts in parts_of_name.items() if all(parts) and len({*parts}) > 1}
+    counts, singles = Counter(chain(*map(set, parts_of_name.values()))), {*texts} if parts_of_name else set[str]()
     return [
         name
-        for name, parts in joined.items()
+        for name, parts in parts_of_name.items()
         if not singles.isdisjoint(parts) or min(counts[part] for part in parts) > 1
     ]
 
