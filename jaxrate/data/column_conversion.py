@@ -180,6 +180,11 @@ def cell_text(value: Any) -> str:
     return ""
 
 
+def whole_number_text(value: Any) -> str:
+    """The text of a cell, of whole numbers without a point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def distinct_texts(column: Column) -> DistinctCells:
     """The different texts of the cells of a column, in lower case and without blanks around them."""
     return distinct_cells(column).merge(cell_text)

@@ -23,6 +23,7 @@ from jaxrate.data.column_conversion import (
     to_column,
     to_days,
     to_numbers,
+    whole_number_text,
 )
 from jaxrate.data.result_parsing import replace_na_values
 from jaxrate.data.table_sources import Column, import_pyarrow
@@ -130,20 +131,15 @@ def _parse_by_format(name: str, column: Column, date_format: str) -> Column:
     """Moments by a format of `strptime`."""
     if not (is_text(column) or is_numeric(column)):
         raise ValueError(f"column {name!r} must hold text to be read by dates={date_format!r}, got {column.type}")
-    times = distinct_cells(column).map(lambda cell: _parse_datetime(_whole_number_text(cell), date_format), NO_TIME)
+    times = distinct_cells(column).map(lambda cell: _parse_datetime(whole_number_text(cell), date_format), NO_TIME)
     fail_where(
         np.isnat(times) & ~missing_mask(column, nan_is_missing=True),
         lambda row: (
-            f"column {name!r} is {format_value_for_error(_whole_number_text(cell_value(column, row)))}, "
+            f"column {name!r} is {format_value_for_error(whole_number_text(cell_value(column, row)))}, "
             f"not a date in the format {date_format}"
         ),
     )
     return _times_to_arrow(times)
-
-
-def _whole_number_text(value: Any) -> str:
-    """The text of a cell, of whole numbers without a point."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _parse_datetime(text: str, date_format: str) -> datetime | None:

@@ -26,6 +26,7 @@ from jaxrate.data.column_conversion import (
     to_days,
     to_ids,
     to_numbers,
+    whole_number_text,
 )
 from jaxrate.data.faulty_rows import map_row_errors, warn_caller
 from jaxrate.data.table_sources import Column
@@ -193,8 +194,7 @@ def parse_season_start_years(name: str, columns: dict[str, Column]) -> HostArray
       RowError: for a name without a year.
     """
     code, labels = to_ids([name], columns)
-    texts = [str(int(x) if isinstance(x, float) and x.is_integer() else x) for x in labels.tolist()]
-    matches = [re.search(r"(?<!\d)[12]\d{3}(?!\d)", text) for text in texts]
+    matches = [re.search(r"(?<!\d)[12]\d{3}(?!\d)", whole_number_text(label)) for label in labels.tolist()]
     years = np.array([np.nan if match is None else float(match[0]) for match in matches])[code[:, 0]]
     fail_at_cells(np.isnan(years), name, columns[name], "which has no year; league_season needs names as 2020-21")
     return years

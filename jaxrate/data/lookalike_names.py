@@ -35,11 +35,7 @@ def unstorable_reason(name: Any) -> str | None:
     """Why tables cannot hold this name, as the end of a message; None if they can."""
     if isinstance(name, (int, np.integer)) and not -(1 << 63) <= name < 1 << 63:
         return "does not fit into 64 bits with a sign; give it as text"
-    return _unstorable_text_reason(name) if isinstance(name, (str, bytes)) else None
-
-
-def _unstorable_text_reason(name: str | bytes) -> str | None:
-    if len(name) > LONGEST_NAME:
+    if isinstance(name, (str, bytes)) and len(name) > LONGEST_NAME:
         return f"is longer than {LONGEST_NAME:,} characters"
     if isinstance(name, str) and not name.isascii() and has_lone_surrogates(name):
         return "is no Unicode text"
@@ -50,7 +46,7 @@ def unstorable_reasons_by_position(names: HostArray) -> dict[int, str]:
     """Why tables cannot hold some of the names [n] that are text, by their position."""
     values = enumerate(names.tolist() if names.dtype == object else [])
     texts = ((position, name) for position, name in values if isinstance(name, (str, bytes)))
-    return {position: reason for position, name in texts if (reason := _unstorable_text_reason(name))}
+    return {position: reason for position, name in texts if (reason := unstorable_reason(name))}
 
 
 def has_lone_surrogates(text: str) -> bool:
