@@ -28,6 +28,14 @@ def open_page(browser, path):
     wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
 
 
+def check_that_nothing_was_loaded(browser):
+    """No page wrote into the log or asked the network for anything."""
+    assert browser.get_log("browser") == []
+    sent = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = [x["params"]["request"]["url"] for x in sent if x["method"] == "Network.requestWillBeSent"]
+    assert sent and all(re.match(r"(file|blob|data|about):", url) for url in sent)
+
+
 def texts(browser, selector):
     return browser.execute_script(
         "return [...document.querySelectorAll(arguments[0])].map((x) => x.textContent)", selector

@@ -180,7 +180,7 @@ EVEN = [[NAN, 50.2, 70], [49.8, NAN, 70], [30, 30, NAN]]
 def test_a_favourite_is_one_against_everybody(percent, is_cut, said):
     found = findings.find_favourite("ABCDE"[: len(percent)], np.array(percent, float), is_cut)
     assert str(found) == said
-    assert findings.tell_place(found, "on clay").startswith("On clay, nobody" if said[0] == "N" else "On clay, ")
+    assert findings.add_place(found, "on clay").startswith("On clay, nobody" if said[0] == "N" else "On clay, ")
 
 
 def test_predictions_are_bold_or_cautious_or_true():

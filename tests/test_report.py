@@ -12,7 +12,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.site.report_page import DIFFERENCE_COLUMNS
-from tests.browser import downloaded, findings, open_page, pointed, texts, wait_for
+from tests.browser import check_that_nothing_was_loaded, downloaded, findings, open_page, pointed, texts, wait_for
 from tests.test_round_metrics import predicted
 
 for package in ("pyarrow", "jinja2"):
@@ -193,10 +193,7 @@ def opened(browser, history, tmp_path):
     path.write_text(jr.site.report_html(history, top=4, players=NAMES), encoding="utf-8")
     open_page(browser, path)
     yield browser
-    assert browser.get_log("browser") == []
-    sent = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    sent = [x["params"]["request"]["url"] for x in sent if x["method"] == "Network.requestWillBeSent"]
-    assert sent and all(re.match(r"(file|blob|data):", url) for url in sent)
+    check_that_nothing_was_loaded(browser)
     assert browser.execute_script("return document.images.length") == 0
 
 

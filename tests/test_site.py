@@ -13,7 +13,17 @@ import pytest
 import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.site.site_data import align_hindsight
-from tests.browser import downloaded, findings, inside, narrowed, pointed, text_of, texts, wait_for
+from tests.browser import (
+    check_that_nothing_was_loaded,
+    downloaded,
+    findings,
+    inside,
+    narrowed,
+    pointed,
+    text_of,
+    texts,
+    wait_for,
+)
 from tests.conftest import mark_full
 
 for package in ("pyarrow", "jinja2"):
@@ -207,10 +217,7 @@ def opened(browser, folder):
         return browser
 
     yield go
-    assert browser.get_log("browser") == []
-    sent = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    sent = [x["params"]["request"]["url"] for x in sent if x["method"] == "Network.requestWillBeSent"]
-    assert sent and all(re.match(r"(file|blob|data|about):", url) for url in sent)
+    check_that_nothing_was_loaded(browser)
 
 
 def test_the_leaderboard_is_searched_and_sorted(opened):

@@ -75,6 +75,10 @@ def test_an_upset_is_a_win_over_a_favourite():
     assert [x.tolist() for x in find_upset_wins(data, columns)] == [[0], [3, 4]]
 
 
+def summarise(events):
+    return summarise_accuracy(SimpleNamespace(events=events, contests=None, options={}, system=jr.elo()))
+
+
 def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
     """The first of a match on neutral ground counted as at home."""
     table = {
@@ -82,31 +86,23 @@ def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
         "score": np.array([1.0, 1.0, 0.0, 1.0, 0.0, 0.0]),
         "side": np.array([1.0, 1.0, -1.0, -1.0, 0.0, 0.0]),
     }
-    rated = SimpleNamespace(events=table, contests=None, options={}, system=jr.elo())
-    said = summarise_accuracy(rated)
+    said = summarise(table)
     assert said.title == "The favourite won 67% of matches, the home side 75%"
     home = "The home side won 75.0% of the 4 matches that were not on neutral ground; 52.5% were predicted."
     assert home in said.texts[0]
     table["score"][0] = 0.5
-    said = summarise_accuracy(SimpleNamespace(events=table, contests=None, options={}, system=jr.elo()))
+    said = summarise(table)
     assert said.title == "The favourite won 50% of matches and drew 17%"
     assert "The home side won 50.0% and drew 25.0% of the 4 matches" in said.texts[0]
     assert said.texts[0].endswith(": a score of 62.5%, where 52.5% was expected. Chance alone gives a score of 50%.")
-    said = summarise_accuracy(
-        SimpleNamespace(
-            events={name: x for name, x in table.items() if name != "side"}, contests=None, options={}, system=jr.elo()
-        )
-    )
+    said = summarise({name: x for name, x in table.items() if name != "side"})
     assert "home" not in said.texts[0] and "Chance alone gives a score of 50%." in said.texts[0]
 
 
 def test_calibration_is_that_of_favourites_on_either_side():
     """Those listed first win 80 of 100 at 72%, those listed second 64: it was told of the first alone."""
     prediction, score = np.repeat([0.72, 0.28], 100), np.repeat([1.0, 0.0, 1.0, 0.0], [80, 20, 36, 64])
-    rated = SimpleNamespace(
-        events={"prediction": prediction, "score": score}, contests=None, options={}, system=jr.elo()
-    )
-    said = summarise_accuracy(rated)
+    said = summarise({"prediction": prediction, "score": score})
     ((predicted, observed, _, _, count),) = said.bins.rows()
     assert (predicted, observed, count) == pytest.approx((72.0, 72.0, 200)) and said.verdict == "It does."
     assert said.texts[2] == "Favourites' chances were off by 0.0 percentage points, on average."

@@ -79,7 +79,6 @@ def trajectory(
       ValueError: for a player who is unknown, never plays, or has no more than `skip` events, or for ratings that are
         not finite.
     """
-    inputs.check_backend(backend, ax)
     shown = rated if smooth is None else smooth
     lines = rating_lines(shown, players, skip)
     then = [] if smooth is None else charts.without_deviations(rating_lines(rated, players, skip))
@@ -144,7 +143,6 @@ def careers(
     """
     if rated.clock is None or rated.last is None:
         raise ValueError("careers need times, and this history has none; `trajectory` counts matches instead")
-    inputs.check_backend(backend, ax)
     inputs.check_step(step)
     whole = rating_lines(rated, players)
     inputs.check_drawable_count("players", len(whole), 1, len(COLOURS))
@@ -235,7 +233,6 @@ def ranks(
       ValueError: for players who are unknown, or not listed since the plot begins, for a history without times, for a
         step that is not above 0, or as for `jr.leaderboard`.
     """
-    inputs.check_backend(backend, ax)
     rated.check_has_events()
     rows, names = rated.rows.once_per_event(), rated.players
     labels = player_labels_by_id(players, names, len(names))

@@ -10,7 +10,7 @@ from jaxrate.core.text_format import format_short_count, format_whole_percent
 from jaxrate.plots import altair_printers
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
-from jaxrate.plots.plot_inputs import count_lines
+from jaxrate.plots.plot_inputs import Backend, check_backend, count_lines
 from jaxrate.views import charts
 
 if TYPE_CHECKING:
@@ -45,8 +45,11 @@ LOOKS: dict[str, dict[str, Any]] = {  # of what is drawn
 }
 
 
-def show_lines(view: charts.LineView, ax: "Axes | None", backend: str, size: tuple[float, float] = (8.5, 4.8)) -> Any:
+def show_lines(
+    view: charts.LineView, ax: "Axes | None", backend: Backend, size: tuple[float, float] = (8.5, 4.8)
+) -> Any:
     """Draw lines into axes, or into a new figure of this size; or their interactive chart. Returns axes or chart."""
+    check_backend(backend, ax)
     has_panels = view.is_rank and len(view.lines) >= MIN_PANELS
     if backend == "altair":
         return altair_printers.rank_panels_chart(view) if has_panels else altair_printers.line_chart(view)
@@ -222,8 +225,9 @@ MAX_VALUE_TICKS = 6  # of an axis beside names and values
 MAX_RULED_ROWS = 150  # rows with a name, and a line below each
 
 
-def show_rows(view: charts.RowView, ax: "Axes | None", backend: str = "matplotlib") -> Any:
+def show_rows(view: charts.RowView, ax: "Axes | None", backend: Backend = "matplotlib") -> Any:
     """Draw rows into axes, or into a new figure; or their interactive chart. Returns axes or chart."""
+    check_backend(backend, ax)
     size = figure_size_for_rows(view.labels)
     step = style.name_step(
         len(view.labels), 72.0 * (size[1] - HEADING_HEIGHT) if ax is None else style.axes_size(ax)[1]
@@ -286,8 +290,9 @@ CELL_SIDE = 0.42  # inches
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
 
 
-def show_matrix(view: charts.MatrixView, ax: "Axes | None", backend: str) -> Any:
+def show_matrix(view: charts.MatrixView, ax: "Axes | None", backend: Backend) -> Any:
     """Draw percentages of each in rows against each other; or their interactive chart. Returns axes or chart."""
+    check_backend(backend, ax)
     count = len(view.names)
     step = style.name_step(count, 72.0 * min(CELL_SIDE * count, LARGE_SIDE) if ax is None else style.axes_size(ax)[1])
     text = view.text._replace(subtitle=view.text.subtitle + style.describe_name_step(step))
@@ -365,12 +370,13 @@ def show_calibration(
     curves: Sequence[charts.Curve],
     counts: Sequence[HostArray],
     ax: "Axes | None",
-    backend: str,
+    backend: Backend,
 ) -> Any:
     """Draw observed by predicted scores in percent, and above the counts [bins] of each curve, also of empty bins.
 
     Or return their interactive chart.
     """
+    check_backend(backend, ax)
     if backend == "altair":
         return altair_printers.calibration_chart(text, curves)
     ax = style.make_picture_axes(ax, (5.6, 6.6), text, grid="both")

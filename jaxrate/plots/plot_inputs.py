@@ -30,7 +30,10 @@ SOURCE_NAME_END = re.compile(r"[,;] | \(|(?<=\w{4})\.\s|\.$")  # before an addre
 
 def count_lines(ax: "Axes | None", gid: str) -> int:
     """The number of lines of a kind that axes have already."""
-    return 0 if ax is None else sum(line.get_gid() == gid for line in ax.lines)
+    if ax is None:
+        return 0
+    check_axes(ax)
+    return sum(line.get_gid() == gid for line in ax.lines)
 
 
 def check_drawable_count(item_name: str, count: int, minimum: int, maximum: int) -> None:

@@ -58,7 +58,6 @@ def calibration(
     Raises:
       ValueError: as for `jr.metrics.calibration`.
     """
-    inputs.check_backend(backend, ax)
     source, quantity = "", "score (%)"
     if isinstance(score, (Dataset, Matches, Ragged)):
         data = inputs.to_dataset(score)

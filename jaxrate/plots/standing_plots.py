@@ -57,7 +57,6 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
     Raises:
       ValueError: as for `jr.leaderboard`, for more than 10,000 players, or for ratings that are not finite.
     """
-    inputs.check_backend(backend, ax)
     board = list_leaders(rated, **options)
     apart = "; players whom no chain of events joins to these are left out" if board.group is not None else ""
     board = board.first_group()
@@ -121,7 +120,6 @@ def matchups(
       ValueError: as for `forecasts.matchup_matrix` and `jr.leaderboard`, for unknown players, or for rules of the
         list with players.
     """
-    inputs.check_backend(backend, ax)
     scope, count = "", 0
     if players is None:
         board = list_leaders(rated, top=len(rated.players), **rules).first_group()
@@ -269,7 +267,6 @@ def intervals(
     Raises:
       ValueError: for more than 10,000 players, or if nobody has a finite rating.
     """
-    inputs.check_backend(backend, ax)
     order = rated_ids(strengths)[:top]
     inputs.check_drawable_count("players with a finite rating", len(order), 1, inputs.MAX_ROWS)
     labels = [player_label(i, strengths.players) for i in order]
@@ -344,7 +341,6 @@ def win_matrix(
     Raises:
       ValueError: for unknown players, or fewer than two.
     """
-    inputs.check_backend(backend, ax)
     if players is None:
         rated = rated_ids(strengths)
         labels_by_id = {int(i): player_label(i, strengths.players) for i in rated[:MAX_WRITTEN_COLUMNS]}

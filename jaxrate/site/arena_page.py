@@ -211,8 +211,8 @@ def _build_table(
         Column("figure rank", "place", [*map(str, places)], "rank", marks=["border" * bool(x) for x in border]),
         Column("words name", noun.one, names, "name"),
         Column("figure rating", "rating", [_format_rating(x) for x in strengths.rating[ids].tolist()], "rating"),
-        Column("figure margin", "margin", _where(is_known, margins)),
-        Column("interval", head, _where(is_known, intervals)),
+        Column("figure margin", "margin", _blank_unrated(is_known, margins)),
+        Column("interval", head, _blank_unrated(is_known, intervals)),
         *([] if ranks is None else [_rank_column(ranks, ids)]),
         Column("figure votes", "votes", [f"{x:,.15g}" for x in strengths.games[ids]], "votes"),
         Column("figure score", "score", [f"{100 * x:.0f}%".replace("nan%", "") for x in strengths.score[ids]], "score"),
@@ -248,7 +248,7 @@ def _find_borders(strengths: Strengths, ranks: RankSets | None, places: HostArra
     return (greatest <= places) & (places < len(strengths.order))
 
 
-def _where(is_known: HostArray, texts: list[str]) -> list[str]:
+def _blank_unrated(is_known: HostArray, texts: list[str]) -> list[str]:
     """The texts of players with a finite rating, nothing of the others."""
     return [text if known else "" for known, text in zip(is_known, texts, strict=True)]
 

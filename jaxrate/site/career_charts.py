@@ -33,14 +33,6 @@ class _Line(NamedTuple):
     half_width: HostArray | None
 
 
-class _Path(NamedTuple):
-    """The points of a line, and of both edges of its band, as text."""
-
-    style: str
-    middle: list[str]
-    edges: list[list[str]]  # none without a band
-
-
 class _ChartAxes(NamedTuple):
     """The ends of both axes of a chart."""
 
@@ -84,19 +76,17 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
         y = np.clip(np.round((top - values) * scale)[is_kept], -UNITS, 2 * UNITS).astype(int)
         return list((columns + " " + texts[y + UNITS]).tolist())
 
-    paths = []
-    for style, mean, half in lines:
-        edges = [] if half is None else [points(mean + half), points(mean - half)]
-        paths.append(_Path(style, points(mean), edges))
+    edges = [[] if half is None else [points(mean + half), points(mean - half)] for _, mean, half in lines]
+    paths = [*zip([x.style for x in lines], [points(x.mean) for x in lines], edges, strict=True)]
     by_date = is_timed & (data.rated.clock == "dates")
     axes = zip(*(x.tolist() for x in (low, high, left, right, by_date, ~is_timed)), strict=True)
     for i, (player, ends) in enumerate(zip(drawn.tolist(), map(_ChartAxes._make, axes), strict=True)):
         first, last = bounds[i : i + 2]
         breaks = (np.flatnonzero(is_broken[first:last]) + first).tolist()
         pieces = [slice(*x) for x in pairwise([first, *breaks, last])]
-        drawing, label = "".join(_draw_line(path, pieces) for path in paths), ""
+        drawing, label = "".join(_draw_line(*path, pieces) for path in paths), ""
         if has_peak[i]:
-            point = paths[0].middle[kept_peak[i]]
+            point = paths[0][1][kept_peak[i]]
             drawing += f'<path class="peak" d="M{point}h0"/>'
             label = _peak_label(point, data, int(data.peak[player]), ends.by_date)
         charts[player] = _frame(drawing, label, ends)
@@ -113,9 +103,11 @@ def _lines_of_rows(data: SiteData, row: HostArray) -> list[_Line]:
     return lines
 
 
-def _draw_line(path: _Path, pieces: list[slice]) -> str:
-    """The band and the line of a career, broken into pieces, with dots over the gaps."""
-    style, middle, edges = path
+def _draw_line(style: str, middle: list[str], edges: list[list[str]], pieces: list[slice]) -> str:
+    """The band between edges, if there are any, and the line of a career, broken into pieces, with dots over the gaps.
+
+    The points of the line and of the edges are texts.
+    """
     drawing = ""
     if edges:
         outline = "Z".join(f"M{'L'.join(edges[0][x] + edges[1][x][::-1])}" for x in pieces)

@@ -28,7 +28,7 @@ from jaxrate.site.table_rows import (
     table_rows,
 )
 from jaxrate.views.charts import half_widths
-from jaxrate.views.findings import Finding, find_favourite, find_lead, tell_place
+from jaxrate.views.findings import Finding, add_place, find_favourite, find_lead
 from jaxrate.views.wording import (
     SURFACES,
     UNKNOWN,
@@ -232,7 +232,7 @@ def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
     if round(float(gain[best]), data.digits) > 0:
         among = f"{one.place}{f' among the top {TOP_GAINERS}' * (count > TOP_GAINERS)}"
         sentence += f" {Finding('gained', '', names[best], amount=float(gain[best]), unit=unit, since=among)}"
-    return tell_place(lead, one.place), sentence
+    return add_place(lead, one.place), sentence
 
 
 def _overall_ratings(data: SiteData) -> Any:
@@ -281,7 +281,7 @@ def build_matrix_views(
             place = category_phrase(category_noun(data.rated), format_category(category))
         if len(matrix) > 1:
             names, chances = [name for _, name, _ in matrix], np.array([row for *_, row in matrix], float)
-            finding = tell_place(find_favourite(names, chances, len(ranked) > len(matrix)), place)
+            finding = add_place(find_favourite(names, chances, len(ranked) > len(matrix)), place)
         views.append({"matrix": matrix, "place": place, "finding": finding, "path": path})
     return views
 

@@ -151,7 +151,7 @@ class Finding(NamedTuple):
         return PHRASES[self.relation][self.certainty].format(**self._asdict() | {"amount": amount})
 
 
-def tell_place(finding: Finding, place: str) -> str:
+def add_place(finding: Finding, place: str) -> str:
     """A finding that holds in a place, as "On clay, Ada on top"."""
     text = str(finding) if finding.subject else f"{str(finding)[:1].lower()}{str(finding)[1:]}"
     return f"{place[:1].upper()}{place[1:]}, {text}" if place else str(finding)
