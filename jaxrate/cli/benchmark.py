@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.commands import SHARE, Output, command, is_on_command_line, option
+from jaxrate.cli.commands import SHARE, Output, command, is_on_command_line, option, prefix_errors_with_file
 from jaxrate.cli.input_options import (
     SHIPPED_COLUMNS,
     is_parquet_folder_or_pattern,
@@ -24,8 +24,9 @@ from jaxrate.cli.input_options import (
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.library_options import library_choice, library_option
 from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_folder, title_from_file
+from jaxrate.cli.rating import parse_library_time
 from jaxrate.cli.shared_options import RatingRequest, plain_option, system_option
-from jaxrate.cli.system_selection import prefix_errors_with_file, read_events_with_evidence
+from jaxrate.cli.system_selection import read_events_with_evidence
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 from jaxrate.core.text_format import did_you_mean_suffix
 
@@ -155,7 +156,7 @@ def _benchmark_file(
     with prefix_errors_with_file(file), report.stage(f"fitting systems to {Path(file).name}", 1.0) as update_progress:
         return jr.evaluation.benchmark_systems(
             data,
-            since=_parse_since(since, data),
+            since=parse_library_time("--since", since, data.clock),
             forecasts=values["forecast"],
             odds=values["odds"],
             stack=values["stack_column"] or stack,
@@ -174,16 +175,6 @@ def _recognise_rows(
         texts = "; ".join(f"{label} ({', '.join(columns)})" for label, columns in rows.items())
         report.note(f"{Path(file).name}: {kind} found: {texts}")
     return recognised
-
-
-def _parse_since(text: str | None, data: jr.data.Dataset) -> Any:
-    """The time from which matches are scored: a number where the matches have numbers, else a date as text."""
-    if text is None or data.clock == "dates":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"--since {text}: write a number, as the times are") from None
 
 
 def parse_named_columns(option: str, texts: Iterable[str]) -> dict[str, list[str]]:

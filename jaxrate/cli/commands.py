@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from math import inf, isfinite
 from pathlib import Path
@@ -177,6 +178,21 @@ def split_assignments(option: str, texts: Iterable[str]) -> list[tuple[str, str]
         if names.count(name) > 1:
             raise ValueError(f"{option} names {name} twice")
     return pairs
+
+
+@contextmanager
+def prefix_errors(prefix: str) -> Iterator[None]:
+    """A ValueError begins with this."""
+    try:
+        yield
+    except ValueError as error:
+        hint = ", or use --sort" if str(error).endswith("sort the contests by time") else ""
+        raise ValueError(f"{prefix}{error}{hint}") from None
+
+
+def prefix_errors_with_file(file: str) -> AbstractContextManager[None]:
+    """A ValueError names the file."""
+    return prefix_errors(f"{Path(file).name}: ")
 
 
 def argument(name: str, metavar: str, *, is_file: bool = False, **settings: Any) -> Decorator:

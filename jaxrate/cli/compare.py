@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jaxrate as jr
-from jaxrate.cli.commands import FILE, Output, command, option
+from jaxrate.cli.commands import FILE, Output, command, option, prefix_errors_with_file
 from jaxrate.cli.hyperparameters import (
     FittedParams,
     hint_scored_on_fitted_data,
@@ -25,7 +25,6 @@ from jaxrate.cli.system_selection import (
     fitted_evidence,
     hint_side_advantage_without_sides,
     note_evidence,
-    prefix_errors_with_file,
     read_events_with_evidence,
     recognise_evidence_columns_of_file,
     warn_worse_than_even,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from jaxrate.cli.commands import FIXTURES, RUN, Output, command, option
 from jaxrate.cli.input_options import FIXTURE_OPTIONS, newcomers_option, reading_options
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.output_path_checks import check_table_file
+from jaxrate.cli.rating import parse_library_time
 from jaxrate.cli.shared_options import split_reading_options
 from jaxrate.cli.terminal_tables import (
     ODDS_HEADINGS,
@@ -241,7 +241,9 @@ def predict(
     """
     check_table_file("--out", out, "chances.csv")
     rated, options = split_reading_options(jr.load(run), options)
-    settings: dict[str, Any] = {"time": _parse_time_of_fixtures(at, rated)} | options | {"newcomers": newcomers}
+    settings: dict[str, Any] = (
+        {"time": parse_library_time("--at", at, rated.clock)} | options | {"newcomers": newcomers}
+    )
     with report.stage(f"predicting {Path(file).name}"), warnings_as_notes(report):
         predictions = jr.forecasts.predict_fixtures(rated, file, **settings)
     _note_how_fixtures_are_predicted(report, predictions, rated)
@@ -255,17 +257,6 @@ def predict(
         if scorelines:
             return scorelines_output(jr.forecasts.predict_scorelines(rated, file, **settings), predictions, rated)
     return Output([prediction_table(predictions, rated)], predictions.to_records())
-
-
-def _parse_time_of_fixtures(text: str | None, rated: jr.History) -> Any:
-    """The value of --at: a number where the run has numbers for times, else a date as text."""
-    if text is None or (rated.clock == "dates" and any(map(str.isdigit, text))):
-        return text
-    with suppress(ValueError):
-        if rated.clock != "dates":
-            return float(text)
-    what = "a date, as 2026-05-20" if rated.clock == "dates" else "a number, as the times of the run are"
-    raise ValueError(f"--at {text}: write {what}")
 
 
 def _note_how_fixtures_are_predicted(report: ProgressReport, predictions: ColumnTable, rated: jr.History) -> None:

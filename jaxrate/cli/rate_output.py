@@ -56,25 +56,29 @@ def _answer_leaderboard(rating: Rating, asked: RateOptions, span: TimeSpan) -> A
     if not asked.players:
         table = leaderboard_table(board, are_teams=bool(rated.options.get("teams")))
         sections = [table, *strengths_by_category(rated, board), rating.text]
-    return Answer("leaderboard", _columns_to_records(board), sections)
+    return Answer("leaderboard", board.to_records(), sections)
 
 
 def _answer_peaks(rating: Rating, asked: RateOptions) -> Answer:
     """The highest ratings of all time."""
+    from jaxrate.history.column_table import as_column_table
+
     rated = rating.history
     peaks = jr.history.peak_ratings(rated, top=asked.top or SHOWN_PLAYERS, cautious=asked.rules.get("cautious", 0.0))
     table = to_text_table(peaks)
     shown = name_teams(table) if rated.options.get("teams") else table
-    return Answer("peaks", _columns_to_records(peaks), ["the highest peak ratings", shown])
+    return Answer("peaks", as_column_table(peaks).to_records(), ["the highest peak ratings", shown])
 
 
 def _answer_hindsight(rating: Rating, asked: RateOptions) -> Answer:
     """The highest ratings in hindsight."""
+    from jaxrate.history.column_table import as_column_table
+
     smoothed: Any = rating.hindsight
     peaks = jr.history.peak_ratings(smoothed, top=asked.top or SHOWN_PLAYERS)
     details = f"log likelihood {smoothed.hindsight.evidence:,.1f}, {smoothed.hindsight.sweeps} sweeps"
     sections: list[Section] = [f"peak ratings in hindsight ({details})", to_text_table(peaks)]
-    return Answer("hindsight", _columns_to_records(peaks), sections)
+    return Answer("hindsight", as_column_table(peaks).to_records(), sections)
 
 
 def _answer_upsets(rating: Rating, asked: RateOptions) -> Answer:
@@ -100,13 +104,15 @@ def _answer_against(rating: Rating, first: str, second: str) -> Answer:
 
 def _answer_career(rating: Rating, asked: RateOptions, span: TimeSpan) -> Answer:
     """The career of a player up to a time, with hindsight if there is any."""
+    from jaxrate.history.column_table import ColumnTable
+
     rated, smoothed, player = rating.history, {}, asked.players[0]
     if rating.hindsight is not None:
         in_hindsight = jr.career(rating.hindsight, player)
         smoothed = {"hindsight": in_hindsight["rating"], "its_deviation": in_hindsight["deviation"]}
     career = career_up_to(jr.career(rated, player) | career_sides(rated, player) | smoothed, span.until)
     sections = career_sections(rated, player, career, smoothed, count=asked.top or SHOWN_EVENTS)
-    return Answer("career", _columns_to_records(career), sections)
+    return Answer("career", ColumnTable(career).to_records(), sections)
 
 
 def _json_summary(rated: jr.History) -> dict[str, Any]:
@@ -115,14 +121,6 @@ def _json_summary(rated: jr.History) -> dict[str, Any]:
     counts = {"matches": n} if rated.contests is None else {"contests": rated.contests, "participations": n}
     summary = {"system": system.name, "params": system.params._asdict() | system.settings, "period": rated.period}
     return summary | counts | {"players": len(rated.players)}
-
-
-def _columns_to_records(columns: Any) -> list[dict[str, Any]]:
-    """A dict for each row of a table that is a NamedTuple of columns, or a dict of them."""
-    from jaxrate.history.column_table import ColumnTable
-
-    columns = columns if isinstance(columns, dict) else columns._asdict()
-    return ColumnTable({name: x for name, x in columns.items() if np.ndim(x)}).to_records()
 
 
 def _summary_line(rated: jr.History) -> str:

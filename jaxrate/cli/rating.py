@@ -11,10 +11,11 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jaxrate as jr
+from jaxrate.cli.commands import prefix_errors_with_file
 from jaxrate.cli.input_options import is_about_colours, is_about_teams, is_shipped_dataset
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.shared_options import RatingRequest
-from jaxrate.cli.system_selection import RatingTask, ScoredSystem, prefix_errors_with_file, warn_worse_than_even
+from jaxrate.cli.system_selection import RatingTask, ScoredSystem, warn_worse_than_even
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import contest_metrics_notes, format_count, metric_heading
 
@@ -166,6 +167,17 @@ def parse_time_option(option: str, text: str | None, clock: str | None, date_for
         raise ValueError(f"{option} {text}: there is no such day")
     kind = "a number, as the times are" if clock == "numbers" else "a date, as in 2026-05-31"
     raise ValueError(f"{option} {text}: write {kind}")
+
+
+def parse_library_time(option: str, text: str | None, clock: str | None) -> Any:
+    """A time as functions of the library take it: a date as text where the history has dates, else a number."""
+    if text is None or (clock == "dates" and any(map(str.isdigit, text))):
+        return text
+    with suppress(ValueError):
+        if clock != "dates":
+            return float(text)
+    what = "a date, as 2026-05-20" if clock == "dates" else "a number, as the times are"
+    raise ValueError(f"{option} {text}: write {what}")
 
 
 def _parse_number(text: str) -> float:

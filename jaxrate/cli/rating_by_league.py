@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxrate as jr
-from jaxrate.cli.commands import Output
+from jaxrate.cli.commands import Output, prefix_errors_with_file
 from jaxrate.cli.input_options import is_about_teams, is_parquet_folder_or_pattern, open_file_table
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.rate_output import SHOWN_PLAYERS
@@ -15,7 +15,6 @@ from jaxrate.cli.rating import RateOptions
 from jaxrate.cli.shared_options import RatingRequest, leaderboard_table
 from jaxrate.cli.system_selection import (
     choose_system,
-    prefix_errors_with_file,
     read_events_with_evidence,
 )
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, warnings_as_notes

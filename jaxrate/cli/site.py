@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 import jaxrate as jr
-from jaxrate.cli.commands import RUN, command, option
+from jaxrate.cli.commands import RUN, command, option, prefix_errors
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.library_options import library_option
 from jaxrate.cli.option_names import format_reading_options
@@ -85,7 +83,7 @@ def site(
     from jaxrate.views.wording import choose_player_or_team_noun
 
     check_output_folder("--out", out)
-    with _prefix_errors_with_option("--out "):
+    with prefix_errors("--out "):
         check_site_folder(out)
     check_address(address)
     rated = jr.load(run)
@@ -169,7 +167,7 @@ def _load_columns(file: Path, names: list[str], *, text: bool = False) -> list[n
 
 def load_display_names(file: Path, players: Any) -> dict[Any, str]:
     """Names to display, by the names in the events."""
-    with _prefix_errors_with_option("--names: "):
+    with prefix_errors("--names: "):
         ids, names = _load_columns(file, ["id", "name"], text=True)
     name_of_id = {str(x): str(name) for x, name in zip(ids.tolist(), names.tolist(), strict=True) if name is not None}
     display_names = {x: name_of_id[str(x)] for x in players.tolist() if str(x) in name_of_id}
@@ -180,7 +178,7 @@ def load_display_names(file: Path, players: Any) -> dict[Any, str]:
 
 def load_shown_columns_by_prediction_row(file: Path, names: list[str], rated: jr.History) -> dict[str, Any]:
     """[n] values of the columns for each row of the predictions."""
-    with _prefix_errors_with_option("--file: "):
+    with prefix_errors("--file: "):
         rows, loaded = rated.events["row"], _load_columns(file, names)
     if not names:
         return {}
@@ -212,12 +210,3 @@ def _check_file_matches_rated_history(file: Path, rated: jr.History) -> None:
 def _fold_case_and_blanks(value: Any) -> str:
     """A value as text without letter case and repeated blanks, as formats join names from several columns."""
     return " ".join(str(value).casefold().split())
-
-
-@contextmanager
-def _prefix_errors_with_option(option: str) -> Iterator[None]:
-    """A ValueError says which option it is about."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{option}{error}") from None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 import jaxrate as jr
+from jaxrate.cli.commands import prefix_errors_with_file
 from jaxrate.cli.hyperparameters import FittedParams, note_open_hyperparameters
 from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_pgn_file, open_file_table, read_events
 from jaxrate.cli.lazy_numpy import np
@@ -314,16 +313,6 @@ def check_contest_file_time_order(system: jr.extend.RatingSystem, data: jr.data.
 
     with prefix_errors_with_file(file):
         dataset_rating.check_contests_in_time_order(system, data)
-
-
-@contextmanager
-def prefix_errors_with_file(file: str) -> Iterator[None]:
-    """A ValueError names the file, and the option that helps where events have to be sorted."""
-    try:
-        yield
-    except ValueError as error:
-        hint = ", or use --sort" if str(error).endswith("sort the contests by time") else ""
-        raise ValueError(f"{Path(file).name}: {error}{hint}") from None
 
 
 EVIDENCE_SETTINGS = {  # settings of systems, by the arguments of `read` that they are for
