@@ -15,7 +15,7 @@ from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.option_names import format_reading_options
 from jaxrate.cli.output_path_checks import check_page_file, title_from_file
-from jaxrate.cli.rating import describe_file, rate_and_evaluate_task, smooth_task
+from jaxrate.cli.rating import check_players_exist, describe_file, rate_and_evaluate_task, smooth_task
 from jaxrate.cli.shared_options import (
     LIST_RULES,
     RatingRequest,
@@ -74,7 +74,6 @@ def report(
     accuracy of the predictions, and a comparison of systems.
     """
     from jaxrate.evaluation.scored_predictions import format_metric
-    from jaxrate.history.history import find_player_id
     from jaxrate.systems.system_construction_by_name import make_system
     from jaxrate.views.wording import choose_player_or_team_noun
 
@@ -83,8 +82,7 @@ def report(
         make_system(other, {})
     data, request, settings["points"] = _read_events_and_points(report, request)
     data = data if names is None else _replace_display_names(data, names)
-    for player in players:
-        find_player_id(data.players, player)
+    check_players_exist(data, players)
     task = choose_system(report, request, data)
     task = task._replace(calibrate=False) if no_calibrate else task
     smoothed = smooth_task(report, task) if show else None
