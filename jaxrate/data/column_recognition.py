@@ -8,9 +8,8 @@ the side, and which holds times.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_table, join_names, to_one_line, truncate_text
-from jaxrate.data.column_conversion import missing_mask, numbers_or_nan, to_column, to_flags, to_numbers, to_values
+from jaxrate.data.column_conversion import missing_mask, numbers_or_nan, to_column, to_flags, to_values
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     CONTEST_ROLES,
@@ -259,10 +258,10 @@ def _check_no_third_player(header: Header, sides: SidesSpelling, pair: tuple[Any
 
 def _numbered_players(header: Header, upcoming: bool) -> Iterator[PlayerColumns]:
     """Those of line-ups, as a1, a2, b1 and b2; ValueError if a number between has no column."""
-    for *templates, kind in LINE_UP_SPELLINGS:
+    for templates in LINE_UP_SPELLINGS:
         sides = [_numbered_columns(header, template) for template in templates]
         if all(sides) and sum(map(len, sides)) > 2:
-            roles = WINNER_LOSER if kind == "winner" and not upcoming else PLAYER_PAIR
+            roles = WINNER_LOSER if "winner" in templates[0] and not upcoming else PLAYER_PAIR
             for role, columns, template in zip(roles, sides, templates, strict=True):
                 _check_numbers_without_gap(role, columns, template)
             first, second = ([columns[number] for number in sorted(columns)] for columns in sides)
@@ -438,16 +437,8 @@ def table_with_loaded_columns(table: TableSource, columns: Mapping[str, Column])
     return table._replace(load=load) if columns else table
 
 
-def is_convertible(column: Column, convert: Callable[[str, Column], Any]) -> bool:
-    """Whether a conversion takes all values of a column."""
-    with suppress(ValueError):
-        convert("", column)
-        return True
-    return False
-
-
 def is_numeric_column(column: Column) -> bool:
-    return is_convertible(column, partial(to_numbers, default=np.nan))
+    return numeric_share(column) == 1.0
 
 
 def numeric_share(column: Column) -> float:
@@ -639,7 +630,7 @@ def _sign_of_lead(pairs: Sequence[tuple[str, ...]], values: Mapping[str, Column]
     """[n] 1 where the first player has more points, -1 where the second has, 0 where neither; [0] without a pair."""
     for x, y in pairs:
         if is_numeric_column(values[x]) and is_numeric_column(values[y]):
-            return np.nan_to_num(np.sign(to_numbers(x, values[x], np.nan) - to_numbers(y, values[y], np.nan)))
+            return np.nan_to_num(np.sign(numbers_or_nan(values[x]) - numbers_or_nan(values[y])))
     return np.zeros(0)
 
 
@@ -724,7 +715,8 @@ def recognise_side(search: RoleSearch, opened: OpenColumns) -> str | None:
         notes.append(f"{name} for the side")
     is_open = arguments["neutral"] is None and arguments["side"] in ("a", None)
     for name in opened.neutral if is_open else ():
-        if is_convertible(opened.columns[name], to_flags):
+        with suppress(ValueError):
+            to_flags(name, opened.columns[name])
             if arguments["side"] is None:
                 return name
             arguments["neutral"] = name
@@ -776,20 +768,20 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
     used = [*chain(*map(as_column_list, arguments.values())), *time_columns(table.names)]
     loaded = table.load(table.names, table.names) if table.names else {}
     columns = {name: to_column(name, loaded[name]) for name in table.names}
-    advice = ADVICE.get(role, "name it, as {role}={x!r}").format(role=role, **_example_columns(columns, used))
+    others = {name: x for name, x in columns.items() if name not in used and not is_time_column(name, x, None)}
+    advice = ADVICE.get(role, "name it, as {role}={x!r}").format(role=role, **_example_columns(others))
     message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
     return UnreadableTableError("\n  ".join([shorten_to_one_line(message), *format_first_rows(columns)]))
 
 
-def _example_columns(columns: Mapping[str, Column], used: Collection[Any]) -> dict[str, Any]:
-    """Unused columns that advice may name: of text, of numbers (p, q, and the last), or of text if possible (x, y)."""
-    others = [name for name in columns if name not in used and not is_time_column(name, columns[name], None)]
-    numbers = [name for name in others if is_numeric_column(columns[name])]
-    texts = [name for name in others if name not in numbers]
-    (x, y, *_), (p, q, *_) = [*(texts or numbers), "...", "..."], [*numbers, "...", "..."]
-    contest, *_ = *(name for name in others if name != x), "..."
+def _example_columns(columns: Mapping[str, Column]) -> dict[str, Any]:
+    """The columns that advice may name: one of text; of numbers p, q and the rank; x and y of text, or else numbers."""
+    numbers = [name for name, column in columns.items() if is_numeric_column(column)]
+    texts = [name for name in columns if name not in numbers]
+    (x, y, *_), (p, q, *_), (text, *_) = ([*names, "...", "..."] for names in (texts or numbers, numbers, texts))
+    contest, *_ = *(name for name in columns if name != x), "..."
     rank, *_ = *(name for name in numbers if name not in (x, contest)), "..."
-    return {"x": x, "y": y, "p": p, "q": q, "text": [*texts, "..."][0], "contest": contest, "rank": rank}
+    return {"x": x, "y": y, "p": p, "q": q, "text": text, "contest": contest, "rank": rank}
 
 
 def format_first_rows(columns: Mapping[Any, Column]) -> list[str]:

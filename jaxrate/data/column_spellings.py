@@ -57,26 +57,20 @@ SIDE_PAIRS = (
         ("player", "name", "fighter", "athlete", "competitor", "user", "model", "me", ""), OPPONENT, kind="own"
     ),
 )
-LINE_UP_SPELLINGS = (  # how the players of both sides of a match are numbered or lettered, and the kind of these sides
-    ("a{number}", "b{number}", "sides"),
-    ("player1{letter}", "player2{letter}", "sides"),
+LINE_UP_SIDES = _words("team1-team2 side1-side2 t1-t2 teama-teamb home-away heim-gast white-black blue-red left-right")
+LINE_UP_PATTERNS = _words(
+    "{}{number} {}player{number} {}p{number} player{}{number} {}{number}name {}player{number}name"
+)
+LINE_UP_SPELLINGS = (  # how the players of both sides of a match are numbered or lettered
+    ("a{number}", "b{number}"),
+    ("player1{letter}", "player2{letter}"),
     *(
-        (f"{first}{player}", f"{second}{player}", "sides")
-        for first, second in (("team1", "team2"), ("side1", "side2"), ("t1", "t2"))
-        for player in ("player{number}", "p{number}", "player{number}name")
-    ),
-    *(
-        (pattern.replace("{}", first), pattern.replace("{}", second), kind)
-        for first, second, kind in (
-            ("teama", "teamb", "sides"),
-            ("home", "away", "sides"),
-            ("heim", "gast", "sides"),
-            ("white", "black", "sides"),
-            ("blue", "red", "sides"),
-            ("left", "right", "sides"),
-            ("winner", "loser", "winner"),
+        (pattern.replace("{}", first), pattern.replace("{}", second))
+        for first, _, second in (pair.partition("-") for pair in (*LINE_UP_SIDES, "winner-loser"))
+        for pattern in _words(
+            "{}{number} {}player{number} {}p{number} player{}{number} {}{number}name {}player{number}name"
         )
-        for pattern in _words("{}{number} {}player{number} {}p{number} player{}{number} {}{number}name")
+        if "{}{number}" not in pattern or not first[-1].isdigit()
     ),
 )
 NAME_TEMPLATES = _words("""

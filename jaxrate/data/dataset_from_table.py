@@ -125,11 +125,12 @@ def read(
     A file with columns a, b, score or winner, loser or contest, player, rank (and perhaps time, date or t) needs no
     arguments. The case of these names does not matter. Other usual names are recognised as well: home and away, white
     and black, team1 and team2, winner_name and loser_name in their spellings, goals or points of both sides, results
-    and dates. A note says which columns were recognised as what, and arguments overrule it. All other columns are used
-    only if named. Names of players and categories become ids in order of first appearance, reading the rows of the
-    source from the top and a before b; in CSV they are text ("007" stays that), and an empty field is missing. CSV may
-    be separated by commas, or by semicolons, tabs or | if the header has no comma, and be UTF-8, UTF-16 or
-    Windows-1252. Objects in JSON become columns as "team.name". Of a spreadsheet the first sheet is read.
+    and dates, some of them in other languages. A note says which columns were recognised as what, and arguments
+    overrule it. All other columns are used only if named. Names of players and categories become ids in order of first
+    appearance, reading the rows of the source from the top and a before b; in CSV they are text ("007" stays that), and
+    an empty field is missing. CSV may be separated by commas, or by semicolons, tabs or | if the header has no comma,
+    and be UTF-8, UTF-16 or Windows-1252. Objects in JSON become columns as "team.name". Of a spreadsheet the first
+    sheet is read.
 
     Args:
       source: a path to .parquet, .csv, .tsv, .txt, .json or .jsonl (all but the first also .gz, .bz2 or .zst), .xlsx or
