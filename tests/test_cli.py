@@ -151,24 +151,6 @@ def test_compare_fits_each_form(jaxrate, games):
     assert len(values) == 2 and 32.0 not in values.values() and len({*values.values()}) == 2
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("x,x,1,3", r"games.csv: row 2 \(counting from 0, line 4\): x is on both sides"),
-        ("x,y,7,3", "row 2 .*: score 7.0 is outside"),
-        ("x,y,1,1", "row 2 .*: time .*--sort|sort"),
-        ("x,y,1", "games.csv: .*"),
-        ("x,,1,3", "row 2 .*"),
-    ],
-)
-def test_bad_rows_are_named(jaxrate, tmp_path, line, message):
-    path = tmp_path / "games.csv"
-    path.write_text(f"a,b,score,time\nx,y,1,1\ny,x,0,2\n{line}\n")
-    code, _, errors = jaxrate("rate", path, "--out", tmp_path / "out")
-    assert code == 2 and errors.count("\n") == 1 and re.search(message, errors)
-    assert not (tmp_path / "out").exists()
-
-
 # all of them
 
 

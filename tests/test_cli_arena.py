@@ -149,27 +149,6 @@ def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
     assert "ratings or coefficients grow without end; leave out a covariate that tells the results" in errors
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (
-            ["a,b,score", "x,y,0.5"],
-            "all 1 comparable votes are ties, which --ties davidson cannot fit; take --ties half",
-        ),
-        (["a,b,score", "x,y,1"], "give a prior, as --prior 350"),
-        (["a,b,score", "x,y,0.7", "y,x,1"], "row 0 (counting from 0, line 2): score 0.7 is no win"),
-        (["a,b,wins,losses", "x,y,3,2", "y,z,-1,3"], "row 1 (counting from 0, line 3): wins is -1, below 0"),
-        (["a,b,wins,losses", "x,y,3,2", "y,z,many,3"], "line 3): column 'wins' is 'many', not a number"),
-        (["a,b,wins,losses", "x,x,3,2"], "x is on both sides"),
-    ],
-)
-def test_bad_rows_are_named(jaxrate, tmp_path, rows, message):
-    path = tmp_path / "bad.csv"
-    path.write_text("\n".join(rows) + "\n")
-    code, text, errors = jaxrate("arena", path)
-    assert code == 2 and text == "" and message in errors and re.match("jaxrate: bad.csv: ", errors)
-
-
 def test_who_moved_is_asked_by_times(jaxrate, votes, file, tmp_path):
     moved = jr.arena.detect_drift(
         jr.read(votes, time="time", sort=True),
@@ -183,15 +162,6 @@ def test_who_moved_is_asked_by_times(jaxrate, votes, file, tmp_path):
     text = jaxrate("arena", file, "--moved", "--top", 2)[1]
     assert "nobody surely moved (at 5%" in text
     assert text.split("\n\n")[-1].splitlines()[3:] == ["the first 2 of 5 models"]
-    counts = tmp_path / "counts.csv"
-    counts.write_text("a,b,wins,losses,time\nx,y,7,5,1\n")
-    untimed = tmp_path / "untimed.csv"
-    untimed.write_text("a,b,score\nx,y,1\ny,x,1\n")
-    for path, message in (
-        (counts, "needs votes with times, and not counts"),
-        (untimed, "name their column with --time"),
-    ):
-        assert message in jaxrate("arena", path, "--moved")[2]
     assert (
         "drift is tested with one column of clusters"
         in jaxrate("arena", file, "--moved", *("--cluster", "voter", "--cluster", "a"))[2]

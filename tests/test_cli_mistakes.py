@@ -94,6 +94,16 @@ rate games.csv --dry-run --plain :: --plain cannot be combined with --dry-run, w
 rate games.csv --dry-run --chunk 5 :: --chunk cannot be combined with --dry-run, which rates nothing
 rate games.csv --dry-run --param zz=3 :: --param with --dry-run sets hyperparameters of one system; name it with
 rate games.csv --dry-run --param zz=3 --system elo :: elo has no parameter 'zz'
+rate games.csv --state nowhere :: nowhere: no saved run there: run.json is missing
+rate days.csv --as-of 2023-01-01 :: no matches up to --as-of
+rate days.csv --as-of May :: --as-of May: write a date, as in 2026-05-31
+rate days.csv --as-of 19727.5 :: --as-of 19727.5: write a date
+rate days.csv --as-of nan :: --as-of nan: write a date
+rate days.csv --format soccer :: unknown format 'soccer' (there are tennis, football, pgn
+rate days.csv --format fotball :: unknown format 'fotball'; did you mean 'football'?
+rate days.csv --format football --a x :: --a cannot be combined with --format football
+rate days.csv --format tennis --score score :: --score cannot be combined with --format
+rate days.csv --format ergast --margin a b :: --margin cannot be combined with --format
 rate maps.csv --system category_glicko :: needs the categories of both players of every match
 rate maps.csv --category a1 b1 --system category_glicko --param categories=2 :: row \d+ .*category 2, counting from 0,
 rate maps.csv --category a1 bb1 :: no column 'bb1'; did you mean 'b1'
@@ -212,6 +222,22 @@ benchmark league.csv --last 0 :: --last must be above 0 and at most 1, got 0
 benchmark league.csv --system gliko :: unknown system 'gliko'
 benchmark league.csv --out games.csv :: is a file; name a folder
 """
+BAD_ROWS = r"""
+rate bad.csv --out new | a,b,score,time x,y,1,1 y,x,0,2 x,x,1,3 :: bad.csv: row 2 \(counting from 0, line 4\): x is on
+rate bad.csv --out new | a,b,score,time x,y,1,1 y,x,0,2 x,y,7,3 :: row 2 .*: score 7.0 is outside
+rate bad.csv --out new | a,b,score,time x,y,1,1 y,x,0,2 x,y,1,1 :: row 2 .*: time .*sort
+rate bad.csv --out new | a,b,score,time x,y,1,1 y,x,0,2 x,y,1 :: bad.csv: 
+rate bad.csv --out new | a,b,score,time x,y,1,1 y,x,0,2 x,,1,3 :: row 2 
+rate bad.csv | a,b,score Ada,Bo,0x1 Ada,Bo,1 Ada,Bo,maybe :: row 0 .*line 2.*: column 'score' is '0x1'.*\n.*line 4
+arena bad.csv | a,b,score x,y,0.5 :: all 1 comparable votes are ties, which --ties davidson cannot fit; take --ties half
+arena bad.csv | a,b,score x,y,1 :: give a prior, as --prior 350
+arena bad.csv | a,b,score x,y,0.7 y,x,1 :: row 0 \(counting from 0, line 2\): score 0.7 is no win
+arena bad.csv | a,b,wins,losses x,y,3,2 y,z,-1,3 :: row 1 \(counting from 0, line 3\): wins is -1, below 0
+arena bad.csv | a,b,wins,losses x,y,3,2 y,z,many,3 :: line 3\): column 'wins' is 'many', not a number
+arena bad.csv | a,b,wins,losses x,x,3,2 :: x is on both sides
+arena bad.csv --moved | a,b,wins,losses,time x,y,7,5,1 :: needs votes with times, and not counts
+arena bad.csv --moved | a,b,score x,y,1 y,x,1 :: name their column with --time
+"""
 TEAMS = "a,Ada,red,1,1\na,Bo,red,1,1\na,Cy,blue,2,1\nb,Cy,red,2,2\nb,Ada,red,2,2\nb,Di,blue,1,2\nb,Bo,blue,1,2\n"
 FILES = {
     "empty.toml": "",
@@ -285,3 +311,11 @@ def test_some_are_refused_before_the_work(jaxrate, place, monkeypatch, line, mes
     if "/proc" in line and not Path("/proc/self").exists():
         pytest.skip("there is no folder in which nobody can write")
     check_refused(jaxrate, line, message)
+
+
+@pytest.mark.parametrize(("line", "message"), parse_cases(BAD_ROWS))
+def test_bad_rows_are_named(jaxrate, tmp_path, monkeypatch, line, message):
+    monkeypatch.chdir(tmp_path)
+    command, rows = line.split(" | ")
+    Path("bad.csv").write_text("\n".join(rows.split(" ")) + "\n")
+    check_refused(jaxrate, command, message)

@@ -145,8 +145,6 @@ def test_mistakes_in_evidence(jaxrate, league):
         (["--margin", "pa", "pb", "--column", "covariates=pb"], "column 'pb' tells the result"),
         (["--margin", "pa", "pb", "--season", "b"], "when season '"),
         (["--margin", "pa", "pb", "--param", "season_keep=0.5"], "season_keep needs seasons"),
-        (["--score", "pa", "--format", "tennis"], "--score cannot be combined with --format"),
-        (["--margin", "pa", "pb", "--format", "ergast"], "--margin cannot be combined with --format"),
     ):
         code, _, errors = jaxrate("rate", games, "--system", "skills", *arguments)
         assert code == 2 and message in errors, errors
@@ -166,17 +164,6 @@ def test_the_league_that_ships_is_a_file(jaxrate, tmp_path, monkeypatch):
     for path in (tmp_path / "nfl").glob("*.parquet"):
         path.unlink()
     assert "nfl: no rows" in jaxrate("rate", "nfl", *until)[2]
-
-
-def test_bad_rows_are_told_each_on_a_line(jaxrate, tmp_path):
-    path = tmp_path / "games.csv"
-    path.write_text("a,b,score\nAda,Bo,0x1\nAda,Bo,1\nAda,Bo,1\nAda,Bo,maybe\n")
-    code, _, errors = jaxrate("rate", path)
-    lines = errors.splitlines()
-    assert code == 2 and lines[0].startswith(
-        "jaxrate: games.csv: row 0 (counting from 0, line 2): column 'score' is '0x1'"
-    )
-    assert [re.findall(r"line (\d)", line) for line in lines] == [["2"], ["5"]]
 
 
 def test_skills_with_surfaces_are_rated_and_carried_on(jaxrate, tmp_path):
