@@ -549,6 +549,8 @@ class Live:
                 text = f"{format_value_for_error(name)} has not played, and is predicted as a newcomer{similar}"
                 warnings.warn(text, UserWarning, stacklevel=4)
         state = self._state_with_room(current, newcomers)
+        if state is not current.state:  # so that it is made once
+            self._replace_current(current, current._replace(state=state))
         return _prediction_on_host(event, predict_event(*self._arguments(packed), state))
 
     def _replace_events(self, current: LiveState, position: int, events: Iterable[LiveEvent] = ()) -> list[Any]:
