@@ -123,7 +123,7 @@ def table_layout(search: "RoleSearch", choice: "ResultChoice") -> TableLayout:
     columns, rank = search.players.columns, search.arguments["rank"]
     if search.players.roles == CONTEST_ROLES:
         contest, participant = search.players.names
-        result = rank or search.arguments["score"] or search.header.own("score")
+        result = rank or search.arguments["score"] or search.header.find_own("score")
         return TableLayout([participant], None if search.upcoming else result, contest, ranked=rank is not None)
     first, second = (as_column_list(columns[role]) for role in search.players.roles)
     layout = TableLayout(
@@ -193,6 +193,7 @@ def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bo
 
 
 def _named_layouts(arguments: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The layouts of which arguments name a column."""
     return [roles for roles in LAYOUTS if any(arguments[role] is not None for role in roles)]
 
 
@@ -213,14 +214,14 @@ def check_layout_arguments(header: Header, arguments: Mapping[str, Any], upcomin
 
 
 def _named_players(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
-    """Those that arguments name, and those of the library's own names, of which the ones written as here come first."""
-    own = [roles for roles in LAYOUTS[upcoming:] if None not in map(header.own, roles[:2])]
+    """The columns that arguments name, and those of the library's own names, at best in their letter case."""
+    own = [roles for roles in LAYOUTS[upcoming:] if None not in map(header.find_own, roles[:2])]
     own.sort(key=lambda roles: not {COLUMN_ROLES[role].default[0] for role in roles[:2]} <= {*header.names})
     for roles in (*_named_layouts(arguments), *own):
         if roles == CONTEST_ROLES:
             yield _named_contest(header, arguments, upcoming)
         else:
-            columns = {role: arguments[role] or header.own(role) or role for role in roles}
+            columns = {role: arguments[role] or header.find_own(role) or role for role in roles}
             has_lists = any(isinstance(x, (list, tuple)) for x in columns.values())
             yield PlayerColumns(roles, {role: as_column_list(x) if has_lists else x for role, x in columns.items()})
 
@@ -228,10 +229,10 @@ def _named_players(header: Header, arguments: Mapping[str, Any], upcoming: bool)
 def _players_of_sides(
     header: Header, arguments: Mapping[str, Any], upcoming: bool, kind: str
 ) -> Iterator[PlayerColumns]:
-    """Those of both sides, as of home and away; ValueError if several could be."""
+    """The columns of both sides, as of home and away; ValueError if several could be."""
     found: dict[tuple[Any, Any], SidesSpelling] = {}
     for sides in SIDE_PAIRS:
-        for pair in header.pairs(spell_pairs(NAME_TEMPLATES, sides))[: sides.kind == kind]:
+        for pair in header.find_pairs(spell_pairs(NAME_TEMPLATES, sides))[: sides.kind == kind]:
             found.setdefault(pair, sides)
     if len(found) > 1:
         candidates, (a, b) = ", or ".join(f"{x} and {y}" for x, y in found), next(iter(found))
@@ -249,7 +250,7 @@ def _check_no_third_player(header: Header, sides: SidesSpelling, pair: tuple[Any
     spelling = normalise_column_name(pair[0])
     for first in THIRD_SIDES.keys() & {*sides.first}:
         templates = [template for template in NAME_TEMPLATES if template.format(first) == spelling]
-        for third in header.columns(template.format(THIRD_SIDES[first]) for template in templates):
+        for third in header.find_columns(template.format(THIRD_SIDES[first]) for template in templates):
             raise ValueError(
                 f"{pair[0]}, {pair[1]} and {third} are more than two players of a row; give each participant a row, "
                 f"with contest, player and rank, or, if only two of them play, say a={pair[0]!r}, b={pair[1]!r}"
@@ -257,7 +258,7 @@ def _check_no_third_player(header: Header, sides: SidesSpelling, pair: tuple[Any
 
 
 def _numbered_players(header: Header, upcoming: bool) -> Iterator[PlayerColumns]:
-    """Those of line-ups, as a1, a2, b1 and b2; ValueError if a number between has no column."""
+    """The numbered columns of line-ups, as a1, a2, b1 and b2; ValueError if a number between has no column."""
     for templates in LINE_UP_SPELLINGS:
         sides = [_numbered_columns(header, template) for template in templates]
         if all(sides) and sum(map(len, sides)) > 2:
@@ -299,17 +300,20 @@ def _contest_roles(arguments: Mapping[str, Any], upcoming: bool) -> tuple[str, .
 
 def _named_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns:
     """The columns of contests: named, or of the library's own names, or spelt so; assumed where there are none."""
-    roles, own_score = _contest_roles(arguments, upcoming), header.own("score") if arguments["score"] is None else None
-    columns = {role: arguments[role] or header.own(role) for role in roles}
+    roles, own_score = (
+        _contest_roles(arguments, upcoming),
+        header.find_own("score") if arguments["score"] is None else None,
+    )
+    columns = {role: arguments[role] or header.find_own(role) for role in roles}
     sought = [role for role in roles if columns[role] is None and (role != "rank" or own_score is None)]
-    spelt = {role: header.first(SPELLINGS[role]) for role in sought}
+    spelt = {role: header.find_first(SPELLINGS[role]) for role in sought}
     assumed = {role: COLUMN_ROLES[role].default[0] for role in sought if spelt[role] is None}
     return PlayerColumns(CONTEST_ROLES, columns | spelt | assumed, note=_describe_contest(spelt))
 
 
 def _spelt_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
     """The columns of contests, if all of them are spelt as people call them."""
-    spelt = {role: header.first(SPELLINGS[role]) for role in _contest_roles(arguments, upcoming)}
+    spelt = {role: header.find_first(SPELLINGS[role]) for role in _contest_roles(arguments, upcoming)}
     if None not in spelt.values():
         yield PlayerColumns(CONTEST_ROLES, spelt, note=_describe_contest(spelt))
 
@@ -354,7 +358,7 @@ class RoleSearch(NamedTuple):
     @property
     def is_result_open(self) -> bool:
         """Whether contents decide what tells the results: no argument and none of the library's own names has it."""
-        is_sought = self.margin_of_both or self.players.sides != UNKNOWN_SIDES or self.header.own("score") is None
+        is_sought = self.margin_of_both or self.players.sides != UNKNOWN_SIDES or self.header.find_own("score") is None
         return bool(self.players.roles == PLAYER_PAIR and self.arguments["score"] is None and is_sought)
 
     @property
@@ -382,12 +386,12 @@ def find_open_columns(search: RoleSearch) -> OpenColumns:
     """The columns whose roles are open, as far as their names tell."""
     header, arguments, sides = search.header, search.arguments, search.players.sides
     results = _result_candidates(search) if search.is_result_open else ([], [], [])
-    times = header.columns(SPELLINGS["time"]) if arguments["time"] is None else []
-    is_sure = times == [header.own("time")] and not search.notes
+    times = header.find_columns(SPELLINGS["time"]) if arguments["time"] is None else []
+    is_sure = times == [header.find_own("time")] and not search.notes
     is_side_open = arguments["side"] is None and not search.upcoming
     roles = {"neutral": sides.side or (is_side_open and search.players.roles == PLAYER_PAIR)}
     roles["side"] = is_side_open and sides.kind == "winner"
-    neutral, side = (header.columns(SPELLINGS[role] if is_open else ()) for role, is_open in roles.items())
+    neutral, side = (header.find_columns(SPELLINGS[role] if is_open else ()) for role, is_open in roles.items())
     return OpenColumns(*results, [] if is_sure else times, neutral, side)
 
 
@@ -396,21 +400,27 @@ def _result_candidates(search: RoleSearch) -> tuple[list[str], list[tuple[str, s
     header, players = search.header, search.players
     if search.margin_of_both:
         points = [(x, y) for x, y in [search.margin_of_both] if {x, y} <= {*header.names}]
-        return [x for x in [header.own("score")] if x is not None] or header.columns(SPELLINGS["score"]), points, []
+        return (
+            [x for x in [header.find_own("score")] if x is not None] or header.find_columns(SPELLINGS["score"]),
+            points,
+            [],
+        )
     sides = players.possible_sides
-    goals = header.points(GOAL_TEMPLATES, sides)
+    goals = header.find_points(GOAL_TEMPLATES, sides)
     others = {*chain(*map(as_column_list, players.columns.values())), *chain(*goals)}
     results = [
-        x for x in (*header.columns(SPELLINGS["score"]), *_results_of_first_side(header, sides)) if x not in others
+        x for x in (*header.find_columns(SPELLINGS["score"]), *_results_of_first_side(header, sides)) if x not in others
     ]
-    return results, header.points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides), goals
+    return results, header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides), goals
 
 
 def _results_of_first_side(header: Header, sides: Sequence[SidesSpelling]) -> list[Any]:
     """Columns that say whether the first side has won, where the second has none: wins of both are counts."""
     pairs = [*chain(*(spell_pairs(RESULT_TEMPLATES, one) for one in sides)), ("wins", "losses")]
     counts = {first for first, second in pairs if second in header.by_spelling}
-    return header.columns(first for first in dict.fromkeys(first for first, _ in pairs[:-1]) if first not in counts)
+    return header.find_columns(
+        first for first in dict.fromkeys(first for first, _ in pairs[:-1]) if first not in counts
+    )
 
 
 def load_open_columns(search: RoleSearch, table: TableSource, na_values: Sequence[str]) -> OpenColumns:
@@ -438,6 +448,7 @@ def table_with_loaded_columns(table: TableSource, columns: Mapping[str, Column])
 
 
 def is_numeric_column(column: Column) -> bool:
+    """Whether all values of a column are numbers, or it has none."""
     return numeric_share(column) == 1.0
 
 
@@ -485,6 +496,7 @@ def names_of_split_columns(name: str) -> list[str]:
 
 
 def _pair_pattern(name: str) -> str:
+    """The pattern of a cell that names both players, in a column of this name."""
     is_match = re.fullmatch(PAIR_NAMES, normalise_column_name(name)) is not None
     separator = f"{VERSUS}|{DASHES}" if is_match else VERSUS
     return rf"(?i)^\s*(?P<one>.+?)\s+(?:{separator})\s+(?P<two>.+?)\s*$"
@@ -537,7 +549,7 @@ def recognise_result(table: TableSource, search: RoleSearch, opened: OpenColumns
     Raises:
       ValueError: if nothing tells the results of matches that need them.
     """
-    own, named = search.header.own("score"), search.arguments["score"]
+    own, named = search.header.find_own("score"), search.arguments["score"]
     if search.players.roles != PLAYER_PAIR or named:
         return ResultChoice(named or None)
     if search.margin_of_both or named is False:
@@ -555,7 +567,7 @@ def _choose_named_points(search: RoleSearch, opened: OpenColumns) -> ResultChoic
 
     Notes if it has none, and which other columns of results contradict the points.
     """
-    own, margin, arguments = search.header.own("score"), search.margin_of_both, search.arguments
+    own, margin, arguments = search.header.find_own("score"), search.margin_of_both, search.arguments
     parsed = {name: parse_results(name, opened.values[name], opened.players) for name in opened.results}
     if not margin and not search.upcoming:
         raise ValueError("score=False needs the two columns of each side's points as margin, which tell who won")
@@ -585,7 +597,7 @@ def choose_result(search: RoleSearch, opened: OpenColumns) -> ResultChoice:
     readings = {name: results for name, results in parsed.items() if results is not None}
     choice = _choose_reading(readings, points, opened) if readings else _choose_points(points, opened)
     search.arguments["score"] = choice.result
-    search.notes.extend({choice.note} - {"", f"{search.header.own('score')} for the score"})
+    search.notes.extend({choice.note} - {"", f"{search.header.find_own('score')} for the score"})
     return choice
 
 
@@ -726,10 +738,10 @@ def recognise_side(search: RoleSearch, opened: OpenColumns) -> str | None:
 
 def recognise_time(search: RoleSearch, opened: OpenColumns, dates: str | None) -> str | None:
     """The first column that holds dates, or an own one of the library that holds numbers; notes what was found."""
-    columns, own = {name: opened.values[name] for name in opened.times}, search.header.own("time")
+    columns, own = {name: opened.values[name] for name in opened.times}, search.header.find_own("time")
     if not columns:
         return own if own != search.arguments["rank"] else None
-    own_columns = {*search.header.columns(COLUMN_ROLES["time"].default)} & {*columns}
+    own_columns = {*search.header.find_columns(COLUMN_ROLES["time"].default)} & {*columns}
     times = [name for name, column in columns.items() if is_time_column(name, column, dates)]
     times += [name for name, column in columns.items() if name in own_columns and is_numeric_column(column)]
     if not {*times[:1]} <= own_columns:

@@ -66,7 +66,7 @@ def _contest_score_hint(resolved: ResolvedTable, roles: ColumnRoles) -> str:
 def _unused_team_hint(resolved: ResolvedTable, roles: ColumnRoles) -> str:
     """That a column is called as teams are, and nothing uses it."""
     named = [name for value in resolved.recognised.values() for name in as_column_list(value)]
-    teams = [x for x in Header.of_columns(resolved.table.names).columns(SPELLINGS["team"]) if x not in named]
+    teams = [x for x in Header.of_columns(resolved.table.names).find_columns(SPELLINGS["team"]) if x not in named]
     if roles.team is not None or not teams or not _do_teams_share_results(resolved.table, roles, teams[0]):
         return ""
     return f"the column {teams[0]} is not used; if those of a team share a rank, say team={teams[0]!r}"
@@ -152,7 +152,7 @@ def _pairs_of_both_sides(names: Sequence[str], players: tuple[str, str]) -> list
     for x, y in (*WORDS_OF_SIDES, (one[:1], other[:1]), (one[-1:], other[-1:])):
         for name in header.by_spelling if x and x != y else ():
             spelt += [(name, name.replace(x, y, 1)), (name, y.join(name.rsplit(x, 1)))]
-    return [pair for pair in header.pairs(dict.fromkeys(spelt)) if pair[0] != pair[1]]
+    return [pair for pair in header.find_pairs(dict.fromkeys(spelt)) if pair[0] != pair[1]]
 
 
 def _do_tell_winners(points: Sequence[Column], data: Dataset) -> bool:

@@ -193,25 +193,25 @@ class Header(NamedTuple):
         exact = {name: name for name in names if normalise_column_name(name) == name}
         return cls(names, {normalise_column_name(name): name for name in reversed(names)} | exact)
 
-    def first(self, spellings: Iterable[str]) -> Any:
+    def find_first(self, spellings: Iterable[str]) -> Any:
         """The first column that is spelt so; None if there is none."""
-        return next(iter(self.columns(spellings)), None)
+        return next(iter(self.find_columns(spellings)), None)
 
-    def own(self, role: str) -> Any:
+    def find_own(self, role: str) -> Any:
         """The first column that has one of the library's own names for a role; None if there is none."""
-        return self.first(COLUMN_ROLES[role].default)
+        return self.find_first(COLUMN_ROLES[role].default)
 
-    def columns(self, spellings: Iterable[str]) -> list[Any]:
+    def find_columns(self, spellings: Iterable[str]) -> list[Any]:
         """The columns that are spelt so, in the order of the spellings."""
         return [self.by_spelling[x] for x in spellings if x in self.by_spelling]
 
-    def pairs(self, spellings: Iterable[tuple[str, str]]) -> list[tuple[Any, Any]]:
+    def find_pairs(self, spellings: Iterable[tuple[str, str]]) -> list[tuple[Any, Any]]:
         """The pairs of columns that are spelt so, in the order of the spellings."""
         by_spelling = self.by_spelling
         return [(by_spelling[x], by_spelling[y]) for x, y in spellings if x in by_spelling and y in by_spelling]
 
-    def points(self, templates: tuple[str, ...], sides: Iterable[SidesSpelling]) -> list[tuple[Any, Any]]:
+    def find_points(self, templates: tuple[str, ...], sides: Iterable[SidesSpelling]) -> list[tuple[Any, Any]]:
         """The pairs of columns of both sides' points, also as points for and against in a row of one side."""
         spellings = {one: spell_pairs(templates, one) for one in sides}
         own = OWN_POINTS if any(one.kind == "own" for one in spellings) else ()
-        return [pair for pairs in (*spellings.values(), own) for pair in self.pairs(pairs)]
+        return [pair for pairs in (*spellings.values(), own) for pair in self.find_pairs(pairs)]

@@ -31,10 +31,10 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
     players = recognise_players(header, select_role_arguments(arguments))
     if players is None or players.roles == CONTEST_ROLES:
         return {}
-    points = header.points(
+    points = header.find_points(
         WINNER_TEMPLATES if players.roles == WINNER_LOSER else POINT_TEMPLATES, players.possible_sides
     )
-    found = {role: header.columns(SPELLINGS[role]) for role in ("margin", "season", "category")}
+    found = {role: header.find_columns(SPELLINGS[role]) for role in ("margin", "season", "category")}
     found["margin"] = [*map(list, points), *found["margin"]]
     known = {*arguments, *(["season"] if players.are_teams or "league_season" in arguments else [])}
     return {role: columns[0] for role, columns in found.items() if columns and role not in known}
@@ -70,7 +70,7 @@ def recognise_forecast_columns(names: Sequence[str]) -> tuple[dict[str, list[str
 
     def find_first(choices: Sequence[Sequence[str]]) -> list[str]:
         """The columns of the first of these choices all of whose names are there; none if none is."""
-        found = (header.columns(map(normalise_column_name, choice)) for choice in choices)
+        found = (header.find_columns(map(normalise_column_name, choice)) for choice in choices)
         return next((x for x, choice in zip(found, choices, strict=True) if len(x) == len(choice)), [])
 
     forecasts = {FIVETHIRTYEIGHT: find_first(FORECAST_COLUMNS)}
