@@ -1,7 +1,5 @@
 """Interactive charts: the same values as in the plots of matplotlib, in specifications that Altair's schema accepts."""
 
-from functools import lru_cache
-
 import numpy as np
 import pytest
 
@@ -12,26 +10,12 @@ pytest.importorskip("pyarrow")
 
 import jaxrate as jr
 from jaxrate import plots
-from jaxrate.events.dataset import Dataset
 from jaxrate.plots import standing_plots
 from jaxrate.views import charts
 from tests.conftest import refused
 from tests.test_plots import rate_and_smooth_games
-
-
-@lru_cache
-def rated():
-    matches = jr.data.simulate.league(20, 600, seed=2, draws=0.2).matches
-    names = np.array([f"P{i}" for i in range(20)], object)
-    return jr.rate(
-        jr.glicko(), Dataset(matches._replace(time=np.floor(matches.time)), names, np.arange(600), clock="dates")
-    )
-
-
-@lru_cache
-def strengths():
-    a, b = ["Ada", "Ada", "Bo", "Cy", "Di"], ["Bo", "Cy", "Cy", "Di", "Ada"]
-    return jr.arena.fit_strengths(jr.arena.count_votes(a, b, wins=[7, 6, 5, 9, 4], losses=[5, 3, 4, 4, 3]))
+from tests.test_plots_refusals import strengths
+from tests.test_plots_standings import rated
 
 
 def rows(chart, key):
