@@ -8,7 +8,7 @@ def main() -> None:
     try:
         from jaxrate.cli import main as run
     except ModuleNotFoundError as error:
-        if error.name not in ("click", "rich", "rich_click"):
+        if error.name not in ("click", "rich"):
             raise
         print(
             f"jaxrate: the command line needs {error.name.replace('_', '-')}: pip install 'jaxrate[cli]'",

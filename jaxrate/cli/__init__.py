@@ -42,7 +42,7 @@ from contextlib import contextmanager
 import click
 
 from jaxrate.cli.compilation_cache import CACHE_VARIABLE, enable_compilation_cache
-from jaxrate.cli.help_pages import HELP_STYLE, LazyGroup
+from jaxrate.cli.help_pages import HELP_SETTINGS, LazyGroup
 from jaxrate.cli.terminal_tables import print_escaped, print_message
 
 SUMMARIES = {
@@ -60,11 +60,7 @@ SUMMARIES = {
 }
 
 
-@click.group(
-    cls=LazyGroup,
-    summaries=SUMMARIES,
-    context_settings={"help_option_names": ["-h", "--help"], "rich_help_config": HELP_STYLE},
-)
+@click.group(cls=LazyGroup, summaries=SUMMARIES, context_settings=HELP_SETTINGS)
 @click.version_option(package_name="jaxrate", help="Print the version.")
 @click.option(
     "--no-cache", is_flag=True, help=f"Do not keep compiled programs for the next command, as {CACHE_VARIABLE}=off."

@@ -62,8 +62,7 @@ def _named_columns_option(name: str, metavar: str, text: str) -> Any:
     _named_columns_option(
         "forecast",
         "NAME=COLUMNS",
-        "Probabilities of others, or percents: of the first player's win, of win,loss, or of win,draw,loss.  "
-        "[default: those of public files]",
+        "Probabilities or percents of win, of win,loss, or of win,draw,loss.  [default: those of public files]",
     ),
     _named_columns_option(
         "odds", "NAME=COLUMNS", "Decimal odds of win,loss or win,draw,loss.  [default: those of public files]"

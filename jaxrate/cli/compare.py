@@ -55,8 +55,7 @@ class Contenders(NamedTuple):
 @command(
     FILE,
     system_option("Compare only this system.  [default: all that can rate the file]", multiple=True),
-    param_option("Set a hyperparameter of one system or of all that have it, or name a FILE.toml of fit --save.",
-                 "[SYSTEM.]NAME=VALUE|FILE"),
+    param_option("Set a hyperparameter of all systems, or as elo.k=20 of one; or name a FILE.toml of fit --save."),
     option("period", "DAYS", "Length of rating periods.  [default: that of a file of --param, or 7]", above=0),
     reading_options(),
     first_rows_option,

@@ -1,28 +1,23 @@
-"""The pages of --help: the usual options, or all in groups, and examples. rich-click formats them by Rich."""
+"""The pages of --help: the usual options, or all in groups, and examples."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from inspect import cleandoc
 from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
 import click
-from rich_click import RichCommand, RichGroup
 
 from jaxrate.cli.option_names import name_options
 
-HELP_STYLE = {
-    "theme": "default-slim",  # without boxes: a pipe gets the same text
-    "max_width": 110,
-    "force_terminal": None,  # colour is Rich's own decision
-    "text_markup": None,
-}
+HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 ALL_HELP = "jaxrate.help_all"  # in the notes of a context: whether --help-all was given
-NAMES_WIDTH, COLUMN_GAP = 26, 2  # of options and their values, and before their descriptions
-COMMANDS_WIDTH = 16  # of the names of commands, and of the options that need none
+NAMES_WIDTH = 26  # of options and their values, before their descriptions
+COMMANDS_WIDTH = 12  # of the names of commands, and of the options that need none
 FIRST_GUIDE = Path(__file__).parent.parent / "guides" / "start.md"
 OPTION_GROUPS: dict[str, Sequence[str]] = {
     "Input": (
@@ -45,7 +40,7 @@ COMMAND_GROUPS = {
 }
 
 
-class HelpCommand(RichCommand):
+class HelpCommand(click.Command):
     """A command whose --help has its usual options, and whose --help-all has all of them, in groups.
 
     Args:
@@ -77,11 +72,11 @@ class HelpCommand(RichCommand):
         except ValueError as error:
             raise ValueError(name_options(str(error), self)) from error
 
-    def format_help_text(self, ctx: click.Context, formatter: Any) -> None:
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the command does, with --help its first paragraph alone."""
         write_paragraphs(formatter, self.help or "", None if self._shows_all(ctx) else 1)
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usual options, or the groups of all with the names that some take."""
         shows_all = self._shows_all(ctx)
         rows = {name: row for x in self.get_params(ctx) for name, row in _option_rows(x)}
@@ -92,7 +87,7 @@ class HelpCommand(RichCommand):
                 named = [(f"{name}={value.metavar or 'yes'}", value.text) for name, value in values.items()]
                 write_rows(formatter, f"Names of {parameter.opts[0]}", named)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, with --help the first one."""
         write_examples(formatter, self.examples if self._shows_all(ctx) else self.examples[:1])
 
@@ -138,29 +133,22 @@ def _option_rows(parameter: click.Parameter) -> Iterator[tuple[str, tuple[str, s
         yield parameter.opts[-1].removeprefix("--"), (f"{', '.join(parameter.opts)}{value}", parameter.help or "")
 
 
-def write_paragraphs(formatter: Any, text: str, count: int | None = None) -> None:
+def write_paragraphs(formatter: click.HelpFormatter, text: str, count: int | None = None) -> None:
     """Write the first `count` paragraphs of a docstring, or all."""
-    from rich.text import Text
-
-    paragraphs = [" ".join(one.split()) for one in text.split("\n\n")]
-    formatter.write(Text("\n\n".join(paragraphs[:count]) + "\n"))
-
-
-def write_rows(formatter: Any, title: str, rows: Iterable[tuple[str, str]], width: int = NAMES_WIDTH) -> None:
-    """Write a group of names and their descriptions."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, COLUMN_GAP, 0, 0))
-    table.add_column(min_width=width)
-    for name, text in rows:
-        table.add_row(Text(f"  {name}", "cyan"), Text(text))
-    formatter.write(Text(f"{title}:", "bold"))
-    formatter.write(table)
-    formatter.write("")
+    for paragraph in cleandoc(text).split("\n\n")[:count]:
+        formatter.write_paragraph()
+        formatter.write_text(paragraph)
 
 
-class LazyGroup(RichGroup):
+def write_rows(
+    formatter: click.HelpFormatter, title: str, rows: Iterable[tuple[str, str]], width: int = NAMES_WIDTH
+) -> None:
+    """Write a group of names and their descriptions, which begin where those of other groups do."""
+    with formatter.section(title):
+        formatter.write_dl([(name.ljust(width), text) for name, text in rows], col_max=NAMES_WIDTH + 10)
+
+
+class LazyGroup(click.Group):
     """The commands, by name and in a line; their modules are imported when they are called."""
 
     def __init__(self, *args: Any, summaries: Mapping[str, str], **settings: Any) -> None:
@@ -177,11 +165,11 @@ class LazyGroup(RichGroup):
         """The command of this name, imported."""
         return getattr(import_module(f"jaxrate.cli.{name}"), name)
 
-    def format_help_text(self, ctx: click.Context, formatter: Any) -> None:
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the program does."""
         write_paragraphs(formatter, self.help or "")
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in groups, and the options of all."""
         for title, names in COMMAND_GROUPS.items():
             rows = [(name, self.commands[name].get_short_help_str(limit=100)) for name in names]
@@ -189,18 +177,16 @@ class LazyGroup(RichGroup):
         options = [row for x in self.get_params(ctx) for _, row in _option_rows(x)]
         write_rows(formatter, "Options", options, COMMANDS_WIDTH)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write where a beginner begins."""
         write_examples(formatter, ("jaxrate rate nfl", "jaxrate rate games.csv", "jaxrate rate --help"))
-        formatter.write(f"\nGuides: {FIRST_GUIDE}")
+        formatter.write(f"\nGuides: {FIRST_GUIDE}\n")
 
 
-def write_examples(formatter: Any, lines: Sequence[str]) -> None:
+def write_examples(formatter: click.HelpFormatter, lines: Sequence[str]) -> None:
     """Write examples as the last group of a page."""
-    from rich.text import Text
-
-    formatter.write(Text("Examples:", "bold"))
-    formatter.write(Text("\n".join(f"  {line}" for line in lines)))
+    with formatter.section("Examples"):
+        formatter.write("".join(f"  {line}\n" for line in lines))
 
 
 def _group_options(

@@ -91,9 +91,9 @@ def _add_fitted(request: RatingRequest, fitted: FittedParams) -> RatingRequest:
     return request._replace(name=fitted.system, changes=changes, period=period, fitted=fitted)
 
 
-def param_option(text: str, metavar: str = "NAME=VALUE|FILE") -> Decorator:
+def param_option(text: str) -> Decorator:
     """The option --param."""
-    return option("param", metavar, text, to="params", multiple=True)
+    return option("param", "NAME=VALUE|FILE", text, to="params", multiple=True)
 
 
 def complete_systems(context: Any, parameter: Any, incomplete: str) -> list[str]:
