@@ -101,15 +101,15 @@ def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tupl
         return roles, columns, ""
     cells = {name: columns[name] for name in layout.players}
     has_lists = any(map(_has_lists, cells.values()))
-    divider = "|".join(SEPARATORS) if len(cells) == 2 else ";"  # slashes where a side is one column
-    has_separators = any(_has_separator(column, divider).any() for column in cells.values())
-    if layout.num_first and not (has_lists or has_separators):
-        return roles, columns | {name: null_where(x, is_blank_mask(x)) for name, x in cells.items()}, ""
-    if has_lists and not layout.num_first:
+    if not (has_lists or layout.num_first):
+        return roles, columns, _describe_possible_line_ups(cells)
+    if not layout.num_first:
         _check_no_separators_beside_lists(cells)
-    if has_lists or layout.num_first:
-        return _divide_line_up_cells(roles, columns, divider if layout.num_first else None)
-    return roles, columns, _describe_possible_line_ups(cells)
+        return _divide_line_up_cells(roles, columns, None)
+    divider = "|".join(SEPARATORS) if len(cells) == 2 else ";"  # slashes where a side is one column
+    if has_lists or any(_has_separator(column, divider).any() for column in cells.values()):
+        return _divide_line_up_cells(roles, columns, divider)
+    return roles, columns | {name: null_where(x, is_blank_mask(x)) for name, x in cells.items()}, ""
 
 
 def _describe_possible_line_ups(cells: Mapping[str, Column]) -> str:
