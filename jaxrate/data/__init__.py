@@ -1,6 +1,6 @@
 """From the tables that people have to checked events.
 
-event_tables.py                 tables of matches, of matches of teams and of participants, as columns of events
+event_tables.py                 tables of matches, of matches of teams and of participants, as events
 dataset_from_table.py           `read`: a table becomes a dataset of matches or contests
 column_role_definitions.py      the roles of columns: arguments of `read`, `rate` and the command line
 role_resolution.py              which columns of a table are used, and for what

@@ -86,12 +86,12 @@ def has_mixtures(data: Dataset) -> bool:
 
 
 def check_known_categories(
-    data: Dataset, known: Sequence[Any] | HostArray | None, mixtures: Iterable[Any] = ()
+    data: Dataset, history_categories: Sequence[Any] | HostArray | None, mixtures: Iterable[Any] = ()
 ) -> None:
     """RowError for events of categories that a history does not know, nor are mixtures; None: it knows none at all."""
-    if known is None or data.categories is None:
+    if history_categories is None or data.categories is None:
         return
-    labels, names = [*map(str, data.categories)], [*map(str, known)]
+    labels, names = [*map(str, data.categories)], [*map(str, history_categories)]
     is_new = (np.arange(len(labels)) >= len(names)) & ~np.isin(labels, [*map(str, mixtures)])
     category = event_categories(data)
     if has_mixtures(data._replace(fixtures=None)):
@@ -107,7 +107,7 @@ def check_known_categories(
 
     fail_where(new_of_row >= 0, say)
     if data.fixtures is not None:
-        check_known_categories(data.fixtures, known, mixtures)
+        check_known_categories(data.fixtures, history_categories, mixtures)
 
 
 def _mixture_shares(name: str, shares: CategoryShares, categories: Mapping[str, int]) -> HostArray:

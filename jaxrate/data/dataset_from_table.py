@@ -171,7 +171,7 @@ def read(
     import_pyarrow()
     opened = open_table_source(source)
     with add_location_to_data_errors(opened.title, opened.where):
-        known = names_of_earlier_data(history)
+        earlier = names_of_earlier_data(history)
         arguments = check_read_arguments(columns, upcoming, on_faulty, dates, na_values, unfinished)
         resolved = resolve_table(opened, arguments, upcoming, dates, na_values)
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, resolved.roles)
@@ -184,9 +184,9 @@ def read(
         warn_of_each(doubts_about_unplayed_rows(split, rows, upcoming))
         used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
         with rewrite_row_errors(_add_advice_to_skip):
-            dataset = build_dataset(*used[:3], known, sort or upcoming)
+            dataset = build_dataset(*used[:3], earlier, sort or upcoming)
         dataset = _add_fixtures(dataset, converted, split.coming & (not upcoming))
-    warn_of_each(_doubts_about_dataset(dataset, resolved.table, known))
+    warn_of_each(_doubts_about_dataset(dataset, resolved.table, earlier))
     if not upcoming:
         warn_of_each([unused_points_hint(resolved.table, dataset, converted.roles)], ColumnsRecognisedWarning)
     return dataset._replace(
@@ -279,7 +279,7 @@ def _warn_about_columns(resolved: ResolvedTable, used: ConvertedColumns, dates: 
     warn_of_each(hints, ColumnsRecognisedWarning)
 
 
-def _doubts_about_dataset(data: Dataset, table: TableSource, known: NamesOfEarlierData) -> Iterator[str]:
+def _doubts_about_dataset(data: Dataset, table: TableSource, earlier: NamesOfEarlierData) -> Iterator[str]:
     """What is doubtful about the events and the names of a table."""
     if not data.of_matches:
         yield from doubts_about_single_participants(data.rounds, data.contests)
@@ -289,7 +289,7 @@ def _doubts_about_dataset(data: Dataset, table: TableSource, known: NamesOfEarli
         yield from doubts_about_margins(data)
         yield from doubts_about_mirrored_matches(data.matches)
         yield from doubts_about_repeated_matches(data.matches, data.rows, table)
-    yield from doubts_about_names("players", data.players, 0 if known.players is None else len(known.players))
+    yield from doubts_about_names("players", data.players, 0 if earlier.players is None else len(earlier.players))
     seasons = None if data.seasons is None else np.array([*data.seasons], object)
     for subject, names in {"categories": data.categories, "contests": data.contests, "seasons": seasons}.items():
         yield from () if names is None else doubts_about_names(subject, names, 0)

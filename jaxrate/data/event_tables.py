@@ -197,7 +197,7 @@ class EventColumns(NamedTuple):
 
 
 def build_dataset(
-    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, known: NamesOfEarlierData, in_order: bool
+    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, earlier: NamesOfEarlierData, in_order: bool
 ) -> Dataset:
     """The dataset of these columns, whose values stand in these rows of the source.
 
@@ -205,7 +205,7 @@ def build_dataset(
       roles: which columns are used, and for what.
       columns: values [n] by name.
       rows: [n] of the source.
-      known: the names that have ids already.
+      earlier: the names that have ids already.
       in_order: whether to put the rows in order of time.
 
     Raises:
@@ -213,9 +213,9 @@ def build_dataset(
     """
     are_teams = roles.layout.num_first > 0
     with map_row_errors(rows):
-        read = read_event_columns(roles, columns, known)
+        read = read_event_columns(roles, columns, earlier)
         if are_teams:
-            read, row = split_teams(roles, columns, rows, read, known.players)
+            read, row = split_teams(roles, columns, rows, read, earlier.players)
             rows = rows[row]
     with map_row_errors(rows):
         order = _row_order(roles, columns, read, in_order)
@@ -287,7 +287,7 @@ NO_RANK_ADVICE = (
 )
 
 
-def read_event_columns(roles: ColumnRoles, columns: dict[str, Column], known: NamesOfEarlierData) -> EventColumns:
+def read_event_columns(roles: ColumnRoles, columns: dict[str, Column], earlier: NamesOfEarlierData) -> EventColumns:
     """What is known of each match, or of each participant of contests; of teams all but their players.
 
     Raises:
@@ -304,7 +304,7 @@ def read_event_columns(roles: ColumnRoles, columns: dict[str, Column], known: Na
         )
     with name_contests():
         if not layout.num_first:
-            values["player"], players = _read_players(layout.players, columns, known.players)
+            values["player"], players = _read_players(layout.players, columns, earlier.players)
     if layout.contest is None:
         values["score"] = _read_scores(roles, columns, n)
     else:
@@ -313,23 +313,23 @@ def read_event_columns(roles: ColumnRoles, columns: dict[str, Column], known: Na
     with name_contests():
         values |= _read_optional_numbers(roles, columns, n) | _read_teams(roles, columns, values)
         if roles.category:
-            category, categories = to_ids(roles.category, columns, known.categories, "categories")
+            category, categories = to_ids(roles.category, columns, earlier.categories, "categories")
             values["category"] = category if layout.contest is None and not layout.num_first else category[:, 0]
         time, clock = time_column_to_days_and_clock(roles.time, columns)
         values |= time
         values["columns"] = further_columns(roles, columns, n, time if clock == "dates" else {})
-    seasons = None if roles.season is None else _read_season_starts(roles.season, columns, time, known.seasons)
+    seasons = None if roles.season is None else _read_season_starts(roles.season, columns, time, earlier.seasons)
     return EventColumns(values, players, categories, clock, seasons, contest_names)
 
 
-def _number_players(names: Sequence[str], columns: dict[str, Column], known: Any) -> tuple[HostArray, HostArray]:
-    """Ids [n, columns] of the players in these columns, and all names by id; `known` may be a function for that."""
-    return known(names, columns) if callable(known) else to_ids(names, columns, known)
+def _number_players(names: Sequence[str], columns: dict[str, Column], earlier: Any) -> tuple[HostArray, HostArray]:
+    """Ids [n, columns] of the players in these columns, and all names by id; `earlier` may be a function for that."""
+    return earlier(names, columns) if callable(earlier) else to_ids(names, columns, earlier)
 
 
-def _read_players(names: Sequence[str], columns: dict[str, Column], known: Any) -> tuple[HostArray, HostArray]:
+def _read_players(names: Sequence[str], columns: dict[str, Column], earlier: Any) -> tuple[HostArray, HostArray]:
     """Ids of participants [n], or of both players of matches [n, 2], and all names by id."""
-    player, players = _number_players(names, columns, known)
+    player, players = _number_players(names, columns, earlier)
     if len(names) == 1:
         return player[:, 0], players
     first, second = player.T
@@ -341,11 +341,11 @@ def _read_players(names: Sequence[str], columns: dict[str, Column], known: Any) 
 
 
 def split_teams(
-    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, read: EventColumns, known: Any
+    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, read: EventColumns, earlier: Any
 ) -> tuple[EventColumns, HostArray]:
     """Matches of teams as contests with a row for each player, and in which row of the columns each of these stands.
 
-    The contests have the numbers of the `rows` [n] of the source as names. Players are `known` as in
+    The contests have the numbers of the `rows` [n] of the source as names. Earlier players are as in
     `NamesOfEarlierData`.
 
     Raises:
@@ -369,7 +369,7 @@ def split_teams(
     row, position = np.nonzero(present)
     with map_row_errors(row):
         names = {"players": _names_by_row(layout.players, columns, present)}
-        player, players = _number_players([*names], names, known)
+        player, players = _number_players([*names], names, earlier)
     is_second = position >= layout.num_first
     for name in roles.margin:
         del further[name]
@@ -458,13 +458,13 @@ def further_columns(
 
 
 def _read_season_starts(
-    season: str, columns: dict[str, Column], time: Mapping[str, HostArray], known: Mapping[str, float] | None
+    season: str, columns: dict[str, Column], time: Mapping[str, HostArray], earlier: Mapping[str, float] | None
 ) -> dict[str, float]:
     """When each season begins, by its name; ValueError without times, and as `find_season_starts`."""
     if not time:
         raise ValueError(NO_TIME_MESSAGE)
     matches_of_seasons = match_seasons_from_column(season, columns, time["time"])
-    return find_season_starts(lambda: [matches_of_seasons], known)
+    return find_season_starts(lambda: [matches_of_seasons], earlier)
 
 
 def _read_ranks(layout: TableLayout, columns: dict[str, Column], n: int) -> HostArray:
