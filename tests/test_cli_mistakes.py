@@ -206,12 +206,12 @@ arena games.pgn --cluster Event :: name columns, and not those of a public forma
 benchmark league.csv --forecast =mine :: --forecast =mine: write as in NAME=COLUMN,COLUMN
 benchmark league.csv --odds x=PSH, :: --odds x=PSH,: write as in NAME=COLUMN,COLUMN
 benchmark league.csv --odds x=PSH,PSA --odds x=PSCH,PSCA :: --odds names x twice
-benchmark league.csv --forecast x=mime :: has no column 'mime'; did you mean 'mine'?
+benchmark league.csv --forecast x=mime :: no column 'mime'; did you mean 'mine'?
 benchmark league.csv --forecast x=home :: forecast 'x': the probability is 
 benchmark league.csv --forecast x=date :: column 'date'
 benchmark league.csv --odds x=PSH :: odds 'x': give the odds of win and loss
 benchmark league.csv --odds x=mine,mine :: odds 'x': odds are 0.
-benchmark league.csv --stack-column derbi :: has no column 'derbi'; did you mean 'derby'?
+benchmark league.csv --stack-column derbi :: no column 'derbi'; did you mean 'derby'?
 benchmark league.csv --since soon :: soon
 benchmark league.csv --since 2099-01-01 :: no match is played since 2099-01-01
 benchmark league.csv --since 2022-01-01 --last 0.1 :: --since cannot be combined with --last

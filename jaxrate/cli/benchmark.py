@@ -17,6 +17,7 @@ from jaxrate.cli.input_options import (
     is_parquet_folder_or_pattern,
     is_pgn_file,
     is_shipped_dataset,
+    load_columns,
     open_file_table,
     published_forecasts,
     reading_options,
@@ -28,7 +29,6 @@ from jaxrate.cli.rating import parse_library_time
 from jaxrate.cli.shared_options import RatingRequest, plain_option, system_option
 from jaxrate.cli.system_selection import read_events_with_evidence
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
-from jaxrate.core.text_format import did_you_mean_suffix
 
 if TYPE_CHECKING:
     from jaxrate.evaluation.benchmark import Benchmark
@@ -216,32 +216,26 @@ def load_match_columns(
     Raises:
       ValueError: for a column that the file does not have, or that holds no numbers.
     """
+    from jaxrate.data.column_conversion import to_column, to_numbers
+    from jaxrate.data.table_sources import add_location_to_data_errors
+
+    if not columns_by_name:
+        return {}
     option, rows = f"--{kind.replace('_', '-')}", np.asarray(data.rows)
     rows = rows if data.of_matches else rows[np.asarray(data.rounds.player_start)[:-1]]
-    wanted = list(dict.fromkeys(name for columns in columns_by_name.values() for name in columns))
-    numbers = _load_numbers(file, wanted, option)
+    wanted = [name for columns in columns_by_name.values() for name in columns]
+    source = open_file_table(file)
+    loaded = load_columns(source, wanted, option)
+    with add_location_to_data_errors(source.title, source.where):
+        numbers = {
+            name: to_numbers(name, _strip_percent_signs(to_column(name, x)), np.nan) for name, x in loaded.items()
+        }
     if any(rows.max(initial=0) >= len(x) for x in numbers.values()):
         raise ValueError(f"{option}: {file} is read from several tables, whose columns cannot be told apart")
     values = {
         label: np.stack([numbers[name][rows] for name in columns], axis=1) for label, columns in columns_by_name.items()
     }
     return {label: x[:, 0] if x.shape[1] == 1 else x for label, x in values.items()}
-
-
-def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
-    """Columns of a file by their names, as numbers, without signs of percent."""
-    from jaxrate.data.column_conversion import to_column, to_numbers
-    from jaxrate.data.table_sources import add_location_to_data_errors
-
-    if not names:
-        return {}
-    source = open_file_table(file)
-    for name in names:
-        if name not in source.names:
-            raise ValueError(f"{option}: {file} has no column {name!r}{did_you_mean_suffix(name, source.names)}")
-    with add_location_to_data_errors(source.title, source.where):
-        loaded = source.load(names)
-        return {name: to_numbers(name, _strip_percent_signs(to_column(name, loaded[name])), np.nan) for name in names}
 
 
 def _strip_percent_signs(column: Any) -> Any:

@@ -249,6 +249,20 @@ def open_file_table(file: str) -> Any:
     return open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
 
 
+def load_columns(source: Any, names: Iterable[str], option: str = "", *, as_texts: bool = False) -> dict[str, Any]:
+    """Columns of a table by their names; ValueError, which names the option, if it lacks one."""
+    from jaxrate.data.table_sources import add_location_to_data_errors
+
+    wanted = list(dict.fromkeys(names))
+    for name in wanted:
+        if name not in source.names:
+            hint = did_you_mean_suffix(name, source.names)
+            raise ValueError(f"{option}{': ' * bool(option)}{source.title}no column {name!r}{hint}")
+    with add_location_to_data_errors(source.title, source.where):
+        loaded = source.load(wanted, wanted if as_texts else ()) if wanted else {}
+        return {name: loaded[name] for name in wanted}
+
+
 def is_pgn_file(file: str) -> bool:
     """Whether the name of a file is that of games in PGN, compressed or not."""
     return re.search(r"\.pgn(\.\w+)?$", file.lower()) is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli.commands import Output, prefix_errors_with_file
-from jaxrate.cli.input_options import is_about_teams, is_parquet_folder_or_pattern, open_file_table
+from jaxrate.cli.input_options import is_about_teams, is_parquet_folder_or_pattern, load_columns, open_file_table
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.rate_output import SHOWN_PLAYERS
 from jaxrate.cli.rating import RateOptions
@@ -18,7 +18,7 @@ from jaxrate.cli.system_selection import (
     read_events_with_evidence,
 )
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, warnings_as_notes
-from jaxrate.core.text_format import did_you_mean_suffix, format_count
+from jaxrate.core.text_format import format_count
 
 MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder
 RESERVED_NAMES = re.compile(r"con|prn|aux|nul|(com|lpt)\d", re.IGNORECASE)  # names that Windows keeps for devices
@@ -61,14 +61,9 @@ def _save_leagues(out: Path, by: str, leagues: dict[Any, jr.History], facts: dic
 def _league_column(file: str, by: str) -> Any:
     """[N] the values of a column of the file."""
     from jaxrate.data.table_files import join_files
-    from jaxrate.data.table_sources import add_location_to_data_errors
 
-    in_chunks = is_parquet_folder_or_pattern(file)
-    source: Any = join_files(file).to_source() if in_chunks else open_file_table(file)
-    with add_location_to_data_errors(source.title, source.where):
-        if by not in source.names:
-            raise ValueError(f"--by: no column {by!r}{did_you_mean_suffix(by, source.names)}")
-        values = source.load([by], [by])[by]
+    source: Any = join_files(file).to_source() if is_parquet_folder_or_pattern(file) else open_file_table(file)
+    values = load_columns(source, [by], "--by", as_texts=True)[by]
     return values.to_pylist() if hasattr(values, "to_pylist") else values
 
 

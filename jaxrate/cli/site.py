@@ -9,6 +9,7 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli.commands import RUN, command, option, prefix_errors
+from jaxrate.cli.input_options import load_columns
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.library_options import library_option
 from jaxrate.cli.option_names import format_reading_options
@@ -152,23 +153,19 @@ def _load_smoothed_columns(run: Path, of_matches: bool) -> dict[str, Any] | None
     return None
 
 
-def _load_columns(file: Path, names: list[str], *, text: bool = False) -> list[np.ndarray[Any, Any]]:
-    """Columns of a file, those of a CSV as they are written if `text`; ValueError if it lacks one."""
-    from jaxrate.core.text_format import did_you_mean_suffix
+def _load_columns(
+    file: Path, names: list[str], option: str = "", *, as_texts: bool = False
+) -> list[np.ndarray[Any, Any]]:
+    """Columns of a file, those of a CSV as they are written if `as_texts`; ValueError if it lacks one."""
     from jaxrate.data.table_files import open_table_file
 
-    source = open_table_file(file)
-    for name in names:
-        if name not in source.names:
-            raise ValueError(f"{file.name}: no column {name!r}{did_you_mean_suffix(name, source.names)}")
-    loaded = source.load(names, names if text else ())
+    loaded = load_columns(open_table_file(file), names, option, as_texts=as_texts)
     return [loaded[name].to_numpy() for name in names]
 
 
 def load_display_names(file: Path, players: Any) -> dict[Any, str]:
     """Names to display, by the names in the events."""
-    with prefix_errors("--names: "):
-        ids, names = _load_columns(file, ["id", "name"], text=True)
+    ids, names = _load_columns(file, ["id", "name"], "--names", as_texts=True)
     name_of_id = {str(x): str(name) for x, name in zip(ids.tolist(), names.tolist(), strict=True) if name is not None}
     display_names = {x: name_of_id[str(x)] for x in players.tolist() if str(x) in name_of_id}
     if not display_names:
@@ -178,8 +175,7 @@ def load_display_names(file: Path, players: Any) -> dict[Any, str]:
 
 def load_shown_columns_by_prediction_row(file: Path, names: list[str], rated: jr.History) -> dict[str, Any]:
     """[n] values of the columns for each row of the predictions."""
-    with prefix_errors("--file: "):
-        rows, loaded = rated.events["row"], _load_columns(file, names)
+    rows, loaded = rated.events["row"], _load_columns(file, names, "--file")
     if not names:
         return {}
     if len(np.unique(rows)) < len(rows) or rows.max(initial=0) >= len(loaded[0]):
@@ -198,7 +194,7 @@ def _check_file_matches_rated_history(file: Path, rated: jr.History) -> None:
         rated.players[rated.events["player"][sampled]].tolist(),
     )
     names = list(open_table_file(file).names)
-    columns = [*_load_columns(file, names), *_load_columns(file, names, text=True)]  # "007" is no number
+    columns = [*_load_columns(file, names), *_load_columns(file, names, as_texts=True)]  # "007" is no number
     for row, seated in zip(rows, names_of_rows, strict=True):
         texts = {_fold_case_and_blanks(x[row]) for x in columns}
         if all(any(x == who or (len(x) > 2 and x in who) for x in texts) for who in map(_fold_case_and_blanks, seated)):
