@@ -628,28 +628,20 @@ def test_two_who_won_a_contest_each_are_equals():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("events", "options", "said"),
     [
-        ({"ties": "half"}, "one model of ties"),
-        ({"cluster": "voter"}, "one model of ties"),
-        ({"anchors": {9: 1500.0}}, "ids|no player"),
+        (None, {"ties": "half"}, "one model of ties"),
+        (None, {"cluster": "voter"}, "one model of ties"),
+        (None, {"anchors": {9: 1500.0}}, "ids|no player"),
+        (jr.rounds([0] * 4, range(4), [0, 0, 1, 1], team=[0, 0, 1, 1]), {}, "and not to teams"),
+        (jr.matches([[0, 1]], [1.0]), {"last_place_unranked": True}, "last_place_unranked is for rounds"),
+        (jr.rounds([0] * 3, range(3), [0, 1, 2]), {}, "give a prior"),
+        (jr.periods(jr.matches([[0, 1]], [1.0]), 1.0), {}, "periods"),
     ],
 )
-def test_refusals_of_rounds(contests, options, said):
+def test_refusals_of_rounds(contests, events, options, said):
     with pytest.raises(ValueError, match=said):
-        jr.arena.fit_strengths(contests[0], **options)
-
-
-def test_further_refusals():
-    teams = jr.rounds([0] * 4, range(4), [0, 0, 1, 1], team=[0, 0, 1, 1])
-    with pytest.raises(ValueError, match="and not to teams"):
-        jr.arena.fit_strengths(teams)
-    with pytest.raises(ValueError, match="last_place_unranked is for rounds"):
-        jr.arena.fit_strengths(jr.matches([[0, 1]], [1.0]), last_place_unranked=True)
-    with pytest.raises(ValueError, match="give a prior"):
-        jr.arena.fit_strengths(jr.rounds([0] * 3, range(3), [0, 1, 2]))
-    with pytest.raises(ValueError, match="periods"):
-        jr.arena.fit_strengths(jr.periods(jr.matches([[0, 1]], [1.0]), 1.0))
+        jr.arena.fit_strengths(contests[0] if events is None else events, **options)
 
 
 @MOSTLY_DOUBLE
@@ -681,14 +673,16 @@ def test_frozen_ratings_are_compared_with_other_systems():
     assert [one.name for one in compared.results] == ["glicko", "at rest"]
 
 
-def test_frozen_refusals():
-    with pytest.raises(ValueError, match="row 1 .*no finite rating"):
-        jr.arena.freeze_strengths([1500.0, np.nan])
-    with pytest.raises(ValueError, match="model must be"):
-        jr.arena.freeze_strengths([1500.0], model="thurstone")
-    with pytest.raises(ValueError, match="shape"):
-        jr.arena.freeze_strengths(1500.0)
-    with pytest.raises(ValueError, match="tie must be >= 1"):
-        jr.arena.freeze_strengths([1500.0], model="rao_kupper", tie=0.5)
-    with pytest.raises(ValueError, match="no parameter"):
-        jr.arena.freeze_strengths([1500.0], k=3)
+@pytest.mark.parametrize(
+    ("ratings", "options", "said"),
+    [
+        ([1500.0, np.nan], {}, "row 1 .*no finite rating"),
+        ([1500.0], {"model": "thurstone"}, "model must be"),
+        (1500.0, {}, "shape"),
+        ([1500.0], {"model": "rao_kupper", "tie": 0.5}, "tie must be >= 1"),
+        ([1500.0], {"k": 3}, "no parameter"),
+    ],
+)
+def test_frozen_refusals(ratings, options, said):
+    with pytest.raises(ValueError, match=said):
+        jr.arena.freeze_strengths(ratings, **options)
