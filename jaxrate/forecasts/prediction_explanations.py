@@ -156,33 +156,24 @@ class EventRows(NamedTuple):
     expected: HostArray  # [rows] of the side
 
 
-def match_rows(data: Dataset, expected: HostArray) -> EventRows:
-    """Two rows for each match."""
-    matches, n, names = data.matches, len(expected), data.players[data.matches.player]
-    category = None if matches.context.category is None else np.asarray(matches.context.category[:, ::-1])
-    return EventRows(
-        [f"{x} against {y}" for x, y in names.tolist()],
-        np.asarray(matches.time),
-        2 * np.arange(n + 1),
-        np.tile(np.array(["a", "b"], object), n),
-        names.ravel(),
-        category,
-        np.stack([expected, 1.0 - expected], axis=1).ravel(),
-    )
-
-
-def contest_rows(data: Dataset, expected: HostArray) -> EventRows:
-    """A row for each participant of each contest."""
+def list_event_rows(data: Dataset, expected: HostArray) -> EventRows:
+    """Two rows for each match, or one for each participant of each contest."""
+    if data.of_matches:
+        matches, names, category = data.matches, data.players[data.matches.player], data.matches.context.category
+        titles, start = [f"{x} against {y}" for x, y in names.tolist()], 2 * np.arange(len(expected) + 1)
+        side = np.tile(np.array(["a", "b"], object), len(expected))
+        category = None if category is None else np.asarray(category)[:, ::-1]
+        of_sides = np.stack([expected, 1.0 - expected], axis=1).ravel()
+        return EventRows(titles, np.asarray(matches.time), start, side, names.ravel(), category, of_sides)
     flat: Any = data.rounds.events
-    labels = range(len(flat.time)) if data.contests is None else data.contests.tolist()
-    side, names = 1 + np.asarray(flat.team), data.players[flat.player]
-    titles = [f"contest {x}" for x in labels]
-    return EventRows(titles, np.asarray(flat.time), data.rounds.player_start, side, names, flat.category, expected)
+    titles = [f"contest {x}" for x in (range(len(flat.time)) if data.contests is None else data.contests.tolist())]
+    time, side, names = np.asarray(flat.time), 1 + np.asarray(flat.team), data.players[flat.player]
+    return EventRows(titles, time, data.rounds.player_start, side, names, flat.category, expected)
 
 
 def split_by_event(rated: History, data: Dataset, parts: PredictionParts, expected: HostArray) -> list[Explanation]:
     """The explanation of each event, from the parts of all players and what is expected of them."""
-    rows = match_rows(data, expected) if data.of_matches else contest_rows(data, expected)
+    rows = list_event_rows(data, expected)
     columns = {"side": rows.side, "player": rows.player}
     if rows.category is not None and rated.categories is not None:
         columns["category"] = categories_met_by_players(np.asarray(rows.category), rated.categories, len(rows.player))
