@@ -120,7 +120,7 @@ def arena_page_html(
     numbered = rated[:MAX_NUMBERED_PLAYERS] if len(rated) > 1 else []
     heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
     lead = find_lead_in_votes(names, strengths, ranks, words)
-    certain = [] if lead is None or lead.certainty != "clear" else [lead]
+    is_sure = lead is not None and lead.certainty == "clear"
     bounds = pairwise(_table_bounds(len(names)))
     return render_page(
         "arena.html",
@@ -134,8 +134,8 @@ def arena_page_html(
         model=strengths.model.replace("_", "-").title(),
         noun=words,
         headline=str(find_first_place(names, strengths, ranks, words)),
-        findings=[*map(str, [*certain, *find_certain_ranks(names, strengths, ranks, words)])],
-        doubt="" if lead is None or certain else str(lead),
+        findings=[*map(str, [*[lead] * is_sure, *find_certain_ranks(names, strengths, ranks, words)])],
+        doubt="" if is_sure else str(lead or ""),
         worth=str(find_worth_in_votes(names, strengths) or ""),
         assumption=confidence_assumption(strengths, about.get("clusters", ())),
         errors=ERROR_WORDS.get(strengths.errors, strengths.errors),

@@ -307,7 +307,7 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
 
 
 def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, Any]:
-    """The variables of what the page says of one history; its table has no differences, which the bars have."""
+    """The variables of what the page says of one history."""
     systems = [row for row in benchmark.rows if row.kind == "system"]
     ceilings = [row for row in benchmark.rows if row.kind not in ("system", "frequencies") and row.scored]
     axis, rows = build_system_rows([*systems, *ceilings])
@@ -315,8 +315,7 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
     lead, half = gap_and_half_width(gap)
     best = rows[0].name
     findings, notes = (name_systems_in_print("\n".join(x), systems) for x in (benchmark.findings, benchmark.notes))
-    columns = [i for i, name in enumerate(benchmark.head) if i and name != LOSS_DIFFERENCE_HEAD]
-    named_cells = zip(benchmark.rows, benchmark.cells, strict=True)
+    head, cells = _arrange_table(benchmark)
     return {
         "anchor": anchor,
         "title": title,
@@ -334,8 +333,8 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
         if ceiling
         else f"{best} predicts best of the systems",
         "is_ahead": relation_to_best(gap) == "ahead",
-        "head": [benchmark.head[i] for i in (0, *columns)],
-        "cells": [[name_in_print(row), *(texts[i] for i in columns)] for row, texts in named_cells],
+        "head": head,
+        "cells": cells,
     }
 
 
@@ -345,3 +344,11 @@ def _find_best_ceiling(
     """The row of the best ceiling that has all scored matches, and its difference from the best system."""
     whole = (x for x in zip(ceilings, rows, strict=True) if x[0].kind != "blend" and x[0].scored == scored)
     return next(((row, ceiling.log_loss_difference) for ceiling, row in whole), (None, None))
+
+
+def _arrange_table(benchmark: Benchmark) -> tuple[list[str], list[list[str]]]:
+    """The head and the cells of a benchmark with names in print, without the differences, which the bars have."""
+    columns = [i for i, name in enumerate(benchmark.head) if i and name != LOSS_DIFFERENCE_HEAD]
+    named_cells = zip(benchmark.rows, benchmark.cells, strict=True)
+    cells = [[name_in_print(row), *(texts[i] for i in columns)] for row, texts in named_cells]
+    return [benchmark.head[i] for i in (0, *columns)], cells

@@ -76,8 +76,9 @@ def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int]
         y = np.clip(np.round((top - values) * scale)[is_kept], -UNITS, 2 * UNITS).astype(int)
         return list((columns + " " + texts[y + UNITS]).tolist())
 
-    edges = [[] if half is None else [points(mean + half), points(mean - half)] for _, mean, half in lines]
-    paths = [*zip([x.style for x in lines], [points(x.mean) for x in lines], edges, strict=True)]
+    paths = []
+    for style, mean, half in lines:
+        paths.append((style, points(mean), [] if half is None else [points(mean + half), points(mean - half)]))
     by_date = is_timed & (data.rated.clock == "dates")
     axes = zip(*(x.tolist() for x in (low, high, left, right, by_date, ~is_timed)), strict=True)
     for i, (player, ends) in enumerate(zip(drawn.tolist(), map(_ChartAxes._make, axes), strict=True)):
