@@ -321,6 +321,8 @@ def test_what_a_system_cannot_rate_is_named_as_the_row_of_its_file(games, table,
         pq.write_table(table.slice(10 * i, 10).set_column(2, "score", pa.array(score)), name)
     with refused("1.parquet: row 9 (counting from 0): score 0.5 is none of 0"):
         jr.rate(jr.urnings(), names, chunk=6, out=tmp_path / "out")
+    unplayed = tmp_path / "unplayed.csv"
+    unplayed.write_text("a,b,score\nx,y,\ny,z,\n")
     rounds, right = contests(), tmp_path / "right.parquet"
     pq.write_table(pa.table(rounds), right)
     row = int(np.flatnonzero(np.diff(rounds["team"]) == 0)[0])
@@ -343,6 +345,7 @@ def test_what_a_system_cannot_rate_is_named_as_the_row_of_its_file(games, table,
         (games, jr.elo(), {"category": "no"}, "no column 'no'"),
         (games, jr.elo(), {"a": "a", "b": "c"}, "no column 'c'"),
         (games, jr.skills(covariates="rest"), {}, "skills needs the column 'rest' of the matches"),
+        (unplayed, jr.elo(), {}, "unplayed.csv: no row has a result"),
         ("-", jr.elo(), {}, "-: no such file, and no folder or pattern of tables"),
         ({"a": ["x"]}, jr.elo(), {}, "cannot read a dict by chunks; give a file, a folder, a pattern or a list"),
     ):

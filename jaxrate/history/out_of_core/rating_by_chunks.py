@@ -189,6 +189,8 @@ def _rate_and_save(run: ChunkedRun, progress: RunProgress) -> RunProgress:
             if is_asked_to_stop:
                 break
         else:
+            if not reached.rated:
+                raise ValueError(f"{run.opened.reading.source.title}: no row has a result")
             saved = _save_checkpoint(run, saved, reached._replace(rows=row_count))
     if saved.rows < row_count:  # after Ctrl-C, or SIGTERM whose handler let the process live
         message = f"{saved.rows:,} of {row_count:,} rows are rated and kept in {folder}; rate again to go on"
