@@ -387,6 +387,12 @@ def test_wrong_rows_of_csv_are_named_by_file_and_line(row, message, by_chunks, t
     assert ("on_faulty='skip'" in str(caught.value)) == can_skip
 
 
+def test_contests_that_compare_nobody_have_no_measure(tmp_path):
+    pq.write_table(pa.table({"contest": [1, 2], "player": ["x", "y"], "rank": [1, 1]}), tmp_path / "alone.parquet")
+    rated = jr.rate(jr.weng_lin(), tmp_path / "alone.parquet", out=tmp_path / "out")
+    assert repr(rated).endswith(f"files    {tmp_path / 'out'}")
+
+
 def test_empty_files_and_columns_of_structs_are_passed_over(tmp_path):
     pairs = pa.array([{"x": 10**6, "y": 10**6 + i} for i in range(N)])
     table = pa.table(numbered()).add_column(0, "pair", pairs)

@@ -68,7 +68,8 @@ class RatedFiles(History):
 
     def __repr__(self) -> str:
         measure, value = next(iter(self.quality.items()))
-        return f"{History.__repr__(self)}\n  files    {self.folder}, {measure} {value:.4f}"
+        quality = "" if value is None else f", {measure} {value:.4f}"
+        return f"{History.__repr__(self)}\n  files    {self.folder}{quality}"
 
 
 def rate_by_chunks(
