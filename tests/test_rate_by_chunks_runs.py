@@ -323,6 +323,9 @@ def test_what_a_system_cannot_rate_is_named_as_the_row_of_its_file(games, table,
         jr.rate(jr.urnings(), names, chunk=6, out=tmp_path / "out")
     unplayed = tmp_path / "unplayed.csv"
     unplayed.write_text("a,b,score\nx,y,\ny,z,\n")
+    quits = tmp_path / "quits.csv"
+    places = [f"{i // 3},p{i % 3},{0 if i == 2 else i % 3 + 1}" for i in range(30)]
+    quits.write_text("\n".join(["contest,player,rank", *places]))
     rounds, right = contests(), tmp_path / "right.parquet"
     pq.write_table(pa.table(rounds), right)
     row = int(np.flatnonzero(np.diff(rounds["team"]) == 0)[0])
@@ -345,6 +348,12 @@ def test_what_a_system_cannot_rate_is_named_as_the_row_of_its_file(games, table,
         (games, jr.elo(), {"category": "no"}, "no column 'no'"),
         (games, jr.elo(), {"a": "a", "b": "c"}, "no column 'c'"),
         (games, jr.skills(covariates="rest"), {}, "skills needs the column 'rest' of the matches"),
+        (
+            quits,
+            jr.weng_lin(),
+            {},
+            "quits.csv: row 2 (counting from 0, line 4): column 'rank' is 0, and ranks count from 1",
+        ),
         (unplayed, jr.elo(), {}, "unplayed.csv: no row has a result"),
         ("-", jr.elo(), {}, "-: no such file, and no folder or pattern of tables"),
         ({"a": ["x"]}, jr.elo(), {}, "cannot read a dict by chunks; give a file, a folder, a pattern or a list"),

@@ -180,7 +180,7 @@ def read(
         with map_row_errors(rows):
             split = split_by_result(converted.roles, converted.columns, na_values)
         used = _select_played_or_upcoming_rows(converted, split, upcoming)
-        _warn_about_columns(resolved, used, dates)
+        warn_about_columns(resolved, used, dates)
         warn_of_each(doubts_about_unplayed_rows(split, rows, upcoming))
         used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
         with rewrite_row_errors(_add_advice_to_skip):
@@ -266,7 +266,7 @@ def _add_advice_to_skip(row: int, message: str) -> tuple[int, str]:
     return row, message + "; on_faulty='skip' leaves such rows out" * (" has no value" in message)
 
 
-def _warn_about_columns(resolved: ResolvedTable, used: ConvertedColumns, dates: str | None) -> None:
+def warn_about_columns(resolved: ResolvedTable, used: ConvertedColumns, dates: str | None) -> None:
     """What columns were taken for, and which may be something else."""
     table, roles, notes = resolved.table, used.roles, used.notes
     if roles.time is None and table.noted and (names := date_columns(table, roles.all_columns, dates)):

@@ -9,7 +9,6 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids, to_numbers
 from jaxrate.data.column_recognition import (
-    ColumnsRecognisedWarning,
     ResolvedTable,
     append_split_columns,
     names_of_split_columns,
@@ -19,11 +18,11 @@ from jaxrate.data.column_role_definitions import select_role_arguments
 from jaxrate.data.dataset_from_table import (
     ConvertedColumns,
     convert_columns,
-    describe_recognised_columns,
     load_role_columns_and_drop_rows,
+    warn_about_columns,
 )
 from jaxrate.data.date_parsing import is_date_style, parse_time_column
-from jaxrate.data.faulty_rows import map_row_errors, warn_caller
+from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.result_parsing import codes_to_scores, replace_na_values
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.row_results import select_draw_columns
@@ -115,6 +114,7 @@ def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> T
         examples, example_rows = _examples(source, roles, columns, rows)
         with map_row_errors(rows):
             example_scores = _scores(converted)[example_rows]
+        warn_about_columns(resolved, converted, None)
         reading = TableReading(
             files,
             resolved._replace(roles=roles._replace(season=None)),
@@ -131,8 +131,6 @@ def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> T
         )
         if roles.season is not None:
             reading = reading._replace(seasons=_find_table_seasons(reading, roles.season))
-    if recognised := describe_recognised_columns(converted.notes, roles.time, converted.date_style):
-        warn_caller(recognised, ColumnsRecognisedWarning)
     return reading
 
 
