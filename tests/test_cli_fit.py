@@ -1,5 +1,6 @@
 """`jaxrate fit`, and what `jaxrate rate --param` makes of its file."""
 
+import importlib
 import json
 import tomllib
 
@@ -154,3 +155,19 @@ def test_values_of_parameters():
     assert values == {"a": 3, "b": 0.5, "c": None, "d": False, "e": (0.5, 2), "f": "x", "g": (0.5,)}
     assert isinstance(values["a"], int)
     assert make_system("elo_mmr", {"newcomer": 0.5}).settings["newcomer"] == (0.5,)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--free growth rest games.csv --margin pa pb",  # of which FILE was pb
+        "games.csv --margin pa pb --free growth rest",
+        "--margin=pa pb games.csv --free growth --free rest",
+        "--free=growth rest --margin pa --margin pb games.csv",
+    ],
+)
+def test_options_of_several_words_leave_one_for_the_file(line):
+    command = importlib.import_module("jaxrate.cli.fit").fit
+    context = command.make_context("fit", line.split())
+    given = [context.params[name] for name in ("file", "free", "margin")]
+    assert given == ["games.csv", ("growth", "rest"), ("pa", "pb")]

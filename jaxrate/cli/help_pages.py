@@ -98,10 +98,11 @@ class HelpCommand(click.Command):
 def _repeat_options_of_several_words(command: click.Command, context: click.Context, args: list[str]) -> list[str]:
     """The words with an option before each of its values, as long as another word is left for FILE.
 
-    The first such option on the line takes as many words as it can, then the others.
+    Options of two words come before those of any number, and of these the first one on the line takes what it can.
     """
     most_words: dict[str, float] = {x.opts[0]: getattr(x, "most_words", 1) for x in command.params}
-    for option in dict.fromkeys(arg.partition("=")[0] for arg in args):
+    names = dict.fromkeys(arg.partition("=")[0] for arg in args)
+    for option in sorted(names, key=lambda name: most_words.get(name, 1)):
         if most_words.get(option, 1) > 1:
             choices = _repetitions(option, most_words[option], args)
             args = next((words for words in choices if _names_file(command, context, words)), args)
