@@ -361,7 +361,7 @@ def test_the_command_line_predicts_in_full(tmp_path, jaxrate):
     assert code == 0, error
     assert (
         (out / "predictions.csv")
-        .read_text()
+        .read_text(encoding="utf-8-sig")
         .replace('"', "")
         .startswith("row,time,a,b,score,prediction,win,draw,loss,quality")
     )
