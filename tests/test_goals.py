@@ -421,9 +421,9 @@ def test_expected_goals_are_read_and_may_be_missing():
     np.testing.assert_array_equal(data.matches.context.columns["xh"], [1.5, np.nan, 0.4])
     system = make_system_for_data("skills", {"outcome": "goals"}, None, data)
     assert system.settings["expected_goals"] == ("xh", "xa")
-    with refused("expected_goals must be two columns, those of a and of b, got xh, xh"):
+    with refused("expected_goals names a column twice: xh, xh"):
         jr.read(table, **columns | {"expected_goals": ["xh", "xh"]})
-    with refused("expected_goals must be the columns of a's and of b's expected goals, got xh"):
+    with refused("expected_goals must be two columns, of a and of b, got xh"):
         jr.read(table, **columns | {"expected_goals": ["xh"]})
     with refused("column 'xh' holds expected goals, so that it cannot be something else as well"):
         jr.read(table, **columns | {"covariates": "xh"})
