@@ -91,7 +91,7 @@ def test_files_that_are_not_there(tmp_path, name):
         read(tmp_path / name)
 
 
-WHOLE = gzip.compress(b"a,b,score\n" + b"x,y,1\n" * 9999)
+WHOLE = gzip.compress(b"a,b,score\n" + b"x,y,1\n" * 9999, mtime=0)
 ONE, NOT_UTF8 = "a,b,score\nx,y,1\n", "not UTF-8 text; save the file as UTF-8$"
 WRONG = [  # names and contents of files, and what is said of them
     *((name, ONE, r"cannot read .*\.parquet, \.csv, .* or \.ods$") for name in ("g.doc", "g", "csv", "g.parquet.gz")),
