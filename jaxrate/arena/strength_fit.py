@@ -480,7 +480,7 @@ def comparability_pairs_of_rankings(rows: RankingRows) -> tuple[HostArray, HostA
 def _plackett_luce_denominators(
     strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
 ) -> tuple[Array, ...]:
-    """For one ranking [P]: e^strength relative to the strongest, the divisors, and their shares of ties."""
+    """The terms of one ranking [P]: e^strength relative to the strongest, the divisors, and their shares of ties."""
     strengths = jnp.where(mask, strength[player], -jnp.inf)
     top = strengths.max()
     e = jnp.where(mask, jnp.exp(strengths - top), 0.0)

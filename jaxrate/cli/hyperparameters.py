@@ -142,5 +142,5 @@ def hint_scored_on_fitted_data(report: ProgressReport, fits: list[FittedParams],
 
 
 def fitted_share(fit: FittedParams | None, file: str) -> dict[str, float]:
-    """For the options of a run: the first share of its file to which the hyperparameters were fitted, if they were."""
+    """The option of a run with the first share of its file to which hyperparameters were fitted, if they were."""
     return {"fitted_share": fit.data_share} if fit is not None and fit.file == Path(file).name else {}

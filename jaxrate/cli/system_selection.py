@@ -72,7 +72,7 @@ def _complete_named_request(request: RatingRequest, recognised: dict[str, Any]) 
 
 
 def fitted_evidence(recognised: Mapping[str, Any], fitted: FittedParams) -> dict[str, Any]:
-    """Those of the recognised columns that the system of a file of hyperparameters learns from."""
+    """The recognised columns that the system of a file of hyperparameters learns from."""
     margin = [*(fitted.values.get("margin") or ())]
     is_its_margin = bool(margin) and [*np.atleast_1d(recognised.get("margin", ()))] == margin
     wanted = {

@@ -140,13 +140,13 @@ def apply_seasons(seasons: Sequence[float], constants: Constants, rows: Any, sin
 
 
 def revert_rows(params: Any, rows: Any, lead_retention: Array) -> Any:
-    """With this share of the lead over a newcomer."""
+    """The rows with this share of their lead over a newcomer."""
     rows = rows._replace(rating=params.initial_rating + lead_retention * (rows.rating - params.initial_rating))
     return rows._replace(variance=lead_retention**2 * rows.variance) if hasattr(rows, "variance") else rows
 
 
 def _keep_variance_positive(params: Any, rows: Any) -> Any:
-    """With a variance above 0 also where all is forgotten and nothing grows."""
+    """The rows with a variance above 0, also where all is forgotten and nothing grows."""
     if not hasattr(rows, "variance"):
         return rows
     return rows._replace(variance=jnp.maximum(rows.variance, least_variance(params, rows)))

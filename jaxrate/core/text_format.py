@@ -153,7 +153,7 @@ def format_table(header: list[str], rows: Iterable[Any], left_aligned: Iterable[
 def format_html_table(
     header: list[str], rows: Iterable[Any], left_aligned: Iterable[str] = ("player", "system")
 ) -> str:
-    """The same table as HTML, for notebooks."""
+    """A table as HTML, for notebooks."""
     align = ["left" if name in left_aligned else "right" for name in header]
 
     def format_row(kind: str, row: Iterable[Any]) -> str:

@@ -215,7 +215,7 @@ def to_ids(
     """
     num_existing = 0 if existing_names is None else len(existing_names)
     parts = {subject: _existing_names_column(existing_names, subject)} if num_existing else {}
-    new = [_names_column(name, columns[name], parts.get(subject), subject) for name in names]
+    new = [_match_type_of_names(name, columns[name], parts.get(subject), subject) for name in names]
     code, values = _encode_values([*parts, *map(repr, names)], [*parts.values(), *new])
     code = np.append(code[:num_existing], code[num_existing:].reshape(len(names), -1).T)
     rank, values = _by_first_appearance(code, values)
@@ -237,7 +237,7 @@ def _existing_names_column(existing_names: Any, subject: str) -> Column:
     return column
 
 
-def _names_column(name: str, column: Column, existing: Column | None, subject: str) -> Column:
+def _match_type_of_names(name: str, column: Column, existing: Column | None, subject: str) -> Column:
     """A column of names; text becomes whole numbers where the existing names are such, as CSV has only text.
 
     Raises:

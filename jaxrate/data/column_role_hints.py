@@ -33,7 +33,7 @@ MIN_AGREEMENT = 0.95  # share of these in which the winner has more points, and 
 
 
 def doubtful_roles_hints(resolved: ResolvedTable, roles: ColumnRoles, columns: dict[str, Column]) -> list[str]:
-    """What is doubtful about the roles of columns, and what to say instead.
+    """The doubts about the roles of columns, each with what to say instead.
 
     Args:
       resolved: the roles by the names of columns.
@@ -52,7 +52,7 @@ def doubtful_roles_hints(resolved: ResolvedTable, roles: ColumnRoles, columns: d
 
 
 def _contest_score_hint(resolved: ResolvedTable, roles: ColumnRoles) -> str:
-    """That higher scores are better, where nobody said so, or where the column is called as ranks are."""
+    """A hint that higher scores are better, where nobody said so, or where the column is called as ranks are."""
     score, result = resolved.arguments["score"], roles.layout.result
     if score is not None and normalise_column_name(score) in SPELLINGS["rank"]:
         return (
@@ -64,7 +64,7 @@ def _contest_score_hint(resolved: ResolvedTable, roles: ColumnRoles) -> str:
 
 
 def _unused_team_hint(resolved: ResolvedTable, roles: ColumnRoles) -> str:
-    """That a column is called as teams are, and nothing uses it."""
+    """A hint that a column is called as teams are, and nothing uses it."""
     named = [name for value in resolved.recognised.values() for name in as_column_list(value)]
     teams = [x for x in Header.of_columns(resolved.table.names).find_columns(SPELLINGS["team"]) if x not in named]
     if roles.team is not None or not teams or not _do_teams_share_results(resolved.table, roles, teams[0]):
@@ -73,7 +73,7 @@ def _unused_team_hint(resolved: ResolvedTable, roles: ColumnRoles) -> str:
 
 
 def _unused_side_hint(resolved: ResolvedTable, roles: ColumnRoles) -> str:
-    """That nobody has the home advantage, though columns are called as those of home, away or neutral ground are."""
+    """A hint that nobody has the home advantage, though columns are called as home, away or neutral ground are."""
     (a, b), neutral = roles.layout.first_players, resolved.unused_neutral
     nobody = "nobody has the home advantage"
     if neutral is not None:
@@ -86,7 +86,7 @@ def _unused_side_hint(resolved: ResolvedTable, roles: ColumnRoles) -> str:
 
 
 def _zero_ranks_hint(roles: ColumnRoles, columns: dict[str, Column]) -> str:
-    """That ranks are below 1, which may say that somebody did not finish; or nothing, as where none of them is a place.
+    """A hint that ranks below 1 may say that somebody did not finish; or nothing, as where none of them is a place.
 
     Raises:
       RowError: where a rank is below 1, and the others of all contests are places from 1.
@@ -126,7 +126,7 @@ def _share_of_places(rank: HostArray, contest: HostArray) -> float:
 
 
 def unused_points_hint(table: TableSource, data: Dataset, roles: ColumnRoles) -> str:
-    """That two columns of numbers, which nothing uses, tell who won as the points of both sides do; or nothing."""
+    """A hint that two unused columns of numbers tell who won, as the points of both sides do; or nothing."""
     if not (table.noted and data.of_matches) or _are_points_known(table, roles):
         return ""
     pairs = _pairs_of_both_sides([x for x in table.names if x not in roles.all_columns], roles.layout.first_players)

@@ -267,7 +267,7 @@ def _add_advice_to_skip(row: int, message: str) -> tuple[int, str]:
 
 
 def warn_about_columns(resolved: ResolvedTable, used: ConvertedColumns, dates: str | None) -> None:
-    """What columns were taken for, and which may be something else."""
+    """Notes on what columns were taken for, and on those that may be something else."""
     table, roles, notes = resolved.table, used.roles, used.notes
     if roles.time is None and table.noted and (names := date_columns(table, roles.all_columns, dates)):
         verb = "has" if len(names) == 1 else "have"
@@ -280,7 +280,7 @@ def warn_about_columns(resolved: ResolvedTable, used: ConvertedColumns, dates: s
 
 
 def _doubts_about_dataset(data: Dataset, table: TableSource, earlier: NamesOfEarlierData) -> Iterator[str]:
-    """What is doubtful about the events and the names of a table."""
+    """The doubts about the events and the names of a table."""
     if not data.of_matches:
         yield from doubts_about_single_participants(data.rounds, data.contests)
     if not table.noted:

@@ -113,7 +113,7 @@ def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tupl
 
 
 def _describe_possible_line_ups(cells: Mapping[str, Column]) -> str:
-    """That the cells of both sides may name several players, as nearly all have a separator; "" otherwise."""
+    """A note that the cells of both sides may name several players, as nearly all have a separator; "" otherwise."""
     (a, first), (b, second) = cells.items()
     for pattern, (divides, least) in SEPARATORS.items():
         share = min(_has_separator(first, pattern).mean(), _has_separator(second, pattern).mean())
@@ -288,7 +288,7 @@ NO_RANK_ADVICE = (
 
 
 def read_event_columns(roles: ColumnRoles, columns: dict[str, Column], earlier: NamesOfEarlierData) -> EventColumns:
-    """What is known of each match, or of each participant of contests; of teams all but their players.
+    """The arguments of `matches` or `rounds` by row; of matches of teams all but their players.
 
     Raises:
       RowError: where a column does not hold what its role requires.

@@ -60,7 +60,7 @@ def describe_example_rows(rows: HostArray) -> str:
 
 
 def doubts_about_mirrored_matches(matches: Matches) -> Iterator[str]:
-    """That most matches stand there twice, once from each side."""
+    """A doubt that most matches stand there twice, once from each side."""
     if num_mirrored := count_mirrored_matches(matches):
         yield (
             f"{num_mirrored:,} of {len(matches.score):,} matches stand there twice, once from each side with the "
@@ -69,7 +69,7 @@ def doubts_about_mirrored_matches(matches: Matches) -> Iterator[str]:
 
 
 def doubts_about_repeated_matches(matches: Matches, rows: HostArray, table: TableSource) -> Iterator[str]:
-    """That matches with times, in these rows of a table, are in all columns as an earlier one.
+    """A doubt that matches with times, in these rows of a table, repeat an earlier one in all columns.
 
     The lines of the rows, if they have some, name them.
     """

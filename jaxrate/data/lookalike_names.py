@@ -77,7 +77,7 @@ def accentless_key(name: str) -> str:
 
 
 def doubts_about_names(subject: str, names: HostArray, num_known: int) -> Iterator[str]:
-    """What is doubtful about names [n] of players, categories, contests or seasons, which `subject` says.
+    """The doubts about names [n] of players, categories, contests or seasons, which `subject` says.
 
     The first `num_known` are those of earlier data, which were noted before: only what is new is told.
     """
@@ -93,7 +93,7 @@ def doubts_about_names(subject: str, names: HostArray, num_known: int) -> Iterat
 
 
 def _doubts_about_groups(subject: str, groups: Sequence[Sequence[str]], difference: str, advice: str) -> Iterator[str]:
-    """That names, in those of the groups that have several, differ by no more than that."""
+    """A doubt about the groups with several names, which differ by no more than the difference that is named."""
     groups = [group for group in groups if len(group) > 1]
     if groups:
         examples = [" and ".join(map(format_value_for_error, group[:SHOWN_GROUPS])) for group in groups]
@@ -123,7 +123,7 @@ def _join_examples(examples: Sequence[str], separator: str, last_separator: str)
 
 
 def _doubts_about_single_players(texts: Sequence[str], new: Set[Any]) -> Iterator[str]:
-    """That new players are called as a bye is, or as several players together."""
+    """The doubts about new players who are called as a bye is, or as several players together."""
     compute, names = import_pyarrow().compute, import_pyarrow().array(texts, import_pyarrow().large_string())
     byes, joined = (
         names.filter(compute.match_substring_regex(names, pattern)).to_pylist()
@@ -137,7 +137,7 @@ def _doubts_about_single_players(texts: Sequence[str], new: Set[Any]) -> Iterato
 
 
 def _names_of_partners(joined: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Of names with a separator those of which a part is a player as well, or all parts are in other such names."""
+    """The names with a separator of which a part is a player as well, or all parts are in other such names."""
     parts_of_name = {name: re.split(JOINED_NAMES_PATTERN, name.strip()) for name in joined}
     parts_of_name = {name: parts for name, parts in parts_of_name.items() if all(parts) and len({*parts}) > 1}
     counts, singles = Counter(chain(*map(set, parts_of_name.values()))), {*texts} if parts_of_name else set[str]()

@@ -202,7 +202,7 @@ def check_roles(roles: ColumnRoles, columns: Mapping[str, Any]) -> None:
 
 
 def _problems_of_contests(roles: ColumnRoles, columns: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
-    """What contests do not take: roles of matches, and pairs of columns, of both sides."""
+    """The problems of contests: roles of matches, and pairs of columns, of both sides."""
     wrong = [name for name, role in COLUMN_ROLES.items() if role.history == "matches" and columns[name]]
     yield wrong, f"contests take no {' and no '.join(wrong)}, which only matches of two do; leave it out"
     pairs = {"category": roles.category, "margin": roles.margin}

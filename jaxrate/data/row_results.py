@@ -118,7 +118,7 @@ def _is_not_before_last(
 
 
 def doubts_about_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upcoming: bool) -> Iterator[str]:
-    """That rows have no result or, if matches to come are read, that some have one.
+    """A note that rows have no result or, if matches to come are read, that some have one.
 
     `rows` [n] says where those of the split stand in the source.
     """
@@ -150,7 +150,7 @@ MIN_AGREEMENT = 0.9  # share of the rows with a word for a draw that lack a winn
 
 
 class DrawColumns(NamedTuple):
-    """What tells which matches are drawn: a column, or those of the points of both sides."""
+    """The column that tells which matches are drawn, or those of the points of both sides."""
 
     names: tuple[str, ...]
     note: str  # what was recognised, in words
@@ -171,7 +171,7 @@ def score_drawn_matches(
       rows: [n] in which rows of the table these stand.
     """
     layout = roles.layout
-    score = _open_scores(roles, columns, len(rows))
+    score = _scores_or_none(roles, columns, len(rows))
     found = () if score is None else (draws for draws in _possible_draws(table, roles, rows, score) if draws[1].any())
     names, is_drawn = next(iter(found), ((), None))
     if score is None or is_drawn is None:
@@ -186,7 +186,7 @@ def score_drawn_matches(
     )
 
 
-def _open_scores(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray | None:
+def _scores_or_none(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray | None:
     """[n] the scores of matches, NaN where they are missing; None if there are none, or some are no numbers."""
     layout = roles.layout
     if layout.contest is None and layout.winner_first:
@@ -232,7 +232,7 @@ def _equal_points(
 
 
 def select_draw_columns(names: Sequence[str], is_result: bool) -> list[str]:
-    """Those that are called as flags of draws are, and then as results are if these may say so."""
+    """The columns that are called as flags of draws are, and then as results are if these may say so."""
     flags = [name for name in names if normalise_column_name(name) in DRAW_NAMES]
     return flags + [name for name in names if is_result and normalise_column_name(name) in SPELLINGS["score"]]
 

@@ -71,11 +71,11 @@ def open_table_file(path: Path) -> TableSource:
     """
     title = "standard input: " if str(path) == STANDARD_INPUT else f"{path.name}: "
     with add_location_to_data_errors(title, lambda row: title + row_label(row)):
-        return _find_opener(path)(path, title)
+        return _find_table_opener(path)(path, title)
 
 
-def _find_opener(path: Path) -> Callable[[Path, str], TableSource]:
-    """What opens a file, by the end of its name, or standard input, by its first bytes; ValueError for others."""
+def _find_table_opener(path: Path) -> Callable[[Path, str], TableSource]:
+    """The opener of a file, by the end of its name, or standard input, by its first bytes; ValueError for others."""
     if str(path) == STANDARD_INPUT:
         return OPENERS_BY_MARK.get(open_decompressed(path).read(4), _open_text_file)
     if not path.is_file():
@@ -155,7 +155,7 @@ def _make_row_locator(title: str, line_of: Callable[[int], str | None]) -> Calla
 
 
 def _open_as_utf8(path: Path) -> Callable[[], Any]:
-    """What opens the bytes of a text in UTF-8. UTF-16 that says so, and Windows-1252, are decoded in memory."""
+    """A function that opens a text as UTF-8. UTF-16 that says so, and Windows-1252, are decoded in memory."""
     with open_decompressed(path) as file:
         start = file.read(CHECKED_BYTES)
         encoding = _infer_encoding(start)
@@ -290,7 +290,7 @@ def open_table_source(source: Any) -> TableSource:
 
 
 def find_opener_by_methods(source: Any) -> Callable[[Any], TableSource] | None:
-    """What opens a table of another package, by its methods; None if this is none."""
+    """The opener of a table of another package, by its methods; None if this is none."""
     openers = OPENERS_BY_METHODS.items() if not isinstance(source, type) else ()
     return next((x for methods, x in openers if all(hasattr(source, name) for name in methods)), None)
 

@@ -161,7 +161,7 @@ def period_end(time: Any, length: float) -> HostArray:
 
 
 class ParticipantColumns(TypedDict, total=False):
-    """What may be known of participants beside their rank: keywords of `rounds`, which says what they are."""
+    """The columns of participants beside their rank: keywords of `rounds`, which says what they are."""
 
     team: Any
     weight: Any
@@ -354,7 +354,7 @@ def _first_position_of_same_player(contest_index: Any, player: Any, first_row: A
 
 
 def doubts_about_single_participants(ragged: Ragged, contests: Any) -> Iterator[str]:
-    """That contests have a single participant; `contests` [E] are their names."""
+    """A doubt about contests with a single participant; `contests` [E] are their names."""
     single = np.flatnonzero(np.diff(ragged.player_start) == 1)
     if len(single):
         first = repr(contests[single[:1]].tolist()[0])

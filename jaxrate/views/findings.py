@@ -135,7 +135,7 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
 
 
 class Finding(NamedTuple):
-    """What is found of somebody, compared with somebody else; `str` puts it into words."""
+    """A finding about a subject, compared with another one; `str` puts it into words."""
 
     relation: str  # a key of `PHRASES`
     certainty: str = ""  # a key of the phrases of the relation
@@ -166,7 +166,7 @@ SHARED_END = 0.05  # share of the time of all lines in which they end, if their 
 
 
 def find_lead(names: Sequence[str], ratings: HostArray, deviations: HostArray | None, unit: str) -> Finding:
-    """Who is on top of a list, the best first, by how much and how surely."""
+    """The lead on top of a list, the best first: who leads, by how much and how surely."""
     if len(names) < 2 or ratings[0] < ratings[1]:  # one row, or an order by another value
         return Finding("on top", "alone", names[0])
     place = classify_first_place(ratings.tolist(), None if deviations is None else deviations.tolist())
@@ -185,7 +185,7 @@ def date_lead(lead: Finding, held: float | None, is_taken: bool, noun: PlayerOrT
 
 
 def find_rise(names: Sequence[str], changes: HostArray, since: str, unit: str) -> tuple[Finding, int] | None:
-    """Who of a list rose most, and at which place; None if nobody rose. NaN is the change of who is new."""
+    """The greatest rise in a list, and the place it led to; None if nobody rose. NaN is the change of newcomers."""
     top = changes[:TOP_RISERS]
     if np.isnan(top).all() or np.nanmax(top) <= 0:
         return None
@@ -203,7 +203,7 @@ def find_end_or_peak(
     others_peak: float = -math.inf,
     prefers_peaks: bool = False,
 ) -> Finding:
-    """Who of several is ahead at the end; of one, or if lines end at other times, the highest rating.
+    """The lead at the end of several lines; of one, or if lines end at other times, the highest rating.
 
     Args:
       lines: ratings after events; the first `num_early` points are no peaks.
@@ -239,7 +239,7 @@ def _describe_peak_time(at: Any, clock: str, span: float) -> str:
 
 
 def _find_lead_at_end(lines: Sequence[Line], unit: str) -> Finding:
-    """Who of several is ahead at the end."""
+    """The lead at the end of several lines."""
     first, second = sorted(lines, key=lambda line: -float(line.y[-1]))[:2]
     gap = float(first.y[-1] - second.y[-1])
     deviations = [float(line.deviation[-1]) for line in (first, second) if line.deviation is not None]
@@ -247,7 +247,7 @@ def _find_lead_at_end(lines: Sequence[Line], unit: str) -> Finding:
 
 
 def find_most_firsts(ranks: HostArray, labels: Mapping[int, str], is_yearly: bool = False) -> Finding:
-    """Who was first most often, from ranks [m, N] of all players, NaN where they are not listed, and names by id.
+    """The player who was first most often, from ranks [m, N] of all, NaN where they are not listed, and names by id.
 
     If somebody else was first as often, it is said of the named ones alone.
     """
@@ -264,7 +264,7 @@ def find_most_firsts(ranks: HostArray, labels: Mapping[int, str], is_yearly: boo
 
 
 def _find_best_rank(ranks: Mapping[str, HostArray]) -> Finding:
-    """Who had the best rank, if nobody was first."""
+    """The player with the best rank, if nobody was first."""
     best = {name: int(np.nanmin(rank)) for name, rank in ranks.items() if not np.isnan(rank).all()}
     if not best:
         return Finding("reached rank", "late", list_names([*ranks]))
@@ -277,7 +277,7 @@ def _find_best_rank(ranks: Mapping[str, HostArray]) -> Finding:
 
 
 def find_favourite(names: Sequence[str], percent: HostArray, is_cut: bool = False) -> Finding:
-    """Who is favoured against the others, from expected scores [n, n] in percent; NaN where there is none.
+    """The favourite against the others, from expected scores [n, n] in percent; NaN where there is none.
 
     The names are in the order of the ratings. `is_cut`: further players come after them.
     """
@@ -348,7 +348,7 @@ def judge_predictions(predicted: Any, observed: Any, weight: Any = 1.0) -> Findi
 
 
 def find_best_calibrated(errors: Mapping[str, float]) -> Finding:
-    """Whose predictions come true best, by the calibration error of each."""
+    """The system whose predictions come true best, by the calibration error of each."""
     best = min(errors, key=errors.__getitem__)
     return Finding("best calibrated", subject=best, amount=f"{100.0 * errors[best]:.1f}")
 
@@ -390,7 +390,7 @@ def surprise_limit(count: int) -> float:
 
 
 def find_surprise(name: str, mean: float, z: float, count: int, z_of_all: float) -> Finding:
-    """Who scored otherwise than expected, if that is more than chance among so many players.
+    """The player who scored otherwise than expected, if that is more than chance among so many players.
 
     It is said if the scores of all together, whose surprise is `z_of_all`, are so beyond chance.
     """
@@ -413,7 +413,7 @@ TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
 def find_first_place(
     names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
 ) -> Finding:
-    """Who is the best, and whether others may be; with ranks jointly with all other orders."""
+    """The best player, and whether others may be the best; with ranks jointly with all other orders."""
     rated = rated_ids(strengths)
     if not len(rated):
         return Finding("first place", "nobody")
@@ -426,7 +426,7 @@ def find_first_place(
 
 
 def find_leader_among(leaders: Sequence[str], level: float, noun: PlayerOrTeamNoun = PLAYERS) -> Finding:
-    """Who is the best and how surely, from the names of all who may have rank 1, the best first.
+    """The leader among all who may have rank 1, the best first, and how sure their lead is.
 
     `level` is the probability that all sets of ranks hold.
     """
@@ -454,7 +454,7 @@ def _lead_and_margin(strengths: Strengths, rated: HostArray) -> tuple[float, flo
 def find_lead_in_votes(
     names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
 ) -> Finding | None:
-    """How surely the first is ahead of the second, with ranks jointly with all other orders; None without a margin."""
+    """The first's lead over the second, and how sure it is, with ranks jointly with all orders; None without margin."""
     rated = rated_ids(strengths)
     gap, margin = _lead_and_margin(strengths, rated)
     if math.isnan(gap):
@@ -470,7 +470,7 @@ def find_lead_in_votes(
 def find_certain_ranks(
     names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
 ) -> list[Finding]:
-    """What is certain of the first place, of the first ranks and of the order of pairs."""
+    """The certain statements about the first place, the first ranks and the order of pairs."""
     rated = rated_ids(strengths)
     if ranks is None or len(rated) < 2:
         return []
@@ -486,7 +486,7 @@ def find_certain_ranks(
 
 
 def _find_who_is_on_top(names: Sequence[str], strengths: Strengths, ranks: RankSets) -> list[Finding]:
-    """Who surely has one of the first ranks: the least number of ranks that somebody surely keeps to."""
+    """The players who surely have one of the first ranks, of as few ranks as somebody surely keeps to."""
     least = 2 if len(ranks.possible_leaders) == 1 else 1
     for size in (x for x in TOP_SIZES if x < len(strengths.order)):
         inside = [names[i] for i in strengths.order.tolist() if ranks.greatest[i] <= size]
@@ -496,7 +496,7 @@ def _find_who_is_on_top(names: Sequence[str], strengths: Strengths, ranks: RankS
 
 
 def find_worth_in_votes(names: Sequence[str], strengths: Strengths) -> Finding | None:
-    """How many of 100 votes the first would win against the second; None of fewer than two."""
+    """The votes of 100 that the first would win against the second; None of fewer than two."""
     rated = rated_ids(strengths)
     if len(rated) < 2:
         return None

@@ -297,10 +297,10 @@ def resolve_algorithm_sizes(model: Model, params: Any) -> SizedAlgorithms:
             summing = "fft" if model.luck.difference else "naive"
     if summing == "fft" and model.algorithm != "fft" and _has_far_chances(model, params):
         summing = "naive"
-    return SizedAlgorithms(summing, *_resolve_spreading(model, params), nodes)
+    return SizedAlgorithms(summing, *_resolve_kernel_algorithm(model, params), nodes)
 
 
-def _resolve_spreading(model: Model, params: Any) -> tuple[str, int]:
+def _resolve_kernel_algorithm(model: Model, params: Any) -> tuple[str, int]:
     """The algorithm of the kernel that holds for hyperparameters, and the reach of a band."""
     kernel, algorithm = model.kernel, model.spreading
     reach = _band_reach_for(model, params) if kernel is not None and algorithm == "band" else 0
