@@ -116,9 +116,25 @@ def blame_arguments(function_name: str, arguments: Mapping[str, Any]) -> Iterato
 
 
 def signature_of_types(complete: Signature) -> Signature:
-    """A signature as `help` shows it: types alone in the annotations, without what only checks need."""
-    parameters = [x.replace(annotation=_strip_requirements(x.annotation)) for x in complete.parameters.values()]
+    """A signature as `help` shows it: types alone in the annotations, and a name for each keyword of an `Unpack`."""
+    parameters = [shown for x in complete.parameters.values() for shown in _shown_parameters(x)]
     return complete.replace(parameters=parameters, return_annotation=_strip_requirements(complete.return_annotation))
+
+
+class DefaultOfFunction:
+    """The default of a keyword that a signature does not tell, and its docstring does; it prints as `...`."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+def _shown_parameters(parameter: Parameter) -> list[Parameter]:
+    """A parameter with its type alone; for `**` of `Unpack[a TypedDict]` one for each keyword."""
+    if parameter.kind is not Parameter.VAR_KEYWORD or get_origin(parameter.annotation) is not Unpack:
+        return [parameter.replace(annotation=_strip_requirements(parameter.annotation))]
+    hints = get_type_hints(get_args(parameter.annotation)[0])
+    default = DefaultOfFunction()
+    return [Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint) for name, hint in hints.items()]
 
 
 def _strip_requirements(annotation: Any) -> Any:
