@@ -13,7 +13,7 @@ from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.views import findings
 from jaxrate.views.charts import Curve, Line
 from jaxrate.views.findings import PHRASES, Finding
-from jaxrate.views.wording import PLAYERS, TEAMS
+from jaxrate.views.wording import PLAYERS, TEAMS, format_amount
 
 YEARS = np.array(["1990-05-01", "1991-05-01", "1992-05-01"], "datetime64[D]")
 NAN = np.nan
@@ -291,3 +291,27 @@ def test_a_lead_in_votes_is_certain_beyond_its_margin_and_among_all():
     assert findings.find_lead_in_votes(names, alone, None) is findings.find_worth_in_votes(names, alone) is None
     nobody = strengths._replace(rating=np.full(3, math.nan))
     assert str(findings.find_first_place(names, nobody, None)) == "Nobody can be ranked yet"
+
+
+@pytest.mark.parametrize("count", [3, 5, 10, 40])
+def test_a_few_favourites_who_all_win_prove_nothing(count):
+    chance = np.full(count, 0.9 if count < 40 else 0.97)
+    assert findings.find_lean(chance, np.ones(count)) == 0
+    mirrored = np.append(chance, 1 - chance), np.append(np.ones(count), np.zeros(count)), np.full(2 * count, 0.5)
+    assert findings.find_lean(*mirrored) == 0
+
+
+def test_seldom_a_lean_where_chances_are_right():
+    random = np.random.default_rng(8)
+    chance = random.uniform(0.85, 0.97, (2000, 20))
+    won = random.random(chance.shape) < chance
+    leans = [findings.find_lean(one, other) for one, other in zip(chance, won, strict=True)]
+    assert np.count_nonzero(leans) < 0.08 * len(leans)  # 0.15 by the misses alone
+
+
+AMOUNTS = [(0.0, "less than 0.01"), (-0.001, "less than 0.01"), (0.996, "1"), (0.5, "0.50"), (9.96, "10")]
+
+
+@pytest.mark.parametrize(("value", "text"), AMOUNTS)
+def test_amounts_have_digits_that_say_something(value, text):
+    assert format_amount(value, "points") == f"{text} point{'s' * (text != '1')}"

@@ -2,7 +2,7 @@
 
 arena.py                  `jaxrate arena`
 benchmark.py              `jaxrate benchmark`
-chunked_rating.py                 rating a file by a system: the history, its quality, and times in it
+chunked_rating.py         `jaxrate rate` of a folder of Parquet files, or by chunks
 commands.py               what every command has: options by their kinds, what goes together, and output
 compare.py                `jaxrate compare`
 compilation_cache.py      compiled programs in the user's cache folder
@@ -126,11 +126,22 @@ def _format_click_error(error: click.ClickException) -> str:
     return message if context is None else f"{message.rstrip()} See {context.command_path} --help."
 
 
+RENAMED_OPTIONS = {  # of earlier versions
+    "smooth": "--show hindsight",
+    "against": "--player twice",
+    "all-matches": "--top NUMBER",
+    "ranking-category": "--list category=NAME",
+    "params": "--param FILE.toml",
+    "csv-safe": "--csv",
+    "resume": "the same command again, without it",
+}
+
+
 def _options_that_take(unknown: str, command: click.Command) -> list[str]:
     """The options of a command that take a name in place of an unknown option, as --column weight=W of --weight."""
     name = unknown.lstrip("-")
     key = name.replace("-", "_")
-    calls = []
+    calls = [RENAMED_OPTIONS[name]] if name in RENAMED_OPTIONS else []
     for parameter in command.params:
         if (about := getattr(parameter, "values", {}).get(key)) is not None:
             calls.append(f"{parameter.opts[0]} {key}={about.metavar or 'yes'}")

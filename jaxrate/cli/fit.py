@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
@@ -145,7 +146,8 @@ def _lines_about(fit_result: jr.fitting.Fit) -> Iterator[str]:
         yield f"fit the others alone: --free {' '.join(determined)}"
     if hint := HINTS.get(fit_result.reason):
         yield hint
-    if len(call := repr(fit_result.system)) <= MAX_CALL_LENGTH:
+    call = re.sub(r"\d+\.\d+(e[-+]?\d+)?", lambda number: f"{float(number[0]):.6g}", repr(fit_result.system))
+    if len(call) <= MAX_CALL_LENGTH:
         yield f"in Python: jr.{call}"
     yield f"({fit_result.seconds:.1f} s, compilation included)"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from inspect import signature
+from inspect import signature, unwrap
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -270,8 +270,8 @@ def is_pgn_file(file: str) -> bool:
 
 def is_parquet_folder_or_pattern(file: str) -> bool:
     """Whether this is a folder of Parquet files, or a pattern."""
-    path = Path(file)
-    if is_shipped_dataset(file):
+    path = Path(file or "-")
+    if not file or is_shipped_dataset(file):
         return False
     return any(path.glob("*.parquet")) if path.is_dir() else bool(set("*?[") & set(file)) and not path.exists()
 
@@ -281,7 +281,7 @@ def reader_argument_names(reader: Callable[..., jr.data.Dataset]) -> tuple[str, 
     from jaxrate.data.formats.csv_collections import COLUMN_OPTIONS
     from jaxrate.data.saved_options import DATASET_OPTIONS
 
-    parameters = signature(reader).parameters
+    parameters = signature(unwrap(reader)).parameters
     return (*parameters, *((*COLUMN_OPTIONS, *DATASET_OPTIONS, "skip_incomplete") if "options" in parameters else ()))
 
 

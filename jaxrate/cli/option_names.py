@@ -23,7 +23,7 @@ ARGUMENT = re.compile(rf"(?<![\w-])([a-z][a-z_]*)=(True|{TEXT}|\d+(?:\.\d+)?|\[(
 ARGUMENTS = re.compile(rf"{ARGUMENT.pattern}(?:(?:,| and|, and) {ARGUMENT.pattern})*")
 OTHER_ARGUMENTS = (  # in hints, beside roles of columns
     *("mixtures", "dates", "na_values", "unfinished", "sort", "skip_incomplete", "normalise_names"),
-    *("newcomers", "results", "at", "upcoming", "free", "resume"),
+    *("newcomers", "results", "at", "upcoming", "free"),
 )
 WORDS_OF_OPTIONS = {  # what stands in messages for options that are no arguments
     "on_faulty='skip'": "skip_incomplete=True",
@@ -31,7 +31,7 @@ WORDS_OF_OPTIONS = {  # what stands in messages for options that are no argument
 }
 SUBJECT = re.compile(r"^((?:[^:\n]*\.\w+: )?)([a-z_]+)(?= (?:must|needs?|takes?) )")  # of a message, or after a file
 QUOTED = re.compile(r"`([a-z_]+)`")
-ALIASES = {"num_players": "players", "num_matches": "matches", "num_rounds": "rounds", "resume": "state"}
+ALIASES = {"num_players": "players", "num_matches": "matches", "num_rounds": "rounds"}
 CLAUSE_END = re.compile(r"\)?(?: \(there are: [^\n]*\))?$")
 
 

@@ -164,19 +164,30 @@ class DistinctCells(NamedTuple):
 
 
 def distinct_cells(column: Column) -> DistinctCells:
-    """The different values in a column; of mixed ones, which may be equal and yet of different types, all of them."""
+    """The different values in a column; of mixed ones, equal values of different types are different."""
+    if not len(column):
+        return DistinctCells([], np.zeros(0, np.int64))
     if isinstance(column, np.ndarray):
-        codes = np.where(missing_mask(column, nan_is_missing=True), -1, np.arange(len(column)))
-        return DistinctCells(column.tolist(), codes)
+        return _distinct_objects(column.tolist())
     encoded = column.dictionary_encode().combine_chunks()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return DistinctCells(encoded.dictionary.to_pylist(), codes)
 
 
+def _distinct_objects(values: list[Any]) -> DistinctCells:
+    """The different texts and numbers among some values, and each value of another type."""
+    keys = ((type(x), x) if isinstance(x, (str, int, float)) else (None, i) for i, x in enumerate(values))
+    positions: dict[Any, int] = {}
+    codes = np.array([positions.setdefault(key, len(positions)) for key in keys])
+    distinct = [values[x] if kind is None else x for kind, x in positions]
+    is_missing = np.array([is_missing_value(x, nan_is_missing=True) for x in distinct])
+    return DistinctCells(distinct, np.where(is_missing[codes], -1, codes))
+
+
 def cell_text(value: Any) -> str:
-    """The text of a cell in lower case, without blanks around it."""
+    """The text of a cell in lower case, without blanks around it; none of a list."""
     with suppress(ValueError):  # of integers that are too long to show
-        return str(value).strip().lower()
+        return "" if isinstance(value, (list, tuple, dict, np.ndarray)) else str(value).strip().lower()
     return ""
 
 

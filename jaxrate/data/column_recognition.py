@@ -10,7 +10,7 @@ the side, and which holds times.
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, permutations
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -52,6 +52,7 @@ from jaxrate.data.result_parsing import (
     WINNER_CODES,
     ParsedResults,
     codes_to_scores,
+    is_winner_column,
     parse_results,
     replace_na_values,
     winner_code_readings,
@@ -159,11 +160,26 @@ class PlayerColumns(NamedTuple):
 
     @property
     def possible_sides(self) -> list[SidesSpelling]:
-        """How both sides may be called in further columns."""
+        """How both sides may be called in further columns; first as these are called, also the other way round."""
         if self.sides != UNKNOWN_SIDES:
             return [self.sides]
         kinds = ["winner"] if self.roles == WINNER_LOSER else ["sides", *([] if self.are_teams else ["own"])]
-        return [sides for sides in SIDE_PAIRS if sides.kind in kinds]
+        one, other = differing_words(*self.names)
+        sides = [
+            x._replace(first=x.second, second=x.first) if other in x.first and one in x.second else x
+            for x in SIDE_PAIRS
+            if x.kind in kinds
+        ]
+        return sorted(sides, key=lambda x: not (one in x.first and other in x.second))
+
+
+def differing_words(one: Any, other: Any) -> tuple[str, str]:
+    """The only words in which two names of columns differ; "" if there are none, or several."""
+    names = (re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(name)) for name in (one, other))
+    words = ([normalise_column_name(word) for word in re.findall(r"[^\W\d_]+|\d+", name)] for name in names)
+    first, second = words
+    pairs = {pair for pair in zip(first, second, strict=False) if pair[0] != pair[1]}
+    return pairs.pop() if len(pairs) == 1 and len(first) == len(second) else ("", "")
 
 
 def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bool = False) -> PlayerColumns | None:
@@ -487,6 +503,11 @@ def split_pairs_in_cells(table: TableSource) -> tuple[TableSource, PlayerColumns
                 pair = dict(zip(PLAYER_PAIR, names_of_split_columns(name), strict=True))
                 note = f"the two names in {name} for a and b"
                 return append_split_columns(table, name), PlayerColumns(PLAYER_PAIR, pair, note=note)
+    header = Header.of_columns(table.names)
+    for roles in (PLAYER_PAIR, WINNER_LOSER):
+        own = {role: column for role in roles if (column := header.find_own(role)) is not None}
+        for role in [role for role in roles if role not in own][: len(own)]:
+            raise missing_column_error(table, role, own)
     raise missing_column_error(table, "a", {})
 
 
@@ -614,12 +635,21 @@ def _choose_reading(
     readings: Mapping[str, ParsedResults], points: tuple[str, ...], opened: OpenColumns
 ) -> ResultChoice:
     """The column of these that tells the results, or the points."""
-    name = min(readings, key=lambda name: readings[name].note == SETS_NOTE)  # sets may be a winner's
+    is_decided = {name: _has_wins_of_both(results) for name, results in readings.items()}
+    has_winner = any(is_winner_column(name) and is_decided[name] for name in readings)
+    # Sets may be a winner's, and beside the names of winners a column may say that somebody won.
+    order = {name: (x.note == SETS_NOTE, has_winner and not is_decided[name]) for name, x in readings.items()}
+    name = min(readings, key=lambda name: order[name])
     lead = _sign_of_lead([points] if points in opened.goals else [], opened.values)
     if codes := winner_code_readings(name, opened.values[name], opened.players):
         return _choose_winner_codes(name, opened.values[name], codes, lead, [*opened.players])
     scores = {name: readings[name].score} | {other: results.score for other, results in readings.items()}
     return _settle_contradictions(name, points, scores, lead)
+
+
+def _has_wins_of_both(results: ParsedResults) -> bool:
+    """Whether either side wins in some row."""
+    return {0.0, 1.0} <= {*results.score.tolist()}
 
 
 def _are_empty(columns: Iterable[Column]) -> bool:
@@ -760,10 +790,12 @@ def time_columns(names: Sequence[str]) -> list[str]:
 
 
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_WIDTH = 3, 12, 120  # of a table that cannot be read as it is
+CONTEST_WORDS = "tournament", "meet", "match", "game", "round"  # that may be contests, if nothing else is
+MAX_EXAMPLES = 20  # columns among which two of both sides are sought
 ADVICE = {  # by the role that is missing, with columns that may have it
     "a": "of matches name both players, as a={x!r}, b={y!r}; of those in which somebody won, as winner={x!r}, "
-    "loser={y!r}; of contests with a row for each participant, as contest={contest!r}, participant={x!r}, "
-    "rank={rank!r}, or score, of which higher is better",
+    "loser={y!r}; of contests with a row for each participant, as contest={contest!r}, participant={participant!r}, "
+    "{place}",
     "rank": "name that of ranks, as rank={p!r}; or of scores, of which higher is better, as score={p!r}",
     "score": "name that of the results, as score={text!r}; or those of the points of both, as margin=[{p!r}, {q!r}]",
 }
@@ -787,13 +819,30 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
 
 
 def _example_columns(columns: Mapping[str, Column]) -> dict[str, Any]:
-    """The columns that advice may name: one of text; of numbers p, q and the rank; x and y of text, or else numbers."""
+    """The columns that advice may name: x and y of both sides, p and q of numbers, and those of contests."""
+    header = Header.of_columns([*columns])
     numbers = [name for name, column in columns.items() if is_numeric_column(column)]
     texts = [name for name in columns if name not in numbers]
-    (x, y, *_), (p, q, *_), (text, *_) = ([*names, "...", "..."] for names in (texts or numbers, numbers, texts))
-    contest, *_ = *(name for name in columns if name != x), "..."
-    rank, *_ = *(name for name in numbers if name not in (x, contest)), "..."
-    return {"x": x, "y": y, "p": p, "q": q, "text": text, "contest": contest, "rank": rank}
+    x, y = _pair_of_sides(texts or numbers)
+    p, q = _pair_of_sides(numbers)
+    contest = next(iter(header.find_columns([*SPELLINGS["contest"], *CONTEST_WORDS])), None)
+    participant = next((name for name in texts or numbers if name != contest), "...")
+    contest = contest or next((name for name in columns if name != participant), "...")
+    rank = next((name for name in header.find_columns(SPELLINGS["rank"]) if name in numbers), None)
+    score = next((name for name in numbers if name not in (participant, contest)), "...")
+    place = f"rank={rank!r}" if rank else f"score={score!r}, of which higher is better, or rank"
+    words = {"contest": contest, "participant": participant, "place": place, "text": next(iter(texts), "...")}
+    return words | {"x": x, "y": y, "p": p, "q": q}
+
+
+def _pair_of_sides(names: Sequence[Any]) -> tuple[Any, Any]:
+    """Two columns that are called as both sides are, or else the first two, or "..."."""
+    words = {pair: differing_words(*pair) for pair in permutations(names[:MAX_EXAMPLES], 2)}
+    for pair, (one, other) in words.items():
+        if any(one in sides.first and other in sides.second for sides in SIDE_PAIRS):
+            return pair
+    first, second, *_ = *next((pair for pair, (one, _) in words.items() if one), names), "...", "..."
+    return first, second
 
 
 def format_first_rows(columns: Mapping[Any, Column]) -> list[str]:

@@ -320,6 +320,8 @@ def suggest_role_on_unknown_argument(function: Callable[P, R]) -> Callable[P, R]
             hints = get_type_hints(get_args(collected.annotation)[0])
             for name in sorted(hints, key=lambda name: [*COLUMN_ROLES, *hints].index(name)):
                 parameters[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=hints[name])
+    places = {name: place for place, name in enumerate(COLUMN_ROLES)}
+    parameters = dict(sorted(parameters.items(), key=lambda item: places.get(item[0], -1)))
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

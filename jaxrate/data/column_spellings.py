@@ -101,7 +101,7 @@ COUNT_PATTERNS = _words("""
     player{{}}{0}won
 """)
 GOAL_TEMPLATES, POINT_TEMPLATES = (
-    ("ft{}g", *(pattern.format(noun) for noun in nouns for pattern in POINT_PATTERNS), "{}g")
+    ("ft{}g", *(pattern.format(noun) for pattern in POINT_PATTERNS for noun in nouns), "{}g")
     for nouns in (GOAL_NOUNS, POINT_NOUNS)
 )
 WINNER_TEMPLATES = *GOAL_TEMPLATES[1:-1], "{}points", "points{}"  # "WPts" are points of a ranking

@@ -143,7 +143,7 @@ def _parse_by_format(name: str, column: Column, date_format: str) -> Column:
 
 
 def _parse_datetime(text: str, date_format: str) -> datetime | None:
-    with suppress(ValueError):
+    with suppress(ValueError, re.error):  # of a format that has a part twice
         parsed = datetime.strptime(text.strip(), date_format)
         return parsed if parsed.tzinfo is None else parsed.astimezone(UTC).replace(tzinfo=None)
     return None

@@ -45,8 +45,8 @@ def unstorable_reason(name: Any) -> str | None:
 def unstorable_reasons_by_position(names: HostArray) -> dict[int, str]:
     """Why tables cannot hold some of the names [n] that are text, by their position."""
     values = enumerate(names.tolist() if names.dtype == object else [])
-    texts = ((position, name) for position, name in values if isinstance(name, (str, bytes)))
-    return {position: reason for position, name in texts if (reason := unstorable_reason(name))}
+    doubtful = ((i, x) for i, x in values if not (isinstance(x, str) and len(x) <= LONGEST_NAME and x.isascii()))
+    return {i: reason for i, x in doubtful if isinstance(x, (str, bytes)) and (reason := unstorable_reason(x))}
 
 
 def has_lone_surrogates(text: str) -> bool:

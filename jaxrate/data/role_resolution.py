@@ -216,7 +216,9 @@ def _problems_of_double_roles(roles: ColumnRoles) -> Iterator[tuple[Any, str]]:
     """Columns of two roles; statistics may be computed from expected goals, but not bear the name of such a column."""
     margin, statistics = roles.margin, [one.name for one in roles.statistics]
     results = [*margin, *roles.layout.points, roles.layout.result, *statistics, *roles.statistic_columns]
+    own_result = [] if roles.layout.contest else [roles.layout.result]
     for names, others, reason in (
+        (margin, own_result, "tells who won, so that it cannot be the margin; name the points of both as the margin"),
         (statistics, margin, "is the margin, so that it cannot be a statistic as well"),
         (roles.covariates, results, "tells the result, so that it cannot be a covariate, known before it"),
         (

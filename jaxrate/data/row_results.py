@@ -213,7 +213,8 @@ def _possible_draws(
         return
     for name, column in _load_rows(table, others, rows).items():
         is_drawn = mentions_draw(column)
-        if is_drawn.any() and is_missing[is_drawn].mean() >= MIN_AGREEMENT:
+        is_result = normalise_column_name(name) in SPELLINGS["score"]  # beside a winner, as by a shoot-out
+        if is_drawn.any() and (is_result or is_missing[is_drawn].mean() >= MIN_AGREEMENT):
             yield (name,), is_drawn & is_missing
     yield from _equal_points(table, roles, rows, score)
 

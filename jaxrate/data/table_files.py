@@ -83,6 +83,8 @@ def _find_table_opener(path: Path) -> Callable[[Path, str], TableSource]:
     opener = OPENERS_BY_SUFFIX.get(_suffix_before_compression(path))
     if opener is None or (opener != _open_text_file and path.suffix.lower() in COMPRESSION):
         *others, last = OPENERS_BY_SUFFIX
+        if path.suffix.lower() == ".pgn":
+            raise ValueError("these are games in PGN, which jr.data.formats.pgn reads")
         raise ValueError(
             "cannot read this kind of file; the name must end (texts may be compressed, as .csv.gz, .csv.bz2 or "
             f".csv.zst) in {', '.join(others)} or {last}"

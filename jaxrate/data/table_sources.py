@@ -109,8 +109,12 @@ def batches_to_table(batches: Iterable[Any], names: Sequence[str]) -> Any:
 
 
 def iterate_csv_batches(open_stream: Callable[[], Any], names: Sequence[str], delimiter: str = ",") -> Iterator[Any]:
-    """Columns of the CSV in a newly opened stream, as batches of text."""
+    """Columns of the CSV in a newly opened stream, as batches of text.
+
+    Where blanks follow the commas of the header, they are no part of the values either.
+    """
     arrow = import_pyarrow()
+    has_blanks = any(name != name.lstrip() for name in names)
     parse = arrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     convert = arrow.csv.ConvertOptions(
         include_columns=list(names),
@@ -119,7 +123,9 @@ def iterate_csv_batches(open_stream: Callable[[], Any], names: Sequence[str], de
         strings_can_be_null=True,
     )
     try:  # without threads errors have the number of the row
-        yield from arrow.csv.open_csv(open_stream(), arrow.csv.ReadOptions(use_threads=False), parse, convert)
+        for batch in arrow.csv.open_csv(open_stream(), arrow.csv.ReadOptions(use_threads=False), parse, convert):
+            columns = map(arrow.compute.utf8_ltrim_whitespace, batch.columns) if has_blanks else batch.columns
+            yield arrow.RecordBatch.from_arrays([*columns], names=batch.schema.names)
     except arrow.ArrowInvalid as error:
         if "Empty CSV" in str(error):  # there is a header without an end of line
             return

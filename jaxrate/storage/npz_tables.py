@@ -123,6 +123,8 @@ def read_npz_arrays(raw: bytes) -> dict[str, HostArray]:
         if sum(entry.file_size for entry in archive.infolist()) > len(raw):
             raise ValueError("it claims more than it holds")
     with np.load(BytesIO(raw), allow_pickle=False) as stored:
+        if len({*stored.files}) < len(stored.files):
+            raise ValueError("several arrays have the same name")
         arrays = {name: np.asarray(stored[name]) for name in stored.files}
     for name, x in arrays.items():
         if x.dtype.kind not in "fiub":

@@ -318,14 +318,17 @@ def find_lean(predicted: Any, observed: Any, weight: Any = 1.0, contest: HostArr
 
     The test is that of the slope: the misses, weighted by how far the predictions are from one half, add up to nothing
     if the predictions are right. Favourites must also score less or more than predicted on average; toss-ups do not
-    count. Events, or the `contest` [n] of each, count as drawn independently.
+    count. Events, or the `contest` [n] of each, count as drawn independently; one of weight w counts as w events.
     """
-    distance = np.asarray(predicted, float) - 0.5
+    p = np.asarray(predicted, float)
+    distance = p - 0.5
     weight = weight * (np.abs(distance) >= CLEAR_DISTANCE)
-    misses = weight * (observed - distance - 0.5)
+    misses = weight * (observed - p)
     terms = misses * distance
-    sums = terms if contest is None else np.bincount(contest, terms)
-    total, error = float(terms.sum()), math.sqrt(float((sums**2).sum()))
+    variance = float((weight * distance**2 * p * (1.0 - p)).sum())
+    if contest is not None:
+        variance = max(variance, float((np.bincount(contest, terms) ** 2).sum()))
+    total, error = float(terms.sum()), math.sqrt(variance)
     excess = float((misses * np.sign(distance)).sum())
     is_clear = abs(total) > Z_95 * error and np.sign(total) * excess > MIN_BIAS * float(weight.sum())
     return int(np.sign(total)) if is_clear else 0

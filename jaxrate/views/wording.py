@@ -68,8 +68,10 @@ def rating_unit(system: RatingSystem) -> str:
 
 def format_amount(value: float, unit: str, digits: int | None = None) -> str:
     """A number with its unit, as "1,512 points"; other units than points are not written."""
-    digits = (0 if abs(value) >= 10.0 else 1 if abs(value) >= 1.0 else 2) if digits is None else digits
+    if digits is None:
+        digits = next(i for i, least in enumerate((10.0, 1.0, 0.0)) if round(abs(value), i) >= least)
     number = use_minus_sign(f"{value:,.{digits}f}".removesuffix(".0"))
+    number = f"less than {0.1**digits:.{digits}f}" if digits and not round(value, digits) else number
     return f"{number} point{'' if number == '1' else 's'}" if unit == "points" else number
 
 

@@ -296,7 +296,7 @@ ROWS_SHOWN = {  # columns, arguments, the call to write, and the first row that 
         {},
         "no column 'a'; of matches name both players, as a='this', b='that'; of those in which somebody won, as "
         "winner='this', loser='that'; of contests with a row for each participant, as contest='that', "
-        "participant='this', rank='n', or score, of which higher is better (there are: this, that, n)",
+        "participant='this', score='n', of which higher is better, or rank (there are: this, that, n)",
         "Ann   Bob   1",
     ),
     "rows of a contest": (
@@ -304,7 +304,7 @@ ROWS_SHOWN = {  # columns, arguments, the call to write, and the first row that 
         {},
         "no column 'a'; of matches name both players, as a='player', b='...'; of those in which somebody won, as "
         "winner='player', loser='...'; of contests with a row for each participant, as contest='match', "
-        "participant='player', rank='placement', or score, of which higher is better",
+        "participant='player', rank='placement' (there are: match, player, placement, kills)",
         "1      Ann     1          3",
     ),
     "no second player": ({"x": ["Ann"], "y": ["Bob"]}, {"a": "x"}, "no column 'b'; name it, as b='y'", "Ann  Bob"),
@@ -335,7 +335,7 @@ def test_the_command_shows_rows_and_its_options(jaxrate, games):
     code, _, errors = jaxrate("rate", games("race,who,finish\n1,Ann,1\n1,Bob,2\n"))
     said, *rows = errors.splitlines()[-4:]
     assert code == 2 and "no column 'a'; of matches name both players, as --a who --b ...; of those" in said
-    assert "as --contest race --participant who --rank finish, or score, of which higher is better (there" in said
+    assert "as --contest race --participant who --rank finish (there" in said
     assert [row.split() for row in rows] == [["race", "who", "finish"], ["1", "Ann", "1"], ["1", "Bob", "2"]]
 
 

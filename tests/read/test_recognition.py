@@ -424,6 +424,53 @@ def test_players_who_may_be_no_single_player_are_told(names, said):
     assert "rated as" not in read_noting(table, history=NamesOfEarlierData(names))[1]  # who were told before
 
 
+POINTS_OF_NAMED_SIDES = {  # header, a and b, the first row, and the score of a
+    "home and away": ("away_team,home_team,away_score,home_score", "away_team", "home_team", "x,y,1,3", 0.0),
+    "visitors": ("Visitor,VisitorPts,Home,HomePts", "Visitor", "Home", "x,90,y,100", 0.0),
+    "numbers": ("player1,player2,score1,score2", "player2", "player1", "x,y,1,3", 1.0),
+    "as they are called": ("player1,player2,score1,score2", "player1", "player2", "x,y,1,3", 0.0),
+    "team-mates": ("red_one,blue_one,red_score,blue_score", "blue_one", "red_one", "x,y,1,3", 1.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+@pytest.mark.parametrize("case", POINTS_OF_NAMED_SIDES)
+def test_points_are_those_of_the_named_sides(games, case):
+    header, a, b, row, score = POINTS_OF_NAMED_SIDES[case]
+    assert read(games(f"{header}\n{row}\n"), a=a, b=b).matches.score.tolist() == [score]
+
+
+RESULTS_BESIDE_OTHERS = {  # a file, and the scores of the first players
+    "somebody won": ("team1,team2,winner,result\nx,y,y,won\ny,z,,draw\nx,z,x,won\n", [0.0, 0.5, 1.0]),
+    "a shoot-out": ("team1,team2,winner,result\nx,y,x,normal\ny,z,,tie\nz,x,x,tie\nx,y,y,normal\n", [1, 0.5, 0, 0]),
+    "truth": ("team_a,team_b,winner\nx,y,true\ny,x,false\n", [1.0, 0.0]),
+    "extra time": ("home,away,goals_home,goals_away,score_fulltime_home,score_fulltime_away\nx,y,2,1,1,1\n", [1.0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:took ")
+@pytest.mark.parametrize("case", RESULTS_BESIDE_OTHERS)
+def test_results_beside_other_columns(games, case):
+    file, scores = RESULTS_BESIDE_OTHERS[case]
+    assert read(games(file)).matches.score.tolist() == scores
+
+
+def test_blanks_after_commas_are_no_part_of_names(games):
+    data = read(games("a, b, score\nx, y, 1\ny, x, 0\n"))
+    assert data.players.tolist() == ["x", "y"] and data.matches.score.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("header", ["home,away,hg,ag,date", "Datum,Heim,Gast,Ergebnis", "contest,player,rank"])
+def test_a_header_alone_has_no_rows(games, header):
+    with pytest.raises(ValueError, match="no rows"):
+        read(games(f"{header}\n"))
+
+
+def test_the_result_is_no_margin(games):
+    with pytest.raises(ValueError, match="column 'Ergebnis' tells who won, so that it cannot be the margin"):
+        read(games("Heim,Gast,Ergebnis\nx,y,2:1\n"), margin="Ergebnis")
+
+
 WRITTEN = {
     "letters": (["W", "D", "L"], [1, 0.5, 0]),
     "home and away": (["H", "D", "A"], [1, 0.5, 0]),

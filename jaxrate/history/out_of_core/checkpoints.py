@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import join_names
 from jaxrate.data.column_conversion import to_column
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_files import JoinedFiles, join_files
@@ -143,8 +144,10 @@ def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[
     old_settings = metadata["how"]
     if metadata["last"] is not None:
         old_settings, settings = (_seasons_begun(x, metadata["last"]) for x in (old_settings, settings))
+    if missing := settings.keys() - old_settings.keys():
+        raise ValueError(f"the run in {folder} is of an earlier version ({join_names(sorted(missing))}); rate all anew")
     for name, new in settings.items():
-        old = old_settings.get(name)
+        old = old_settings[name]
         if isinstance(new, dict) and isinstance(old, dict):
             changed = [key for key in old | new if old.get(key) != new.get(key)]
             old, new = ({key: x.get(key) for key in changed} for x in (old, new))

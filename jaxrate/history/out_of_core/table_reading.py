@@ -162,6 +162,8 @@ def _examples(
     telling = layout.result, *layout.points, roles.side, *(x for x in columns if x not in roles.all_columns)
     for name in (x for x in telling if x is not None and x in columns):
         column = to_column(name, loaded[name])
+        if isinstance(column, np.ndarray):  # of lists, which tell no results
+            continue
         values = column.combine_chunks().drop_null()
         present = np.flatnonzero(~missing_mask(column, nan_is_missing=False))
         first = np.unique(values.dictionary_encode().indices.to_numpy(), return_index=True)[1]
