@@ -439,6 +439,24 @@ def test_files_that_were_added_are_rated_onto_a_run_that_had_ended(period, table
         rate(jr.elo(), games, out=tmp_path / "new")
 
 
+@pytest.mark.filterwarnings("ignore:took score as 1, 0 and -1")
+def test_a_run_does_not_go_on_where_results_mean_something_else(tmp_path):
+    """Beside -1 a score of 0 is a draw, and was a loss without it."""
+    for number, scores in enumerate(([1, 0, 1, 0], [1, 0, -1, 0])):
+        table = pa.table({"a": list("wxyz"), "b": list("xyzw"), "score": scores})
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+        if not number:
+            jr.rate(jr.elo(), tmp_path, chunk=2, out=tmp_path / "out")
+    with pytest.raises(ValueError, match="the result '0' means another score than in .*out; rate all anew"):
+        jr.rate(jr.elo(), tmp_path, chunk=2, out=tmp_path / "out")
+
+
+def test_a_saved_run_is_not_mixed_with_one_by_chunks(games, tmp_path):
+    jr.save(tmp_path / "run", jr.rate(jr.elo(), [{"winner": "x", "loser": "y"}]))
+    with pytest.raises(ValueError, match="run holds a run that was not rated by chunks; name another folder"):
+        jr.rate(jr.elo(), games, chunk=50, out=tmp_path / "run")
+
+
 def test_a_contest_is_whole_also_where_files_are_added(tmp_path):
     table = pa.table(contests())
     games, rate = write_parts(table, tmp_path / "games", [0, len(table)]), partial(jr.rate, jr.weng_lin(), chunk=60)

@@ -149,7 +149,7 @@ def _seconds_in_cell(value: Any) -> float | None:
 RANK_NOTATIONS = (
     (cell_number, ""),
     (_place_in_cell, "as places, as {}"),
-    (_seconds_in_cell, "as times, as {}, of which the shortest is the best"),
+    (_seconds_in_cell, "as times, as {}, of which the shortest is the best (gaps to the first are none)"),
 )
 
 

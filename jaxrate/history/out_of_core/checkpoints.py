@@ -27,7 +27,7 @@ from jaxrate.metrics.running_metrics import restore_contest_metric_sums, restore
 from jaxrate.replay.blocks import BlockShape, CompiledEventShapes
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.replay.schedule import PlanShape
-from jaxrate.storage.atomic_folder import flush_to_disk
+from jaxrate.storage.atomic_folder import RUN_FILE, flush_to_disk
 from jaxrate.storage.npz_tables import name_file_in_errors, read_names_and_games, read_npz_arrays, restore_state
 
 CHECKPOINT_FILE = "checkpoint"
@@ -93,6 +93,12 @@ def settings_that_must_match(
     return as_json
 
 
+def check_no_other_run(folder: Path) -> None:
+    """ValueError if a run that was not rated by chunks is saved in the folder."""
+    if (folder / RUN_FILE).is_file() and not (folder / CHECKPOINT_FILE).exists():
+        raise ValueError(f"{folder} holds a run that was not rated by chunks; name another folder")
+
+
 class ResumedRun(NamedTuple):
     """How far a run has come."""
 
@@ -146,8 +152,11 @@ def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[
         old_settings, settings = (_seasons_begun(x, metadata["last"]) for x in (old_settings, settings))
     if missing := settings.keys() - old_settings.keys():
         raise ValueError(f"the run in {folder} is of an earlier version ({join_names(sorted(missing))}); rate all anew")
+    for text, score in settings["results"].items():
+        if old_settings["results"].get(text, score) != score:
+            raise ValueError(f"with these rows the result {text!r} means another score than in {folder}; rate all anew")
     for name, new in settings.items():
-        old = old_settings[name]
+        old = new if name == "results" else old_settings[name]
         if isinstance(new, dict) and isinstance(old, dict):
             changed = [key for key in old | new if old.get(key) != new.get(key)]
             old, new = ({key: x.get(key) for key in changed} for x in (old, new))

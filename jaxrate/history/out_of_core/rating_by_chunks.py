@@ -25,6 +25,7 @@ from jaxrate.history.online_calibration import calibrated_by_end, initial_slope
 from jaxrate.history.out_of_core.checkpoints import (
     ResumedRun,
     add_resume_hint_to_errors,
+    check_no_other_run,
     fingerprint_files,
     read_checkpoint,
     read_run_to_resume,
@@ -106,9 +107,15 @@ def rate_by_chunks(
         system, calibrate = unwrap_predictions(system), True
     is_calibrated = initial_slope(system, calibrate) is not None
     order = find_time_order(reading)
-    options = {"period": period, "chunk": chunks.rows, "brief": chunks.brief, "calibrated": is_calibrated}
-    options |= {"whole_days": order.whole_days}
+    options: dict[str, Any] = {
+        "period": period,
+        "chunk": chunks.rows,
+        "brief": chunks.brief,
+        "calibrated": is_calibrated,
+    }
+    options |= {"whole_days": order.whole_days, "results": reading.score_by_text}
     settings = settings_that_must_match(system, reading.roles, options, key)
+    check_no_other_run(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
         files = fingerprint_files(reading.source, order.file_starts)

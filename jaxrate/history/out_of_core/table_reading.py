@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids, to_numbers
+from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids, to_numbers, to_values
 from jaxrate.data.column_recognition import (
     ResolvedTable,
     append_split_columns,
@@ -72,6 +72,15 @@ class TableReading(NamedTuple):
     def has_contests(self) -> bool:
         """Whether the events are contests."""
         return self.roles.layout.contest is not None or self.has_teams
+
+    @property
+    def score_by_text(self) -> dict[str, float | None]:
+        """The score that each text or number in the column of results means, None where it means none."""
+        result = self.roles.layout.result
+        if result is None or self.roles.layout.contest is not None:
+            return {}
+        scores = [None if np.isnan(x) else float(x) for x in self.example_scores]
+        return dict(zip(map(str, to_values(self.examples[result])), scores, strict=True))
 
     def convert_times(self, columns: Mapping[str, Any]) -> Column:
         """The column of time of some rows: dates as they are written in the first rows, or numbers."""
