@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import tomllib
 
 import numpy as np
@@ -27,7 +28,8 @@ def test_fit_prints_and_saves_what_fit_finds(jaxrate, games, tmp_path):
     assert code == 0 and errors == f"jaxrate: saved the hyperparameters to {path}\n"
     data, start = jr.read(games, side="home"), jr.glicko(period=20, side_advantage=50)
     found = jr.fit(start, data.matches, free=("c", "side_advantage"))
-    assert found.summary() in text and f"in Python: jr.{found.system!r}\n" in text
+    call = re.search("in Python: jr.(glicko.*)", text)[1]
+    assert found.summary() in text and f"c={found.params.c:.6g}, " in call and "period=20" in call
     for name in found.free:
         row = next(line for line in text.splitlines() if line.startswith(name)).split()
         values = getattr(start.params, name), getattr(found.params, name)
