@@ -820,19 +820,22 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
 
 def _example_columns(columns: Mapping[str, Column]) -> dict[str, Any]:
     """The columns that advice may name: x and y of both sides, p and q of numbers, and those of contests."""
-    header = Header.of_columns([*columns])
     numbers = [name for name, column in columns.items() if is_numeric_column(column)]
     texts = [name for name in columns if name not in numbers]
-    x, y = _pair_of_sides(texts or numbers)
-    p, q = _pair_of_sides(numbers)
-    contest = next(iter(header.find_columns([*SPELLINGS["contest"], *CONTEST_WORDS])), None)
-    participant = next((name for name in texts or numbers if name != contest), "...")
-    contest = contest or next((name for name in columns if name != participant), "...")
-    rank = next((name for name in header.find_columns(SPELLINGS["rank"]) if name in numbers), None)
-    score = next((name for name in numbers if name not in (participant, contest)), "...")
-    place = f"rank={rank!r}" if rank else f"score={score!r}, of which higher is better, or rank"
-    words = {"contest": contest, "participant": participant, "place": place, "text": next(iter(texts), "...")}
-    return words | {"x": x, "y": y, "p": p, "q": q}
+    (x, y), (p, q) = _pair_of_sides(texts or numbers), _pair_of_sides(numbers)
+    words = _example_contest_columns(Header.of_columns([*columns]), texts or numbers, numbers)
+    return words | {"x": x, "y": y, "p": p, "q": q, "text": next(iter(texts), "...")}
+
+
+def _example_contest_columns(header: Header, names: Sequence[Any], numbers: Sequence[Any]) -> dict[str, Any]:
+    """The columns of contests that advice may name, with participants among `names`, and places among numbers."""
+    contests = header.find_columns([*SPELLINGS["contest"], *CONTEST_WORDS])
+    participant, *_ = *(name for name in names if name not in contests[:1]), "..."
+    contest, *_ = *contests, *(name for name in header.names if name != participant), "..."
+    score, *_ = *(name for name in numbers if name not in (participant, contest)), "..."
+    ranks = [name for name in header.find_columns(SPELLINGS["rank"]) if name in numbers]
+    place = f"rank={ranks[0]!r}" if ranks else f"score={score!r}, of which higher is better, or rank"
+    return {"contest": contest, "participant": participant, "place": place}
 
 
 def _pair_of_sides(names: Sequence[Any]) -> tuple[Any, Any]:

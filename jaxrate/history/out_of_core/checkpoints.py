@@ -152,13 +152,11 @@ def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[
         old_settings, settings = (_seasons_begun(x, metadata["last"]) for x in (old_settings, settings))
     if missing := settings.keys() - old_settings.keys():
         raise ValueError(f"the run in {folder} is of an earlier version ({join_names(sorted(missing))}); rate all anew")
-    for text, score in settings["results"].items():
-        if old_settings["results"].get(text, score) != score:
-            raise ValueError(f"with these rows the result {text!r} means another score than in {folder}; rate all anew")
     for name, new in settings.items():
-        old = new if name == "results" else old_settings[name]
-        if isinstance(new, dict) and isinstance(old, dict):
-            changed = [key for key in old | new if old.get(key) != new.get(key)]
+        old = old_settings[name]
+        if isinstance(new, dict) and isinstance(old, dict):  # of results those that both have
+            shared = old.keys() & new.keys() if name == "results" else old | new
+            changed = [key for key in shared if old.get(key) != new.get(key)]
             old, new = ({key: x.get(key) for key in changed} for x in (old, new))
         if old != new:
             difference = f"the run in {folder} has {name} {old}, this one {new}"
