@@ -20,7 +20,7 @@ import numpy as np
 from common import circumstances, declare, find, forget_peak, parse, resident, rounded, show, spawn, write
 
 import jaxrate as jr
-from jaxrate.fitting.free_parameters import FreeParameterTransform
+from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings
 from jaxrate.fitting.history_loss_derivatives import loss_derivatives
 from jaxrate.fitting.prediction_task import make_prediction_task
 
@@ -39,7 +39,7 @@ def losses(matches, most):
         free = FreeParameterTransform(FREE[:k], ("positive",) * k, ((),) * k, ())
         x = np.log([[getattr(SYSTEM.params, name) for name in free.names]])
         kind = "forward" if k else "values"
-        calls.append(partial(loss_derivatives, kind, what, free, x, np.ones(k), params, weight))
+        calls.append(partial(loss_derivatives, kind, what, ParameterSettings(free, x, np.ones(k), params), weight))
     return calls
 
 

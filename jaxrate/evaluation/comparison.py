@@ -444,7 +444,7 @@ def compare(
 
         print(jr.compare(jr.data.datasets.nfl(), ["elo", "glicko"]))
         print(jr.compare(jr.data.datasets.nfl(), {"glicko": {"side_advantage": 60}, "mine": jr.glicko(c=20)}))
-        print(jr.compare("games.csv", ["elo", "glicko"], a="white", b="black"))
+        print(jr.compare("games.csv", ["elo", "glicko"], a="a", b="b"))
 
     Args:
       data: matches or contests, as from `read`, or a table or path as it takes it.

@@ -80,7 +80,7 @@ def fit(
 
         fit = jr.fit(jr.elo(), data)
         jr.rate(fit.system, data)
-        jr.fit(jr.elo(), "games.csv", a="white", b="black")
+        jr.fit(jr.elo(), "games.csv", a="a", b="b")
 
     Args:
       system: as from `glicko()`; `add_outcomes(trueskill())` is fitted to the probabilities of win, draw and loss. Or a
