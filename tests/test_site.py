@@ -366,3 +366,10 @@ def test_groups_and_drifting_peaks_are_told_on_all_pages(tmp_path):
     assert "strangers" in text_of(tmp_path / "coming.html")
     report = jr.site.report_html(rated)
     assert report.count(">group 2<") == 3 and f'data-name="peak">{peaks[0]}' in report
+
+
+def test_a_site_needs_somebody_on_its_list(tmp_path):
+    rated = jr.rate(jr.elo(), [{"winner": "Ada", "loser": "Bo"}])
+    with pytest.raises(ValueError, match="nobody is listed: 0 of 2 players, who played 9 times"):
+        jr.site.write_site(rated, tmp_path / "site", min_games=9)
+    assert not (tmp_path / "site").exists()

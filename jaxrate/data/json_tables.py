@@ -38,6 +38,8 @@ def _parse_json(text: str, line: int | None = None) -> Any:
         if line is None and error.msg.startswith("Extra data"):
             return None
         raise ValueError(f"line {line or error.lineno}: not JSON, {error.msg}") from None
+    except RecursionError:
+        raise ValueError("its lists are nested too deeply for a table") from None
 
 
 def columns_of_document(document: Any) -> dict[str, list[Any]] | None:

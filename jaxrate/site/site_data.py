@@ -294,6 +294,8 @@ def build_site_data(
     lists = make_history_leaderboards(rated, None, **leaderboard_options)
     full_leaderboard = leaderboard(rated, active="all", top=count)
     current = leaderboard(rated, top=count, **leaderboard_options)
+    if not current.num_listed:
+        raise ValueError(f"nobody is listed: {current.scope or 'there are no players'}")
     if current.change is not None and current.rank_then is not None:  # none of those who are new on the list
         current["change"] = np.where(current.rank_then > 0, current.change, np.nan)
     order, listed = (lookup_ids("player", x.player, rated.players).astype(int) for x in (full_leaderboard, current))

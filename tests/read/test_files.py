@@ -439,3 +439,8 @@ def test_write_and_frame_any_table(source, tmp_path):
     write(source(columns), tmp_path / "x.parquet")
     assert pa.parquet.read_table(tmp_path / "x.parquet").to_pydict() == columns
     assert to_frame(source(columns), "pyarrow").to_pydict() == columns
+
+
+def test_json_that_is_nested_too_deeply_is_no_table(games):
+    with pytest.raises(ValueError, match="nested too deeply"):
+        read(games("[" * 100_000 + "]" * 100_000, "g.json"))
