@@ -152,6 +152,7 @@ def _names_in_cell(value: Any, divider: str | None) -> list[Any]:
     """The names in a cell, which a pattern divides if there is one; none of what is missing or blank."""
     if isinstance(value, str) and divider is not None:
         return [name for part in re.split(divider, value) if (name := part.strip())]
+    value = np.atleast_1d(value) if isinstance(value, np.ndarray) else value  # also of no dimension
     items = to_values(value) if isinstance(value, (list, np.ndarray)) else [value]
     return [x for x in items if not is_missing_value(x, True) and not (isinstance(x, str) and not x.strip())]
 

@@ -376,3 +376,13 @@ def test_no_rows(source):
 def test_all_rows_dropped(source):
     with pytest.raises(ValueError, match="no rows are left: 'x' drops them all$"):
         read(source(table(x=[1, 1, 1])), drop="x")
+
+
+@pytest.mark.filterwarnings("ignore:took a and b for teams")
+def test_odd_cells_and_moments_are_no_internal_errors():
+    """Found by fuzzing: an array of no dimension among lists, and moments beyond Python's calendar beside text."""
+    data = read({"a": [["x"], np.array(3)], "b": [["y"], ["z"]], "score": [1, 0]})
+    assert len(data.players) == 4
+    far = np.array([2**62], "datetime64[us]")
+    with pytest.raises(ValueError, match="same type|not within"):
+        read({"a": far, "b": ["x"], "score": [1]})
