@@ -171,7 +171,15 @@ def distinct_cells(column: Column) -> DistinctCells:
         return _distinct_objects(column.tolist())
     encoded = column.dictionary_encode().combine_chunks()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return DistinctCells(encoded.dictionary.to_pylist(), codes)
+    return DistinctCells(_to_python(encoded.dictionary), codes)
+
+
+def _to_python(values: Any) -> list[Any]:
+    """The values of Arrow as Python has them; moments beyond Python's calendar as whole numbers."""
+    try:
+        return values.to_pylist()
+    except OverflowError:
+        return values.cast(import_pyarrow().int64()).to_pylist()
 
 
 def _distinct_objects(values: list[Any]) -> DistinctCells:
@@ -203,7 +211,7 @@ def distinct_texts(column: Column) -> DistinctCells:
 
 def cell_value(column: Column, row: int) -> Any:
     """The value in a row, as Python has it."""
-    return column[row] if isinstance(column, np.ndarray) else column[row].as_py()
+    return column[row] if isinstance(column, np.ndarray) else _to_python(column.slice(row, 1))[0]
 
 
 def fail_at_cells(bad: HostArray, name: str, column: Column, complaint: str) -> None:
