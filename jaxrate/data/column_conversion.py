@@ -80,8 +80,9 @@ def _to_objects(name: str, items: list[Any]) -> HostArray:
 
 def to_values(values: Any) -> list[Any]:
     """The values of a column, or of anything else with a length, as Python has them."""
-    convert = next((name for name in ("tolist", "to_pylist") if hasattr(values, name)), None)
-    return list(getattr(values, convert)() if convert else values)
+    if hasattr(values, "to_pylist"):
+        return _to_python(values)
+    return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
 def _as_large_string(column: Any) -> Any:
