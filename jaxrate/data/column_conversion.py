@@ -297,15 +297,8 @@ def _as_one_type(names: Sequence[str], columns: Sequence[Column]) -> Sequence[Co
         with suppress(arrow.ArrowInvalid):  # of numbers that need 64 bits and have no sign
             return [column.cast(arrow.int64()) for column in columns]
         return [np.array(column.to_pylist(), object) for column in columns]
-    held = [f"{name} holds {x.type}{_example_of(x)}" for name, x in zip(names, columns, strict=True)]
+    held = [f"{name} holds {x.type}, as {cell_value(x, 0)!r}" for name, x in zip(names, columns, strict=True)]
     raise ValueError(f"columns must be of the same type, but {' and '.join(held)}")
-
-
-def _example_of(column: Any) -> str:
-    """The first value of an Arrow column, as the end of a message; nothing for a moment beyond Python's calendar."""
-    with suppress(OverflowError, ValueError):
-        return f", as {column[0].as_py()!r}"
-    return ""
 
 
 def _by_first_appearance(code: HostArray, values: HostArray) -> tuple[HostArray, HostArray]:

@@ -316,10 +316,8 @@ def _contest_roles(arguments: Mapping[str, Any], upcoming: bool) -> tuple[str, .
 
 def _named_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns:
     """The columns of contests: named, or of the library's own names, or spelt so; assumed where there are none."""
-    roles, own_score = (
-        _contest_roles(arguments, upcoming),
-        header.find_own("score") if arguments["score"] is None else None,
-    )
+    roles = _contest_roles(arguments, upcoming)
+    own_score = header.find_own("score") if arguments["score"] is None else None
     columns = {role: arguments[role] or header.find_own(role) for role in roles}
     sought = [role for role in roles if columns[role] is None and (role != "rank" or own_score is None)]
     spelt = {role: header.find_first(SPELLINGS[role]) for role in sought}
@@ -506,8 +504,9 @@ def split_pairs_in_cells(table: TableSource) -> tuple[TableSource, PlayerColumns
     header = Header.of_columns(table.names)
     for roles in (PLAYER_PAIR, WINNER_LOSER):
         own = {role: column for role in roles if (column := header.find_own(role)) is not None}
-        for role in [role for role in roles if role not in own][: len(own)]:
-            raise missing_column_error(table, role, own)
+        if len(own) == 1:
+            (missing,) = {*roles} - own.keys()
+            raise missing_column_error(table, missing, own)
     raise missing_column_error(table, "a", {})
 
 

@@ -226,15 +226,11 @@ def is_winner_column(name: str) -> bool:
 def winner_code_readings(name: str, column: Column, players: Mapping[str, Column]) -> list[dict[int, float]]:
     """What the numbers in a column of winners may mean, each the score of the first player by number; [] of others."""
     present = ~missing_mask(column, nan_is_missing=True)
+    if not is_winner_column(name) or not present.any():
+        return []
     cells = distinct_texts(column)
-    names = _parse_winner_names(cells, players) if is_winner_column(name) else []
-    is_truth = {*cells.values} <= {"true", "false"}
-    if (
-        is_truth
-        or not is_winner_column(name)
-        or not present.any()
-        or any(not np.isnan(x.score[present]).any() for x in names)
-    ):
+    are_names = any(not np.isnan(x.score[present]).any() for x in _parse_winner_names(cells, players))
+    if are_names or {*cells.values} <= {"true", "false"}:
         return []
     values = {*np.unique(numbers_or_nan(column)[present]).tolist()}
     readings = [codes for codes in WINNER_CODES if values <= codes.keys()]

@@ -124,8 +124,10 @@ def iterate_csv_batches(open_stream: Callable[[], Any], names: Sequence[str], de
     )
     try:  # without threads errors have the number of the row
         for batch in arrow.csv.open_csv(open_stream(), arrow.csv.ReadOptions(use_threads=False), parse, convert):
-            columns = map(arrow.compute.utf8_ltrim_whitespace, batch.columns) if has_blanks else batch.columns
-            yield arrow.RecordBatch.from_arrays([*columns], names=batch.schema.names)
+            if has_blanks:
+                columns = [*map(arrow.compute.utf8_ltrim_whitespace, batch.columns)]
+                batch = arrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
+            yield batch
     except arrow.ArrowInvalid as error:
         if "Empty CSV" in str(error):  # there is a header without an end of line
             return
