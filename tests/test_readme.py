@@ -66,19 +66,15 @@ def alike(said, shown):
 SLOW = (
     "README",
     "arena",
-    "benchmark",
-    "categories",
     "command_line",
     "contests",
     "contributing",
+    "examples",
     "fitting",
-    "football",
-    "formats",
     "large_histories",
     "own_system",
     "pictures",
     "predicting",
-    "races",
     "service",
     "systems",
 )
@@ -131,7 +127,7 @@ def test_tables_name_every_command_format_and_system():
     from jaxrate.cli import cli
 
     assert listed("command_line") == set(cli.commands)
-    assert listed("formats") == set(jr.data.formats.FORMATS)
+    assert listed("your_file") >= set(jr.data.formats.FORMATS)
     assert listed("systems") >= set(jr.extend.SYSTEMS)
 
 

@@ -75,7 +75,7 @@ PICTURE = r"""```{figure} /gallery/\1/images/sphx_glr_\2_\3.png
 
 \4 [The code](/gallery/\1/\2.rst)
 ```"""
-LISTS_OF_NAMES = "changes", "code_glossary", "contributing", "coming_from", "start"  # guides that name much
+LISTS_OF_NAMES = "changes", "contributing", "questions", "start"  # guides that name much
 MAX_GUIDES = 4  # to which the page of a function leads
 
 
