@@ -36,8 +36,7 @@ PRELOADED = (
     "scipy.stats",
 )
 PROCESSES = 2
-CAREFULLY_COMPILED = ("5_luck_and_blat_mmr.ipynb",)  # it runs longer than careful compiling takes
-OPTIMISED = "4_a_million_matches.ipynb", "10_training_loop.ipynb"  # they run longer than optimising takes
+CAREFULLY_COMPILED = ("4_luck_and_blat_mmr.ipynb",)  # it runs longer than careful compiling takes
 
 
 shared_context = functools.cache(mlir.make_ir_context)
@@ -101,7 +100,7 @@ def run_notebook(path):
     cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
     if Path(path).name in CAREFULLY_COMPILED:
         os.environ.pop("JAXRATE_COMPILE", None)
-    elif Path(path).name not in OPTIMISED:
+    else:
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
     os.chdir(Path(path).parent)
     sys.path.insert(0, "")  # modules that a notebook writes

@@ -11,10 +11,8 @@ from typing import Any
 from jaxrate.docs.reference import write_reference
 
 SUBJECTS = {  # numbers of notebooks
-    "First steps": (1, 2),
-    "Questions about a league": (12, 13, 14, 16, 11, 15),
-    "Systems": (5, 6, 7, 8, 9),
-    "Fitting and speed": (3, 17, 10, 4),
+    "First steps": (1, 2, 3),
+    "Questions about a league": (6, 7, 8, 5, 4),
 }
 FINDING_MARK = "**Finding.** "  # begins the paragraph of the first cell that says what comes out
 CARD = """:::{{grid-item-card}} {number}. {title}
