@@ -1,43 +1,42 @@
 """Games in PGN, the notation of chess: only the tags are read, in pieces."""
 
-import datetime
 import re
 from array import array
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import date, time
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
+from jaxrate.data.column_conversion import DistinctCells
+from jaxrate.data.column_role_definitions import as_column_list
 from jaxrate.data.formats.csv_collections import (
-    RATING_DIFFERENCE,
     FormatOptions,
-    Location,
-    columns_named_by_options,
     decode_utf8_or_latin1,
     dictionary_column,
     rating_difference,
-    read_dataset_from_derived_columns,
+    read_derived,
     resolve_existing_path,
 )
-from jaxrate.data.table_files import open_decompressed
-from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
-from jaxrate.events import RowError, fail_where
+from jaxrate.data.table_files import open_decompressed, table_in_memory
+from jaxrate.data.table_sources import add_location_to_data_errors
+from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 
 CHUNK = 1 << 24  # bytes at a time
-
 TAG = rb'\n\[(%s)[ \t]+"([^"\\\n]*(?:\\.[^"\\\n]*)*)"[ \t]*\]'
 ANY_TAG = re.compile(TAG % rb"\w+")
-RESULT_SCORES = {b"1-0": 1.0, b"0-1": 0.0, b"1/2-1/2": 0.5}  # of White
 USED_TAGS = "White", "Black", "Result", "UTCDate", "UTCTime", "Date", "WhiteElo", "BlackElo"
+UNKNOWN = (b"?", b"", None)  # what stands for a value that is not known
 
 
 @enforce_argument_annotations
-def pgn(path: Location, *, sort: bool = False, history: Any = None, **options: Unpack[FormatOptions]) -> Dataset:
+def pgn(path: FilePath, *, sort: bool = False, history: Any = None, **options: Unpack[FormatOptions]) -> Dataset:
     """Games in PGN, the notation of chess, as lichess and most other sites publish them.
 
     White is player 0 and has the side. By how much they are rated higher is the column `rating_difference`, 0 where
@@ -53,74 +52,65 @@ def pgn(path: Location, *, sort: bool = False, history: Any = None, **options: U
       history: whose names keep their ids, as in `read`.
       **options: further options of `read`, which name tags, as category="TimeControl"; all games then have them.
     """
-    path, further = resolve_existing_path(path), columns_named_by_options(options, [RATING_DIFFERENCE])
-    used = _tag_pattern(further)
-    texts: dict[str, list[str | None]] = {name: [] for name in further}
-    elo = array("i")
-    codes: dict[bytes, int] = {}
-    number, score, seconds = array("i"), array("d"), array("q")
-    line, kept, undated = array("q"), array("q"), array("b")
-    games = 0
+    path = resolve_existing_path(path)
+    games = read_games(path, [*dict.fromkeys([*USED_TAGS, *_tags_named_by(options)])])
 
     def where(row: int) -> str:
-        return f"{path.name}: line {line[row]}"
+        return f"{path.name}: line {games.line[row]}"
 
-    with add_location_to_data_errors(f"{path.name}: ", where):
-        for start, tags in _iterate_game_tags(path, used):
-            games += 1
-            if tags.get(b"Result") == b"*":
-                continue
-            line.append(start)
-            kept.append(games - 1)
-            try:
-                game = _parse_game(tags)
-            except ValueError as error:
-                raise RowError(len(line) - 1, str(error)) from None
-            number.extend(codes.setdefault(name, len(codes)) for name in game.players)
-            score.append(game.score)
-            undated.append(game.seconds is None)
-            seconds.append(game.seconds or 0)
-            elo.extend(game.ratings)
-            for tag, column in texts.items():
-                column.append(_tag_text(tags, tag))
-        dated = _are_dated(np.array(undated, bool), games)
-    names = [_unescape(name) for name in codes]
-    player = np.array(number).reshape(-1, 2)
-    difference = rating_difference(*np.array(elo, float).reshape(-1, 2).T)
-    table: dict[str, Any] = {
-        name: import_pyarrow().array(column, import_pyarrow().large_string()) for name, column in texts.items()
-    }
-    table |= {
-        "White": dictionary_column(player[:, 0], names),
-        "Black": dictionary_column(player[:, 1], names),
-        "score": np.array(score),
-    }
-    if dated:
-        table["time"] = np.array(seconds).astype("datetime64[s]")
-    roles = {"a": "White", "b": "Black", "side": "a", "columns": [*difference], "sort": sort and dated}
-    rows = np.arange(len(line))
-    data = read_dataset_from_derived_columns(
-        path, table | difference, where, rows, **roles | {"history": history} | options
-    )
-    return data._replace(rows=np.array(kept)[data.rows])
+    rows = np.flatnonzero(games.tags["Result"].map(lambda text: text != "*", True))
+    tags = {name: cells._replace(codes=cells.codes[rows]) for name, cells in games.tags.items()}
+    with add_location_to_data_errors(f"{path.name}: ", lambda row: where(rows[row])):
+        if not len(rows):
+            raise ValueError("no game has a result" if len(games.line) else 'not PGN, no tag such as [White "Ann"]')
+        moments = _times_of_games(tags)
+    columns = {name: dictionary_column(cells.codes, cells.values) for name, cells in games.tags.items()}
+    difference = rating_difference([columns[name].take(rows) for name in ("WhiteElo", "BlackElo")])
+    table = table_in_memory(columns, [*columns], f"{path.name}: ", where)
+    roles: dict[str, Any] = {"a": "White", "b": "Black", "score": "Result", "side": "a", "columns": [*difference]}
+    roles |= {"history": history} | ({"time": "time", "sort": sort} if moments else {})
+    return read_derived(table, moments | difference, rows, **roles | options)
 
 
-def _tag_pattern(further: list[str]) -> re.Pattern[bytes]:
-    """The tags that are read; ValueError for a name that no tag can have."""
-    for name in further:
-        if not re.fullmatch(r"[A-Za-z0-9_]+", name):
+def _tags_named_by(options: Mapping[str, Any]) -> list[str]:
+    """The tags that options of `read` name; ValueError for a name that no tag can have."""
+    values = [value for name, value in options.items() if name != "on_faulty"]
+    values = [y for x in values for y in (x.values() if isinstance(x, Mapping) else [x])]
+    names = [name for name in chain(*map(as_column_list, values)) if name != "rating_difference"]
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9_]+", str(name)):
             raise ValueError(f"{name!r} is no tag of PGN, as TimeControl")
-    return re.compile(TAG % "|".join(dict.fromkeys([*USED_TAGS, *further])).encode())
+    return names
+
+
+# Games
+
+
+class TaggedGames(NamedTuple):
+    """The games in a file."""
+
+    line: HostArray  # [n] on which each begins, counting from 1
+    tags: dict[str, DistinctCells]  # [n] the texts of each tag
+
+
+def read_games(path: Path, names: list[str]) -> TaggedGames:
+    """The games in a file with these of their tags."""
+    pattern = re.compile(TAG % "|".join(names).encode())
+    line, places = array("q"), {name.encode(): array("i") for name in names}
+    texts: dict[bytes, dict[bytes, int]] = {name: {} for name in places}
+    with add_location_to_data_errors(f"{path.name}: ", str):
+        for start, tags in _iterate_game_tags(path, pattern):
+            line.append(start)
+            for name, codes in texts.items():
+                text = tags.get(name)
+                places[name].append(-1 if text in UNKNOWN else codes.setdefault(text, len(codes)))
+    cells = (DistinctCells([*map(_unescape, texts[name])], np.array(codes, np.int32)) for name, codes in places.items())
+    return TaggedGames(np.array(line, np.int64), dict(zip(names, cells, strict=True)))
 
 
 def _unescape(text: bytes) -> str:
     """The text of a tag, with quotation marks and backslashes as they are meant."""
     return re.sub(r"\\(.)", r"\1", decode_utf8_or_latin1(text))
-
-
-def _parse_rating(text: bytes) -> int:
-    """A rating, 0 where there is none."""
-    return int(text) if text.isdigit() and len(text) < 6 else 0
 
 
 def _iterate_game_tags(path: Path, tag_pattern: re.Pattern[bytes]) -> Iterator[tuple[int, dict[bytes, bytes]]]:
@@ -156,71 +146,42 @@ def _iterate_game_tags(path: Path, tag_pattern: re.Pattern[bytes]) -> Iterator[t
         text = text[starts[num_complete] :] + chunk
 
 
-def _are_dated(undated: HostArray, games: int) -> bool:
-    """Whether games with a result have dates; an error if some lack theirs, or if none of all games has a result."""
-    if not len(undated):
-        raise ValueError("no game has a result" if games else 'not PGN, no tag such as [White "Ann"]')
-    dated = not undated.all()
-    fail_where(dated & undated, lambda row: "no date, but other games have one")
-    return dated
+# Times
 
 
-class Game(NamedTuple):
-    """What the tags of a game say."""
-
-    players: list[bytes]  # White and Black
-    score: float  # of White
-    seconds: int | None  # since 1970; None: there is no date
-    ratings: list[int]  # of White and Black
-
-
-def _parse_game(tags: dict[bytes, bytes]) -> Game:
-    """ValueError without players, or for another result than those of games that have ended."""
-    result = tags.get(b"Result", b"")
-    if result not in RESULT_SCORES:
-        raise ValueError(f"Result is {decode_utf8_or_latin1(result)!r}, expected 1-0, 0-1, 1/2-1/2 or *")
-    for color in (b"White", b"Black"):
-        if tags.get(color, b"") in (b"", b"?"):
-            raise ValueError(f"{color.decode()} is unknown; remove the game")
-    day, second = (
-        _parse_date_to_days(tags.get(b"UTCDate", b"")),
-        _parse_time_of_day_to_seconds(tags.get(b"UTCTime", b"")),
-    )
-    if day is None:
-        day, second = _parse_date_to_days(tags.get(b"Date", b"")), 0
-    players = [tags[b"White"], tags[b"Black"]]
-    ratings = [_parse_rating(tags.get(color, b"")) for color in (b"WhiteElo", b"BlackElo")]
-    return Game(players, RESULT_SCORES[result], None if day is None else day * 86_400 + second, ratings)
+def _times_of_games(tags: Mapping[str, DistinctCells]) -> dict[str, HostArray]:
+    """[n] the moments of games, in UTC if known; {} if none has a date. RowError where one has none, or a wrong one."""
+    utc, local = (_parse(tags[name], _days_of_date, "a date of PGN, 2024.01.31") for name in ("UTCDate", "Date"))
+    clock = np.nan_to_num(_parse(tags["UTCTime"], _seconds_of_clock, "a time of PGN, 18:30:00"))
+    seconds = np.where(np.isnan(utc), local * 86_400, utc * 86_400 + clock)
+    is_undated = np.isnan(seconds)
+    if is_undated.all():
+        return {}
+    fail_where(is_undated, lambda row: "no date, but other games have one")
+    return {"time": seconds.astype("datetime64[s]")}
 
 
-def _tag_text(tags: dict[bytes, bytes], name: str) -> str | None:
-    """The text of a tag of a game; None if it has none."""
-    text = tags.get(name.encode())
-    return None if text is None else _unescape(text)
+def _parse(cells: DistinctCells, parse: Callable[[str], float], expected: str) -> HostArray:
+    """[n] what texts mean, NaN where there is none, or one begins with a question mark; RowError for wrong texts."""
+
+    def parse_known(text: str) -> float:
+        with suppress(ValueError):
+            return np.nan if text.startswith("?") else parse(text)
+        return np.inf
+
+    values = cells.map(parse_known, np.nan)
+    fail_where(np.isinf(values), lambda row: f"{cells.values[cells.codes[row]]!r} is not {expected}")
+    return values
 
 
-@cache
-def _parse_date_to_days(text: bytes) -> int | None:
-    """A date of PGN in days since 1970, the first of the year or month if only that is known; None if unknown."""
-    match = re.fullmatch(rb"([0-9]{4}|\?+)(?:\.([0-9]{1,2}|\?+))?(?:\.([0-9]{1,2}|\?+))?", text or b"?")
-    try:
-        year, month, day = (int(part) if part and b"?" not in part else 0 for part in match.groups())  # type: ignore[union-attr]
-        return (
-            (datetime.date(year, month or 1, day or 1 if month else 1) - datetime.date(1970, 1, 1)).days
-            if year
-            else None
-        )
-    except (AttributeError, ValueError):
-        raise ValueError(f"{decode_utf8_or_latin1(text)!r} is not a date of PGN, 2024.01.31") from None
+def _days_of_date(text: str) -> float:
+    """A date of PGN in days since 1970, the first of the year or month if only that is known."""
+    known = text.partition(".?")[0].split(".")  # the year alone of 2024.??.??
+    year, month, day = (int(x) for x in (*known, "1", "1")[:3])
+    return float((date(year, month, day) - date(1970, 1, 1)).days)
 
 
-@cache
-def _parse_time_of_day_to_seconds(text: bytes) -> int:
-    """A time of day in seconds; 0 if unknown."""
-    if not text or b"?" in text:
-        return 0
-    match = re.fullmatch(rb"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])", text)
-    if not match:
-        raise ValueError(f"{decode_utf8_or_latin1(text)!r} is not a time of PGN, 18:30:00")
-    hours, minutes, seconds = map(int, match.groups())
-    return hours * 3600 + minutes * 60 + seconds
+def _seconds_of_clock(text: str) -> float:
+    """A time of day in seconds."""
+    clock = time.fromisoformat(text)
+    return float(clock.hour * 3600 + clock.minute * 60 + clock.second)
