@@ -396,9 +396,9 @@ def test_goals_from_a_file_to_scorelines_and_a_season(jaxrate, season):
         assert "<summary><bdi>{}</bdi> \u2013 <bdi>{}</bdi>: likeliest".format(*match) in section
         assert section.count("<svg") == 1 and 'href="../players/' in section and '"../coming.html"' in section
 
-    code, text, _ = jaxrate("season", run, june, "--results", games, "--samples", 50, "-q")
+    code, text, _ = jaxrate("predict", run, june, "--simulate", "--results", games, "--samples", 50, "-q")
     assert code == 0 and "goal difference" in text
-    code, _, errors = jaxrate("season", run, june, "--ties", "corners", "--samples", 50)
+    code, _, errors = jaxrate("predict", run, june, "--simulate", "--ties", "corners", "--samples", 50)
     ties = "'wins', 'head_to_head', 'goal_difference', 'goals'"
     assert code == 2 and f"Invalid value for '--ties': 'corners' is not one of {ties}" in errors
 

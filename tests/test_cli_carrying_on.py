@@ -358,9 +358,9 @@ def test_a_season_counts_the_results_of_its_file(jaxrate, tmp_path):
     path.write_text(head + early + so_far + coming)
     results.write_text(head + so_far)
     (tmp_path / "coming.csv").write_text(head + coming)
-    code, text, errors = jaxrate("season", run, path, "--json")
+    code, text, errors = jaxrate("predict", run, path, "--simulate", "--json")
     code_of_two, text_of_two, errors_of_two = jaxrate(
-        "season", run, tmp_path / "coming.csv", "--results", results, "--json"
+        "predict", run, tmp_path / "coming.csv", "--simulate", "--results", results, "--json"
     )
     assert code == code_of_two == 0 and text == text_of_two, errors + errors_of_two
     assert {x["player"]: (x["played"], x["points"]) for x in json.loads(text)} == {
@@ -370,7 +370,7 @@ def test_a_season_counts_the_results_of_its_file(jaxrate, tmp_path):
     }
     assert "took 2 results in the table" in errors
     path.write_text((head + early + so_far + coming).replace("2023", "2021").replace(",year", ",x"))
-    code, _, errors = jaxrate("season", run, path)
+    code, _, errors = jaxrate("predict", run, path, "--simulate")
     assert code == 2 and "the results since 2021-12-20 are of more than a season" in errors
 
 
@@ -535,23 +535,22 @@ READING = """--time when; --time none; --na-values ?; --sort; --skip-incomplete;
 --column covariates=n; --column rest=3; --column form=3; --column statistics=n; --column age=n"""
 
 
-@pytest.mark.parametrize("command", mark_full(["predict", "season"], "predict"))
-def test_options_of_reading_never_end_in_a_traceback(jaxrate, tmp_path, command):
+@pytest.mark.parametrize("extra", mark_full([[], ["--simulate", "--samples", 10]], []))
+def test_options_of_reading_never_end_in_a_traceback(jaxrate, tmp_path, extra):
     """`predict RUN FILE --time COLUMN` was a TypeError: the column and the time of --at had one name."""
     played, coming = tmp_path / "played.csv", tmp_path / "coming.csv"
     played.write_text("a,b,score,date\nAda,Bo,1,2026-05-01\nBo,Cy,0,2026-05-02\n")
     assert jaxrate("rate", played, "--system", "elo", "--plain", "--out", tmp_path / "run")[0] == 0
     coming.write_text("a,b,when,n\nAda,Cy,2026-06-01,1\n")
-    extra = ("--samples", 10) if command == "season" else ()
     for option in map(str.split, re.split("[;\n]", READING)):
-        code, text, errors = jaxrate(command, tmp_path / "run", coming, *extra, *option)
+        code, text, errors = jaxrate("predict", tmp_path / "run", coming, *extra, *option)
         assert code in (0, 2) and "unexpected TypeError" not in errors and "Traceback" not in errors, (option, errors)
         if option == ["--time", "when"]:
             assert code == 0 and "end of the history" not in errors, errors
-            assert command == "season" or "2026-06-01" in text
+            assert extra or "2026-06-01" in text
         if option == ["--time", "none"]:
             assert code == 2 and "no column 'none'" in errors
-    if command == "predict":
+    if not extra:
         code, _, errors = jaxrate("predict", tmp_path / "run", coming, "--time", "when", "--at", "2026-06-02")
         assert code == 2 and "--at cannot be combined with --time" in errors
 

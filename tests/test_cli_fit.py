@@ -172,4 +172,4 @@ def test_options_of_several_words_leave_one_for_the_file(line):
     command = importlib.import_module("jaxrate.cli.fit").fit
     context = command.make_context("fit", line.split())
     given = [context.params[name] for name in ("file", "free", "margin")]
-    assert given == ["games.csv", ("growth", "rest"), ("pa", "pb")]
+    assert given == ["games.csv", ("growth", "rest"), ["pa", "pb"]]

@@ -23,11 +23,11 @@ rate days.csv --out days.csv/run :: days.csv is a file; name a folder
 rate --state run --out days.csv/run :: days.csv is a file; name a folder
 rate days.csv --out /proc/run :: --out /proc/run cannot be written: 
 predict days.csv coming.csv :: no saved run there: run.json is missing; `jaxrate rate FILE --out
-predict days.csv :: Missing argument 'FIXTURES'. See jaxrate predict --help.
-season run coming.csv --ties zz :: Invalid value for '--ties': 'zz' is not one of 'wins', 'head
+predict days.csv :: Missing argument 'FIXTURES | PLAN.toml'. See jaxrate predict --help.
+predict run coming.csv --simulate --ties zz :: Invalid value for '--ties': 'zz' is not one of 'wins', 'head
 fit days.csv --errors zz :: Invalid value for '--errors': 'zz' is not one of 'information', 
 rate days.csv --a b :: a and b are the same column, 'b'; name one for each player
-report days.csv --out report.pdf :: --out report.pdf: a page is HTML; name a file, as report.htm
+report days.csv --out report.pdf :: --out report.pdf: the name must end in .html or .htm
 rate days.csv --player Zed :: no player 'Zed'
 fit days.csv --save . :: --save . is a folder; name a file, as fitted.toml
 fit days.csv --save nowhere/fitted.toml :: there is no folder nowhere
@@ -62,7 +62,7 @@ rate games.csv --column side=x :: --column side=x: no name 'side'; write --side
 rate games.csv --column rest= :: --column rest=: write rest=DAYS
 rate games.csv --column rest=many :: --column rest must be a number, got many
 rate games.csv --column weight=x --column weight=y :: --column weight takes one value, got x and y
-rate games.csv --column normalise_names=no :: --column normalise_names is switched on by normalise_names=yes, got no
+rate games.csv --column normalise_names=maybe :: 'maybe' is not a valid boolean
 rate games.csv --column age=x :: age must be
 rate games.csv --top 0 :: --top must be at least 1, got 0
 rate games.csv --top x :: --top must be a whole number, got x
@@ -191,7 +191,7 @@ arena games.csv --cluster hom :: no column 'hom' for --cluster; did you mean 'ho
 arena games.csv --cluster a --cluster b --cluster a :: --cluster takes one column or two, got 3
 arena games.csv --column covariates=hom :: no column 'hom'; did you mean 'home'?
 arena games.csv --anchor Ada :: --anchor Ada: write NAME=RATING, as in Ada=1500
-arena games.csv --anchor Ada=inf :: --anchor Ada=inf: write NAME=RATING
+arena games.csv --anchor Ada=inf :: --anchor Ada: write NAME=RATING
 arena games.csv --anchor Ada=1 --anchor Ada=2 :: --anchor names Ada twice
 arena games.csv --anchor Zed=1500 :: games.csv: no player 'Zed'
 arena games.csv --prior 0 :: --prior must be above 0, got 0

@@ -22,7 +22,7 @@ from jaxrate.data.saved_options import DATASET_OPTIONS, read_by_options
 
 pa = pytest.importorskip("pyarrow")
 cli = pytest.importorskip("jaxrate.cli")
-READING_ARGUMENTS = pytest.importorskip("jaxrate.cli.input_options").READING_ARGUMENTS
+READING_OPTIONS = pytest.importorskip("jaxrate.cli.input_options").READING_OPTIONS
 
 
 TITLE = "\x1b]0;owned\x07"
@@ -183,7 +183,7 @@ def test_options_have_the_names_of_arguments():
     others = {"source", "history", "upcoming", "on_faulty"}  # which are no options
     assert (*jr.data.formats.FORMATS,) == FORMAT_NAMES
     own = {"format", "skip_incomplete", *DATASET_OPTIONS}
-    assert {*READING_ARGUMENTS} - own == {*signature(jr.read).parameters} - others and own <= {*READING_ARGUMENTS}
+    assert {*READING_OPTIONS} - own == {*signature(jr.read).parameters} - others and own <= {*READING_OPTIONS}
 
 
 TYPES = {  # of arguments, by what a role accepts
@@ -205,7 +205,7 @@ def test_signatures_and_docstrings_are_those_of_the_roles():
     for name in COLUMN_ROLES:
         role, parameter = COLUMN_ROLES[name], parameters[name]
         assert parameter.default in (None, ()) and f"{name}: " in text and f"{role.meaning}." in text
-        details = READING_ARGUMENTS[name].text.lower()
+        details = READING_OPTIONS[name].help.lower()
         assert role.meaning.partition("`")[0].rstrip().lower() in details and all(x in details for x in role.default)
 
 

@@ -206,19 +206,21 @@ def test_the_commands_say_the_same(rated, tmp_path, jaxrate):
     (tmp_path / "coming.csv").write_text("a,b\nclub 01,club 02\nclub 02,club 00\n")
     (tmp_path / "results.csv").write_text("winner,loser\nclub 00,club 01\n")
     more = ("--results", tmp_path / "results.csv", "--relegated", 1, "--samples", 500)
-    code, text, errors = jaxrate("season", tmp_path / "run", tmp_path / "coming.csv", *more)
+    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", "--simulate", *more)
     results = {"winner": ["club 00"], "loser": ["club 01"]}
     coming = [("club 01", "club 02"), ("club 02", "club 00")]
     season = jr.forecasts.simulate_season(rated, coming, results=results, relegated=1, samples=500)
     assert code == 0 and in_percent(text) == in_percent(str(season)), errors
     (tmp_path / "cup.toml").write_text(PLAN)
-    code, text, errors = jaxrate("season", tmp_path / "run", tmp_path / "cup.toml", "--samples", 300)
+    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "cup.toml", "--simulate", "--samples", 300)
     cup = jr.forecasts.simulate_tournament(rated, tmp_path / "cup.toml", samples=300)
     assert code == 0 and in_percent(text) == in_percent(str(cup)), errors
-    code, text, _ = jaxrate("season", tmp_path / "run", tmp_path / "cup.toml", "--samples", 300, "--json")
+    code, text, _ = jaxrate(
+        "predict", tmp_path / "run", tmp_path / "cup.toml", "--simulate", "--samples", 300, "--json"
+    )
     assert code == 0 and {"player", "group", "win"} < json.loads(text)[0].keys()
     (tmp_path / "cup.toml").write_text("knockout = [")
-    code, _, errors = jaxrate("season", tmp_path / "run", tmp_path / "cup.toml")
+    code, _, errors = jaxrate("predict", tmp_path / "run", tmp_path / "cup.toml", "--simulate")
     assert code == 2 and "cup.toml: " in errors
 
 
@@ -239,7 +241,7 @@ def test_a_tournament_of_a_run_that_learned_from_sides(jaxrate, tmp_path, name):
     (tmp_path / "cup.toml").write_text('knockout = ["Club 0", "Club 1"]\n')
     code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--out", tmp_path / "run", *LEARNING[name])
     assert code == 0, errors
-    code, text, errors = jaxrate("season", tmp_path / "run", tmp_path / "cup.toml", "--samples", 4000)
+    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "cup.toml", "--simulate", "--samples", 4000)
     assert code == 0 and errors == "" and text.startswith("team"), errors
     saved = jr.load(tmp_path / "run")
     assert name == "default" or saved.system.settings["own_side"]

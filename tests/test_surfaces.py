@@ -72,8 +72,16 @@ def test_who_cannot_be_overtaken_is_champion(tmp_path, jaxrate, matches):
     jr.save(tmp_path / "run", rated._replace(options={"teams": True}))
     (tmp_path / "coming.csv").write_text("a,b\n" + "B,C\n" * matches)
     (tmp_path / "results.csv").write_text("winner,loser\nA,B\nA,C\nA,B\n")
-    given = tmp_path / "run", tmp_path / "coming.csv", "--results", tmp_path / "results.csv", "--samples", 50
-    text, rows = jaxrate("season", *given)[1], json.loads(jaxrate("season", *given, "--json")[1])
+    given = (
+        tmp_path / "run",
+        tmp_path / "coming.csv",
+        "--simulate",
+        "--results",
+        tmp_path / "results.csv",
+        "--samples",
+        50,
+    )
+    text, rows = jaxrate("predict", *given)[1], json.loads(jaxrate("predict", *given, "--json")[1])
     season = jr.forecasts.simulate_season(rated, tmp_path / "coming.csv", results=tmp_path / "results.csv", samples=50)
     jr.site.write_site(rated, tmp_path / "site", season=season, noun=("team", "teams"))
     surfaces = [text, page_text(tmp_path / "site/coming.html")]

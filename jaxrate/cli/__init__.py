@@ -3,25 +3,23 @@
 arena.py                  `jaxrate arena`
 benchmark.py              `jaxrate benchmark`
 chunked_rating.py         `jaxrate rate` of a folder of Parquet files, or by chunks
-commands.py               what every command has: options by their kinds, what goes together, and output
+commands.py               what every command has: options in groups, pages of help, and output
 compare.py                `jaxrate compare`
 compilation_cache.py      compiled programs in the user's cache folder
 dry_run.py                `jaxrate rate --dry-run`
 fit.py                    `jaxrate fit`
-help_pages.py             the pages of --help: options in groups, and examples
 hyperparameters.py        hyperparameters as users write them: the values and the files of --param
 input_options.py          the options that say how to read a file, and the events that are read
 lazy_numpy.py             NumPy, loaded at its first use: help and completion do without
 library_options.py        options that are arguments of the library
 option_names.py           options of the command line in messages of the library
-output_path_checks.py     paths of the command line: their type, and whether they can be written
+options.py                kinds of options: their values, what goes together, and paths that are written
 predict.py                `jaxrate predict`
 rate.py                   `jaxrate rate`
 rate_output.py            what `jaxrate rate` shows: the leaderboard, and answers to what is asked of the history
 rating.py                 rating a file by a system: the history, its quality, and times in it
 rating_by_league.py       `jaxrate rate --by`
 report.py                 `jaxrate report`
-season.py                 `jaxrate season`
 shared_options.py         options that several commands share
 simulate.py               `jaxrate simulate`
 site.py                   `jaxrate site`
@@ -41,26 +39,35 @@ from contextlib import contextmanager
 
 import click
 
+from jaxrate.cli.commands import HELP_SETTINGS, LazyGroup
 from jaxrate.cli.compilation_cache import CACHE_VARIABLE, enable_compilation_cache
-from jaxrate.cli.help_pages import HELP_SETTINGS, LazyGroup
 from jaxrate.cli.terminal_tables import print_escaped, print_message
 
 SUMMARIES = {
-    "rate": "Rate players from a file of results.",
-    "compare": "Find the system that predicts a file best.",
-    "benchmark": "Measure fitted systems by ceilings: forecasts, odds, trees.",
-    "fit": "Fit the hyperparameters of a system to a file.",
-    "arena": "Rank fixed-strength players, with confidence.",
-    "systems": "List the rating systems, or describe one.",
-    "predict": "Predict upcoming matches from a saved run.",
-    "season": "Simulate the rest of a season, or a tournament, from a saved run.",
-    "report": "Write a report about a file: one page of HTML.",
-    "site": "Write a website about a saved run.",
-    "simulate": "Write a file of simulated results, with known strengths.",
+    "Rate": {
+        "rate": "Rate players from a file of results.",
+        "compare": "Find the system that predicts a file best.",
+        "benchmark": "Measure fitted systems by ceilings: forecasts, odds, trees.",
+        "fit": "Fit the hyperparameters of a system to a file.",
+        "arena": "Rank fixed-strength players, with confidence.",
+        "systems": "List the rating systems, or describe one.",
+    },
+    "Forecast": {"predict": "Predict matches, seasons and tournaments from a saved run."},
+    "Publish": {
+        "report": "Write a report about a file: one page of HTML.",
+        "site": "Write a website about a saved run.",
+    },
+    "Try it": {"simulate": "Write a file of simulated results, with known strengths."},
+}
+RENAMED_COMMANDS = {  # of earlier versions
+    "demo": "jaxrate rate nfl, jaxrate compare nfl and jaxrate report nfl",
+    "plan": "jaxrate rate FILE --dry-run",
+    "season": "jaxrate predict RUN FIXTURES --simulate",
+    "tournament": "jaxrate predict RUN PLAN.toml --simulate",
 }
 
 
-@click.group(cls=LazyGroup, summaries=SUMMARIES, context_settings=HELP_SETTINGS)
+@click.group(cls=LazyGroup, summaries=SUMMARIES, renamed=RENAMED_COMMANDS, context_settings=HELP_SETTINGS)
 @click.version_option(package_name="jaxrate", help="Print the version.")
 @click.option(
     "--no-cache", is_flag=True, help=f"Do not keep compiled programs for the next command, as {CACHE_VARIABLE}=off."
@@ -143,8 +150,8 @@ def _options_that_take(unknown: str, command: click.Command) -> list[str]:
     key = name.replace("-", "_")
     calls = [RENAMED_OPTIONS[name]] if name in RENAMED_OPTIONS else []
     for parameter in command.params:
-        if (about := getattr(parameter, "values", {}).get(key)) is not None:
-            calls.append(f"{parameter.opts[0]} {key}={about.metavar or 'yes'}")
+        if (about := getattr(parameter, "named", {}).get(key)) is not None:
+            calls.append(f"{about.opts[0]}={about.metavar or 'yes'}")
         elif name in getattr(parameter.type, "choices", ()):
             calls.append(f"{parameter.opts[0]} {name}")
     return calls

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from math import isfinite
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 import jaxrate as jr
-from jaxrate.cli.commands import FILE, Output, command, option
+from jaxrate.cli.commands import Output, command
 from jaxrate.cli.input_options import (
     is_pgn_file,
     open_file_table,
+    pop_columns,
     read_events,
     reader_argument_names,
     reading_options,
+    title_from_file,
 )
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.library_options import library_choice, library_option
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.output_path_checks import check_page_file, check_table_file, title_from_file
+from jaxrate.cli.options import FILE, PAGE_FILE, TABLE_FILE, Number, option, split_assignments
 from jaxrate.cli.site import parse_noun
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, first_rows_caption
 from jaxrate.core.text_format import format_decimals, format_range
@@ -157,7 +158,7 @@ STOP_REASONS = {
     "no further gain": "no step leads to likelier ratings",
     "no maximum": "ratings or coefficients grow without end",
 }
-READING_OPTIONS = (
+READING_NAMES = (
     "format",
     *roles_taken_by("arena"),
     "margin",
@@ -170,23 +171,20 @@ READING_OPTIONS = (
 
 
 def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
-    """The values of --anchor NAME=RATING; a name may hold an equals sign."""
-    anchors: dict[str, float] = {}
-    for text in texts:
-        name, _, value = text.rpartition("=")
-        rating = float("nan")
-        with suppress(ValueError):
-            rating = float(value)
-        if not name or not isfinite(rating):
-            raise ValueError(f"--anchor {text}: write NAME=RATING, as in Ada=1500")
-        if name in anchors:
-            raise ValueError(f"--anchor names {name} twice")
-        anchors[name] = rating
+    """The values of --anchor NAME=RATING."""
+    anchors = {}
+    for name, text in split_assignments("--anchor", texts, "NAME=RATING, as in Ada=1500").items():
+        try:
+            anchors[name] = Number().convert(text, None, None)
+        except ValueError:
+            raise ValueError(f"--anchor {name}: write NAME=RATING, as in Ada=1500") from None
     return anchors
 
 
 @command(
     FILE,
+    *reading_options(READING_NAMES),
+    "Ranking",
     library_option("fit_strengths", "ties", "METHOD", type=library_choice("fit_strengths", "TIE_MODELS")),
     option("cluster", "COLUMN", "Column of dependent votes, as the voter or the prompt; may be given twice.",
            to="clusters", multiple=True),
@@ -194,24 +192,21 @@ def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tu
            multiple=True, callback=_parse_anchors),
     library_option("fit_strengths", "prior", "POINTS", above=0),
     library_option("fit_strengths", "errors", "METHOD", type=library_choice("fit_strengths", "ERROR_SOURCES")),
+    option("moved", text="Test whether strengths changed over time, and whose."),
+    option("top", "NUMBER", "Length of the table.", default=20, least=1),
+    "Columns of counts",
     option("wins", "COLUMN", "Column of the wins of a.  [default: wins or wins_a]"),
     option("losses", "COLUMN", "Column of the wins of b.  [default: losses or wins_b]"),
     option("tied", "COLUMN", "Column of ties; several are added up.  [default: ties]", multiple=True),
-    reading_options(READING_OPTIONS),
-    option("moved", text="Test whether strengths changed over time, and whose."),
-    option("top", "NUMBER", "Length of the table.", default=20, least=1),
-    option("out", "FILE", "Save the table as .csv or .parquet."),
-    option("report", "FILE.html", "Write an HTML page.", to="page"),
-    option("title", "TEXT", "Title of the page.  [default: the name of FILE]", needs="report"),
-    option("source", "TEXT", "Where the votes are from.  [default: not said]", needs="report"),
+    "Page",
+    option("report", "FILE.html", "Write an HTML page.", to="page", type=PAGE_FILE),
+    option("title", "TEXT", "Title of the page.  [default: the name of FILE]", needs="--report"),
+    option("source", "TEXT", "Where the votes are from.  [default: not said]", needs="--report"),
     option("noun", "ONE,MANY", "What the ranked are called, as player,players.  [default: model,models]",
            callback=parse_noun),
+    "Output",
+    option("out", "FILE", "Save the table as .csv or .parquet.", type=TABLE_FILE),
     usual=("a", "b", "score", "cluster", "anchor", "ties", "moved", "top", "out", "report"),
-    groups={
-        "Page": ("report", "title", "source", "noun"),
-        "Ranking": ("ties", "cluster", "anchor", "prior", "errors", "moved", "top"),
-        "Columns of counts": ("wins", "losses", "tied"),
-    },
     examples=(
         "jaxrate arena votes.csv --cluster voter --anchor gpt-4=1200",
         "jaxrate arena votes.csv --cluster voter --column covariates=length",
@@ -220,7 +215,7 @@ def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tu
     ),
 )  # fmt: skip
 def arena(
-    report: ProgressReport, file: str, options: dict[str, Any], moved: bool, top: int, out: Path | None,
+    report: ProgressReport, file: str, moved: bool, top: int, out: Path | None,
     page: Path | None, title: str | None, source: str | None, noun: tuple[str, ...] | None, **settings: Any,
 ) -> Output:  # fmt: skip
     """Rank fixed-strength players, such as language models, from votes (a, b, score, or winner, loser) or counts.
@@ -239,11 +234,9 @@ def arena(
     from jaxrate.arena.vote_tables import describe_vote_dates
     from jaxrate.views.wording import MODELS, make_noun
 
-    clusters = settings.pop("clusters")
+    options, clusters = pop_columns(settings), settings.pop("clusters")
     if len(clusters) > 2:
         raise ValueError(f"--cluster takes one column or two, got {len(clusters)}")
-    check_table_file("--out", out, "table.csv")
-    check_page_file("--report", page, "page.html")
     named = tuple(settings.pop(name) for name in ("wins", "losses", "tied"))
     votes = read_votes(report, VoteRequest(file, options, clusters, named, moved))
     fitted = _fit_votes(report, votes, settings, moved)

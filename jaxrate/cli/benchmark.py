@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.commands import SHARE, Output, command, is_on_command_line, option, prefix_errors_with_file
+from jaxrate.cli.commands import Output, command, is_on_command_line, prefix_errors_with_file
 from jaxrate.cli.input_options import (
     SHIPPED_COLUMNS,
     is_parquet_folder_or_pattern,
@@ -19,12 +19,22 @@ from jaxrate.cli.input_options import (
     is_shipped_dataset,
     load_columns,
     open_file_table,
+    pop_columns,
     published_forecasts,
     reading_options,
+    title_from_file,
 )
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.library_options import library_choice, library_option
-from jaxrate.cli.output_path_checks import NonEmptyPath, check_output_folder, title_from_file
+from jaxrate.cli.options import (
+    SHARE,
+    CommandOption,
+    NonEmptyPath,
+    OutputFolder,
+    check_pages_can_be_made,
+    option,
+    split_assignments,
+)
 from jaxrate.cli.rating import parse_library_time
 from jaxrate.cli.shared_options import RatingRequest, plain_option, system_option
 from jaxrate.cli.system_selection import read_events_with_evidence
@@ -38,27 +48,32 @@ PAGE_FILE, JSON_FILE = "index.html", "benchmark.json"
 ROWS = "forecast", "odds", "stack_column"  # options that name columns of the file
 
 
-def _named_columns_option(name: str, metavar: str, text: str) -> Any:
+def parse_named_columns(context: Any, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, list[str]]:
+    """The columns of each row, by its name, from NAME=COLUMN,COLUMN or COLUMN; ValueError for what is neither."""
+    pairs = split_assignments(parameter.opts[0], texts, "as in NAME=COLUMN,COLUMN")
+    named = {name: [x.strip() for x in (columns or name).split(",")] for name, columns in pairs.items()}
+    if bad := [name for name, columns in named.items() if not all(columns)]:
+        raise ValueError(f"{parameter.opts[0]} {bad[0]}={pairs[bad[0]]}: write as in NAME=COLUMN,COLUMN")
+    return named
+
+
+def _named_columns_option(name: str, metavar: str, text: str) -> CommandOption:
     """An option that names rows and their columns."""
-
-    def parse(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, list[str]]:
-        return parse_named_columns(name, texts)
-
-    return option(name, metavar, text, multiple=True, callback=parse)
+    return option(name, metavar, text, multiple=True, callback=parse_named_columns)
 
 
 @command(
-    click.argument("files", metavar="[FILE | NAME]...", nargs=-1, type=NonEmptyPath()),
-    system_option(
-        multiple=True,
-        text="Fit only this system.  [default: elo, glicko, glicko2, trueskill, skills]",
-    ),
-    reading_options(),
+    click.Argument(["files"], metavar="[FILE | NAME]...", nargs=-1, type=NonEmptyPath()),
+    *reading_options(),
     plain_option,
+    "System",
+    system_option("Fit only this system.  [default: elo, glicko, glicko2, trueskill, skills]", multiple=True),
+    "Benchmark",
     library_option("benchmark_systems", "last", "SHARE", **SHARE),
-    library_option("benchmark_systems", "since", "DATE", excludes=("last",)),
+    library_option("benchmark_systems", "since", "DATE", excludes=("--last",)),
     library_option("benchmark_systems", "outcomes", "2|3", type=int),
     library_option("benchmark_systems", "fit_seconds", "SECONDS"),
+    "Ceilings",
     _named_columns_option(
         "forecast",
         "NAME=COLUMNS",
@@ -80,12 +95,9 @@ def _named_columns_option(name: str, metavar: str, text: str) -> Any:
         "[NAME=]COLUMNS",
         "A column for these trees, or two of each player; known before the match.",
     ),
-    option("out", "DIR", f"Write a page, {PAGE_FILE}, and {JSON_FILE} into this folder."),
+    "Output",
+    option("out", "DIR", f"Write a page, {PAGE_FILE}, and {JSON_FILE} into this folder.", type=OutputFolder()),
     usual=("a", "b", "score", "time", "system", "last", "forecast", "odds", "stack", "out"),
-    groups={
-        "Benchmark": ("last", "since", "outcomes", "fit-seconds"),
-        "Ceilings": ("forecast", "odds", "odds-method", "stack", "stack-column"),
-    },
     examples=(
         "jaxrate benchmark nfl",
         "jaxrate benchmark games.csv --odds closing=o_home,o_draw,o_away",
@@ -105,17 +117,14 @@ def benchmark(
     that ships, by the name nfl. Odds of football-data.co.uk and tennis-data.co.uk and forecasts of FiveThirtyEight are
     found by the names of their columns.
     """
-    check_output_folder("--out", out)
     if out is not None:
-        from jaxrate.site.page_templates import make_template_environment
-
-        make_template_environment()
-    files = files or ("nfl",)
+        check_pages_can_be_made()
+    files, columns = files or ("nfl",), pop_columns(settings)
     titles = [title_from_file(file) for file in files]
     if repeated := next((title for title in titles if titles.count(title) > 1), None):
         raise ValueError(f"two files are called {repeated}; rename one")
     results = {
-        title: _benchmark_file(report, file, systems=name or None, **settings)
+        title: _benchmark_file(report, file, columns, systems=name or None, **settings)
         for file, title in zip(files, titles, strict=True)
     }
     record = {title: result.to_record() for title, result in results.items()}
@@ -140,7 +149,7 @@ def _result_sections(results: dict[str, Benchmark]) -> Iterator[str | TextTable]
 
 
 def _benchmark_file(
-    report: ProgressReport, file: str, *, options: dict[str, Any], plain: bool, since: str | None, **settings: Any
+    report: ProgressReport, file: str, options: dict[str, Any], *, plain: bool, since: str | None, **settings: Any
 ) -> Benchmark:
     """The benchmark of one file."""
     is_shipped = is_shipped_dataset(file)
@@ -174,21 +183,6 @@ def _recognise_rows(
         texts = "; ".join(f"{label} ({', '.join(columns)})" for label, columns in rows.items())
         report.note(f"{Path(file).name}: {kind} found: {texts}")
     return recognised
-
-
-def parse_named_columns(option: str, texts: Iterable[str]) -> dict[str, list[str]]:
-    """The columns of each row, by its name, from NAME=COLUMN,COLUMN or COLUMN; ValueError for what is neither."""
-    result: dict[str, list[str]] = {}
-    for text in texts:
-        name, equals, columns = text.rpartition("=")
-        listed = [x.strip() for x in columns.split(",")]
-        name = name.strip() if equals else columns.strip()
-        if not name or not all(listed):
-            raise ValueError(f"--{option} {text}: write as in NAME=COLUMN,COLUMN")
-        if name in result:
-            raise ValueError(f"--{option} names {name} twice")
-        result[name] = listed
-    return result
 
 
 def recognise_forecast_columns_of_file(file: str, options: dict[str, Any]) -> dict[str, dict[str, list[str]]]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import jaxrate as jr
-from jaxrate.cli.commands import Output, check_only, option
+from jaxrate.cli.commands import Output, check_only
+from jaxrate.cli.options import option
 from jaxrate.cli.rate_output import SHOWN_PLAYERS
 from jaxrate.cli.rating import RateOptions, calibration_lines, metric_lines
 from jaxrate.cli.shared_options import RatingRequest
@@ -23,7 +24,7 @@ from jaxrate.data.column_role_definitions import COLUMN_ROLES
 
 SAMPLE_ROWS = 100_000  # that show what the system needs to know of the data, and how large margins are
 ALLOWED_OPTIONS = (
-    *("chunk", "brief", "file", "system", "param", "period", "out", "top", "no-calibrate", "json", "quiet", "verbose"),
+    *("chunk", "brief", "system", "param", "period", "out", "top", "no-calibrate"),
     *(*COLUMN_ROLES, "sort", "column"),
 )
 CHUNK_HELP = (
@@ -33,8 +34,8 @@ CHUNK_HELP = (
 
 
 CHUNK_OPTIONS = (
-    option("chunk", "NUMBER", CHUNK_HELP, needs="file"),
-    option("brief", text="In chunks: save only the row and the prediction of each match.", needs="file"),
+    option("chunk", "NUMBER", CHUNK_HELP, needs="FILE"),
+    option("brief", text="In chunks: save only the row and the prediction of each match.", needs="FILE"),
 )
 
 

@@ -1,32 +1,30 @@
-"""What every command has: options by their kinds, what goes together, and output as text or as JSON."""
+"""What every command has: options in groups, pages of help, and output as text or as JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import wraps
-from math import inf, isfinite
+from importlib import import_module
+from inspect import cleandoc
+from itertools import takewhile
+from math import isfinite
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
-from jaxrate.cli.help_pages import ALL_HELP, HelpCommand
-from jaxrate.cli.output_path_checks import NonEmptyPath
+from jaxrate.cli.option_names import name_options
+from jaxrate.cli.options import CommandOption, option
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections
-from jaxrate.core.text_format import did_you_mean_suffix
 
-Decorator = Callable[[Any], Any]
-
-
-class OptionBundle(NamedTuple):
-    """Options whose values several commands make one thing of."""
-
-    options: Sequence[Decorator]
-    collect: Callable[[dict[str, Any]], dict[str, Any]]  # of the arguments of a command those with that thing in place
+HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+ALL_HELP = "jaxrate.help_all"  # in the notes of a context: whether --help-all was given
+NAMES_WIDTH = 26  # of options and their values, before their descriptions
+COMMANDS_WIDTH = 12  # of the names of commands, and of the options that need none
+FIRST_GUIDE = Path(__file__).parent.parent / "guides" / "start.md"
 
 
 class Output(NamedTuple):
@@ -35,149 +33,6 @@ class Output(NamedTuple):
     sections: Iterable[str | TextTable]
     values: Any = None
     exit_code: int = 0
-
-
-class Number(click.ParamType[Any]):
-    """A finite number within limits; a whole one may be written as 1e6."""
-
-    name = "number"
-
-    def __init__(self, *, least: float = -inf, above: float = -inf, most: float = inf, is_whole: bool = False) -> None:
-        self.least, self.above, self.most, self.is_whole = least, above, most, is_whole
-        limits = {f"at least {least:g}": least, f"above {above:g}": above, f"at most {most:g}": most}
-        self.range = " and ".join(text for text, limit in limits.items() if isfinite(limit))
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number that the text of an option says."""
-        return self.parse("the number" if param is None else param.opts[0], value)
-
-    def parse(self, name: str, value: Any) -> Any:
-        """The number that a text says; an error begins with the name."""
-        try:
-            number: Any = int(value) if self.is_whole and str(value).lstrip("+-").isdigit() else float(value)
-        except ValueError:
-            raise ValueError(f"{name} must be a {'whole ' * self.is_whole}number, got {value}") from None
-        if self.is_whole and number % 1 != 0:
-            raise ValueError(f"{name} must be a whole number, got {value}")
-        if not isfinite(number):
-            raise ValueError(f"{name} must be a finite number, got {value}")
-        if not (self.least <= number <= self.most and number > self.above):
-            raise ValueError(f"{name} must be {self.range}, got {number:g}")
-        return int(number) if self.is_whole else number
-
-
-KINDS: dict[str, Callable[..., click.ParamType[Any]]] = {  # of values, by how help calls them
-    "NUMBER": lambda **limits: Number(is_whole=True, **({"least": 0} | limits)),
-    **dict.fromkeys(("DAYS", "POINTS", "SECONDS", "SHARE", "EXPONENT", "GAMES", "DEVIATIONS"), Number),
-    **dict.fromkeys(("DIR", "FILE", "FILE.html", "FILE.toml"), lambda: NonEmptyPath(path_type=Path)),
-}
-LIMITS = "least", "above", "most"
-SHARE = {"above": 0.0, "most": 1.0}  # limits of a share of the events
-
-
-def only_text(name: str, texts: list[str]) -> str:
-    """The one value that was given by a name; ValueError for several."""
-    if len(texts) > 1:
-        raise ValueError(f"{name} takes one value, got {' and '.join(texts)}")
-    return texts[0]
-
-
-class NamedValue(NamedTuple):
-    """What is given as NAME=VALUE, or by an option of its own."""
-
-    text: str  # its help
-    metavar: str  # of the value; none: it is a flag
-    convert: Callable[[str, list[str]], Any] = only_text  # the name and the texts that were given by it, to the value
-    settings: Mapping[str, Any] = MappingProxyType({})  # of an option of its own
-
-
-class CommandOption(click.Option):
-    """An option that may need others or exclude them, take several words, or take NAME=VALUE."""
-
-    def __init__(
-        self,
-        *args: Any,
-        needs: str = "",
-        excludes: Iterable[str] = (),
-        reason: str = "",
-        most_words: float = 1,
-        values: Mapping[str, NamedValue] | None = None,
-        **settings: Any,
-    ) -> None:
-        super().__init__(*args, **settings)
-        self.needs, self.excludes, self.reason = needs, excludes, reason
-        self.most_words, self.values = most_words, values or {}
-
-
-def option(name: str, metavar: str = "", text: str = "", **settings: Any) -> Decorator:
-    """An option whose value is of the kind that its `metavar` says; a flag if it has none.
-
-    Args:
-      name: as users write it; `to` is the name of the argument of the command, if that is another.
-      metavar: of `KINDS`, or the name of another text.
-      text: its help, which tells its default where there is one.
-      settings: `needs`: the option without which it is nothing; `excludes`: those that it cannot be combined with;
-        `reason`: why so, or what to do, which errors say; limits of numbers, and settings of click.
-    """
-    limits = {key: settings.pop(key) for key in LIMITS if key in settings}
-    names = [f"--{name}", *([settings.pop("to")] if "to" in settings else [])]
-    kind: dict[str, Any] = {"metavar": metavar} if metavar else {"is_flag": True}
-    if metavar in KINDS:
-        kind["type"] = KINDS[metavar](**limits)
-    return click.option(*names, help=_complete_help(text, settings), cls=CommandOption, **kind | settings)
-
-
-def _complete_help(text: str, settings: Mapping[str, Any]) -> str:
-    """The help of an option, with the option that it needs, its default, and whether it may be repeated."""
-    sentence, bracket, default = text.partition("  [default: ")
-    needs, value = settings.get("needs", "file"), settings.get("default")
-    if needs != "file":
-        sentence = f"With --{needs}: {sentence[0].lower()}{sentence[1:]}"
-    if settings.get("multiple") and "twice" not in sentence and settings.get("most_words", 1) == 1:
-        sentence = f"{sentence.removesuffix('.')}; may be repeated."
-    if value is not None and not bracket:
-        return f"{sentence}  [default: {f'{value:g}' if isinstance(value, float) else value}]"
-    return sentence + bracket + default
-
-
-def named_values_option(name: str, text: str, values: Mapping[str, NamedValue], **settings: Any) -> Decorator:
-    """An option that takes NAME=VALUE, and may be repeated. The command gets a dict of the converted values."""
-
-    def parse(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
-        own = {flag for x in context.command.params for flag in x.opts}
-        by_name: dict[str, list[str]] = {}
-        for one in texts:
-            key, _, value = (part.strip() for part in one.partition("="))
-            key, flag = key.replace("-", "_"), f"--{key.replace('_', '-')}"
-            if key not in values:
-                hint = f"; write {flag}" if flag in own else did_you_mean_suffix(key, values)
-                raise ValueError(f"--{name} {one}: no name {key!r}{hint} (there are {', '.join(values)})")
-            if not value:
-                raise ValueError(f"--{name} {one}: write {key}={values[key].metavar or 'yes'}")
-            by_name.setdefault(key, []).append(value)
-        try:
-            return {key: values[key].convert(key, given) for key, given in by_name.items()}
-        except ValueError as error:
-            raise ValueError(f"--{name} {error}") from None
-
-    return option(name, "NAME=VALUE", text, multiple=True, callback=parse, values=values, **settings)
-
-
-def number_from_text(**limits: Any) -> Callable[[str, list[str]], Any]:
-    """A converter of the text of a number within these limits."""
-    return lambda name, texts: Number(**limits).parse(name, only_text(name, texts))
-
-
-def split_assignments(option: str, texts: Iterable[str]) -> list[tuple[str, str]]:
-    """The name and the value of each text, NAME=VALUE or NAME; ValueError for one without a name, or named twice."""
-    pairs = [text.partition("=")[::2] for text in texts]
-    names = [name for name, _ in pairs]
-    for name, value in pairs:
-        if not name.strip():
-            raise ValueError(f"{option} ={value}: write NAME={value}")
-        if names.count(name) > 1:
-            raise ValueError(f"{option} names {name} twice")
-    return pairs
 
 
 @contextmanager
@@ -195,61 +50,219 @@ def prefix_errors_with_file(file: str) -> AbstractContextManager[None]:
     return prefix_errors(f"{Path(file).name}: ")
 
 
-def argument(name: str, metavar: str, *, is_file: bool = False, **settings: Any) -> Decorator:
-    """An argument: the name of a file or a folder, as a text if it `is_file` that is read."""
-    kind = NonEmptyPath() if is_file else NonEmptyPath(path_type=Path)
-    return click.argument(name, metavar=metavar, type=kind, **settings)
-
-
-FILE = argument("file", "FILE", is_file=True)
-RUN = argument("run", "RUN")
-FIXTURES = argument("file", "FIXTURES", is_file=True)
-
-
-def _print_all_help(context: click.Context, parameter: click.Parameter, is_asked: bool) -> None:
-    """Print the page of all options, and end."""
+def _print_help(context: click.Context, parameter: click.Parameter, is_asked: bool) -> None:
+    """Print the page of the usual options, or of all, and end."""
     if is_asked and not context.resilient_parsing:
-        context.meta[ALL_HELP] = True
+        context.meta[ALL_HELP] = parameter is ALL_OPTIONS
         click.echo(context.get_help(), color=context.color)
         context.exit()
 
 
+HELP_FLAG: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _print_help}
+ALL_OPTIONS = CommandOption(["--help-all"], help="Show all options and exit.", **HELP_FLAG)
+JSON = option("json", text="Print JSON.", to="as_json")
 MESSAGES = (
-    click.option("-q", "--quiet", is_flag=True, help="Print no progress and no hints, only warnings about the data."),
-    click.option("-v", "--verbose", is_flag=True, help="Print timings and details, and where errors come from."),
-    click.option("--help-all", is_flag=True, is_eager=True, expose_value=False, callback=_print_all_help,
-                 help="Show all options and exit."),
-)  # fmt: skip
+    CommandOption(
+        ["-q", "--quiet"], is_flag=True, help="Print no progress and no hints, only warnings about the data."
+    ),
+    CommandOption(["-v", "--verbose"], is_flag=True, help="Print timings and details, and where errors come from."),
+    CommandOption(["-h", "--help"], help="Show this message and exit.", **HELP_FLAG),
+    ALL_OPTIONS,
+)
+
+
+class HelpCommand(click.Command):
+    """A command whose --help has its usual options, and whose --help-all has all of them, in groups.
+
+    Args:
+      groups: its options by the titles of their groups.
+      usual: the names of the options that --help shows; none: all.
+      examples: lines of the shell.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        groups: Mapping[str, Sequence[CommandOption]],
+        usual: Sequence[str],
+        examples: Sequence[str],
+        **settings: Any,
+    ) -> None:
+        super().__init__(*args, **settings)
+        self.groups, self.usual, self.examples = groups, usual, examples
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of the command line, of which some options take several."""
+        return super().parse_args(ctx, _repeat_options_of_several_words(self, ctx, args))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; errors of the library name its options."""
+        try:
+            return super().invoke(ctx)
+        except ValueError as error:
+            raise ValueError(name_options(str(error), self)) from error
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the command does, with --help its first paragraph alone."""
+        write_paragraphs(formatter, self.help or "", None if self._shows_all(ctx) else 1)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usual options, or the groups of all with the names that some take."""
+        if not self._shows_all(ctx):
+            by_name = {_plain_name(x): x for x in self.params if isinstance(x, CommandOption)}
+            write_options(formatter, "Options", [*map(by_name.__getitem__, self.usual), ALL_OPTIONS])
+            return
+        for title, options in self.groups.items():
+            write_options(formatter, title, options)
+        for one in (x for options in self.groups.values() for x in options if x.named):
+            rows = [(f"{name}={x.metavar or 'yes'}", x.help or "") for name, x in one.named.items()]
+            write_rows(formatter, f"Names of {one.opts[0]}", rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, with --help the first one."""
+        write_examples(formatter, self.examples if self._shows_all(ctx) else self.examples[:1])
+
+    def _shows_all(self, ctx: click.Context) -> bool:
+        return ctx.meta.get(ALL_HELP, False) or not self.usual
+
+
+def _repeat_options_of_several_words(command: click.Command, context: click.Context, args: list[str]) -> list[str]:
+    """The words with an option before each of its values, as long as another word is left for FILE.
+
+    Options of two words come before those of any number, and of these the first one on the line takes what it can.
+    """
+    most_words = {x.opts[0]: x.most_words for x in command.params if isinstance(x, CommandOption)}
+    names = dict.fromkeys(arg.partition("=")[0] for arg in args)
+    for flag in sorted((x for x in names if most_words.get(x, 1) > 1), key=most_words.__getitem__):
+        choices = _repetitions(flag, most_words[flag], args)
+        args = next((words for words in choices if _names_file(command, context, words)), args)
+    return args
+
+
+def _repetitions(flag: str, most_words: float, args: list[str]) -> Iterator[list[str]]:
+    """The words with the option before further words that follow its first value: before most of them first."""
+    words = [word for arg in args for word in (arg.split("=", 1) if arg.startswith(f"{flag}=") else [arg])]
+    start = words.index(flag) + 2
+    further = list(takewhile(lambda word: not word.startswith("-"), words[start:]))
+    for count in range(int(min(len(further), most_words - 1)), 0, -1):
+        repeated = [x for word in further[:count] for x in (flag, word)]
+        yield [*words[:start], *repeated, *words[start + count :]]
+
+
+def _names_file(command: click.Command, context: click.Context, args: list[str]) -> bool:
+    """Whether these words can be parsed, and one of them is FILE."""
+    with suppress(click.UsageError):
+        values = command.make_parser(context).parse_args(list(args))[0]
+        return isinstance(values.get("file"), str) or bool(values.get("files"))
+    return False
+
+
+def write_paragraphs(formatter: click.HelpFormatter, text: str, count: int | None = None) -> None:
+    """Write the first `count` paragraphs of a docstring, or all."""
+    for paragraph in cleandoc(text).split("\n\n")[:count]:
+        formatter.write_paragraph()
+        formatter.write_text(paragraph)
+
+
+def write_rows(
+    formatter: click.HelpFormatter, title: str, rows: Iterable[tuple[str, str]], width: int = NAMES_WIDTH
+) -> None:
+    """Write a group of names and their descriptions, which begin where those of other groups do."""
+    with formatter.section(title):
+        formatter.write_dl([(name.ljust(width), text) for name, text in rows], col_max=NAMES_WIDTH + 10)
+
+
+def write_options(
+    formatter: click.HelpFormatter, title: str, options: Iterable[click.Option], width: int = NAMES_WIDTH
+) -> None:
+    """Write a group of options: how they are written, and what they do."""
+    rows = [(f"{', '.join(x.opts)}{f' <{x.metavar}>' if x.metavar else ''}", x.help or "") for x in options]
+    write_rows(formatter, title, rows, width)
+
+
+def write_examples(formatter: click.HelpFormatter, lines: Sequence[str]) -> None:
+    """Write examples as the last group of a page."""
+    with formatter.section("Examples"):
+        formatter.write("".join(f"  {line}\n" for line in lines))
+
+
+class LazyGroup(click.Group):
+    """The commands, whose modules are imported when they are called.
+
+    Args:
+      summaries: what each does, in a line, by the titles of groups and their names.
+      renamed: what to write in place of commands of earlier versions, by their names.
+    """
+
+    def __init__(
+        self, *args: Any, summaries: Mapping[str, Mapping[str, str]], renamed: Mapping[str, str], **settings: Any
+    ) -> None:
+        super().__init__(*args, **settings)
+        self.summaries, self.renamed = summaries, renamed
+        for texts in summaries.values():
+            for name, text in texts.items():
+                self.add_command(click.Command(name, short_help=text))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """The command that the arguments name, imported, and the other arguments."""
+        if args[0] in self.renamed and not ctx.resilient_parsing:
+            raise ValueError(f"{args[0]} is now {self.renamed[args[0]]}")
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else self.load_command(name), rest
+
+    def load_command(self, name: str) -> click.Command:
+        """The command of this name, imported."""
+        return getattr(import_module(f"jaxrate.cli.{name}"), name)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the program does."""
+        write_paragraphs(formatter, self.help or "")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in groups, and the options of all."""
+        for title, texts in self.summaries.items():
+            write_rows(formatter, title, texts.items(), COMMANDS_WIDTH)
+        options = [x for x in self.get_params(ctx) if isinstance(x, click.Option)]
+        write_options(formatter, "Options", options, COMMANDS_WIDTH)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write where a beginner begins."""
+        write_examples(formatter, ("jaxrate rate nfl", "jaxrate rate games.csv", "jaxrate rate --help"))
+        formatter.write(f"\nGuides: {FIRST_GUIDE}\n")
 
 
 def command(
-    *parameters: Decorator | OptionBundle, json: bool = True, **settings: Any
+    *parameters: click.Parameter | str, json: bool = True, usual: Sequence[str] = (), examples: Sequence[str]
 ) -> Callable[[Callable[..., Output | None]], click.Command]:
     """A command with these parameters. Its function gets them and a `report`, and returns an `Output`, or nothing.
 
     Args:
-      parameters: arguments and options, and bundles of them.
+      parameters: arguments and options; a text is the title of the group of the options that follow it.
       json: whether the option --json prints the output as JSON.
-      settings: groups of options, the usual ones among them, and examples, see `HelpCommand`.
+      usual, examples: as of `HelpCommand`.
     """
-    bundles = [x for x in parameters if isinstance(x, OptionBundle)]
-    own = [one for x in parameters for one in (x.options if isinstance(x, OptionBundle) else (x,))]
-    shared = (option("json", text="Print JSON.", to="as_json"),) * json + MESSAGES
+    groups: dict[str, list[CommandOption]] = {}
+    title, arguments = "", list[click.Parameter]()
+    for x in (*parameters, *("Output", JSON) * json, "Messages", *MESSAGES):
+        if isinstance(x, str):
+            title = x
+        elif isinstance(x, CommandOption):
+            groups.setdefault(title, []).append(x)
+        else:
+            arguments.append(x)
 
     def decorate(function: Callable[..., Output | None]) -> click.Command:
         @wraps(function)
-        def run_command(*, quiet: bool, verbose: bool, as_json: bool = False, **options: Any) -> None:
+        def run_command(*, quiet: bool, verbose: bool, as_json: bool = False, **values: Any) -> None:
             check_combinations(click.get_current_context())
-            for bundle in bundles:
-                options = bundle.collect(options)
-            output = function(report=ProgressReport(quiet, verbose), **options)
+            output = function(report=ProgressReport(quiet, verbose), **values)
             if output is not None:
                 write_output(output, as_json=as_json)
 
-        decorated: Any = run_command
-        for parameter in reversed((*own, *shared)):
-            decorated = parameter(decorated)
-        return click.command(cls=HelpCommand, **settings)(decorated)
+        options = [x for those in groups.values() for x in those]
+        text, name = function.__doc__, function.__name__
+        return HelpCommand(name, params=[*arguments, *options], callback=run_command, help=text, groups=groups,
+                           usual=usual, examples=examples)  # fmt: skip
 
     return decorate
 
@@ -280,35 +293,27 @@ def is_on_command_line(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) == ParameterSource.COMMANDLINE
 
 
-def options_on_command_line(context: click.Context) -> list[click.Parameter]:
-    """The parameters that were given."""
-    return [
-        x for x in context.command.params
-        if x.name and context.get_parameter_source(x.name) == ParameterSource.COMMANDLINE
-    ]  # fmt: skip
+def given_parameters(context: click.Context) -> dict[str, click.Parameter]:
+    """The parameters that were given, as users write them: --out, or FILE."""
+    given = [x for x in context.command.params if x.name and is_on_command_line(x.name)]
+    return {("FILE" if isinstance(x, click.Argument) else f"--{_plain_name(x)}"): x for x in given}
 
 
 def check_combinations(context: click.Context) -> None:
     """ValueError for an option without the one that it needs, or beside one that it excludes."""
-    given = {_plain_name(x): x for x in options_on_command_line(context)}
+    given = given_parameters(context)
     for one in given.values():
-        if not isinstance(one, CommandOption):
-            continue
-        reason = f": {one.reason}" if one.reason else ""
-        if one.needs and one.needs not in given:
-            needed = next(x for x in context.command.params if _plain_name(x) == one.needs)
-            name = "a FILE" if isinstance(needed, click.Argument) else needed.opts[0]
-            raise ValueError(f"{one.opts[0]} needs {name}{reason}")
-        if other := next(filter(given.__contains__, one.excludes), None):
-            raise ValueError(f"{one.opts[0]} cannot be combined with --{other}{reason}")
+        if isinstance(one, CommandOption):
+            one.check_combination(given)
 
 
 def _plain_name(parameter: click.Parameter) -> str:
-    return next((x for x in parameter.opts if x.startswith("--")), parameter.opts[0]).removeprefix("--")
+    """The name of an option without dashes, as "top" or "quiet"."""
+    return parameter.opts[-1].removeprefix("--")
 
 
-def check_only(allowed: Sequence[str], what: str) -> None:
+def check_only(allowed: Iterable[str], what: str) -> None:
     """ValueError if an option other than these was given; `what` it cannot be combined with."""
-    for one in options_on_command_line(click.get_current_context()):
-        if _plain_name(one) not in allowed:
-            raise ValueError(f"{one.opts[0]} cannot be combined with {what}")
+    for name in given_parameters(click.get_current_context()):
+        if name.lstrip("-") not in ("FILE", "json", "quiet", "verbose", *allowed):
+            raise ValueError(f"{name} cannot be combined with {what}")

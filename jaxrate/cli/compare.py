@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jaxrate as jr
-from jaxrate.cli.commands import FILE, Output, command, option, prefix_errors_with_file
+from jaxrate.cli.commands import Output, command, prefix_errors_with_file
 from jaxrate.cli.hyperparameters import (
     FittedParams,
     hint_scored_on_fitted_data,
@@ -15,7 +15,14 @@ from jaxrate.cli.hyperparameters import (
     note_open_hyperparameters,
     parse_params,
 )
-from jaxrate.cli.input_options import first_rows_option, is_about_teams, published_forecasts, reading_options
+from jaxrate.cli.input_options import (
+    first_rows_option,
+    is_about_teams,
+    pop_columns,
+    published_forecasts,
+    reading_options,
+)
+from jaxrate.cli.options import FILE, option
 from jaxrate.cli.shared_options import RatingRequest, last_option, param_option, plain_option, system_option
 from jaxrate.cli.system_selection import (
     SKILLS,
@@ -54,15 +61,16 @@ class Contenders(NamedTuple):
 
 @command(
     FILE,
+    *reading_options(),
+    plain_option,
+    first_rows_option,
+    "System",
     system_option("Compare only this system.  [default: all that can rate the file]", multiple=True),
     param_option("Set a hyperparameter of all systems, or as elo.k=20 of one; or name a FILE.toml of fit --save."),
     option("period", "DAYS", "Length of rating periods.  [default: that of a file of --param, or 7]", above=0),
-    reading_options(),
-    first_rows_option,
-    plain_option,
+    "Comparison",
     last_option,
     option("fit", text="First fit each system to the matches before --last; takes a minute or so.", to="fitting"),
-    groups={"Comparison": ("last", "fit")},
     usual=("a", "b", "score", "time", "system", "param", "period", "last", "fit", "json"),
     examples=(
         "jaxrate compare games.csv",
@@ -72,7 +80,7 @@ class Contenders(NamedTuple):
 )  # fmt: skip
 def compare(
     report: ProgressReport, file: str, name: tuple[str, ...], params: tuple[str, ...], period: float | None,
-    options: dict[str, Any], first: int | None, plain: bool, **scoring: Any,
+    first: int | None, plain: bool, **scoring: Any,
 ) -> Output:  # fmt: skip
     """Rate FILE with every system, and rank the systems by how well they predicted it.
 
@@ -90,7 +98,8 @@ def compare(
     if fitting and last == 1:
         raise ValueError("--fit needs matches before the scored ones; score the last part, as with --last 0.2")
     contenders = _parse_contenders(name, params)
-    request = RatingRequest(file, None, contenders.values, None, options, plain=plain)
+    columns = pop_columns(scoring | {"file": file})
+    request = RatingRequest(file, None, contenders.values, None, columns, plain=plain)
     data, request = _read_events(report, request, contenders, first)
     fits = [*contenders.fits.values()]
     lengths = _period_lengths(report, data, _fitted_period(fits) if period is None else period)

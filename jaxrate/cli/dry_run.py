@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import jaxrate as jr
 from jaxrate.cli.commands import Output, check_only
-from jaxrate.cli.input_options import OWN_OPTIONS, is_about_teams, is_parquet_folder_or_pattern, read_events
+from jaxrate.cli.input_options import OWN_NAMES, is_about_teams, is_parquet_folder_or_pattern, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.system_selection import check_contest_file_time_order, check_period
@@ -20,8 +20,10 @@ BYTES_PER_EVENT = 200.0  # bytes of memory that a match or a participation takes
 CHUNK_MATCHES = 1 << 20  # matches or participations of a chunk, as `rate` has them by default
 CHUNKS_HELD = 2  # chunks of a folder that are in memory, about
 BASE_BYTES = 5e8  # bytes that Python and the compiler take
-OTHER_OPTIONS = "dry-run", "file", "system", "param", "period", "column", "json", "quiet", "verbose"
-ALLOWED_OPTIONS = *OTHER_OPTIONS, *(name.replace("_", "-") for name in OWN_OPTIONS)
+ALLOWED_OPTIONS = (
+    *("dry-run", "system", "param", "period", "column"),
+    *(name.replace("_", "-") for name in OWN_NAMES),
+)
 
 
 class DryRun(NamedTuple):

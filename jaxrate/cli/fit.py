@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import jaxrate as jr
-from jaxrate.cli.commands import FILE, SHARE, Output, command, option
+from jaxrate.cli.commands import Output, command
 from jaxrate.cli.hyperparameters import write_fitted
-from jaxrate.cli.input_options import first_rows_option, is_about_teams
+from jaxrate.cli.input_options import first_rows_option, is_about_teams, reading_options
 from jaxrate.cli.library_options import library_choice, library_option
-from jaxrate.cli.output_path_checks import check_output_file
-from jaxrate.cli.shared_options import RatingRequest, request_options
+from jaxrate.cli.options import FILE, SHARE, OutputFile, option
+from jaxrate.cli.shared_options import plain_option, pop_request, system_options
 from jaxrate.cli.system_selection import RatingTask, choose_system, read_events_with_evidence
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 
@@ -33,24 +33,26 @@ def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
 
 @command(
     FILE,
+    *reading_options(),
+    plain_option,
+    first_rows_option,
+    "System",
+    *system_options("Starting or fixed value of a hyperparameter, or a FILE.toml of fit --save."),
+    option("outlook", text="Score the chances of win, draw and loss, or of every score."),
+    "Fit",
     option("free", "NAME ...", "Hyperparameters to fit.  [default: all continuous ones that matter here]",
            multiple=True, most_words=inf),
-    request_options("Starting or fixed value of a hyperparameter, or a FILE.toml of fit --save."),
     library_option("fit", "loss", "NAME", shell_complete=complete_losses),
-    option("outlook", text="Score the chances of win, draw and loss, or of every score."),
     option("calibrated", text="Also fit a calibration of the predictions (a map of the log-odds)."),
     library_option("fit", "warm_up", "GAMES", least=0),
-    first_rows_option,
     library_option("fit", "data_share", "SHARE", **SHARE),
     library_option("fit", "validation", "SHARE"),
     library_option("fit", "starts", "NUMBER", least=1),
     library_option("fit", "steps", "NUMBER", least=1),
     library_option("fit", "errors", "METHOD", type=library_choice("fit", "ERROR_METHODS")),
-    option("save", "FILE.toml", "Save the result, for jaxrate rate --param."),
+    "Output",
+    option("save", "FILE.toml", "Save the result, for jaxrate rate --param.", type=OutputFile("fitted.toml")),
     usual=("a", "b", "score", "time", "system", "free", "param", "data-share", "save", "json"),
-    groups={
-        "Fit": ("free", "loss", "calibrated", "warm-up", "data-share", "validation", "starts", "steps", "errors"),
-    },
     examples=(
         "jaxrate fit games.csv --save fitted.toml",
         "jaxrate fit games.csv --system glicko --free c initial_deviation",
@@ -58,9 +60,8 @@ def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
     ),
 )  # fmt: skip
 def fit(
-    report: ProgressReport, request: RatingRequest, first: int | None, outlook: bool,
-    calibrated: bool, save: Path | None, **settings: Any,
-) -> Output:  # fmt: skip
+    report: ProgressReport, first: int | None, outlook: bool, calibrated: bool, save: Path | None, **settings: Any
+) -> Output:
     """Find the hyperparameters with which a system predicts FILE best, by gradient descent.
 
     Every match is predicted before its result is used, and the mean loss is minimised. Prints the hyperparameters with
@@ -74,8 +75,8 @@ def fit(
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
     from jaxrate.fitting.losses import resolve_loss
 
+    request = pop_request(settings)
     resolve_loss(settings["loss"] or "log_loss")
-    check_output_file("--save", save, "fitted.toml")
     data, request = read_events_with_evidence(report, request, first)
     fitting = not settings["free"] or "side_advantage" in settings["free"]
     data_share = settings["data_share"] or 1.0

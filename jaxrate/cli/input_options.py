@@ -3,188 +3,162 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from inspect import signature, unwrap
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
+import click
+
 import jaxrate as jr
-from jaxrate.cli.commands import (
-    NamedValue,
-    OptionBundle,
-    named_values_option,
-    number_from_text,
-    only_text,
-    option,
-    split_assignments,
-)
+from jaxrate.cli.options import CommandOption, named_values_option, option, split_assignments
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
-from jaxrate.data.column_role_definitions import (
-    COLUMN_ROLES,
-    FORMAT_NAMES,
-    PLAYER_PAIR,
-    WINNER_LOSER,
-    ColumnRole,
-)
+from jaxrate.data.column_role_definitions import COLUMN_ROLES, FORMAT_NAMES, SIDE_ROLES
 
 
-def _column_list(name: str, texts: list[str]) -> list[str]:
-    return texts
+def _one_or_two_columns(context: Any, parameter: Any, texts: tuple[str, ...]) -> Any:
+    return texts[0] if len(texts) == 1 else [*texts]
 
 
-def _one_or_two_columns(name: str, texts: list[str]) -> Any:
-    return texts[0] if len(texts) == 1 else texts
-
-
-def _column_pair(name: str, texts: list[str]) -> list[str]:
+def _column_pair(context: Any, parameter: Any, texts: tuple[str, ...]) -> list[str]:
     """Two columns: as A,B, or one by one where a name has a comma."""
-    return texts[0].split(",") if len(texts) == 1 else texts
+    return texts[0].split(",") if len(texts) == 1 else [*texts]
 
 
-def _columns_of_players(name: str, texts: list[str]) -> Any:
+def _columns_of_players(context: Any, parameter: Any, text: str | None) -> Any:
     """The column of one player, or those of the members of a team."""
-    text = only_text(name, texts)
-    return [column for column in text.split(",") if column] if "," in text else text
+    return [column for column in text.split(",") if column] if text and "," in text else text
 
 
-def _columns_by_name(name: str, texts: list[str]) -> dict[str, list[str]]:
+def _columns_by_name(context: Any, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, list[str]]:
     """The columns of statistics, by name, from COLUMN or NAME=COLUMN,COLUMN."""
-    pairs = split_assignments(name, texts)
-    return {key: columns.split(",") if columns else [key] for key, columns in pairs}
+    pairs = split_assignments(parameter.opts[0], texts, "NAME=COLUMN,COLUMN").items()
+    return {name: columns.split(",") if columns else [name] for name, columns in pairs}
 
 
-def _mixtures_by_name(name: str, texts: list[str]) -> dict[str, Any]:
-    """The parts of mixtures, by name, from NAME, NAME=A,B or NAME=A:0.3,B:0.7."""
-    return {key: _parse_mixture(key, parts) for key, parts in split_assignments(name, texts)}
+def _mixtures_by_name(context: Any, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
+    """The parts of mixtures by name: None for equal parts of all others, a list of equal ones, or their shares."""
+    example = "as in Random, Random=Zerg,Terran or Random=Zerg:0.3,Terran:0.7"
+    mixtures: dict[str, Any] = {}
+    for name, text in split_assignments(parameter.opts[0], texts, example).items():
+        parts = [part.rpartition(":")[::2] if ":" in part else (part, "") for part in text.split(",") if text]
+        mixtures[name] = [part for part, _ in parts] or None
+        if any(share for _, share in parts):
+            mixtures[name] = _numbers_by_name(parts)
+            if len(mixtures[name]) != len(parts):
+                raise ValueError(f"{parameter.opts[0]} {name}={text}: write {example}")
+    return mixtures
 
 
-def _parse_mixture(name: str, parts: str) -> Any:
-    """The shares of the parts of a mixture, or their names where they are equal; None: equal parts of all others."""
-    if not parts:
-        return None
-    pairs = [(part, "") if ":" not in part else part.rpartition(":")[::2] for part in parts.split(",")]
-    if not any(share for _, share in pairs):
-        return [part for part, _ in pairs]
+def _numbers_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """Numbers by name from their texts; none if one is no number."""
     with suppress(ValueError):
-        shares = {part: float(share) for part, share in pairs}
-        if len(shares) == len(pairs):
-            return shares
-    raise ValueError(f"mixtures {name}={parts}: write as in Random, Random=Zerg,Terran or Random=Zerg:0.3,Terran:0.7")
+        return {name: float(text) for name, text in pairs}
+    return {}
 
 
-def _flag(name: str, texts: list[str]) -> bool:
-    """True, as a flag that is set."""
-    if texts != ["yes"]:
-        raise ValueError(f"{name} is switched on by {name}=yes, got {' and '.join(texts)}")
-    return True
-
-
-SEVERAL_WORDS = MappingProxyType({"multiple": True, "most_words": 2})
-REPEATED = MappingProxyType({"multiple": True})
-ROLE_VALUES: dict[str, tuple[str, Any, Mapping[str, Any]]] = {  # by what a role accepts
-    "column": ("COLUMN", only_text, MappingProxyType({})),
-    "columns": ("COLUMN", _column_list, REPEATED),
-    "one or two columns": ("COLUMN ...", _one_or_two_columns, SEVERAL_WORDS),
-    "two columns": ("COLUMN,COLUMN", _column_pair, REPEATED),
-    "statistics": ("COLUMN | xg=xg1,xg2", _columns_by_name, REPEATED),
-    "shares": ("games=games1,games2", _columns_by_name, REPEATED),
+SEVERAL_WORDS: dict[str, Any] = {"multiple": True, "most_words": 2, "callback": _one_or_two_columns}
+COLUMN_KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # how options take a role, by what it accepts
+    "column": ("COLUMN", {}),
+    "columns": ("COLUMN", {"multiple": True}),
+    "one or two columns": ("COLUMN ...", SEVERAL_WORDS),
+    "two columns": ("COLUMN,COLUMN", {"multiple": True, "callback": _column_pair}),
+    "statistics": ("COLUMN | xg=xg1,xg2", {"multiple": True, "callback": _columns_by_name}),
+    "shares": ("games=games1,games2", {"multiple": True, "callback": _columns_by_name}),
 }
-
-
-def _argument_of_role(name: str, role: ColumnRole) -> NamedValue:
-    """How the options give the column of a role."""
-    meaning = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", role.meaning)
-    default = f"  [default: {join_names(role.default, 'or')}]" if role.default else ""
-    metavar, convert, settings = ROLE_VALUES[role.accepts]
-    convert = _columns_of_players if name in (*PLAYER_PAIR, *WINNER_LOSER) else convert
-    return NamedValue(f"{meaning[0].upper()}{meaning[1:]}.{default}", metavar, convert, settings)
 
 
 def _complete_formats(context: Any, parameter: Any, incomplete: str) -> list[str]:
     return [name for name in FORMAT_NAMES if name.startswith(incomplete)]
 
 
-READING_ARGUMENTS = {
-    "format": NamedValue(
-        f"A public format with columns of its own: {', '.join(FORMAT_NAMES)}.",
-        "NAME",
-        settings={"shell_complete": _complete_formats},
+OWN_OPTIONS = {  # arguments of `jr.read` that have an option of their own, by their groups; --column takes the others
+    "Input": (
+        *("format", "a", "b", "score", "winner", "loser", "time", "sort", "na_values", "skip_incomplete"),
+        *("contest", "participant", "rank", "team"),
     ),
-    **{name: _argument_of_role(name, role) for name, role in COLUMN_ROLES.items()},
-    "rest": NamedValue(
-        "Add the days since each player's last match as a covariate, at most this many.", "DAYS", number_from_text()
-    ),
-    "form": NamedValue(
-        "Add recent form (results against expectation) as a covariate; it fades in this many days.",
-        "DAYS",
-        number_from_text(),
-    ),
-    "mixtures": NamedValue(
-        "A category that is a mix of others, in equal parts or as Random=Zerg:0.5,Terran:0.5.",
-        "NAME[=PARTS]",
-        _mixtures_by_name,
-        REPEATED,
-    ),
-    "dates": NamedValue('Date format, if not ISO: day-first, month-first, or as "%d %b %Y".', "HOW"),
-    "na_values": NamedValue(
-        "Text or number that means no result, besides P, NA, - and the like; of contests, as DNS.",
-        "TEXT",
-        _column_list,
-        REPEATED,
-    ),
-    "unfinished": NamedValue(
-        "Text in the column of ranks of those who did not finish, as DNF: they tie for last.",
-        "TEXT",
-        _column_list,
-        REPEATED,
-    ),
-    "sort": NamedValue("Sort the rows by time.", ""),
-    "skip_incomplete": NamedValue("Skip rows with missing values in the columns used.", ""),
-    "normalise_names": NamedValue(
-        "Join players or categories whose names differ only in case, blanks or Unicode.", "", _flag
-    ),
+    "Columns that improve predictions": ("side", "margin", "season", "category"),
 }
-OWN_OPTIONS = (  # arguments that have an option of their own; the others are names of --column
-    *("format", "a", "b", "score", "winner", "loser", "time", "contest", "participant", "rank", "team"),
-    *("side", "margin", "season", "category", "sort", "na_values", "skip_incomplete"),
-)
-FIXTURE_OPTIONS = tuple(name for name in READING_ARGUMENTS if name not in ("format", "unfinished"))
+OWN_NAMES = tuple(name for names in OWN_OPTIONS.values() for name in names)
+
+
+def _reading_option(name: str, metavar: str, text: str, **settings: Any) -> CommandOption:
+    """The option of an argument of `jr.read`, or of a function of the events that are read."""
+    if name in OWN_NAMES:
+        return option(name.replace("_", "-"), metavar, text, **settings)
+    return option(name, metavar, text, within="column", **settings)
+
+
+def _role_option(name: str) -> CommandOption:
+    """The option of the column of a role."""
+    role = COLUMN_ROLES[name]
+    meaning = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", role.meaning)
+    default = f"  [default: {join_names(role.default, 'or')}]" if role.default else ""
+    metavar, settings = COLUMN_KINDS[role.accepts]
+    settings = {"callback": _columns_of_players} if name in SIDE_ROLES else settings
+    return _reading_option(name, metavar, f"{meaning[0].upper()}{meaning[1:]}.{default}", **settings)
+
+
+FORMATS_TEXT = f"A public format with columns of its own: {', '.join(FORMAT_NAMES)}."
+REST_TEXT = "Add the days since each player's last match as a covariate, at most this many."
+FORM_TEXT = "Add recent form (results against expectation) as a covariate; it fades in this many days."
+MIXTURES_TEXT = "A category that is a mix of others, in equal parts or as Random=Zerg:0.5,Terran:0.5."
+NO_RESULT_TEXT = "Text or number that means no result, besides P, NA, - and the like; of contests, as DNS."
+UNFINISHED_TEXT = "Text in the column of ranks of those who did not finish, as DNF: they tie for last."
+NAMES_TEXT = "Join players or categories whose names differ only in case, blanks or Unicode."
+READING_OPTIONS = {
+    "format": _reading_option("format", "NAME", FORMATS_TEXT, shell_complete=_complete_formats),
+    **{name: _role_option(name) for name in COLUMN_ROLES},
+    "rest": _reading_option("rest", "DAYS", REST_TEXT),
+    "form": _reading_option("form", "DAYS", FORM_TEXT),
+    "mixtures": _reading_option("mixtures", "NAME[=PARTS]", MIXTURES_TEXT, multiple=True, callback=_mixtures_by_name),
+    "dates": _reading_option("dates", "HOW", 'Date format, if not ISO: day-first, month-first, or as "%d %b %Y".'),
+    "na_values": _reading_option("na_values", "TEXT", NO_RESULT_TEXT, multiple=True),
+    "unfinished": _reading_option("unfinished", "TEXT", UNFINISHED_TEXT, multiple=True),
+    "sort": _reading_option("sort", "", "Sort the rows by time."),
+    "skip_incomplete": _reading_option("skip_incomplete", "", "Skip rows with missing values in the columns used."),
+    "normalise_names": _reading_option("normalise_names", "", NAMES_TEXT),
+}
+FIXTURE_OPTIONS = tuple(name for name in READING_OPTIONS if name not in ("format", "unfinished"))
 COLUMN_HELP = "Another column, or how columns are read, as weight=w or dates=day-first; --help-all lists the names."
 
 
-def reading_options(names: Iterable[str] = READING_ARGUMENTS) -> OptionBundle:
-    """Options that say how to read a file: some of their own, the others by --column.
+def reading_options(names: Iterable[str] = READING_OPTIONS) -> list[CommandOption | str]:
+    """Options that say how to read a file, in their groups: some of their own, the others by --column.
 
-    A command gets the arguments of `jr.read` that are in use as `options`.
+    `pop_columns` takes what they give from the values of a command.
     """
-    arguments = {name: READING_ARGUMENTS[name] for name in names}
-    own = {name: arguments[name] for name in OWN_OPTIONS if name in arguments}
-    by_name = {name: about for name, about in arguments.items() if name not in own}
-
-    def collect(values: dict[str, Any]) -> dict[str, Any]:
-        given = {name: values.pop(name) for name in own}
-        given = {name: _value_of_own_option(name, x) for name, x in given.items() if x not in (None, (), False)}
-        shipped = SHIPPED_COLUMNS if is_shipped_dataset(values.get("file")) else {}
-        return values | {"options": shipped | given | values.pop("column")}
-
-    options = [option(key.replace("_", "-"), x.metavar, x.text, **x.settings) for key, x in own.items()]
-    return OptionBundle([*options, named_values_option("column", COLUMN_HELP, by_name)], collect)
+    options = {name: READING_OPTIONS[name] for name in names}
+    groups: list[CommandOption | str] = []
+    for title, own in OWN_OPTIONS.items():
+        groups += [title, *(options.pop(name) for name in own if name in options)]
+    return [*groups, named_values_option("column", COLUMN_HELP, options)]
 
 
-def _value_of_own_option(name: str, value: Any) -> Any:
-    """The argument of `jr.read` that an option of its own gives."""
-    if value is True:
-        return True
-    return READING_ARGUMENTS[name].convert(name, [value] if isinstance(value, str) else [*value])
+def pop_columns(values: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `jr.read` that options give, taken out of the values of a command."""
+    own = {name: values.pop(name) for name in OWN_NAMES if name in values}
+    given = {name: x for name, x in own.items() if x not in (None, (), [], False)} | values.pop("column")
+    shipped = SHIPPED_COLUMNS if is_shipped_dataset(values.get("file")) else {}
+    return shipped | {name: [*x] if isinstance(x, tuple) else x for name, x in given.items()}
 
 
 OUTPUT_MARKERS = "run.json", "site.json"  # of folders that `jaxrate rate` and `jaxrate site` write
 DATA_SUFFIXES = {".csv", ".tsv", ".txt", ".dat", ".parquet", ".json", ".jsonl", ".pgn", ".zip", ".gz", ".zst"}
 DATA_SUFFIXES |= {".ndjson", ".xlsx", ".ods"}
 SHIPPED_COLUMNS = {"a": "home", "b": "away", "side": "a", "neutral": "neutral"}
+
+
+ABBREVIATION = re.compile("[b-df-hj-np-tv-xz]{2,4}|atp|wta|nba|wnba|ncaa|epl|ufc|mma|afl|ipl|uefa|fifa|fide")
+
+
+def title_from_file(file: str) -> str:
+    """A title from the name of a file, as "Our league" from our_league.csv, or "NFL" from nfl."""
+    words = re.sub(r"[\s_-]+", " ", Path(file).name.partition(".")[0]).split()
+    words = [x.upper() if ABBREVIATION.fullmatch(x) else x for x in words]
+    return " ".join(x[:1].upper() + x[1:] if i == 0 else x for i, x in enumerate(words)) or "Ratings"
 
 
 def is_shipped_dataset(file: Any) -> bool:
@@ -207,11 +181,6 @@ def published_forecasts(file: str, data: jr.data.Dataset) -> dict[str, Any] | No
 
 
 first_rows_option = option("first", "NUMBER", "Read only the first rows of Parquet files.  [default: all]", least=1)
-newcomers_option = option(
-    "newcomers", text="Allow new players. Otherwise unknown names are errors; close matches are suggested."
-)
-
-
 TEAM_COLUMN = re.compile(
     "(home|away|visitors?|visiting|winning|losing|winner|loser|[abh12])(team|club|franchise|goals?)(name|id|tag)?"
     "|(team|club|goals?)([ab12]|one|two|home|away)(name|id)?|ft[ha]g"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from jaxrate.cli.commands import Decorator, option
+from jaxrate.cli.options import CommandOption, option
 
 PACKAGE = Path(__file__).parent.parent
 MODULES = {  # of functions whose arguments are options
@@ -66,7 +66,7 @@ def _help_text(text: str) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}." + (f"  [default: {stands_for[1]}]" if stands_for else "")
 
 
-def library_option(function: str, name: str, metavar: str = "", **settings: Any) -> Decorator:
+def library_option(function: str, name: str, metavar: str = "", **settings: Any) -> CommandOption:
     """The option of an argument of a function; settings are those of `option`, in place of what the function says."""
     about = describe_arguments(function)[name]
     text = settings.pop("text", about.text)

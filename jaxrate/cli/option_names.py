@@ -11,12 +11,12 @@ import re
 import shlex
 from ast import literal_eval
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from jaxrate.core.text_format import format_number
-from jaxrate.data.column_role_definitions import COLUMN_ROLES, PLAYER_PAIR, WINNER_LOSER
+from jaxrate.data.column_role_definitions import COLUMN_ROLES, SIDE_ROLES
 
 TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 ARGUMENT = re.compile(rf"(?<![\w-])([a-z][a-z_]*)=(True|{TEXT}|\d+(?:\.\d+)?|\[(?:{TEXT}(?:, )?)+\])")
@@ -35,30 +35,18 @@ ALIASES = {"num_players": "players", "num_matches": "matches", "num_rounds": "ro
 CLAUSE_END = re.compile(r"\)?(?: \(there are: [^\n]*\))?$")
 
 
-class ArgumentOption(NamedTuple):
-    """The option of a command by which an argument of the library is given."""
-
-    parameter: click.Parameter
-    prefix: str = ""  # of its values, as "weight=" where the option takes NAME=VALUE
-
-    @property
-    def name(self) -> str:
-        """The words before a value."""
-        return f"{self.parameter.opts[0]} {self.prefix}".rstrip(" =")
-
-
 class _LackingOptionError(Exception):
     """A hint names an argument for which the command has no option."""
 
 
-def options_by_argument(command: click.Command | None) -> dict[str, ArgumentOption]:
-    """The options of a command, by the arguments of the library that they give; arguments have no dashes."""
-    options: dict[str, ArgumentOption] = {}
-    for parameter in () if command is None else command.params:
-        for name in getattr(parameter, "values", ()):
-            options.setdefault(name, ArgumentOption(parameter, f"{name}="))
-    own = {} if command is None else {x.opts[0].lstrip("-").replace("-", "_"): x for x in command.params}
-    return options | {name: ArgumentOption(x) for name, x in own.items()}
+def options_by_argument(command: click.Command | None) -> dict[str, click.Parameter]:
+    """The options of a command, by the arguments of the library that they give; arguments have no dashes.
+
+    Those that another option takes as NAME=VALUE are called as "--column weight".
+    """
+    parameters = [] if command is None else command.params
+    named = [x for parameter in parameters for x in getattr(parameter, "named", {}).values()]
+    return {x.opts[0].rpartition(" ")[2].lstrip("-").replace("-", "_"): x for x in (*reversed(named), *parameters)}
 
 
 def name_options(message: str, command: click.Command | None) -> str:
@@ -70,10 +58,10 @@ def name_options(message: str, command: click.Command | None) -> str:
     return "\n".join(_name_options_of_line(line, options) for line in lines)
 
 
-def _name_options_of_line(line: str, options: Mapping[str, ArgumentOption]) -> str:
+def _name_options_of_line(line: str, options: Mapping[str, click.Parameter]) -> str:
     def name(argument: str) -> str:
         option = options.get(ALIASES.get(argument, argument))
-        return option.name if option is not None and option.name.startswith("--") else ""
+        return option.opts[0] if isinstance(option, click.Option) else ""
 
     line = SUBJECT.sub(lambda match: match[1] + (name(match[2]) or match[2]), line)
     line = QUOTED.sub(lambda match: name(match[1]) or match[0], line)
@@ -89,7 +77,7 @@ def _name_options_of_line(line: str, options: Mapping[str, ArgumentOption]) -> s
     return "; ".join(shown)
 
 
-def _name_options_of_clause(clause: str, options: Mapping[str, ArgumentOption]) -> str | None:
+def _name_options_of_clause(clause: str, options: Mapping[str, click.Parameter]) -> str | None:
     """The clause with options in place of arguments; None if the command lacks one."""
     try:
         return ARGUMENTS.sub(lambda hint: _name_options_of_hint(hint[0], options), clause)
@@ -97,7 +85,7 @@ def _name_options_of_clause(clause: str, options: Mapping[str, ArgumentOption]) 
         return None
 
 
-def _name_options_of_hint(hint: str, options: Mapping[str, ArgumentOption]) -> str:
+def _name_options_of_hint(hint: str, options: Mapping[str, click.Parameter]) -> str:
     """The words of a command line for arguments and their values; the hint itself if these are of something else."""
     words: list[str] = []
     for name, text in ARGUMENT.findall(hint):
@@ -113,23 +101,23 @@ def _name_options_of_hint(hint: str, options: Mapping[str, ArgumentOption]) -> s
     return " ".join(words)
 
 
-def _takes_value(option: ArgumentOption, value: Any) -> bool:
+def _takes_value(option: click.Parameter, value: Any) -> bool:
     """Whether an option takes such a value: a flag takes the truth alone."""
-    return bool(option.prefix) or (value is True) == getattr(option.parameter, "is_flag", False)
+    return (value is True) == getattr(option, "is_flag", False)
 
 
-def _option_words(name: str, option: ArgumentOption, value: Any) -> list[str]:
+def _option_words(name: str, option: click.Parameter, value: Any) -> list[str]:
     """The words of an option on a command line."""
-    flag = option.parameter.opts[0]
-    if option.prefix:
+    flag, _, key = option.opts[0].partition(" ")
+    if key:
         texts = ["yes"] if value is True else _as_list(value)
-        return [word for text in texts for word in _words_of_value(flag, option.prefix + text)]
+        return [word for text in texts for word in _words_of_value(flag, f"{key}={text}")]
     if value is True:
         return [flag]
     texts = _as_list(value)
-    if name in (*PLAYER_PAIR, *WINNER_LOSER) and texts is value:
+    if name in SIDE_ROLES and texts is value:
         texts = [",".join(texts) + "," * (len(texts) == 1)]
-    if getattr(option.parameter, "most_words", 1) > 1 or option.parameter.nargs == 2:
+    if getattr(option, "most_words", 1) > 1 or option.nargs == 2:
         return [flag, *map(shlex.quote, texts)]
     return [word for text in texts for word in _words_of_value(flag, text)]
 

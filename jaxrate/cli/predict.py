@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jaxrate as jr
-from jaxrate.cli.commands import FIXTURES, RUN, Output, command, option
-from jaxrate.cli.input_options import FIXTURE_OPTIONS, newcomers_option, reading_options
+from jaxrate.cli.commands import Output, check_only, command
+from jaxrate.cli.input_options import FIXTURE_OPTIONS, pop_columns, reading_options
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.output_path_checks import check_table_file
+from jaxrate.cli.library_options import library_choice, library_option
+from jaxrate.cli.options import RUN, TABLE_FILE, argument, option
 from jaxrate.cli.rating import parse_library_time
 from jaxrate.cli.shared_options import split_reading_options
 from jaxrate.cli.terminal_tables import (
     ODDS_HEADINGS,
     ProgressReport,
     TextTable,
+    name_teams,
     to_text_table,
     warnings_as_notes,
 )
@@ -200,30 +202,52 @@ def _part_cells(name: str, values: Any, digits: int, *, are_ratings: bool) -> li
     return [format_decimals(x, digits, signed=True) if x else "" for x in values.tolist()]
 
 
+TOURNAMENT_OPTIONS = "simulate", "samples", "seed", "newcomers", "out"
+NEEDS_SIMULATE = {"needs": "--simulate"}
+
+
 @command(
     RUN,
-    FIXTURES,
-    reading_options(FIXTURE_OPTIONS),
-    newcomers_option,
+    argument("file", "FIXTURES | PLAN.toml", is_file=True),
+    *reading_options(FIXTURE_OPTIONS),
+    "Fixtures",
+    option("newcomers", text="Allow new players. Otherwise unknown names are errors; close matches are suggested."),
     option("at", "DATE", "Date of the matches, if FIXTURES has none.  [default: the end of the run]",
-           excludes=("time",)),
-    option("out", "FILE", "Save the table as .csv or .parquet."),
+           excludes=("--time", "--simulate")),
     option("explain", text="Print what each player contributes, in points, in place of the table."),
     option("scorelines", text="Print goals and the likeliest scoreline in place of the table, if the run learned from "
            "goals."),
-    usual=("a", "b", "time", "side", "newcomers", "at", "out", "explain", "scorelines", "json"),
-    groups={"Fixtures": ("newcomers", "at", "explain", "scorelines")},
+    "Season",
+    option("simulate", text="Simulate the rest of the season, or the tournament in PLAN.toml, many times.",
+           excludes=("--explain", "--scorelines")),
+    library_option("simulate_season", "results", "FILE", text="The matches of the season played so far.",
+                   **NEEDS_SIMULATE),
+    library_option("simulate_season", "points", "WIN DRAW LOSS", type=float, nargs=3,
+                   text="Points for a win, a draw and a loss.  [default: 3 1 0]", **NEEDS_SIMULATE),
+    library_option("simulate_season", "ties", "RULE", multiple=True,
+                   type=library_choice("simulate_season", "TIE_BREAKS", "GOAL_TIE_BREAKS"), **NEEDS_SIMULATE),
+    library_option("simulate_season", "relegated", "NUMBER", **NEEDS_SIMULATE),
+    library_option("simulate_season", "samples", "NUMBER", **NEEDS_SIMULATE),
+    option("seed", "NUMBER", "Random seed.", default=0, **NEEDS_SIMULATE),
+    "Output",
+    option("out", "FILE", "Save the table as .csv or .parquet.", type=TABLE_FILE),
+    usual=("a", "b", "time", "newcomers", "at", "explain", "scorelines", "simulate", "out", "json"),
     examples=(
-        "jaxrate rate games.csv --out season",
         "jaxrate predict season july.csv",
         "jaxrate predict season july.csv --newcomers --out chances.csv",
         "jaxrate predict season july.csv --explain",
-        "jaxrate predict season july.csv --scorelines",
+        "jaxrate predict season july.csv --simulate --results june.csv --relegated 3",
+        "jaxrate predict season cup.toml --simulate",
+        "where cup.toml holds",
+        '  knockout = ["A1", "B2", "B1", "A2"]',
+        "  [groups]",
+        '  A = ["Ada", "Bo", "Cy"]',
+        '  B = ["Di", "Eve", "Flo"]',
     ),
 )  # fmt: skip
 def predict(
-    report: ProgressReport, run: Path, file: str, options: dict[str, Any], newcomers: bool, at: str | None,
-    out: Path | None, explain: bool, scorelines: bool,
+    report: ProgressReport, run: Path, file: str, newcomers: bool, at: str | None, out: Path | None, explain: bool,
+    scorelines: bool, simulate: bool, **season: Any,
 ) -> Output:  # fmt: skip
     """Predict the matches or contests in FIXTURES from a run that jaxrate rate --out RUN saved.
 
@@ -238,25 +262,77 @@ def predict(
     goals and that both score; with --json also the chances of all scorelines up to 15 goals of a side.
 
     --explain prints, for each match or contest, the parts of every player: skill, experience, side and so on.
+
+    --simulate plays the matches many times. Every simulation draws each player's strength from their rating and its
+    uncertainty. Prints the expected points, and the chances to win and to be relegated. A run that learned from goals
+    plays each match to a score.
+
+    PLAN.toml has the groups of a tournament, in which everybody meets everybody else, and the pairings of the
+    knock-out. There "A1" is the winner of group A, other names are players, and "" is a bye. Nobody has the home
+    advantage. Optional: rounds, points and ties of the groups, and best = [3, 8], by which the best eight third places
+    go through as best1 to best8.
     """
-    check_table_file("--out", out, "chances.csv")
-    rated, options = split_reading_options(jr.load(run), options)
-    settings: dict[str, Any] = (
-        {"time": parse_library_time("--at", at, rated.clock)} | options | {"newcomers": newcomers}
-    )
+    columns = pop_columns(season)
+    is_plan = Path(file).suffix.lower() == ".toml"
+    if is_plan:
+        check_only(TOURNAMENT_OPTIONS, "a tournament, whose plan says its rules")
+    if is_plan and not simulate:
+        raise ValueError(f"{file} is the plan of a tournament; add --simulate")
+    rated, columns = split_reading_options(jr.load(run), columns)
+    settings: dict[str, Any] = {"newcomers": newcomers} | columns
+    if simulate:
+        forecast, caption = _simulate(report, rated, file, season, settings)
+        return _write_table(report, out, forecast, _forecast_table(forecast, caption, rated))
+    settings = {"time": parse_library_time("--at", at, rated.clock)} | settings
     with report.stage(f"predicting {Path(file).name}"), warnings_as_notes(report):
         predictions = jr.forecasts.predict_fixtures(rated, file, **settings)
     _note_how_fixtures_are_predicted(report, predictions, rated)
-    if out is not None:
-        jr.data.write(predictions, out)
-        report.note(f"saved the table to {out}")
+    output = _write_table(report, out, predictions, prediction_table(predictions, rated))
     with warnings.catch_warnings(action="ignore"):  # which were notes above
         if explain:
             with report.stage("explaining predictions"):
                 return explanations_output(jr.forecasts.explain_fixtures(rated, file, **settings), rated)
         if scorelines:
             return scorelines_output(jr.forecasts.predict_scorelines(rated, file, **settings), predictions, rated)
-    return Output([prediction_table(predictions, rated)], predictions.to_records())
+    return output
+
+
+def _write_table(report: ProgressReport, out: Path | None, columns: ColumnTable, table: TextTable) -> Output:
+    """The output of a table, which is also written to a file if there is to be one."""
+    if out is not None:
+        jr.data.write(columns, out)
+        report.note(f"saved the table to {out}")
+    return Output([table], columns.to_records())
+
+
+def _simulate(
+    report: ProgressReport, rated: jr.History, file: str, season: dict[str, Any], settings: dict[str, Any]
+) -> tuple[ColumnTable, str]:
+    """How a season or a tournament may end, and how often it was simulated, in words."""
+    import jax
+
+    is_tournament = Path(file).suffix.lower() == ".toml"
+    samples, key, kind = season.pop("samples"), jax.random.key(season.pop("seed")), "seasons"
+    with report.stage(f"simulating {samples:,} times"), warnings_as_notes(report):
+        if is_tournament:
+            kind, newcomers = "tournaments", settings["newcomers"]
+            forecast: Any = jr.forecasts.simulate_tournament(rated, file, samples=samples, key=key, newcomers=newcomers)
+        else:
+            season["ties"] = season["ties"] or None
+            forecast = jr.forecasts.simulate_season(rated, file, samples=samples, key=key, **season, **settings)
+    return forecast.columns(), f"{samples:,} {kind}"
+
+
+def _forecast_table(columns: ColumnTable, caption: str, rated: jr.History) -> TextTable:
+    """The table of how it may end, with chances in percent."""
+    from jaxrate.history.column_table import PROBABILITY_COLUMNS, ColumnTable
+
+    are_teams = bool(rated.options.get("teams"))
+    shown = {name: _percent_texts(x) if PROBABILITY_COLUMNS.fullmatch(name) else x for name, x in columns.items()}
+    if "champion" in shown:
+        shown["win"] = np.where(shown.pop("champion"), "champions" if are_teams else "champion", "")
+    table = to_text_table(ColumnTable(shown), caption)
+    return name_teams(table) if are_teams else table
 
 
 def _note_how_fixtures_are_predicted(report: ProgressReport, predictions: ColumnTable, rated: jr.History) -> None:

@@ -10,11 +10,17 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.chunked_rating import CHUNK_OPTIONS, rate_by_chunks
-from jaxrate.cli.commands import Output, argument, command, option
+from jaxrate.cli.commands import Output, command
 from jaxrate.cli.dry_run import describe_run
 from jaxrate.cli.hyperparameters import fitted_share
-from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_saved_run, read_events
-from jaxrate.cli.output_path_checks import check_output_folder, title_from_file
+from jaxrate.cli.input_options import (
+    is_parquet_folder_or_pattern,
+    is_saved_run,
+    read_events,
+    reading_options,
+    title_from_file,
+)
+from jaxrate.cli.options import OutputFolder, argument, option
 from jaxrate.cli.rate_output import SHOWN_EVENTS, answer_questions
 from jaxrate.cli.rating import (
     RateOptions,
@@ -38,8 +44,10 @@ from jaxrate.cli.shared_options import (
     list_option,
     lock_output_folder,
     no_calibrate_option,
-    request_options,
+    plain_option,
+    pop_request,
     save_run,
+    system_options,
 )
 from jaxrate.cli.system_selection import (
     RatingTask,
@@ -51,7 +59,7 @@ from jaxrate.cli.system_selection import (
 from jaxrate.cli.terminal_tables import ProgressReport
 
 OF_ONE_HISTORY = (  # options that a rating league by league does not take
-    *("state", "as-of", "player", "show", "csv", "outlook", "chunk", "brief", "format"),
+    *("--state", "--as-of", "--player", "--show", "--csv", "--outlook", "--chunk", "--brief", "--format"),
 )
 SHOWN = "peaks", "upsets", "hindsight"
 SHOW_HELP = "Also show the highest ratings of all time (peaks), the biggest upsets, or ratings in hindsight."
@@ -59,25 +67,32 @@ SHOW_HELP = "Also show the highest ratings of all time (peaks), the biggest upse
 
 @command(
     argument("file", "[FILE]", is_file=True, required=False),
-    request_options(),
+    *reading_options(),
+    plain_option,
+    "System",
+    *system_options(),
+    option("outlook", text="Predict wins, draws and losses separately.", excludes=("--state",),
+           reason=KEEPS_PREDICTIONS),
     no_calibrate_option,
+    "Saved runs",
     option("state", "DIR", "Continue from the run saved there."),
     option("as-of", "DATE", "Leave out later results, and show the ratings of that date."),
-    option("player", "NAME", "List a player's last matches or contests; given twice, the record of the two.",
-           to="players", multiple=True),
-    option("show", "|".join(SHOWN), SHOW_HELP, type=click.Choice(SHOWN), multiple=True),
+    "Leaderboard and history",
     option("top", "NUMBER", f"Length of the lists.  [default: 10, or {SHOWN_EVENTS} of --player]",
            least=1),
     list_option(LEADERBOARD_RULES),
-    option("out", "DIR", "Save the run in this folder."),
-    option("csv", text="Save the tables as CSV, too, with an apostrophe before names that a spreadsheet would take "
-           "for formulas.", needs="out"),
-    option("outlook", text="Predict wins, draws and losses separately.", excludes=("state",),
-           reason=KEEPS_PREDICTIONS),
-    option("by", "COLUMN", "Rate each league in this column separately.", needs="file", excludes=OF_ONE_HISTORY),
+    option("player", "NAME", "List a player's last matches or contests; given twice, the record of the two.",
+           to="players", multiple=True),
+    option("show", "|".join(SHOWN), SHOW_HELP, type=click.Choice(SHOWN), multiple=True),
+    "Large files and several leagues",
     option("dry-run", text="Rate nothing; tell what FILE has, the memory that it takes, and the rate of this machine.",
-           needs="file"),
+           needs="FILE"),
+    option("by", "COLUMN", "Rate each league in this column separately.", needs="FILE", excludes=OF_ONE_HISTORY),
     *CHUNK_OPTIONS,
+    "Output",
+    option("out", "DIR", "Save the run in this folder.", type=OutputFolder()),
+    option("csv", text="Save the tables as CSV, too, with an apostrophe before names that a spreadsheet would take "
+           "for formulas.", needs="--out"),
     usual=("a", "b", "score", "time", "system", "param", "player", "top", "out", "state"),
     examples=(
         "jaxrate rate games.csv --player Ada",
@@ -89,9 +104,8 @@ SHOW_HELP = "Also show the highest ratings of all time (peaks), the biggest upse
     ),
 )  # fmt: skip
 def rate(
-    report: ProgressReport, request: RatingRequest, by: str | None, dry_run: bool, chunk: int | None, brief: bool,
-    **options: Any,
-) -> Output:  # fmt: skip
+    report: ProgressReport, by: str | None, dry_run: bool, chunk: int | None, brief: bool, **options: Any
+) -> Output:
     """Rate the players in FILE, a table of matches or contests (CSV, Parquet or a public format).
 
     Each match is predicted before its result is used. Prints the leaderboard and the accuracy of the predictions; with
@@ -99,8 +113,9 @@ def rate(
 
     The system and the columns of the file that it learns from are chosen by default; --plain learns from results alone.
 
-    --out saves the run: ratings, predictions and the state that --state, predict, season and site continue from.
+    --out saves the run: ratings, predictions and the state that --state, predict and site continue from.
     """
+    request = pop_request(options)
     asked = RateOptions(**options)
     _check_options(request, asked)
     if dry_run:
@@ -124,7 +139,6 @@ def rate(
 def _check_options(request: RatingRequest, asked: RateOptions) -> None:
     """ValueError for options that contradict each other, or name nothing to rate."""
     file = request.file
-    check_output_folder("--out", asked.out)
     if not file and asked.state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
     if file and is_saved_run(file):

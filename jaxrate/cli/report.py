@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.commands import FILE, SHARE, command, option
+from jaxrate.cli.commands import command
 from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
+from jaxrate.cli.input_options import reading_options, title_from_file
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.option_names import format_reading_options
-from jaxrate.cli.output_path_checks import check_page_file, title_from_file
+from jaxrate.cli.options import FILE, PAGE_FILE, SHARE, option
 from jaxrate.cli.rating import check_players_exist, describe_file, rate_and_evaluate_task, smooth_task
 from jaxrate.cli.shared_options import (
     LIST_RULES,
@@ -22,7 +23,9 @@ from jaxrate.cli.shared_options import (
     complete_systems,
     list_option,
     no_calibrate_option,
-    request_options,
+    plain_option,
+    pop_request,
+    system_options,
 )
 from jaxrate.cli.site import load_display_names, names_option, noun_option
 from jaxrate.cli.system_selection import (
@@ -40,9 +43,12 @@ if TYPE_CHECKING:
 
 @command(
     FILE,
-    request_options(),
+    *reading_options(),
+    plain_option,
+    "System",
+    *system_options(),
     no_calibrate_option,
-    option("out", "FILE.html", "Where to write the page.", default=Path("report.html")),
+    "Page",
     option("top", "NUMBER", "Number of players with a section of their own.", default=50),
     option("player", "NAME", "Add a player's section.", to="players", multiple=True),
     option("compare", "NAME", "Another system to compare with.  [default: those that jaxrate systems names]",
@@ -54,8 +60,9 @@ if TYPE_CHECKING:
     option("show", "hindsight", "Also draw ratings in hindsight (of skills).", type=click.Choice(["hindsight"]),
            multiple=True),
     option("last", "SHARE", "Compare systems on the last SHARE of the predictions.", default=0.2, **SHARE),
+    "Output",
+    option("out", "FILE.html", "Where to write the page.", default=Path("report.html"), type=PAGE_FILE),
     json=False,
-    groups={"Page": ("top", "player", "compare", "title", "names", "noun", "list", "show", "last")},
     usual=("a", "b", "score", "time", "system", "param", "out", "title", "player", "compare"),
     examples=(
         "jaxrate report games.csv --out report.html",
@@ -64,7 +71,7 @@ if TYPE_CHECKING:
     ),
 )  # fmt: skip
 def report(
-    report: ProgressReport, request: RatingRequest, no_calibrate: bool, out: Path,
+    report: ProgressReport, no_calibrate: bool, out: Path,
     players: tuple[str, ...], others: tuple[str, ...], title: str | None, names: Path | None,
     show: tuple[str, ...], rules: dict[str, Any], last: float, **settings: Any,
 ) -> None:  # fmt: skip
@@ -77,7 +84,7 @@ def report(
     from jaxrate.systems.system_construction_by_name import make_system
     from jaxrate.views.wording import choose_player_or_team_noun
 
-    check_page_file("--out", out, "report.html")
+    request = pop_request(settings)
     for other in others:
         make_system(other, {})
     data, request, settings["points"] = _read_events_and_points(report, request)

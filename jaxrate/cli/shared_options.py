@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 import click
 
 import jaxrate as jr
-from jaxrate.cli.commands import (
-    SHARE,
-    Decorator,
-    NamedValue,
-    OptionBundle,
-    named_values_option,
-    number_from_text,
-    only_text,
-    option,
-)
 from jaxrate.cli.hyperparameters import FittedParams, load_fitted, parse_params
-from jaxrate.cli.input_options import reading_options
+from jaxrate.cli.input_options import pop_columns
+from jaxrate.cli.options import SHARE, CommandOption, named_values_option, option
 from jaxrate.cli.terminal_tables import TextTable, first_rows_caption, name_teams, to_text_table
 from jaxrate.data.column_role_definitions import LAYOUT_ROLES
 
@@ -32,10 +23,33 @@ if TYPE_CHECKING:
 plain_option = option(
     "plain",
     text="Learn from results alone, not from the sides, points, seasons and surfaces in the file.",
-    excludes=("state",),
+    excludes=("--state",),
     reason="it is for new runs; the saved run keeps its system",
 )
-SYSTEM_HELP = "Rating system; jaxrate systems lists them.  [default: by the columns of the file]"
+
+
+def complete_systems(context: Any, parameter: Any, incomplete: str) -> list[str]:
+    """Names of systems, for the shell."""
+    return [name for name in jr.extend.SYSTEMS if name.startswith(incomplete)]
+
+
+def system_option(text: str, **settings: Any) -> CommandOption:
+    """The option --system, completed by the shell."""
+    return option("system", "NAME", text, to="name", shell_complete=complete_systems, **settings)
+
+
+def param_option(text: str) -> CommandOption:
+    """The option --param."""
+    return option("param", "NAME=VALUE|FILE", text, to="params", multiple=True)
+
+
+def system_options(param: str = "Set a hyperparameter, or name a FILE.toml of fit --save.") -> list[CommandOption]:
+    """The options of a system and its hyperparameters, see `pop_request`."""
+    return [
+        system_option("Rating system; jaxrate systems lists them.  [default: by the columns of the file]"),
+        param_option(param),
+        option("period", "DAYS", "Rate in periods of this length.  [default: match by match]", above=0),
+    ]
 
 
 class RatingRequest(NamedTuple):
@@ -50,99 +64,62 @@ class RatingRequest(NamedTuple):
     plain: bool = False  # whether to learn from results alone
 
 
-def request_options(param: str = "Set a hyperparameter, or name a FILE.toml of fit --save.") -> OptionBundle:
-    """Options --system, --param, --period, --plain and those of columns.
-
-    A command gets a `RatingRequest` as `request`, which has its FILE, too.
-    """
-    reading = reading_options()
-    options = [
-        system_option(SYSTEM_HELP),
-        param_option(param),
-        option("period", "DAYS", "Rate in periods of this length.  [default: match by match]", above=0),
-        *reading.options,
-        plain_option,
-    ]
-    return OptionBundle(options, lambda values: _collect_request(reading.collect(values)))
-
-
-def _collect_request(values: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a command with a `RatingRequest` in place of those that it has."""
+def pop_request(values: dict[str, Any]) -> RatingRequest:
+    """The request of a command with `system_options` and `reading_options`, taken out of its values."""
     from jaxrate.systems.system_construction_by_name import make_system
 
-    file, name, params, period, columns, plain = map(
-        values.pop, ("file", "name", "params", "period", "options", "plain")
-    )
+    columns = pop_columns(values)
+    file, name, params, period, plain = map(values.pop, ("file", "name", "params", "period", "plain"))
     if name is not None:
         make_system(name, {})  # raises errors before the file is read
     changes, files = parse_params(params)
     if len(files) > 1:
         raise ValueError(f"--param names the files {' and '.join(map(str, files))}; name one")
     request = RatingRequest(file or "", name, changes, period, columns, plain=plain)
-    return values | {"request": _add_fitted(request, load_fitted(files[0])) if files else request}
-
-
-def _add_fitted(request: RatingRequest, fitted: FittedParams) -> RatingRequest:
-    """The request with the system and the hyperparameters of a file, except where it says others."""
-    if request.name not in (None, fitted.system):
-        raise ValueError(f"{fitted.path} is of {fitted.system}, not {request.name}")
-    period = fitted.period if request.period is None else request.period
-    changes = fitted.values | request.changes
+    if not files:
+        return request
+    fitted = load_fitted(files[0])
+    if name not in (None, fitted.system):
+        raise ValueError(f"{fitted.path} is of {fitted.system}, not {name}")
+    period, changes = fitted.period if period is None else period, fitted.values | changes
     return request._replace(name=fitted.system, changes=changes, period=period, fitted=fitted)
 
 
-def param_option(text: str) -> Decorator:
-    """The option --param."""
-    return option("param", "NAME=VALUE|FILE", text, to="params", multiple=True)
-
-
-def complete_systems(context: Any, parameter: Any, incomplete: str) -> list[str]:
-    """Names of systems, for the shell."""
-    return [name for name in jr.extend.SYSTEMS if name.startswith(incomplete)]
-
-
-def system_option(text: str, **settings: Any) -> Decorator:
-    """The option --system, completed by the shell."""
-    return option("system", "NAME", text, to="name", shell_complete=complete_systems, **settings)
-
-
-def _parse_active(name: str, texts: list[str]) -> float | str:
+def _parse_active(context: Any, parameter: click.Parameter, text: str) -> float | str:
     """A length of time, a share of the history, or "all"."""
-    text = only_text(name, texts)
     if text == "all":
         return text
     with suppress(ValueError):
-        value = float(text)
-        if isfinite(value) and value > 0:
+        if isfinite(value := float(text)) and value > 0:
             return value
-    raise ValueError(f"{name}={text}: write a number of days above 0, a share below 1, or all")
+    raise ValueError(f"{parameter.opts[0]}={text}: write a number of days above 0, a share below 1, or all")
 
 
+def _list_rule(name: str, metavar: str, text: str, **settings: Any) -> dict[str, CommandOption]:
+    return {name: option(name, metavar, text, within="list", **settings)}
+
+
+ACTIVE_TEXT = (
+    "List players who played in the last DAYS, or below 1, in this share of the history.  [default: 365 if there are "
+    "dates, else all]"
+)
+GAMES_TEXT = "Minimum games to be listed.  [default: 10 if 20 recent players have that many, else 0]"
+SINCE_TEXT = "Start date of the changes.  [default: 365 days before the end, or half the history if that is less]"
 LIST_RULES = {  # rules of every leaderboard
-    "active": NamedValue(
-        "List players who played in the last DAYS, or below 1, in this share of the history.  [default: 365 if there "
-        "are dates, else all]",
-        "DAYS|all",
-        _parse_active,
-    ),
-    "min_games": NamedValue(
-        "Minimum games to be listed.  [default: 10 if 20 recent players have that many, else 0]",
-        "NUMBER",
-        number_from_text(least=0, is_whole=True),
-    ),
+    **_list_rule("active", "DAYS|all", ACTIVE_TEXT, callback=_parse_active),
+    **_list_rule("min_games", "NUMBER", GAMES_TEXT),
 }
-LEADERBOARD_RULES = LIST_RULES | {  # and of the leaderboards of `jaxrate rate`
-    "cautious": NamedValue(
-        "Rank by the rating minus NUMBER deviations, as 3.  [default: 0]", "NUMBER", number_from_text(least=0)
+LEADERBOARD_RULES = {  # and of the leaderboards of `jaxrate rate`
+    **LIST_RULES,
+    **_list_rule(
+        "cautious", "DEVIATIONS", "Rank by the rating minus this many deviations, as 3.  [default: 0]", least=0
     ),
-    "category": NamedValue("Rank by strength in this category, as a surface or a mode.", "NAME"),
-    "since": NamedValue(
-        "Start date of the changes.  [default: 365 days before the end, or half the history if that is less]", "DATE"
-    ),
+    **_list_rule("category", "NAME", "Rank by strength in this category, as a surface or a mode."),
+    **_list_rule("since", "DATE", SINCE_TEXT),
 }
 
 
-def list_option(rules: Mapping[str, NamedValue]) -> Decorator:
+def list_option(rules: Mapping[str, CommandOption]) -> CommandOption:
     """The option --list: rules by which a leaderboard is made."""
     text = f"A rule of the leaderboard: {', '.join(rules)}; as active=all."
     return named_values_option("list", text, rules, to="rules")
@@ -153,14 +130,14 @@ last_option = option(
     "SHARE",
     "Score only the last SHARE of the predictions, as 0.2.  [default: all]",
     default=1.0,
-    needs="file",
+    needs="FILE",
     **SHARE,
 )
 KEEPS_PREDICTIONS = "it is for new runs; a saved run keeps its kind of predictions"
 no_calibrate_option = option(
     "no-calibrate",
     text="Leave chances as a system with default hyperparameters predicts them.",
-    excludes=("state",),
+    excludes=("--state",),
     reason=KEEPS_PREDICTIONS,
 )
 

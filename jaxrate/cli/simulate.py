@@ -6,37 +6,39 @@ from pathlib import Path
 from typing import Any
 
 import jaxrate as jr
-from jaxrate.cli.commands import argument, command, option
-from jaxrate.cli.output_path_checks import check_output_file, check_output_folder
+from jaxrate.cli.commands import command
+from jaxrate.cli.options import OutputFile, argument, option
 from jaxrate.cli.terminal_tables import ProgressReport
 
 MATCH_OPTIONS, CONTEST_OPTIONS = ("draws", "side_advantage", "luck"), ("size", "noise", "grid")
 
 
 @command(
-    argument("file", "FILE"),
+    argument("file", "FILE", type=OutputFile("league.parquet", ".parquet", makes_folder=True)),
+    "History",
     option("players", "NUMBER", "Number of players.", default=1000),
-    option("matches", "NUMBER", "Number of matches.  [default: 100000]", excludes=("rounds",)),
+    option("matches", "NUMBER", "Number of matches.  [default: 100000]", excludes=("--rounds",)),
     option("rounds", "NUMBER", "Number of contests of many players, instead of matches."),
-    option("size", "N or LOW-HIGH", "Participants of a contest, log-uniform.  [default: 10]", needs="rounds"),
-    option("seed", "NUMBER", "Random seed.", default=0),
     option("days", "DAYS", "Length of the history.", default=1000.0),
+    option("seed", "NUMBER", "Random seed.", default=0),
+    "Strengths",
     option("spread", "POINTS", "Standard deviation of the strengths; 400 points are odds of 10 to 1.", default=300.0),
     option("drift", "POINTS", "Standard deviation of the change of a strength in a year of 365 days.", default=0.0),
     option("activity", "EXPONENT", "Player k plays in proportion to (k + 1)^-EXPONENT.", default=0.0),
-    option("draws", "SHARE", "Share of draws between equals.", default=0.0, excludes=("rounds",)),
-    option("side-advantage", "POINTS", "Advantage of the first player.", default=0.0, excludes=("rounds",)),
-    option("luck", "SHARE", "Share of skill: 1 is no luck, 0 a coin.", default=1.0, excludes=("rounds",)),
-    option("noise", "POINTS", "Standard deviation of a performance about the strength.", default=200.0, needs="rounds"),
-    option("grid", "POINTS", "Performances are rounded to multiples of this; 0: no ties.", default=0.0, needs="rounds"),
+    "Matches",
+    option("draws", "SHARE", "Share of draws between equals.", default=0.0, excludes=("--rounds",)),
+    option("side-advantage", "POINTS", "Advantage of the first player.", default=0.0, excludes=("--rounds",)),
+    option("luck", "SHARE", "Share of skill: 1 is no luck, 0 a coin.", default=1.0, excludes=("--rounds",)),
+    "Contests",
+    option("size", "N or LOW-HIGH", "Participants of a contest, log-uniform.  [default: 10]", needs="--rounds"),
+    option(
+        "noise", "POINTS", "Standard deviation of a performance about the strength.", default=200.0, needs="--rounds"
+    ),
+    option(
+        "grid", "POINTS", "Performances are rounded to multiples of this; 0: no ties.", default=0.0, needs="--rounds"
+    ),
     json=False,
     usual=("players", "matches", "rounds", "size", "days", "seed", "drift", "draws", "side-advantage", "luck"),
-    groups={
-        "History": ("players", "matches", "rounds", "days", "seed"),
-        "Strengths": ("spread", "drift", "activity"),
-        "Matches": ("draws", "side-advantage", "luck"),
-        "Contests": ("size", "noise", "grid"),
-    },
     examples=(
         "jaxrate simulate league.parquet --players 1000 --matches 200000",
         "jaxrate simulate league.parquet --activity 0.8 --drift 60 --draws 0.25",
@@ -59,11 +61,7 @@ def simulate(
     else:
         kind, count = "rounds", rounds
         stream = jr.data.simulate.stream_contests(players, count, size=_parse_size_range(size or "10"), **world)
-    if file.suffix.lower() != ".parquet":
-        raise ValueError(f"{file}: the name must end in .parquet")
-    check_output_folder("FILE in", file.parent)
     file.parent.mkdir(parents=True, exist_ok=True)
-    check_output_file("FILE", file, "league.parquet")
     with report.stage(f"simulating {count:,} {kind}", count, is_even=True) as update_progress:
         jr.data.simulate.write(stream, file, update_progress)
     truth = file.with_suffix(".truth.parquet")

@@ -8,12 +8,12 @@ from shlex import quote
 from typing import Any
 
 import jaxrate as jr
-from jaxrate.cli.commands import RUN, command, option, prefix_errors
+from jaxrate.cli.commands import command, prefix_errors
 from jaxrate.cli.input_options import load_columns
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.library_options import library_option
 from jaxrate.cli.option_names import format_reading_options
-from jaxrate.cli.output_path_checks import check_output_folder
+from jaxrate.cli.options import RUN, OutputFolder, option
 from jaxrate.cli.shared_options import LIST_RULES, list_option
 from jaxrate.cli.terminal_tables import ProgressReport, print_escaped, warnings_as_notes
 from jaxrate.core.text_format import format_value_for_error
@@ -40,28 +40,28 @@ names_option = option("names", "FILE", "Table of display names: columns id and n
 
 @command(
     RUN,
-    option("out", "DIR", "Where to write the site.", required=True),
+    "Site",
     option("title", "TEXT", "Title of the site.  [default: the name of the rated file]"),
     library_option("write_site", "description", "TEXT"),
     library_option("write_site", "address", "URL"),
     names_option,
     noun_option,
-    option("file", "FILE", "The file that was rated."),
-    option("show", "COLUMN", "Show this column of --file.", multiple=True, needs="file"),
-    option("points", "COLUMN COLUMN", "Show the points: columns of --file for the first and second player.", nargs=2,
-           needs="file"),
-    option("coming", "FILE", "Upcoming matches, with the columns of the rated file."),
-    option("season", text="Simulate the season, as jaxrate season does.", to="seasonal", needs="coming"),
-    option("results", "FILE", "The matches played so far.", needs="season"),
-    option("relegated", "NUMBER", "Number relegated.", default=0, needs="season"),
     list_option(LIST_RULES),
+    "Columns of the rated file",
+    option("file", "FILE", "The file that was rated."),
+    option("show", "COLUMN", "Show this column on the pages.", multiple=True, needs="--file"),
+    option("points", "COLUMN COLUMN", "Show the points: columns for the first and second player.", nargs=2,
+           needs="--file"),
+    "Fixtures",
+    option("coming", "FILE", "Upcoming matches, with the columns of the rated file."),
+    option("season", text="Simulate the season, as jaxrate predict --simulate does.", to="seasonal",
+           needs="--coming"),
+    option("results", "FILE", "The matches played so far.", needs="--season"),
+    option("relegated", "NUMBER", "Number relegated.", default=0, needs="--season"),
+    "Output",
+    option("out", "DIR", "Where to write the site.", required=True, type=OutputFolder()),
     json=False,
     usual=("out", "title", "address", "names", "file", "show", "points", "coming", "season", "list"),
-    groups={
-        "Site": ("title", "description", "address", "names", "noun", "list"),
-        "Columns of the rated file": ("file", "show", "points"),
-        "Fixtures": ("coming", "season", "results", "relegated"),
-    },
     examples=(
         "jaxrate rate games.csv --out season",
         'jaxrate site season --out public --title "Our league"',
@@ -83,7 +83,6 @@ def site(
     from jaxrate.site.site_writer import check_site_folder
     from jaxrate.views.wording import choose_player_or_team_noun
 
-    check_output_folder("--out", out)
     with prefix_errors("--out "):
         check_site_folder(out)
     check_address(address)

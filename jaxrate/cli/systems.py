@@ -17,7 +17,7 @@ from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 
 
 @command(
-    click.argument("name", required=False, shell_complete=complete_systems),
+    click.Argument(["name"], required=False, shell_complete=complete_systems),
     examples=("jaxrate systems", "jaxrate systems glicko2", "jaxrate systems --json"),
 )
 def systems(report: ProgressReport, name: str | None) -> Output:

@@ -47,8 +47,8 @@ OTHERS = {
     "predict by margins": "predict margins coming.csv --explain",
     "predict goals": "predict goals games.csv --scorelines",
     "predict teams": "predict doubles pairs.csv",
-    "season": "season run coming.csv --samples 500 --relegated 1",
-    "tournament": "season goals cup.toml --samples 500",
+    "season": "predict run coming.csv --simulate --samples 500 --relegated 1",
+    "tournament": "predict goals cup.toml --simulate --samples 500",
 }
 PAGES = {  # what writes them, and where they are; those of commands above are there already
     "report": (f"report nfl.csv {NFL} --system glicko --top 4 --compare elo --out report.html", "report.html"),
