@@ -1,35 +1,178 @@
-"""What replays are as programs for a GPU, compiled for an H100 on a machine that has none: counts, and estimates.
+"""What replays are as programs for a GPU, compiled for an H100 on a machine that has none: what they launch.
 
-    pip install 'jax[cuda12]'                          # of the same version as jax: the compiler is what is needed
-    python experiments/gpu_programs.py                 # a minute; writes experiments/results/gpu_programs.json
-    python experiments/gpu_programs.py --quick         # two systems; writes nothing unless --out is given
-    python experiments/gpu_programs.py --before FOLDER # also with the jaxrate of that folder
+    pip install 'jax[cuda12]'                  # of the same version as jax: the compiler is what is needed
+    python experiments/gpu_programs.py         # minutes; writes experiments/results/gpu_programs.json
+    python experiments/gpu_programs.py --quick # two systems; writes nothing unless --out is given
 
-Each system's program is the one that `run` would compile there, of matches, periods and rounds: the kernels, copies
-and scatters of one step of its loop; the loops within a step, and how often it makes the host wait; how many CUDA
-graphs it launches a step, 0 if the whole replay is one; and the bytes that a step's kernels write and read. Of some
-systems also the program of many settings at once, as in `sweep`.
+Loop: a row for each system and kind of events, of the program that `run` would compile there. It has the kernels,
+copies and scatters of one step of its loop; the loops within a step, and how often it makes the host wait; and how many
+CUDA graphs it launches a step, 0 if the whole replay is one.
 
-No time is measured. The estimates are of `TURNS` in `gpu_compiled.py`, and of the constants in `gpu_estimates.py`.
-`gpu_record.py` measures, and writes the table that `rate --dry-run` reads.
+Kernel: a row for each system that `engine="kernel"` takes, of one setting and of 64 at once. It has the kernels that a
+replay launches in all, and the copies of a leaf of the state; blocks and threads of the kernel that walks through the
+levels, its registers, and how many bytes of them go to memory instead; the instructions of a level, with its barriers;
+how many numbers it writes only if somebody plays in the slot; and how many it takes for constant, which none must be.
+
+No time is measured: `gpu_record.py` does that.
 """
 
-import json
+import importlib.util
 import os
+import re
 import subprocess
-import sys
+import tempfile
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
-from common import circumstances, declare, parse, show, tennis, versions, write
-from gpu_compiled import TURNS, can_compile, compiled_text, counts
-from gpu_estimates import BANDWIDTH, KERNEL_SECONDS, WAIT, step_seconds, unit_seconds
+from common import circumstances, declare, parse, show, write
 
+TARGET = Path(__file__).with_name("h100.txt")  # what XLA must know of the device
+TURNS = 4  # turns that a loop within a step takes, where their number is not known
 WIDTH, PLAYERS, MATCHES, FIELD = 1_024, 20_000, 20_000, 2_048  # of what is compiled
-SETTINGS, TRIED = 64, ("elo", "glicko", "glicko2", "trueskill", "blat_mmr")  # at once, of these systems
-UNIFORM = 1_000_000, 10_000_000  # players and matches of the wide history
+KERNEL_SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "weng_lin", "skills"
+KERNEL_WIDTH, SETTINGS = 64, (1, 64)
 
-# --- The program that `run` compiles. ---
+
+def can_compile():
+    """Whether programs for a GPU can be compiled here, which is made ready; if not, this is said."""
+    os.environ |= {
+        "JAX_PLATFORMS": "cpu",
+        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",
+        "JAX_ENABLE_COMPILATION_CACHE": "false",
+    }
+    os.environ.pop("JAXRATE_COMPILE", None)  # programs are those that users have
+    found = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
+    if not found:
+        print("JAX's CUDA packages are not installed (pip install 'jax[cuda12]'): skipped")
+    return found
+
+
+def on_one_device():
+    """The sharding of an array that lies on the H100."""
+    import jax
+    from jax.experimental import topologies
+
+    device = topologies.get_topology_desc(platform="cuda", target_config=TARGET.read_text(), topology="1x1x1")
+    mesh = topologies.make_mesh(device, (1,), ("device",))
+    return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+
+
+def compiled_text(found, static, rest):
+    """The optimised program for an H100, and its launches, as text."""
+    import jax
+
+    there = on_one_device()
+
+    def shape(x):
+        kind = x if isinstance(x, jax.ShapeDtypeStruct) else jax.typeof(x)
+        return jax.ShapeDtypeStruct(kind.shape, kind.dtype, sharding=there, weak_type=kind.weak_type)
+
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True, "xla_gpu_autotune_level": 0}
+        text = found.lower(*static, *jax.tree.map(shape, rest)).compile(compiler_options=options).as_text()
+        (launches,) = Path(folder).glob("*thunk_sequence_after_thunk_passes.txt")
+        return text, launches.read_text()
+
+
+# --- What a step of the loop launches. ---
+
+
+class Thunk(NamedTuple):
+    indent: int
+    kind: str
+    name: str
+    inside: list[Any]
+
+    def all(self):
+        yield self
+        for one in self.inside:
+            yield from one.all()
+
+
+def launched(text):
+    """The tree of what XLA's runtime launches."""
+    stack = [Thunk(-4, "", "", [])]
+    for line in text.splitlines():
+        if line.strip() == "body:":  # what the condition of its loop launches came before
+            while stack[-1].indent != len(line) - len(line.lstrip()) - 2:
+                stack.pop()
+        elif found := re.match(r"( *)\d+: (k\w+) +\[.*?\] *(\S*)", line):
+            one = Thunk(len(found[1]), found[2], found[3], [])
+            while stack[-1].indent >= one.indent:
+                stack.pop()
+            stack[-1].inside.append(one)
+            stack.append(one)
+    return stack[0]
+
+
+class Computation(NamedTuple):
+    """A computation of an optimised program."""
+
+    lines: dict[str, tuple[str, str, str]]  # type, operation and the rest, by name
+    root: str
+
+
+def computations(text):
+    found, lines, root = {}, {}, ""
+    for line in text.splitlines():
+        if begin := re.match(r"(?:ENTRY )?%(\S+) \(.*\{$", line):
+            lines, root = {}, ""
+            name = begin[1]
+        elif line == "}":
+            found[name] = Computation(lines, root)
+        elif one := re.match(r"  (ROOT )?%(\S+) = (\(.*?\)|\S+) ([\w-]+)\((.*)", line):
+            lines[one[2]] = one[3], one[4], one[5]
+            root = one[2] if one[1] else root
+    return found
+
+
+def loops_of(found, name):
+    """(the line, the name of its body) of each loop in a computation, not those within."""
+    for _, operation, rest in found[name].lines.values():
+        if operation == "while":
+            yield rest, re.search(r"body=%([\w.-]+)", rest)[1]
+
+
+def turns_of(rest):
+    """How many turns a loop takes; None: that is not known."""
+    known = re.search(r'known_trip_count":\{"n":"(\d+)"', rest)
+    return int(known[1]) if known else None
+
+
+def within(found, name):
+    """The lines of the loops in a computation and in their bodies."""
+    for rest, body in loops_of(found, name):
+        yield rest
+        yield from within(found, body)
+
+
+LAUNCHED = "kCustomKernel", "kKernel", "kGemm", "kMemset", "kMemzero", "kCuDnn", "kCustomCall", "kSort", "kCub"
+
+
+def counts(text, launches):
+    """The numbers of one step of the longest loop."""
+    found, root = computations(text), launched(launches)
+    (entry,) = re.findall(r"^ENTRY %(\S+)", text, re.M)
+    _, body = max(loops_of(found, entry), key=lambda x: len(found[x[1]].lines))
+    whole = max((x for x in root.all() if x.kind == "kWhile"), key=lambda x: sum(1 for _ in x.all()))
+    inner = [*within(found, body)]
+    turns = [turns_of(rest) for rest in inner]
+    outer = next(rest for rest, name in loops_of(found, entry) if name == body)
+    alone = not any(x is whole for top in root.inside if top.kind == "kCommandBuffer" for x in top.all())
+    everything = list(whole.all())[1:]
+    kinds = [x.kind for x in everything]
+    waits = (turns_of(outer) is None) + sum(TURNS for x in turns if x is None)
+    return {
+        "kernels": sum(x in LAUNCHED for x in kinds),
+        "copies": kinds.count("kCopy"),
+        "scatters": sum(x.name.startswith(("input_scatter", "wrapped_scatter", "loop_scatter")) for x in everything),
+        "loops": kinds.count("kWhile"),
+        "waits": waits if alone else 0,
+        "graphs": kinds.count("kCommandBuffer"),
+    }
 
 
 class Caught(Exception):
@@ -48,8 +191,9 @@ def histories(system):
     if jr.Matches in system.events:
         yield "matches", found, jr.extend.schedule_by_level(found, WIDTH)
     if jr.Periods in system.events:
-        whole = found._replace(time=np.floor(found.time / found.time[-1] * 4) * 7.0)
-        yield "periods", jr.periods(whole, 7.0), "auto"
+        length = getattr(system.params, "period", 7.0)
+        whole = found._replace(time=np.floor(found.time / found.time[-1] * 4) * length)
+        yield "periods", jr.periods(whole, length), "auto"
     if jr.Rounds in system.events:
         yield "rounds", contests(2 * FIELD, 4, size=FIELD, seed=0).rounds, "auto"
 
@@ -83,134 +227,126 @@ def program(system, events, schedule):
         execution.compile_replay = compiled
 
 
-def many(found, static, rest):
-    """The same program of many settings at once: each has its own hyperparameters and state, the matches are shared."""
+def count_steps(name):
+    """A row for each kind of events that a system rates."""
     import jax
+
+    import jaxrate as jr
+
+    system = jr.extend.SYSTEMS[name]()
+    arranged = [*histories(system)]
+    with patch.object(jax, "default_backend", lambda: "gpu"):  # what the library asks to know for what it compiles
+        for kind, events, schedule in arranged:
+            yield {"system": name, "events": kind} | counts(*compiled_text(*program(system, events, schedule)))
+
+
+# --- The kernel that walks through all levels. ---
+
+
+def compile_kernel(system, settings, plan):
+    """The optimised program, its launches, and the kernel's code, each as text."""
+    import jax
+    import jax.numpy as jnp
 
     from jaxrate.replay.compiler_options import REPLAY_CUDA_GRAPH_OPTIONS, supported_xla_options
+    from jaxrate.replay.kernel import levels_kernel
+    from jaxrate.replay.scan_programs import MatchProgramShape, make_replay_rules
 
-    params, state, *others = rest
-    wide = jax.tree.map(lambda x: jax.ShapeDtypeStruct((SETTINGS, *np.shape(x)), jax.typeof(x).dtype), (params, state))
+    there = on_one_device()
 
-    def together(params, state, *others):
-        return jax.vmap(lambda params, state: found.__wrapped__(*static, params, state, *others))(params, state)
+    def shape(x, *more):
+        return jax.ShapeDtypeStruct((*more, *x.shape), x.dtype, sharding=there)
 
-    return (
-        jax.jit(together, donate_argnums=1, compiler_options=supported_xla_options(REPLAY_CUDA_GRAPH_OPTIONS)),
-        (),
-        (*wide, *others),
-    )
+    rules, size = make_replay_rules(system.rules, system.params), MatchProgramShape(plan.size, None, True)
+
+    def replay(params, state, events, number, count):
+        def one(params, state):
+            return levels_kernel.replay_levels_in_kernel(rules, size, params, state, events, number, None, count)
+
+        return one(params, state) if settings == 1 else jax.vmap(one)(params, state)
+
+    several = partial(jax.tree.map, lambda x: shape(x, *(() if settings == 1 else (settings,))))
+    params = several(jax.tree.map(jnp.float32, system.params))
+    state = several(jax.eval_shape(lambda x: system.init(x, plan.num_players), system.params))
+    given = params, state, *jax.tree.map(shape, (plan.events, plan.number, jnp.int32(plan.num_steps)))
+    with tempfile.TemporaryDirectory() as folder:
+        options = {
+            "xla_dump_to": folder,
+            "xla_dump_hlo_as_text": True,
+            "xla_gpu_autotune_level": 0,
+        } | supported_xla_options(REPLAY_CUDA_GRAPH_OPTIONS)
+        text = jax.jit(replay, donate_argnums=1).lower(*given).compile(compiler_options=options).as_text()
+        launches = max(Path(folder).glob("*thunk_sequence*.txt"), key=lambda x: len(x.name)).read_text()
+        (code,) = (x for x in map(Path.read_text, Path(folder).glob("*.ptx")) if ".entry levels(" in x)
+        return text, launches, code
 
 
-def size_of_step(static, rest):
-    """Matches, players and pairs, or participants of a step."""
-    events = rest[2]
-    if not hasattr(events, "pair") and not hasattr(events, "rank"):
-        return WIDTH
-    players, others = static[1]
-    return players + others if hasattr(events, "pair") else players
+def registers(code):
+    """Registers of a thread, and bytes that it keeps in memory for want of more; nothing without the assembler."""
+    found = importlib.util.find_spec("nvidia.cuda_nvcc")
+    for folder in found.submodule_search_locations if found else ():
+        with tempfile.TemporaryDirectory() as out:
+            (source := Path(out, "levels.ptx")).write_text(code)
+            command = [Path(folder, "bin", "ptxas"), "-v", "-arch=sm_90a", source, "-o", Path(out, "levels.cubin")]
+            said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        spilt = sum(map(int, re.findall(r"(\d+) bytes spill", said)))
+        return {"registers": int(re.search(r"Used (\d+) registers", said)[1]), "spilt": spilt}
+    return {}
 
 
-def measured(name, settings):
-    """Rows of one system, in this process; if asked for, also of many settings at once."""
+def loop_of(code):
+    """The instructions of the longest loop, but for moves, which the assembler does without."""
+    lines = [x.strip() for x in code.splitlines()]
+    begins = {x[:-1]: i for i, x in enumerate(lines) if x.startswith("$") and x.endswith(":")}
+    ends = {found[1]: i for i, x in enumerate(lines) if (found := re.search(r"bra(?:\.uni)?\s+(\$\w+);", x))}
+    low, high = max(((begins[x], i) for x, i in ends.items() if begins[x] < i), key=lambda x: x[1] - x[0])
+    found = [x.strip() for line in lines[low:high] if not line.startswith("//") for x in line.split(";")]
+    return [x for x in found if re.match(r"@|[a-z]", x) and not x.startswith("mov.")]
+
+
+def count_kernel(name, settings, plan):
+    """The row of a system."""
     import jax
 
     import jaxrate as jr
 
-    system, rows = jr.extend.SYSTEMS[name](), []
-    arranged = [*histories(system)]
-    jax.default_backend = lambda: "gpu"  # what the library asks to know for what it compiles
-    for kind, events, schedule in arranged:
-        found, static, rest = program(system, events, schedule)
-        about = {"system": name, "events": kind, "size": size_of_step(static, rest), "settings": 1}
-        rows.append(about | counts(*compiled_text(found, static, rest)))
-        if settings and kind == "matches":
-            rows.append(about | {"settings": SETTINGS} | counts(*compiled_text(*many(found, static, rest))))
-    return rows
-
-
-# --- Estimates. ---
-
-
-def steps(options):
-    """(steps, matches, width) of two histories: how they are arranged for a GPU."""
-    import jax
-
-    import jaxrate as jr
-    from jaxrate.data.simulate import league
-
-    backend, jax.default_backend = jax.default_backend, lambda: "gpu"
-    try:
-        given = {"tennis": tennis(options)}
-        given |= {} if options.quick else {"uniform": league(*UNIFORM, seed=0).matches}
-        for name, matches in given.items():
-            if matches is not None:
-                plan = jr.extend.schedule_by_level(matches)
-                yield name, {"matches": plan.num_matches, "steps": plan.num_steps, "width": plan.number.shape[1]}
-    finally:
-        jax.default_backend = backend
-
-
-def seconds(row, width):
-    """Of a step of so many matches, if nothing but launches, waits and memory takes time."""
-    return max(step_seconds(row), width * unit_seconds(row))
-
-
-def estimated(row, arranged):
-    """Million matches a second of each history, those of all settings together."""
-    if row["events"] != "matches":
-        return row
-    rate = {
-        k: row["settings"] * x["matches"] / x["steps"] / seconds(row, x["width"]) / 1e6 for k, x in arranged.items()
+    with patch.object(jax, "default_backend", lambda: "gpu"):
+        text, launches, code = compile_kernel(jr.extend.SYSTEMS[name](), settings, plan)
+    kernels = re.findall(r"kCustomKernel \[.*?\] (\S+) grid: \[(\d+),.*?threads: \[(\d+),", launches)
+    ((blocks, threads),) = [(int(b), int(t)) for kernel, b, t in kernels if kernel == "levels"]
+    loop = loop_of(code)
+    leaf = rf"= f32\[(?:{settings},)?{plan.num_players}\]\S* copy\("
+    return {
+        "system": name,
+        "settings": settings,
+        "launches": len(kernels),
+        "copies": len(re.findall(leaf, text)),
+        "blocks": blocks,
+        "threads": threads,
+        **registers(code),
+        "instructions": len(loop),
+        "barriers": sum("bar.sync" in x for x in loop),
+        "guarded": sum(x.startswith("@") and "st.global" in x for x in loop),
+        "constant": code.count("ld.global.nc"),
     }
-    return row | rate
-
-
-def spawned(name, folder, settings):
-    """The rows of a system in a process of its own, with the jaxrate of a folder."""
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    command = [sys.executable, __file__, "--one", name, *(["--settings"] if settings else [])]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{name}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def main():
     import jaxrate as jr
+    from jaxrate.data.simulate import league
 
-    parser = declare(__doc__, "two systems, and a small league", data="atp.parquet")
-    parser.add_argument("--before", type=Path, help="a folder with another version of jaxrate")
-    parser.add_argument("--one", choices=jr.extend.SYSTEMS, help="print the rows of one system")
-    parser.add_argument("--settings", action="store_true", help="with --one: also many settings at once")
-    parser.add_argument(
-        "--only", nargs="+", choices=jr.extend.SYSTEMS, default=[*jr.extend.SYSTEMS], help="some systems"
-    )
+    parser = declare(__doc__, "two systems")
+    parser.add_argument("--only", nargs="+", choices=jr.extend.SYSTEMS, help="some systems")
     options = parse(parser, __file__)
     if not can_compile():
         return
-    if options.one:
-        print(json.dumps(measured(options.one, options.settings)))
-        return
-    folders = versions(options.before)
-    arranged = dict(steps(options))
-    names = ["glicko", "glicko2"] if options.quick and options.only == [*jr.extend.SYSTEMS] else options.only
-    rows = []
-    for name in names:
-        for version, folder in folders.items():
-            settings = version == "now" and name in TRIED and not options.quick
-            mine = [{"version": version} | estimated(row, arranged) for row in spawned(name, folder, settings)]
-            rows += mine if options.before else [{k: x for k, x in row.items() if k != "version"} for row in mine]
-    results = {"histories": [{"history": k} | x for k, x in arranged.items()], "step": rows}
+    names = options.only or (["elo", "glicko2"] if options.quick else [*jr.extend.SYSTEMS])
+    plan = jr.extend.schedule_by_level(league(1_000, 10_000, seed=0).matches, KERNEL_WIDTH)
+    kernels = [count_kernel(name, number, plan) for number in SETTINGS for name in names if name in KERNEL_SYSTEMS]
+    results = {"loop": [row for name in names for row in count_steps(name)], "kernel": kernels}
     show(results)
-    constants = {
-        "kernel": KERNEL_SECONDS,
-        "wait": WAIT,
-        "bandwidth": BANDWIDTH,
-        "turns": TURNS,
-    }
-    sizes = {"width": WIDTH, "field": FIELD, "players": PLAYERS, "matches": MATCHES}
-    write(options.out, circumstances("jax-cuda12-plugin"), {"constants": constants, "sizes": sizes} | results)
+    sizes = {"width": WIDTH, "field": FIELD, "players": PLAYERS, "matches": MATCHES, "kernel_width": KERNEL_WIDTH}
+    write(options.out, circumstances("jax-cuda12-plugin") | {"sizes": sizes}, results)
 
 
 if __name__ == "__main__":

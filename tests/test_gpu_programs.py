@@ -5,8 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import time
-from argparse import Namespace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -261,128 +259,20 @@ def test_a_gpu_has_room_for_as_many_settings_as_fit(monkeypatch):
     not any(importlib.util.find_spec(f"jax_cuda{x}_plugin") for x in (12, 13)),
     reason="JAX's CUDA packages, which compile for a GPU, are not installed",
 )
-def test_a_replay_without_loops_within_is_one_graph_and_all_have_few_kernels(tmp_path):
+def test_a_replay_without_loops_within_is_one_graph_and_the_kernel_writes_what_it_must(tmp_path):
     out, systems = tmp_path / "counts.json", ["glicko", "glicko2", "trueskill", "category_glicko", "elo_mmr"]
     subprocess.run([sys.executable, SCRIPT, "--quick", "--out", out, "--only", *systems], check=True)
-    rows = json.loads(out.read_text())["results"]["step"]
+    results = json.loads(out.read_text())["results"]
+    rows = results["loop"]
     assert all((row["waits"] == row["graphs"] == 0) == (row["loops"] == 0) for row in rows)
     kernels = {(row["system"], row["events"]): row["kernels"] for row in rows}
     most = {("glicko", "matches"): 5, ("glicko2", "matches"): 7, ("trueskill", "matches"): 5, ("glicko", "periods"): 9}
     most |= {("trueskill", "rounds"): 28, ("category_glicko", "periods"): 25, ("elo_mmr", "rounds"): 28}
     assert all(kernels[key] <= count for key, count in most.items()), kernels
-
-
-# What `experiments/gpu_record.py` does with cases that fail, crash or hang, and with the numbers of the others.
-
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
-GPU = Namespace(quick=False, device="gpu", turns=1)
-CASE = {"table": "replays", "system": "elo", "events": "matches", "engine": "scan", "history": "tennis"}
-
-
-@pytest.fixture(scope="module")
-def parts():
-    """Import a module of the parts."""
-    sys.path.insert(0, str(EXPERIMENTS))
-    yield lambda name: import_module(f"gpu_parts.{name}")
-    sys.path.remove(str(EXPERIMENTS))
-
-
-def test_the_smallest_case_that_fails(parts):
-    case = {"matches": 100_000, "players": 5_000, "system": "elo", "settings_of_system": {"k": 20.0, "scale": 400.0}}
-
-    def fails(case):
-        return case["matches"] >= 300 and case["players"] >= 40 and "k" in case["settings_of_system"]
-
-    found, tried = parts("smallest_case").smallest_failing_case(case, fails, 60.0)
-    assert fails(found) and found["settings_of_system"] == {"k": 20.0} and tried < 40
-    assert found["matches"] < 400 and found["players"] < 60
-    start = time.monotonic()
-    same, tried = parts("smallest_case").smallest_failing_case(case, fails, 0.0)
-    assert same == case and tried == 0 and time.monotonic() - start < 1.0
-
-
-def test_a_record_goes_on_where_it_ended(parts, tmp_path):
-    path = tmp_path / "replays.json"
-    record = parts("case_record").CaseRecord(path)
-    record.begin(CASE)
-    assert json.loads(path.read_text())["running"]["case"] == CASE
-    record.end(CASE, {"seconds": 0.1234567})
-    record.end(CASE | {"system": "glicko"}, {"error": "AssertionError: wrong"})
-    again = parts("case_record").CaseRecord(path)
-    assert again.has(CASE) and again.has(CASE | {"system": "glicko"}) and again.rows[0]["seconds"] == 0.123457
-    again.forget_failures()
-    assert again.has(CASE) and not again.has(CASE | {"system": "glicko"})
-
-
-CHILD = """
-import json, sys, time
-from pathlib import Path
-path, how = Path(sys.argv[1]), sys.argv[2]
-content = json.loads(path.read_text()) if path.exists() else {"rows": [], "running": None, "ended": False, "seconds": 0}
-
-def write():
-    path.with_suffix(".new").write_text(json.dumps(content))
-    path.with_suffix(".new").replace(path)
-
-for number in (1, 2, 3):
-    case = {"table": "numbers", "number": number, "matches": 8 * number}
-    if any(row["case"] == case for row in content["rows"]):
-        continue
-    content["running"] = {"case": case, "since": time.time()}
-    write()
-    if number == 2:
-        if how == "lost":
-            content["rows"].append({"case": case, "error": "Gone: it is lost", "device_lost": True})
-            content["running"] = None
-            write()
-        time.sleep(60) if how == "hang" else sys.exit(75)
-    content["rows"].append({"case": case, "seconds": 1.0})
-content["running"] = None
-write()
-"""
-
-
-@pytest.mark.parametrize(
-    ("how", "error"),
-    [("crash", "the device answers no more"), ("lost", "Gone: it is lost"), ("hang", "no end after 0.5 s")],
-)
-def test_a_case_that_crashes_or_hangs_is_written_and_the_rest_goes_on(parts, tmp_path, monkeypatch, how, error):
-    child, options = parts("child_process"), Namespace(out=tmp_path, quick=True, device="cpu")
-    path = child.record_path("fit", options)
-    monkeypatch.setitem(child.PARTS, "fit", child.Part("fit_starts", 60.0, 0.5))
-    monkeypatch.setattr(child, "command", lambda part, options, *more: [sys.executable, "-c", CHILD, str(path), how])
-    monkeypatch.setattr(child, "case_fails", lambda part, case, options, seconds: case["matches"] >= 3)
-    record = child.run_part("fit", options, time.monotonic() + 60.0)
-    assert [row["case"]["number"] for row in record.rows] == [1, 2, 3]
-    assert record.rows[1]["error"] == error and record.rows[1]["smallest"]["matches"] == 3
-    assert [("error" in row) for row in record.rows] == [False, True, False]
-
-
-def test_a_part_ends_when_its_time_is_up(parts, tmp_path, monkeypatch):
-    child, options = parts("child_process"), Namespace(out=tmp_path, quick=True, device="cpu")
-    path = child.record_path("fit", options)
-    monkeypatch.setattr(child, "command", lambda part, options, *more: [sys.executable, "-c", CHILD, str(path), "hang"])
-    record = child.run_part("fit", options, time.monotonic() + 0.5)
-    assert record.content["stopped"].startswith("its time was up") and record.content["running"] is None
-
-
-def test_kernels_are_compiled_beside_others_once_they_agreed(parts, tmp_path):
-    main = import_module("gpu_parts.__main__")
-    assert not main.has_kernel_passed(tmp_path)
-    record = parts("case_record").CaseRecord(tmp_path / "kernel.json")
-    record.end(CASE, {"runs": 5})
-    record.finish(1.0)
-    assert main.has_kernel_passed(tmp_path)
-    record.end(CASE, {"error": "no end after 25 s"})
-    assert not main.has_kernel_passed(tmp_path)
-
-
-def test_every_part_lists_cases_that_can_be_written_and_are_different(parts):
-    for part in parts("child_process").PARTS.values():
-        module = parts(part.module)
-        for options in (GPU, Namespace(quick=True, device="cpu", turns=1)):
-            cases = [json.dumps(case, sort_keys=True) for case in module.cases(options)]
-            assert cases and len(cases) == len({*cases})
-    listed = {(x["system"], x["events"]) for x in parts("replays").cases(GPU)}
-    counted = {(x["system"], x["events"]) for x in import_module("gpu_estimates").steps_by_counts()}
-    assert listed <= counted and {name for name, _ in listed} == set(jr.extend.SYSTEMS)
+    assert [(row["system"], row["blocks"]) for row in results["kernel"]] == [
+        (name, blocks) for blocks in (1, 64) for name in ("glicko", "glicko2", "trueskill")
+    ]
+    for row in results["kernel"]:
+        assert (row["copies"], row["barriers"], row.get("spilt", 0), row["constant"]) == (0, 2, 0, 0)
+        assert row["launches"] <= 6
+    assert [row["guarded"] for row in results["kernel"]] == 2 * [6, 8, 4]  # a number of each player in each leaf

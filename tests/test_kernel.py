@@ -1,12 +1,7 @@
-"""The kernel that walks through all levels: interpreted, it rates as the loop does; and it is compiled for a GPU."""
+"""The kernel that walks through all levels: interpreted, it rates as the loop does."""
 
-import importlib.util
-import json
-import subprocess
-import sys
 from functools import partial
 from itertools import count
-from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -25,7 +20,6 @@ from jaxrate.testing.cases import PLAYERS, SystemFormPrecision, assert_close_lea
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.test_contract import EVERY
 
-SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_kernel.py"
 RATED = ("elo", "elo_fading", "glicko", "glicko2", "trueskill", "weng_lin", "skills", "calibrated")
 ROUNDING = 1e-6  # about eight units in the last place
 
@@ -153,20 +147,6 @@ def test_arrays_are_taken_apart():
     found = quick(partial(levels_kernel.evaluate_jaxpr_on_scalars, closed))(numbers)
     columns = np.concatenate([np.reshape(x, (20, -1)) for x in wanted], axis=1).T
     assert_close_leaves("numbers", [np.broadcast_to(x, 20) for x in found], [*columns], 1e-6)
-
-
-@pytest.mark.skipif(
-    not any(importlib.util.find_spec(f"jax_cuda{x}_plugin") for x in (12, 13)),
-    reason="JAX's CUDA packages, which compile for a GPU, are not installed",
-)
-def test_the_kernel_is_compiled_for_a_gpu(tmp_path):
-    out = tmp_path / "counts.json"
-    subprocess.run([sys.executable, SCRIPT, "--quick", "--out", out], check=True)
-    rows = json.loads(out.read_text())["results"]["replay"]
-    assert [(row["system"], row["blocks"]) for row in rows] == [(x, y) for y in (1, 64) for x in ("elo", "glicko2")]
-    assert all((row["copies"], row["barriers"], row.get("spilt", 0)) == (0, 2, 0) for row in rows)
-    assert all(row["launches"] <= 6 and row["constant"] == 0 for row in rows)
-    assert [row["guarded"] for row in rows] == [2, 8, 2, 8]  # a number of each player in each leaf
 
 
 # The kernel's own code on threads of Pallas's simulated GPU, which sees races and accesses outside of arrays.
