@@ -11,10 +11,10 @@ import numpy as np
 from jaxrate.arena.votes import VoteCounts, count_votes
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix
-from jaxrate.data.column_conversion import keep_rows, to_column, to_days, to_ids, to_numbers
+from jaxrate.data.column_conversion import to_column, to_ids, to_numbers
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning, time_columns
 from jaxrate.data.dataset_from_table import is_readable_source, read
-from jaxrate.data.date_parsing import parse_dates
+from jaxrate.data.date_parsing import parse_times
 from jaxrate.data.table_files import open_table_source
 from jaxrate.data.table_sources import (
     TableSource,
@@ -91,11 +91,13 @@ def describe_vote_dates(table: TableSource, dates: str | None) -> str:
     for name in time_columns(table.names):
         column = to_column(name, table.load([name], [name])[name])
         try:
-            days, is_dated = to_days(name, parse_dates(name, column, dates).column)
+            times = parse_times(name, column, dates)
         except ValueError:  # votes do without times
             continue
-        if is_dated and len(days):
-            ends = (format_time(float(np.floor(day)), "dates") for day in (days.min(), days.max()))
+        if times.clock == "dates":
+            ends = (
+                format_time(float(np.floor(day)), "dates") for day in (np.nanmin(times.values), np.nanmax(times.values))
+            )
             return " to ".join(dict.fromkeys(ends))
     return ""
 
@@ -151,7 +153,7 @@ def cluster_codes(table: TableSource, names: Sequence[str], rows: HostArray) -> 
                     f"no column {name!r} for `cluster`{hint} (there are: {', '.join(map(str, table.names))})"
                 )
             column = to_column(name, table.load([name], [name])[name])
-            kept = keep_rows(name, column, np.isin(np.arange(len(column)), sorted_rows))
+            kept = column.take(sorted_rows)
             numbers = to_ids([name], {name: kept}, subject="clusters")[0][:, 0]
             codes.append(numbers[np.searchsorted(sorted_rows, rows)])
     return codes

@@ -237,6 +237,6 @@ def _strip_percent_signs(column: Any) -> Any:
     from jaxrate.data.table_sources import import_pyarrow
 
     arrow = import_pyarrow()
-    if isinstance(column, np.ndarray) or not arrow.types.is_large_string(column.type):
+    if not arrow.types.is_large_string(column.type):
         return column
     return arrow.compute.utf8_rtrim(column, characters=" %")

@@ -468,7 +468,7 @@ def is_numeric_column(column: Column) -> bool:
 
 def numeric_share(column: Column) -> float:
     """The share of the rows with a value that are numbers; 1 if none has a value."""
-    present = ~missing_mask(column, nan_is_missing=True)
+    present = ~missing_mask(column)
     return float(np.mean(~np.isnan(numbers_or_nan(column)[present]))) if present.any() else 1.0
 
 
@@ -652,7 +652,7 @@ def _has_wins_of_both(results: ParsedResults) -> bool:
 
 
 def _are_empty(columns: Iterable[Column]) -> bool:
-    return all(missing_mask(column, nan_is_missing=True).all() for column in columns)
+    return all(missing_mask(column).all() for column in columns)
 
 
 def _points_quality(columns: Sequence[Column]) -> int:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -24,13 +24,13 @@ from jaxrate.data.column_role_definitions import (
     suggest_role_on_unknown_argument,
 )
 from jaxrate.data.column_role_hints import doubtful_roles_hints, unused_points_hint
-from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, check_date_style, is_date_style, parse_time_column
+from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, ParsedTimes, check_date_style, is_date_style, parse_times
 from jaxrate.data.event_tables import (
     NamesOfEarlierData,
+    TableRows,
     build_dataset,
     check_line_up_roles,
     expand_line_up_cells,
-    filter_column_rows,
 )
 from jaxrate.data.faulty_rows import (
     describe_example_rows,
@@ -58,21 +58,6 @@ from jaxrate.events import doubts_about_single_participants, rewrite_row_errors
 from jaxrate.events.dataset import Dataset
 
 
-class ConvertedColumns(NamedTuple):
-    """Rows of a table as events are built from them: columns of scores and times, and a player in each cell."""
-
-    roles: ColumnRoles
-    columns: dict[str, Column]  # [n] by name
-    rows: HostArray  # [n] where they stand in the table
-    notes: list[str]  # what was taken for what
-    draws: tuple[str, ...]  # the columns that tell which matches are drawn
-    date_style: str | None  # how dates were written, if that had to be found out or was told
-
-    def keep(self, mask: HostArray) -> "ConvertedColumns":
-        """The rows where the mask is true."""
-        return self._replace(columns=filter_column_rows(self.columns, mask), rows=self.rows[mask])
-
-
 def convert_columns(
     resolved: ResolvedTable,
     loaded: dict[str, Column],
@@ -80,8 +65,8 @@ def convert_columns(
     dates: str | None = None,
     na_values: Sequence[str] = (),
     unfinished: Sequence[str] = (),
-) -> ConvertedColumns:
-    """The columns, of which results, line-ups in cells and dates are as events are built from.
+) -> TableRows:
+    """The columns, of which results, line-ups in cells and times are as events are built from.
 
     `rows` [n] says where those of the columns stand in the table; the others are as in `read`.
 
@@ -89,18 +74,22 @@ def convert_columns(
       RowError: where a row is not as the others are.
     """
     with map_row_errors(rows):
-        roles, loaded, line_up_note = expand_line_up_cells(resolved.roles, loaded)
+        roles, columns, line_up_note = expand_line_up_cells(resolved.roles, loaded)
         if roles.layout.num_first:
             check_line_up_roles(resolved.arguments)
             roles = roles._replace(side=None, constant_side=None, neutral=None)  # of columns called as home is
-        loaded, result_note = parse_result_columns(roles, loaded, na_values, unfinished)
-        roles, loaded, draws = score_drawn_matches(resolved.table, roles, loaded, rows)
-        check_points_not_negative(() if roles.margin else roles.layout.points, loaded)
-        loaded, date_style = parse_time_column(roles.time, loaded, dates, na_values)
+        columns, result_note = parse_result_columns(roles, columns, na_values, unfinished)
+        roles, columns, draws = score_drawn_matches(resolved.table, roles, columns, rows)
+        check_points_not_negative(() if roles.margin else roles.layout.points, columns)
+        times = ParsedTimes(rows, None)
+        if roles.time is not None:
+            times = parse_times(roles.time, columns[roles.time], dates, na_values)
+            columns = columns | {roles.time: times.to_column()}
     side_note = SIDE_NOTE if roles.layout.num_first else ""
     resolution_notes = [note.removesuffix(side_note) for note in resolved.notes]
     notes = [resolved.table.note, line_up_note, *resolution_notes, result_note or "", draws.note if draws else ""]
-    return ConvertedColumns(roles, loaded, rows, [*filter(None, notes)], draws.names if draws else (), date_style)
+    names_of_draws = draws.names if draws else ()
+    return TableRows(roles, columns, rows, times.clock, [*filter(None, notes)], names_of_draws, times.style)
 
 
 @suggest_role_on_unknown_argument
@@ -177,14 +166,13 @@ def read(
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, resolved.roles)
         converted = convert_columns(resolved, loaded, rows, dates, na_values, unfinished)
         check_times_to_sort_by(converted, sort)
-        with map_row_errors(rows):
-            split = split_by_result(converted.roles, converted.columns, na_values)
+        split = split_by_result(converted.roles, converted.columns, na_values)
         used = _select_played_or_upcoming_rows(converted, split, upcoming)
         warn_about_columns(resolved, used, dates)
         warn_of_each(doubts_about_unplayed_rows(split, rows, upcoming))
         used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
         with rewrite_row_errors(_add_advice_to_skip):
-            dataset = build_dataset(*used[:3], earlier, sort or upcoming)
+            dataset = build_dataset(used, earlier, sort or upcoming)
         dataset = _add_fixtures(dataset, converted, split.coming & (not upcoming))
     warn_of_each(_doubts_about_dataset(dataset, resolved.table, earlier))
     if not upcoming:
@@ -202,12 +190,12 @@ def warn_of_each(messages: Iterable[str], category: type[Warning] = UserWarning)
         warn_caller(message, category)
 
 
-def check_times_to_sort_by(converted: ConvertedColumns, sort: bool) -> None:
+def check_times_to_sort_by(converted: TableRows, sort: bool) -> None:
     """ValueError if rows are to be sorted, and have no times."""
     time = converted.roles.time
     if sort and time is None:
         raise ValueError("sort=True needs a column of time")
-    if sort and missing_mask(converted.columns[str(time)], nan_is_missing=True).all():
+    if sort and missing_mask(converted.columns[str(time)]).all():
         raise ValueError(f"sort=True needs times, but column {time!r} has no value")
 
 
@@ -227,9 +215,7 @@ def check_read_arguments(
     return arguments
 
 
-def _select_played_or_upcoming_rows(
-    table: ConvertedColumns, split: PlayedAndComingMasks, upcoming: bool
-) -> ConvertedColumns:
+def _select_played_or_upcoming_rows(table: TableRows, split: PlayedAndComingMasks, upcoming: bool) -> TableRows:
     """The rows that are rated, or that are to come; ValueError if there are none."""
     if split.played.all() or (upcoming and not split.played.any()):
         return table
@@ -240,16 +226,17 @@ def _select_played_or_upcoming_rows(
     return table.keep(keep)
 
 
-def _add_fixtures(data: Dataset, table: ConvertedColumns, is_coming: HostArray) -> Dataset:
+def _add_fixtures(data: Dataset, table: TableRows, is_coming: HostArray) -> Dataset:
     """The dataset with the rows that are to come, if there are some."""
     if not is_coming.any():
         return data
-    roles, columns, rows, *_ = table.keep(is_coming)
-    fixtures = build_dataset(roles._replace(upcoming=True), columns, rows, names_of_earlier_data(data), True)
+    coming = table.keep(is_coming)
+    coming = coming._replace(roles=coming.roles._replace(upcoming=True))
+    fixtures = build_dataset(coming, names_of_earlier_data(data), True)
     return data._replace(fixtures=fixtures._replace(upcoming=True))
 
 
-def _skip_incomplete_rows(table: ConvertedColumns) -> ConvertedColumns:
+def _skip_incomplete_rows(table: TableRows) -> TableRows:
     """The rows that have all values; a warning counts the others. ValueError if none is left."""
     incomplete = find_incomplete_rows(table.roles, table.columns)
     if incomplete.any():
@@ -266,7 +253,7 @@ def _add_advice_to_skip(row: int, message: str) -> tuple[int, str]:
     return row, message + "; on_faulty='skip' leaves such rows out" * (" has no value" in message)
 
 
-def warn_about_columns(resolved: ResolvedTable, used: ConvertedColumns, dates: str | None) -> None:
+def warn_about_columns(resolved: ResolvedTable, used: TableRows, dates: str | None) -> None:
     """Notes on what columns were taken for, and on those that may be something else."""
     table, roles, notes = resolved.table, used.roles, used.notes
     if roles.time is None and table.noted and (names := date_columns(table, roles.all_columns, dates)):
@@ -331,7 +318,7 @@ def load_role_columns_and_drop_rows(table: TableSource, roles: ColumnRoles) -> t
     keep = ~np.any([to_flags(name, columns[name]) for name in roles.drop], axis=0)
     if not keep.any():
         raise ValueError(f"no rows are left: {', '.join(map(repr, roles.drop))} drops them all")
-    return filter_column_rows(columns, keep), np.flatnonzero(keep)
+    return {name: column.filter(keep) for name, column in columns.items()}, np.flatnonzero(keep)
 
 
 def is_readable_source(data: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Dates as people write them: the day or the month first, months by name, eight digits, and formats of `strptime`."""
+"""Times in tables: dates as people write them, moments since 1970 and numbers, all as days or numbers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,6 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import (
-    cast_iso_times,
     cell_value,
     check_present,
     distinct_cells,
@@ -21,9 +20,7 @@ from jaxrate.data.column_conversion import (
     missing_mask,
     numbers_or_nan,
     to_column,
-    to_days,
-    to_numbers,
-    whole_number_text,
+    value_text,
 )
 from jaxrate.data.result_parsing import replace_na_values
 from jaxrate.data.table_sources import Column, import_pyarrow
@@ -34,35 +31,51 @@ PARTS_OF_SECONDS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "n
 UNIX_UNITS = {f"{name} since 1970": scale for name, scale in PARTS_OF_SECONDS.items()}
 STYLE_DESCRIPTIONS = {x: x for x in UNIX_UNITS}
 STYLE_DESCRIPTIONS |= {DAY_FIRST: "the day first", MONTH_FIRST: "the month first", EIGHT_DIGITS: "of eight digits"}
+UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 CLOCK_PATTERN = r"(?:(?:T|,?\s+)(?:-\s*)?(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d+)?)?"
 CLOCK_PATTERN += r"\s*(?P<half>[AaPp]?)(?:\.?[Mm]\.?)?)?\s*"
-WEEKDAY, WEEK = r"\s*(?:\(?[A-Za-z]{2,9}\)?\.?,?\s+)?", r"(?:\(W?\d+\)\s*)?"
-MONTH_NAME_PATTERN = r"(?P<month_name>[A-Za-z]{3,9})\.?"
-DAY_PATTERN = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+LETTER = "[A-Za-zÀ-ÿ]"
+WEEKDAY, WEEK = rf"\s*(?:\(?{LETTER}{{2,10}}\)?\.?,?\s+)?", r"(?:\(W?\d+\)\s*)?"
+MONTH_NAME_PATTERN = rf"(?P<month_name>{LETTER}{{3,10}})\.?"
+DAY_PATTERN = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.)?"
 YEAR_PATTERN = r"(?:(?P<year>\d{4})|(?P<short_year>\d{2}))"
-NUMBERS_PATTERN = rf"^\s*(?P<one>\d{{1,2}})[/.-](?P<two>\d{{1,2}})[/.-]{YEAR_PATTERN}{CLOCK_PATTERN}$"
+NUMBERS_PATTERN = rf"^{WEEKDAY}(?P<one>\d{{1,2}})[/.-](?P<two>\d{{1,2}})[/.-]{YEAR_PATTERN}{CLOCK_PATTERN}$"
 EIGHT_DIGITS_PATTERN = r"^\s*(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})(?:\.0)?\s*$"
 DATE_PATTERNS = (  # of Python's regular expressions and of Arrow's
     NUMBERS_PATTERN,
-    rf"^\s*(?P<year>\d{{4}})[/.-](?P<month>\d{{1,2}})[/.-](?P<day>\d{{1,2}}){CLOCK_PATTERN}$",
-    rf"^{WEEKDAY}{DAY_PATTERN}[\s-]{MONTH_NAME_PATTERN}[,\s-]+{YEAR_PATTERN}{CLOCK_PATTERN}{WEEK}$",
+    rf"^{WEEKDAY}(?P<year>\d{{4}})[/.-](?P<month>\d{{1,2}})[/.-](?P<day>\d{{1,2}}){CLOCK_PATTERN}$",
+    rf"^{WEEKDAY}{DAY_PATTERN}[\s-](?:de\s)?{MONTH_NAME_PATTERN}[,\s-]+(?:de\s)?{YEAR_PATTERN}{CLOCK_PATTERN}{WEEK}$",
     rf"^{WEEKDAY}{MONTH_NAME_PATTERN}\s{DAY_PATTERN},?\s{YEAR_PATTERN}{CLOCK_PATTERN}{WEEK}$",
     EIGHT_DIGITS_PATTERN,
 )
-MONTHS = ("", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-WORDS = {"month_name": MONTHS, "half": ("", "a", "p")}  # in parts of dates, for the numbers from 0
+MONTHS = (  # the first letters of each, in English, German, French, Spanish, Portuguese, Italian and Dutch
+    "jan ene gen", "feb fév fev", "mar mär maa mrt mrz", "apr avr abr", "may mai mag mei", "jun giu",
+    "jul lug", "aug aoû aou ago", "sep set", "oct okt out ott", "nov", "dec dez déc dic",
+)  # fmt: skip
+WORDS = {  # in parts of dates, and the numbers that they stand for
+    "month_name": {name: number for number, names in enumerate(MONTHS, 1) for name in names.split()},
+    "half": {"a": 1, "p": 2},
+}
 NO_PART = np.int64(-1)
 CENTURY_PIVOT = 69  # two digits from here on are years of the last century, as for `strptime`
 FIRST_DATE, LAST_DATE = 1800_01_01, 2199_12_31  # dates of eight digits
 FIRST_SECOND, LAST_SECOND = 3e8, 4.2e9  # since 1970: from 1979 to 2103
+FIRST_DAY = -354_285  # 1000-01-01; earlier days stand for no date, as 0001-01-01 does
+LAST_DAY = 73_000_000  # about 200,000 years
 NO_TIME = np.datetime64("NaT", "us")
+ISO_ADVICE = "2024-01-31, 2024-01-31 18:30:00 or, in all rows, 2024-01-31T18:30:00Z or +02:00"
 
 
-class ParsedDates(NamedTuple):
-    """A column of times."""
+class ParsedTimes(NamedTuple):
+    """The times of a column."""
 
-    column: Column  # timestamps of Arrow, or what it was
-    written: str | None = None  # how they were written, if that had to be found out or was told
+    values: HostArray  # [n] dates as days since 1970-01-01 in UTC, numbers as they are; NaN where there is none
+    clock: str | None  # "dates" or "numbers"; None: there is no value
+    style: str | None = None  # how dates are written, if that had to be found out or was told
+
+    def to_column(self) -> Column:
+        """The times as a column."""
+        return import_pyarrow().chunked_array([import_pyarrow().array(self.values, from_pandas=True)])
 
 
 def is_date_style(dates: Any) -> bool:
@@ -78,68 +91,67 @@ def check_date_style(dates: Any) -> None:
         )
 
 
-def parse_time_column(
-    time: str | None, columns: dict[str, Column], dates: str | None, na_values: Sequence[str] = ()
-) -> tuple[dict[str, Column], str | None]:
-    """The columns, with that of time as `parse_dates` makes it, and how it was written.
+def parse_times(name: str, column: Column, dates: str | None = None, na_values: Sequence[str] = ()) -> ParsedTimes:
+    """The dates, moments or numbers in a column.
 
-    Texts that say that a result is missing, as NA, say so of a time.
-    """
-    if time is None:
-        return columns, None
-    column = columns[time]
-    if isinstance(column, np.ndarray) or is_text(column):
-        column = to_column(time, replace_na_values(column, na_values))
-    parsed = parse_dates(time, column, dates)
-    return columns | {time: parsed.column}, parsed.written
-
-
-def parse_dates(name: str, column: Column, dates: str | None) -> ParsedDates:
-    """Dates in text that is not ISO, in numbers of eight digits or in seconds since 1970, as timestamps.
-
-    Other columns stay as they are.
+    Dates may be text in ISO or as people write them, numbers of eight digits or moments since 1970.
 
     Args:
       name: of the column.
-      column: of times.
+      column: of times, also as text, in which NA and the like say that one is missing.
       dates: as in `read`.
+      na_values: further texts that say so.
 
     Raises:
-      RowError: where a row is no date as the others are.
-      ValueError: if day and month cannot be told apart.
+      RowError: where a row is no date as the others are, or one of another age.
+      ValueError: if day and month cannot be told apart, or for a column of another type.
     """
-    if isinstance(column, np.ndarray) or missing_mask(column, nan_is_missing=True).all():
-        return ParsedDates(column)
+    kinds = import_pyarrow().types
+    column = replace_na_values(column, na_values) if is_text(column) else column
+    if column.null_count == len(column):
+        return ParsedTimes(np.full(len(column), np.nan), None)
     if dates is not None and "%" in dates:
-        return ParsedDates(_parse_by_format(name, column, dates), dates)
+        return _dates_to_days(name, _parse_by_format(name, column, dates), dates)
+    if is_text(column):
+        return _parse_text(name, column, dates)
     if is_numeric(column):
-        return _parse_numbers(column, to_numbers(name, column, default=np.nan))
-    if not is_text(column) or cast_iso_times(column.drop_null().slice(0, 1)) is not None:
-        return ParsedDates(column)
-    first = column.drop_null()[0].as_py()
-    pattern = next((x for x in DATE_PATTERNS if re.match(x, first, re.ASCII)), None)
-    if pattern is not None:
-        return _parse_by_pattern(name, column, pattern, dates)
-    with suppress(ValueError):
-        numbers = to_numbers(name, column, default=np.nan)
-        arrow = import_pyarrow()
-        return _parse_numbers(arrow.chunked_array([arrow.array(numbers, from_pandas=True)]), numbers)
-    return ParsedDates(column)
+        return _parse_numbers(name, numbers_or_nan(column))
+    if kinds.is_date(column.type) or kinds.is_timestamp(column.type):
+        return _dates_to_days(name, column, None)
+    raise ValueError(f"column {name!r} must hold dates, timestamps or numbers, got {column.type}")
 
 
-def _parse_by_format(name: str, column: Column, date_format: str) -> Column:
-    """Moments by a format of `strptime`."""
+def _dates_to_days(name: str, times: Any, style: str | None) -> ParsedTimes:
+    """Dates or timestamps of Arrow, or moments of NumPy, as days. RowError for those that can be none of an event."""
+    arrow = import_pyarrow()
+    times = arrow.chunked_array([arrow.array(times)]) if isinstance(times, np.ndarray) else times
+    if arrow.types.is_date(times.type):
+        days = times.cast(arrow.date32()).cast(arrow.int32()).to_numpy().astype(np.float64)
+    else:
+        days = np.asarray(times.cast(arrow.int64()).to_numpy() / UNITS_PER_DAY[times.type.unit])
+
+    def say(row: int) -> str:
+        reason = "before the year 1000" if days[row] < FIRST_DAY else "not within 200,000 years of 1970"
+        date = np.datetime64(int(days[row] // 1), "D")
+        return f"column {name!r} is {date}, {reason}; correct it, or leave it empty"
+
+    fail_where((days < FIRST_DAY) | (days > LAST_DAY), say)
+    return ParsedTimes(days, "dates", style)
+
+
+def _parse_by_format(name: str, column: Column, date_format: str) -> HostArray:
+    """[n] moments by a format of `strptime`."""
     if not (is_text(column) or is_numeric(column)):
         raise ValueError(f"column {name!r} must hold text to be read by dates={date_format!r}, got {column.type}")
-    times = distinct_cells(column).map(lambda cell: _parse_datetime(whole_number_text(cell), date_format), NO_TIME)
+    times = distinct_cells(column).map(lambda cell: _parse_datetime(value_text(cell), date_format), NO_TIME)
     fail_where(
-        np.isnat(times) & ~missing_mask(column, nan_is_missing=True),
+        np.isnat(times) & ~missing_mask(column),
         lambda row: (
-            f"column {name!r} is {format_value_for_error(whole_number_text(cell_value(column, row)))}, "
+            f"column {name!r} is {format_value_for_error(value_text(cell_value(column, row)))}, "
             f"not a date in the format {date_format}"
         ),
     )
-    return _times_to_arrow(times)
+    return times
 
 
 def _parse_datetime(text: str, date_format: str) -> datetime | None:
@@ -149,12 +161,56 @@ def _parse_datetime(text: str, date_format: str) -> datetime | None:
     return None
 
 
-def _parse_by_pattern(name: str, column: Column, pattern: str, dates: str | None) -> ParsedDates:
-    """Dates that are written by the pattern of the first, if most are."""
+def _parse_text(name: str, column: Column, dates: str | None) -> ParsedTimes:
+    """Times in text: in ISO as the first is, by the pattern of the first if most have it, or numbers."""
+    first = column.drop_null().slice(0, 1)
+    if _cast_iso_times(first) is None:
+        text = first[0].as_py()
+        pattern = next((x for x in DATE_PATTERNS if re.match(x, text, re.ASCII)), None)
+        parsed = None if pattern is None else _parse_by_pattern(name, column, pattern, dates)
+        if parsed is not None:
+            return parsed
+        numbers = numbers_or_nan(column)
+        if pattern is None and not (np.isnan(numbers) & ~missing_mask(column)).any():
+            return _parse_numbers(name, numbers)
+    return _dates_to_days(name, _parse_iso_times(name, column), None)
+
+
+def _cast_iso_times(text: Any) -> Any:
+    """Text in Arrow as timestamps, of which all have a zone or none; None if some of it is no ISO date or timestamp."""
+    casts = (_cast_or_none(text, kind) for kind in _timestamp_types())
+    return next((times for times in casts if times is not None), None)
+
+
+def _timestamp_types() -> list[Any]:
+    """The types that text in ISO may have, with a zone and without one."""
+    return [import_pyarrow().timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")]
+
+
+def _cast_or_none(text: Any, kind: Any) -> Any:
+    with suppress(import_pyarrow().ArrowInvalid):
+        return text.cast(kind)
+
+
+def _parse_iso_times(name: str, column: Column) -> Column:
+    """Text as timestamps; RowError where it is no ISO date or timestamp as most are, with a zone or without one."""
+    if (times := _cast_iso_times(column)) is not None:
+        return times
+    array, cells = import_pyarrow().array, distinct_cells(column)
+    is_time = [
+        cells.map(lambda text: _cast_or_none(array([text]), kind) is not None, True)  # noqa: B023
+        for kind in _timestamp_types()
+    ]
+    fail_at_cells(~max(is_time, key=np.count_nonzero), name, column, f"not an ISO date or timestamp ({ISO_ADVICE})")
+    return column
+
+
+def _parse_by_pattern(name: str, column: Column, pattern: str, dates: str | None) -> ParsedTimes | None:
+    """Dates that are written by the pattern of the first, if most are; else None."""
     texts, codes = distinct_cells(column)
     parts, is_match = _match_parts(texts, pattern)
     if 2 * np.count_nonzero(is_match[codes] & (codes >= 0)) < np.count_nonzero(codes >= 0):
-        return ParsedDates(column)
+        return None
     style, complaint = EIGHT_DIGITS if pattern == EIGHT_DIGITS_PATTERN else None, "not a date as those above it"
     if pattern == NUMBERS_PATTERN:
         is_above = (parts[part] > 12 for part in ("one", "two"))
@@ -165,7 +221,7 @@ def _parse_by_pattern(name: str, column: Column, pattern: str, dates: str | None
         parts["day"], parts["month"] = (parts["one"], parts["two"])[:: 1 if style == DAY_FIRST else -1]
     times = np.append(np.where(is_match, _parts_to_times(parts), NO_TIME), NO_TIME)[codes]
     fail_at_cells(np.isnat(times) & (codes >= 0), name, column, complaint)
-    return ParsedDates(_times_to_arrow(times), style)
+    return _dates_to_days(name, times, style)
 
 
 def _match_parts(texts: Sequence[str], pattern: str) -> tuple[dict[str, HostArray], HostArray]:
@@ -175,11 +231,15 @@ def _match_parts(texts: Sequence[str], pattern: str) -> tuple[dict[str, HostArra
     match = compute.extract_regex(arrow.array(texts, arrow.large_string()), pattern)
     for part in (field.name for field in match.type):
         text = compute.utf8_lower(compute.struct_field(match, [part]))
-        if part in WORDS:
-            number = compute.index_in(compute.utf8_slice_codeunits(text, 0, 3), arrow.array(WORDS[part], text.type))
+        if words := WORDS.get(part):
+            text = compute.replace_substring_regex(text, "^jui(n|l).*", r"ju\1")  # of French, which share three letters
+            text = compute.utf8_slice_codeunits(text, 0, 3)
+            index = compute.index_in(text, arrow.array([*words], text.type)).fill_null(-1)
+            numbers = np.array([*words.values(), NO_PART])[index.to_numpy(zero_copy_only=False)]
         else:
-            number = compute.if_else(compute.equal(text, ""), None, text).cast(arrow.int64())
-        parts[part.removesuffix("_name")] = number.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            number = compute.if_else(compute.equal(text, ""), None, text).cast(arrow.int64()).fill_null(NO_PART)
+            numbers = number.to_numpy(zero_copy_only=False)
+        parts[part.removesuffix("_name")] = numbers
     return parts, np.asarray(match.is_valid().to_numpy(zero_copy_only=False))
 
 
@@ -216,29 +276,23 @@ def _find_day_or_month_first(name: str, column: Column, sign: HostArray) -> str:
 
 def is_time_column(name: str, column: Column, dates: str | None) -> bool:
     """Whether a column, by the first of its values, holds dates or moments."""
-    if isinstance(column, np.ndarray) or not len(sample := column.drop_null().slice(0, 1)):
-        return False
-    kinds = import_pyarrow().types
     for style in (dates or DAY_FIRST, MONTH_FIRST):
         with suppress(ValueError):
-            times = parse_dates(name, sample, style).column
-            if is_text(times):
-                return cast_iso_times(times) is not None
-            return bool(kinds.is_date(times.type) or kinds.is_timestamp(times.type))
+            return parse_times(name, column.drop_null().slice(0, 1), style).clock == "dates"
     return False
 
 
 def parse_date(text: str, dates: str | None) -> float:
     """Days since 1970-01-01 of a date that is written as `dates` says, or in a way that is clear; ValueError if not."""
-    days, is_date = to_days("time", parse_dates("time", to_column("time", [text]), dates).column)
-    if not is_date:
+    times = parse_times("time", to_column("time", [text]), dates)
+    if times.clock != "dates":
         raise ValueError(f"{text} is no date, as 2026-05-31")
-    return float(days[0])
+    return float(times.values[0])
 
 
 def parse_eight_digit_dates(name: str, column: Column) -> HostArray:
     """[n] dates as 20240131, in numbers or text, of which a month or day of 0 is the first; RowError for others."""
-    check_present(name, column, nan_is_missing=True)
+    check_present(name, column)
     times = _eight_digits_to_times(numbers_or_nan(column), first=1)
     fail_at_cells(np.isnat(times), name, column, "not a date as 20240131")
     return times.astype("datetime64[D]")
@@ -252,25 +306,17 @@ def _eight_digits_to_times(numbers: HostArray, first: int = 0) -> HostArray:
     return np.where((whole == numbers) & (whole >= 1000_00_00), times, NO_TIME)
 
 
-def _parse_numbers(column: Column, values: HostArray) -> ParsedDates:
-    """Numbers [n] that are all dates of eight digits, or times since 1970 in some unit, as timestamps."""
+def _parse_numbers(name: str, values: HostArray) -> ParsedTimes:
+    """Numbers [n], which are dates if all are of eight digits, or moments since 1970 in some unit."""
     is_missing = np.isnan(values)
-    if is_missing.all():
-        return ParsedDates(column)
-    low, high, numbers = np.nanmin(values), np.nanmax(values), np.where(is_missing, np.nanmin(values), values)
+    low, high = np.nanmin(values), np.nanmax(values)
     if low >= FIRST_DATE and high <= LAST_DATE:
-        times = _eight_digits_to_times(numbers)
-        if not np.isnat(times).any():
-            return ParsedDates(_times_to_arrow(np.where(is_missing, NO_TIME, times)), EIGHT_DIGITS)
+        times = _eight_digits_to_times(values)
+        if (np.isnat(times) == is_missing).all():
+            return _dates_to_days(name, times, EIGHT_DIGITS)
     for unit, scale in UNIX_UNITS.items():
         if low >= FIRST_SECOND * scale and high <= LAST_SECOND * scale:
-            times = (numbers * (1e6 / scale)).astype(np.int64).astype("datetime64[us]")
-            return ParsedDates(_times_to_arrow(np.where(is_missing, NO_TIME, times)), unit)
-    return ParsedDates(column)
-
-
-def _times_to_arrow(times: HostArray) -> Column:
-    """Moments [n] as dates of Arrow if all are midnights, else as timestamps; null where there is none."""
-    is_missing, days = np.isnat(times), times.astype("datetime64[D]")
-    values = days if (is_missing | (days == times)).all() else times
-    return import_pyarrow().chunked_array([import_pyarrow().array(values, mask=is_missing)])
+            microseconds = np.where(is_missing, low, values) * (1e6 / scale)
+            times = np.where(is_missing, NO_TIME, microseconds.astype(np.int64).astype("datetime64[us]"))
+            return _dates_to_days(name, times, unit)
+    return ParsedTimes(values, "numbers")

@@ -18,17 +18,9 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_value_for_error
-from jaxrate.data.column_conversion import (
-    fail_at_cells,
-    keep_rows,
-    missing_mask,
-    numbers_or_nan,
-    to_days,
-    to_ids,
-    to_numbers,
-    whole_number_text,
-)
-from jaxrate.data.faulty_rows import map_row_errors, warn_caller
+from jaxrate.data.column_conversion import fail_at_cells, missing_mask, to_ids, value_text
+from jaxrate.data.date_parsing import parse_times
+from jaxrate.data.faulty_rows import warn_caller
 from jaxrate.data.table_sources import Column
 from jaxrate.events.dataset import Dataset
 
@@ -167,18 +159,11 @@ def age_differences(names: Sequence[str], columns: Mapping[str, Column], time: H
 
 def _age_in_years(name: str, column: Column, time: HostArray | None) -> HostArray:
     """[n] years, from ages as they are or from days of birth; NaN where there is none."""
-    present = ~missing_mask(column, nan_is_missing=True)
-    if not present.any():
-        return np.full(len(present), np.nan)
-    values = keep_rows(name, column, present)
-    has_numbers = not np.isnan(numbers_or_nan(values)).all()
-    with map_row_errors(np.flatnonzero(present)):
-        values, are_births = (to_numbers(name, values), False) if has_numbers else to_days(name, values)
-    if are_births and time is None:
+    births = parse_times(name, column)
+    if births.clock == "dates" and time is None:
         raise ValueError(f"column {name!r} has dates of birth, which need matches with dates; give ages")
-    age = np.full(len(present), np.nan)
-    age[present] = (time[present] - values) / DAYS_PER_YEAR if are_births and time is not None else values
-    impossible = present & ~((age >= 0) & (age <= MAX_AGE))
+    age = (time - births.values) / DAYS_PER_YEAR if births.clock == "dates" and time is not None else births.values
+    impossible = ~missing_mask(column) & ~((age >= 0) & (age <= MAX_AGE))
     if impossible.any():
         count = format_count(int(np.count_nonzero(impossible)), "age")
         warn_caller(
@@ -194,7 +179,7 @@ def parse_season_start_years(name: str, columns: dict[str, Column]) -> HostArray
       RowError: for a name without a year.
     """
     code, labels = to_ids([name], columns)
-    matches = [re.search(r"(?<!\d)[12]\d{3}(?!\d)", whole_number_text(label)) for label in labels.tolist()]
+    matches = [re.search(r"(?<!\d)[12]\d{3}(?!\d)", value_text(label)) for label in labels.tolist()]
     years = np.array([np.nan if match is None else float(match[0]) for match in matches])[code[:, 0]]
     fail_at_cells(np.isnan(years), name, columns[name], "which has no year; league_season needs names as 2020-21")
     return years

@@ -5,11 +5,9 @@ their roles. Matches of teams, read as those of two players are, are then divide
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,15 +20,13 @@ from jaxrate.core.text_format import (
     format_value_for_error,
 )
 from jaxrate.data.column_conversion import (
-    cell_number,
-    check_row_time_order,
-    fail_at_cells,
+    distinct_cells,
+    is_list,
     is_missing_value,
     is_text,
-    keep_rows,
     missing_mask,
     null_where,
-    time_column_to_days_and_clock,
+    numbers_or_nan,
     to_column,
     to_flags,
     to_ids,
@@ -53,7 +49,6 @@ from jaxrate.events import (
     Matches,
     NameFormatters,
     Ragged,
-    RowError,
     add_contest_to_errors,
     build_rounds,
     fail_where,
@@ -62,6 +57,7 @@ from jaxrate.events import (
 )
 from jaxrate.events.dataset import Dataset, format_event_time
 
+SECONDS_PER_DAY = 86_400
 SEPARATORS = {  # of players in a cell, by pattern: what divides them, and the least share of cells to say that it may
     ";": ("semicolons divide", MIN_READABLE_SHARE),
     r"\s/\s": ("' / ' divides", 0.9),
@@ -100,16 +96,17 @@ def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tupl
     if layout.contest is not None:
         return roles, columns, ""
     cells = {name: columns[name] for name in layout.players}
-    has_lists = any(map(_has_lists, cells.values()))
+    has_lists = any(map(is_list, cells.values()))
     if not (has_lists or layout.num_first):
         return roles, columns, _describe_possible_line_ups(cells)
-    if not layout.num_first:
-        _check_no_separators_beside_lists(cells)
-        return _divide_line_up_cells(roles, columns, None)
-    divider = "|".join(SEPARATORS) if len(cells) == 2 else ";"  # slashes where a side is one column
-    if has_lists or any(_has_separator(column, divider).any() for column in cells.values()):
-        return _divide_line_up_cells(roles, columns, divider)
-    return roles, columns | {name: null_where(x, is_blank_mask(x)) for name, x in cells.items()}, ""
+    divider = ";" if has_lists or len(cells) > 2 else "|".join(SEPARATORS)  # slashes where a side is one column
+    if not (has_lists or any(_has_separator(column, divider).any() for column in cells.values())):
+        return roles, columns | {name: null_where(x, is_blank_mask(x)) for name, x in cells.items()}, ""
+    parts = [_divide_cells(name, column, divider, columns) for name, column in cells.items()]
+    num_first = sum(map(len, parts[: layout.num_first or 1]))
+    layout = layout._replace(players=[name for names in parts for name in names], num_first=num_first)
+    note = f"{' and '.join(map(str, cells))} for teams, of several players in a cell"
+    return roles._replace(layout=layout), {**columns, **{x: y for part in parts for x, y in part.items()}}, note
 
 
 def _describe_possible_line_ups(cells: Mapping[str, Column]) -> str:
@@ -122,57 +119,27 @@ def _describe_possible_line_ups(cells: Mapping[str, Column]) -> str:
     return ""
 
 
-def _divide_line_up_cells(
-    roles: ColumnRoles, columns: dict[str, Column], divider: str | None
-) -> tuple[ColumnRoles, dict[str, Column], str]:
-    """The line-ups with a column for each player of a cell, the first under the name of theirs; and a note."""
-    layout, new = roles.layout, dict(columns)
-    parts = [_add_columns_of_cells(new, name, divider) for name in layout.players]
-    num_first = sum(map(len, parts[: layout.num_first or 1]))
-    layout = layout._replace(players=[name for names in parts for name in names], num_first=num_first)
-    note = f"{' and '.join(map(str, roles.layout.players))} for teams, of several players in a cell"
-    return roles._replace(layout=layout), new, note
-
-
-def _add_columns_of_cells(columns: dict[str, Column], name: str, divider: str | None) -> list[str]:
-    """The names of the columns that are added to `columns` for the players in the cells of one of them."""
-    cells = [_names_in_cell(value, divider) for value in to_values(columns[name])]
-    parts = [name]  # the first has its name, which errors show
+def _divide_cells(name: str, column: Column, divider: str, names_in_use: Collection[str]) -> dict[str, Column]:
+    """A column for each player in the cells of one, the first of which has its name, which errors show."""
+    cells = [_names_in_cell(value, divider) for value in to_values(column)]
+    parts = {name: to_column(name, [next(iter(cell), None) for cell in cells])}
     for number in range(2, max(map(len, cells)) + 1):
         part = f"{name}, {number}"
-        while part in columns:
+        while part in names_in_use:
             part += "'"
-        parts.append(part)
-    for position, part in enumerate(parts):
-        columns[part] = to_column(part, [cell[position] if position < len(cell) else None for cell in cells])
+        parts[part] = to_column(part, [cell[number - 1] if number <= len(cell) else None for cell in cells])
     return parts
 
 
-def _names_in_cell(value: Any, divider: str | None) -> list[Any]:
-    """The names in a cell, which a pattern divides if there is one; none of what is missing or blank."""
-    if isinstance(value, str) and divider is not None:
-        return [name for part in re.split(divider, value) if (name := part.strip())]
-    value = np.atleast_1d(value) if isinstance(value, np.ndarray) else value  # also of no dimension
-    items = to_values(value) if isinstance(value, (list, np.ndarray)) else [value]
-    return [x for x in items if not is_missing_value(x, True) and not (isinstance(x, str) and not x.strip())]
+def _names_in_cell(value: Any, divider: str) -> list[Any]:
+    """The names in a cell, a list or text, of which a pattern divides text; none of what is missing or blank."""
+    items = value if isinstance(value, list) else [value]
+    names = [part.strip() for item in items if isinstance(item, str) for part in re.split(divider, item)]
+    return [*filter(None, names)] or [item for item in items if not (isinstance(item, str) or is_missing_value(item))]
 
 
-def _check_no_separators_beside_lists(cells: Mapping[str, Column]) -> None:
-    """RowError where text that may name several players stands among lists of them."""
-    a, b = cells
-    advice = f"and others are lists: make it one, or say a=[{a!r}], b=[{b!r}] if semicolons divide the players"
-    for name, column in cells.items():
-        fail_at_cells(_has_separator(column), name, column, advice)
-
-
-def _has_lists(column: Column) -> bool:
-    return isinstance(column, np.ndarray) and any(isinstance(x, (list, np.ndarray)) for x in column)
-
-
-def _has_separator(column: Column, pattern: str = ";") -> HostArray:
+def _has_separator(column: Column, pattern: str) -> HostArray:
     """[n] whether a cell is text with a separator."""
-    if isinstance(column, np.ndarray):
-        return np.array([isinstance(x, str) and re.search(pattern, x) is not None for x in column], bool)
     if not is_text(column):
         return np.zeros(len(column), bool)
     return np.asarray(import_pyarrow().compute.match_substring_regex(column, pattern).fill_null(False).to_numpy())
@@ -186,6 +153,27 @@ class NamesOfEarlierData(NamedTuple):
     seasons: Mapping[str, float] | None = None
 
 
+class TableRows(NamedTuple):
+    """Rows of a table as events are built from them: columns of scores and times, and a player in each cell."""
+
+    roles: ColumnRoles
+    columns: dict[str, Column]  # [n] by name
+    rows: HostArray  # [n] where they stand in the table
+    clock: str | None  # what the times are, as in `Dataset`
+    notes: list[str]  # what was taken for what
+    draws: tuple[str, ...]  # the columns that tell which matches are drawn
+    date_style: str | None  # how dates were written, if that had to be found out or was told
+
+    def keep(self, mask: HostArray) -> "TableRows":
+        """The rows where the mask is true; without a copy, if these are the last ones."""
+        first = int(np.argmax(mask))
+        if mask[first:].all():
+            columns = {name: column[first:] for name, column in self.columns.items()}
+        else:
+            columns = {name: column.filter(mask) for name, column in self.columns.items()}
+        return self._replace(columns=columns, rows=self.rows[mask])
+
+
 class EventColumns(NamedTuple):
     """The columns from which the events of a `Dataset` are built."""
 
@@ -197,29 +185,21 @@ class EventColumns(NamedTuple):
     contest_names: Any  # [E] what the source calls each contest, by its number in `values`; None: matches of two
 
 
-def build_dataset(
-    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, earlier: NamesOfEarlierData, in_order: bool
-) -> Dataset:
-    """The dataset of these columns, whose values stand in these rows of the source.
-
-    Args:
-      roles: which columns are used, and for what.
-      columns: values [n] by name.
-      rows: [n] of the source.
-      earlier: the names that have ids already.
-      in_order: whether to put the rows in order of time.
+def build_dataset(table: TableRows, earlier: NamesOfEarlierData, in_order: bool) -> Dataset:
+    """The dataset of these rows, with the names that have ids already, in order of time if they are to be.
 
     Raises:
       RowError: about up to ten rows of the source.
     """
+    roles, columns, rows = table[:3]
     are_teams = roles.layout.num_first > 0
     with map_row_errors(rows):
-        read = read_event_columns(roles, columns, earlier)
+        read = read_event_columns(roles, columns, table.clock, earlier)
         if are_teams:
             read, row = split_teams(roles, columns, rows, read, earlier.players)
             rows = rows[row]
     with map_row_errors(rows):
-        order = _row_order(roles, columns, read, in_order)
+        order = _row_order(read, in_order)
     rows, read = rows[order], read._replace(values=_select_rows(read.values, order))
     with map_row_errors(rows):
         events, contests = _build_events(read, rows)
@@ -240,17 +220,12 @@ def build_dataset(
     )
 
 
-def filter_column_rows(columns: dict[str, Column], mask: HostArray) -> dict[str, Column]:
-    """The rows of the columns where the mask is true."""
-    return {name: keep_rows(name, column, mask) for name, column in columns.items()}
-
-
 def _select_rows(values: dict[str, Any], rows: Any) -> dict[str, Any]:
     """These rows of the columns, also of further ones."""
     return {name: _select_rows(x, rows) if isinstance(x, dict) else x[rows] for name, x in values.items()}
 
 
-def _row_order(roles: ColumnRoles, columns: dict[str, Column], read: EventColumns, in_order: bool) -> HostArray | slice:
+def _row_order(read: EventColumns, in_order: bool) -> HostArray | slice:
     """[R] the rows, in order of time if they are to be: contests as wholes.
 
     Raises:
@@ -259,13 +234,25 @@ def _row_order(roles: ColumnRoles, columns: dict[str, Column], read: EventColumn
     if read.clock is None:
         return slice(None)
     time, contest = read.values["time"], read.values.get("contest")
-    if contest is None and not in_order:
-        check_row_time_order(columns[str(roles.time)], time)
     if not in_order:
+        fail_where(
+            np.append(False, time[1:] < time[:-1]) & (contest is None),
+            lambda row: (
+                f"time {_moment_text(time[row], read.clock)} is earlier than {_moment_text(time[row - 1], read.clock)} "
+                "in the row before; sort the rows; sort=True does"
+            ),
+        )
         return slice(None)
     if contest is None:
         return np.argsort(time, kind="stable")
     return np.lexsort([contest, time[np.unique(contest, return_index=True)[1]][contest]])
+
+
+def _moment_text(time: float, clock: str | None) -> str:
+    """A time as text, with the hour if there is one."""
+    if clock != "dates" or time == np.floor(time):
+        return format_event_time(time, clock)
+    return str(np.datetime64(round(time * SECONDS_PER_DAY), "s")).replace("T", " ")
 
 
 def _build_events(read: EventColumns, rows: HostArray) -> tuple[Matches | Ragged, HostArray | None]:
@@ -288,7 +275,9 @@ NO_RANK_ADVICE = (
 )
 
 
-def read_event_columns(roles: ColumnRoles, columns: dict[str, Column], earlier: NamesOfEarlierData) -> EventColumns:
+def read_event_columns(
+    roles: ColumnRoles, columns: dict[str, Column], clock: str | None, earlier: NamesOfEarlierData
+) -> EventColumns:
     """The arguments of `matches` or `rounds` by row; of matches of teams all but their players.
 
     Raises:
@@ -316,10 +305,17 @@ def read_event_columns(roles: ColumnRoles, columns: dict[str, Column], earlier: 
         if roles.category:
             category, categories = to_ids(roles.category, columns, earlier.categories, "categories")
             values["category"] = category if layout.contest is None and not layout.num_first else category[:, 0]
-        time, clock = time_column_to_days_and_clock(roles.time, columns)
-        values |= time
-        values["columns"] = further_columns(roles, columns, n, time if clock == "dates" else {})
-    seasons = None if roles.season is None else _read_season_starts(roles.season, columns, time, earlier.seasons)
+        clock = None if roles.time is None or missing_mask(columns[roles.time]).all() else clock
+        if clock is not None:
+            values["time"] = to_numbers(str(roles.time), columns[str(roles.time)])
+        dates = values["time"] if clock == "dates" else None
+        values["columns"] = further_columns(roles, columns, n, dates)
+    seasons = None
+    if roles.season is not None:
+        if clock is None:
+            raise ValueError(NO_TIME_MESSAGE)
+        batch = match_seasons_from_column(roles.season, columns, values["time"])
+        seasons = find_season_starts(lambda: [batch], earlier.seasons)
     return EventColumns(values, players, categories, clock, seasons, contest_names)
 
 
@@ -354,7 +350,7 @@ def split_teams(
     """
     layout, values = roles.layout, dict(read.values)
     score, further = values.pop("score"), dict(values["columns"])
-    missing = {name: missing_mask(columns[name], True) for name in layout.players}
+    missing = {name: missing_mask(columns[name]) for name in layout.players}
     for name in layout.first_players:
         fail_where(missing[name], lambda row: f"column {name!r} has no value")  # noqa: B023
     fail_where(
@@ -394,10 +390,8 @@ def _team_points(margin: list[HostArray], score: HostArray) -> list[HostArray]:
 def _names_by_row(names: Sequence[str], columns: Mapping[str, Column], present: HostArray) -> Column:
     """The names of the players that there are, of each row those of the first team and then those of the second."""
     parts, arrow = [columns[name] for name in names], import_pyarrow()
-    if any(isinstance(part, np.ndarray) for part in parts) or len({part.type for part in parts}) > 1:
-        values = zip(*map(to_values, parts), strict=True)
-        return to_column("players", [x for x, is_there in zip(chain(*values), present.flat, strict=True) if is_there])
-    flat = arrow.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+    kind = next(iter(kinds)) if len(kinds := {part.type for part in parts}) == 1 else arrow.large_string()
+    flat = arrow.chunked_array([chunk for part in parts for chunk in part.cast(kind).chunks], kind)
     row, position = np.nonzero(present)
     return flat.take(arrow.array(position * len(present) + row))
 
@@ -434,38 +428,26 @@ def _read_optional_numbers(roles: ColumnRoles, columns: dict[str, Column], n: in
 
 
 def further_columns(
-    roles: ColumnRoles, columns: dict[str, Column], n: int, dates: Mapping[str, HostArray]
+    roles: ColumnRoles, columns: dict[str, Column], n: int, dates: HostArray | None
 ) -> dict[str, HostArray]:
     """The further columns [n] of matches or participants by name, with those of the margin and of ages.
 
-    `dates` has the times of the matches, if they are dates.
+    `dates` [n] are the times of the matches, None if they are no dates.
 
     Raises:
       RowError: where a value is no number, or missing and none may be.
     """
     values = {name: to_numbers(name, columns[name]) for name in roles.prematch_columns}
     values |= {name: np.zeros(n) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin}
-    for name, x in values.items():
-        fail_where(np.isnan(x), lambda row: f"column {name!r} is {x[row]}, not a finite number")  # noqa: B023
     for name in roles.expected_goals:
         values[name] = np.full(n, np.nan) if roles.upcoming else to_numbers(name, columns[name], np.nan)
     for statistic in roles.statistics:
         values[statistic.name] = np.zeros(n) if roles.upcoming else first_player_statistic_lead(statistic, columns)
     if roles.age:
-        values["age"] = age_differences(roles.age, columns, dates.get("time"))
+        values["age"] = age_differences(roles.age, columns, dates)
     if roles.league_season is not None:
         values[roles.league_season] = parse_season_start_years(roles.league_season, columns)
     return values
-
-
-def _read_season_starts(
-    season: str, columns: dict[str, Column], time: Mapping[str, HostArray], earlier: Mapping[str, float] | None
-) -> dict[str, float]:
-    """When each season begins, by its name; ValueError without times, and as `find_season_starts`."""
-    if not time:
-        raise ValueError(NO_TIME_MESSAGE)
-    matches_of_seasons = match_seasons_from_column(season, columns, time["time"])
-    return find_season_starts(lambda: [matches_of_seasons], earlier)
 
 
 def _read_ranks(layout: TableLayout, columns: dict[str, Column], n: int) -> HostArray:
@@ -478,14 +460,13 @@ def _read_ranks(layout: TableLayout, columns: dict[str, Column], n: int) -> Host
 
 def _to_ranks(name: str, column: Column) -> HostArray:
     """The column as float64. RowError with one row for each text that is no number, and how many rows have it."""
-    with suppress(RowError):
-        return to_numbers(name, column)
-    texts = [value if isinstance(value, str) and value.strip() else "0" for value in to_values(column)]
-    counts = Counter(text for text in texts if cell_number(text) is None)
-    if counts.total() > 1:
-        is_first = np.isin(np.arange(len(texts)), [texts.index(text) for text in counts])
-        said = [f"{format_value_for_error(text)} in {format_count(counts[text], 'row')}" for text in texts]
-        fail_where(is_first, lambda row: f"column {name!r} is {said[row]}, not a number")
+    is_bad = np.isnan(numbers_or_nan(column)) & ~missing_mask(column)
+    if np.count_nonzero(is_bad) > 1:
+        values, codes = distinct_cells(column)
+        count = np.bincount(codes[is_bad], minlength=len(values))
+        is_first = is_bad & np.isin(np.arange(len(codes)), np.unique(codes, return_index=True)[1])
+        said = [f"{format_value_for_error(x)} in {format_count(k, 'row')}" for x, k in zip(values, count, strict=True)]
+        fail_where(is_first, lambda row: f"column {name!r} is {said[codes[row]]}, not a number")
     return to_numbers(name, column)
 
 
@@ -500,7 +481,7 @@ def _read_teams(roles: ColumnRoles, columns: dict[str, Column], values: Mapping[
         )
     if roles.team is None:
         return {}
-    missing = missing_mask(columns[roles.team], nan_is_missing=True)
+    missing = missing_mask(columns[roles.team])
     fail_where(missing, lambda row: f"column {roles.team!r} has no value; players without a team need one of their own")
     team = label_codes(roles.team, columns)[0]
     key = values["contest"] * (team.max(initial=0) + np.int64(1)) + team

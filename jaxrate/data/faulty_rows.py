@@ -40,7 +40,7 @@ def find_incomplete_rows(roles: ColumnRoles, columns: dict[str, Column]) -> Host
     optional = *roles.age, *roles.statistic_columns, *roles.expected_goals, *roles.layout.optional_players
     bad = np.zeros(len(columns[roles.all_columns[0]]), bool)
     for name in (x for x in roles.all_columns if x not in (roles.ceiling, *optional)):
-        absent = missing_mask(columns[name], nan_is_missing=True) | is_blank_mask(columns[name])
+        absent = missing_mask(columns[name]) | is_blank_mask(columns[name])
         if not (name == roles.time and absent.all()):
             bad |= absent
     return bad
@@ -48,9 +48,9 @@ def find_incomplete_rows(roles: ColumnRoles, columns: dict[str, Column]) -> Host
 
 def is_blank_mask(column: Column) -> HostArray:
     """[n] where text is nothing but blanks."""
-    if not (is_text(column) or isinstance(column, np.ndarray)):
+    if not is_text(column):
         return np.zeros(len(column), bool)
-    return distinct_cells(column).map(lambda value: isinstance(value, str) and not value.strip(), False)
+    return distinct_cells(column).map(lambda text: not text.strip(), False)
 
 
 def describe_example_rows(rows: HostArray) -> str:

@@ -25,7 +25,6 @@ from jaxrate.data.column_conversion import (
     null_where,
     numbers_or_nan,
     to_column,
-    to_float_or_none,
     to_numbers,
     to_values,
 )
@@ -120,13 +119,11 @@ def check_texts(argument: str, texts: Any) -> None:
 def mask_of_texts(column: Column, texts: Iterable[str]) -> HostArray:
     """[n] where a cell is one of some texts, or the number that one says; case and blanks around it do not matter."""
     words, numbers = {*map(cell_text, texts)}, [x for x in map(cell_number, texts) if x is not None and isfinite(x)]
-    if is_numeric(column):
-        return np.isin(to_numbers("", column, np.nan), numbers) if numbers else np.zeros(len(column), bool)
-
-    def is_one(value: Any) -> bool:
-        return cell_text(value) in words if isinstance(value, str) else to_float_or_none(value) in numbers
-
-    return distinct_cells(column).map(lambda value: not isinstance(value, bool) and is_one(value), False)
+    if is_numeric(column) and numbers:
+        return np.isin(numbers_or_nan(column), numbers)
+    if not is_text(column):
+        return np.zeros(len(column), bool)
+    return distinct_cells(column).map(lambda text: cell_text(text) in words, False)
 
 
 def replace_na_values(column: Column, na_values: Sequence[str] = ()) -> Column:
@@ -161,7 +158,7 @@ def parse_contest_results(
     Ranks become numbers. Those who are `unfinished`, as a text or number says, have a rank behind all others. Those
     with one of `na_values` have no result.
     """
-    column = to_column(name, null_where(column, mask_of_texts(column, na_values)))
+    column = null_where(column, mask_of_texts(column, na_values))
     is_last = mask_of_texts(column, unfinished)
     if not ranked or (is_numeric(column) and not is_last.any()):
         return column, None
@@ -186,7 +183,7 @@ def parse_results(name: str, column: Column, players: Mapping[str, Column]) -> P
       column: [n], missing where there is no result.
       players: the names of the first players and of the second, by the names of their columns.
     """
-    num_present = np.count_nonzero(~missing_mask(column, nan_is_missing=True))
+    num_present = np.count_nonzero(~missing_mask(column))
     best, least = None, max(MIN_READABLE_SHARE * num_present, 1.0)
     for results in _parse_by_each_notation(name, column, players):
         count = int(np.count_nonzero(~np.isnan(results.score)))
@@ -225,7 +222,7 @@ def is_winner_column(name: str) -> bool:
 
 def winner_code_readings(name: str, column: Column, players: Mapping[str, Column]) -> list[dict[int, float]]:
     """What the numbers in a column of winners may mean, each the score of the first player by number; [] of others."""
-    present = ~missing_mask(column, nan_is_missing=True)
+    present = ~missing_mask(column)
     if not is_winner_column(name) or not present.any():
         return []
     cells = distinct_texts(column)
@@ -255,10 +252,10 @@ def result_column_to_scores(name: str, column: Column, players: Mapping[str, Col
     if results is None or results.plain:
         return column, None
     fail_where(
-        np.isnan(results.score) & ~missing_mask(column, nan_is_missing=True),
+        np.isnan(results.score) & ~missing_mask(column),
         lambda row: (
-            f"column {name!r} is {format_value_for_error(cell_value(column, row))}, no result as the others "
-            f"are; if it means that there is none, say na_values=[{str(cell_value(column, row))!r}]"
+            f"column {name!r} is {format_value_for_error(cell_value(column, row))}, no result as the others are; "
+            f"if it means that there is none, say na_values=[{format_value_for_error(str(cell_value(column, row)))}]"
         ),
     )
     scores = import_pyarrow().array(results.score, from_pandas=True)
@@ -282,7 +279,7 @@ def _parse_number_results(name: str, column: Column) -> list[ParsedResults]:
     values = numbers_or_nan(column)
     is_number = ~np.isnan(values)
     numbers = values[is_number]
-    has_others = len(numbers) < np.count_nonzero(~missing_mask(column, nan_is_missing=True))
+    has_others = len(numbers) < np.count_nonzero(~missing_mask(column))
     if has_others or ((numbers >= 0) & (numbers <= 1)).all():
         return [ParsedResults(values, plain=True)] if len(numbers) else []
     if np.isin(numbers, (-1.0, 0.0, 1.0)).all():

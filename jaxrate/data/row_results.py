@@ -10,17 +10,15 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count
 from jaxrate.data.column_conversion import (
     fail_at_cells,
-    keep_rows,
     missing_mask,
     numbers_or_nan,
-    time_column_to_days_and_clock,
     to_column,
     to_numbers,
 )
 from jaxrate.data.column_role_definitions import PLAYER_PAIR, as_column_list
 from jaxrate.data.column_spellings import DRAW_NAMES, SPELLINGS, normalise_column_name
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
-from jaxrate.data.faulty_rows import find_incomplete_rows, map_row_errors
+from jaxrate.data.faulty_rows import find_incomplete_rows
 from jaxrate.data.result_parsing import (
     draws_in_results,
     flags_of_draws,
@@ -81,40 +79,24 @@ def check_points_not_negative(points: Sequence[str], columns: dict[str, Column])
 def split_by_result(
     roles: ColumnRoles, columns: dict[str, Column], na_values: Sequence[str] = ()
 ) -> PlayedAndComingMasks:
-    """Which rows have a result, and which rows of matches are to come. Contests miss none unless `na_values` say so.
-
-    Raises:
-      RowError: where a row that counts has no time as the others have.
-    """
+    """Which rows have a result, and which rows of matches are to come. Contests miss none unless `na_values` say so."""
     layout = roles.layout
     nothing = np.zeros(len(columns[layout.players[0]]), bool)
     results = [name for name in (layout.result, *layout.points) if name in columns]
     if layout.contest is not None:
-        absent = np.any([nothing, *(missing_mask(columns[x], True) for x in results if na_values)], axis=0)
+        absent = np.any([nothing, *(missing_mask(columns[x]) for x in results if na_values)], axis=0)
         return PlayedAndComingMasks(~absent, nothing, {"of participants who did not take part": absent})
-    without_result = np.any([nothing, *(missing_mask(columns[name], True) for name in results)], axis=0)
+    without_result = np.any([nothing, *(missing_mask(columns[name]) for name in results)], axis=0)
     if not without_result.any():
         return PlayedAndComingMasks(~without_result, nothing, {})
     roles_to_come = roles._replace(upcoming=True, layout=layout._replace(result=None, points=()))
     incomplete = without_result & find_incomplete_rows(roles_to_come, columns)
-    open_rows = without_result & ~incomplete
-    coming = open_rows & _is_not_before_last(roles.time, columns, ~without_result, open_rows)
-    left_out = {"earlier than the last result": open_rows & ~coming, "incomplete otherwise": incomplete}
-    return PlayedAndComingMasks(~without_result, coming, left_out)
-
-
-def _is_not_before_last(
-    time: str | None, columns: dict[str, Column], played: HostArray, open_rows: HostArray
-) -> HostArray:
-    """[n] whether open rows, which have no result, are not before the last row that was played."""
-    rows = played | open_rows
-    if time is None or not played.any() or not open_rows.any():
-        return open_rows
-    with map_row_errors(np.flatnonzero(rows)):
-        times, _ = time_column_to_days_and_clock(time, {time: keep_rows(time, columns[time], rows)})
-    days = np.zeros(len(rows))
-    days[rows] = times.get("time", 0.0)
-    return np.asarray(days >= days[played].max())
+    open_rows, is_early = without_result & ~incomplete, nothing
+    if roles.time is not None and not without_result.all():
+        time = to_numbers(roles.time, columns[roles.time], np.nan)
+        is_early = time < np.fmax.reduce(time[~without_result])
+    left_out = {"earlier than the last result": open_rows & is_early, "incomplete otherwise": incomplete}
+    return PlayedAndComingMasks(~without_result, open_rows & ~is_early, left_out)
 
 
 def doubts_about_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upcoming: bool) -> Iterator[str]:
@@ -241,6 +223,4 @@ def select_draw_columns(names: Sequence[str], is_result: bool) -> list[str]:
 def _load_rows(table: TableSource, names: Sequence[str], rows: HostArray) -> dict[str, Column]:
     """These columns of the table, in these rows."""
     loaded = table.load(names, names) if names else {}
-    columns = {name: to_column(name, loaded[name]) for name in names}
-    keep = np.isin(np.arange(len(columns[names[0]])), rows) if names else rows
-    return {name: keep_rows(name, column, keep) for name, column in columns.items()}
+    return {name: to_column(name, loaded[name]).take(rows) for name in names}

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.data.column_conversion import is_usable_as_name, to_ids, whole_number_text
+from jaxrate.data.column_conversion import is_usable_as_name, to_ids, value_text
 from jaxrate.data.faulty_rows import describe_example_rows
 from jaxrate.data.table_sources import Column
 from jaxrate.events import MAX_REPORTED_ROWS, RowError, rewrite_row_errors
@@ -117,7 +117,7 @@ def _season_label_to_text(column_name: str, label: Any) -> str:
         raise ValueError(
             f"column {column_name!r} must hold names of seasons, text or numbers, got {format_value_for_error(label)}"
         )
-    return whole_number_text(label)
+    return value_text(label)
 
 
 def first_player_lead(point_columns: Sequence[HostArray]) -> HostArray:

@@ -54,7 +54,7 @@ def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
     labels = np.fromiter(league, object, len(league)) if is_list else np.asarray(league, object)
     if labels.ndim != 1 or len(labels) <= int(data.rows.max(initial=-1)):
         raise ValueError(f"league must have one value for each row of the source, got shape {labels.shape}")
-    if len(missing_rows := np.flatnonzero(missing_mask(labels[data.rows], nan_is_missing=True))):
+    if len(missing_rows := np.flatnonzero(missing_mask(labels[data.rows]))):
         raise RowError(int(data.rows[missing_rows[0]]), "there is no league")
     names, number_of_row = _number_labels_by_first_appearance(labels[data.rows].tolist())
     if not data.of_matches:

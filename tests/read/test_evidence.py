@@ -199,7 +199,7 @@ def test_participants_have_categories_and_columns():
     for wrong in ({"margin": ["points", "age"]}, {"category": ["mode", "team"]}, {"statistics": {"x": ("age", "day")}}):
         with pytest.raises(ValueError, match="of contests is one column, of each participant, got"):
             read(table, team="team", **wrong)
-    with pytest.raises(ValueError, match=r"row 1 .*column 'kills' is nan, not a finite number"):
+    with pytest.raises(ValueError, match=r"row 1 .*column 'kills' has no value"):
         read(table, team="team", covariates="kills")
 
 

@@ -84,13 +84,12 @@ def test_bad_row_after_sorting_and_dropping(source, say):
 def test_nan(source, say, column):
     nan = {"a": [1.0, 2.0], "b": [2.0, 1.0], "score": [1.0, 1.0], "time": [1.0, 2.0], "w": [1.0, 2.0]}
     nan[column] = [nan[column][0], float("nan")]
-    message = f"(column '{column}' has no value|{column[0]}.* is nan, not a finite number)"
-    with pytest.raises(ValueError, match=say(1) + message):
+    with pytest.raises(ValueError, match=say(1) + f"column '{column}' has no value"):
         read(source(nan), weight="w")
 
 
 def test_nan_in_csv(games):
-    with pytest.raises(ValueError, match=r"^games.csv: row 1 \(counting from 0, line 3\): time is nan"):
+    with pytest.raises(ValueError, match=r"^games.csv: row 1 \(counting from 0, line 3\): column 't' has no value"):
         read(games("a,b,score,t\nx,y,1,1\nx,y,1,nan\n"))
 
 
@@ -105,13 +104,17 @@ def row_of(row):
 
 NOBODY = None, float("nan"), np.datetime64("NaT", "D"), pytest.importorskip("pandas").NA
 PAIR, DATE, MOMENT = {"a": ["x", "y"], "b": ["y", "x"]}, datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 2)
-HUGE = [("inf, not a finite", Decimal("inf")), (r"Decimal\('sNaN'\)", Decimal("sNaN")), ("1j, not a number", 1j)]
-HUGE += [(r"100000.*\.\.\. \([0-9,]+ characters\), not a number$", 10**400)]
+HUGE = [
+    ("(inf, not a finite|'Infinity', no result)", Decimal("inf")),
+    ("'sNaN', not a number", Decimal("sNaN")),
+    ("'1j', not a number", 1j),
+]
 VALUES = [  # of a dict; what is said
     *((PAIR | {"b": [3, nothing]}, row_of(1) + "column 'b' has no value") for nothing in NOBODY),
     *((PAIR | {"a": [nothing, "y"], "b": ["x", "x"]}, row_of(0) + "column 'a' has no value") for nothing in NOBODY),
     (PAIR | {"score": [1, "lost"]}, row_of(1) + "column 'score' is 'lost', not a number"),
-    (PAIR | {"time": [DATE, MOMENT]}, "^column 'time' mixes values of different types"),
+    (PAIR | {"time": [DATE, 3]}, row_of(1) + "column 'time' is '3', not an ISO date"),
+    (PAIR | {"score": [1, 10**400]}, row_of(1) + r"column 'score' is '1000.*\.\.\. \([0-9,]+ characters\), no result"),
     (PAIR | {"time": [DATE, float("nan")]}, row_of(1) + "column 'time' has no value"),
     *(
         (
@@ -121,13 +124,13 @@ VALUES = [  # of a dict; what is said
         for said, value in HUGE
         for row, values in enumerate([(value,), (1, value), (1.0, 1, value)])
     ),
-    ({"a": ["x"], "b": ["y"], "score": [10**10_000]}, "is of type int, too long to show, not a number$"),
+    ({"a": ["x"], "b": ["y"], "score": [10**10_000]}, "is 'of type int, too long to show', not a number$"),
     *(
         (table(b=column), "column 'b' must be an array of one dimension or a list")
         for column in (3, "xyz", b"xyz", np.zeros((3, 1)), (i for i in range(3)))
     ),
     (table(b=["x", "y"]), "column 'b' has 2 rows, 'a' has 3"),
-    (table(b=[{1}, {2}, {3}]), r"row 0 .*column 'b' is \{1\}, which cannot be a name; write text"),
+    (table(b=pa.array([{"x": 1}] * 3)), r"row 0 .*column 'b' is \{'x': 1\}, which cannot be a name; write text"),
     ([{"a": "x", "b": "y", "score": 1}, ["y", "z", 1]], row_of(1) + "not a dict, as the first row is, but a list$"),
     ([{"a": "x", "b": "y", "score": 1}, {"a": "y", "score": 1}], row_of(1) + "column 'b' has no value"),
     ([], "no column 'a'"),
@@ -136,7 +139,7 @@ VALUES = [  # of a dict; what is said
         for source in (3, None, ["a", 1], np.zeros(3))
     ),
     *(  # which Python's datetime does not hold
-        ({"a": ["x", "y"], "b": ["y", "x"], "date": pa.array([2**62, 5], pa.timestamp(unit))}, r"row \d .*time")
+        ({"a": ["x", "y"], "b": ["y", "x"], "date": pa.array([2**62, 5], pa.timestamp(unit))}, r"row \d .*(time|date)")
         for unit in ("s", "ms", "us")
     ),
 ]  # fmt: skip
@@ -152,9 +155,10 @@ def test_values_that_are_none(source, message):
 def test_numbers_of_several_types():
     for scores in ([Fraction(1, 4), 1], [True, 0.5], [Decimal("0.25"), 1]):
         assert read(PAIR | {"score": scores}).events.score.tolist() == [float(x) for x in scores]
-    for number in (3, 2**63, 2**64 - 1):
+    for number, as_read in ((3, int), (2**63, str), (2**64 - 1, str)):  # which 64 bits with a sign do not hold
         names = {"a": np.array([1, 1], np.int8), "b": np.array([2, number], np.uint64), "score": [1, 1]}
-        assert read(names).players.tolist() == [1, 2, number]
+        assert read(names).players.tolist() == [*map(as_read, (1, 2, number))]
+    assert read(PAIR | {"score": [1, 0], "time": [DATE, MOMENT]}).matches.time.tolist() == [18262, 18263]
 
 
 # Errors about columns and arguments
@@ -349,7 +353,7 @@ def test_wrong_types(source):
         ValueError, match="columns must be of the same type, but 'x' holds int64, as 1 and 'y' holds double"
     ):
         read(source(table(x=[1, 2, 3], y=[0.5, 1.0, 2.0])), category=("x", "y"))
-    with pytest.raises(ValueError, match="column 'score' must hold numbers, got date32"):
+    with pytest.raises(ValueError, match="column 'score' is datetime.date.2020, 1, 2., not a number"):
         read(source(table(score=DAYS)))
     with pytest.raises(ValueError, match="column 'time' must hold dates, timestamps or numbers, got bool"):
         read(source(table(time=[False, True, True])))
@@ -384,5 +388,5 @@ def test_odd_cells_and_moments_are_no_internal_errors():
     data = read({"a": [["x"], np.array(3)], "b": [["y"], ["z"]], "score": [1, 0]})
     assert len(data.players) == 4
     far = np.array([2**62], "datetime64[us]")
-    with pytest.raises(ValueError, match="same type|not within"):
+    with pytest.raises(ValueError, match="same type"):
         read({"a": far, "b": ["x"], "score": [1]})

@@ -18,11 +18,11 @@ import numpy as np
 from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.data.column_conversion import distinct_cells, numbers_or_nan, to_column, to_days, to_ids, to_numbers
+from jaxrate.data.column_conversion import distinct_cells, numbers_or_nan, to_column, to_ids, to_numbers
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.column_role_definitions import COLUMN_ROLES
 from jaxrate.data.dataset_from_table import read
-from jaxrate.data.date_parsing import parse_eight_digit_dates
+from jaxrate.data.date_parsing import parse_eight_digit_dates, parse_times
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.table_files import JoinedFiles, open_table_file, table_in_memory
 from jaxrate.data.table_sources import (
@@ -317,7 +317,7 @@ def ergast(path: FilePath, *, history: Any = None) -> Dataset:
     _, drivers = load("drivers", ["driverId", "forename", "surname"])
     table, results = load("results", ["raceId", "driverId", "positionText"])
     with add_location_to_data_errors(race_table.title, race_table.where):
-        days, _ = to_days("date", races["date"])
+        days = parse_times("date", races["date"]).values
         turn = np.lexsort((to_numbers("round", races["round"]), days))
     race_ids = races["raceId"].take(turn).to_pylist()
     keys, *parts = (column.fill_null("").to_pylist() for column in drivers.values())

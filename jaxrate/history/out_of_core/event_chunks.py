@@ -8,12 +8,12 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import to_column, to_ids
-from jaxrate.data.event_tables import NamesOfEarlierData, build_dataset, filter_column_rows
+from jaxrate.data.event_tables import NamesOfEarlierData, build_dataset
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.row_results import split_by_result
 from jaxrate.data.seasons_and_margins import offset_row_errors
 from jaxrate.data.table_files import JoinedFiles, join_files
-from jaxrate.data.table_sources import Column, add_location_to_data_errors, import_pyarrow
+from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.event_columns import are_whole_days
 from jaxrate.history.out_of_core.duckdb_sort import ROW_COLUMN, write_sorted_copy
@@ -168,17 +168,8 @@ def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset |
     rows = np.append(np.full(num_examples, rows[0]), rows)
     with map_row_errors(rows):
         converted, kept = convert_chunk(reading, table)
-        roles, columns = converted.roles, converted.columns
-        played = split_by_result(roles, columns).played & (kept >= num_examples)
+        played = split_by_result(converted.roles, converted.columns).played & (kept >= num_examples)
     if not played.any():
         return None
     names = NamesOfEarlierData(opened.players, reading.categories)
-    return build_dataset(roles, _select_rows(columns, played), rows[kept[played]], names, False)
-
-
-def _select_rows(columns: dict[str, Column], mask: HostArray) -> dict[str, Column]:
-    """The rows where the mask is true; without a copy, if these are the last ones."""
-    first = int(np.argmax(mask))
-    if mask[first:].all():
-        return {name: column[first:] for name, column in columns.items()}
-    return filter_column_rows(columns, mask)
+    return build_dataset(converted.keep(played)._replace(rows=rows[kept[played]]), names, False)

@@ -38,8 +38,6 @@ class PlayerIds:
 
     def __call__(self, columns: Sequence[str], values: dict[str, Column]) -> tuple[HostArray, Any]:
         """Ids [n, columns] of the names in columns, and all names by id."""
-        if any(isinstance(values[name], np.ndarray) for name in columns):
-            raise ValueError("the names of players are of several types, or lists; give all as text")
         ids = self._find_ids([values[name] for name in columns])
         rows = np.flatnonzero((ids == NO_ID).any(axis=1))
         if len(rows):

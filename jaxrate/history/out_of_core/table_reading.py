@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.data.column_conversion import missing_mask, to_column, to_days, to_ids, to_numbers, to_values
+from jaxrate.data.column_conversion import (
+    check_present,
+    is_list,
+    missing_mask,
+    to_column,
+    to_ids,
+    to_numbers,
+    to_values,
+)
 from jaxrate.data.column_recognition import (
     ResolvedTable,
     append_split_columns,
@@ -16,12 +24,12 @@ from jaxrate.data.column_recognition import (
 )
 from jaxrate.data.column_role_definitions import select_role_arguments
 from jaxrate.data.dataset_from_table import (
-    ConvertedColumns,
     convert_columns,
     load_role_columns_and_drop_rows,
     warn_about_columns,
 )
-from jaxrate.data.date_parsing import is_date_style, parse_time_column
+from jaxrate.data.date_parsing import ParsedTimes, is_date_style, parse_times
+from jaxrate.data.event_tables import TableRows
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.result_parsing import codes_to_scores, replace_na_values
 from jaxrate.data.role_resolution import ColumnRoles
@@ -82,22 +90,29 @@ class TableReading(NamedTuple):
         scores = [None if np.isnan(x) else float(x) for x in self.example_scores]
         return dict(zip(map(str, to_values(self.examples[result])), scores, strict=True))
 
-    def convert_times(self, columns: Mapping[str, Any]) -> Column:
-        """The column of time of some rows: dates as they are written in the first rows, or numbers."""
+    def parse_times(self, columns: Mapping[str, Any]) -> ParsedTimes:
+        """The times of some rows: dates as they are written in the first rows, or numbers.
+
+        Raises:
+          RowError: where a row has none as the first rows have.
+          ValueError: if the rows have dates, and of another kind than the first rows have.
+        """
         time = str(self.roles.time)
         column = to_column(time, columns[time])
-        if self.clock != "dates":
-            return import_pyarrow().chunked_array([to_numbers(time, column)])
-        style = self.date_style if is_date_style(self.date_style) else None
-        converted, found = parse_time_column(time, {time: column}, style)
-        if found != self.date_style:
-            first_rows = f"{self.date_style or 'ISO dates'}, as the first rows have"
-            raise ValueError(f"column {time!r} has other dates than {first_rows}")
-        return converted[time]
+        if self.clock == "numbers":
+            return ParsedTimes(to_numbers(time, column), "numbers")
+        times = parse_times(time, column, self.date_style if is_date_style(self.date_style) else None)
+        if times.clock is not None and (times.clock, times.style) != (self.clock, self.date_style):
+            kind = self.date_style or ("ISO dates" if self.clock else "no times")
+            raise ValueError(f"column {time!r} has other dates than {kind}, as the first rows have")
+        return times
 
     def times(self, columns: Mapping[str, Any]) -> HostArray:
-        """[n] the times of some rows, dates in days since 1970."""
-        return to_days(str(self.roles.time), self.convert_times(columns))[0]
+        """[n] the times of some rows, dates in days since 1970; RowError where one is missing and others are not."""
+        times = self.parse_times(columns).values
+        if self.clock is not None:
+            fail_where(np.isnan(times), lambda row: f"column {self.roles.time!r} has no value")
+        return times
 
 
 def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> TableReading:
@@ -112,10 +127,9 @@ def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> T
         roles = resolved.roles
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, roles)
         converted = convert_columns(resolved, loaded, rows)
-        clock = None
-        if roles.time is not None:
+        if roles.time is not None and converted.clock is not None:
             with map_row_errors(rows):
-                clock = "dates" if to_days(roles.time, converted.columns[roles.time])[1] else "numbers"
+                check_present(roles.time, converted.columns[roles.time])
         draws = converted.draws
         used = [*roles.all_columns, *(draws or _possible_draw_columns(source, roles))]
         pair_column = next((x for x in source.names if roles.layout.players == names_of_split_columns(x)), None)
@@ -132,7 +146,7 @@ def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> T
             examples,
             example_scores,
             draws,
-            clock,
+            converted.clock,
             converted.date_style,
             converted.roles.layout.num_first > 0,
             _distinct_categories(files, roles.category) if roles.category else None,
@@ -151,7 +165,7 @@ def _possible_draw_columns(source: TableSource, roles: ColumnRoles) -> list[str]
     return select_draw_columns([x for x in source.names if x not in roles.all_columns], layout.winner_first)
 
 
-def _scores(converted: ConvertedColumns) -> HostArray:
+def _scores(converted: TableRows) -> HostArray:
     """[n] the scores of the first players; 1 where there is no column of them, as of winners, points and ranks."""
     layout = converted.roles.layout
     if layout.result is None or layout.contest is not None:
@@ -171,14 +185,14 @@ def _examples(
     telling = layout.result, *layout.points, roles.side, *(x for x in columns if x not in roles.all_columns)
     for name in (x for x in telling if x is not None and x in columns):
         column = to_column(name, loaded[name])
-        if isinstance(column, np.ndarray):  # of lists, which tell no results
+        if is_list(column):  # which tell no results
             continue
         values = column.combine_chunks().drop_null()
-        present = np.flatnonzero(~missing_mask(column, nan_is_missing=False))
+        present = np.flatnonzero(~missing_mask(column))
         first = np.unique(values.dictionary_encode().indices.to_numpy(), return_index=True)[1]
         rows |= {*present[np.sort(first)[:EXAMPLES]].tolist()}
     chosen = sorted(rows)
-    return {name: to_column(name, loaded[name].take(import_pyarrow().array(chosen))) for name in columns}, chosen
+    return {name: to_column(name, loaded[name].take(chosen)) for name in columns}, chosen
 
 
 def _iterate_columns(files: JoinedFiles, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Column]]]:
@@ -219,7 +233,7 @@ def _find_table_seasons(reading: TableReading, season: str) -> dict[str, float]:
     return find_season_starts(read_season_matches, None)
 
 
-def convert_chunk(reading: TableReading, columns: Mapping[str, Any]) -> tuple[ConvertedColumns, HostArray]:
+def convert_chunk(reading: TableReading, columns: Mapping[str, Any]) -> tuple[TableRows, HostArray]:
     """The columns of some rows below the examples, as events are built from; and which rows are kept, examples too.
 
     Raises:
@@ -229,7 +243,7 @@ def convert_chunk(reading: TableReading, columns: Mapping[str, Any]) -> tuple[Co
     converted, kept = _convert_rows(reading, beside)
     count = len(reading.example_scores)
 
-    def is_read_otherwise(converted: ConvertedColumns) -> bool:
+    def is_read_otherwise(converted: TableRows) -> bool:
         if converted.draws and converted.draws != reading.draws:
             return True
         return not np.array_equal(_scores(converted)[:count], reading.example_scores, equal_nan=True)
@@ -245,7 +259,7 @@ def convert_chunk(reading: TableReading, columns: Mapping[str, Any]) -> tuple[Co
     return converted, kept
 
 
-def _convert_rows(reading: TableReading, columns: dict[str, Column]) -> tuple[ConvertedColumns, HostArray]:
+def _convert_rows(reading: TableReading, columns: dict[str, Column]) -> tuple[TableRows, HostArray]:
     """The columns as events are built from, and which rows are kept."""
     if reading.source.tables[0].is_text:
         may_be_numbers = {*reading.roles.all_columns} - {*reading.roles.text_columns}
@@ -258,12 +272,15 @@ def _convert_rows(reading: TableReading, columns: dict[str, Column]) -> tuple[Co
     loaded, kept = load_role_columns_and_drop_rows(table, roles)
     if codes := resolved.winner_codes:
         loaded[str(roles.layout.result)] = _scores_of_codes(str(roles.layout.result), loaded, kept, codes)
-    times = {}
-    if roles.time is not None:
-        with map_row_errors(kept):
-            times = {roles.time: reading.convert_times(loaded)}
-    converted = convert_columns(resolved, loaded | times, kept)
-    return converted._replace(columns=converted.columns | times), kept
+    converted = convert_columns(resolved._replace(roles=roles._replace(time=None)), loaded, kept)
+    if roles.time is None:
+        return converted, kept
+    with map_row_errors(kept):
+        times = reading.parse_times(loaded)
+    columns = converted.columns | {roles.time: times.to_column()}
+    return converted._replace(
+        roles=converted.roles._replace(time=roles.time), columns=columns, clock=reading.clock
+    ), kept
 
 
 def _scores_of_codes(name: str, columns: Mapping[str, Column], rows: HostArray, codes: dict[int, float]) -> Column:
@@ -272,7 +289,7 @@ def _scores_of_codes(name: str, columns: Mapping[str, Column], rows: HostArray, 
     scores = codes_to_scores(name, column, codes)
     with map_row_errors(rows):
         fail_where(
-            np.isnan(scores) & ~missing_mask(column, nan_is_missing=True),
+            np.isnan(scores) & ~missing_mask(column),
             lambda row: (
                 f"column {name!r} is {column[row].as_py()}, and in the first rows only "
                 f"{' and '.join(map(str, codes))}; write scores from 0 to 1 instead"
@@ -283,11 +300,8 @@ def _scores_of_codes(name: str, columns: Mapping[str, Column], rows: HostArray, 
 
 def _beside_examples(examples: Mapping[str, Column], rows: Mapping[str, Any]) -> dict[str, Column]:
     """The columns of some rows below the examples."""
-    columns, arrow = dict[str, Column](), import_pyarrow()
-    for name, known in examples.items():
-        values = to_column(name, rows[name])
-        if isinstance(values, np.ndarray):  # of lists
-            columns[name] = np.concatenate([known, values])
-        else:
-            columns[name] = arrow.chunked_array([*known.cast(values.type).chunks, *values.chunks], values.type)
-    return columns
+    columns = {name: to_column(name, rows[name]) for name in examples}
+    return {
+        name: import_pyarrow().chunked_array([*known.cast(columns[name].type).chunks, *columns[name].chunks])
+        for name, known in examples.items()
+    }
