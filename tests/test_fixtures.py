@@ -125,7 +125,7 @@ def test_unknown_names_are_refused_with_the_nearest(rated):
     assert 0 < found["win"][0] < 1
     for source, message in (
         ([("Club 01",)], "fixtures must be pairs of names"),
-        ([(1, 2)], "but players holds large_string, as 'Club 0"),
+        ([(1, 2)], "no players '1', '2'; newcomers=True takes them"),
         (None, "nothing is to come: the data have no fixtures"),
         ({"a": ["Club 01"], "b": ["Club 02"], "time": [3.0]}, "the times must be dates, as in the run"),
         ({"contest": [0, 0], "player": ["Club 01", "Club 02"]}, "the run is of matches, these are contests"),

@@ -295,7 +295,7 @@ def _scores_of_codes(name: str, columns: Mapping[str, Column], rows: HostArray, 
                 f"{' and '.join(map(str, codes))}; write scores from 0 to 1 instead"
             ),
         )
-    return import_pyarrow().chunked_array([scores])
+    return import_pyarrow().chunked_array([import_pyarrow().array(scores, from_pandas=True)])
 
 
 def _beside_examples(examples: Mapping[str, Column], rows: Mapping[str, Any]) -> dict[str, Column]:
