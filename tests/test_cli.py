@@ -125,7 +125,7 @@ def test_the_side_is_worth_something_by_default_and_rate_says_how_much(jaxrate, 
         note = "glicko also learns from the sides (50 points), with default settings"
         assert code == 0 and losses[-1] in text and (note in errors) == (not given)
     assert len(set(losses)) == 3
-    assert "urnings does not use home advantage; elo, " in jaxrate("rate", games, "--side", "home", *URNS)[2]
+    assert "urnings does not use home advantage; take elo, " in jaxrate("rate", games, "--side", "home", *URNS)[2]
 
 
 URNS = "--system", "urnings"
@@ -452,7 +452,7 @@ def test_expected_goals_without_goals_are_told(jaxrate, season):
     _, _, notes = jaxrate("rate", season / "games.csv", *options)
     assert "skills use --column expected_goals where they learn from goals: --param outcome=goals" in notes
     _, _, notes = jaxrate("rate", season / "games.csv", "--system", "elo", *options)
-    assert "elo does not use --column expected_goals; skills does" in notes
+    assert "elo does not use --column expected_goals; take skills" in notes
     jaxrate("rate", season / "games.csv", "--system", "elo", "--out", season / "run")
     code, _, errors = jaxrate("predict", season / "run", season / "june.csv", "--scorelines")
     assert code != 0 and "this elo says nothing of scorelines; take jr.skills('goals', margin=...)" in errors

@@ -234,7 +234,7 @@ def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
     coming.write_text("a,b\nplayer 01,player 01\n")
     for given, said in (
         ((), "coming.csv: row 0 (counting from 0, line 2): player"),
-        (("--at", "May"), "--at May: write"),
+        (("--at", "May"), "--at May: write a number"),
     ):
         code, _, errors = jaxrate("predict", run, coming, *given)
         assert code == 2 and said in errors
@@ -253,7 +253,7 @@ def test_columns_that_tell_who_won_are_kept_whatever_the_system(jaxrate, tmp_pat
         more.write_text("Heim,Gast,score\nBo,Ada,0\n")
     code, _, errors = jaxrate("rate", played, *options)
     hint = "does not use --margin" if has_score else "learns from --margin who won, and not by how much"
-    assert code == 0 and f"elo {hint}; skills does" in errors
+    assert code == 0 and f"elo {hint}; take skills" in errors
     assert ("margin" in jr.load(tmp_path / "run").options["columns"]) != has_score
     code, text, errors = jaxrate("predict", tmp_path / "run", played)
     assert code == 0 and len(text.splitlines()) == 2 and "of 4 rows 1 is without a result and to come" in errors
@@ -497,7 +497,7 @@ def test_categories_carry_on_and_are_predicted(jaxrate, races, tmp_path):
 
 def test_categories_that_a_system_does_not_know_are_not_kept(jaxrate, races, tmp_path):
     code, _, err = jaxrate("rate", races, "--system", "elo", "--category", "map", "--out", tmp_path / "run")
-    assert code == 0 and "elo does not use categories; category_glicko and skills do\n" in err
+    assert code == 0 and "elo does not use --category; take category_glicko or skills\n" in err
     assert jr.load(tmp_path / "run").categories is None
     (tmp_path / "next.csv").write_text("a,b\nplayer 01,player 02\n")
     code, _, err = jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")

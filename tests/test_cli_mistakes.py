@@ -78,10 +78,9 @@ rate games.csv --param games.csv :: is no TOML file
 rate games.csv --param empty.toml :: must say system = "..."
 rate games.csv --param elo.toml --system glicko :: is of elo, not glicko
 rate games.csv --param elo.toml --param week.toml :: --param names the files elo.toml and week.toml; name one
-rate games.csv --param week.toml --state elo :: the saved run is of elo, not glicko
-rate days.csv --state run --system elo :: the saved run is of glicko, not elo; rate its matches again by elo
-rate days.csv --state run --param c=30 :: the saved run has c=20.0; continue without --param
-rate days.csv --state run --period 7 :: was rated match by match; continue without --period
+rate games.csv --param week.toml --state elo :: --param cannot be combined with --state: it is for new runs; the saved
+rate days.csv --state run --system elo :: --system cannot be combined with --state: it is for new runs; the saved
+rate days.csv --state run --period 7 :: --period cannot be combined with --state
 rate games.csv --state run :: games.csv: row 0 \(counting from 0\): time .* is earlier than the last match
 rate --state run --as-of 100 --out new :: --out: the run in .*run ends after --as-of; rate its file again
 rate --state run --list active=few :: --list active=few: write a number of days above 0, a share below 1, or all
@@ -96,9 +95,9 @@ rate games.csv --dry-run --param zz=3 :: --param with --dry-run sets hyperparame
 rate games.csv --dry-run --param zz=3 --system elo :: elo has no parameter 'zz'
 rate games.csv --state nowhere :: nowhere: no saved run there: run.json is missing
 rate days.csv --as-of 2023-01-01 :: no matches up to --as-of
-rate days.csv --as-of May :: --as-of May: write a date, as in 2026-05-31
-rate days.csv --as-of 19727.5 :: --as-of 19727.5: write a date
-rate days.csv --as-of nan :: --as-of nan: write a date
+rate days.csv --as-of May :: --as-of May: there is no such date; write one as 2026-05-31
+rate days.csv --as-of 19727.5 :: --as-of 19727.5: there is no such date
+rate days.csv --as-of nan :: --as-of nan: there is no such date
 rate days.csv --format soccer :: unknown format 'soccer' (there are tennis, football, pgn
 rate days.csv --format fotball :: unknown format 'fotball'; did you mean 'football'?
 rate days.csv --format football --a x :: --a cannot be combined with --format football

@@ -294,8 +294,8 @@ def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     np.testing.assert_allclose(got, jr.predict(one.system, one.state, to_come.events), rtol=1e-5)
     more = "--column", "league_season=season", *GOALS, "--system", "glicko"
     code, _, notes = jaxrate("rate", league / "games.csv", "--column", "rest=5", *more)
-    assert code == 0 and "does not use --column rest; skills does" in notes
-    assert "does not use --column league_season; skills does" in notes
+    assert code == 0 and "does not use --column rest; take skills" in notes
+    assert "does not use --column league_season; take skills" in notes
 
 
 def test_two_columns_or_one_and_weights_by_name(jaxrate, league):
@@ -310,7 +310,7 @@ def test_two_columns_or_one_and_weights_by_name(jaxrate, league):
         assert code == 0 and "skills: 4 matches of 5 players" in said, errors
     plain = "--system", "glicko", "--out", league / "glicko"
     code, _, notes = jaxrate("rate", games, "--margin", "pa", "pb", "--season", "season", *plain)
-    assert code == 0 and "glicko learns from --margin who won, and not by how much; skills does" in notes
+    assert code == 0 and "glicko learns from --margin who won, and not by how much; take skills" in notes
     code, said, errors = jaxrate("predict", league / "glicko", league / "next.csv")
     assert code == 0, errors  # which asks for nothing that it took no notice of
 

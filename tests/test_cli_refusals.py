@@ -179,7 +179,7 @@ def test_small_mistakes_are_told_in_words(jaxrate, tmp_path):
     assert jaxrate("rate", tmp_path / "games.csv", "--system", "elo", "--out", run)[2].count("differ from others") == 1
     (tmp_path / "next.csv").write_text("a,b\nAda,Bo\n")
     code, _, errors = jaxrate("predict", run, tmp_path / "next.csv", "--at", "may")
-    assert code == 2 and "--at may: write a date, as 2026-05-20" in errors
+    assert code == 2 and "--at may: there is no such date; write one as 2026-05-31" in errors
     code, text, errors = jaxrate("predict", run, tmp_path / "next.csv")
     assert code == 0 and "differ from others" not in errors  # which the rating of the file has said
     code, text, _ = jaxrate("predict", run, tmp_path / "next.csv", "--simulate", "--samples", 100)

@@ -51,93 +51,93 @@ class VoteData(NamedTuple):
     left_out: str = ""  # which counts of ties are not used
 
 
-class VoteRequest(NamedTuple):
-    """A file of votes, and the columns that options name."""
+def read_votes(
+    report: ProgressReport, file: str, columns: dict[str, Any], clusters: tuple[str, ...], named: CountColumns,
+    *, has_times: bool,
+) -> VoteData:  # fmt: skip
+    """The votes, counts or contests of a file.
 
-    file: str
-    columns: dict[str, Any]  # arguments of `jr.read`
-    clusters: tuple[str, ...]
-    counts: tuple[Any, ...]  # of wins, losses and ties
-    has_times: bool  # whether times matter
+    Args:
+      report: where notes go.
+      file: the file.
+      columns: arguments of `jr.read`.
+      clusters: columns of votes that depend on each other.
+      named: the columns of counts that options name.
+      has_times: whether times matter.
+    """
+    from jaxrate.arena.vote_tables import cluster_codes, counts_of_dataset, drop_unused_times
 
-
-def read_votes(report: ProgressReport, request: VoteRequest) -> VoteData:
-    """The votes, counts or contests of a file."""
-    from jaxrate.arena.vote_tables import cluster_codes, drop_unused_times
-
-    if "format" in request.columns or is_pgn_file(request.file):
-        return _read_votes_of_format(report, request)
-    table, columns = open_file_table(request.file), request.columns.values()
-    texts = {x for given in columns for x in (given if isinstance(given, (list, tuple)) else [given])}
-    source = (table if request.has_times else drop_unused_times(table, texts))._replace(noted=False)
+    if "format" in columns or is_pgn_file(file):
+        if clusters or any(named):
+            raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
+        return _read_votes_of_format(report, file, columns)
+    table = open_file_table(file)
+    used = {x for given in columns.values() for x in (given if isinstance(given, (list, tuple)) else [given])}
+    source = (table if has_times else drop_unused_times(table, used))._replace(noted=False)
     with _add_file_rows_to_errors(table, ()):
-        counts = _choose_count_columns(source.names, request)
-    votes = _read_rows(report, request, source) if counts is None else _read_counts(report, request, counts, source)
+        counts = _choose_count_columns(source.names, columns, named, has_times=has_times)
+    left_out = ""
+    if counts is None:
+        order = {"sort": True} if has_times or "time" in columns else {}
+        data = read_events(report, file, columns | order, source=source)
+        votes: Any = data
+    else:
+        numbers = [counts.wins, counts.losses, *counts.ties]
+        data = read_events(report, file, columns | {"columns": numbers}, source=source, upcoming=True)
+        with _add_file_rows_to_errors(source, data.rows):
+            votes = counts_of_dataset(data, counts)
+        left_out = _note_uncounted_ties(report, source, counts, data.rows)
     with _add_file_rows_to_errors(table._replace(title=""), ()):
-        return votes._replace(source=table, clusters=cluster_codes(table, request.clusters, votes.rows))
+        codes = cluster_codes(table, clusters, data.rows)
+    return VoteData(votes, _covariate_names(data), table, data.rows, codes, left_out)
 
 
-def _choose_count_columns(names: list[str], request: VoteRequest) -> CountColumns | None:
+def _choose_count_columns(
+    names: list[str], columns: dict[str, Any], named: CountColumns, *, has_times: bool
+) -> CountColumns | None:
     """The columns of counts, as options or their names say; None if these are votes."""
-    from jaxrate.arena.vote_tables import CountColumns, find_count_columns
+    from jaxrate.arena.vote_tables import find_count_columns
     from jaxrate.data.column_recognition import time_columns
 
-    of_votes = sorted(VOTE_ROLES & request.columns.keys())
-    misplaced = of_votes + ["weight"] * ("weight" in request.columns)
-    counts = None if of_votes else find_count_columns(names)
-    if misplaced and (counts is not None or any(request.counts)):
-        raise ValueError(f"`{misplaced[0]}` is for votes; counts have --wins, --losses and --tied")
-    counts = find_count_columns(names, CountColumns(*request.counts)) if any(request.counts) else counts
-    if request.has_times and not time_columns(names) and "time" not in request.columns:
+    of_votes = [name for name in VOTE_ROLES if name in columns]
+    counts = find_count_columns(names, named) if any(named) or not {*of_votes} - {"weight"} else None
+    if of_votes and counts is not None:
+        raise ValueError(f"`{of_votes[0]}` is for votes; counts have --wins, --losses and --tied")
+    if has_times and not time_columns(names) and "time" not in columns:
         raise ValueError("--moved needs the times of votes; name their column with --time")
-    if request.has_times and counts is not None:
+    if has_times and counts is not None:
         raise ValueError("--moved needs votes with times, and not counts of them")
     return counts
 
 
-def _read_rows(report: ProgressReport, request: VoteRequest, source: TableSource) -> VoteData:
-    """Votes, or contests."""
-    order = {"sort": True} if request.has_times or "time" in request.columns else {}
-    data = read_events(report, request.file, request.columns | order, source=source)
-    return VoteData(data, _covariate_names(data), source, data.rows)
-
-
-def _read_votes_of_format(report: ProgressReport, request: VoteRequest) -> VoteData:
+def _read_votes_of_format(report: ProgressReport, file: str, columns: dict[str, Any]) -> VoteData:
     """The games of a public format, in order of time where it has one."""
     from jaxrate.data.table_sources import TableSource
 
-    if request.clusters or any(request.counts):
-        raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
-    title = f"{Path(request.file).name}: "
+    title = f"{Path(file).name}: "
     source = TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
-    reader = jr.data.formats.FORMATS.get(request.columns.get("format", "pgn"))
+    reader = jr.data.formats.FORMATS.get(columns.get("format", "pgn"))
     sorts = reader is not None and "sort" in reader_argument_names(reader)
-    data = read_events(report, request.file, request.columns | ({"sort": True} if sorts else {}))
+    data = read_events(report, file, columns | ({"sort": True} if sorts else {}))
     return VoteData(data, _covariate_names(data), source, data.rows)
 
 
-def _read_counts(report: ProgressReport, request: VoteRequest, columns: CountColumns, source: TableSource) -> VoteData:
-    """Counts of wins, losses and ties, and a note of ties that are not counted."""
-    from jaxrate.arena.vote_tables import counts_of_dataset, uncounted_ties
+def _note_uncounted_ties(report: ProgressReport, source: TableSource, counts: CountColumns, rows: Any) -> str:
+    """Which ties are not counted, in words; a note says so, too."""
+    from jaxrate.arena.vote_tables import uncounted_ties
 
-    names = [columns.wins, columns.losses, *columns.ties]
-    data = read_events(report, request.file, request.columns | {"columns": names}, source=source, upcoming=True)
-    with _add_file_rows_to_errors(source, data.rows):
-        counts = counts_of_dataset(data, columns)
-    further = uncounted_ties(source, columns, data.rows)
-    kinds = [
-        f"{count:,.15g} {'votes for neither' if 'bad' in name.lower() else f'further ties, {name},'}"
-        for name, count in further.items()
-        if count > 0
-    ]
-    left_out = f"{' and '.join(kinds)} are left out" if kinds else ""
-    if kinds:
-        named = " ".join(f"--tied {shlex.quote(name)}" for name in (*columns.ties, *further))
-        report.note(f"{left_out}; {named} counts them as ties")
-    return VoteData(counts, _covariate_names(data), source, data.rows, left_out=left_out)
+    further = {name: count for name, count in uncounted_ties(source, counts, rows).items() if count > 0}
+    if not further:
+        return ""
+    kinds = {name: "votes for neither" if "bad" in name.lower() else f"further ties, {name}," for name in further}
+    left_out = f"{' and '.join(f'{count:,.15g} {kinds[name]}' for name, count in further.items())} are left out"
+    flags = " ".join(f"--tied {shlex.quote(name)}" for name in (*counts.ties, *further))
+    report.note(f"{left_out}; {flags} counts them as ties")
+    return left_out
 
 
 def _covariate_names(data: jr.data.Dataset) -> tuple[str, ...]:
+    """The covariates of matches: those of the file, and the side if there is one."""
     if not data.of_matches:
         return ()
     return (*data.covariates, *(() if data.matches.context.side is None else ("side",)))
@@ -152,7 +152,7 @@ def _add_file_rows_to_errors(source: TableSource, rows: Any) -> Iterator[None]:
         yield
 
 
-VOTE_ROLES = {*RESULT_ROLES, "margin"}  # that tell the result of a vote
+VOTE_ROLES = *RESULT_ROLES, "margin", "weight"  # of votes, and not of counts
 STOP_REASONS = {
     "steps": "all steps are used up",
     "no further gain": "no step leads to likelier ratings",
@@ -231,14 +231,14 @@ def arena(
 
     Exit code 1: the search did not converge.
     """
-    from jaxrate.arena.vote_tables import describe_vote_dates
+    from jaxrate.arena.vote_tables import CountColumns, describe_vote_dates
     from jaxrate.views.wording import MODELS, make_noun
 
     options, clusters = pop_columns(settings), settings.pop("clusters")
     if len(clusters) > 2:
         raise ValueError(f"--cluster takes one column or two, got {len(clusters)}")
-    named = tuple(settings.pop(name) for name in ("wins", "losses", "tied"))
-    votes = read_votes(report, VoteRequest(file, options, clusters, named, moved))
+    named = CountColumns(*(settings.pop(name) for name in ("wins", "losses", "tied")))
+    votes = read_votes(report, file, options, clusters, named, has_times=moved)
     fitted = _fit_votes(report, votes, settings, moved)
     if out is not None:
         jr.data.write(_strength_columns(fitted), out)
@@ -340,19 +340,23 @@ def _fit_details(strengths: Strengths, *, with_model: bool) -> Iterator[str]:
 
 def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int, noun: PlayerOrTeamNoun) -> TextTable:
     """The table of players, the best first, with the ranks that they may have."""
-    rows: list[tuple[Any, ...]] = []
-    for i in strengths.order[:top].tolist():
-        rating, error = strengths.rating[i], strengths.half_width[i]
-        has_interval = np.isfinite(rating) and np.isfinite(error)
-        interval = " to ".join(format_decimals(rating + x * error, 0) for x in (-1.0, 1.0)) if has_interval else ""
-        interval = "anchor" if strengths.is_anchor[i] else interval
-        rating_text = "" if np.isnan(rating) else format_decimals(rating, 0)
-        score = f"{100.0 * strengths.score[i]:.0f}%" if strengths.games[i] else ""
-        rank_range = [] if ranks is None else [format_range(ranks.least[i], ranks.greatest[i])]
-        rows.append((*rank_range, strengths.players[i], rating_text, interval, f"{strengths.games[i]:,.15g}", score))
-    headings = [noun.one, "rating", "95% interval", "votes", "score"]
-    caption = first_rows_caption(len(rows), len(strengths.order), noun.many)
-    return TextTable(headings if ranks is None else ["ranks", *headings], rows, (noun.one,), caption, (noun.one,))
+
+    def format_interval(i: int) -> str:
+        ends = [strengths.rating[i] + x * strengths.half_width[i] for x in (-1.0, 1.0)]
+        text = " to ".join(format_decimals(x, 0) for x in ends) if np.isfinite(ends).all() else ""
+        return "anchor" if strengths.is_anchor[i] else text
+
+    order = strengths.order[:top].tolist()
+    columns: dict[str, list[Any]] = {}
+    if ranks is not None:
+        columns["ranks"] = [format_range(ranks.least[i], ranks.greatest[i]) for i in order]
+    columns[noun.one] = [strengths.players[i] for i in order]
+    columns["rating"] = ["" if x != x else format_decimals(x, 0) for x in strengths.rating[order]]
+    columns["95% interval"] = [format_interval(i) for i in order]
+    columns["votes"] = [f"{x:,.15g}" for x in strengths.games[order]]
+    columns["score"] = [f"{100.0 * strengths.score[i]:.0f}%" if strengths.games[i] else "" for i in order]
+    caption = first_rows_caption(len(order), len(strengths.order), noun.many)
+    return TextTable([*columns], [*zip(*columns.values(), strict=True)], (noun.one,), caption, (noun.one,))
 
 
 def _strength_columns(fitted: FittedVotes) -> ColumnTable:

@@ -155,7 +155,7 @@ def _benchmark_file(
     is_shipped = is_shipped_dataset(file)
     options = SHIPPED_COLUMNS | options if is_shipped else options
     columns, stack = {kind: settings.pop(kind) for kind in ROWS}, settings.pop("stack")
-    columns |= _recognise_rows(report, file, options, columns)
+    columns = _add_recognised_rows(report, file, options, columns)
     data, _ = read_events_with_evidence(report, RatingRequest(file, None, {}, None, options, plain=plain))
     values = {kind: load_match_columns(file, data, columns[kind], kind) for kind in ROWS}
     if is_shipped:
@@ -173,27 +173,22 @@ def _benchmark_file(
         )
 
 
-def _recognise_rows(
+def _add_recognised_rows(
     report: ProgressReport, file: str, options: dict[str, Any], named: dict[str, Any]
 ) -> dict[str, Any]:
-    """The columns of forecasts and odds that are recognised where none are named, and a note of them."""
-    recognised = recognise_forecast_columns_of_file(file, options)
-    recognised = {kind: rows for kind, rows in recognised.items() if rows and not named[kind]}
-    for kind, rows in recognised.items():
-        texts = "; ".join(f"{label} ({', '.join(columns)})" for label, columns in rows.items())
-        report.note(f"{Path(file).name}: {kind} found: {texts}")
-    return recognised
-
-
-def recognise_forecast_columns_of_file(file: str, options: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
-    """The columns of published forecasts and of odds in a file, as far as their names tell."""
+    """The columns of rows, and of forecasts and odds that are recognised where none are named, and notes of these."""
     from jaxrate.data.evidence_column_recognition import recognise_forecast_columns
 
-    if is_pgn_file(file) or is_parquet_folder_or_pattern(file) or {"a", "b", "winner", "loser"} & options.keys():
-        return {}
-    with suppress(ValueError, OSError):  # reading the file says what is wrong
-        return dict(zip(("forecast", "odds"), recognise_forecast_columns(open_file_table(file).names), strict=True))
-    return {}
+    names: list[str] = []
+    if not (is_pgn_file(file) or is_parquet_folder_or_pattern(file) or {"a", "b", "winner", "loser"} & options.keys()):
+        with suppress(ValueError, OSError):  # reading the file says what is wrong
+            names = open_file_table(file).names
+    recognised = zip(("forecast", "odds"), recognise_forecast_columns(names), strict=True)
+    added = {kind: rows for kind, rows in recognised if rows and not named[kind]}
+    for kind, rows in added.items():
+        texts = "; ".join(f"{label} ({', '.join(columns)})" for label, columns in rows.items())
+        report.note(f"{Path(file).name}: {kind} found: {texts}")
+    return named | added
 
 
 def load_match_columns(
@@ -208,35 +203,26 @@ def load_match_columns(
       kind: the option by which they are named, for errors.
 
     Raises:
-      ValueError: for a column that the file does not have, or that holds no numbers.
+      ValueError: for a column that the file does not have, or that holds no numbers, as 0.3 or 30%.
     """
-    from jaxrate.data.column_conversion import to_column, to_numbers
-    from jaxrate.data.table_sources import add_location_to_data_errors
+    from jaxrate.data.column_conversion import is_text, to_column, to_numbers
+    from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
 
     if not columns_by_name:
         return {}
-    option, rows = f"--{kind.replace('_', '-')}", np.asarray(data.rows)
+    arrow, option, rows = import_pyarrow(), f"--{kind.replace('_', '-')}", np.asarray(data.rows)
     rows = rows if data.of_matches else rows[np.asarray(data.rounds.player_start)[:-1]]
-    wanted = [name for columns in columns_by_name.values() for name in columns]
     source = open_file_table(file)
-    loaded = load_columns(source, wanted, option)
+    loaded = load_columns(source, [name for columns in columns_by_name.values() for name in columns], option)
+    numbers = {}
     with add_location_to_data_errors(source.title, source.where):
-        numbers = {
-            name: to_numbers(name, _strip_percent_signs(to_column(name, x)), np.nan) for name, x in loaded.items()
-        }
+        for name, x in loaded.items():
+            column: Any = to_column(name, x)
+            column = arrow.compute.utf8_rtrim(column, characters=" %") if is_text(column) else column
+            numbers[name] = to_numbers(name, column, np.nan)
     if any(rows.max(initial=0) >= len(x) for x in numbers.values()):
         raise ValueError(f"{option}: {file} is read from several tables, whose columns cannot be told apart")
     values = {
         label: np.stack([numbers[name][rows] for name in columns], axis=1) for label, columns in columns_by_name.items()
     }
     return {label: x[:, 0] if x.shape[1] == 1 else x for label, x in values.items()}
-
-
-def _strip_percent_signs(column: Any) -> Any:
-    """A column of text as "34.6%" without the signs; others stay as they are."""
-    from jaxrate.data.table_sources import import_pyarrow
-
-    arrow = import_pyarrow()
-    if not arrow.types.is_large_string(column.type):
-        return column
-    return arrow.compute.utf8_rtrim(column, characters=" %")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import jaxrate as jr
 from jaxrate.cli.commands import Output, command, prefix_errors_with_file
@@ -26,15 +27,14 @@ from jaxrate.cli.options import FILE, option
 from jaxrate.cli.shared_options import RatingRequest, last_option, param_option, plain_option, system_option
 from jaxrate.cli.system_selection import (
     SKILLS,
-    ScoredSystem,
     check_period,
     drop_fitted_seasons_from_changes,
     fitted_evidence,
-    hint_side_advantage_without_sides,
     note_evidence,
+    note_side_advantage,
+    note_worse_than_constant,
     read_events_with_evidence,
     recognise_evidence_columns_of_file,
-    warn_worse_than_even,
 )
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 from jaxrate.core.text_format import contest_metrics_notes, did_you_mean_suffix, format_number, metric_heading
@@ -44,19 +44,6 @@ if TYPE_CHECKING:
     from jaxrate.metrics.prediction_metrics import LogLossDifference
 
 DEFAULT_PERIOD = 7.0  # days
-
-
-class Contenders(NamedTuple):
-    """The systems to compare, and what of their hyperparameters is changed."""
-
-    names: tuple[str, ...]  # of --system; none: all
-    values: dict[str, Any]  # of --param, by [SYSTEM.]NAME
-    fits: dict[str, FittedParams]  # the files of --param, by their system
-
-    @property
-    def are_default(self) -> bool:
-        """Whether nothing was named."""
-        return not (self.names or self.values or self.fits)
 
 
 @command(
@@ -97,31 +84,40 @@ def compare(
     last, fitting = scoring["last"], scoring["fitting"]
     if fitting and last == 1:
         raise ValueError("--fit needs matches before the scored ones; score the last part, as with --last 0.2")
-    contenders = _parse_contenders(name, params)
-    columns = pop_columns(scoring | {"file": file})
-    request = RatingRequest(file, None, contenders.values, None, columns, plain=plain)
-    data, request = _read_events(report, request, contenders, first)
-    fits = [*contenders.fits.values()]
-    lengths = _period_lengths(report, data, _fitted_period(fits) if period is None else period)
-    changes = _merge_hyperparameter_changes(data, contenders)
-    for fit in fits:
+    values, fits = _parse_contenders(name, params)
+    columns = pop_columns(scoring | {"file": file, "plain": plain})
+    request = RatingRequest(file, next(iter((*name, *fits)), None), values, None, columns, plain=plain)
+    if fits and first is None and not plain:
+        recognised = recognise_evidence_columns_of_file(file, columns)
+        for fit in fits.values():
+            request = request._replace(columns=fitted_evidence(recognised, fit) | request.columns)
+    data, request = read_events_with_evidence(report, request, first)
+    lengths = _period_lengths(report, data, period, fits)
+    changes = _merge_hyperparameter_changes(data, name or (*jr.extend.SYSTEMS,), values, fits)
+    for fit in fits.values():
         note_open_hyperparameters(report, fit, changes[fit.system])
     comparison = compare_with_notes(
         report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, timed=True, fit=fitting
     )
     best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
-    if contenders.are_default and not plain and SKILLS in best:
+    if not (name or values or fits or plain) and SKILLS in best:
         note_evidence(report, best[SKILLS].system, data)
-    hint_side_advantage_without_sides(report, data, [result.system for result in best.values()])
+    note_side_advantage(report, data, [result.system for result in best.values()])
     for key, result in best.items():
-        warn_worse_than_even(report, data, ScoredSystem(key, changes[key], result.quality, result.period, last))
-    hint_scored_on_fitted_data(report, fits, file, last)
+        note_worse_than_constant(report, data, key, changes[key], result.quality, last)
+    hint_scored_on_fitted_data(report, [*fits.values()], file, last)
     nouns = "teams" if is_about_teams(file, request.columns) else "players"
     return Output(_comparison_sections(comparison, nouns, last), _json_result(comparison, file))
 
 
-def _parse_contenders(names: tuple[str, ...], params: tuple[str, ...]) -> Contenders:
-    """The systems that options name; ValueError for one that there is not, or that has two files."""
+def _parse_contenders(
+    names: tuple[str, ...], params: tuple[str, ...]
+) -> tuple[dict[str, Any], dict[str, FittedParams]]:
+    """The hyperparameters to change, by [SYSTEM.]NAME, and the files of them by their system.
+
+    Raises:
+      ValueError: for a system that there is not, or that has two files, or a file but is not named where some are.
+    """
     from jaxrate.systems.system_construction_by_name import make_system
 
     for name in names:
@@ -134,73 +130,61 @@ def _parse_contenders(names: tuple[str, ...], params: tuple[str, ...]) -> Conten
         if names and fit.system not in names:
             raise ValueError(f"{fit.path} is of {fit.system}, which --system leaves out; add --system {fit.system}")
         fits[fit.system] = fit
-    return Contenders(names, values, fits)
+    return values, fits
 
 
-def _read_events(
-    report: ProgressReport, request: RatingRequest, contenders: Contenders, first: int | None
-) -> tuple[jr.data.Dataset, RatingRequest]:
-    """The events, with what all systems learn from where none is named, else what fitted ones do."""
-    if contenders.fits and first is None and not request.plain:
-        recognised = recognise_evidence_columns_of_file(request.file, request.columns)
-        for fit in contenders.fits.values():
-            request = request._replace(columns=fitted_evidence(recognised, fit) | request.columns)
-    name = next(iter((*contenders.names, *contenders.fits)), None)  # where there is one, no evidence is sought
-    return read_events_with_evidence(report, request._replace(name=name), first)
+def _period_lengths(
+    report: ProgressReport, data: jr.data.Dataset, period: float | None, fits: dict[str, FittedParams]
+) -> tuple[float | None, ...]:
+    """The lengths of rating periods by which matches are rated; None: one by one.
 
-
-def _period_lengths(report: ProgressReport, data: jr.data.Dataset, period: float | None) -> tuple[float | None, ...]:
-    """The lengths of rating periods by which matches are rated; None: one by one."""
+    Without a period it is that of the files of hyperparameters; ValueError if theirs differ.
+    """
+    fitted = sorted({fit.period for fit in fits.values() if fit.period is not None})
+    lengths = fitted if period is None else [period]
+    if len(lengths) > 1:
+        found = " and ".join(map(format_number, lengths))
+        raise ValueError(f"the files of --param were fitted in periods of {found}; choose by --period")
     if not data.of_matches:
-        check_period(data, period)
+        check_period(data, lengths[0] if lengths else None)
         return (None,)
     if data.clock is None:
         report.note("no column of time, so no rating periods; name one with --time")
         return (None,)
-    return None, DEFAULT_PERIOD if period is None else period
+    return None, *(lengths or [DEFAULT_PERIOD])
 
 
-def _fitted_period(fits: list[FittedParams]) -> float | None:
-    """The length of the rating periods in which these were fitted, if any was; ValueError if they differ."""
-    lengths = sorted({fit.period for fit in fits if fit.period is not None})
-    if len(lengths) > 1:
-        found = " and ".join(map(format_number, lengths))
-        raise ValueError(f"the files of --param were fitted in periods of {found}; choose by --period")
-    return lengths[0] if lengths else None
-
-
-def _merge_hyperparameter_changes(data: jr.data.Dataset, contenders: Contenders) -> dict[str, dict[str, Any]]:
+def _merge_hyperparameter_changes(
+    data: jr.data.Dataset, names: Iterable[str], values: dict[str, Any], fits: dict[str, FittedParams]
+) -> dict[str, dict[str, Any]]:
     """The hyperparameters to change of each system for these data, by its name."""
     from jaxrate.systems.system_construction_by_name import addable_wrapper_param_names, make_system_for_data
 
-    names = contenders.names or tuple(jr.extend.SYSTEMS)
     systems = {name: make_system_for_data(name, {}, None, data) for name in names}
     parameter_names = {
         name: {*system.params._fields, *system.settings, *addable_wrapper_param_names(system)}
         for name, system in systems.items()
     }
-    changes: dict[str, dict[str, Any]] = {name: {} for name in names}
-    for name, fit in contenders.fits.items():
+    changes: dict[str, dict[str, Any]] = {name: {} for name in systems}
+    for name, fit in fits.items():
         changes[name] = drop_fitted_seasons_from_changes(data, fit, fit.values)
-    for field in sorted(contenders.values, key=lambda field: "." in field):  # those of one system replace the others
+    for field in sorted(values, key=lambda field: "." in field):  # those of one system replace the others
         for name in _systems_with_parameter(field, parameter_names):
-            changes[name][field.rpartition(".")[2]] = contenders.values[field]
-    for name in names:
-        make_system_for_data(name, changes[name], None, data)  # raises errors before rating
+            changes[name][field.rpartition(".")[2]] = values[field]
+    for name, its_changes in changes.items():
+        make_system_for_data(name, its_changes, None, data)  # raises errors before rating
     return changes
 
 
 def _systems_with_parameter(field: str, parameter_names: dict[str, set[str]]) -> list[str]:
     """The systems that [SYSTEM.]NAME means; ValueError if there are none."""
-    system_name, dot, parameter = field.rpartition(".")
-    addressed = [name for name in parameter_names if name == system_name or not dot]
-    if not addressed:
-        hint = did_you_mean_suffix(system_name, parameter_names)
-        raise ValueError(f"--param {field}: no system {system_name!r} here{hint}")
+    system, dot, parameter = field.rpartition(".")
+    if dot and system not in parameter_names:
+        raise ValueError(f"--param {field}: no system {system!r} here{did_you_mean_suffix(system, parameter_names)}")
+    addressed = [system] if dot else [*parameter_names]
     fitting = [name for name in addressed if parameter in parameter_names[name]]
     if not fitting:
-        every = set().union(*(parameter_names[name] for name in addressed))
-        hint = did_you_mean_suffix(parameter, every)
+        hint = did_you_mean_suffix(parameter, set().union(*map(parameter_names.__getitem__, addressed)))
         raise ValueError(f"{' and '.join(addressed)}: no parameter {parameter!r}{hint}")
     return fitting
 

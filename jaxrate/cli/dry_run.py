@@ -6,11 +6,11 @@ import time
 from typing import Any, NamedTuple
 
 import jaxrate as jr
-from jaxrate.cli.commands import Output, check_only
+from jaxrate.cli.commands import Output, check_only, prefix_errors_with_file
 from jaxrate.cli.input_options import OWN_NAMES, is_about_teams, is_parquet_folder_or_pattern, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.shared_options import RatingRequest
-from jaxrate.cli.system_selection import check_contest_file_time_order, check_period
+from jaxrate.cli.system_selection import check_period
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 from jaxrate.core.memory_checks import device_memory_bytes, format_bytes
 from jaxrate.core.text_format import format_number
@@ -29,17 +29,12 @@ ALLOWED_OPTIONS = (
 class DryRun(NamedTuple):
     """What would be rated, and on what."""
 
-    events: Any
     data: jr.data.Dataset
+    events: Any  # of the data, in periods if there are any
     num_rows: int  # of matches or participations in the file
     rows_held: int  # of these, in memory
     memory: float | None  # bytes of the device
     is_named: bool  # whether the system is
-
-    @property
-    def unit(self) -> str:
-        """What is counted."""
-        return "participations" if isinstance(self.events.flat, jr.Rounds) else "matches"
 
 
 def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
@@ -50,6 +45,7 @@ def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
     """
     import jax
 
+    from jaxrate.history.dataset_rating import check_contests_in_time_order
     from jaxrate.systems.system_construction_by_name import make_system, make_system_for_data
 
     check_only(ALLOWED_OPTIONS, "--dry-run, which rates nothing")
@@ -61,15 +57,23 @@ def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
     device = jax.devices()[0]
     run = _read_run(report, request, device_memory_bytes(device))
     systems = [make_system_for_data(name, request.changes, request.period, run.data) for name in names]
-    for system in systems:
-        check_contest_file_time_order(system, run.data, request.file)
+    with prefix_errors_with_file(request.file):
+        for system in systems:
+            check_contests_in_time_order(system, run.data)
     with report.stage("scheduling"):
-        schedule = _describe_schedule(run.events)
-    summary = {run.unit: run.num_rows, "players": len(run.data.players), **_time_span(run.data), "schedule": schedule}
-    summary |= {"device": device.device_kind, "memory": run.memory}
-    rows = _describe_systems(report, systems, run)
+        schedule, steps = _describe_schedule(run.events)
+    rows = [_describe_system(report, system, run) for system in systems]
+    if short := [row["system"] for row in rows if row["fits"] and row["per_second"] is None]:
+        report.note(f"not enough memory for {', '.join(short)}: rate fewer players, or use a larger device")
+    unit, count, span = "matches" if run.data.of_matches else "participations", len(run.data.players), _time_span(run)
+    summary = {unit: run.num_rows, "players": count, **span, "schedule": schedule}
+    summary |= {"device": device.device_kind, "memory": run.memory, "systems": rows}
     nouns = "teams" if is_about_teams(request.file, request.columns) else "players"
-    return Output(_plan_sections(run, summary, rows, nouns), summary | {"systems": rows})
+    at_least = "" if run.num_rows == len(run.data.rows) else "at least "
+    times = " to ".join(span.values()) or "no times"
+    memory = "" if run.memory is None else f", {run.memory / 1e9:.1f} GB"
+    about = f"{run.num_rows:,} {unit} of {at_least}{count:,} {nouns}, {times}\n{steps}\n"
+    return Output([f"{about}device: {device.device_kind}{memory}\n", *_system_sections(rows, unit)], summary)
 
 
 def _read_run(report: ProgressReport, request: RatingRequest, memory: float | None) -> DryRun:
@@ -82,47 +86,30 @@ def _read_run(report: ProgressReport, request: RatingRequest, memory: float | No
     count = join_files(request.file).count_rows() if in_chunks else len(data.rows)
     held = min(count, CHUNKS_HELD * CHUNK_MATCHES) if in_chunks else count
     events = data.events if request.period is None else jr.periods(data.matches, request.period)
-    return DryRun(events, data, count, held, memory, is_named=request.name is not None)
+    return DryRun(data, events, count, held, memory, request.name is not None)
 
 
-def _describe_schedule(events: Any) -> dict[str, Any]:
-    """The size of the schedule: its steps and, of matches, the filled share of their slots."""
+def _describe_schedule(events: Any) -> tuple[dict[str, Any], str]:
+    """The size of the schedule, and as text: its steps and, of matches, the filled share of their slots."""
     schedule: Any = jr.extend.schedule_by_level(events)
     if isinstance(events, jr.Matches):
-        return {"steps": schedule.num_steps, "width": schedule.number.shape[1], "filled": float(schedule.fill)}
-    kind = type(events.events).__name__.lower()
-    return {kind: len(events.player_start) - 1, "steps": sum(schedule.steps)}
+        steps, width, filled = schedule.num_steps, schedule.number.shape[1], float(schedule.fill)
+        text = f"{steps:,} steps of up to {width} matches at once, {100 * filled:.0f}% filled"
+        return {"steps": steps, "width": width, "filled": filled}, text
+    kind, count, steps = type(events.events).__name__.lower(), len(events.player_start) - 1, sum(schedule.steps)
+    return {kind: count, "steps": steps}, f"{count:,} {kind} in {steps:,} steps"
 
 
-def _format_schedule(shape: dict[str, Any]) -> str:
-    """The size of the schedule as text."""
-    if "width" in shape:
-        at_once = f"{shape['width']} matches at once, {100 * shape['filled']:.0f}% filled"
-        return f"{shape['steps']:,} steps of up to {at_once}"
-    kind, count = next(iter(shape.items()))
-    return f"{count:,} {kind} in {shape['steps']:,} steps"
-
-
-def _time_span(data: jr.data.Dataset) -> dict[str, str]:
+def _time_span(run: DryRun) -> dict[str, str]:
     """The first and last time, if there are times."""
     from jaxrate.history.event_columns import days_to_dates
 
-    if data.clock is None:
+    if run.data.clock is None:
         return {}
-    times = data.events.flat.time
+    times = run.data.events.flat.time
     span = np.array([times.min(), times.max()])
-    first, last = map(str, days_to_dates(np.floor(span))) if data.clock == "dates" else map(format_number, span)
-    return {"first": first, "last": last}
-
-
-def _describe_systems(
-    report: ProgressReport, systems: list[jr.extend.RatingSystem], run: DryRun
-) -> list[dict[str, Any]]:
-    """The systems beside the events, and a note of those for which there is not enough memory."""
-    rows = [_describe_system(report, system, run) for system in systems]
-    if short := [row["system"] for row in rows if row["fits"] and row["per_second"] is None]:
-        report.note(f"not enough memory for {', '.join(short)}: rate fewer players, or use a larger device")
-    return rows
+    ends = map(str, days_to_dates(np.floor(span))) if run.data.clock == "dates" else map(format_number, span)
+    return dict(zip(("first", "last"), ends, strict=True))
 
 
 def _describe_system(report: ProgressReport, system: jr.extend.RatingSystem, run: DryRun) -> dict[str, Any]:
@@ -131,7 +118,7 @@ def _describe_system(report: ProgressReport, system: jr.extend.RatingSystem, run
 
     from jaxrate.replay.padded_states_and_columns import state_shapes
 
-    if (reason := _unsupported_reason(system, run)) is not None:
+    if reason := _unsupported_reason(system, run):
         return {"system": system.name, "fits": False, "why": reason}
     state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state_shapes(system, len(run.data.players))))
     memory, per_second = state + BYTES_PER_EVENT * run.rows_held + BASE_BYTES, None
@@ -141,18 +128,18 @@ def _describe_system(report: ProgressReport, system: jr.extend.RatingSystem, run
     return {"system": system.name, "fits": True, "state": state, "memory": memory, "per_second": per_second}
 
 
-def _unsupported_reason(system: jr.extend.RatingSystem, run: DryRun) -> str | None:
-    """Why a system does not rate these events; None if it does."""
+def _unsupported_reason(system: jr.extend.RatingSystem, run: DryRun) -> str:
+    """Why a system does not rate these events; "" if it does."""
     from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
 
-    kind, of_matches = type(run.events.flat), isinstance(run.events.flat, jr.Matches)
-    if kind not in system.events:
-        only = of_matches and system.events == (jr.Periods,)
-        return "only with --period" if only else f"does not rate {kind.__name__.lower()}"
-    if of_matches and system.name in CONTEST_SYSTEMS and not run.is_named:
-        return "only with --system"
-    lacks_categories = system.settings.get("categories", 1) > 1 and run.data.categories is None
-    return "only with --category" if lacks_categories else None
+    kind, of_single_matches = type(run.events.flat), isinstance(run.events.flat, jr.Matches)
+    reasons = {
+        "only with --period": of_single_matches and system.events == (jr.Periods,),
+        f"does not rate {kind.__name__.lower()}": kind not in system.events,
+        "only with --system": of_single_matches and system.name in CONTEST_SYSTEMS and not run.is_named,
+        "only with --category": system.settings.get("categories", 1) > 1 and run.data.categories is None,
+    }
+    return next((text for text, holds in reasons.items() if holds), "")
 
 
 def _measure_rows_per_second(system: jr.extend.RatingSystem, run: DryRun) -> float:
@@ -171,25 +158,20 @@ def _measure_rows_per_second(system: jr.extend.RatingSystem, run: DryRun) -> flo
     return float(num_rows * (share[high] - share[low]) / min(seconds))
 
 
-def _plan_sections(
-    run: DryRun, summary: dict[str, Any], rows: list[dict[str, Any]], nouns: str
-) -> list[str | TextTable]:
-    """What there is, the systems that rate it, and why others do not."""
-    span = f"{summary['first']} to {summary['last']}" if "first" in summary else "no times"
-    memory = "" if run.memory is None else f", {run.memory / 1e9:.1f} GB"
-    at_least = "" if run.num_rows == len(run.data.rows) else "at least "
-    about = (
-        f"{run.num_rows:,} {run.unit} of {at_least}{len(run.data.players):,} {nouns}, {span}\n"
-        f"{_format_schedule(summary['schedule'])}\ndevice: {summary['device']}{memory}\n"
-    )
-    cells, names_by_reason = [], dict[str, list[str]]()
+def _system_sections(rows: list[dict[str, Any]], unit: str) -> list[str | TextTable]:
+    """The systems that rate the events, and why others do not."""
+
+    def format_rate(rate: float | None) -> str:
+        return "-" if rate is None else f"{float(format(rate, '.2g')):,g}"  # two digits
+
+    cells = [
+        (row["system"], format_bytes(row["memory"]), format_rate(row["per_second"])) for row in rows if row["fits"]
+    ]
+    names: dict[str, list[str]] = {}  # by the reason
     for row in rows:
-        if row["fits"]:
-            rate = "-" if row["per_second"] is None else f"{float(format(row['per_second'], '.2g')):,g}"  # two digits
-            cells.append((row["system"], format_bytes(row["memory"]), rate))
-        else:
-            names_by_reason.setdefault(row["why"], []).append(row["system"])
-    notes = [f"{', '.join(names)}: {why}" for why, names in names_by_reason.items()]
-    notes.append(f"Peak memory is that of Python and the compiler, {format_bytes(BASE_BYTES)}, {run.unit} and ratings.")
-    heads = ["system", "peak memory", f"{run.unit} a second"]
-    return [about, TextTable(heads, cells, ("system",)) if cells else "", "\n".join(notes)]
+        names.setdefault(row.get("why", ""), []).append(row["system"])
+    names.pop("", None)
+    notes = [f"{', '.join(those)}: {why}" for why, those in names.items()]
+    notes.append(f"Peak memory is that of Python and the compiler, {format_bytes(BASE_BYTES)}, {unit} and ratings.")
+    table = TextTable(["system", "peak memory", f"{unit} a second"], cells, ("system",))
+    return [table if cells else "", "\n".join(notes)]

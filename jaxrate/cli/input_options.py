@@ -15,7 +15,7 @@ import jaxrate as jr
 from jaxrate.cli.options import CommandOption, named_values_option, option, split_assignments
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
-from jaxrate.data.column_role_definitions import COLUMN_ROLES, FORMAT_NAMES, SIDE_ROLES
+from jaxrate.data.column_role_definitions import COLUMN_ROLES, FORMAT_NAMES, PLAYER_PAIR, SIDE_ROLES
 
 
 def _one_or_two_columns(context: Any, parameter: Any, texts: tuple[str, ...]) -> Any:
@@ -142,6 +142,8 @@ def pop_columns(values: dict[str, Any]) -> dict[str, Any]:
     own = {name: values.pop(name) for name in OWN_NAMES if name in values}
     given = {name: x for name, x in own.items() if x not in (None, (), [], False)} | values.pop("column")
     shipped = SHIPPED_COLUMNS if is_shipped_dataset(values.get("file")) else {}
+    if values.get("plain"):
+        shipped = {name: x for name, x in shipped.items() if name in PLAYER_PAIR}
     return shipped | {name: [*x] if isinstance(x, tuple) else x for name, x in given.items()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from jaxrate.cli.terminal_tables import (
     ODDS_HEADINGS,
     ProgressReport,
     TextTable,
+    columns_in_percent,
     name_teams,
     to_text_table,
     warnings_as_notes,
@@ -26,7 +28,6 @@ from jaxrate.core.text_format import (
     format_decimals,
     format_number,
     format_percentage,
-    format_percentages,
     format_unquoted_name,
     rating_decimals,
 )
@@ -36,12 +37,11 @@ if TYPE_CHECKING:
 
 MAX_ROWS_SHOWN = 30  # rows that are printed
 MAX_EXPLANATIONS_SHOWN = 10
-HIDDEN_COLUMNS = "row", "quality"
-RESULT_COLUMNS = "win", "draw", "loss"
-CHANCE_COLUMNS = *RESULT_COLUMNS, "over", "both_score"
+HIDDEN_COLUMNS = "row", "quality", "prediction", "expected", "odds_win", "odds_draw", "odds_loss"
 WORD_COLUMNS = "side", "player", "category"  # of explanations
 PART_NAMES = {"modifier": "in this category", "own_side": "own side", "points": "in this match"}
 RATING_PARTS = "skill", "current_form", "experience"  # whose sum is the rating of `jr.skills`
+RATING_COLUMNS = "skill", "rating", "points"  # of explanations, on the scale of the leaderboard
 SCALE_NOTE = "Ratings are those of the leaderboard at the time; other points add to them."
 TEAM_NOTE = "Points are above a newcomer's rating; the numbers of larger teams are worth points, too."
 
@@ -52,7 +52,7 @@ def prediction_table(predictions: ColumnTable, rated: jr.History) -> TextTable:
 
 
 def _first_rows(columns: ColumnTable, how_to_get_all: str) -> TextTable:
-    total = len(next(iter(dict(columns).values())))
+    total = len(next(iter(columns.values())))
     rest = f"... and {total - MAX_ROWS_SHOWN:,} more; {how_to_get_all}" if total > MAX_ROWS_SHOWN else ""
     table = to_text_table(columns, rest, MAX_ROWS_SHOWN)
     return table._replace(left_aligned=(*table.left_aligned, "home", "away", "date"))
@@ -63,48 +63,29 @@ def scorelines_output(forecast: jr.forecasts.Scorelines, predictions: ColumnTabl
     from jaxrate.history.column_table import ColumnTable
 
     summary = jr.forecasts.summarise_scorelines(forecast)
-    records = [
-        row | {"scorelines": table} for row, table in zip(summary.to_records(), forecast.probability, strict=True)
-    ]
+    rows = zip(summary.to_records(), forecast.probability, strict=True)
     sides = {"side": predictions["side"]} if "side" in predictions else {}
-    columns = dict(arrange_prediction_columns(ColumnTable(dict(summary) | sides), rated))
+    columns = dict(arrange_prediction_columns(ColumnTable(summary | sides), rated))
     columns |= {name: np.array([f"{x:.2f}" for x in summary[name].tolist()]) for name in ("goals_a", "goals_b")}
     names = {"over": "over 2.5"} | ({"goals_a": "home goals", "goals_b": "away goals"} if "home" in columns else {})
     shown = ColumnTable({names.get(name, name): x for name, x in columns.items()})
-    return Output([_first_rows(shown, "--json prints them all")], records)
+    return Output([_first_rows(shown, "--json prints them all")], [row | {"scorelines": x} for row, x in rows])
 
 
 def arrange_prediction_columns(predictions: ColumnTable, rated: jr.History) -> ColumnTable:
     """The columns to print: chances of matches in percent, and their odds in one column; of teams, home and away."""
-    from jaxrate.history.column_table import ODDS_COLUMNS, ColumnTable
+    from jaxrate.history.column_table import ColumnTable
 
-    columns = dict(predictions.drop_columns(*HIDDEN_COLUMNS))
+    columns: dict[str, Any] = dict(predictions)
     if "connected" in columns:
         columns["connected"] = np.where(columns["connected"], "yes", "no")
     if {"odds_win", "player"} <= columns.keys():
         columns = _merge_teams(columns)
-    if rated.clock == "dates":
-        columns = {"date" if name == "time" else name: values for name, values in columns.items()}
-    if "a" not in columns:
-        return ColumnTable(columns | {"opponents beaten": _percent_texts(columns.pop("share"))})
-    has_home = rated.options.get("teams") and "side" in columns
-    columns = _name_home_and_away(columns) if has_home else columns
-    shown = {name: values for name, values in columns.items() if name not in ("expected", *ODDS_COLUMNS)}
-    return ColumnTable(shown | _chance_texts(columns) | _odds_texts(columns))
-
-
-def _percent_texts(shares: Any) -> Any:
-    """[n] shares in percent, as text."""
-    return np.array([format_percentage(x) for x in shares.tolist()])
-
-
-def _chance_texts(columns: dict[str, Any]) -> dict[str, Any]:
-    """The chances of results, which add up, and of goals, in percent."""
-    results = [name for name in RESULT_COLUMNS if name in columns]
-    shares = np.stack([columns[name] for name in results], axis=1).tolist() if results else []
-    texts = np.array([format_percentages(x) for x in shares]).T
-    others = {name: _percent_texts(columns[name]) for name in CHANCE_COLUMNS[3:] if name in columns}
-    return dict(zip(results, texts, strict=True)) | others
+    if rated.options.get("teams") and "side" in columns:
+        columns = _name_home_and_away(columns)
+    columns = columns_in_percent(columns) | _odds_texts(columns)
+    words = {"share": "opponents beaten"} | ({"time": "date"} if rated.clock == "dates" else {})
+    return ColumnTable({words.get(name, name): x for name, x in columns.items() if name not in HIDDEN_COLUMNS})
 
 
 def _odds_texts(columns: dict[str, Any]) -> dict[str, Any]:
@@ -112,35 +93,37 @@ def _odds_texts(columns: dict[str, Any]) -> dict[str, Any]:
     from jaxrate.history.column_table import ODDS_COLUMNS
 
     odds = [[f"{x:.2f}" for x in columns[name].tolist()] for name in ODDS_COLUMNS if name in columns]
-    padded = [[f"{x:>{max(map(len, texts))}}" for x in texts] for texts in odds]
-    rows = np.array(["  ".join(row) for row in zip(*padded, strict=True)])
-    return {ODDS_HEADINGS[len(odds) > 2]: rows} if odds else {}
+    padded = [[x.rjust(max(map(len, texts))) for x in texts] for texts in odds]
+    return {ODDS_HEADINGS[len(odds) > 2]: np.array([*map("  ".join, zip(*padded, strict=True))])} if odds else {}
 
 
 def _merge_teams(columns: dict[str, Any]) -> dict[str, Any]:
     """The columns of contests of two teams with a row for each contest: both line-ups, and the chances of the first."""
-    from jaxrate.history.column_table import ODDS_COLUMNS
-
     _, first, contest = np.unique(columns["contest"].astype(str), return_index=True, return_inverse=True)
     is_first_team = columns["team"] == columns["team"][first][contest]
     first = np.sort(first)
-    sides = [
-        [", ".join(map(str, columns["player"][(contest == contest[i]) & side])) for i in first]
-        for side in (is_first_team, ~is_first_team)
-    ]
-    shown = {name: columns[name][first] for name in ("time", "date", "contest") if name in columns}
-    chances = {name: columns[name][first] for name in (*CHANCE_COLUMNS, *ODDS_COLUMNS, "connected") if name in columns}
-    return shown | dict(zip("ab", map(np.array, sides), strict=True)) | chances
+
+    def name_line_ups(is_of_side: Any) -> Any:
+        """The members of one side of each contest, as text."""
+        members = (columns["player"][(contest == contest[i]) & is_of_side] for i in first)
+        return np.array([", ".join(map(str, names)) for names in members])
+
+    sides = {"a": name_line_ups(is_first_team), "b": name_line_ups(~is_first_team)}
+    shown = {name: x[first] for name, x in columns.items() if name not in ("player", "team", "share", "expected_rank")}
+    places = {name: shown.pop(name) for name in ("time", "contest") if name in shown}
+    return places | sides | shown
 
 
 def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:
     """The columns with home and away for a and b, unless a b is at home; the side stays if some ground is neutral."""
     if (columns["side"] == columns["b"]).any():
         return columns
-    is_neutral = columns["side"] == ""
-    names = {"a": "home", "b": "away"}
-    shown = {names.get(name, name): values for name, values in columns.items() if name != "side" or is_neutral.any()}
-    return shown | ({"side": np.where(is_neutral, "neutral", "home")} if "side" in shown else {})
+    is_neutral, names = columns["side"] == "", {"a": "home", "b": "away"}
+    shown = {names.get(name, name): x for name, x in columns.items()}
+    if is_neutral.any():
+        return shown | {"side": np.where(is_neutral, "neutral", "home")}
+    del shown["side"]
+    return shown
 
 
 def explanations_output(explanations: list[jr.forecasts.Explanation], rated: jr.History) -> Output:
@@ -162,16 +145,15 @@ def explanation_tables(one: jr.forecasts.Explanation, rated: jr.History) -> list
     """
     from jaxrate.systems.prediction_wrapping import unwrap_predictions
 
-    parts, sides = dict(one.parts), dict(one.sides)
+    parts, sides, unsigned = dict(one.parts), dict(one.sides), tuple[str, ...]()
     if "numbers" not in parts:
         newcomer = float(unwrap_predictions(rated.system).params.initial_rating)
-        parts = _parts_on_leaderboard_scale(parts, newcomer)
-        points, name = parts["points"], parts["side"]
-        sides["points"] = np.array([points[name == side].sum() for side in sides["side"]])
+        parts, unsigned = _parts_on_leaderboard_scale(parts, newcomer), RATING_COLUMNS
+        sides["points"] = np.array([parts["points"][parts["side"] == side].sum() for side in sides["side"]])
     digits = rating_decimals([*parts["points"].tolist()])
     tables = []
     for columns in (parts, sides):
-        cells = [_part_cells(name, x, digits, are_ratings="numbers" not in parts) for name, x in columns.items()]
+        cells = [_part_cells(name, x, digits, signed=name not in unsigned) for name, x in columns.items()]
         headings = [PART_NAMES.get(name, name.replace("_", " ")) for name in columns]
         tables.append(TextTable(headings, [*zip(*cells, strict=True)], WORD_COLUMNS))
     return tables
@@ -179,27 +161,26 @@ def explanation_tables(one: jr.forecasts.Explanation, rated: jr.History) -> list
 
 def _parts_on_leaderboard_scale(parts: dict[str, Any], newcomer: float) -> dict[str, Any]:
     """The parts, those of the rating first and then their sum, in which newcomers have their rating in place of 0."""
-    base = next(name for name in ("skill", "rating") if name in parts)
-    for name in (base, "points"):
-        parts[name] = parts[name] + newcomer * np.asarray(parts.get("weight", 1.0))
-    words = {name: parts[name] for name in (*WORD_COLUMNS, "weight") if name in parts}
-    of_rating = {name: parts[name] for name in RATING_PARTS if name in parts}
+    of_rating = [name for name in RATING_PARTS if name in parts]
+    scaled = dict(parts)
+    for name in (of_rating[0] if of_rating else "rating", "points"):
+        scaled[name] = parts[name] + newcomer * np.asarray(parts.get("weight", 1.0))
     if len(of_rating) > 1:
-        of_rating["rating"] = np.sum([*of_rating.values()], axis=0)
-    return words | of_rating | {name: x for name, x in parts.items() if name not in words | of_rating}
+        scaled["rating"] = np.sum([scaled[name] for name in of_rating], axis=0)
+    first = [name for name in (*WORD_COLUMNS, "weight", *of_rating, "rating") if name in scaled]
+    return {name: scaled[name] for name in dict.fromkeys([*first, *scaled])}
 
 
-def _part_cells(name: str, values: Any, digits: int, *, are_ratings: bool) -> list[str]:
+def _part_cells(name: str, values: Any, digits: int, *, signed: bool) -> list[str]:
     """The cells of a column of an explanation: ratings, and points with their sign; nothing stands for no points."""
-    if name in WORD_COLUMNS:
-        return [*map(str, values.tolist())]
-    if name == "weight":
-        return [format_number(round(float(x), 3)) for x in values]
-    if name == "expected":
-        return [format_percentage(x) for x in values.tolist()]
-    if are_ratings and name in ("skill", "rating", "points"):
-        return [format_decimals(x, digits) for x in values.tolist()]
-    return [format_decimals(x, digits, signed=True) if x else "" for x in values.tolist()]
+    formats: dict[str, Callable[[Any], str]] = {
+        **dict.fromkeys(WORD_COLUMNS, str),
+        "weight": lambda x: format_number(round(x, 3)),
+        "expected": format_percentage,
+    }
+    if name in formats:
+        return [*map(formats[name], values.tolist())]
+    return [format_decimals(x, digits, signed=signed) if x or not signed else "" for x in values.tolist()]
 
 
 TOURNAMENT_OPTIONS = "simulate", "samples", "seed", "newcomers", "out"
@@ -325,14 +306,11 @@ def _simulate(
 
 def _forecast_table(columns: ColumnTable, caption: str, rated: jr.History) -> TextTable:
     """The table of how it may end, with chances in percent."""
-    from jaxrate.history.column_table import PROBABILITY_COLUMNS, ColumnTable
-
-    are_teams = bool(rated.options.get("teams"))
-    shown = {name: _percent_texts(x) if PROBABILITY_COLUMNS.fullmatch(name) else x for name, x in columns.items()}
+    shown = columns_in_percent(columns)
     if "champion" in shown:
-        shown["win"] = np.where(shown.pop("champion"), "champions" if are_teams else "champion", "")
-    table = to_text_table(ColumnTable(shown), caption)
-    return name_teams(table) if are_teams else table
+        word = "champions" if rated.options.get("teams") else "champion"
+        shown["win"] = np.where(shown.pop("champion"), word, "")
+    return name_teams(to_text_table(shown, caption), rated)
 
 
 def _note_how_fixtures_are_predicted(report: ProgressReport, predictions: ColumnTable, rated: jr.History) -> None:

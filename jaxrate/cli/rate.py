@@ -25,7 +25,6 @@ from jaxrate.cli.rate_output import SHOWN_EVENTS, answer_questions
 from jaxrate.cli.rating import (
     RateOptions,
     Rating,
-    TimeSpan,
     check_players_exist,
     describe_file,
     events_up_to,
@@ -33,7 +32,6 @@ from jaxrate.cli.rating import (
     parse_span,
     rate_and_evaluate_task,
     smooth_task,
-    smoothed_event_columns,
 )
 from jaxrate.cli.rating_by_league import rate_leagues
 from jaxrate.cli.shared_options import (
@@ -51,7 +49,7 @@ from jaxrate.cli.shared_options import (
 )
 from jaxrate.cli.system_selection import (
     RatingTask,
-    check_system_and_hint,
+    check_system,
     choose_system,
     columns_of_saved_run,
     read_events_with_evidence,
@@ -124,13 +122,14 @@ def rate(
         return rate_leagues(report, request, by, asked)
     is_folder = "format" not in request.columns and is_parquet_folder_or_pattern(request.file)
     if chunk is not None or brief or is_folder:
-        return rate_by_chunks(report, request, {"chunk": chunk, "brief": brief}, asked)
+        sizes: dict[str, Any] = {"brief": brief} | ({} if chunk is None else {"rows": chunk})
+        return answer_questions(rate_by_chunks(report, request, sizes, asked), asked)
     if asked.out is not None and asked.out.is_dir():
         lock_output_folder(asked.out)  # before the run there is loaded: whoever carries on there follows this command
     saved = None if asked.state is None else jr.load(asked.state)
-    rating, span = _rate_file(report, asked, request, saved) if request.file else _show_run(asked, request, saved)
-    note_time_outside_history(report, rating.history, span.until)
-    output = answer_questions(rating, asked, span)
+    rating = _rate_file(report, asked, request, saved) if request.file else _show_run(asked, request, saved)
+    note_time_outside_history(report, rating.history, rating.span.until)
+    output = answer_questions(rating, asked)
     if asked.out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         _save(report, asked.out, rating, csv=asked.csv)
     return output
@@ -149,62 +148,50 @@ def _check_options(request: RatingRequest, asked: RateOptions) -> None:
         raise ValueError("--show hindsight is of a whole history; rate its FILE without --state")
 
 
-def _show_run(asked: RateOptions, request: RatingRequest, saved: Any) -> tuple[Rating, TimeSpan]:
+def _show_run(asked: RateOptions, request: RatingRequest, saved: Any) -> Rating:
     """A run as it was saved; it cannot be saved anew up to an earlier time."""
     from jaxrate.history.ratings_at_times import date_format_of_history_file
 
-    request = complete_request_from_saved_run(saved, request)
-    history = saved._replace(options=saved.options | {"columns": request.columns})
+    columns = complete_request_from_saved_run(saved, request).columns
     span = parse_span(asked, saved.clock, date_format_of_history_file(saved))
     if span.until is not None and saved.last is not None and span.until < saved.last and asked.out is not None:
         raise ValueError(f"--out: the run in {asked.state} ends after --as-of; rate its file again")
-    return Rating(history, "", {}, {}), span
+    return Rating(saved._replace(options=saved.options | {"columns": columns}), span)
 
 
-def _rate_file(
-    report: ProgressReport, asked: RateOptions, request: RatingRequest, saved: jr.History | None
-) -> tuple[Rating, TimeSpan]:
+def _rate_file(report: ProgressReport, asked: RateOptions, request: RatingRequest, saved: jr.History | None) -> Rating:
     """The history of a file, carried on from a saved run if there is one."""
-    data, request = _read_events(report, request, saved)
+    if saved is None:
+        data, request = read_events_with_evidence(report, request)
+    else:
+        request = complete_request_from_saved_run(saved, request)
+        data = read_events(report, request.file, request.columns, history=saved)
     span = parse_span(asked, data.clock, data.dates)
     if span.until is not None:
         data = events_up_to(data, span.until, 0 if saved is None else len(saved.players))
     check_players_exist(data, asked.players)
-    task, fits_draws = _choose_task(report, asked, request, data, saved)
+    if saved is None:
+        task, fits_draws = _choose_task(report, asked, request, data)
+    else:
+        task, fits_draws = check_system(report, saved.system, data, request), False
     if asked.out is not None:
         lock_output_folder(asked.out)  # before rating
     hindsight = smooth_task(report, task) if "hindsight" in asked.show else None
     rating = rate_and_evaluate_task(report, task, request, saved)
     history = _fit_draws(report, rating.history) if fits_draws else rating.history
-    facts = {"title": title_from_file(request.file)} | history.options | describe_file(request, data, history)
+    facts = {"title": title_from_file(request.file)} | history.options
+    facts |= describe_file(request, data, history.options)
     facts |= {"columns": columns_of_saved_run(history.system, data, request.columns)}
     facts |= fitted_share(request.fitted, request.file)
-    tables = {} if hindsight is None else {"hindsight": smoothed_event_columns(hindsight, data)}
-    return rating._replace(history=history._replace(options=facts), hindsight=hindsight, tables=tables), span
-
-
-def _read_events(
-    report: ProgressReport, request: RatingRequest, saved: jr.History | None
-) -> tuple[jr.data.Dataset, RatingRequest]:
-    """The events of the file, and the request with the columns that are used."""
-    if saved is None:
-        return read_events_with_evidence(report, request)
-    request = complete_request_from_saved_run(saved, request)
-    return read_events(report, request.file, request.columns, history=saved), request
+    return rating._replace(history=history._replace(options=facts), span=span, hindsight=hindsight)
 
 
 def _choose_task(
-    report: ProgressReport,
-    asked: RateOptions,
-    request: RatingRequest,
-    data: jr.data.Dataset,
-    saved: jr.History | None,
+    report: ProgressReport, asked: RateOptions, request: RatingRequest, data: jr.data.Dataset
 ) -> tuple[RatingTask, bool]:
     """What to rate by which system, and whether the chances of draws are to be fitted afterwards."""
     from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
 
-    if saved is not None:
-        return check_system_and_hint(report, saved.system, data, request), False
     task = choose_system(report, request, data)
     task = task._replace(calibrate=False) if asked.no_calibrate else task
     if not asked.outlook or has_outcome_wrapper(task.system):
@@ -225,9 +212,14 @@ def _fit_draws(report: ProgressReport, history: jr.History) -> jr.History:
 
 
 def _save(report: ProgressReport, out: Path, rating: Rating, *, csv: bool) -> None:
-    """Save the run, and say what it replaced."""
+    """Save the run, with ratings in hindsight if there are any, and say what it replaced."""
+    tables = {}
+    if rating.hindsight is not None:
+        hidden = {"participants", "teams", "team", *(["time"] if rating.history.clock is None else [])}
+        columns = rating.hindsight.columns().items()
+        tables["hindsight"] = {name.replace("_after", ""): x for name, x in columns if name not in hidden}
     with report.stage(f"writing {out}"):
-        longer_run = save_run(out, rating.history, rating.tables, csv=csv)
+        longer_run = save_run(out, rating.history, tables, csv=csv)
     if longer_run:
         report.warn(f"replaced {longer_run} in {out}; to go on with a run, name it with --state {quote(str(out))}")
     report.note(f"saved the run to {out}")

@@ -140,7 +140,7 @@ def _compare_with_baselines(
 
 def _add_facts_of_file(rated: jr.History, task: RatingTask, request: RatingRequest) -> jr.History:
     """The history with what pages say about its file; of columns those of categories."""
-    facts = describe_file(request, task.data) | {"file": Path(request.file).name}
+    facts = describe_file(request, task.data, {}) | {"file": Path(request.file).name}
     facts["columns"] = {role: x for role, x in request.columns.items() if role == "category"}
     return rated._replace(options=rated.options | facts)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import click
 
@@ -14,18 +14,14 @@ import jaxrate as jr
 from jaxrate.cli.hyperparameters import FittedParams, load_fitted, parse_params
 from jaxrate.cli.input_options import pop_columns
 from jaxrate.cli.options import SHARE, CommandOption, named_values_option, option
-from jaxrate.cli.terminal_tables import TextTable, first_rows_caption, name_teams, to_text_table
 from jaxrate.data.column_role_definitions import LAYOUT_ROLES
 
-if TYPE_CHECKING:
-    from jaxrate.history.leaderboards import Leaderboard
-
-plain_option = option(
-    "plain",
-    text="Learn from results alone, not from the sides, points, seasons and surfaces in the file.",
-    excludes=("--state",),
-    reason="it is for new runs; the saved run keeps its system",
-)
+NEW_RUNS: dict[str, Any] = {
+    "excludes": ("--state",),
+    "reason": "it is for new runs; the saved run keeps its system",
+}
+PLAIN_TEXT = "Learn from results alone, not from the sides, points, seasons and surfaces in the file."
+plain_option = option("plain", text=PLAIN_TEXT, **NEW_RUNS)
 
 
 def complete_systems(context: Any, parameter: Any, incomplete: str) -> list[str]:
@@ -38,17 +34,17 @@ def system_option(text: str, **settings: Any) -> CommandOption:
     return option("system", "NAME", text, to="name", shell_complete=complete_systems, **settings)
 
 
-def param_option(text: str) -> CommandOption:
+def param_option(text: str, **settings: Any) -> CommandOption:
     """The option --param."""
-    return option("param", "NAME=VALUE|FILE", text, to="params", multiple=True)
+    return option("param", "NAME=VALUE|FILE", text, to="params", multiple=True, **settings)
 
 
 def system_options(param: str = "Set a hyperparameter, or name a FILE.toml of fit --save.") -> list[CommandOption]:
     """The options of a system and its hyperparameters, see `pop_request`."""
     return [
-        system_option("Rating system; jaxrate systems lists them.  [default: by the columns of the file]"),
-        param_option(param),
-        option("period", "DAYS", "Rate in periods of this length.  [default: match by match]", above=0),
+        system_option("Rating system; jaxrate systems lists them.  [default: by the columns of the file]", **NEW_RUNS),
+        param_option(param, **NEW_RUNS),
+        option("period", "DAYS", "Rate in periods of this length.  [default: match by match]", above=0, **NEW_RUNS),
     ]
 
 
@@ -142,17 +138,6 @@ no_calibrate_option = option(
 )
 
 
-def leaderboard_table(board: Leaderboard, *, are_teams: bool = False) -> TextTable:
-    """The board to print, of players or of teams; its caption names options where Python names arguments."""
-    from jaxrate.history.leaderboards import ALL_PLAYERS_HINT, FEWER_GAMES_HINT
-
-    caption = board.scope.replace(ALL_PLAYERS_HINT, "--list active=all for everybody")
-    caption = caption.replace(FEWER_GAMES_HINT, FEWER_GAMES_HINT.replace("min_games", "--list min_games"))
-    lines = caption, first_rows_caption(len(board.rank), board.num_listed, "players")
-    table = to_text_table(board, "\n".join(filter(None, lines)))
-    return name_teams(table) if are_teams else table
-
-
 LAYOUT_OPTIONS = {"format", *LAYOUT_ROLES}  # of which new ones replace all those of the saved run
 
 
@@ -167,10 +152,9 @@ def split_reading_options(rated: jr.History, options: dict[str, Any]) -> tuple[j
 
 
 def complete_request_from_saved_run(saved: jr.History, request: RatingRequest) -> RatingRequest:
-    """The request, completed by the options of this run; ValueError for another system, hyperparameter or period."""
+    """The request, completed by the period and the columns of this run."""
     from jaxrate.history.ratings_at_times import date_format_of_history_file
 
-    _check_request_is_of_saved_run(saved, request)
     has_new_layout = bool(request.columns.keys() & LAYOUT_OPTIONS)
     replaced = {*LAYOUT_OPTIONS, "team"} if has_new_layout else set()
     columns = {key: x for key, x in saved.options.get("columns", {}).items() if key not in replaced}
@@ -178,28 +162,6 @@ def complete_request_from_saved_run(saved: jr.History, request: RatingRequest) -
     if dates is not None and "format" not in columns | request.columns:
         columns["dates"] = dates
     return request._replace(period=saved.period, columns=columns | request.columns)
-
-
-def _check_request_is_of_saved_run(saved: jr.History, request: RatingRequest) -> None:
-    """ValueError for another system, hyperparameter or period than those of the run."""
-    from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper
-    from jaxrate.systems.system_construction_by_name import make_system
-
-    requested = make_system(request.name or saved.system.name, {})
-    if requested.name != saved.system.name:
-        raise ValueError(
-            f"the saved run is of {saved.system.name}, not {requested.name}; rate its matches again by {requested.name}"
-        )
-    values = dict(saved.system.settings) | saved.system.params._asdict()
-    system = make_system(requested.name, values | request.changes)
-    if has_outcome_wrapper(saved.system) and not has_outcome_wrapper(system):
-        system = jr.forecasts.add_outcomes(system)
-    if (system.params, system.rules) != (saved.system.params, saved.system.rules):
-        differing = ", ".join(f"{key}={values[key]}" for key in request.changes)
-        raise ValueError(f"the saved run has {differing}; continue without --param, or rate its matches again")
-    if request.period not in (None, saved.period):
-        manner = "match by match" if saved.period is None else f"in periods of {saved.period:g}"
-        raise ValueError(f"the saved run was rated {manner}; continue without --period, or rate its matches again")
 
 
 def lock_output_folder(out: Path) -> None:

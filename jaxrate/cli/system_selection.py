@@ -1,8 +1,8 @@
-"""Which system is meant, and what the data say for it."""
+"""Which system is meant, the columns that it learns from, and notes on what it makes of the data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -19,6 +19,7 @@ from jaxrate.core.text_format import join_names, to_one_line
 
 if TYPE_CHECKING:
     from jaxrate.data.table_sources import TableSource
+    from jaxrate.extend import RatingSystem
 
 SKILLS = "skills"  # the system that learns from margins and surfaces
 POINT_OUTCOMES = "points", "goals"  # values of its setting `outcome` for which it needs the points of both sides
@@ -29,32 +30,20 @@ def read_events_with_evidence(
 ) -> tuple[jr.data.Dataset, RatingRequest]:
     """The events of a file with all that improves predictions, and the request with the columns that were recognised.
 
-    Where a system or hyperparameters are named, or the request is `plain`, options alone name columns, but for those
-    that the system of a file of hyperparameters learns from, and goals or points that are asked for. With `first` the
-    same holds, of so many rows.
+    Where a system or hyperparameters are named, the request is `plain`, or only the `first` rows are read, options
+    alone name columns, but for those that the system of a file of hyperparameters learns from, and goals or points
+    that are asked for. Plain events have no sides, unless an option names them.
     """
-    if request.plain:
-        return _read_plain_events(report, request, first)
-    file, is_named = request.file, request.name is not None or bool(request.changes) or first is not None
-    recognised = recognise_evidence_columns_of_file(file, request.columns)
-    if is_named:
-        request = _complete_named_request(request, recognised)
-        return read_events(report, file, request.columns, first=first), request
-    data, evidence = _read_events_with_readable_evidence(report, file, request.columns, recognised)
-    if data.of_matches and "margin" in evidence and not has_informative_margins(data):
-        data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
-    return data, request._replace(columns=evidence | request.columns)
-
-
-def _read_plain_events(
-    report: ProgressReport, request: RatingRequest, first: int | None
-) -> tuple[jr.data.Dataset, RatingRequest]:
-    """The events without sides, unless --side was given and not only recognised."""
-    if click.get_current_context().params.get("side") is None:
-        columns = {role: x for role, x in request.columns.items() if role not in ("side", "neutral")}
-        request = request._replace(columns=columns)
-    data = read_events(report, request.file, request.columns, first=first)
-    if data.of_matches and "side" not in request.columns:
+    file = request.file
+    recognised = {} if request.plain else recognise_evidence_columns_of_file(file, request.columns)
+    if not (request.plain or request.name is not None or request.changes or first is not None):
+        data, evidence = _read_events_with_readable_evidence(report, file, request.columns, recognised)
+        if data.of_matches and "margin" in evidence and not has_informative_margins(data):
+            data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
+        return data, request._replace(columns=evidence | request.columns)
+    request = _complete_named_request(request, recognised)
+    data = read_events(report, file, request.columns, first=first)
+    if request.plain and data.of_matches and "side" not in request.columns:
         matches = data.matches
         data = data._replace(events=matches._replace(context=matches.context._replace(side=None)))
     return data, request
@@ -153,7 +142,7 @@ def _read_events_with_readable_evidence(
 class RatingTask(NamedTuple):
     """Data to rate, and by which system."""
 
-    system: jr.extend.RatingSystem
+    system: RatingSystem
     data: jr.data.Dataset  # without teams if the system has none
     period: float | None  # the length of the rating periods
     calibrate: bool | None = None  # as in `jr.rate`
@@ -169,9 +158,8 @@ def choose_system(
 ) -> RatingTask:
     """The requested system, or the default one; ValueError if it cannot rate these events.
 
-    Notes say what in the data changes nothing. With `fitting` the side advantage is fitted, so that its start does not
-    matter.
-    Only the first share `data_share` of the data is used for the choice.
+    Notes say what it learns from, and what in the data changes nothing; with `fitting` nothing of the side advantage,
+    which is fitted. Only the first share `data_share` of the data is used for the choice.
     """
     from jaxrate.systems.system_construction_by_name import default_system_name, make_system_for_data
 
@@ -182,20 +170,14 @@ def choose_system(
     is_default = request.name is None and not changes
     name = request.name or (default_system(data) if is_default else default_system_name(data))
     system = make_system_for_data(name, changes, request.period, data, data_share)
-    if not fitting and is_default:
+    if is_default and not fitting:
         note_evidence(report, system, data)
-    elif not fitting:
-        hint_default_side(report, data, system, changes)
-    task = check_system_and_hint(report, system, data, request)
+    task = check_system(report, system, data, request)
     if not fitting:
-        hint_side_advantage_without_sides(report, data, [system])
-    return task._replace(calibrate=request.fitted is None and not _has_fitted(system, changes))
-
-
-def _has_fitted(system: jr.extend.RatingSystem, changes: dict[str, Any]) -> bool:
-    """Whether some of the changes are of hyperparameters that a fit may move."""
+        note_side_advantage(report, data, [system], is_chosen=is_default or "side_advantage" in changes)
     space = {} if system.space is None else system.space._asdict()
-    return any(space[name].fitted for name in changes if name in space)
+    has_chosen_values = any(space[key].fitted for key in changes if key in space)
+    return task._replace(calibrate=request.fitted is None and not has_chosen_values)
 
 
 def default_system(data: jr.data.Dataset) -> str:
@@ -208,27 +190,6 @@ def default_system(data: jr.data.Dataset) -> str:
     return SKILLS if has_more and suits_skills else default_system_name(data)
 
 
-def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
-    """Say in a line what the system learns from beside results, as "the sides (50 points), margins and seasons"."""
-    from jaxrate.evaluation.comparison import format_side_advantage, unused_data_features
-    from jaxrate.systems.system_construction_by_name import has_sides
-
-    unused = unused_data_features(system, data)
-    points = getattr(system.params, "side_advantage", None) or 0.0
-    used = {
-        f"the sides ({format_side_advantage(points)} points)": has_sides(data) and "the side" not in unused,
-        "margins": data.margin and "margins" not in unused,
-        "seasons": data.seasons and "seasons" not in unused,
-        "categories": data.categories is not None and "categories" not in unused,
-        "expected goals": system.settings.get("expected_goals"),
-        "statistics": system.settings.get("statistics"),
-    }
-    if kinds := [kind for kind, is_used in used.items() if is_used]:
-        report.note(
-            f"{system.name} also learns from {join_names(kinds)}, with default settings; --plain turns this off"
-        )
-
-
 def drop_fitted_seasons_from_changes(
     data: jr.data.Dataset, fitted: FittedParams, changes: dict[str, Any]
 ) -> dict[str, Any]:
@@ -237,10 +198,14 @@ def drop_fitted_seasons_from_changes(
     return {key: x for key, x in changes.items() if not (key == "seasons" and data.seasons and x == fitted_seasons)}
 
 
-def check_system_and_hint(
-    report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset, request: RatingRequest
+def check_system(
+    report: ProgressReport, system: RatingSystem, data: jr.data.Dataset, request: RatingRequest
 ) -> RatingTask:
-    """`choose_system` for a system that exists already."""
+    """What to rate by a system that exists already; ValueError if it cannot rate these events.
+
+    Notes say what in the data changes nothing.
+    """
+    from jaxrate.history.dataset_rating import check_contests_in_time_order
     from jaxrate.systems.system_construction_by_name import split_unsupported_teams
 
     period = request.period
@@ -248,7 +213,8 @@ def check_system_and_hint(
         period = system.params.period
         report.note(f"{system.name} rates in periods, here of {period:g}; set their length with --period")
     check_system_rates_data(system, data, period)
-    check_contest_file_time_order(system, data, request.file)
+    with prefix_errors_with_file(request.file):
+        check_contests_in_time_order(system, data)
     rated_data = split_unsupported_teams(system, data)
     for note in _notes_on_unused_data(system, data, request.columns, has_lost_teams=rated_data is not data):
         report.note(name_options(note, click.get_current_context().command))
@@ -256,34 +222,6 @@ def check_system_and_hint(
         hint = "; jaxrate arena ranks those who do not change, as language models" if data.of_matches else ""
         report.note(f"no column of dates, so uncertainty does not grow with time; name one with --time{hint}")
     return RatingTask(system, rated_data, period)
-
-
-def _notes_on_unused_data(
-    system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any], *, has_lost_teams: bool
-) -> Iterator[str]:
-    """What of the data changes nothing, and which systems use it."""
-    from jaxrate.systems import systems_with_feature
-
-    if has_unused_categories(system, columns):
-        yield f"{system.name} does not use categories; {_format_systems_that_do(systems_with_feature('categories'))}"
-    for argument in unused_evidence_arguments(system, columns):
-        systems = [name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_SETTINGS[argument] in new().settings]
-        text = f"does not use `{argument}`"
-        if argument == "margin" and margin_tells_result(data):
-            text = "learns from `margin` who won, and not by how much"
-        if argument == "expected_goals" and system.name == SKILLS:
-            yield "skills use `expected_goals` where they learn from goals: --param outcome=goals"
-        else:
-            yield f"{system.name} {text}; {_format_systems_that_do(systems)}"
-    if has_lost_teams:
-        hint = _format_systems_that_do(systems_with_feature("teams"))
-        yield f"{system.name} does not use teams: team-mates count as opponents who tie; {hint}"
-
-
-def _format_systems_that_do(names: Iterable[str]) -> str:
-    """The end of a sentence about what a system does not do: "elo does", "elo and glicko do"."""
-    systems = [*names]
-    return f"{join_names(systems)} {'do' if len(systems) > 1 else 'does'}"
 
 
 def check_period(data: jr.data.Dataset, period: float | None) -> None:
@@ -294,7 +232,7 @@ def check_period(data: jr.data.Dataset, period: float | None) -> None:
         raise ValueError("rating periods need times; name the column of time with --time")
 
 
-def check_system_rates_data(system: jr.extend.RatingSystem, data: jr.data.Dataset, period: float | None) -> None:
+def check_system_rates_data(system: RatingSystem, data: jr.data.Dataset, period: float | None) -> None:
     """ValueError if the system does not rate these events, or if these have no rating periods."""
     from jaxrate.systems.system_construction_by_name import can_rate_dataset, make_system
 
@@ -307,15 +245,8 @@ def check_system_rates_data(system: jr.extend.RatingSystem, data: jr.data.Datase
     raise ValueError(f"{system.name} does not rate {kind}{hint}")
 
 
-def check_contest_file_time_order(system: jr.extend.RatingSystem, data: jr.data.Dataset, file: str) -> None:
-    """ValueError if the times of contests decrease, and the system takes notice."""
-    from jaxrate.history import dataset_rating
-
-    with prefix_errors_with_file(file):
-        dataset_rating.check_contests_in_time_order(system, data)
-
-
 EVIDENCE_SETTINGS = {  # settings of systems, by the arguments of `read` that they are for
+    "category": "categories",
     "margin": "margin",
     "covariates": "covariates",
     **dict.fromkeys(("rest", "form", "age"), "covariates"),
@@ -325,13 +256,8 @@ EVIDENCE_SETTINGS = {  # settings of systems, by the arguments of `read` that th
 }
 
 
-def has_unused_categories(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> bool:
-    """Whether there are categories that the system does not use."""
-    return "category" in columns and "categories" not in system.features
-
-
-def unused_evidence_arguments(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> list[str]:
-    """The arguments of evidence that the system does not use."""
+def unused_evidence(system: RatingSystem, columns: dict[str, Any]) -> list[str]:
+    """The arguments of `read` for what the system does not learn from."""
     used = {name for name in system.settings if name != "expected_goals" or system.settings[name]}
     return [name for name, setting in EVIDENCE_SETTINGS.items() if name in columns and setting not in used]
 
@@ -341,67 +267,88 @@ def margin_tells_result(data: jr.data.Dataset) -> bool:
     return bool(data.margin) and data.margin == data.points
 
 
-def columns_of_saved_run(
-    system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any]
-) -> dict[str, Any]:
+def columns_of_saved_run(system: RatingSystem, data: jr.data.Dataset, columns: dict[str, Any]) -> dict[str, Any]:
     """The reading options that a saved run keeps: those of the result, and of what its system uses."""
-    unused = {*unused_evidence_arguments(system, columns)} - ({"margin"} if margin_tells_result(data) else set())
-    unused |= {"category", "mixtures"} if has_unused_categories(system, columns) else set()
+    unused = {*unused_evidence(system, columns)} - ({"margin"} if margin_tells_result(data) else set())
+    unused |= {"mixtures"} if "category" in unused else set()
     return {key: x for key, x in columns.items() if key not in unused}
 
 
-def hint_side_advantage_without_sides(
-    report: ProgressReport, data: jr.data.Dataset, systems: list[jr.extend.RatingSystem]
-) -> None:
-    """A note if nobody has the side, and a system has a side advantage."""
-    has_advantage = any(getattr(system.params, "side_advantage", 0.0) for system in systems)
-    if has_advantage and data.of_matches and data.matches.context.side is None:
-        report.note("side_advantage has no effect, as nobody has the side; name its column with --side")
+def _notes_on_unused_data(
+    system: RatingSystem, data: jr.data.Dataset, columns: dict[str, Any], *, has_lost_teams: bool
+) -> Iterator[str]:
+    """What of the data changes nothing, and which systems use it."""
+    from jaxrate.systems import systems_with_feature
+
+    for argument in unused_evidence(system, columns):
+        if argument == "expected_goals" and system.name == SKILLS:
+            yield "skills use `expected_goals` where they learn from goals: --param outcome=goals"
+            continue
+        tells_result = argument == "margin" and margin_tells_result(data)
+        use = "learns from `margin` who won, and not by how much" if tells_result else f"does not use `{argument}`"
+        others = [name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_SETTINGS[argument] in new().settings]
+        yield f"{system.name} {use}; take {join_names(others, 'or')}"
+    if has_lost_teams:
+        others = systems_with_feature("teams")
+        text = "does not use teams: team-mates count as opponents who tie"
+        yield f"{system.name} {text}; take {join_names(others, 'or')}"
 
 
-def hint_default_side(
-    report: ProgressReport, data: jr.data.Dataset, system: jr.extend.RatingSystem, changes: dict[str, Any]
-) -> None:
-    """A note of the default side advantage where none is chosen, or that the system does not use sides."""
+def note_evidence(report: ProgressReport, system: RatingSystem, data: jr.data.Dataset) -> None:
+    """Say in a line what the system learns from beside results, as "the sides (50 points), margins and seasons"."""
+    from jaxrate.evaluation.comparison import format_side_advantage, unused_data_features
     from jaxrate.systems.system_construction_by_name import has_sides
 
-    if not has_sides(data) or "side_advantage" in changes:
-        return
-    points = getattr(system.params, "side_advantage", None)
-    if points is None:
-        systems = [name for name, new in jr.extend.SYSTEMS.items() if "side_advantage" in new().params._fields]
-        report.note(f"{system.name} does not use home advantage; {_format_systems_that_do(systems)}")
-    else:
+    unused = unused_data_features(system, data)
+    sides = f"the sides ({format_side_advantage(getattr(system.params, 'side_advantage', None) or 0.0)} points)"
+    kinds = {  # what the data have, and what is called how where the system does not use it
+        sides: has_sides(data) and "the side",
+        "margins": data.margin and "margins",
+        "seasons": data.seasons and "seasons",
+        "categories": data.categories is not None and "categories",
+        "expected goals": system.settings.get("expected_goals") and "expected goals",
+        "statistics": system.settings.get("statistics") and "statistics",
+    }
+    if used := [kind for kind, name in kinds.items() if name and name not in unused]:
+        text = f"{system.name} also learns from {join_names(used)}, with default settings"
+        report.note(f"{text}; --plain turns this off")
+
+
+def note_side_advantage(
+    report: ProgressReport, data: jr.data.Dataset, systems: list[RatingSystem], *, is_chosen: bool = True
+) -> None:
+    """A note if systems have a side advantage, and nobody the side; or what the side is worth, unless that is chosen.
+
+    The latter is of the first system.
+    """
+    from jaxrate.systems.system_construction_by_name import has_sides
+
+    points = [getattr(system.params, "side_advantage", None) for system in systems]
+    if not has_sides(data):
+        if data.of_matches and any(points):
+            report.note("side_advantage has no effect, as nobody has the side; name its column with --side")
+    elif not is_chosen and points[0] is None:
+        others = [name for name, new in jr.extend.SYSTEMS.items() if "side_advantage" in new().params._fields]
+        report.note(f"{systems[0].name} does not use home advantage; take {join_names(others, 'or')}")
+    elif not is_chosen:
         hint = "set it with --param side_advantage, or fit it with jaxrate fit --free side_advantage"
-        report.note(f"the home advantage is {points:g} points by default; {hint}")
+        report.note(f"the home advantage is {points[0]:g} points by default; {hint}")
 
 
-class ScoredSystem(NamedTuple):
-    """A system with changed hyperparameters, and how well it predicted."""
-
-    name: str
-    changes: dict[str, Any]
-    quality: Mapping[str, Any]  # its metrics
-    period: float | None = None
-    last: float = 1.0  # the share of the predictions that is scored
-
-
-def warn_worse_than_even(report: ProgressReport, data: jr.data.Dataset, scored: ScoredSystem) -> None:
-    """A note if changed hyperparameters make a system worse than without, and than equal forecasts."""
+def note_worse_than_constant(
+    report: ProgressReport,
+    data: jr.data.Dataset,
+    name: str,
+    changes: Mapping[str, Any],
+    quality: Mapping[str, Any],
+    last: float = 1.0,
+) -> None:
+    """A note if a system with these changes predicts the last share of the events worse than the same for all."""
     from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss
 
-    is_loss = "log loss" in scored.quality
-    metric, sign = ("log loss", 1.0) if is_loss else ("pair inversion", -1.0)
-    if not scored.changes or scored.quality[metric] is None:
+    loss = quality.get("log loss")
+    if not changes or loss is None or loss <= (constant := constant_forecast_log_loss(data, last)):
         return
-    constant = constant_forecast_log_loss(data, scored.last) if is_loss else 0.5
-    if sign * scored.quality[metric] <= sign * constant:
-        return
-    usual = jr.compare(data, [scored.name], lengths=(scored.period,), last=scored.last).results[0].quality[metric]
-    if sign * usual < sign * scored.quality[metric]:
-        settings = ", ".join(f"{key}={value}" for key, value in scored.changes.items())
-        report.note(
-            f"with {settings if len(scored.changes) < 4 else 'what was given'} {scored.name} predicts worse ({metric} "
-            f"{scored.quality[metric]:.4f}) than without ({usual:.4f}) and than the same forecast for all "
-            f"({constant:.4f}); `jaxrate systems {scored.name}` lists units and ranges"
-        )
+    settings = ", ".join(f"{key}={value}" for key, value in changes.items()) if len(changes) < 4 else "what was given"
+    text = f"with {settings} {name} predicts worse (log loss {loss:.4f}) than the same forecast for all"
+    report.note(f"{text} ({constant:.4f}); `jaxrate systems {name}` lists units and ranges")

@@ -11,14 +11,21 @@ import textwrap
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.option_names import name_options
-from jaxrate.core.text_format import escape_control_characters, escape_control_characters_in_cells, format_table
+from jaxrate.core.text_format import (
+    escape_control_characters,
+    escape_control_characters_in_cells,
+    format_percentage,
+    format_percentages,
+    format_table,
+)
 
 LEVEL_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -168,6 +175,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    import jaxrate as jr
+    from jaxrate.history.column_table import ColumnTable
+
 GAP = 2  # blanks between columns: the edge of one, and a divider
 ODDS_HEADINGS = "odds win/loss", "odds win/draw/loss"
 MIN_TEXT_WIDTH, USUAL_TEXT_WIDTH = 8, 24  # cells to which names are cut: at least, and before a column is left out
@@ -208,10 +218,32 @@ def to_text_table(table: Any, caption: str = "", top: int | None = None) -> Text
     return TextTable(headings, rows, LEFT_ALIGNED_COLUMNS, caption)
 
 
-def name_teams(table: TextTable) -> TextTable:
-    """A table of teams: the word for its rows in the heading and below."""
+def name_teams(table: TextTable, rated: jr.History) -> TextTable:
+    """A table of a history; of teams with their word in the heading and below."""
+    if not rated.options.get("teams"):
+        return table
     headings = ["team" if heading == "player" else heading for heading in table.headings]
     return table._replace(headings=headings, caption=re.sub(r"\bplayers\b", "teams", table.caption))
+
+
+RESULT_COLUMNS = "win", "draw", "loss"  # whose chances add up
+OTHER_CHANCES = "probability", "over", "both_score"  # in percent, as the columns of probabilities
+
+
+def columns_in_percent(columns: Mapping[str, Any]) -> ColumnTable:
+    """The columns with chances in percent, as text; missing ones are empty."""
+    from jaxrate.history.column_table import PROBABILITY_COLUMNS, ColumnTable
+
+    def in_percent(values: Any) -> Any:
+        return np.array(["" if x != x else format_percentage(x) for x in np.asarray(values, float).tolist()])
+
+    names = [name for name in columns if PROBABILITY_COLUMNS.fullmatch(name) or name in OTHER_CHANCES]
+    texts = {name: in_percent(columns[name]) for name in names if columns[name].dtype.kind == "f"}
+    if "loss" in columns:
+        results = [name for name in RESULT_COLUMNS if name in columns]
+        rows = map(format_percentages, np.stack([columns[name] for name in results], axis=1).tolist())
+        texts |= dict(zip(results, np.array([*rows]).T, strict=True))
+    return ColumnTable({**columns, **texts})
 
 
 def first_rows_caption(num_rows: int, count: int, nouns: str, *, has_hint: bool = True) -> str:

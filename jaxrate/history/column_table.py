@@ -19,7 +19,7 @@ PROBABILITY_COLUMNS = re.compile(
 ODDS_COLUMNS = "odds_win", "odds_draw", "odds_loss"
 EXPECTED_COLUMNS = "expected_score", "expected_points", "expected_rank"
 RATINGS = "rating", "opponents_rating", "winners_rating", "losers_rating", "peak"
-RATING_COLUMNS = *RATINGS, "strength", "deviation", "change"
+RATING_COLUMNS = *RATINGS, "strength", "deviation", "its_deviation", "hindsight", "performance", "change"
 
 
 def table_to_pandas(table: Any) -> Any:
@@ -60,7 +60,8 @@ class ColumnTable(dict[str, HostArray]):
 
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The heads, and the cells of the first `top` rows, as text for people."""
-        cells = [_format_cells(name, np.asarray(values)[:top]) for name, values in self.items()]
+        rating = next((x for name, x in self.items() if name in RATINGS), None)
+        cells = [_format_cells(name, np.asarray(values)[:top], rating) for name, values in self.items()]
         return [name.replace("_", " ") for name in self], [*zip(*cells, strict=True)]
 
     def drop_columns(self, *names: str) -> "ColumnTable":
@@ -73,19 +74,20 @@ class ColumnTable(dict[str, HostArray]):
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _format_cells(name: str, values: HostArray) -> list[str]:
+def _format_cells(name: str, values: HostArray, rating: HostArray | None) -> list[str]:
+    """The values of a column as text; points have the decimals of the ratings, if there are ratings."""
     if values.dtype.kind == "M":
         whole_days = values.astype("datetime64[D]") == values
         text = values.astype("datetime64[D]") if whole_days.all() else values.astype("datetime64[m]")
         return ["" if np.isnat(x) else str(x).replace("T", " ") for x in text]
-    format_one = _number_format(name, values) if values.dtype.kind == "f" else str
+    format_one = _number_format(name, values if rating is None else rating) if values.dtype.kind == "f" else str
     return ["" if x != x else format_one(x) for x in values]
 
 
-def _number_format(name: str, values: HostArray) -> Callable[[Any], str]:
-    """How the numbers of a column of this name are written."""
+def _number_format(name: str, ratings: HostArray) -> Callable[[Any], str]:
+    """How the numbers of a column of this name are written, points as these ratings."""
     if name in RATING_COLUMNS:
-        return partial(format_decimals, digits=rating_decimals(values[np.isfinite(values)]), signed=name == "change")
+        return partial(format_decimals, digits=rating_decimals(ratings[np.isfinite(ratings)]), signed=name == "change")
     if name == "goal_difference":
         return partial(format_decimals, digits=1, signed=True)
     if PROBABILITY_COLUMNS.fullmatch(name):

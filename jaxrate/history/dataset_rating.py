@@ -65,7 +65,7 @@ def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
             first, second = names[number_of_row[first_row[row]]], names[number_of_row[row]]
             raise RowError(int(data.rows[row]), f"its contest is of the leagues {first} and {second}")
         number_of_row = number_of_row[data.rounds.player_start[:-1]]
-    return {name: _select_events(data, number_of_row == number) for number, name in enumerate(names)}
+    return {name: select_events(data, number_of_row == number) for number, name in enumerate(names)}
 
 
 def _number_labels_by_first_appearance(labels: list[Hashable]) -> tuple[list[Hashable], HostArray]:
@@ -74,12 +74,12 @@ def _number_labels_by_first_appearance(labels: list[Hashable]) -> tuple[list[Has
     return [*number], np.array([number[label] for label in labels], int)
 
 
-def _select_events(data: Dataset, keep: HostArray) -> Dataset:
-    """The events to keep, by a mask [E], and their players."""
+def select_events(data: Dataset, keep: HostArray, num_known_players: int = 0) -> Dataset:
+    """The events to keep, by a mask [E], and their players; the first `num_known_players` stay in any case."""
     rows = np.repeat(keep, np.diff(data.events.start))
     flat: Any = data.events.flat
     selected = jax.tree.map(lambda x: np.asarray(x)[keep if len(x) == len(keep) else rows], flat)
-    is_present = np.zeros(len(data.players), bool)
+    is_present = np.arange(len(data.players)) < num_known_players
     is_present[selected.player] = True
     selected = selected._replace(player=(np.cumsum(is_present, dtype=np.int32) - 1)[selected.player])
     start = None if isinstance(flat, Matches) else np.append(0, np.cumsum(np.diff(data.rounds.player_start)[keep]))
