@@ -100,9 +100,11 @@ def _choose_count_columns(
     from jaxrate.data.column_recognition import time_columns
 
     of_votes = [name for name in VOTE_ROLES if name in columns]
-    counts = find_count_columns(names, named) if any(named) or not {*of_votes} - {"weight"} else None
-    if of_votes and counts is not None:
+    is_named = any(named)
+    counts = None if is_named or {*of_votes} - {"weight"} else find_count_columns(names)
+    if of_votes and (is_named or counts is not None):
         raise ValueError(f"`{of_votes[0]}` is for votes; counts have --wins, --losses and --tied")
+    counts = find_count_columns(names, named) if is_named else counts
     if has_times and not time_columns(names) and "time" not in columns:
         raise ValueError("--moved needs the times of votes; name their column with --time")
     if has_times and counts is not None:

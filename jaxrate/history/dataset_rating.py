@@ -14,7 +14,7 @@ from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.system import RatingSystem, random_draw_rule, set_default_period
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.category_mixtures import check_known_categories
-from jaxrate.data.column_conversion import missing_mask
+from jaxrate.data.column_conversion import is_missing_value
 from jaxrate.data.column_role_definitions import Columns, suggest_role_on_unknown_argument
 from jaxrate.data.faulty_rows import describe_example_rows, warn_caller
 from jaxrate.data.lookalike_names import unstorable_reason
@@ -54,8 +54,8 @@ def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
     labels = np.fromiter(league, object, len(league)) if is_list else np.asarray(league, object)
     if labels.ndim != 1 or len(labels) <= int(data.rows.max(initial=-1)):
         raise ValueError(f"league must have one value for each row of the source, got shape {labels.shape}")
-    if len(missing_rows := np.flatnonzero(missing_mask(labels[data.rows]))):
-        raise RowError(int(data.rows[missing_rows[0]]), "there is no league")
+    if missing_rows := [row for row in data.rows.tolist() if is_missing_value(labels[row])]:
+        raise RowError(missing_rows[0], "there is no league")
     names, number_of_row = _number_labels_by_first_appearance(labels[data.rows].tolist())
     if not data.of_matches:
         size = np.diff(data.rounds.player_start)
