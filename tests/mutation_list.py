@@ -239,7 +239,7 @@ MUTATIONS = [
     M("site age of a lead", "held < RECENT_DAYS", "held <= RECENT_DAYS", "tests/test_findings.py -k 'lead'"),
     M("report first events", "[: -SHOWN_EVENTS - 1 : -1]", "[: -SHOWN_EVENTS : -1]",
       "tests/test_site_pages.py -k 'report_opens'"),
-    M("report line before the events", "at = at[at < first].tolist()", "at = at[at <= first].tolist()",
+    M("report rows before the last events", "max(begin, end - num_events)", "max(begin, end - num_events + 1)",
       "tests/test_report.py -k 'line_before'"),
     M("title of a surprise", "1.0 - 0.5 * SURPRISE_LEVEL / count", "1.0 - SURPRISE_LEVEL / count",
       "tests/test_findings.py -k 'surprises'"),

@@ -11,11 +11,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 import jaxrate as jr
-from jaxrate.site.arena_page import (
-    build_heat_map,
-)
-from jaxrate.site.forecast_tables import heat_map_png
-from jaxrate.views.charts import DIVERGING_COLOURS
+from jaxrate.site.arena_page import build_heat_map, heat_map_png
 from tests.browser import downloaded, findings, texts, wait_for
 from tests.conftest import mark_full
 
@@ -133,7 +129,7 @@ def test_numbers_become_a_heat_map_and_groups():
 
 def test_the_image_has_a_pixel_for_each_pair():
     percent = np.array([[np.nan, 0.0], [100.0, 50.0]])
-    image = b64decode(heat_map_png(percent, DIVERGING_COLOURS).partition(",")[2])
+    image = b64decode(heat_map_png(percent).partition(",")[2])
     assert image.startswith(b"\x89PNG") and image[16:24] == b"\0\0\0\2\0\0\0\2"
     start = image.index(b"IDAT") + 4
     size = int.from_bytes(image[start - 8 : start - 4], "big")
@@ -152,8 +148,6 @@ def opened(request, chromium, tmp_path):
 
 def test_a_browser_finds_sorts_and_reads(opened):
     browser, strengths, _ = opened
-    if texts(browser, "#others"):
-        browser.find_element("css selector", "#others summary").click()
     assert findings(browser) == {}
     search = browser.find_element("id", "search")
     search.send_keys("MODEL 003")
@@ -209,7 +203,9 @@ def test_the_matrix_is_of_ratings_and_marks_who_never_met(twelve):
     assert 'class="note"' not in above.partition("<main")[2]  # notes stood above the table
     assert "A lead of 100 points wins 64 of 100 votes" in table
     value = round(100 * (win + tie / 2))
-    assert f'style="--share: {round(200 * (win + tie / 2) - 100)}%">{value}</td>' in page  # white at 50, full at 100
+    assert (
+        f'style="--share:{round(200 * (win + tie / 2) - 100)}%;' in page and f'%">{value}</td>' in page
+    )  # white at 50, full at 100
 
 
 # Sentences of the page of an arena: what they say against what was fitted.

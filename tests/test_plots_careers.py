@@ -72,7 +72,7 @@ def test_the_highest_within_a_step_is_marked(ax):
 
 
 def test_careers_of_very_many_others_are_bands(ax, monkeypatch):
-    monkeypatch.setattr(sys.modules["jaxrate.plots.history_lines"], "MAX_GREY_LINES", 18)
+    monkeypatch.setattr(sys.modules["jaxrate.views.charts"], "MAX_GREY_LINES", 18)
     monkeypatch.setattr(sys.modules["jaxrate.views.charts"], "MIN_BAND_PLAYERS", 2)
     rated, others = rated_games(), games().players[:19]
     plots.careers(rated, ["P19"], others=others, step=1e6, ax=ax)

@@ -236,8 +236,8 @@ def test_no_win_lowers_a_rating_because_a_season_follows(tmp_path):
         assert "Between seasons, leads also shrink; the change by a match does not count that." in page
         rows += page.split("<tr>")
     wins = [row for row in rows if "class=up>won" in row]
-    assert len(wins) > 8 and not any("<td class=g>\u2212" in row for row in wins)
-    assert any("<td class=g>\u2212" in row for row in rows)
+    assert len(wins) > 8 and not any("<td class=n>\u2212" in row for row in wins)
+    assert any("<td class=n>\u2212" in row for row in rows)
 
 
 def test_a_career_has_the_points_of_both_and_the_terminal_shows_them(tmp_path, jaxrate):

@@ -107,16 +107,17 @@ def test_the_side_is_chosen_by_name(browser, tmp_path):
 pytest.importorskip("pyarrow")
 
 
-def test_chances_of_actual_results_are_those_of_three_outcomes_where_matches_are_drawn():
-    """The exponential of the log loss of expected scores, 56%, was told as the chance of what happened."""
+def test_log_loss_is_that_of_three_outcomes_where_these_are_predicted():
+    """The log loss of expected scores was told as that of what happened."""
     score, win, draw = np.array([1.0, 0.5, 0.0]), np.array([0.5, 0.5, 0.5]), np.array([0.2, 0.2, 0.2])
     outcomes = np.stack([1.0 - win - draw, draw, win])
     found = _summarise_two_sided(win + draw / 2, score, outcomes=outcomes).texts[1]
-    assert "had a predicted chance of 31.1%, on average; even chances of the three give 33.3%" in found
+    assert found.startswith(
+        f"Log loss of win, draw and loss: {-np.log([0.5, 0.2, 0.3]).mean():.4f}; even chances have 1.09"
+    )
     found = _summarise_two_sided(win + draw / 2, score).texts[1]
-    assert "chance" not in found and "Log loss of the expected scores: " in found
-    found = _summarise_two_sided(win, np.array([1.0, 1.0, 0.0])).texts[1]
-    assert "had a predicted chance of 50.0%, on average; even chances give 50%" in found
+    assert found.startswith("Log loss of the expected scores: ") and "; even chances have 0.6931," in found
+    assert _summarise_two_sided(win, np.array([1.0, 1.0, 0.0])).texts[1].startswith("Log loss: 0.6931; ")
 
 
 def summary_of(table, **system):
@@ -182,7 +183,7 @@ def test_a_system_within_chance_of_the_best_is_equal_and_no_worse():
         standing = find_standing(several, name)
         assert str(standing.finding) == "Skills, Glicko and TrueSkill predicted about equally well"
         assert describe_comparison(several, standing, jr.elo()._replace(name=name))[0] == (
-            "They called 617 to 640 of 1,000 matches right. By log loss Elo predicted worse, by 0.0500 ± 0.0196."
+            "They called 617 to 640 of 1,000 matches right. By log loss Elo predicted worse."
         )
         assert advise_best_system(several, name) == ()
     told = describe_comparison(several, find_standing(several, "elo"), jr.elo())[0]

@@ -195,7 +195,7 @@ def test_figures_are_in_the_language_of_the_reader(browser, folder, tmp_path):
             assert dates and all(re.fullmatch(r"(\d+\. )?\w+\.? \d{4}", x) for x in dates), (page, dates)
         open_page(browser, (folder / "quality.html"))
         said = " ".join(texts(browser, "main p"))  # at the end of a sentence, too
-        assert re.search(r"Log loss: 0,\d{4}\.", said) and not re.search(r"\d\.\d{4}", said)
+        assert re.search(r"Log loss: 0,\d{4};", said) and not re.search(r"\d\.\d{4}", said)
         assert re.search(r"won \d\d,\d\u00a0% of", said) and not re.search(r"\d%", said)
     finally:
         browser.execute_cdp_cmd("Emulation.setUserAgentOverride", {"userAgent": agent, "acceptLanguage": ""})

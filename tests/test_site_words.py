@@ -111,14 +111,10 @@ def test_calibration_is_that_of_favourites_on_either_side():
 def test_where_chances_of_draws_are_from():
     """A site with chances of draws and a report without had other odds for the same match, and neither said why."""
     table = {"a": list("xyxyzz"), "b": list("yxzzxy"), "score": [1.0, 0.5, 0.5, 0.0, 0.5, 1.0]}
-    told = re.findall(
-        '<p class="note">(Chances of draws .*?)</p>', jr.site.report_html(jr.rate(jr.elo(), jr.read(table)))
-    )
+    told = re.findall("(Chances of draws .*?)</p>", jr.site.report_html(jr.rate(jr.elo(), jr.read(table))))
     assert told == ["Chances of draws are fitted to past results."]
     system = jr.forecasts.add_outcomes(jr.elo(), draw_odds=0.5)
-    told = re.findall(
-        '<p class="note">(Chances of draws .*?)</p>', jr.site.report_html(jr.rate(system, jr.read(table)))
-    )
+    told = re.findall("(Chances of draws .*?)</p>", jr.site.report_html(jr.rate(system, jr.read(table))))
     (sentence,) = told
     assert sentence.endswith("had 19.9% on average; 50.0% of the matches were drawn.") and "settings" in sentence
 
@@ -143,9 +139,12 @@ def test_why_a_match_is_forecast_so_adds_up_to_the_difference():
     one = Explanation("Ada against Bo", ColumnTable(texts | columns | points), sides)
     forecast = {"a": ["Ada"], "b": ["Bo"], "side": ["Bo"], "win": [0.6], "loss": [0.4]}
     (table,) = build_forecast_tables(ColumnTable(forecast), None)
-    (told,), more = build_explanation_tables([one], table.matches, ExplanationTexts({"Ada": "Ada L."}, 0, "chance"))
-    assert told.title == "Bo \u2013 Ada L." and told.heads == ["", "Bo", "Ada", "difference"] and more == 0
-    assert told.rows == [
+    (told,), more = build_explanation_tables(
+        [one], table.matches, ExplanationTexts({"Ada": ("", "Ada L.")}, 0, "chance")
+    )
+    assert told.title == "Bo \u2013 Ada L." and more == 0
+    assert [x.head for x in told.columns[1:]] == ["<bdi>Bo</bdi>", "<bdi>Ada L.</bdi>", "difference"]
+    assert [list(row) for row in zip(*(x.cells for x in told.columns), strict=True)] == [
         ["strength", "+200", "+300", "\u2212100"],
         ["own form at home and away", "\u22125", "+11", "\u221216"],
         ["home advantage of all", "+54", "0", "+54"],

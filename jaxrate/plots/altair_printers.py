@@ -26,8 +26,6 @@ COLUMN_NUMBER_WIDTH = 26  # pixels from one number of a column to the next
 COUNT_HEIGHT = 13  # of a line of numbers above a chart
 LABEL_LINE_HEIGHT = 14
 NAME_GAP = 14  # pixels between a chart and the names beside it
-PANEL_WIDTHS = {1: WIDTH, 2: 300}  # of one of several small charts, by the number of columns
-PANEL_HEIGHT = 110
 DATA_ROOM = 0.03  # of the height of a chart, above and below the data
 MILLISECONDS = 86_400_000  # of a day
 LOOKS: dict[str, dict[str, Any]] = {  # of marks, axes and texts
@@ -40,7 +38,6 @@ LOOKS: dict[str, dict[str, Any]] = {  # of marks, axes and texts
     "name": {"align": "left", "baseline": "middle", "clip": False, "lineHeight": LABEL_LINE_HEIGHT},
     "source": {"align": "left", "baseline": "top", "clip": False, "color": GREY, "fontSize": LABEL_FONT},
     "cell names": {"labelLimit": 400, "labelColor": INK, "domain": False, "ticks": False},
-    "heading": {"anchor": "start", "fontSize": 12, "subtitleColor": GREY, "subtitleFontSize": 11},
     "title": {"anchor": "start", "frame": "bounds", "color": INK, "offset": 14, "fontSize": 18,
               "font": "Georgia, serif", "subtitleColor": GREY, "subtitleFontSize": 12},
     "axis": {"labelColor": GREY, "titleColor": GREY, "titleFontWeight": "normal", "tickColor": GREY, "gridColor": RULE},
@@ -234,7 +231,6 @@ def _json_values(values: HostArray) -> list[Any]:
 class _Axes(NamedTuple):
     """The axes of a chart, whose ends are known, so that labels can be placed."""
 
-    size: tuple[float, float]  # pixels
     times: tuple[float, float]  # at both ends, as numbers
     values: tuple[float, float]  # at the lower and the upper end; of ranks their logarithms, from the worst to the best
     is_rank: bool
@@ -244,7 +240,7 @@ class _Axes(NamedTuple):
     def pixels(self, line: charts.Line) -> HostArray:
         """[m, 2] the positions of the points of a line, from the lower left corner."""
         y = np.log(line.y) if self.is_rank else np.asarray(line.y, float)
-        parts = zip((line.x_numbers(), y), (self.times, self.values), self.size, strict=True)
+        parts = zip((line.x_numbers(), y), (self.times, self.values), (WIDTH, HEIGHT), strict=True)
         return np.stack([size * (x - begin) / (end - begin) for x, (begin, end), size in parts], axis=1)
 
     def y_of(self, column: str) -> Any:
@@ -254,22 +250,21 @@ class _Axes(NamedTuple):
         return y
 
 
-def _chart_axes(view: charts.LineView, size: tuple[int, int]) -> _Axes:
+def _chart_axes(view: charts.LineView) -> _Axes:
     """The axes of all lines and bands of a view, with a little room above and below."""
     altair = import_altair()
     lines = [*view.unnamed.lines, *view.lines, *view.then]
     times = np.concatenate([line.x_numbers()[~np.isnan(line.y)] for line in lines])
     begin, end = float(times.min()), max(float(times.max()), float(times.min()) + 1.0)
     shorthand, title, unit = ("x:T", None, MILLISECONDS) if view.text.x == "date" else ("x:Q", view.text.x, 1)
-    axis = altair.Axis(grid=False, tickCount=5 if size[0] < WIDTH else 8)
+    axis = altair.Axis(grid=False, tickCount=8)
     scale = altair.Scale(domain=[begin * unit, end * unit], nice=False)
     x = altair.X(shorthand, title=title, scale=scale, axis=axis)
     edges = [line.y + sign * line.half_width for line in lines for sign in (-1.0, 1.0)]
     shown = np.concatenate([*edges, *(edge for band in view.unnamed.bands for edge in (band.low, band.high))])
     if view.is_rank:
         best, worst = charts.rank_range(shown)
-        distance = charts.PANEL_TICK_DISTANCE if size[1] < HEIGHT else charts.MIN_TICK_DISTANCE
-        ticks: dict[str, Any] = {"values": charts.rank_ticks(best, worst, distance)}
+        ticks: dict[str, Any] = {"values": charts.rank_ticks(best, worst)}
         room = (worst / best) ** DATA_ROOM
         domain, options = [best / room, worst * room], dict[str, Any](type="log", reverse=True)
         ends = float(np.log(domain[1])), float(np.log(domain[0]))
@@ -279,13 +274,13 @@ def _chart_axes(view: charts.LineView, size: tuple[int, int]) -> _Axes:
         domain, options = [low - room, high + room], {"zero": False}
         ends = domain[0], domain[1]
     axis, scale = altair.Axis(format=",.6~g", **ticks), altair.Scale(nice=False, domain=domain, **options)
-    return _Axes(size, (begin, end), ends, view.is_rank, x, altair.Y("y:Q", title=view.text.y, scale=scale, axis=axis))
+    return _Axes((begin, end), ends, view.is_rank, x, altair.Y("y:Q", title=view.text.y, scale=scale, axis=axis))
 
 
 def line_chart(view: charts.LineView) -> Any:
     """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves along time."""
     altair = import_altair()
-    axes = _chart_axes(view, (WIDTH, HEIGHT))
+    axes = _chart_axes(view)
     names = [line.name for line in view.lines]
     scale = altair.Scale(domain=names, range=[*NAMED_COLOURS[: len(names)]])
     colour = altair.Color("name:N", scale=scale, legend=None)
@@ -309,27 +304,6 @@ def line_chart(view: charts.LineView) -> Any:
     return style_chart(chart.interactive(bind_y=False), view.text, HEIGHT + SOURCE_DISTANCE)
 
 
-def rank_panels_chart(view: charts.LineView) -> Any:
-    """A small chart of the ranks of each named line, in front of all others in grey."""
-    altair = import_altair()
-    num_columns = charts.count_panel_columns(len(view.lines))
-    width = PANEL_WIDTHS[num_columns]
-    axes = _chart_axes(view, (width, PANEL_HEIGHT))
-    unnamed_layers = _unnamed_layers(view.unnamed, axes)
-    panels: list[Any] = []
-    for line, colour in zip(view.lines, NAMED_COLOURS, strict=False):
-        others = [other for other in view.lines if other.name != line.name]
-        layers = [*unnamed_layers, *_unnamed_layers(charts.UnnamedPlayers(others), axes)]
-        chart = chart_of_rows(_line_rows([line]))
-        layers.append(chart.mark_line(strokeWidth=2, color=colour).encode(x=axes.x, y=axes.y))
-        own = [*_isolated_layers([line], axes), _hover_layer(chart, axes, view.text, len(panels))]
-        layers += [layer.encode(color=altair.value(colour)) for layer in own]
-        text_colour = style.TEXT_COLOURS.get(colour, GREY)
-        title = altair.TitleParams(line.name, subtitle=line.note, color=text_colour, **LOOKS["heading"])
-        panels.append(altair.layer(*layers).properties(width=width, height=PANEL_HEIGHT, title=title))
-    return style_chart(altair.concat(*panels, columns=num_columns), view.text)
-
-
 def _unnamed_layers(players: charts.UnnamedPlayers, axes: _Axes) -> list[Any]:
     """Bands and lines in grey."""
     layers = []
@@ -348,8 +322,8 @@ def _isolated_layers(lines: Sequence[charts.Line], axes: _Axes) -> list[Any]:
     return [chart_of_rows(rows).mark_circle(**LOOKS["isolated"]).encode(x=axes.x, y=axes.y)] if rows else []
 
 
-def _hover_layer(chart: Any, axes: _Axes, text: charts.PictureText, number: int = 0) -> Any:
-    """The point that is nearest to the pointer, with its name and numbers, in the chart of this number."""
+def _hover_layer(chart: Any, axes: _Axes, text: charts.PictureText) -> Any:
+    """The point that is nearest to the pointer, with its name and numbers."""
     altair = import_altair()
     time, is_dated = axes.x.shorthand, text.x == "date"
     tooltip = make_tooltips(
@@ -358,7 +332,7 @@ def _hover_layer(chart: Any, axes: _Axes, text: charts.PictureText, number: int 
         ("y:Q", text.y, ",.0f" if axes.is_rank else ",.1f"),
     )
     options = {"on": "pointerover", "nearest": True, "fields": ["name", "x"], "empty": False}
-    nearest = altair.selection_point(f"nearest_{number}", **options)
+    nearest = altair.selection_point("nearest", **options)
     opacity = altair.condition(nearest, altair.value(1), altair.value(0))
     points = chart.mark_circle(size=50).encode(x=axes.x, y=axes.y, tooltip=tooltip, opacity=opacity)
     return points.add_params(nearest)
@@ -371,14 +345,16 @@ def _label_layers(lines: Sequence[charts.Line], axes: _Axes) -> list[Any]:
     for line in lines:
         width = CHARACTER_PIXELS * max(map(len, line.label))
         labels.append(LineLabel(axes.pixels(line), line.label, width, LABEL_LINE_HEIGHT, line.told_peak))
-    layers, height = [], axes.size[1]
-    for label, place, colour in zip(labels, place_line_end_labels(labels, axes.size), NAMED_COLOURS, strict=False):
-        x, y = axes.size[0] + NAME_GAP if place.x is None else place.x, height - place.y
+    layers: list[Any] = []
+    for label, place, colour in zip(
+        labels, place_line_end_labels(labels, (WIDTH, HEIGHT)), NAMED_COLOURS, strict=False
+    ):
+        x, y = WIDTH + NAME_GAP if place.x is None else place.x, HEIGHT - place.y
         data = chart_of_rows([{"name": label.lines[0], "label": label.lines}])
         if place.leader is not None:
             begin_x, begin_y = label.points[place.point].tolist()
             across, up = place.leader
-            ends = begin_x, height - begin_y, x - 1 + across * label.width, y + (0.5 - up) * label.height
+            ends = begin_x, HEIGHT - begin_y, x - 1 + across * label.width, y + (0.5 - up) * label.extent[1]
             leader = data.mark_rule(color=colour, strokeWidth=0.8, clip=False)
             layers.append(leader.encode(**dict(zip(("x", "y", "x2", "y2"), map(altair.value, ends), strict=True))))
         middle = -0.5 * LABEL_LINE_HEIGHT * (len(label.lines) - 1)

@@ -11,12 +11,11 @@ from jaxrate.core.array_types import HostArray
 EDGE_SHARE = 0.04  # of the width of the axes, at whose right edge a line ends if it goes on to the end
 GAP = 6.0  # from a point of a line to its label
 CLEARANCE = 3.0  # from a label to lines and other labels
-OFFSETS = np.arange(0.0, 90.0, 2.0)  # from the place of a label next to a point to those that are tried
+OFFSETS = np.arange(0.0, 75.0, 3.0)  # from the place of a label next to a point to those that are tried
 LEADER_OFFSET = 9.0  # from which on a short line leads to the label
-LEADER_COST = 0.05  # covered squares that a point of a leader is as bad as
-LEADER_SHARES = np.linspace(0.0, 1.0, 30)[:, None]  # of a leader, at which lines and labels are sought
+LEADER_COST = 0.03  # covered points that a point of a leader is as bad as
 SIDE_SHARES = 0.5, 0.25, 0.75, 0.0, 1.0  # of a label above or below a point that may stand to the left of it
-SQUARE = 1.5  # side of the squares in which lines and labels are sought
+STEP = 2.0  # between the points of a line or of a label that others must not cover
 
 
 class LineLabel(NamedTuple):
@@ -29,9 +28,9 @@ class LineLabel(NamedTuple):
     peak: int | None = None  # the point that the label tells of, if it does
 
     @property
-    def height(self) -> float:
-        """The height of the label."""
-        return self.line_height * len(self.lines) + CLEARANCE * (len(self.lines) > 1)
+    def extent(self) -> HostArray:
+        """[2] the width and the height of the label."""
+        return np.array([self.width, self.line_height * len(self.lines) + CLEARANCE * (len(self.lines) > 1)])
 
 
 class LabelPlace(NamedTuple):
@@ -46,21 +45,21 @@ class LabelPlace(NamedTuple):
 def place_line_end_labels(labels: Sequence[LineLabel], size: Sequence[float] | HostArray) -> list[LabelPlace]:
     """Labels of lines that go on to the right edge stand beside the axes; others at the peaks or ends of their lines.
 
-    There they hide neither a line nor another label, and lines that lead to them cross no other. A label that has no
-    such room stands where it hides least. `size` is the width and the height of the axes.
+    There they hide neither a line nor another label, or as little as possible. `size` is that of the axes.
     """
-    ends = [label.points[-1] for label in labels]
-    goes_on = [bool(end[0] > (1.0 - EDGE_SHARE) * size[0]) for end in ends]
-    beside = [i for i in range(len(ends)) if goes_on[i]]
-    distance = max((labels[i].height for i in beside), default=0.0)
-    heights = spread_labels(np.array([ends[i][1] for i in beside]), distance)
-    places = {i: LabelPlace(None, y, (0.0, 0.5)) for i, y in zip(beside, heights.tolist(), strict=True)}
-    squares = _CoveredSquares(size)
-    for label in labels:
-        squares.cover(_dense_points(*label.points.T))
-    for i in sorted(range(len(ends)), key=lambda i: -ends[i][1]):
+    ends = np.array([label.points[-1] for label in labels]).reshape(-1, 2)
+    goes_on = ends[:, 0] > (1.0 - EDGE_SHARE) * size[0]
+    distance = max((float(labels[i].extent[1]) for i in np.flatnonzero(goes_on)), default=0.0)
+    heights = spread_labels(ends[goes_on, 1], distance).tolist()
+    places = {
+        i: LabelPlace(None, y, (0.0, 0.5)) for i, y in zip(np.flatnonzero(goes_on).tolist(), heights, strict=True)
+    }
+    covered = np.concatenate([np.zeros((0, 2)), *(_dense_points(*label.points.T) for label in labels)])
+    for i in np.argsort(-ends[:, 1], kind="stable").tolist():
         if not goes_on[i]:
-            places[i] = squares.place_label(labels[i])
+            places[i], corner = _place_at_line(labels[i], np.array(size), covered)
+            sides = (np.arange(0.0, length, STEP) for length in labels[i].extent)
+            covered = np.concatenate([covered, corner + np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)])
     return [places[i] for i in range(len(ends))]
 
 
@@ -73,58 +72,31 @@ def spread_labels(positions: HostArray, min_distance: float) -> HostArray:
     return result
 
 
-class _CoveredSquares:
-    """The squares of the axes that lines, labels and leaders cover."""
-
-    def __init__(self, size: Sequence[float] | HostArray) -> None:
-        self.size = np.array(size)
-        self.is_covered = np.zeros((self.size // SQUARE).astype(int) + 1, bool)
-
-    def cover(self, points: HostArray) -> None:
-        """Cover the squares of points [k, 2]."""
-        self.is_covered[self._squares(points[((points >= 0.0) & (points <= self.size)).all(axis=1)])] = True
-
-    def place_label(self, label: LineLabel) -> LabelPlace:
-        """The place of a label that covers least, and of those the nearest; it is covered from now on."""
-        extent = np.array([label.width, label.height])
-        numbers, corners = _candidate_places(label)
-        is_inside = ((corners >= 0.0) & (corners + extent <= self.size)).all(axis=1)
-        if not is_inside.any():  # the label is larger than the axes
-            x, y = label.points[-1].tolist()
-            return LabelPlace(float(np.clip(x, 0.0, max(self.size[0] - label.width, 0.0))), y, None)
-        numbers, corners = numbers[is_inside], corners[is_inside]
-        points = label.points[numbers]
-        ways = np.clip(points, corners, corners + extent) - points
-        length = np.hypot(*ways.T)
-        leaders = points[:, None] + LEADER_SHARES * ways[:, None]
-        is_crossed = self.is_covered[self._squares(leaders)] & (LEADER_SHARES[:, 0] * length[:, None] > GAP)
-        hidden = np.array([self.is_covered[self._box(corner, extent)].sum() for corner in corners])
-        has_leader = length > LEADER_OFFSET
-        best = int(np.argmin(hidden + has_leader * is_crossed.sum(axis=1) + LEADER_COST * length))
-        corner, leader = corners[best], None
-        self.is_covered[self._box(corner, extent)] = True
-        if has_leader[best]:
-            self.cover(leaders[best])
-            across, up = ((points[best] + ways[best] - corner) / extent).tolist()
-            leader = across, up
-        return LabelPlace(float(corner[0]), float(corner[1] + 0.5 * label.height), leader, int(numbers[best]))
-
-    def _squares(self, points: HostArray) -> tuple[HostArray, HostArray]:
-        """The squares of points [..., 2], those at the edge of points beyond it."""
-        last = np.array(self.is_covered.shape) - 1
-        column, row = np.moveaxis(np.clip(points // SQUARE, 0, last).astype(int), -1, 0)
-        return column, row
-
-    def _box(self, corner: HostArray, extent: HostArray) -> tuple[slice, slice]:
-        """The squares of a label and a little room about it."""
-        (left, right), (bottom, top) = self._squares(np.stack([corner - CLEARANCE, corner + extent + CLEARANCE]))
-        return slice(left, right + 1), slice(bottom, top + 1)
+def _place_at_line(label: LineLabel, size: HostArray, covered: HostArray) -> tuple[LabelPlace, HostArray]:
+    """The place of a label that hides fewest covered points [k, 2], of those the nearest, and its lower left corner."""
+    numbers, corners = _candidate_places(label)
+    extent = label.extent
+    is_inside = ((corners >= 0.0) & (corners + extent <= size)).all(axis=1)
+    if not is_inside.any():  # the label is larger than the axes
+        corner = np.clip(label.points[-1], 0.0, np.maximum(size - extent, 0.0))
+        return LabelPlace(float(corner[0]), float(label.points[-1, 1]), None), corner
+    numbers, corners = numbers[is_inside], corners[is_inside]
+    points = label.points[numbers]
+    ways = np.clip(points, corners, corners + extent) - points
+    length, middles = np.hypot(*ways.T), corners + 0.5 * extent
+    reach = 0.5 * extent + CLEARANCE
+    hidden = np.array([(np.abs(covered - middle) <= reach).all(axis=1).sum() for middle in middles])
+    best = int(np.argmin(hidden + LEADER_COST * length))
+    across, up = ((points[best] + ways[best] - corners[best]) / extent).tolist()
+    leader = (across, up) if length[best] > LEADER_OFFSET else None
+    x, y = float(corners[best, 0]), float(middles[best, 1])
+    return LabelPlace(x, y, leader, int(numbers[best])), corners[best]
 
 
 def _dense_points(x: HostArray, y: HostArray) -> HostArray:
-    """[k, 2] the points of a line and more between them, at most half a square apart."""
+    """[k, 2] the points of a line and more between them, at most a step apart."""
     way = np.append(0.0, np.cumsum(np.nan_to_num(np.hypot(np.diff(x), np.diff(y)))))
-    at = np.append(way, np.arange(0.0, way[-1], 0.5 * SQUARE))
+    at = np.append(way, np.arange(0.0, way[-1], STEP))
     points = np.stack([np.interp(at, way, x), np.interp(at, way, y)], axis=1)
     return points[np.isfinite(points).all(axis=1)]
 
@@ -132,16 +104,16 @@ def _dense_points(x: HostArray, y: HostArray) -> HostArray:
 def _candidate_places(label: LineLabel) -> tuple[HostArray, HostArray]:
     """[n] the number of the peak or the end, and [n, 2] the lower left corner of the label there; the best first."""
     numbers, corners = [], []
-    last = len(label.points) - 1
+    last, (width, height) = len(label.points) - 1, label.extent.tolist()
     rises = [(sign, offset) for offset in OFFSETS for sign in (1.0, -1.0)]
     for number in [last] if label.peak is None else [label.peak, last]:
         x, y = label.points[number].tolist()
-        y, least = y - 0.5 * label.height, 0.5 * label.height + GAP
-        sides = [x - share * label.width for share in SIDE_SHARES]
+        y, least = y - 0.5 * height, 0.5 * height + GAP
+        sides = [x - share * width for share in SIDE_SHARES]
         around = [(side, y + sign * (least + offset)) for sign, offset in rises for side in sides]
         beside = [(x + GAP, y + sign * offset) for sign, offset in rises]
         is_peak = number == label.peak
-        places = [*around, *beside, (x - GAP - label.width, y)] if is_peak else [*beside, *around]
+        places = [*around, *beside, (x - GAP - width, y)] if is_peak else [*beside, *around]
         corners += places
         numbers += [number] * len(places)
     return np.array(numbers), np.array(corners)

@@ -50,9 +50,9 @@ def show_lines(
 ) -> Any:
     """Draw lines into axes, or into a new figure of this size; or their interactive chart. Returns axes or chart."""
     check_backend(backend, ax)
-    has_panels = view.is_rank and len(view.lines) >= MIN_PANELS
     if backend == "altair":
-        return altair_printers.rank_panels_chart(view) if has_panels else altair_printers.line_chart(view)
+        return altair_printers.line_chart(view)
+    has_panels = view.is_rank and len(view.lines) >= MIN_PANELS
     if has_panels:
         num_columns = charts.count_panel_columns(len(view.lines))
         size = size[0], 1.0 + PANEL_HEIGHTS[num_columns] * (len(view.lines) // num_columns)

@@ -14,6 +14,7 @@ line_ups.py           sides: who had one, who played with whom and against whom,
 category_rankings.py  the rankings of categories, and who won how often against whom
 career_charts.py      the charts of all careers, drawn at once
 drawings.py           pictures that pages are shared with
+html_tables.py        tables as HTML: one printer of columns for all pages
 table_rows.py         rows of tables: events and rankings
 headline.py           the headline of a site
 page_texts.py         texts of all pages, and the method: settings in words, what points are worth

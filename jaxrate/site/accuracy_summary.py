@@ -22,6 +22,7 @@ from jaxrate.metrics.prediction_metrics import (
 )
 from jaxrate.metrics.ranking_metrics import ratio_error
 from jaxrate.metrics.running_metrics import match_metrics, numbers_that_predict_order, ranking_metrics
+from jaxrate.site.html_tables import Column
 from jaxrate.site.line_ups import HOME, SideWords, count_sides, home_sides, side_score_by_participant, side_words
 from jaxrate.views.charts import Curve
 from jaxrate.views.findings import LEANS, Finding, find_bias, find_lean
@@ -96,6 +97,13 @@ class AccuracySummary(NamedTuple):
         """Whether favourites did as predicted, as a finding; the subject alone where some did better, others worse."""
         is_told = self.bins is None or self.lean or (~self.bins.agrees).mean() <= MAX_MISSED_SHARE
         return str(_judge(self.lean)) if is_told else "Calibration"
+
+    def columns(self) -> list[Column]:
+        """The columns of the table of bins."""
+        words, bins = self.words, [] if self.bins is None else self.bins.rows()
+        rows = [(f"{x:.1f}%", f"{y:.1f}%", f"{low:.1f} to {high:.1f}", f"{n:,.0f}") for x, y, low, high, n in bins]
+        heads = words.expected, words.observed, "95% interval", words.events
+        return [Column("figure", head, x, head) for head, x in zip(heads, zip(*rows, strict=True), strict=True)]
 
     @property
     def verdict(self) -> str:
@@ -236,14 +244,6 @@ FIT_ADVICE = {
 }
 
 
-class HomeScores(NamedTuple):
-    """Of those who were at home; matches on neutral ground are not in it."""
-
-    prediction: HostArray
-    score: HostArray
-    words: SideWords = HOME
-
-
 def summarise_accuracy(rated: History, noun: PlayerOrTeamNoun = PLAYERS) -> AccuracySummary:
     """Compare all predictions of a history with the results, in words; `noun` is what the rated are called."""
     summary = _summarise_matches(rated) if rated.contests is None else _summarise_contests(rated, noun)
@@ -255,7 +255,7 @@ def _summarise_matches(rated: History) -> AccuracySummary:
     """Summarise matches, with what may be wrong with the chances of draws and of sides."""
     table = rated.events
     score, prediction, side, outcomes = table["score"], table["prediction"], home_sides(rated), _outcome_chances(table)
-    said = _summarise_two_sided(prediction, score, _select_home_scores(rated, side), outcomes)
+    said = _summarise_two_sided(prediction, score, side, side_words(rated), outcomes)
     texts, advice = list(said.texts), [FIT_ADVICE[x] for x in FIT_ADVICE if x == said.lean]
     constant = constant_log_loss(score.astype(float), side, np.ones(len(score)))
     loss = match_metrics(prediction.astype(float), score.astype(float))["log loss"]
@@ -272,16 +272,6 @@ def _summarise_matches(rated: History) -> AccuracySummary:
     return said._replace(texts=texts, advice=tuple(advice))
 
 
-def _select_home_scores(rated: History, side: HostArray | None) -> HomeScores | None:
-    """The predictions and scores of those who were at home; None if nobody was, or they did not score more."""
-    if side is None:
-        return None
-    table = rated.events
-    prediction, score = (np.where(side > 0, x, 1 - x)[side != 0] for x in (table["prediction"], table["score"]))
-    home = HomeScores(prediction, score, side_words(rated))
-    return home if home.score.mean() > 0.5 else None
-
-
 def _outcome_chances(table: EventColumns) -> HostArray | None:
     """[3, n] the chances of a loss, a draw and a win of the first; None if they were not all predicted."""
     has_outcomes = {"win", "draw", "loss"} <= table.keys() and bool(np.isin(table["score"], (0.0, 0.5, 1.0)).all())
@@ -289,17 +279,29 @@ def _outcome_chances(table: EventColumns) -> HostArray | None:
 
 
 def _summarise_two_sided(
-    prediction: HostArray, score: HostArray, home: HomeScores | None = None, outcomes: HostArray | None = None
+    prediction: HostArray,
+    score: HostArray,
+    side: HostArray | None = None,
+    words: SideWords = HOME,
+    outcomes: HostArray | None = None,
 ) -> AccuracySummary:
     """Summarise events of two sides, from the prediction and the score of one of them.
 
-    `outcomes` [3, n] are the probabilities of its loss, of a draw and of its win, where they were predicted.
+    Args:
+      prediction, score: [n] of the first side.
+      side: [n] 1 where it was at home, -1 where the other was, 0 where nobody was. None: nobody ever was.
+      words: what being at home is called.
+      outcomes: [3, n] probabilities of its loss, of a draw and of its win, where they were predicted.
     """
     predictions, score = prediction.astype(float), score.astype(float)
     metrics, has_draws, drew = match_metrics(predictions, score), _has_draws(score), (score == 0.5).mean()
     chance, result = _favourite_chances_and_scores(predictions, score)
     wins = np.where(predictions == 0.5, 0.5 * np.isin(score, (0.0, 1.0)), result == 1.0).mean()
-    also = f", {home.words.holder} {(home.score == 1.0).mean():.0%}" if home is not None else ""
+    home = np.zeros((2, 0))
+    if side is not None:
+        home = np.where(side > 0, [predictions, score], [1 - predictions, 1 - score])[:, side != 0]
+    is_ahead = home.size > 0 and home[1].mean() > 0.5
+    also = f", {words.holder} {(home[1] == 1.0).mean():.0%}" if is_ahead else ""
     title = f"The favourite won {wins:.0%} of matches{f' and drew {drew:.0%}' if drew > MIN_DRAW_SHARE else also}"
     text = f"The favourite won {wins:.1%} of {format_count(len(score), 'match')}"
     if has_draws:
@@ -309,7 +311,7 @@ def _summarise_two_sided(
     even = f"Chance alone gives {'a score of ' if has_draws else ''}50%."
     off = 100 * calibration(chance, result, bins=CHANCE_BINS).error
     texts = [
-        " ".join([f"{text}.", *([] if home is None else [_describe_home_scores(home, has_draws)]), even]),
+        " ".join([f"{text}.", *([_describe_home_scores(*home, words, has_draws)] if is_ahead else []), even]),
         _describe_loss(metrics, score, outcomes),
         _describe_errors(f"Favourites' {chances}", off, lean),
     ]
@@ -321,23 +323,17 @@ def _has_draws(score: HostArray) -> bool:
 
 
 def _describe_loss(metrics: dict[str, float], score: HostArray, outcomes: HostArray | None) -> str:
-    """The predicted chance of the actual results; with draws only where all three outcomes were predicted.
+    """The log loss beside that of even chances; with draws of all three outcomes, where these were predicted.
 
     The log loss of expected scores, in which a draw counts as half, is that of no chance.
     """
-    has_draws, brier = _has_draws(score), f"Brier score: {metrics['Brier score']:.4f}."
-    loss = f"Log loss{' of the expected scores' * has_draws}: {metrics['log loss']:.4f}. {brier}"
-    if outcomes is None and has_draws:
-        return f"{loss} A draw is half a win; 50% for everybody has log loss {math.log(2.0):.4f}, and less is better."
-    chance, what, even = math.exp(-metrics["log loss"]), "happened", "chances give 50%"
+    kind, loss, even = " of the expected scores" * _has_draws(score), metrics["log loss"], math.log(2.0)
     if outcomes is not None:
         actual = outcomes[np.rint(2 * score).astype(int), np.arange(len(score))].astype(float)
-        chance = np.exp(np.log(np.maximum(actual, np.finfo(np.float32).tiny)).mean())
-        what, even = "happened, a win, a draw or a loss,", "chances of the three give 33.3%"
-    return (
-        f"What then {what} had a predicted chance of {chance:.1%}, on average; even {even}, and more is better. "
-        f"(This is the geometric mean. {loss})"
-    )
+        loss = -float(np.log(np.maximum(actual, np.finfo(np.float32).tiny)).mean())
+        kind, even = " of win, draw and loss", math.log(3.0)
+    brier = f"Brier score: {metrics['Brier score']:.4f}."
+    return f"Log loss{kind}: {loss:.4f}; even chances have {even:.4f}, and less is better. {brier}"
 
 
 def _describe_draws(chance: HostArray, score: HostArray, rated: History) -> tuple[str, list[Advice]]:
@@ -375,18 +371,15 @@ def _favourite_chances_and_scores(prediction: HostArray, score: HostArray) -> tu
     return np.where(favours_second, 1.0 - prediction, prediction), favourite_score
 
 
-def _describe_home_scores(home: HomeScores, has_draws: bool) -> str:
+def _describe_home_scores(predicted: HostArray, score: HostArray, words: SideWords, has_draws: bool) -> str:
     """How often those at home won, of the matches in which somebody was, and what had been predicted."""
-    score, words = home.score, home.words
-    where = f"of the {format_count(len(score), 'match')} {words.known}"
-    holder, predicted = words.holder[0].upper() + words.holder[1:], f"{home.prediction.mean():.1%}"
+    where, holder = f"of the {format_count(len(score), 'match')} {words.known}", words.holder[:1].upper()
+    holder += words.holder[1:]
     if not has_draws:
-        return f"{holder} won {score.mean():.1%} {where}; {predicted} were predicted."
+        return f"{holder} won {score.mean():.1%} {where}; {predicted.mean():.1%} were predicted."
     won, drew = (score == 1.0).mean(), (score == 0.5).mean()
-    return (
-        f"{holder} won {won:.1%} and drew {drew:.1%} {where}: a score of {score.mean():.1%}, "
-        f"where {predicted} was expected."
-    )
+    scored = f"a score of {score.mean():.1%}, where {predicted.mean():.1%} was expected"
+    return f"{holder} won {won:.1%} and drew {drew:.1%} {where}: {scored}."
 
 
 def _summarise_contests(rated: History, noun: PlayerOrTeamNoun) -> AccuracySummary:

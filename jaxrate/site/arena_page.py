@@ -2,7 +2,6 @@
 
 from base64 import b64encode
 from collections.abc import Sequence
-from html import escape
 from itertools import pairwise
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -14,12 +13,11 @@ from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_range
-from jaxrate.site.drawings import interval_bar, make_axis, round_step
-from jaxrate.site.forecast_tables import DARK_COLOURS, heat_map_png, whole_percentages
-from jaxrate.site.page_templates import STYLE_FILES, join_figures
+from jaxrate.site.drawings import encode_palette_png, interval_bar, make_axis, round_step
+from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, text_columns
+from jaxrate.site.page_templates import STYLE_FILES
 from jaxrate.site.page_views import render_page
-from jaxrate.site.table_rows import Column, column_cells, table_head
-from jaxrate.views.charts import DIVERGING_COLOURS
+from jaxrate.views.charts import DIVERGING_COLOURS, mix_colours
 from jaxrate.views.findings import (
     find_certain_ranks,
     find_first_place,
@@ -46,9 +44,10 @@ MAX_NUMBERED_PLAYERS = 20  # players up to which the matrix is a table of number
 MAX_MATRIX_PLAYERS = 200  # players with a row of the heat map; more are grouped
 NUM_GROUPS = 100  # groups of players with adjacent places
 MAX_HEAT_LABELS = 14  # names beside the heat map
-TOP_ROWS = 25  # of more than 30 players, those in the first table; at most so many in each later one
+TOP_ROWS = 25  # of more than 30 players, which a script shows until all are asked for
 MIN_BAR_SHARE = 0.02  # of an axis: the usual interval that is drawn as a bar; shorter ones are written
 MAX_DRIFT_ROWS = 10
+NO_VALUE, NO_VALUE_COLOUR = 101, "#e4e1d8"  # in place of a percentage
 ERROR_WORDS = {
     "curvature": "the curvature of the likelihood",
     "sandwich": "how much results scatter",
@@ -60,8 +59,7 @@ ERROR_WORDS = {
 class HeatMap(NamedTuple):
     """Expected scores of rows of places against each other."""
 
-    light: str  # addresses of images
-    dark: str
+    image: str  # its address
     ticks: list[tuple[float, int, str]]  # positions in percent, places, and names
     grouped: bool  # whether a row is a group of players
     data: dict[str, Any]  # for the script: places of each row, and percentages as bytes in base64
@@ -93,9 +91,9 @@ def arena_page_html(
         pathlib.Path("page.html").write_text(page, encoding="utf-8")
 
     Its heading is what was found. A table has a row for each player, with the interval and the possible ranks; of more
-    than 30 players, those after the first 25 are in tables of their own, each with its axis. A strong line stands where
-    the order is certain for everybody. Who beats whom is a table of numbers for the first 20 players, with a heat map
-    of all if there are more; of more than 200 players, those with adjacent places are grouped.
+    than 30 players the first 25 are shown at first. A strong line stands where the order is certain for everybody.
+    Who beats whom is a table of numbers for the first 20 players, with a heat map of all if there are more; of over
+    200 players, those with adjacent places are grouped.
 
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
@@ -115,41 +113,29 @@ def arena_page_html(
     _check_players("ranks", ranks, strengths)
     _check_players("drift", drift, strengths)
     words, names = make_noun(noun, MODELS), [" ".join(str(x).split()) for x in strengths.players]
-    rated, left_out = rated_ids(strengths).tolist(), about.get("left_out", "")
-    half_width = np.where(np.isfinite(strengths.half_width), strengths.half_width, 0.0)
-    numbered = rated[:MAX_NUMBERED_PLAYERS] if len(rated) > 1 else []
-    heat_map = None if len(rated) <= MAX_NUMBERED_PLAYERS else build_heat_map(strengths, rated)
-    lead = find_lead_in_votes(names, strengths, ranks, words)
-    is_sure = lead is not None and lead.certainty == "clear"
-    bounds = pairwise(_table_bounds(len(names)))
+    views = _certainty_view(strengths, ranks, names, words) | _ranking_view(strengths, ranks, names, words)
+    views |= _matrix_view(strengths, names) | _drift_view(drift, words)
+    certain = "What is certain" if views["findings"] else "What is not certain" if views["doubt"] else ""
+    links = {"#certain": certain, "#ranking": "Ranking", "#matrix": "Who beats whom" * bool(views["matrix"])}
+    links |= {"#moved": "Who changed" * (drift is not None), "#about": "Method"}
+    data = {"noun": words.one, "heat": views["heat_map"] and views["heat_map"].data}
     return render_page(
         "arena.html",
         SCRIPT_FILES,
         ARENA_STYLE_FILES,
+        **views,
         title=title,
+        links=links,
         source=about.get("source", ""),
         dates=about.get("dates", ""),
-        left_out=left_out[:1].upper() + left_out[1:],
+        left_out=about.get("left_out", "")[:1].upper() + about.get("left_out", "")[1:],
         strengths=strengths,
+        ranks=ranks,
         model=strengths.model.replace("_", "-").title(),
         noun=words,
-        headline=str(find_first_place(names, strengths, ranks, words)),
-        findings=[*map(str, [*[lead] * is_sure, *find_certain_ranks(names, strengths, ranks, words)])],
-        doubt="" if is_sure else str(lead or ""),
-        worth=str(find_worth_in_votes(names, strengths) or ""),
         assumption=confidence_assumption(strengths, about.get("clusters", ())),
         errors=ERROR_WORDS.get(strengths.errors, strengths.errors),
-        never_met=_never_met(strengths, numbered),
-        whole=join_figures,
-        ranks=ranks,
-        drift=drift,
-        tables=[_build_table(strengths, ranks, words, part, half_width) for part in bounds],
-        rated=len(rated),
-        matrix=[(names[i], x) for i, x in zip(numbered, strengths.expected_percentages(numbered), strict=True)],
-        heat_map=heat_map,
-        changes=None if drift is None else drift.table_rows(MAX_DRIFT_ROWS),
-        data=_list_columns(strengths, ranks, names, half_width)
-        | {"noun": words.one, "heat": None if heat_map is None else heat_map.data},
+        data=_list_columns(strengths, ranks, names) | data,
     )
 
 
@@ -159,28 +145,30 @@ def _check_players(name: str, other: RankSets | StrengthDrift | None, strengths:
         raise ValueError(f"{name} must be of the same players as the strengths")
 
 
-def _table_bounds(count: int) -> list[int]:
-    """The places at which tables end, from 0: the first 25, and the others in equal parts of at most 25."""
-    if count <= 1.2 * TOP_ROWS:
-        return [0, count]
-    parts = -(-(count - TOP_ROWS) // TOP_ROWS)
-    return [0, *np.linspace(TOP_ROWS, count, parts + 1).round().astype(int).tolist()]
-
-
-def _never_met(strengths: Strengths, players: list[int]) -> list[list[bool]]:
-    """[n][n] which of these players have no votes against each other."""
-    if strengths.met is None:
-        return [[False] * len(players) for _ in players]
-    pairs = {frozenset(pair) for pair in strengths.met.tolist()}
-    return [[i != j and frozenset((i, j)) not in pairs for j in players] for i in players]
-
-
-def _list_columns(
-    strengths: Strengths, ranks: RankSets | None, names: list[str], half_width: HostArray
+def _certainty_view(
+    strengths: Strengths, ranks: RankSets | None, names: list[str], noun: PlayerOrTeamNoun
 ) -> dict[str, Any]:
+    """The variables of the headline, and of what is certain and what is not."""
+    lead, certain = find_lead_in_votes(names, strengths, ranks, noun), find_certain_ranks(names, strengths, ranks, noun)
+    is_sure = lead is not None and lead.certainty == "clear"
+    return {
+        "headline": str(find_first_place(names, strengths, ranks, noun)),
+        "worth": str(find_worth_in_votes(names, strengths) or ""),
+        "findings": [*map(str, [lead, *certain] if is_sure else certain)],
+        "doubt": "" if is_sure else str(lead or ""),
+    }
+
+
+def _half_widths(strengths: Strengths) -> HostArray:
+    """[n] half the widths of intervals; 0 where they are not known."""
+    return np.where(np.isfinite(strengths.half_width), strengths.half_width, 0.0)
+
+
+def _list_columns(strengths: Strengths, ranks: RankSets | None, names: list[str]) -> dict[str, Any]:
     """The table of all players for the script and for downloads, the best first."""
+    half, rating = _half_widths(strengths), strengths.rating
     columns = {"place": np.argsort(strengths.order) + 1, "name": np.array(names, object)}
-    columns |= {"rating": strengths.rating, "low": strengths.rating - half_width, "high": strengths.rating + half_width}
+    columns |= {"rating": rating, "low": rating - half, "high": rating + half}
     columns |= {} if ranks is None else {"best rank": ranks.least, "worst rank": ranks.greatest}
     columns |= {"votes": strengths.games, "score": strengths.score}
     digits = {"votes": 3, "score": 3}
@@ -196,66 +184,100 @@ def _json_numbers(values: HostArray, digits: int) -> list[Any]:
     return [int(x) if x is not None and x == int(x) else x for x in rounded]
 
 
-def _build_table(
-    strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun, part: tuple[int, int], half_width: HostArray
+def _ranking_view(
+    strengths: Strengths, ranks: RankSets | None, names: list[str], noun: PlayerOrTeamNoun
 ) -> dict[str, Any]:
-    """The variables of a table of the players from one place to another, counted from 0, the best first."""
-    ids, places = strengths.order[slice(*part)], np.arange(*part) + 1
-    is_known = np.isfinite(strengths.rating[ids])
-    margins = ["held" if x else f"± {y:.0f}" for x, y in zip(strengths.is_anchor[ids], half_width[ids], strict=True)]
-    names = [f"<bdi>{escape(join_figures(' '.join(str(x).split())))}</bdi>" for x in strengths.players[ids]]
-    grid, labels, intervals = _draw_intervals(strengths.rating[ids], half_width[ids], is_known)
+    """The variables of the table of all players, the best first."""
+    ids, border = strengths.order, _find_borders(strengths, ranks)
+    rating, half, games, score = (
+        x[ids] for x in (strengths.rating, _half_widths(strengths), strengths.games, strengths.score)
+    )
+    margins = np.where(strengths.is_anchor[ids], "held", [f"± {x:.0f}" for x in half])
+    grid, labels, intervals = _draw_intervals(rating, half)
     head = f'<span class="label">95% interval</span><span class="axis">{labels}</span>'
-    border = _find_borders(strengths, ranks, places)
+    marks = np.where(border, "border", "").tolist()
     columns = [
-        Column("figure rank", "place", [*map(str, places)], "rank", marks=["border" * bool(x) for x in border]),
-        Column("words name", noun.one, names, "name"),
-        Column("figure rating", "rating", [_format_rating(x) for x in strengths.rating[ids].tolist()], "rating"),
-        Column("figure margin", "margin", _blank_unrated(is_known, margins)),
-        Column("interval", head, _blank_unrated(is_known, intervals)),
+        make_column("figure rank", "place", range(1, len(ids) + 1), str, label="rank", marks=marks),
+        make_column("words name", noun.one, [names[i] for i in ids], show_name, label="name"),
+        make_column("figure rating", "rating", rating.tolist(), _format_rating, label="rating"),
+        make_column("figure margin", "margin", np.where(np.isfinite(rating), margins, "").tolist()),
+        Column("interval", head, np.where(np.isfinite(rating), intervals, "").tolist()),
         *([] if ranks is None else [_rank_column(ranks, ids)]),
-        Column("figure votes", "votes", [f"{x:,.15g}" for x in strengths.games[ids]], "votes"),
-        Column("figure score", "score", [f"{100 * x:.0f}%".replace("nan%", "") for x in strengths.score[ids]], "score"),
+        make_column("figure votes", "votes", games, "{:,.15g}".format, label="votes"),
+        make_column("figure score", "score", score, lambda x: f"{100 * x:.0f}%".replace("nan%", ""), label="score"),
     ]
-    rows = zip(*map(column_cells, columns), strict=True)
-    about = {"first": part[0] + 1, "last": part[1], "has_border": bool(border.any()), "grid": grid}
-    return about | {"heads": table_head(columns), "rows": [f"<tr>{'</td>'.join(row)}</td></tr>" for row in rows]}
+    return {
+        "board": render_table("Ranking", columns, "rows ranking strengths", element="board", style=grid),
+        "has_border": border.any(),
+        "shown": TOP_ROWS if len(ids) > 1.2 * TOP_ROWS else len(ids),
+    }
 
 
 def _rank_column(ranks: RankSets, ids: HostArray) -> Column:
     """The ranks that each of these may have; those that are certain are marked."""
-    ends = [*zip(ranks.least[ids].tolist(), ranks.greatest[ids].tolist(), strict=True)]
-    marks = ["sure" * (least == greatest) for least, greatest in ends]
-    return Column("figure ranks", "ranks", [format_range(*x) for x in ends], "ranks", marks=marks)
+    least, greatest = ranks.least[ids], ranks.greatest[ids]
+    marks = np.where(least == greatest, "sure", "").tolist()
+    return Column(
+        "figure ranks", "ranks", [*map(format_range, least.tolist(), greatest.tolist())], "ranks", marks=marks
+    )
 
 
-def _draw_intervals(rating: HostArray, half_width: HostArray, is_known: HostArray) -> tuple[str, str, list[str]]:
+def _draw_intervals(rating: HostArray, half_width: HostArray) -> tuple[str, str, list[str]]:
     """The grid and the labels of an axis, and intervals as bars; without labels as text if they are too short."""
-    low, high = (rating + sign * half_width for sign in (-1.0, 1.0))
+    is_known, low, high = np.isfinite(rating), rating - half_width, rating + half_width
     ends = (low[is_known].min(), high[is_known].max()) if is_known.any() else (1000.0, 2000.0)
     axis = make_axis(*map(float, ends))
     if is_known.any() and 2.0 * np.median(half_width[is_known]) < MIN_BAR_SHARE * (axis.high - axis.low):
-        return axis.grid, "", [f"{x:,.0f} to {y:,.0f}" for x, y in zip(low, high, strict=True)]
+        return axis.grid, "", [*map("{:,.0f} to {:,.0f}".format, low, high)]
     pairs = zip(np.where(is_known, rating, 0.0).tolist(), half_width.tolist(), strict=True)
     return axis.grid, axis.labels, [interval_bar(axis, x, y or None) for x, y in pairs]
 
 
-def _find_borders(strengths: Strengths, ranks: RankSets | None, places: HostArray) -> HostArray:
-    """Whether everybody until each of these places is surely better than everybody below."""
+def _find_borders(strengths: Strengths, ranks: RankSets | None) -> HostArray:
+    """Whether everybody until each place is surely better than everybody below."""
+    places = np.arange(1, len(strengths.order) + 1)
     if ranks is None:
         return np.zeros(len(places), bool)
-    greatest = np.maximum.accumulate(ranks.greatest[strengths.order])[places - 1]
-    return (greatest <= places) & (places < len(strengths.order))
-
-
-def _blank_unrated(is_known: HostArray, texts: list[str]) -> list[str]:
-    """The texts of players with a finite rating, nothing of the others."""
-    return [text if known else "" for known, text in zip(is_known, texts, strict=True)]
+    greatest = np.maximum.accumulate(ranks.greatest[strengths.order])
+    return (greatest <= places) & (places < len(places))
 
 
 def _format_rating(rating: float) -> str:
     """A rating, or the end at which a player without a finite one stands."""
     return f"{rating:,.0f}" if np.isfinite(rating) else {np.inf: "∞", -np.inf: "-∞"}.get(rating, "?")
+
+
+def _matrix_view(strengths: Strengths, names: list[str]) -> dict[str, Any]:
+    """The variables of who beats whom."""
+    rated = rated_ids(strengths).tolist()
+    numbered = rated[:MAX_NUMBERED_PLAYERS] if len(rated) > 1 else []
+    percent = strengths.expected_percentages(numbered)
+    rows = np.where(np.isnan(percent), None, percent).tolist()
+    return {
+        "matrix": [*zip(map(show_name, [names[i] for i in numbered]), rows, strict=True)],
+        "never_met": _never_met(strengths, numbered),
+        "heat_map": build_heat_map(strengths, rated) if len(rated) > MAX_NUMBERED_PLAYERS else None,
+        "rated": len(rated),
+        "whole": join_figures,
+    }
+
+
+def _never_met(strengths: Strengths, players: list[int]) -> list[list[bool]]:
+    """[n][n] which of these players have no votes against each other."""
+    count = len(strengths.players)
+    has_met = np.eye(count, dtype=bool) if strengths.met is not None else np.ones((count, count), bool)
+    if strengths.met is not None:
+        has_met[tuple(strengths.met.T)] = has_met[tuple(strengths.met.T[::-1])] = True
+    return list((~has_met[np.ix_(players, players)]).tolist())
+
+
+def _drift_view(drift: StrengthDrift | None, noun: PlayerOrTeamNoun) -> dict[str, Any]:
+    """The variables of who changed while the votes were cast."""
+    if drift is None:
+        return {"drift": None}
+    heads, rows = drift.table_rows(MAX_DRIFT_ROWS)
+    table = render_table("Who changed", text_columns([noun.one, *[*heads][1:]], rows), "", box=True)
+    return {"drift": drift, "changes": table, "num_changes": len(rows)}
 
 
 def build_heat_map(strengths: Strengths, players: list[int]) -> HeatMap:
@@ -276,5 +298,18 @@ def build_heat_map(strengths: Strengths, players: list[int]) -> HeatMap:
         for place in [1, *range(max(step, 2), count + 1, step)]
     ]
     data = {"places": places, "percent": b64encode(whole_percentages(percent).tobytes()).decode()}
-    images = [heat_map_png(percent, colours) for colours in (DIVERGING_COLOURS, DARK_COLOURS)]
-    return HeatMap(images[0], images[1], ticks, grouped, data)
+    return HeatMap(heat_map_png(percent), ticks, grouped, data)
+
+
+def whole_percentages(percent: HostArray) -> HostArray:
+    """[n, m] percentages as bytes; 101 for NaN."""
+    return np.where(np.isnan(percent), NO_VALUE, np.round(percent)).astype(np.uint8)
+
+
+def heat_map_png(percent: HostArray) -> str:
+    """The address, with the data in it, of a PNG with a pixel for each of the percentages [n, m]; NaN is grey."""
+    palette = [*(mix_colours(DIVERGING_COLOURS, x / 100) for x in range(101)), mix_colours([NO_VALUE_COLOUR] * 2, 0.0)]
+    image = encode_palette_png(
+        whole_percentages(percent), np.round(255.0 * np.array(palette)).astype(np.uint8).tobytes()
+    )
+    return f"data:image/png;base64,{b64encode(image).decode()}"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import Any, NamedTuple
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
@@ -13,7 +14,8 @@ from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, LOSS_DIFFEREN
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.site.accuracy_summary import Advice
-from jaxrate.site.drawings import Axis, interval_bar, make_axis
+from jaxrate.site.drawings import interval_bar, make_axis
+from jaxrate.site.html_tables import Column, mark_as_html, render_table, text_columns
 from jaxrate.site.page_views import render_page
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views.findings import Finding, count_pairs, find_best_system
@@ -54,67 +56,56 @@ PAIR_ORDER = Measure(
 )
 
 
-class SystemRow(NamedTuple):
-    """A forecaster, with its difference from the best system."""
-
-    name: str
-    value: str  # of the measure
-    bar: str  # as HTML
-    text: str
-
-
-class SystemBars(NamedTuple):
-    measure: Measure
-    axis: Axis
-    rows: list[SystemRow]
-    others: list[SystemRow]  # a blend of the systems, and forecasts that were published
-    explanation: str
-
-
-def draw_system_bars(comparison: Comparison | None) -> SystemBars | None:
-    """The bars of a comparison; None without differences."""
-    if comparison is None or not _has_differences(comparison):
-        return None
-    measure, count = _measure(comparison), len(comparison.results)
-    axis, rows = build_system_rows([*comparison.results, *comparison.others], measure)
-    gaps = [gap_and_half_width(_difference(x), measure)[0] for x in (*comparison.results[1:], *comparison.others)]
-    beaten = ", and less than 0 is better than the best" if any(gap < 0 for gap in gaps) else ""
-    return SystemBars(measure, axis, rows[:count], rows[count:], measure.explanation.format(beaten=beaten))
-
-
-def comparison_view(comparison: Comparison | None, system: RatingSystem, events: str) -> dict[str, Any]:
-    """The variables of what a report says of other systems than this one; of a single forecaster nothing."""
+def comparison_view(comparison: Comparison | None, system: RatingSystem, events: str) -> dict[str, Any] | None:
+    """What a report says of other systems than this one, as variables; None of a single forecaster."""
     if comparison is None or len(comparison.results) + len(comparison.others) < 2:
-        return {"comparison": None}
+        return None
+    results, others = comparison.results, comparison.others
     rows = [[system_title(name), *map(use_minus_sign, cells)] for name, *cells in comparison.rows]
-    for row, forecaster in zip(rows[len(comparison.results) :], comparison.others, strict=True):
+    for row, forecaster in zip(rows[len(results) :], others, strict=True):
         row[0] = name_in_print(forecaster)
-    standing = find_standing(comparison, system.name)
+    standing, measure, bars, beaten = find_standing(comparison, system.name), _measure(comparison), "", ""
+    if standing is not None:
+        bars = render_system_bars("Systems", "system", [*results, *others], len(results), measure)
+        gaps = [gap_and_half_width(_difference(x), measure)[0] for x in (*results[1:], *others)]
+        beaten = ", and less than 0 is better than the best" if any(gap < 0 for gap in gaps) else ""
+    below = ["a blend of all systems, weighted by how well each predicted earlier matches"] * (
+        comparison.blend is not None
+    )
+    if comparison.published:
+        names = join_names(x.name for x in comparison.published)
+        below.append(f"the forecasts of {names}, computed by its published model")
     return {
-        "comparison": comparison,
-        "comparison_title": "Other systems" if standing is None else str(standing.finding),
-        "comparison_texts": describe_comparison(comparison, standing, system),
-        "comparison_notes": name_systems_in_print("\n".join(comparison.notes), comparison.results).splitlines(),
+        "title": "Other systems" if standing is None else str(standing.finding),
+        "texts": describe_comparison(comparison, standing, system),
+        "notes": " ".join(_name_systems_in_print(comparison.notes, results)),
         "scored_on": comparison.scored_on.replace("contests", events),
-        "behind": draw_system_bars(comparison),
-        "compared": rows,
-        "compared_head": [metric_heading(x) for x in comparison.head],
-    }
+        "bars": bars,
+        "explanation": measure.explanation.format(beaten=beaten),
+        "others": ", and ".join(below),
+        "metrics": render_table(
+            "Systems", text_columns([*map(metric_heading, comparison.head)], rows), "", box=True
+        ),
+    }  # fmt: skip
 
 
-def build_system_rows(
-    forecasters: Sequence[ScoredForecaster], measure: Measure = LOG_LOSS
-) -> tuple[Axis, list[SystemRow]]:
-    """The rows of forecasters, the best system first, and the axis of their bars."""
+def render_system_bars(
+    caption: str, head: str, forecasters: Sequence[ScoredForecaster], num_systems: int, measure: Measure = LOG_LOSS
+) -> Any:
+    """The bars of forecasters, the best system first; a line divides systems from others."""
     gaps = [(0.0, None), *(gap_and_half_width(_difference(x), measure) for x in forecasters[1:])]
     low, high = (choose(gap + sign * (half or 0.0) for gap, half in gaps) for choose, sign in ((min, -1), (max, 1)))
-    axis = make_axis(low, high)
-    rows = list[SystemRow]()
-    for forecaster, gap in zip(forecasters, gaps, strict=True):
-        value = format_metric(measure.metric, forecaster.quality[measure.metric])
-        text = describe_gap(*gap, measure) if rows else "best"
-        rows.append(SystemRow(name_in_print(forecaster), value, interval_bar(axis, *gap, measure.digits), text))
-    return axis, rows
+    axis, metric = make_axis(low, high), measure.metric
+    scale = f'<span class="axis">{axis.labels}</span><span class="hidden">behind</span>'
+    values = [format_metric(metric, x.quality[metric]) for x in forecasters]
+    columns = [
+        Column("words name", head, [escape(name_in_print(x)) for x in forecasters], "name"),
+        Column("figure rating", measure.heading, values, "rating"),
+        Column("interval", scale, [interval_bar(axis, *gap, measure.digits) for gap in gaps]),
+        Column("figure change", "behind", ["best", *(describe_gap(*gap, measure) for gap in gaps[1:])], "behind"),
+    ]
+    border = {num_systems - 1: "border"} if num_systems < len(forecasters) else {}
+    return render_table(caption, columns, "rows ranking static systems", style=axis.grid, row_kinds=border)
 
 
 def name_in_print(forecaster: ScoredForecaster) -> str:
@@ -214,10 +205,7 @@ def _describe_standing(standing: Standing) -> str:
     text = f"{name_in_print(equal[0]) if len(equal) == 1 else 'They'} {standing.describe_calls(number)}."
     if not behind:
         return text
-    nearest = describe_gap(*gap_and_half_width(_difference(behind[0]), measure), measure).lstrip("+")
-    unit = " percentage points" if measure is PAIR_ORDER else ""
-    names = join_names(dict.fromkeys(map(name_in_print, behind)))
-    return f"{text} By {measure.heading} {names} predicted worse, {'the next ' * (len(behind) > 1)}by {nearest}{unit}."
+    return f"{text} By {measure.heading} {join_names(dict.fromkeys(map(name_in_print, behind)))} predicted worse."
 
 
 def _describe_shown_system(standing: Standing, system: RatingSystem) -> str:
@@ -261,11 +249,11 @@ def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: b
     return (*advice, Advice(purpose if advice else f"{rank}; {purpose}", (f"jaxrate report FILE {option}",)))
 
 
-def name_systems_in_print(text: str, systems: Iterable[ScoredForecaster]) -> str:
-    """A text about systems, with their names in print."""
-    for name in {x.name for x in systems}:
-        text = re.sub(rf"\b{re.escape(name)}\b", system_title(name), text)
-    return text
+def _name_systems_in_print(texts: Iterable[str], systems: Iterable[ScoredForecaster]) -> list[str]:
+    """Texts about systems, with their names in print."""
+    titles = {x.name: system_title(x.name) for x in systems}
+    pattern = rf"\b({'|'.join(map(re.escape, sorted(titles, key=len, reverse=True)))})\b"
+    return [re.sub(pattern, lambda match: titles[match[0]], text) for text in texts]
 
 
 SCRIPT_FILES = ("words.js",)
@@ -293,62 +281,73 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     if not benchmarks:
         raise ValueError("benchmarks is empty; give one or more, as {'Our league': benchmark}")
     sections = [_build_section(f"history-{i}", *x) for i, x in enumerate(benchmarks.items(), 1)]
-    num_ahead = sum(section["is_ahead"] for section in sections)
-    finding = f"A ceiling is ahead of the best rating on {num_ahead} of {len(sections)} histories"
+    count, num_ahead = len(sections), sum(section["is_ahead"] for section in sections)
+    finding = Finding("ceilings", "some" if num_ahead else "none", other=f"{count:,}", amount=f"{num_ahead:,}")
     return render_page(
         "benchmark.html",
-        SCRIPT_FILES,
+        ("words.js",),
         title=title,
-        headline=finding if len(sections) > 1 else sections[0]["verdict"],
+        links={f"#{x['anchor']}": x["title"] * (count > 1) for x in sections},
+        headline=str(finding) if count > 1 else sections[0]["verdict"],
+        summary=_render_summary(sections) if count > 1 else "",
         histories=sections,
-        is_fitted=any("fit" in section["head"] for section in sections),
+        is_fitted=any(row.fit_seconds is not None for benchmark in benchmarks.values() for row in benchmark.rows),
         data={},
     )
+
+
+def _render_summary(sections: list[dict[str, Any]]) -> Any:
+    """The table of all histories."""
+    names = [mark_as_html(f'<a href="#{x["anchor"]}">{escape(x["title"])}</a>') for x in sections]
+    rows = [[x["scored"], *x["best"], *x["ceiling"]] for x in sections]
+    heads = "scored", "best rating", "log loss", "best ceiling", "log loss", "rating behind"
+    columns = [Column("words", "history", names, names_rows=True)]
+    for head, cells in zip(heads, zip(*rows, strict=True), strict=True):
+        kind = "words" if head.startswith("best") else "figure"
+        columns.append(Column(kind, head, [*map(escape, cells)]))
+    return render_table("All histories", columns, "", box=True)
 
 
 def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, Any]:
     """The variables of what the page says of one history."""
     systems = [row for row in benchmark.rows if row.kind == "system"]
     ceilings = [row for row in benchmark.rows if row.kind not in ("system", "frequencies") and row.scored]
-    axis, rows = build_system_rows([*systems, *ceilings])
-    ceiling, gap = _find_best_ceiling(ceilings, rows[len(systems) :], benchmark.scored)
-    lead, half = gap_and_half_width(gap)
-    best = rows[0].name
-    findings, notes = (name_systems_in_print("\n".join(x), systems) for x in (benchmark.findings, benchmark.notes))
-    head, cells = _arrange_table(benchmark)
-    return {
+    best, both = name_in_print(systems[0]), [*systems, *ceilings]
+    findings = _name_systems_in_print(benchmark.findings, systems)
+    section: dict[str, Any] = {
         "anchor": anchor,
         "title": title,
         "scored": f"{benchmark.scored:,}",
         "scored_on": benchmark.scored_on,
-        "findings": findings.replace(" ± ", "\u00a0±\u00a0").splitlines(),
-        "notes": notes.splitlines(),
-        "axis": axis,
-        "systems": rows[: len(systems)],
-        "ceilings": rows[len(systems) :],
-        "best": rows[0],
-        "ceiling": ceiling,
-        "rating_gap": "" if ceiling is None else describe_gap(-lead, half),
-        "verdict": f"{ceiling.name} {compare_in_words(gap, best)}"
-        if ceiling
-        else f"{best} predicts best of the systems",
+        "findings": [x.replace(" ± ", "\u00a0±\u00a0") for x in findings],
+        "notes": " ".join(_name_systems_in_print(benchmark.notes, systems)),
+        "bars": render_system_bars(title, "forecast", both, len(systems)) if len(both) > 1 else "",
+        "metrics": _render_metrics(title, benchmark),
+        "best": [best, _format_loss(systems[0])],
+        "ceiling": ["", "", ""],
+        "verdict": f"{best} predicts best of the systems",
+        "is_ahead": False,
+    }
+    whole = (x for x in ceilings if x.kind != "blend" and x.scored == benchmark.scored)
+    if (ceiling := next(whole, None)) is None:
+        return section
+    gap, name = ceiling.log_loss_difference, name_in_print(ceiling)
+    lead, half = gap_and_half_width(gap)
+    return section | {
+        "ceiling": [name, _format_loss(ceiling), describe_gap(-lead, half)],
+        "verdict": f"{name} {compare_in_words(gap, best)}",
         "is_ahead": relation_to_best(gap) == "ahead",
-        "head": head,
-        "cells": cells,
     }
 
 
-def _find_best_ceiling(
-    ceilings: list[ScoredForecaster], rows: list[SystemRow], scored: int
-) -> tuple[SystemRow | None, LogLossDifference | None]:
-    """The row of the best ceiling that has all scored matches, and its difference from the best system."""
-    whole = (x for x in zip(ceilings, rows, strict=True) if x[0].kind != "blend" and x[0].scored == scored)
-    return next(((row, ceiling.log_loss_difference) for ceiling, row in whole), (None, None))
+def _render_metrics(title: str, benchmark: Benchmark) -> Any:
+    """The table of all metrics without the differences, which the bars have."""
+    columns = dict(zip(benchmark.head, zip(*benchmark.cells, strict=True), strict=True))
+    columns.pop(LOSS_DIFFERENCE_HEAD, None)
+    columns[benchmark.head[0]] = tuple(map(name_in_print, benchmark.rows))
+    rows = [*zip(*columns.values(), strict=True)]
+    return render_table(f"{title}, all metrics", text_columns([*columns], rows, 2), "", box=True)
 
 
-def _arrange_table(benchmark: Benchmark) -> tuple[list[str], list[list[str]]]:
-    """The head and the cells of a benchmark with names in print, without the differences, which the bars have."""
-    columns = [i for i, name in enumerate(benchmark.head) if i and name != LOSS_DIFFERENCE_HEAD]
-    named_cells = zip(benchmark.rows, benchmark.cells, strict=True)
-    cells = [[name_in_print(row), *(texts[i] for i in columns)] for row, texts in named_cells]
-    return [benchmark.head[i] for i in (0, *columns)], cells
+def _format_loss(forecaster: ScoredForecaster) -> str:
+    return format_metric(LOG_LOSS.metric, forecaster.quality[LOG_LOSS.metric])

@@ -12,21 +12,13 @@ from jaxrate.history.event_columns import lookup_ids
 from jaxrate.history.history import History
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.site.headline import stale_clause
+from jaxrate.site.html_tables import Column, link_player, render_table, table_head, table_rows
 from jaxrate.site.page_templates import assign_slugs
 from jaxrate.site.site_data import (
     SiteData,
     sort_categories,
 )
-from jaxrate.site.table_rows import (
-    Column,
-    RankedRows,
-    SitePage,
-    count_results,
-    ranked_columns,
-    split_ranking,
-    table_head,
-    table_rows,
-)
+from jaxrate.site.table_rows import RankedRows, SitePage, count_results, ranked_columns, split_ranking
 from jaxrate.views.charts import half_widths
 from jaxrate.views.findings import Finding, add_place, find_favourite, find_lead
 from jaxrate.views.wording import (
@@ -209,8 +201,8 @@ def category_pages(data: SiteData, strengths: list[CategoryStrengths]) -> Iterat
         for part in split_ranking(one.path, one.path.removesuffix(".html"), len(one.listed)):
             is_first = part["earlier"] is None
             heading = title if is_first else f"Ranks {part['begin']:,} to {part['end']:,} {one.place}"
-            variables = about | part | _category_table(data, one, part["begin"] - 1, part["end"])
-            variables["sentence"] = sentence if is_first else ""
+            table = _render_category_ranking(data, one, part["begin"] - 1, part["end"])
+            variables = about | part | {"ranking": table, "sentence": sentence if is_first else ""}
             summary = f"{title}. {sentence}" if is_first else ""
             yield SitePage(part["path"], "category", heading, variables, summary)
 
@@ -242,8 +234,8 @@ def _overall_ratings(data: SiteData) -> Any:
     return rating
 
 
-def _category_table(data: SiteData, one: CategoryStrengths, begin: int, end: int) -> dict[str, Any]:
-    """The variables of a table of ranks `begin` to `end`, from 0."""
+def _render_category_ranking(data: SiteData, one: CategoryStrengths, begin: int, end: int) -> Any:
+    """The table of ranks `begin` to `end`, from 0."""
     ids, overall, overall_rank = one.listed[begin:end], _overall_ratings(data), np.zeros(len(data.names), int)
     overall_rank[data.listed] = data.current.rank
     rows = RankedRows(ids.tolist(), [*range(begin + 1, end + 1)], one.mean[ids], one.deviation[ids])
@@ -258,7 +250,7 @@ def _category_table(data: SiteData, one: CategoryStrengths, begin: int, end: int
         if data.line_ups.score is not None:
             shares = 100 * one.results[ids, 0] / games
             columns.append(Column("figure share", "won", [f"{x:.0f}%" for x in shares.tolist()]))
-    return {"grid": axis.grid, "heads": table_head(columns), "rows": "\n".join(table_rows(columns))}
+    return render_table(f"Ranking {one.place}", columns, "rows ranking by-category", style=axis.grid)
 
 
 MATRIX_PLAYERS = 12  # the best, against each other
@@ -280,20 +272,20 @@ def build_matrix_views(
         if category is not None:
             place = category_phrase(category_noun(data.rated), format_category(category))
         if len(matrix) > 1:
-            names, chances = [name for _, name, _ in matrix], np.array([row for *_, row in matrix], float)
+            names, chances = [data.names[i] for i, _ in matrix], np.array([row for _, row in matrix], float)
             finding = add_place(find_favourite(names, chances, len(ranked) > len(matrix)), place)
-        views.append({"matrix": matrix, "place": place, "finding": finding, "path": path})
+        linked = [(link_player("", {"": (data.slugs[i], data.names[i])}), row) for i, row in matrix]
+        views.append({"matrix": linked, "place": place, "finding": finding, "path": path})
     return views
 
 
-def _win_matrix(data: SiteData, tables: Any, ranked: HostArray) -> list[tuple[str, str, list[float | None]]]:
-    """The first of these ids, each with their slug, their name and their chances in percent against each other."""
+def _win_matrix(data: SiteData, tables: Any, ranked: HostArray) -> list[tuple[int, list[float | None]]]:
+    """The first of these ids, each with their chances in percent against each other."""
     groups = data.groups[ranked]
     places = np.argsort(data.leaderboard_ids)[ranked[groups == groups[:1]]]
     places = places[places < tables.even.left.shape[1]][:MATRIX_PLAYERS]
     pairs = np.repeat(places, len(places)), np.tile(places, len(places))
-    chance = np.clip(100 * tables.even.probability(*pairs), 0.0, 100.0).reshape(len(places), -1)
-    return [
-        (data.slugs[i], data.names[i], [None if x == y else float(chance[x, y]) for y in range(len(places))])
-        for x, i in enumerate(data.leaderboard_ids[places].tolist())
-    ]
+    chance = np.clip(100 * tables.even.probability(*pairs), 0.0, 100.0).reshape(len(places), -1).tolist()
+    for place, row in enumerate(chance):
+        row[place] = None
+    return [*zip(data.leaderboard_ids[places].tolist(), chance, strict=True)]

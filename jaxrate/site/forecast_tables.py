@@ -1,9 +1,9 @@
 """Tables of forecasts: chances, scorelines, and what they are made of."""
 
-from base64 import b64encode
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from jaxrate.forecasts.prediction_explanations import TEXT_COLUMNS, Explanation,
 from jaxrate.forecasts.scorelines import Scorelines, summarise_scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.site.drawings import encode_palette_png
 from jaxrate.site.headline import Headline
+from jaxrate.site.html_tables import Column, link_player, mark_dates
 from jaxrate.site.line_ups import HOME, SideWords
-from jaxrate.views.charts import DIVERGING_COLOURS, mix_colours
 from jaxrate.views.findings import Finding
 from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun, format_rating
+
+Places: TypeAlias = Mapping[str, tuple[str, str]]  # the page and the name that is shown of players in the history
 
 
 class MatchForecast(NamedTuple):
@@ -65,23 +66,24 @@ PART_NAMES = {
 
 
 class ExplanationTable(NamedTuple):
-    """What each side, or each player of teams, contributes to a forecast, as text."""
+    """What each side, or each player of teams, contributes to a forecast."""
 
     title: str
-    heads: list[str]  # players by their name in the history
-    rows: list[list[str]]
-    words: list[bool]  # which columns hold words
-    names: int | None  # the column that holds names of players; None: the heads are those
-    num_totals: int  # rows at the end that are sums
+    columns: list[Column]
+    row_kinds: dict[int, str]  # of the rows that are sums
 
 
 class ExplanationTexts(NamedTuple):
     """How explanations are told."""
 
-    names: Mapping[str, str]  # that are shown, by those in the history
+    places: Places
     digits: int  # of points
     expected: str  # what the expectation of a match is called
     words: SideWords = HOME
+
+    def name(self, player: object) -> str:
+        """The name that is shown of a player, by that in the history."""
+        return self.places.get(str(player), ("", str(player)))[1]
 
 
 def build_explanation_tables(
@@ -101,8 +103,8 @@ def build_explanation_tables(
             match = matches[number] if len(matches) == len(explanations) else None
             tables.append(_tabulate_match(one, match, texts))
         else:
-            members = [[texts.names.get(str(x), str(x)) for x in player[side == k]] for k in one.sides["side"]]
-            tables.append(_tabulate_teams(" \u2013 ".join(map(" & ".join, members)), one))
+            members = [[*map(texts.name, player[side == k])] for k in one.sides["side"]]
+            tables.append(_tabulate_teams(" \u2013 ".join(map(" & ".join, members)), one, texts.places))
     return tables, max(len(explanations) - MAX_EXPLANATIONS, 0)
 
 
@@ -121,9 +123,14 @@ def _tabulate_match(one: Explanation, match: MatchForecast | None, texts: Explan
     if "category" in one.parts:
         rows.insert(-1, ["category", *map(str, one.parts["category"][order]), ""])
     rows.append([texts.expected, *format_percentages(one.sides["expected"][order].tolist()), ""])
-    heads = ["", *(players[i] for i in order), "difference"]
-    title = " \u2013 ".join(texts.names.get(x, x) for x in heads[1:3])
-    return ExplanationTable(title, heads, rows, [True, False, False, False], None, 2)
+    pair = [players[i] for i in order]
+    heads = ['<span class="hidden">part</span>', *(link_player(x, texts.places) for x in pair), "difference"]
+    columns = [
+        Column("figure", head, [*map(escape, x)]) for head, x in zip(heads, zip(*rows, strict=True), strict=True)
+    ]
+    columns[0] = columns[0]._replace(kind="words", names_rows=True)
+    title = " \u2013 ".join(map(texts.name, pair))
+    return ExplanationTable(title, columns, dict.fromkeys((len(rows) - 2, len(rows) - 1), "total"))
 
 
 def _format_points(points: float, digits: int) -> str:
@@ -140,38 +147,19 @@ def _name_part(name: str, words: SideWords | None) -> str:
     return PART_NAMES.get(name, name.replace("_", " "))
 
 
-def _tabulate_teams(title: str, one: Explanation) -> ExplanationTable:
+def _tabulate_teams(title: str, one: Explanation, places: Places) -> ExplanationTable:
     """A row for each player, and one for the sum of each side."""
     heads, cells = heads_and_cells(one.parts)
     rows = [[use_minus_sign(x) for x in row] for row in cells]
     for side, points in zip(one.sides["side"].tolist(), one.sides["points"].tolist(), strict=True):
         total = {"side": str(side), "player": "all", "points": format_rating(points, 1, signed=True)}
         rows.append([total.get(head, "") for head in heads])
-    named = [PART_NAMES.get(x.replace(" ", "_"), x) for x in heads]
-    return ExplanationTable(
-        title, named, rows, [x in TEXT_COLUMNS for x in heads], heads.index("player"), len(one.sides["side"])
-    )
-
-
-DARK_COLOURS = "#f0a36b", "#9c5a2e", "#10182a", "#3d6f9f", "#7cb7f5"  # of dark pages, from low to high
-NO_VALUE_COLOURS: dict[tuple[str, ...], str] = {DIVERGING_COLOURS: "#e4e1d8", DARK_COLOURS: "#2f3a50"}
-NO_VALUE = 101  # in place of a percentage
-
-
-def whole_percentages(percent: HostArray) -> HostArray:
-    """[n, m] percentages as bytes; 101 for NaN."""
-    return np.where(np.isnan(percent), NO_VALUE, np.round(percent)).astype(np.uint8)
-
-
-def heat_map_png(percent: HostArray, colours: tuple[str, ...]) -> str:
-    """The address, with the data in it, of a PNG with a pixel for each of the percentages [n, m]; NaN is grey.
-
-    The first colour is that of 0, the last one that of 100.
-    """
-    palette = [*(mix_colours(colours, x / 100) for x in range(101)), mix_colours([NO_VALUE_COLOURS[colours]] * 2, 0.0)]
-    rgb = np.round(255.0 * np.array(palette)).astype(np.uint8)
-    image = encode_palette_png(whole_percentages(percent), rgb.tobytes())
-    return f"data:image/png;base64,{b64encode(image).decode()}"
+    columns = []
+    for head, texts in zip(heads, zip(*rows, strict=True), strict=True):
+        kind = "words" if head in TEXT_COLUMNS else "figure"
+        shown = [link_player(x, places) if head == "player" and x != "all" else escape(x) for x in texts]
+        columns.append(Column(kind, PART_NAMES.get(head.replace(" ", "_"), head), shown))
+    return ExplanationTable(title, columns, dict.fromkeys(range(len(cells), len(rows)), "total"))
 
 
 MAX_CARDS = 50  # on the page
@@ -233,7 +221,7 @@ def render_next_matches(
 
     `places` has the name of the page and the display name of each player of the history, by their name there.
     """
-    render = environment.get_template("scorelines.html").module.next_match
+    render = environment.get_template("parts.html").module.next_match
     first: dict[str, str] = {}
     for card in cards:
         slugs = {places[name][0] for name in (card.first, card.second) if name in places}
@@ -296,10 +284,10 @@ SEASON_HEADINGS = {
     "player": "name",
     "played": "played",
     "points": "points",
-    "expected_points": "points in the end",
+    "expected_points": "expected points",
     "goal_difference": "goal difference",
     "win": "champion",
-    "top_4": "first four",
+    "top_4": "top four",
     "relegated": "relegated",
 }
 CLEAR_FAVOURITE_CHANCE = 0.55  # of a player, from which on they are a clear favourite; a draw counts as half
@@ -312,30 +300,41 @@ class ForecastTable(NamedTuple):
     title: str
     file: str  # name of the data files without suffix
     rows: list[dict[str, Any]]  # values by heading
-    shown: list[list[str]]  # the same values as text
+    columns: list[Column]
     note: str
-    matches: list[MatchForecast]  # in place of the rows, for matches
+    matches: list[MatchForecast]  # in place of the columns, for matches
     has_side: bool = False  # whether anybody is at home; they are first then
     unconnected: str = ""  # which of them no chain of events joins
 
 
 def build_forecast_tables(
-    event_forecasts: ColumnTable | None, season_forecast: SeasonForecast | None, noun: PlayerOrTeamNoun = PLAYERS
+    event_forecasts: ColumnTable | None,
+    season_forecast: SeasonForecast | None,
+    noun: PlayerOrTeamNoun = PLAYERS,
+    places: Places | None = None,
+    is_past: Callable[[Any], bool] = lambda _: False,
 ) -> list[ForecastTable]:
-    """Tables of the season and of future events, if given."""
-    tables = []
+    """Tables of the season and of future events, if given; `is_past` tells of a day whether it is over."""
+    tables, places = [], places or {}
     if season_forecast is not None:
-        note = f"From {season_forecast.samples:,} simulated seasons, in each of which a {noun.one} keeps one strength."
-        columns = season_forecast.columns()
-        tables.append(_build_table("How the season may end", "season", columns, SEASON_HEADINGS, note))
+        headings = SEASON_HEADINGS | {"player": noun.one}
+        note = f"{season_forecast.samples:,} simulated seasons."
+        table = _build_table("How the season may end", "season", season_forecast.columns(), headings, note, places)
+        tables.append(table)
         if season_forecast.champion is not None:
-            word, column = f"champion{'s' * noun.is_collective}", [*tables[0].rows[0]].index(SEASON_HEADINGS["win"])
-            for row, is_champion in zip(tables[0].shown, season_forecast.champion, strict=True):
-                row[column] = word if is_champion else ""
+            word, column = f"champion{'s' * noun.is_collective}", [*table.rows[0]].index(headings["win"])
+            cells = [word * bool(x) for x in season_forecast.champion]
+            table.columns[column] = table.columns[column]._replace(cells=cells)
     if event_forecasts is not None:
         note = "Odds are fair: one divided by the chance." if "odds_win" in event_forecasts else ""
         title = f"Forecasts of {'matches' if 'a' in event_forecasts else 'contests'}"
-        tables.append(_build_table(title, "coming", event_forecasts, EVENT_HEADINGS, note))
+        table = _build_table(title, "coming", event_forecasts, EVENT_HEADINGS, note, places)
+        if "time" in event_forecasts:
+            column, badge = [*table.rows[0]].index("date"), ' <small class="badge">past</small>'
+            days = [row["date"] for row in table.rows]
+            cells = [f"{x}{badge * is_past(day)}" for x, day in zip(table.columns[column].cells, days, strict=True)]
+            table.columns[column] = table.columns[column]._replace(cells=cells)
+        tables.append(table)
     return tables
 
 
@@ -350,15 +349,21 @@ def _describe_unconnected(forecasts: ColumnTable) -> str:
     return f"No chain of {events} joins those in {join_names(names)}: ratings cannot be compared, {strangers}."
 
 
-def _build_table(title: str, file: str, columns: ColumnTable, headings: dict[str, str], note: str) -> ForecastTable:
-    names = [name for name in columns if name in headings]
-    chosen = ColumnTable({name: columns[name] for name in names})
+def _build_table(
+    title: str, file: str, forecasts: ColumnTable, headings: dict[str, str], note: str, places: Places
+) -> ForecastTable:
+    chosen = ColumnTable({name: forecasts[name] for name in forecasts if name in headings})
     rows = [{headings[name]: x for name, x in row.items()} for row in chosen.to_records()]
-    shown = [[_format_value(name, x) for name, x in row.items()] for row in chosen.to_records()]
-    is_matches = {"a", "b", "win", "loss"} <= set(columns)
-    matches = [_match_forecast(row) for row in columns.to_records()] if is_matches else []
-    unconnected = _describe_unconnected(columns)
-    return ForecastTable(title, file, rows, shown, note, matches, "side" in columns, unconnected)
+    columns = []
+    for name in chosen:
+        cells = [_format_value(name, row[headings[name]], places) for row in rows]
+        kind, head = "words" if name in ("player", "time", "contest") else "figure", headings[name]
+        columns.append(Column(kind, escape(head), cells, escape(head)))
+    is_matches = {"a", "b", "win", "loss"} <= set(forecasts)
+    matches = [_match_forecast(row) for row in forecasts.to_records()] if is_matches else []
+    return ForecastTable(
+        title, file, rows, columns, note, matches, "side" in forecasts, _describe_unconnected(forecasts)
+    )
 
 
 def _match_forecast(row: dict[str, Any]) -> MatchForecast:
@@ -405,13 +410,15 @@ def format_odds(odds: float) -> str:
     return f"{odds:.2f}" if odds < 9.995 else f"{odds:.1f}" if odds < 19.95 else f"{odds:,.0f}"
 
 
-def _format_value(name: str, value: Any) -> str:
+def _format_value(name: str, value: Any, places: Places) -> str:
+    """The cell of a value as HTML; chances are on a ground that is the stronger, the greater they are."""
+    if name == "player":
+        return str(link_player(str(value), places))
     if not isinstance(value, float):
-        return "" if value is None else str(value)
+        return "" if value is None else mark_dates(str(value))
     if name in PROBABILITY_COLUMNS:
-        return format_percentage(value)
+        return f'<span class="shade" style="--share:{100 * value:.0f}%">{escape(format_percentage(value))}</span>'
     if name.startswith("odds_"):
         return format_odds(value)
-    if name == "goal_difference":
-        return format_decimals(value, 1, signed=True)
-    return f"{value:.1f}" if name in ("expected_points", "expected_rank") else f"{value:g}"
+    digits = {"goal_difference": 0, "expected_points": 1, "expected_rank": 1}.get(name)
+    return f"{value:g}" if digits is None else format_decimals(value, digits, signed=name == "goal_difference")

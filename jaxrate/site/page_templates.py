@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from jaxrate.site.html_tables import link_player, mark_as_html, mark_dates, render_table
+
 PAGE_FOLDER = Path(__file__).with_name("page")
 STYLE_FILES = "page.css", "site.css", "print.css"
 SHARED_SCRIPTS = "words.js", "drawings.js", "table.js", "ranking.js", "picker.js", "chart.js", "careers.js", "pair.js"
@@ -22,26 +24,6 @@ SITE_MARK = SVG.format(  # three stacked bars
 )
 _BARS = "".join(PATH.format(x, f"M9 {7 + 7 * i}h14v4H9z") for i, x in enumerate(MARK_COLOURS))
 SITE_ICON = SVG.format(32, 32, "", PATH.format(NAVY, "M0 0h32v32H0z") + _BARS)  # the same on navy
-FIGURE_PATTERN = re.compile(
-    r"(?P<time>(?<![\w-])\d{4,}-\d\d(?:-\d\d)?(?: \d\d:\d\d:\d\d)?\b(?!-))"
-    r"|(?P<number>(?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,]))"
-)
-
-
-def mark_figures(text: str) -> str:
-    """Text as HTML, with elements around dates and numbers of thousands."""
-
-    def mark(match: re.Match[str]) -> str:
-        if match["time"]:
-            return f"<time>{match['time']}</time>"
-        return f'<data value="{match["number"].replace(",", "")}">{match["number"]}</data>'
-
-    return FIGURE_PATTERN.sub(mark, escape(text))
-
-
-def join_figures(name: str) -> str:
-    """A name in which no line ends within figures, as those of a date."""
-    return re.sub(r"(?<=\d)-(?=\d)", "\u2011", name)
 
 
 def make_template_environment() -> Any:
@@ -58,8 +40,8 @@ def _configure_environment(jinja2: Any) -> Any:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PAGE_FOLDER), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )
-    markup = import_module("markupsafe").Markup
-    environment.filters["figures"] = lambda text: markup(mark_figures(str(text)))
+    environment.filters["figures"] = lambda text: mark_as_html(mark_dates(str(text)))
+    environment.globals |= {"table": render_table, "player": link_player, "mark": SITE_MARK, "icon": SITE_ICON}
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False, "ensure_ascii": False}
     return environment
 

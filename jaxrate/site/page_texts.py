@@ -14,6 +14,7 @@ from jaxrate.history.history import History
 from jaxrate.history.leaderboards import describe_groups
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.history.recorded_runs import do_leads_fade
+from jaxrate.site.html_tables import Column
 from jaxrate.site.line_ups import TEAM_SHARE, has_teammates, has_two_sides, side_words
 from jaxrate.site.site_data import FIRST_EVENTS, SETTLED_EVENTS, UNCERTAIN_RATIO, SiteData
 from jaxrate.systems.system_titles import describe_system
@@ -213,6 +214,11 @@ class RatingScale(NamedTuple):
     side: tuple[str, str] | None  # what the side is worth in points, and the chance with it against an equal
     general_side: str = ""  # the points of the settings, where the system learns each player's own besides
     place: str = ""  # where points are worth so much, as "on clay", if chances are those of a category
+
+    def columns(self, is_score: bool) -> list[Column]:
+        """The columns of the table; chances are expected scores where matches are drawn."""
+        heads = "points ahead", "expected" if is_score else "chance"
+        return [Column("figure", head, x, head) for head, x in zip(heads, zip(*self.rows, strict=True), strict=True)]
 
 
 def describe_settings(rated: History) -> list[tuple[str, str]]:

@@ -77,19 +77,19 @@ def build_fixtures(
 ) -> Fixtures | None:
     """The fixtures of a history; None if nothing is forecast."""
     data, site = views.data, views.site
+    names = data.shown_names
+    places = dict(zip(names, zip(data.slugs, data.names, strict=True), strict=True))
     tables = forecast_tables.build_forecast_tables(
-        forecast_tables.add_scoreline_columns(coming, scorelines), season, data.noun
+        forecast_tables.add_scoreline_columns(coming, scorelines), season, data.noun, places, data.is_past
     )
     if not tables:
         return None
-    names = data.shown_names
-    places = dict(zip(names, zip(data.slugs, data.names, strict=True), strict=True))
     matches = tables[-1].matches
     cards = forecast_tables.build_scoreline_cards(None if coming is None else scorelines, matches)
     ahead = [not data.is_past(x.day) for x in matches]
     closest = forecast_tables.find_open_and_clear_matches([*compress(matches, ahead)], names)
     expected = "expected score, draws as half" if site["draws"] else "chance"
-    texts = forecast_tables.ExplanationTexts(names, data.digits, expected, site["sides"])
+    texts = forecast_tables.ExplanationTexts(places, data.digits, expected, site["sides"])
     explained, more = forecast_tables.build_explanation_tables(explanations, matches, texts)
     return Fixtures(tables, places, closest, cards, [*compress(cards, ahead)], explained, more)
 
@@ -107,8 +107,6 @@ def render_page(
             style=page_templates.concatenate_page_files(styles),
             script=script,
             hash=b64encode(sha256(script.encode()).digest()).decode(),
-            mark=page_templates.SITE_MARK,
-            icon=page_templates.SITE_ICON,
             **variables,
         )
     )

@@ -15,6 +15,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count
 from jaxrate.site.career_charts import draw_career_charts, mark_events_after_pauses, write_chart_notes
 from jaxrate.site.category_rankings import CategoryStrengths, draw_player_tables
+from jaxrate.site.html_tables import mark_dates
 from jaxrate.site.json_columns import (
     chances_for_json,
     ratings_for_json,
@@ -22,7 +23,6 @@ from jaxrate.site.json_columns import (
     times_for_json,
 )
 from jaxrate.site.line_ups import LineUps, count_sides, grounds_of_careers
-from jaxrate.site.page_templates import mark_figures
 from jaxrate.site.site_data import EXTRA_DIGITS, SiteData
 from jaxrate.site.table_rows import (
     build_event_table_cells,
@@ -37,6 +37,7 @@ LATEST_EVENTS = 150  # on the page of a player; the career of one who has more i
 LATEST_NAMES = 300  # of others in these, at most, so that pages of teams stay small
 ARCHIVE_RATIO = 3  # of the events on each page of earlier events
 CAREERS_FOLDER = "careers"  # within the folder of data
+RESULT_WAYS = "won", "drawn", "lost"
 TOKEN = "\x01"  # around what differs from player to player in a rendered template
 
 
@@ -86,7 +87,7 @@ def write_player_pages(
         begin, end = start[i : i + 2]
         is_long = end - begin > most
         career = encode(player_career(site_data, i, columns)).replace("<", "\\u003c")
-        summary, preview = mark_figures(summaries[i]), escape(spell_dates(summaries[i]))
+        summary, preview = mark_dates(summaries[i]), escape(spell_dates(summaries[i]))
         fields = {
             "heading": names[i],
             "summary": summary,
@@ -211,66 +212,84 @@ def _contest_columns(site_data: SiteData) -> dict[str, Any]:
 
 
 def player_career(
-    site_data: SiteData, player: int, columns: dict[str, Any], first: int | None = None
+    site_data: SiteData,
+    player: int,
+    columns: dict[str, Any],
+    rows: HostArray | None = None,
+    places: list[int] | None = None,
 ) -> dict[str, Any]:
-    """The career of a player; opponents and team-mates are numbered in order of appearance.
+    """The career of a player, of which `rows` of all careers are told. None: all of theirs.
 
-    `first` is the row of careers from which it is told. None: from the beginning.
+    Others are numbered by their `places` on the list of all, and named elsewhere then; without places in order
+    of appearance.
     """
-    begin, end = site_data.careers.start[player : player + 2].tolist()
-    start = begin if first is None else first
-    career = {name: x[start:end] for name, x in columns.items()}
+    told = slice(*site_data.careers.start[player : player + 2].tolist()) if rows is None else rows
+    career = {name: _select_values(x, told) for name, x in columns.items()}
+    career |= _note_peak(site_data, player)
     if "pauses" in career:  # numbers of the events after them
         career["pauses"] = np.flatnonzero(career["pauses"]).tolist()
-    peak = int(site_data.peak[player])
-    if peak >= 0:  # by the number of its event
-        career["peak"] = peak - begin + 1
-        if site_data.level is not None:
-            lead = site_data.careers.after.mean[peak] - site_data.level[peak]
-            career["lead"] = round(float(lead), site_data.digits + EXTRA_DIGITS)
     if "ground" in career:
         career["ground"] = "".join(map(str, career["ground"].tolist()))
     numbers: dict[int, int] = {}
-    for key in ("opponent", "mates"):
-        if key in career:
-            career[key] = number_players(career[key], lambda x: numbers.setdefault(x, len(numbers)))
-            career["others"] = [(site_data.slugs[x], site_data.names[x]) for x in numbers]
+    number = places.__getitem__ if places else lambda x: numbers.setdefault(x, len(numbers))
+    for key in career.keys() & {"opponent", "mates"}:
+        career[key] = _number_players(career[key], number)
     further = {name.removeprefix("column "): career.pop(name) for name in [*career] if name.startswith("column ")}
-    return career | {"columns": further}
+    if places is not None:
+        return career
+    return career | {"others": [(site_data.slugs[x], site_data.names[x]) for x in numbers], "columns": further}
 
 
-def number_players(players: Any, number: Callable[[int], int]) -> list[Any]:
+def _note_peak(site_data: SiteData, player: int) -> dict[str, Any]:
+    """The peak of a player by the number of its event, and how far it is above the level, if that drifts."""
+    peak = int(site_data.peak[player])
+    if peak < 0:
+        return {}
+    noted: dict[str, Any] = {"peak": peak - int(site_data.careers.start[player]) + 1}
+    if site_data.level is not None:
+        lead = float(site_data.careers.after.mean[peak] - site_data.level[peak])
+        noted["lead"] = round(lead, site_data.digits + EXTRA_DIGITS)
+    return noted
+
+
+def _number_players(players: Any, number: Callable[[int], int]) -> list[Any]:
     """The numbers of players, given by id, or of lists of them."""
     if isinstance(players, np.ndarray):
-        return [number(x) for x in players.tolist()]
-    return [[number(x) for x in several] for several in players]
+        return [*map(number, players.tolist())]
+    return [[*map(number, several)] for several in players]
+
+
+def _select_values(values: Any, rows: slice | HostArray) -> Any:
+    """The values of a column in these rows."""
+    return values[rows] if isinstance(values, np.ndarray) or isinstance(rows, slice) else [values[i] for i in rows]
 
 
 def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]:
     """A few sentences about each player, by id."""
-    board, digits = site_data.full_leaderboard, site_data.digits
+    board, last_on = site_data.full_leaderboard, site_data.last_event_heading
     standings = _describe_standings(site_data, "current " if context["some_current"] else "")
-    results = None if site_data.line_ups.score is None else count_results(site_data).tolist()
-    dated, last_on = site_data.is_dated, site_data.last_event_heading
-    last, peaked = (np.array(x if dated else [], "M8[D]").astype(str) for x in (board.last, board.peak_time))
-    texts = [""] * len(site_data.leaderboard_ids)
-    for at, i in enumerate(site_data.leaderboard_ids.tolist()):
-        text = f"{standings.get(i, 'Rating')} {site_data.format_rating(board.rating[at])}"
-        if board.deviation is not None:
-            text += f" ± {half_widths(board.deviation[at]):,.{digits}f}"
-        games, peak = int(np.asarray(board.games)[at]), site_data.format_peak(float(np.asarray(board.peak)[at]))
-        text += f". {format_count(games, context['event'])}"
-        if results is not None and games:
-            text += f": {_describe_results(results[i], context['draws'])}"
-        ends = [f"peak {peak}{f' on {peaked[at]}' if dated else ''}"] * (peak != "")
-        end = ", ".join([*ends, *[f"{last_on} on {last[at]}" for _ in last[:1] if games]])
-        texts[i] = ". ".join(filter(None, [text, end[:1].upper() + end[1:]])) + "."
+    games, ids = np.asarray(board.games).astype(int).tolist(), site_data.leaderboard_ids.tolist()
+    nothing = [""] * len(ids)
+    half, results, peaked, last = nothing, nothing, nothing, nothing
+    if board.deviation is not None:
+        half = [f" ± {x:,.{site_data.digits}f}" for x in half_widths(board.deviation)]
+    if site_data.line_ups.score is not None:
+        ways = [0, 1, 2] if context["draws"] else [0, 2]
+        counts = count_results(site_data)[site_data.leaderboard_ids][:, ways].tolist()
+        results = [
+            ": " + ", ".join(f"{x:,} {RESULT_WAYS[i]}" for x, i in zip(row, ways, strict=True)) for row in counts
+        ]
+    if site_data.is_dated:
+        peaked, last = (np.array(x, "M8[D]").astype(str).tolist() for x in (board.peak_time, board.last))
+    texts = nothing.copy()
+    for at, i in enumerate(ids):
+        peak = site_data.format_peak(float(np.asarray(board.peak)[at]))
+        ends = [f"peak {peak}{peaked[at] and f' on {peaked[at]}'}"] * bool(peak)
+        end = ", ".join([*ends, *[f"{last_on} on {last[at]}"] * bool(last[at] and games[at])])
+        rating = f"{standings.get(i, 'Rating')} {site_data.format_rating(board.rating[at])}{half[at]}"
+        played = f"{format_count(games[at], context['event'])}{results[at] if games[at] else ''}"
+        texts[i] = ". ".join(filter(None, [rating, played, end[:1].upper() + end[1:]])) + "."
     return texts
-
-
-def _describe_results(results: list[int], with_draws: bool) -> str:
-    ways = [f"{x:,} {way}" for x, way in zip(results, ("won", "drawn", "lost"), strict=True)]
-    return ", ".join(ways if with_draws else ways[::2])
 
 
 def _describe_standings(site_data: SiteData, current: str) -> dict[int, str]:

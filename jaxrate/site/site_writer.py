@@ -23,7 +23,7 @@ from jaxrate.site.line_ups import contest_label_column, team_rating_share_column
 from jaxrate.site.page_views import Fixtures, PageViews, build_fixtures, build_page_views
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
 from jaxrate.site.site_data import PageOptions, build_site_data, encode_matchups
-from jaxrate.site.table_rows import SitePage, ranking_view, split_ranking
+from jaxrate.site.table_rows import SitePage, render_ranking, split_ranking
 from jaxrate.views.wording import category_noun, pluralise, spell_dates
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed
@@ -100,13 +100,7 @@ def write_site(
     site["leaders"] = join_names([data.names[i] for i in data.listed[:PREVIEW_PLAYERS]] or ["nobody"])
     site["stamp"] = views.shared["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
     templates = page_templates.make_template_environment().overlay()  # all pages of a process share the other
-    given = {
-        "site": site,
-        "shared": views.shared,
-        "headline": views.headline,
-        "mark": page_templates.SITE_MARK,
-        "icon": page_templates.SITE_ICON,
-    }
+    given = {"site": site, "shared": views.shared, "headline": views.headline, "h": 1, "is_report": False}
     templates.globals = templates.globals | views.variables | given
     pages = {x.path: _render_page(templates, views, x, description) for x in _list_pages(views, strengths, fixtures)}
     _prepare_folder(folder)
@@ -220,8 +214,8 @@ def _ranking_pages(views: PageViews) -> Iterator[SitePage]:
         span = f"{heading} {part['begin']:,} to {part['end']:,}"
         is_first = part["earlier"] is None
         begin, end = part["begin"] - 1, part["end"]
-        table = ranking_view(data, views.lines, begin, end, lambda i: f"href=players/{data.slugs[i]}.html")
-        variables = table | part | {"current": "index.html", "first": is_first}
+        ranking = render_ranking(data, views.lines, begin, end, lambda i: f"href=players/{data.slugs[i]}.html")
+        variables = part | {"ranking": ranking, "current": "index.html", "first": is_first}
         yield SitePage(part["path"], "index", views.site["title"] if is_first else span, variables)
 
 
@@ -234,4 +228,4 @@ def _render_page(templates: Any, views: PageViews, page: SitePage, description: 
     preview = description or spell_dates(headline.sentence) if says_finding else told
     about = {"page": page.template, "heading": page.heading, "root": "", "path": page.path}
     about |= {"description": told, "preview": preview}
-    return str(templates.get_template(f"site_{page.template}.html").render(page.variables | about))
+    return str(templates.get_template("site.html").render(page.variables | about))

@@ -1,7 +1,6 @@
 """Rows of tables: events and rankings."""
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable
 from html import escape
 from itertools import chain, pairwise, repeat
 from typing import Any, NamedTuple
@@ -11,9 +10,9 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_percentage
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
+from jaxrate.site.html_tables import Column, join_figures, render_table, table_head
 from jaxrate.site.json_columns import ratings_for_json, returned_players, times_for_json
 from jaxrate.site.line_ups import PlayerLists, side_words
-from jaxrate.site.page_templates import join_figures
 from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData
 from jaxrate.views.charts import half_widths
 from jaxrate.views.wording import category_noun
@@ -21,20 +20,6 @@ from jaxrate.views.wording import category_noun
 RANKING_ROWS = 50  # on each page
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
 MATES_HEAD = "with"
-CELL_CLASSES = {  # of columns of figures, in one letter, since the pages hold millions of cells
-    "chance": "c",
-    "draw": "d",
-    "place": "p",
-    "expected": "e",
-    "rating": "r",
-    "change": "g",
-    "matches": "m",
-    "contests": "m",
-    "won": "w",
-    "drawn": "n",
-    "lost": "l",
-    "last met": "t",
-}
 RESULTS = {1.0: ("won", "up"), 0.5: ("drew", "s"), 0.0: ("lost", "drop")}
 
 
@@ -57,36 +42,6 @@ def split_ranking(first_path: str, stem: str, total: int) -> list[dict[str, Any]
         | {"begin": begin + 1, "end": min(begin + RANKING_ROWS, total)}
         for earlier, path, later, begin in zip(paths, paths[1:], paths[2:], starts, strict=False)
     ]
-
-
-class Column(NamedTuple):
-    """A column of a table."""
-
-    kind: str  # class of its cells
-    head: str
-    cells: Sequence[str]
-    label: str = ""  # of its cells, where a phone shows no heads
-    title: str = ""
-    marks: Sequence[str] = ()  # further classes of its cells
-
-
-def table_head(columns: Iterable[Column]) -> str:
-    """The heads of columns, as HTML."""
-    titles = ((x, f' title="{escape(x.title)}"' if x.title else "") for x in columns)
-    return "".join(f'<th scope="col" class="{x.kind}"{title}>{x.head}</th>' for x, title in titles)
-
-
-def table_rows(columns: Iterable[Column]) -> list[str]:
-    """The rows of columns, as HTML."""
-    cells = [column_cells(column) for column in columns]
-    return [f"<tr>{''.join(row)}" for row in zip(*cells, strict=True)]
-
-
-def column_cells(column: Column) -> list[str]:
-    """The cells of a column, as HTML."""
-    label, marks = f' data-name="{column.label}"' if column.label else "", column.marks or repeat("")
-    shown = zip(column.cells, marks, strict=False)
-    return [f'<td class="{column.kind}{mark and f" {mark}"}"{label}>{text}' for text, mark in shown]
 
 
 class EventTableCells(NamedTuple):
@@ -118,14 +73,14 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
         ("opponent", opponent, False, lambda x: f"<td>{name_all(x)}"),
         ("ground", sides.head, False, lambda x: f"<td class=h>{sides.names[x]}"),
         ("result", "result", False, lambda x: _result_cell(*x)),
-        ("chance", chance, True, lambda x: figure_cell(chance, format_chance(x))),
-        ("draw", "draw", True, lambda x: figure_cell("draw", format_chance(x))),
+        ("chance", chance, True, lambda x: _figure_cell(format_chance(x))),
+        ("draw", "draw", True, lambda x: _figure_cell(format_chance(x))),
         ("contest", "contest", False, lambda x: f"<td><bdi>{escape(x)}</bdi>"),
-        ("place", "place", True, lambda x: figure_cell("place", f"{x[0]:,} of {x[1]:,}")),
-        ("expected", "expected", True, lambda x: figure_cell("expected", f"{x:,.1f}")),
+        ("place", "place", True, lambda x: _figure_cell(f"{x[0]:,} of {x[1]:,}")),
+        ("expected", "expected", True, lambda x: _figure_cell(f"{x:,.1f}")),
         *[mates] * (line_ups.opponents is None),
-        ("rating", "rating", True, lambda x: figure_cell("rating", data.format_rating(x))),
-        ("change", "change", True, lambda x: figure_cell("change", data.format_rating(x, signed=True))),
+        ("rating", "rating", True, lambda x: _figure_cell(data.format_rating(x))),
+        ("change", "change", True, lambda x: _figure_cell(data.format_rating(x, signed=True))),
         *(_further_column(data, name, values) for name in data.columns),
     ]
     shown = [x for x in told if values.get(x[0])]
@@ -169,12 +124,8 @@ def _further_column(data: SiteData, name: str, values: dict[str, Any]) -> tuple[
     return key, heading, not is_text, cell
 
 
-def figure_cell(name: str, text: str) -> str:
-    return f"<td class={CELL_CLASSES[name]}>{text}"
-
-
-def _count_cell(name: str, count: int) -> str:
-    return figure_cell(name, f"{count:,}")
+def _figure_cell(text: str) -> str:
+    return f"<td class=n>{text}"
 
 
 def player_names(data: SiteData, linked: bool = True) -> list[str]:
@@ -243,16 +194,14 @@ def find_acquaintances(data: SiteData, columns: dict[str, Any], others: PlayerLi
     player, other = np.divmod(key[order][first], count)
     ranked = np.lexsort((-last, -met, player))
     bounds = np.searchsorted(player[ranked], np.arange(count + 1)).tolist()
-    names, events = player_names(data), data.events
+    names = player_names(data)
     chosen = [ranked[begin : min(stop, begin + MAX_OPPONENTS)] for begin, stop in pairwise(bounds)]
     pairs = np.concatenate(chosen)
-    figures = {events: met, "won": won, "drawn": met - won - lost, "lost": lost}
-    if not data.has_draws:
-        del figures["drawn"]
-    cells = [_cells(x[pairs].tolist(), partial(_count_cell, name)) for name, x in figures.items()]
+    figures = [met, won, *[met - won - lost] * data.has_draws, lost]
+    cells = [_cells(x[pairs].tolist(), lambda count: _figure_cell(f"{count:,}")) for x in figures]
     if "time" in columns:
         times = [columns["time"][i] for i in last[pairs].tolist()]
-        cells.append(_cells(times, lambda x: figure_cell("last met", time_text(data, x))))
+        cells.append(_cells(times, lambda x: f"<td>{time_text(data, x)}"))
     heads = [f"<tr><td>{names[i]}" for i in other[pairs].tolist()]
     rows = ["".join(x) for x in zip(heads, *cells, strict=True)]
     ends = np.append(0, np.cumsum(np.minimum(np.diff(bounds), MAX_OPPONENTS))).tolist()
@@ -339,8 +288,8 @@ def ranked_columns(data: SiteData, rows: RankedRows, limit: float | None, link: 
     ]
 
 
-def ranking_view(data: SiteData, lines: CareerLines, begin: int, end: int, link: Any) -> dict[str, Any]:
-    """The variables of a table of ranks `begin` to `end`, from 0, of the ranking of current players."""
+def render_ranking(data: SiteData, lines: CareerLines, begin: int, end: int, link: Any) -> Any:
+    """The table of ranks `begin` to `end`, from 0, of the ranking of current players."""
     board, some, events = data.current, slice(begin, end), data.events
     ids, ranks = data.listed[some].tolist(), board.rank[some].tolist()
     deviation = None if board.deviation is None else board.deviation[some]
@@ -359,7 +308,7 @@ def ranking_view(data: SiteData, lines: CareerLines, begin: int, end: int, link:
         if times is not None:
             texts = [time_text(data, x) for x in times_for_json(data, np.asarray(times)[some])]
             columns.append(Column("words more", heading, texts, heading))
-    return {"grid": axis.grid, "heads": table_head(columns), "rows": "\n".join(table_rows(columns))}
+    return render_table("Ranking", columns, "rows ranking", element="board", style=axis.grid)
 
 
 def _peak_column(data: SiteData, some: slice) -> list[Column]:

@@ -105,6 +105,10 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "of two": "{subject} predicted better than {other}, beyond chance",
         "of all": "{subject} predicted best, beyond chance",
     },
+    "ceilings": {
+        "none": "No other forecast is clearly ahead of the best rating, on any of {other} histories",
+        "some": "Other forecasts are clearly ahead of the best rating on {amount} of {other} histories",
+    },
     "surprise": {
         "more": "{subject} scored more than expected, by {amount} a match",
         "less": "{subject} scored less than expected, by {amount} a match",

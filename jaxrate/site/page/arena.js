@@ -51,13 +51,9 @@ const drawn = (rows) => {
 
 document.documentElement.dataset.script = "";
 translateFigures(document);
-const others = byId("others"); // the later places, until all are sorted or searched
-const source = () => {
-  others?.remove();
-  return Promise.resolve(data.board.map((_, i) => ({ i })));
-};
+const source = () => Promise.resolve(data.board.map((_, i) => ({ i })));
 const table = new Table(board, columns, { caption: "Ranking", file: "ranking", length: Math.max(data.board.length, 1), search: byId("search"), empty: "No such name.", source, drawn });
-others?.after(table.below);
+byId("rest")?.addEventListener("click", () => table.find(""));
 
 for (const box of document.querySelectorAll(".box")) {
   const showOverflow = () => {

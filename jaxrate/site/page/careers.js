@@ -12,21 +12,17 @@ const linkAll = (players, linked) => {
 };
 const shownTime = (x, dated) => (x === null || x === undefined ? "" : dated ? spelledDate(day(x)) : grouped(x, 0, { maximumFractionDigits: 3, useGrouping: false }));
 
-// Shows one player, with a second line if there is hindsight, or two players: [name, career] of each. A career of which
-// only the last events are known has points of the line before them, as `past`, and of those that are known only `drawn`
-// are on the line, so that it has as many all along. `pauses` are the numbers of events before which it is broken. The first events of a career twice as long or longer may run off the chart.
+// Shows one player, with a second line if there is hindsight, or two players: [name, career] of each. Of a career that is
+// not told as a whole, `number` are the numbers of its events, and `drawn` those of them that are on the line. `pauses` are
+// the events before which it is broken. The first events of a career twice as long or longer may run off the chart.
 
 function showCareers(chart, careers, { dated, firstEvents, events }) {
-  const timesOf = ({ past, time }) => [...(past?.time ?? []), ...(time ?? [])];
-  const byTime = careers.some(([, career]) => timesOf(career)[0] !== timesOf(career).at(-1));
+  const byTime = careers.some(([, { time }]) => time && time[0] !== time.at(-1));
   const line = (name, kind, career, key, spreads, textOf) => {
-    const { past, time, played, drawn } = career;
-    const values = career[key];
-    const first = (played ?? values.length) - values.length;
-    const earlier = (past?.[key] ?? []).map((y, i) => ({ x: byTime ? past.time[i] : past.number[i], number: past.number[i], y, spread: past[spreads]?.[i] ?? 0, text: byTime && textOf(0) ? shownTime(past.time[i], dated) : "", broken: past.pauses?.includes(i) }));
-    const known = values.map((y, i) => ({ x: byTime ? time[i] : first + i + 1, number: first + i + 1, y, spread: career[spreads]?.[i] ?? 0, text: textOf(i), broken: career.pauses?.includes(i) }));
-    const points = [...earlier, ...(drawn ? drawn.map((i) => known[i]) : known)];
-    const settled = first + known.length < 2 * firstEvents ? 0 : points.findIndex(({ number }) => number > firstEvents);
+    const numberOf = (i) => career.number?.[i] ?? i + 1;
+    const all = career[key].map((y, i) => ({ x: byTime ? career.time[i] : numberOf(i), number: numberOf(i), y, spread: career[spreads]?.[i] ?? 0, text: textOf(i), broken: career.pauses?.includes(i) }));
+    const points = career.drawn?.map((i) => all[i]) ?? all;
+    const settled = (career.played ?? all.length) < 2 * firstEvents ? 0 : points.findIndex(({ number }) => number > firstEvents);
     const peak = key === "rating" ? points.find(({ number }) => number === career.peak) : undefined;
     return { name, class: kind, points, first: settled, peak, lead: career.lead };
   };
@@ -88,4 +84,4 @@ function eventColumns(career, about, linked) {
   return columns;
 }
 
-const latestFirst = (career) => career.rating.map((_, i) => ({ i })).reverse();
+const latestFirst = ({ rating, listed }) => rating.map((_, i) => ({ i })).reverse().slice(0, listed);

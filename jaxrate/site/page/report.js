@@ -17,19 +17,12 @@ byId("rest")?.addEventListener("click", () => rankingTable.find(""));
 const [choice, other] = ["choice", "other"].map(byId);
 other?.append(...[...choice.options].map((x) => x.cloneNode(true)));
 const others = new Proxy([], { get: (_, i) => [i, board.name[i]] });
-const fromDifferences = (values, sum = 0) => values.map((x) => (x === null ? null : (sum += x)));
-for (const career of Object.values(sections)) {
-  career.others = others;
-  for (const name of ["time", "rating", "spread", "known", "knownSpread"]) if (career[name]) career[name] = fromDifferences(career[name]);
-  for (const name of ["chance", "draw"]) career[name] = career[name]?.map((x) => (x === null ? null : x / 1000));
-  if (career.points) career.points = career.points.replaceAll(":", "–").split(" ");
-  for (const [name, values] of Object.entries(career.past ?? {})) if (name !== "pauses") career.past[name] = fromDifferences(values);
-}
+for (const career of Object.values(sections)) career.others = others;
 let chart;
 let table;
 
 function describeThinning(careers) {
-  const counts = careers.map(([, { past, drawn, played }]) => [past && drawn ? past.number.length + drawn.length : played, played]);
+  const counts = careers.map(([, { drawn, rating, played }]) => [(drawn ?? rating).length, played]);
   if (counts.every(([shown, all]) => shown === all)) return `The rating after each ${event}.`;
   const told = counts.map((x) => x.map((y) => grouped(y, 0)).join(" of ")).join(" and ");
   return `The ${counts.length > 1 ? "lines are thinned: the ratings" : "line is thinned: the rating"} after ${told} ${events}.`;

@@ -18,6 +18,7 @@ class Table {
       const head = column.fixed ? column.head : [button];
       return make("th", { scope: "col", role: "columnheader", class: this.kind(column), title: column.title ?? null }, ...head);
     });
+    table.classList.remove("narrow"); // without scripts it is a table on phones, too
     table.setAttribute("role", "table");
     this.body = source ? table.tBodies[0] : make("tbody", { role: "rowgroup" });
     table.replaceChildren(

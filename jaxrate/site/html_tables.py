@@ -1,0 +1,123 @@
+"""Tables as HTML: one printer of columns for all pages."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from importlib import import_module
+from itertools import repeat
+from typing import Any, NamedTuple
+
+DATE_PATTERN = re.compile(r"(?<![\w-])\d{4,}-\d\d(?:-\d\d)?(?: \d\d:\d\d:\d\d)?\b(?!-)")
+
+
+class Column(NamedTuple):
+    """A column of a table, whose heads and cells are HTML."""
+
+    kind: str  # class of its cells
+    head: str
+    cells: Sequence[str]
+    label: str = ""  # of its cells, where a phone shows no heads
+    title: str = ""
+    marks: Sequence[str] = ()  # further classes of its cells
+    names_rows: bool = False  # whether its cells are heads of the rows
+
+
+def make_column(
+    kind: str, head: str, values: Iterable[Any], show: Callable[[Any], str] = escape, **looks: Any
+) -> Column:
+    """A column of values, of which `show` makes HTML; its looks are as those of a `Column`."""
+    return Column(kind, head, [*map(show, values)], **looks)
+
+
+def table_head(columns: Iterable[Column]) -> str:
+    """The heads of columns, as HTML."""
+    titles = ((x, f' title="{escape(x.title)}"' if x.title else "") for x in columns)
+    return "".join(f'<th scope="col" class="{x.kind}"{title}>{x.head}</th>' for x, title in titles)
+
+
+def table_rows(columns: Iterable[Column]) -> list[str]:
+    """The rows of columns, as HTML."""
+    cells = [column_cells(column) for column in columns]
+    return [f"<tr>{''.join(row)}" for row in zip(*cells, strict=True)]
+
+
+def column_cells(column: Column) -> list[str]:
+    """The cells of a column, as HTML."""
+    label, marks = f' data-name="{column.label}"' if column.label else "", column.marks or repeat("")
+    begin, end = ('<th scope="row"', "</th>") if column.names_rows else ("<td", "</td>")
+    shown = zip(column.cells, marks, strict=False)
+    return [f'{begin} class="{column.kind}{mark and f" {mark}"}"{label}>{text}{end}' for text, mark in shown]
+
+
+def render_table(
+    caption: str,
+    columns: Sequence[Column],
+    kind: str = "rows",
+    *,
+    element: str = "",
+    style: str = "",
+    row_kinds: Mapping[int, str] | None = None,
+    box: bool = False,
+) -> Any:
+    """A table of columns as markup for templates.
+
+    Args:
+      caption: what is said of it to those who do not see it.
+      columns: its columns.
+      kind: its classes.
+      element: its id.
+      style: its style sheet variables.
+      row_kinds: classes of some rows, by number.
+      box: whether it moves sideways in a box of its own, where a page has no room for it.
+    """
+    rows = table_rows(columns)
+    for number, row_kind in (row_kinds or {}).items():
+        rows[number] = rows[number].replace("<tr", f'<tr class="{row_kind}"', 1)
+    attributes = "".join(
+        f' {name}="{escape(x)}"' for name, x in (("id", element), ("class", kind), ("style", style)) if x
+    )
+    text = f'<table{attributes}>\n<caption class="hidden">{escape(caption)}</caption>\n<thead><tr>{table_head(columns)}'
+    text += f"</tr></thead>\n<tbody>\n{chr(10).join(rows)}</tbody></table>"
+    if box:
+        text = f'<div class="box" tabindex="0" role="region" aria-label="{escape(caption)}, as a table">{text}</div>'
+    return mark_as_html(text)
+
+
+def text_columns(heads: Sequence[str], rows: Sequence[Sequence[object]], num_words: int = 1) -> list[Column]:
+    """The columns of rows of plain texts, of which the first ones are words, and the very first names its row."""
+    first, *others = zip(*rows, strict=True)
+    columns = [make_column("words", escape(heads[0]), first, show_name, names_rows=True)]
+    for number, (head, cells) in enumerate(zip(heads[1:], others, strict=True), 1):
+        kind = "words" if number < num_words else "figure"
+        columns.append(make_column(kind, escape(head), map(str, cells), label=escape(head)))
+    return columns
+
+
+def show_name(name: object) -> Any:
+    """A name as HTML, in which no line ends within figures."""
+    return mark_as_html(f"<bdi>{escape(join_figures(str(name)))}</bdi>")
+
+
+def mark_as_html(text: str) -> Any:
+    """A text of HTML, which templates do not escape."""
+    return import_module("markupsafe").Markup(text)
+
+
+def mark_dates(text: str) -> str:
+    """Text as HTML, with elements around dates."""
+    return DATE_PATTERN.sub(lambda match: f"<time>{match[0]}</time>", escape(text))
+
+
+def join_figures(name: str) -> str:
+    """A name in which no line ends within figures, as those of a date."""
+    return re.sub(r"(?<=\d)-(?=\d)", "\u2011", name)
+
+
+def link_player(key: str, places: Mapping[str, tuple[str, str]], root: str = "") -> Any:
+    """The name of a player as HTML, linked if they have a page.
+
+    `places` has the name of the page and the display name of each player of the history, by their name there.
+    """
+    slug, name = places.get(key, ("", key))
+    shown = f"<bdi>{escape(name)}</bdi>"
+    return mark_as_html(f'<a href="{root}players/{slug}.html">{shown}</a>' if slug else shown)
