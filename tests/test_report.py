@@ -293,15 +293,9 @@ def test_a_chart_says_what_is_at_the_pointer(opened, history):
     )
     assert tip[1] < box[1] - 10  # what is at the pointer is free
     (note,) = texts(opened, "#note")
-    assert texts(opened, "#thinning") == ["The rating after each match."]
     assert "dot is the peak" not in note and "The bands are" in note
     opened.find_element("css selector", "#other option:nth-child(6)").click()  # whose section was not opened before
     assert texts(opened, "#chart .key") == [name, *texts(opened, "#other option:nth-child(6)")]
-    opened.find_element("css selector", "#other option:nth-last-child(1)").click()  # whose section has ten matches
-    (told,) = texts(opened, "#thinning")  # it said "or in long careers after some" of every chart
-    counts = [len(jr.career(history, x)["rating"]) for x in texts(opened, "#chart .key")]
-    wanted = rf"The lines are thinned: the ratings after {counts[0]} of {counts[0]} and (\d+) of {counts[1]} matches\."
-    assert 18 <= int(re.fullmatch(wanted, told)[1]) < counts[1]
     opened.find_element("css selector", "#choice option:nth-child(1)").click()
     assert texts(opened, "#chart .key") == [first] and opened.find_element("id", "other").get_attribute("value") == ""
 

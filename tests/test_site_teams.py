@@ -8,7 +8,6 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.text_format import format_decimals, use_minus_sign
 from jaxrate.forecasts.pairwise_probabilities import build_matchup_tables_by_category
-from jaxrate.site.line_ups import team_rating_share_column
 from jaxrate.site.page_templates import make_template_environment
 from jaxrate.site.page_texts import equal_partners
 from jaxrate.site.site_data import build_site_data
@@ -72,30 +71,10 @@ def test_a_contest_of_two_teams_is_a_match(doubles):
     assert "Chance: of the team to win, as it was before the match." in page and ">Compare two</a>" in page
 
 
-def test_shares_of_pairs_of_equals_are_left_out(doubles):
-    """In tennis doubles the column held numbers near 50 alone."""
-    pairs = jr.rate(
-        doubles[0].system, jr.data.from_teams([[["Ann", "Bo"], ["Cy", "Di"]], [["Ann", "Cy"], ["Bo", "Di"]]])
-    )
-    assert team_rating_share_column(pairs) == {}
-    uneven = pairs.events["rating"].copy()
-    uneven[0] = 3000.0
-    told = team_rating_share_column(pairs._replace(events=pairs.events | {"rating": uneven}))
-    assert told["% of team"][:2].tolist() == [67.0, 33.0]
-
-
-def test_shares_of_teams_are_told_where_they_are_shown(doubles):
-    """The report explained a column that it did not have."""
-    rated, folder = doubles
-    rating = dict(zip(*(rated.predictions[name].to_pylist()[4:] for name in ("player", "rating")), strict=True))
-    share = rating["Bo"] / (rating["Bo"] + rating["Cy"] + rating["Ann"])
-    assert inside(page_of(folder, "Bo"), "career")["columns"] == {"% of team": [50.0, round(100 * share)]}
-    assert inside(page_of(folder, "<Di>"), "career")["columns"] == {"% of team": [50.0, None]}
-    assert "is the player\u2019s share of the sum of the team" in (folder / "players" / "cy.html").read_text(
-        encoding="utf-8"
-    )
+def test_line_ups_of_the_report_are_those_of_the_site(doubles):
+    rated, _ = doubles
     report = jr.site.report_html(rated)
-    assert "% of team" not in report and ">with</th>" in report
+    assert ">with</th>" in report
     data = inside(report, "data")
     place, section = data["board"]["name"].index("Bo"), data["sections"]
     names = [[data["board"]["name"][i] for i in x] for x in section[str(place)]["mates"]]

@@ -22,11 +22,10 @@ from jaxrate.site.forecast_tables import (
     find_open_and_clear_matches,
     format_odds,
 )
-from jaxrate.site.json_columns import returned_players
 from jaxrate.site.page_templates import MAX_FEED_ENTRIES, add_feed_entry
 from jaxrate.site.page_texts import page_template_context
 from jaxrate.site.player_pages import summarise_players
-from jaxrate.site.site_data import build_site_data
+from jaxrate.site.site_data import build_site_data, returned_players
 from jaxrate.site.table_rows import find_upset_wins
 
 

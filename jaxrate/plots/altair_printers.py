@@ -18,8 +18,6 @@ CHARACTER_PIXELS = 5.8  # mean width of a character of a label
 LABEL_FONT = 10
 SOURCE_DISTANCE = 42  # pixels from the bottom of a chart to the source, below labels and title of the axis
 ROW_HEIGHT = 20
-MAX_NAMED_ROWS_HEIGHT = 3000  # of as many rows as have names in a picture
-THINNED_ROWS_HEIGHT = 1200  # if only some rows have names
 MAX_LABEL_LENGTH = 60
 MAX_MATRIX_SIDE = 700
 COLUMN_NUMBER_WIDTH = 26  # pixels from one number of a column to the next
@@ -89,11 +87,8 @@ def style_chart(chart: Any, text: charts.PictureText, source_y: float | None = N
     return chart.properties(title=title, background=PAPER, padding=12, config=config)
 
 
-def interval_chart(view: charts.RowView, step: int) -> Any:
-    """A row for each player with the interval of their value, which stands at the right, too.
-
-    If only some rows have names, as `step` says, none has a written value, and the pointer shows both.
-    """
+def interval_chart(view: charts.RowView) -> Any:
+    """A row for each player with the interval of their value, which stands at the right, too."""
     altair = import_altair()
     text, names, values, half_widths, value_texts, numbers, *_ = view
     half = np.zeros(len(names)) if half_widths is None else half_widths
@@ -101,35 +96,30 @@ def interval_chart(view: charts.RowView, step: int) -> Any:
     numbered = {"row": range(1, len(names) + 1), "label": labels, "name": names, "text": value_texts}
     chart = chart_of_rows(_rows_of(**numbered, value=values, low=values - half, high=values + half))
     padding = 8.0 + CHARACTER_PIXELS * min(max(map(len, labels)), MAX_LABEL_LENGTH)
-    height = min(ROW_HEIGHT * len(names), MAX_NAMED_ROWS_HEIGHT) if step == 1 else THINNED_ROWS_HEIGHT
-    row_height = height / len(names)
-    shown = {} if step == 1 else {"values": labels[::step]}
+    height = ROW_HEIGHT * len(names)
     y = altair.Y("label:N", sort=None, title=None, axis=altair.Axis(
-        labelLimit=padding, labelAlign="left", labelPadding=padding, labelColor=INK, grid=False, **shown))  # fmt: skip
+        labelLimit=padding, labelAlign="left", labelPadding=padding, labelColor=INK, grid=False))  # fmt: skip
     scale = altair.Scale(zero=False)
     x = altair.X("low:Q", title=text.x, scale=scale, axis=altair.Axis(grid=True, tickCount=6, format=",.6~g"))
     tooltip = make_tooltips(("name:N", "name", None), ("row:Q", None, None), ("value:Q", text.x, ",.1f"),
                             ("low:Q", "from", ",.1f"), ("high:Q", "to", ",.1f"))  # fmt: skip
-    bar = float(np.clip(0.3 * row_height, min(row_height, 1.0), 5.0))
-    bars = chart.mark_bar(height=bar, color=COLOURS[0], opacity=0.3, cornerRadius=min(0.5 * bar, 2))
-    size = float(np.clip((0.35 * row_height) ** 2, 4, 45))
-    dots = chart.mark_circle(color=COLOURS[0], size=size, opacity=1)
-    hover = chart.mark_rule(strokeWidth=float(np.clip(row_height, 1.0, 14.0)), opacity=0)
+    bars = chart.mark_bar(height=5, color=COLOURS[0], opacity=0.3, cornerRadius=2)
+    dots = chart.mark_circle(color=COLOURS[0], size=45, opacity=1)
+    hover = chart.mark_rule(strokeWidth=14, opacity=0)
+    written = chart.mark_text(align="left", color=INK, clip=False)
     layers = [
         bars.encode(x=x, x2="high:Q", y=y),
         dots.encode(x=altair.X("value:Q", scale=scale), y=y),
         hover.encode(x=x, x2="high:Q", y=y, tooltip=tooltip),
+        written.encode(x=altair.value(WIDTH + 8), y=y, text="text:N"),
     ]
-    if step == 1:
-        written = chart.mark_text(align="left", color=INK, clip=False)
-        layers.append(written.encode(x=altair.value(WIDTH + 8), y=y, text="text:N"))
     return style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), text, height + SOURCE_DISTANCE)
 
 
 def matrix_chart(view: charts.MatrixView) -> Any:
     """Cells of percentages of each in rows against each other; the pointer shows both names."""
     altair = import_altair()
-    text, names, _, step = view
+    text, names, _ = view
     count = len(names)
     side = count * min(34 if view.is_written else 24, max(MAX_MATRIX_SIDE // count, 1))
     look = LOOKS["cell names"]
@@ -139,11 +129,10 @@ def matrix_chart(view: charts.MatrixView) -> Any:
         row_labels = number_names(range(1, count + 1), names)
         column_labels, name_height = [f"{i + 1}" for i in range(count)], 0.0
         title = f"{text.x}, in the order of the rows"
-        least = COLUMN_NUMBER_WIDTH * count / side
-        shown = column_labels[:: next(x for x in (1, *style.NAME_STEPS) if x >= min(least, count))]
+        shown = column_labels[:: 1 if COLUMN_NUMBER_WIDTH * count <= side else 10]
         column_axis = altair.Axis(values=shown, labelAngle=0, **look)
-    font = min(LABEL_FONT, 0.9 * step * side / count)
-    row_axis = altair.Axis(values=row_labels[::step], labelOverlap=False, labelSeparation=5, labelFontSize=font, **look)
+    font = min(LABEL_FONT, 0.9 * side / count)
+    row_axis = altair.Axis(labelOverlap=False, labelFontSize=font, **look)
     x = altair.X("x:N", scale=altair.Scale(domain=column_labels), title=title, axis=column_axis)
     y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=None, axis=row_axis)
     percents = np.linspace(0.0, 100.0, len(charts.DIVERGING_COLOURS)).tolist()

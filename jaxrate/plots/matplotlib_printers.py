@@ -220,30 +220,21 @@ def _set_rank_axis(ax: "Axes", min_distance: float = charts.MIN_TICK_DISTANCE) -
 ROW_HEIGHT = 0.25  # inches
 HEADING_HEIGHT = 1.5  # inches for all that is above and below the rows
 MAX_FIGURE_HEIGHT = 24.0  # inches, so that 150 names can be read
-THINNED_FIGURE_HEIGHT = 16.0  # inches, if only some rows have names
 MAX_VALUE_TICKS = 6  # of an axis beside names and values
-MAX_RULED_ROWS = 150  # rows with a name, and a line below each
 
 
 def show_rows(view: charts.RowView, ax: "Axes | None", backend: Backend = "matplotlib") -> Any:
     """Draw rows into axes, or into a new figure; or their interactive chart. Returns axes or chart."""
     check_backend(backend, ax)
-    size = figure_size_for_rows(view.labels)
-    step = style.name_step(
-        len(view.labels), 72.0 * (size[1] - HEADING_HEIGHT) if ax is None else style.axes_size(ax)[1]
-    )
-    text = view.text._replace(subtitle=view.text.subtitle + style.describe_name_step(step))
     if backend == "altair":
-        return altair_printers.interval_chart(view._replace(text=text), step)
-    ax = style.make_picture_axes(ax, size, text, grid="x")
+        return altair_printers.interval_chart(view)
+    ax = style.make_picture_axes(ax, figure_size_for_rows(view.labels), view.text, grid="x")
     _draw_intervals(ax, view.values, view.half_widths)
-    style.set_name_ticks(ax, "y", view.labels, view.numbers, step=step, is_left_aligned=True)
-    if step == 1:
-        _write_values(ax, view.value_texts, view.head)
+    style.set_name_ticks(ax, "y", view.labels, view.numbers, is_left_aligned=True)
+    _write_values(ax, view.value_texts, view.head)
     ax.set_ylim(len(view.labels) - 0.5, -0.5)
-    if len(view.labels) <= MAX_RULED_ROWS:
-        ax.hlines(np.arange(len(view.labels)) + 0.5, 0.0, 1.0, style.RULE, linewidth=0.6, zorder=0.5,
-                  transform=ax.get_yaxis_transform())  # fmt: skip
+    ax.hlines(np.arange(len(view.labels)) + 0.5, 0.0, 1.0, style.RULE, linewidth=0.6, zorder=0.5,
+              transform=ax.get_yaxis_transform())  # fmt: skip
     if view.are_differences:
         ax.axvline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
     style.group_thousands(ax, "x")
@@ -255,8 +246,7 @@ def figure_size_for_rows(labels: Iterable[str]) -> tuple[float, float]:
     lengths = [len(label) for label in labels]
     longest = min(max(lengths, default=0), 60)
     width = 6.8 + max(longest - 24, 0) * style.CHARACTER_WIDTH * 10.0 / 72.0
-    limit = MAX_FIGURE_HEIGHT if len(lengths) <= MAX_RULED_ROWS else THINNED_FIGURE_HEIGHT
-    return width, min(HEADING_HEIGHT + ROW_HEIGHT * len(lengths), limit)
+    return width, min(HEADING_HEIGHT + ROW_HEIGHT * len(lengths), MAX_FIGURE_HEIGHT)
 
 
 def _write_values(ax: "Axes", values: Sequence[str], head: str) -> None:
@@ -288,17 +278,16 @@ def _draw_intervals(ax: "Axes", values: HostArray, half_widths: HostArray | None
 
 CELL_SIDE = 0.42  # inches
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
+NAME_HEIGHT = 0.075  # inches of a name in the smallest letters
 
 
 def show_matrix(view: charts.MatrixView, ax: "Axes | None", backend: Backend) -> Any:
     """Draw percentages of each in rows against each other; or their interactive chart. Returns axes or chart."""
     check_backend(backend, ax)
-    count = len(view.names)
-    step = style.name_step(count, 72.0 * min(CELL_SIDE * count, LARGE_SIDE) if ax is None else style.axes_size(ax)[1])
-    text = view.text._replace(subtitle=view.text.subtitle + style.describe_name_step(step))
     if backend == "altair":
-        return altair_printers.matrix_chart(view._replace(text=text, step=step))
-    side = min(1.6 + CELL_SIDE * count, LARGE_SIDE + 1.6)
+        return altair_printers.matrix_chart(view)
+    count, text = len(view.names), view.text
+    side = 1.6 + min(CELL_SIDE * count, max(LARGE_SIDE, NAME_HEIGHT * count))
     room = style.CHARACTER_WIDTH * 10.0 / 72.0 * max(map(len, view.names))
     size = side + room + 0.6, side + (room if view.has_column_names else 0.4)
     ax = style.make_picture_axes(ax, size, text._replace(y=""), grid="none")
@@ -308,8 +297,8 @@ def show_matrix(view: charts.MatrixView, ax: "Axes | None", backend: Backend) ->
         ax.tick_params(axis="x", rotation=90)
         style.set_name_ticks(ax, "y", view.names)
         return ax
-    style.set_name_ticks(ax, "y", view.names, range(1, count + 1), step=step, is_left_aligned=True)
-    shown = range(0, count, 1 if count <= charts.MAX_NAMED_COLUMNS else 2 * step)
+    style.set_name_ticks(ax, "y", view.names, range(1, count + 1), is_left_aligned=True)
+    shown = range(0, count, 1 if count <= charts.MAX_NAMED_COLUMNS else 10)
     ax.set_xticks(shown, [f"{i + 1:,}" for i in shown])
     ax.tick_params(axis="x", length=0.0)
     ax.set_xlabel(f"{text.x}, in the order of the rows")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Backend: TypeAlias = Literal["matplotlib", "altair"]
 
 MAX_SYSTEMS = 28  # lines that differ in colour or style
-MAX_ROWS = 10_000  # of many rows only some have names
+MAX_ROWS = 150  # that have names which can be read
 MAX_NAMED_LINES = 8  # number of lines up to which names are at their ends
 MAX_SOURCE_LENGTH = 60  # characters of the name of a source
 SOURCE_NAME_END = re.compile(r"[,;] | \(|(?<=\w{4})\.\s|\.$")  # before an address, licence or note

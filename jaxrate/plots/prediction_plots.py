@@ -275,7 +275,7 @@ def residuals(
     Args:
       prediction: [n] predictions for player 0, as from `jr.run`.
       data: the `Dataset`, or its matches.
-      top: number of players, at most 10,000.
+      top: number of players, at most 150.
       min_games: the least number of matches, as one surprise says little; if nobody has so many, those with the most
         matches are shown.
       active: only those who played in so many days, or in the unit of time, up to the last match. "all": everybody.

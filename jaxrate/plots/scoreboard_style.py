@@ -36,12 +36,9 @@ MAX_FIGURE_INCHES = 100.0
 MAX_NAME_LENGTH = 60  # characters of a name wherever there is room
 MIN_NAME_LENGTH = 24  # characters of a name in a narrow figure
 NAME_SHARE = 0.4  # share of the width of a figure that names may take
-SMALLEST_NAME_FONT = 4.0  # font size of rows and columns, if each of a few must have a name
-LEAST_NAME_FONT = 5.5  # font size of many rows and columns, below which only some have names
-NAME_STEPS = 5, *(digit * 10**power for power in range(1, 5) for digit in (1, 2, 5))  # from one name to the next
+SMALLEST_NAME_FONT = 4.0  # font size of rows and columns
 GLYPH_ROOM = 1.04  # width of a text with its letters on whole pixels to that of their outlines
 NAME_GAP = 6.0  # points between names and the axes
-MAX_UNTHINNED_NAMES = 40  # names of rows or columns that are all shown, however small
 MARGIN = 0.14  # inches about all that is drawn
 SMALL_FONT = 8.5  # font size in points
 TITLE_FONT = 13.0
@@ -315,44 +312,25 @@ def pad_numbers(numbers: Sequence[int]) -> list[str]:
     return [blank[: len(longest) - len(text)] + text for text in texts]
 
 
-def name_step(count: int, points: float) -> int:
-    """The step from one name to the next of so many rows or columns in so many points; 1 if all names fit."""
-    room = points / max(count, 1) / LINE_SPACING  # the font size that fits
-    if count <= MAX_UNTHINNED_NAMES or room >= LEAST_NAME_FONT:
-        return 1
-    return next(x for x in NAME_STEPS if x >= LINE_SPACING * SMALL_FONT / room)
-
-
-def describe_name_step(step: int) -> str:
-    """The end of a subtitle: which rows have names, if not all."""
-    return f"; every {step:,}th named" if step > 1 else ""
-
-
 def set_name_ticks(
     ax: "Axes",
     axis_name: Literal["x", "y"],
     labels: list[str],
     numbers: Sequence[int] = (),
     *,
-    step: int | None = None,
     is_left_aligned: bool = False,
 ) -> None:
     """Set names of rows or columns as tick labels, in a font size that fits.
 
-    Names may have numbers, which are never cut, before them. `step` is that from one name to the next. None: that of
-    `name_step`.
+    Names may have numbers, which are never cut, before them.
     """
     points = float(axes_size(ax)["xy".index(axis_name)])
-    step = name_step(len(labels), points) if step is None else step
     font_size = float(np.clip(points / max(len(labels), 1) / LINE_SPACING, SMALLEST_NAME_FONT, 10.0))
-    font_size = SMALL_FONT if step > 1 else font_size
-    shown = range(0, len(labels), step)
-    names = fit_names([labels[i] for i in shown], ax, font_size)
+    names = fit_names(labels, ax, font_size)
     if len(numbers):
-        padded = pad_numbers([numbers[i] for i in shown])
-        names = [f"{number}  {name}" for number, name in zip(padded, names, strict=True)]
+        names = [f"{number}  {name}" for number, name in zip(pad_numbers(numbers), names, strict=True)]
     axis = ax.yaxis if axis_name == "y" else ax.xaxis
-    axis.set_ticks(shown, names, fontsize=font_size, color=INK)
+    axis.set_ticks(range(len(labels)), names, fontsize=font_size, color=INK)
     ax.tick_params(axis=axis_name, which="both", length=0.0)
     if is_left_aligned:
         ax.tick_params(axis=axis_name, pad=NAME_GAP + text_width(names, font_size))

@@ -46,16 +46,15 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
 
         jr.plots.leaderboard(rated, top=10, min_games=20)
 
-    Where names of all players do not fit, some are left out, and no numbers are written. Of groups that no chain of
-    events joins, the first is drawn.
+    Of groups that no chain of events joins, the first is drawn.
 
     Args:
       rated: a history, such as `jr.rate` and `jr.smooth` return.
-      options: as for `jr.leaderboard`; at most 10,000 are drawn.
+      options: as for `jr.leaderboard`; at most 150 are drawn.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
-      ValueError: as for `jr.leaderboard`, for more than 10,000 players, or for ratings that are not finite.
+      ValueError: as for `jr.leaderboard`, for more than 150 players, or for ratings that are not finite.
     """
     board = list_leaders(rated, **options)
     apart = "; players whom no chain of events joins to these are left out" if board.group is not None else ""
@@ -222,10 +221,10 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
 
     Args:
       simulation: a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`.
-      top: number of players, at most 10,000.
+      top: number of players, at most 150.
 
     Raises:
-      ValueError: for another kind of result, or more than 10,000 players.
+      ValueError: for another kind of result, or more than 150 players.
     """
     if isinstance(simulation, TournamentForecast):
         chances: dict[str, Any] = simulation.columns().drop_columns("player", "group")
@@ -251,21 +250,21 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
 
 @enforce_argument_annotations
 def intervals(
-    strengths: Strengths, *, top: int | None = None, ax: "Axes | None" = None, backend: Backend = "matplotlib"
+    strengths: Strengths, *, top: int = inputs.MAX_ROWS, ax: "Axes | None" = None, backend: Backend = "matplotlib"
 ) -> Any:
     """Plot the best players with 95% intervals of their ratings; anchors, which have none, are squares.
 
         plots.intervals(jr.arena.fit_strengths(votes))
 
-    Players without a finite rating are left out. Where names of all players do not fit, some are left out.
+    Players without a finite rating are left out.
 
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
-      top: number of players, at most 10,000. None: all.
+      top: number of players, at most 150.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
-      ValueError: for more than 10,000 players, or if nobody has a finite rating.
+      ValueError: for more than 150 players, or if nobody has a finite rating.
     """
     order = rated_ids(strengths)[:top]
     inputs.check_drawable_count("players with a finite rating", len(order), 1, inputs.MAX_ROWS)
@@ -289,18 +288,18 @@ def intervals(
 
 
 @enforce_argument_annotations
-def rank_sets(ranks: RankSets, *, top: int | None = None, ax: "Axes | None" = None) -> "Axes":
+def rank_sets(ranks: RankSets, *, top: int = inputs.MAX_ROWS, ax: "Axes | None" = None) -> "Axes":
     """Plot the ranks that each player may have as bars, which hold simultaneously; dots are the estimated ranks.
 
         plots.rank_sets(jr.arena.rank_sets(jr.arena.fit_strengths(votes)))
 
     Args:
       ranks: rank sets from `jr.arena.rank_sets`.
-      top: number of the best players, at most 10,000. None: all. Players without a finite rating may have any rank, and
+      top: number of the best players, at most 150. Players without a finite rating may have any rank, and
         have no dot.
 
     Raises:
-      ValueError: for more than 10,000 players.
+      ValueError: for more than 150 players.
     """
     order = np.argsort(-np.where(np.isnan(ranks.rating), -np.inf, ranks.rating), kind="stable")[:top]
     inputs.check_drawable_count("players", len(order), 1, inputs.MAX_ROWS)

@@ -6,18 +6,15 @@ benchmark_page.py     benchmarks as a page, with bars of systems
 player_pages.py       the page of every player: a summary, and the career as data for the scripts of the site
 page_views.py         what the site and the report both show, and one way to draw a page that is a file
 report_page.py        a rated history as one HTML page: leaderboard, players, predictions for pairs, and accuracy
-site_data.py          what all pages of a site are made of
-json_columns.py       tables of pages as JSON columns, and the data files of a site
+site_data.py          what all pages of a site are made of, also as JSON and in files
 site_writer.py        a rated history as a site of static files
 forecast_tables.py    tables of forecasts: chances, scorelines, and what they are made of
 line_ups.py           sides: who had one, who played with whom and against whom, and who of two won
 category_rankings.py  the rankings of categories, and who won how often against whom
-career_charts.py      the charts of all careers, drawn at once
 drawings.py           pictures that pages are shared with
 html_tables.py        tables as HTML: one printer of columns for all pages
 table_rows.py         rows of tables: events and rankings
-headline.py           the headline of a site
-page_texts.py         texts of all pages, and the method: settings in words, what points are worth
+page_texts.py         texts of all pages: headline, notes, and the method with its settings and what points are worth
 page_templates.py     templates of pages, their addresses, sitemap and feed
 """
 

@@ -45,7 +45,6 @@ MAX_MATRIX_PLAYERS = 200  # players with a row of the heat map; more are grouped
 NUM_GROUPS = 100  # groups of players with adjacent places
 MAX_HEAT_LABELS = 14  # names beside the heat map
 TOP_ROWS = 25  # of more than 30 players, which a script shows until all are asked for
-MIN_BAR_SHARE = 0.02  # of an axis: the usual interval that is drawn as a bar; shorter ones are written
 MAX_DRIFT_ROWS = 10
 NO_VALUE, NO_VALUE_COLOUR = 101, "#e4e1d8"  # in place of a percentage
 ERROR_WORDS = {
@@ -193,21 +192,27 @@ def _ranking_view(
         x[ids] for x in (strengths.rating, _half_widths(strengths), strengths.games, strengths.score)
     )
     margins = np.where(strengths.is_anchor[ids], "held", [f"± {x:.0f}" for x in half])
-    grid, labels, intervals = _draw_intervals(rating, half)
-    head = f'<span class="label">95% interval</span><span class="axis">{labels}</span>'
+    is_known = np.isfinite(rating)
+    low, high = ((rating - half)[is_known], (rating + half)[is_known]) if is_known.any() else ([1000.0], [2000.0])
+    axis = make_axis(float(np.min(low)), float(np.max(high)))
+    bars = [
+        interval_bar(axis, x, y or None) if x - x == 0 else ""
+        for x, y in zip(rating.tolist(), half.tolist(), strict=True)
+    ]
+    head = f'<span class="label">95% interval</span><span class="axis">{axis.labels}</span>'
     marks = np.where(border, "border", "").tolist()
     columns = [
         make_column("figure rank", "place", range(1, len(ids) + 1), str, label="rank", marks=marks),
         make_column("words name", noun.one, [names[i] for i in ids], show_name, label="name"),
         make_column("figure rating", "rating", rating.tolist(), _format_rating, label="rating"),
-        make_column("figure margin", "margin", np.where(np.isfinite(rating), margins, "").tolist()),
-        Column("interval", head, np.where(np.isfinite(rating), intervals, "").tolist()),
+        make_column("figure margin", "margin", np.where(is_known, margins, "").tolist()),
+        Column("interval", head, bars),
         *([] if ranks is None else [_rank_column(ranks, ids)]),
         make_column("figure votes", "votes", games, "{:,.15g}".format, label="votes"),
         make_column("figure score", "score", score, lambda x: f"{100 * x:.0f}%".replace("nan%", ""), label="score"),
     ]
     return {
-        "board": render_table("Ranking", columns, "rows ranking strengths", element="board", style=grid),
+        "board": render_table("Ranking", columns, "rows ranking strengths", element="board", style=axis.grid),
         "has_border": border.any(),
         "shown": TOP_ROWS if len(ids) > 1.2 * TOP_ROWS else len(ids),
     }
@@ -220,17 +225,6 @@ def _rank_column(ranks: RankSets, ids: HostArray) -> Column:
     return Column(
         "figure ranks", "ranks", [*map(format_range, least.tolist(), greatest.tolist())], "ranks", marks=marks
     )
-
-
-def _draw_intervals(rating: HostArray, half_width: HostArray) -> tuple[str, str, list[str]]:
-    """The grid and the labels of an axis, and intervals as bars; without labels as text if they are too short."""
-    is_known, low, high = np.isfinite(rating), rating - half_width, rating + half_width
-    ends = (low[is_known].min(), high[is_known].max()) if is_known.any() else (1000.0, 2000.0)
-    axis = make_axis(*map(float, ends))
-    if is_known.any() and 2.0 * np.median(half_width[is_known]) < MIN_BAR_SHARE * (axis.high - axis.low):
-        return axis.grid, "", [*map("{:,.0f} to {:,.0f}".format, low, high)]
-    pairs = zip(np.where(is_known, rating, 0.0).tolist(), half_width.tolist(), strict=True)
-    return axis.grid, axis.labels, [interval_bar(axis, x, y or None) for x, y in pairs]
 
 
 def _find_borders(strengths: Strengths, ranks: RankSets | None) -> HostArray:

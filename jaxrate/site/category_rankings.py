@@ -11,9 +11,9 @@ from jaxrate.forecasts.pairwise_probabilities import MAX_CATEGORIES
 from jaxrate.history.event_columns import lookup_ids
 from jaxrate.history.history import History
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
-from jaxrate.site.headline import stale_clause
 from jaxrate.site.html_tables import Column, link_player, render_table, table_head, table_rows
 from jaxrate.site.page_templates import assign_slugs
+from jaxrate.site.page_texts import stale_clause
 from jaxrate.site.site_data import (
     SiteData,
     sort_categories,

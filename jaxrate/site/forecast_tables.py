@@ -21,9 +21,9 @@ from jaxrate.forecasts.prediction_explanations import TEXT_COLUMNS, Explanation,
 from jaxrate.forecasts.scorelines import Scorelines, summarise_scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.site.headline import Headline
 from jaxrate.site.html_tables import Column, link_player, mark_dates
 from jaxrate.site.line_ups import HOME, SideWords
+from jaxrate.site.page_texts import Headline
 from jaxrate.views.findings import Finding
 from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun, format_rating
 
@@ -317,12 +317,14 @@ def build_forecast_tables(
     """Tables of the season and of future events, if given; `is_past` tells of a day whether it is over."""
     tables, places = [], places or {}
     if season_forecast is not None:
-        headings = SEASON_HEADINGS | {"player": noun.one}
         note = f"{season_forecast.samples:,} simulated seasons."
-        table = _build_table("How the season may end", "season", season_forecast.columns(), headings, note, places)
+        table = _build_table(
+            "How the season may end", "season", season_forecast.columns(), SEASON_HEADINGS, note, places
+        )
+        table.columns[0] = table.columns[0]._replace(head=escape(noun.one))
         tables.append(table)
         if season_forecast.champion is not None:
-            word, column = f"champion{'s' * noun.is_collective}", [*table.rows[0]].index(headings["win"])
+            word, column = f"champion{'s' * noun.is_collective}", [*table.rows[0]].index(SEASON_HEADINGS["win"])
             cells = [word * bool(x) for x in season_forecast.champion]
             table.columns[column] = table.columns[column]._replace(cells=cells)
     if event_forecasts is not None:

@@ -101,11 +101,6 @@ def grounds_of_careers(rated: History, careers: Participations) -> HostArray | N
     return None if side is None else np.stack([side, -side], axis=1)[careers.row, careers.side] % 3
 
 
-TEAM_SHARE = "% of team"  # heading
-EVEN_SHARE_PERCENT = 5  # from one half; shares of pairs that are nearer say nothing
-EVEN_FRACTION = 0.99  # of all shares, from which on there is no column of them
-
-
 class PlayerLists(NamedTuple):
     """Lists of players by id, one after the other: list i is `player[start[i] : start[i + 1]]`."""
 
@@ -180,29 +175,6 @@ def _list_ranges(begin: HostArray, end: HostArray) -> PlayerLists:
     start = np.append(0, np.cumsum(count))
     shift = np.repeat(begin - start[:-1], count)
     return PlayerLists(start, np.arange(start[-1]) + shift)
-
-
-def team_rating_share_column(rated: History) -> dict[str, HostArray]:
-    """By its heading, [n] the share of the team's rating that is each participant's, in whole percents.
-
-    Who played alone has none, and none is told of a team in which a rating is not above 0, or whose strength is not the
-    sum of its members' ratings. A history without teams has no such column, nor has one of pairs of about equals.
-    """
-    if not has_teammates(rated) or rated.system.settings.get("team_performance") == "mean":
-        return {}
-    table = rated.events
-    team, rating = table["team"].astype(np.int64), table["rating"][:, 0].astype(float)
-    _, side = np.unique(np.stack([table["event"], team]), axis=1, return_inverse=True)
-    side = side.ravel()
-    count, total = np.bincount(side), np.bincount(side, rating)
-    least = np.full(len(count), np.inf)
-    np.minimum.at(least, side, rating)
-    is_told = (count > 1) & (least > 0)
-    share = np.full(len(team), np.nan)
-    known = is_told[side] & (team > 0)
-    share[known] = np.round(100.0 * rating[known] / total[side[known]])
-    is_even = (count[side[known]] == 2) & (np.abs(share[known] - 50) <= EVEN_SHARE_PERCENT)
-    return {TEAM_SHARE: share} if is_even.sum() < EVEN_FRACTION * len(is_even) else {}
 
 
 def contest_label_column(rated: History) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""The texts of all pages about a history: what its events, lists and tables are, and the method behind its ratings."""
+"""The texts of all pages about a history: its headline, what its events, lists and tables are, and its method."""
 
 import math
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,15 +11,25 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_count, format_number, join_names
 from jaxrate.forecasts.pairwise_probabilities import MatchupTables, Partners, typical_team_size
+from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
-from jaxrate.history.leaderboards import describe_groups
+from jaxrate.history.leaderboards import describe_groups, lead_start
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.history.recorded_runs import do_leads_fade
 from jaxrate.site.html_tables import Column
-from jaxrate.site.line_ups import TEAM_SHARE, has_teammates, has_two_sides, side_words
+from jaxrate.site.line_ups import has_teammates, has_two_sides, side_words
 from jaxrate.site.site_data import FIRST_EVENTS, SETTLED_EVENTS, UNCERTAIN_RATIO, SiteData
 from jaxrate.systems.system_titles import describe_system
-from jaxrate.views.wording import SURFACES, category_noun, category_phrase, format_category, format_times
+from jaxrate.views.findings import Finding, date_lead, find_lead, find_rise, is_new_lead
+from jaxrate.views.wording import (
+    SURFACES,
+    category_noun,
+    category_phrase,
+    format_amount,
+    format_category,
+    format_times,
+    rating_unit,
+)
 
 
 def page_template_context(data: SiteData, title: str | None) -> dict[str, Any]:
@@ -52,24 +63,22 @@ def page_template_context(data: SiteData, title: str | None) -> dict[str, Any]:
         "dated": data.is_dated,
         "timed": rated.clock is not None,
         "draws": data.has_draws,
-        "halves": data.is_draw_half,
         "draw_chances": describe_draw_chances(rated),
-        "periods": rated.period is not None,
         "hindsight": data.hindsight is not None,
         "peak": data.peak_definition() if data.has_peaks else "",
         "groups": _describe_player_groups(data),
         "grouped": data.current.group is not None,
         "evidence": _describe_learned_columns(rated),
         "margins": _learns_from_margins(rated),
-        "team_share_text": _describe_team_share(data),
         "table_text": _explain_table_columns(data),
     }
 
 
 def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> dict[str, Any]:
     """What the scripts of all pages need to know."""
-    settings = {name: context[name] for name in ("dated", "event", "halves", "events", "noun", "nouns", "peak")}
+    settings = {name: context[name] for name in ("dated", "event", "events", "noun", "nouns", "peak")}
     return settings | {
+        "halves": data.is_draw_half,
         "digits": data.digits,
         "leads": data.level is not None,
         "since": data.change_period or None,
@@ -133,14 +142,6 @@ def _describe_player_groups(data: SiteData) -> str:
     return text and f"{text[:1].upper()}{text[1:]}. Ratings of different groups cannot be compared."
 
 
-def _describe_team_share(data: SiteData) -> str:
-    """What the column of shares of teams holds; nothing where there is none."""
-    if TEAM_SHARE not in data.columns:
-        return ""
-    whose = f"the {data.noun.one}\u2019s share"
-    return f"\u201c{TEAM_SHARE.capitalize()}\u201d is {whose} of the sum of the team\u2019s ratings before it."
-
-
 def _explain_table_columns(data: SiteData) -> str:
     """What the columns of tables of events hold."""
     rated, of_team = data.rated, "of the team " if data.line_ups.mates is not None else ""
@@ -152,7 +153,6 @@ def _explain_table_columns(data: SiteData) -> str:
     when = "Between seasons" if rated.system.settings.get("seasons") else "With time"
     sentences = {
         f"{before}. The rating is the one after it.": True,
-        _describe_team_share(data): TEAM_SHARE in data.columns,
         "Margins count too, so a win by less than expected lowers the rating.": _learns_from_margins(rated),
         f"Ratings move at the end of each period, with the last {data.event} in it.": rated.period,
         f"{when}, leads also shrink; the change by a {data.event} does not count that.": do_leads_fade(rated.system),
@@ -408,3 +408,82 @@ def _describe_dates(data: SiteData) -> str:
     if is_same.mean() < SHARED_DATES:
         return ""
     return "Dates are those in the file. Where many results share one, it may be the first day of an event."
+
+
+# The headline: the finding about who leads, and one sentence: since when, who rose most, what comes next.
+
+STALE_DAYS = 30  # from the last result to the build, above which the headline says as of when it speaks
+
+
+class Headline(NamedTuple):
+    """A finding, and a sentence about it."""
+
+    title: str
+    sentence: str = ""
+
+    @property
+    def finding(self) -> str:
+        """Both in one text."""
+        return " ".join(x for x in (self.title and f"{self.title}.", self.sentence) if x)
+
+
+def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headline:
+    """The finding about who leads, and a sentence about them, the greatest rise, and the next match."""
+    board, unit = data.current.first_group(), rating_unit(data.rated.system)
+    names = [data.names[i] for i in data.listed[: len(board.rank)]]
+    if not names:
+        return Headline("")
+    lead = find_lead(names, board.rating, board.deviation, unit)
+    if len(names) < 2:
+        return Headline(str(lead))
+    since = lead_start(data.rated, **data.leaderboard_options) if data.rated.clock == "dates" else None
+    held = None if since is None else float(data.careers.time.max()) - since
+    is_taken = is_new_lead(held) and _has_played_on(data, since)
+    title = str(date_lead(lead, held, is_taken, data.noun))
+    clauses = [_describe_hold(lead, since, is_taken, title), *_describe_rise(data, names, unit)]
+    as_of, text = stale_clause(data), "; ".join(filter(None, [*clauses, _describe_next_match(data, coming)]))
+    return Headline(title, text and f"{as_of and f'{as_of}: '}{text}.")
+
+
+def stale_clause(data: SiteData) -> str:
+    """The day of the last result, as "As of 2024-12-18", where it is long before the build; else nothing."""
+    if not data.last_day or (data.made.date() - date.fromisoformat(data.last_day)).days <= STALE_DAYS:
+        return ""
+    return f"As of {data.last_day}"
+
+
+def _has_played_on(data: SiteData, time: float | None) -> bool:
+    """Whether the leader played on the day of a time; else others lost the lead."""
+    own = data.careers.of_player(int(data.listed[0])).time
+    return time is not None and bool((np.floor(own) == np.floor(time)).any())
+
+
+def _describe_hold(lead: Finding, since: float | None, is_taken: bool, title: str) -> str:
+    """Since when the leader leads, and by how much, as far as the title does not say it."""
+    day = "" if since is None else str(format_times(np.array([since]), dates=True)[0])[:10]
+    hold = Finding("held", "taken" if is_taken else "kept", lead.subject, since=day)
+    gap = lead._replace(relation="held", certainty="by")
+    is_told = format_amount(float(lead.amount), lead.unit) in title
+    return ", ".join(str(x) for x, is_said in ((hold, day), (gap, not is_told)) if is_said)
+
+
+def _describe_rise(data: SiteData, names: list[str], unit: str) -> list[str]:
+    """Who rose most, and to which place, if the ranking has changes and somebody rose."""
+    changes = data.current.change
+    rise = None if changes is None else find_rise(names, changes[: len(names)], data.change_since, unit)
+    return [] if rise is None else [f"{rise[0]}, to number {rise[1] + 1:,}"]
+
+
+def _describe_next_match(data: SiteData, coming: ColumnTable | None) -> str:
+    """The leader's next match, or else the first one; none of the past."""
+    if coming is None or not {"a", "b"} <= set(coming):
+        return ""
+    leader = str(data.rated.players[data.listed[0]])
+    rows = [x for x in coming.to_records() if not data.is_past(x.get("time"))]
+    rows.sort(key=lambda x: leader not in (str(x["a"]), str(x["b"])))
+    if not rows:
+        return ""
+    names, row = data.shown_names, rows[0]
+    a, b = (names.get(str(row[x]), str(row[x])) for x in "ab")
+    day = f" on {str(row['time'])[:10]}" if row.get("time") is not None and data.rated.clock == "dates" else ""
+    return str(Finding("next", subject=a, other=b, since=day))

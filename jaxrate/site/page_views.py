@@ -14,10 +14,16 @@ from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.site import forecast_tables, page_templates
 from jaxrate.site.accuracy_summary import reliability_dot_plot, summarise_accuracy
-from jaxrate.site.headline import Headline, write_headline
-from jaxrate.site.json_columns import leaderboard_columns
-from jaxrate.site.page_texts import method_view, page_template_context, pair_fields, rating_scale, script_settings
-from jaxrate.site.site_data import SiteData, sort_categories
+from jaxrate.site.page_texts import (
+    Headline,
+    method_view,
+    page_template_context,
+    pair_fields,
+    rating_scale,
+    script_settings,
+    write_headline,
+)
+from jaxrate.site.site_data import SiteData, leaderboard_columns, sort_categories
 from jaxrate.site.table_rows import CareerLines, build_career_lines
 
 

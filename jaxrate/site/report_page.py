@@ -18,17 +18,17 @@ from jaxrate.history.history import History, describe_event_counts, find_player_
 from jaxrate.history.player_records import rating_table
 from jaxrate.site.accuracy_summary import FIELD_WORDS
 from jaxrate.site.benchmark_page import comparison_view
-from jaxrate.site.career_charts import (
-    describe_thinning,
-    draw_career_charts,
-    mark_events_after_pauses,
-    write_chart_notes,
-)
-from jaxrate.site.json_columns import ratings_for_json
 from jaxrate.site.page_templates import SHARED_SCRIPTS
 from jaxrate.site.page_views import PageViews, build_page_views, render_page
-from jaxrate.site.player_pages import career_columns, player_career, summarise_players
-from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, encode_matchups
+from jaxrate.site.player_pages import (
+    career_columns,
+    draw_career_charts,
+    mark_events_after_pauses,
+    player_career,
+    summarise_players,
+    write_chart_notes,
+)
+from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, encode_matchups, ratings_for_json
 from jaxrate.site.table_rows import RANKING_ROWS, build_event_table_cells, render_ranking
 from jaxrate.views.wording import spell_dates
 
@@ -150,13 +150,11 @@ def _build_sections(views: PageViews, long_ids: list[int], short_ids: list[int])
     if ids:
         i, events = ids[0], build_event_table_cells(data, columns, linked=False)
         begin, end = data.careers.start[i : i + 2].tolist()
-        chart = draw_career_charts(data, pauses, [i])[i]
         first = {
             "name": data.names[i],
             "summary": summaries[i],
             "note": notes[i],
-            "chart": chart,
-            "line": describe_thinning(chart, end - begin, data.event, data.events),
+            "chart": draw_career_charts(data, pauses, [i])[i],
             "heads": events.heads,
             "rows": events.render_rows(np.arange(begin, end)[: -SHOWN_EVENTS - 1 : -1]),
         }

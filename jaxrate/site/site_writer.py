@@ -18,11 +18,17 @@ from jaxrate.history.history import History
 from jaxrate.site import category_rankings, page_templates
 from jaxrate.site.drawings import PREVIEW_PLAYERS, preview_image
 from jaxrate.site.forecast_tables import render_next_matches
-from jaxrate.site.json_columns import leaderboard_rows, rows_to_csv, script_safe_json
-from jaxrate.site.line_ups import contest_label_column, team_rating_share_column
+from jaxrate.site.line_ups import contest_label_column
 from jaxrate.site.page_views import Fixtures, PageViews, build_fixtures, build_page_views
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
-from jaxrate.site.site_data import PageOptions, build_site_data, encode_matchups
+from jaxrate.site.site_data import (
+    PageOptions,
+    build_site_data,
+    encode_matchups,
+    leaderboard_rows,
+    rows_to_csv,
+    script_safe_json,
+)
 from jaxrate.site.table_rows import SitePage, render_ranking, split_ranking
 from jaxrate.views.wording import category_noun, pluralise, spell_dates
 
@@ -85,9 +91,7 @@ def write_site(
     """
     folder, address = Path(folder), page_templates.check_address(address)
     check_site_folder(folder)
-    shown_columns = (
-        team_rating_share_column(rated) | contest_label_column(rated) | category_rankings.shared_category_column(rated)
-    )
+    shown_columns = contest_label_column(rated) | category_rankings.shared_category_column(rated)
     permalinks = page_templates.load_permalinks(folder)
     data = build_site_data(rated, options, names, shown_columns | dict(columns or {}), permalinks)
     views = build_page_views(data, options.get("title"), coming)

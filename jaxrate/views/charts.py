@@ -66,7 +66,6 @@ class MatrixView(NamedTuple):
     text: PictureText  # `y` is what the percentages are
     names: list[str]
     percent: HostArray  # [n, n]
-    step: int = 1  # from one named row to the next
 
     @property
     def is_written(self) -> bool:

@@ -5,23 +5,19 @@ const board = byId("board");
 const rows = [...document.querySelectorAll("#ranking tbody tr")];
 const cells = rows.map((row) => row.cells);
 const borders = cells.map(([place]) => place.classList.contains("border"));
-const MIN_BAR_SHARE = 0.02; // of an axis, as in jaxrate/site/arena_page.py
 const heads = [...board.tHead.rows[0].cells];
 const of = (key) => (row) => data.board[row.i][data.columns.indexOf(key)];
 const asWritten = (kind) => {
   const at = heads.findIndex((head) => head.classList.contains(kind));
   return (_, { i }) => cells[i][at].firstChild?.cloneNode(true) ?? "";
 };
-let axis, hasBars;
+let axis;
 const has = (kind) => heads.some((head) => head.classList.contains(kind));
 const half = (row) => (of("high")(row) - of("low")(row)) / 2;
 const finite = (row) => of("rating")(row) !== null;
 const scale = make("span", { class: "axis" });
 scale.append(...board.querySelector(".axis").cloneNode(true).childNodes);
-const bar = (_, row) => {
-  if (!finite(row)) return "";
-  return hasBars ? intervalBar(axis, { rating: of("rating")(row), half: half(row) }, 0) : `${grouped(of("low")(row), 0)} to ${grouped(of("high")(row), 0)}`;
-};
+const bar = (_, row) => (finite(row) ? intervalBar(axis, { rating: of("rating")(row), half: half(row) }, 0) : "");
 const inOrder = () => !table.order && !table.part;
 const border = (_, { i }) => (inOrder() && borders[i] ? "border" : "");
 const columns = [
@@ -39,12 +35,8 @@ if (has("ranks")) {
 }
 for (const name of ["votes", "score"]) columns.push({ name, kind: name, value: of(name), show: asWritten(name) });
 const drawn = (rows) => {
-  const known = rows.filter(finite);
-  axis = axisOf(known.map((row) => ({ rating: of("rating")(row), half: half(row) })));
-  const widths = known.map((row) => 2 * half(row)).sort((a, b) => a - b);
-  hasBars = !(widths[widths.length >> 1] < MIN_BAR_SHARE * (axis.high - axis.low));
+  axis = axisOf(rows.filter(finite).map((row) => ({ rating: of("rating")(row), half: half(row) })));
   showAxis(board, axis);
-  if (!hasBars) scale.replaceChildren();
   const note = byId("of-border");
   if (note) note.hidden = !inOrder();
 };

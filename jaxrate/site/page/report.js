@@ -21,19 +21,11 @@ for (const career of Object.values(sections)) career.others = others;
 let chart;
 let table;
 
-function describeThinning(careers) {
-  const counts = careers.map(([, { drawn, rating, played }]) => [(drawn ?? rating).length, played]);
-  if (counts.every(([shown, all]) => shown === all)) return `The rating after each ${event}.`;
-  const told = counts.map((x) => x.map((y) => grouped(y, 0)).join(" of ")).join(" and ");
-  return `The ${counts.length > 1 ? "lines are thinned: the ratings" : "line is thinned: the rating"} after ${told} ${events}.`;
-}
-
 function draw() {
   byId("note").textContent = data.notes[sections[choice.value].note];
   const named = (place) => [board.name[place], sections[place]];
   const second = other.value && other.value !== choice.value ? [named(other.value)] : [];
   const careers = [named(choice.value), ...second];
-  byId("thinning").textContent = describeThinning(careers);
   showCareers(chart, careers, data);
 }
 
