@@ -36,8 +36,8 @@ def alone():
 
 
 def crowd():
-    number = np.arange(10_001)
-    return jr.rate(jr.elo(), {"a": number[:-1], "b": number[1:], "score": np.ones(10_000)})
+    number = np.arange(201)
+    return jr.rate(jr.elo(), {"a": number[:-1], "b": number[1:], "score": np.ones(200)})
 
 
 def profile():
@@ -97,14 +97,14 @@ def distribution(**options):
         (distribution(players="Q"), "no player 'Q'"),
         (distribution(bins=0), "bins must be at least 1"),
         (distribution(players=range(9)), "0 to 8 players with names, not 9"),
-        (lambda ax: plots.leaderboard(crowd(), top=10_001, ax=ax), "1 to 10000 players, not 10,001"),
+        (lambda ax: plots.leaderboard(crowd(), top=151, ax=ax), "1 to 150 players, not 151"),
         (lambda ax: plots.matchups(past("glicko"), "P8", ax=ax), "2 to 200 players, not 1"),
         (lambda ax: plots.matchups(rated_games(), ["P8",
          "P9"], active=5, ax=ax), "active: players are given, and need"),
         (lambda ax: plots.odds(rated_games(), ax=ax),
          "odds: simulation must be a TournamentForecast (as of jr.forecasts.simulate_tournament) or a SeasonForecast "
          "(as of jr.forecasts.simulate_season), got one of type History"),
-        (lambda ax: plots.intervals(strengths(), top=0, ax=ax), "1 to 10000 players with a finite rating, not 0"),
+        (lambda ax: plots.intervals(strengths(), top=0, ax=ax), "1 to 150 players with a finite rating, not 0"),
         (lambda ax: plots.intervals(jr.arena.rank_sets(strengths()), ax=ax),
          "intervals: strengths must be a Strengths (as of jr.arena.fit_strengths), got one of type"),
         (lambda ax: plots.intervals(strengths(), backend="plotly", ax=ax), "backend must be 'matplotlib' or 'altair'"),
@@ -123,7 +123,7 @@ def distribution(**options):
         (lambda ax: plots.loss_by_difference(rate_and_smooth_games()[1], ax=ax),
          "needs matches, and ratings before the"),
         (lambda ax: plots.residuals(np.full(600, NAN), games(), ax=ax), "prediction is nan"),
-        (lambda ax: plots.residuals(np.full(600, 0.5), games(), top=0, ax=ax), "1 to 10000 players, not 0"),
+        (lambda ax: plots.residuals(np.full(600, 0.5), games(), top=0, ax=ax), "1 to 150 players, not 0"),
         (lambda ax: plots.residuals(np.full(600, 0.5), games(), active=0, ax=ax),
          'active must be a number above 0, or "all", got 0'),
         (lambda ax: plots.comparison(compared_contests(), ax=ax), "contests of many have no log loss"),

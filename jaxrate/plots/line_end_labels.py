@@ -49,7 +49,7 @@ def place_line_end_labels(labels: Sequence[LineLabel], size: Sequence[float] | H
     """
     ends = np.array([label.points[-1] for label in labels]).reshape(-1, 2)
     goes_on = ends[:, 0] > (1.0 - EDGE_SHARE) * size[0]
-    distance = max((float(labels[i].extent[1]) for i in np.flatnonzero(goes_on)), default=0.0)
+    distance = max((float(labels[i].extent[1]) for i in np.flatnonzero(goes_on).tolist()), default=0.0)
     heights = spread_labels(ends[goes_on, 1], distance).tolist()
     places = {
         i: LabelPlace(None, y, (0.0, 0.5)) for i, y in zip(np.flatnonzero(goes_on).tolist(), heights, strict=True)

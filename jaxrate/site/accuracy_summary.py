@@ -311,7 +311,9 @@ def _summarise_two_sided(
     even = f"Chance alone gives {'a score of ' if has_draws else ''}50%."
     off = 100 * calibration(chance, result, bins=CHANCE_BINS).error
     texts = [
-        " ".join([f"{text}.", *([_describe_home_scores(*home, words, has_draws)] if is_ahead else []), even]),
+        " ".join(
+            [f"{text}.", *([_describe_home_scores(home[0], home[1], words, has_draws)] if is_ahead else []), even]
+        ),
         _describe_loss(metrics, score, outcomes),
         _describe_errors(f"Favourites' {chances}", off, lean),
     ]

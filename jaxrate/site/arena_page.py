@@ -246,7 +246,7 @@ def _matrix_view(strengths: Strengths, names: list[str]) -> dict[str, Any]:
     rated = rated_ids(strengths).tolist()
     numbered = rated[:MAX_NUMBERED_PLAYERS] if len(rated) > 1 else []
     percent = strengths.expected_percentages(numbered)
-    rows = np.where(np.isnan(percent), None, percent).tolist()
+    rows = np.where(np.isnan(percent), np.array(None), percent).tolist()
     return {
         "matrix": [*zip(map(show_name, [names[i] for i in numbered]), rows, strict=True)],
         "never_met": _never_met(strengths, numbered),

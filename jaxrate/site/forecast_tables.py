@@ -21,7 +21,7 @@ from jaxrate.forecasts.prediction_explanations import TEXT_COLUMNS, Explanation,
 from jaxrate.forecasts.scorelines import Scorelines, summarise_scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.site.html_tables import Column, link_player, mark_dates
+from jaxrate.site.html_tables import Column, link_player, make_column, mark_dates
 from jaxrate.site.line_ups import HOME, SideWords
 from jaxrate.site.page_texts import Headline
 from jaxrate.views.findings import Finding
@@ -110,27 +110,26 @@ def build_explanation_tables(
 
 def _tabulate_match(one: Explanation, match: MatchForecast | None, texts: ExplanationTexts) -> ExplanationTable:
     """A row for each part: that of both, and the difference; the last rows are the sums and what is expected."""
-    players = [str(x) for x in one.parts["player"]]
-    first, has_home = (players[0], False) if match is None else (match.first, match.has_home)
-    order, words = [0, 1] if players[0] == first else [1, 0], texts.words if has_home else None
+    players = [*map(str, one.parts["player"])]
+    is_turned = match is not None and match.first != players[0]
+    order, words = [1, 0] if is_turned else [0, 1], texts.words if match is not None and match.has_home else None
     parts = one.parts.drop_columns(*TEXT_COLUMNS, "points")
     points = np.array([*parts.values()], float)[:, order]
     shown = np.stack([round_to_sum(x.tolist(), texts.digits) for x in points.T], axis=1)
     shown = np.concatenate([shown, shown[:, :1] - shown[:, 1:]], axis=1)
-    is_shown, names = shown.any(axis=1), np.array([_name_part(name, words) for name in parts], object)
-    told = [*zip(names[is_shown], shown[is_shown].tolist(), strict=True), ("sum", shown.sum(axis=0).tolist())]
-    rows = [[name, *(_format_points(x, texts.digits) for x in row)] for name, row in told]
+    rows = {_name_part(name, words): row for name, row in zip(parts, shown, strict=True) if row.any()}
+    rows["sum"] = shown.sum(axis=0)
+    cells = {name: [_format_points(x, texts.digits) for x in row.tolist()] for name, row in rows.items()}
     if "category" in one.parts:
-        rows.insert(-1, ["category", *map(str, one.parts["category"][order]), ""])
-    rows.append([texts.expected, *format_percentages(one.sides["expected"][order].tolist()), ""])
+        total = cells.pop("sum")
+        cells |= {"category": [*map(str, one.parts["category"][order]), ""], "sum": total}
+    cells[texts.expected] = [*format_percentages(one.sides["expected"][order].tolist()), ""]
     pair = [players[i] for i in order]
-    heads = ['<span class="hidden">part</span>', *(link_player(x, texts.places) for x in pair), "difference"]
-    columns = [
-        Column("figure", head, [*map(escape, x)]) for head, x in zip(heads, zip(*rows, strict=True), strict=True)
-    ]
-    columns[0] = columns[0]._replace(kind="words", names_rows=True)
-    title = " \u2013 ".join(map(texts.name, pair))
-    return ExplanationTable(title, columns, dict.fromkeys((len(rows) - 2, len(rows) - 1), "total"))
+    heads = [*(link_player(x, texts.places) for x in pair), "difference"]
+    columns = [make_column("words", '<span class="hidden">part</span>', cells, names_rows=True)]
+    columns += [make_column("figure", *x) for x in zip(heads, zip(*cells.values(), strict=True), strict=True)]
+    totals = dict.fromkeys((len(cells) - 2, len(cells) - 1), "total")
+    return ExplanationTable(" \u2013 ".join(map(texts.name, pair)), columns, totals)
 
 
 def _format_points(points: float, digits: int) -> str:
@@ -322,9 +321,10 @@ def build_forecast_tables(
             "How the season may end", "season", season_forecast.columns(), SEASON_HEADINGS, note, places
         )
         table.columns[0] = table.columns[0]._replace(head=escape(noun.one))
+        table.columns.insert(0, make_column("figure", "place", range(1, len(table.rows) + 1), str))
         tables.append(table)
         if season_forecast.champion is not None:
-            word, column = f"champion{'s' * noun.is_collective}", [*table.rows[0]].index(SEASON_HEADINGS["win"])
+            word, column = f"champion{'s' * noun.is_collective}", 1 + [*table.rows[0]].index(SEASON_HEADINGS["win"])
             cells = [word * bool(x) for x in season_forecast.champion]
             table.columns[column] = table.columns[column]._replace(cells=cells)
     if event_forecasts is not None:
@@ -423,4 +423,6 @@ def _format_value(name: str, value: Any, places: Places) -> str:
     if name.startswith("odds_"):
         return format_odds(value)
     digits = {"goal_difference": 0, "expected_points": 1, "expected_rank": 1}.get(name)
-    return f"{value:g}" if digits is None else format_decimals(value, digits, signed=name == "goal_difference")
+    if digits is None:
+        return f"{value:g}"
+    return use_minus_sign(format_decimals(value, digits, signed=name == "goal_difference"))

@@ -43,7 +43,6 @@ LATEST_EVENTS = 150  # on the page of a player; the career of one who has more i
 LATEST_NAMES = 300  # of others in these, at most, so that pages of teams stay small
 ARCHIVE_RATIO = 3  # of the events on each page of earlier events
 CAREERS_FOLDER = "careers"  # within the folder of data
-RESULT_WAYS = "won", "drawn", "lost"
 TOKEN = "\x01"  # around what differs from player to player in a rendered template
 
 
@@ -272,30 +271,30 @@ def _select_values(values: Any, rows: slice | HostArray) -> Any:
 
 def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]:
     """A few sentences about each player, by id."""
-    board, last_on = site_data.full_leaderboard, site_data.last_event_heading
+    board, last_on, ids = site_data.full_leaderboard, site_data.last_event_heading, site_data.leaderboard_ids
     standings = _describe_standings(site_data, "current " if context["some_current"] else "")
-    games, ids = np.asarray(board.games).astype(int).tolist(), site_data.leaderboard_ids.tolist()
-    nothing = [""] * len(ids)
-    half, results, peaked, last = nothing, nothing, nothing, nothing
-    if board.deviation is not None:
-        half = [f" ± {x:,.{site_data.digits}f}" for x in half_widths(board.deviation)]
-    if site_data.line_ups.score is not None:
-        ways = [0, 1, 2] if context["draws"] else [0, 2]
-        counts = count_results(site_data)[site_data.leaderboard_ids][:, ways].tolist()
-        results = [
-            ": " + ", ".join(f"{x:,} {RESULT_WAYS[i]}" for x, i in zip(row, ways, strict=True)) for row in counts
-        ]
-    if site_data.is_dated:
-        peaked, last = (np.array(x, "M8[D]").astype(str).tolist() for x in (board.peak_time, board.last))
-    texts = nothing.copy()
-    for at, i in enumerate(ids):
-        peak = site_data.format_peak(float(np.asarray(board.peak)[at]))
-        ends = [f"peak {peak}{peaked[at] and f' on {peaked[at]}'}"] * bool(peak)
-        end = ", ".join([*ends, *[f"{last_on} on {last[at]}"] * bool(last[at] and games[at])])
-        rating = f"{standings.get(i, 'Rating')} {site_data.format_rating(board.rating[at])}{half[at]}"
-        played = f"{format_count(games[at], context['event'])}{results[at] if games[at] else ''}"
+    games, peak = np.asarray(board.games).astype(int).tolist(), np.asarray(board.peak, float).tolist()
+    results = _describe_results(site_data, context["draws"])
+    half = [""] * len(ids) if board.deviation is None else half_widths(board.deviation)
+    dates = [np.array(x, "M8[D]").astype(str).tolist() for x in (board.peak_time, board.last) if site_data.is_dated]
+    texts = [""] * len(ids)
+    for at, i in enumerate(ids.tolist()):
+        rating = f"{standings.get(i, 'Rating')} {site_data.format_rating(board.rating[at])}"
+        rating += f" ± {half[at]:,.{site_data.digits}f}" if board.deviation is not None else ""
+        played = f"{format_count(games[at], context['event'])}{results[i] * (games[at] > 0)}"
+        peaked_on, last = (f" on {x[at]}" for x in dates) if dates else ("", "")
+        top = f"peak {site_data.format_peak(peak[at])}{peaked_on}" if peak[at] == peak[at] else ""
+        end = ", ".join(filter(None, [top, f"{last_on}{last}" * bool(last and games[at])]))
         texts[i] = ". ".join(filter(None, [rating, played, end[:1].upper() + end[1:]])) + "."
     return texts
+
+
+def _describe_results(site_data: SiteData, with_draws: bool) -> list[str]:
+    """How often each player won, by id; nothing of contests of many."""
+    if site_data.line_ups.score is None:
+        return [""] * len(site_data.names)
+    text = ": {0:,} won, {1:,} drawn, {2:,} lost" if with_draws else ": {0:,} won, {2:,} lost"
+    return [text.format(*row) for row in count_results(site_data).tolist()]
 
 
 def _describe_standings(site_data: SiteData, current: str) -> dict[int, str]:

@@ -349,9 +349,7 @@ def find_bias(predicted: Any, observed: Any, weight: Any = 1.0, errors: float = 
 def judge_predictions(predicted: Any, observed: Any, weight: Any = 1.0) -> Finding:
     """Whether scores are higher or lower than predicted, or else predictions too bold or too cautious, or right."""
     bias = find_bias(predicted, observed, weight)
-    return Finding(
-        "predictions", {1: "too low", -1: "too high", 0: LEANS[find_lean(predicted, observed, weight)]}[bias]
-    )
+    return Finding("predictions", BIASES[bias] if bias else LEANS[find_lean(predicted, observed, weight)])
 
 
 def find_best_calibrated(errors: Mapping[str, float]) -> Finding:
