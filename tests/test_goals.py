@@ -14,7 +14,7 @@ from scipy.stats import poisson
 import jaxrate as jr
 from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE
 from jaxrate.forecasts.scorelines import make_scoreline_system
-from jaxrate.forecasts.season_simulation import GoalSimulationMatches, poisson_quantile, simulate_match_goals
+from jaxrate.forecasts.season_simulation import GoalSimulationMatches, poisson_quantile
 from jaxrate.replay import execution
 from jaxrate.systems.skills.goal_likelihoods import (
     HALF_Q,
@@ -504,8 +504,13 @@ def test_goals_are_drawn_as_scorelines_are(dependence, double):
     games = GoalSimulationMatches(
         jnp.array([[0, 1]]), factors, deviation, None if dependence is None else jnp.asarray(dependence)
     )
+
+    def play(key):
+        drawing, playing = jax.random.split(key)
+        return games.play(playing, games.draw_strengths(drawing, 2))[1]
+
     keys = jax.random.split(jax.random.key(0), 100_000)
-    goals = np.asarray(jax.jit(jax.vmap(lambda key: simulate_match_goals(key, games, 2)))(keys))[:, 0].astype(int)
+    goals = np.asarray(jax.jit(jax.vmap(play))(keys))[:, 0].astype(int)
     more = 0.5 * deviation**2
     belief = belief._replace(gap_variance=0.05 + more, level_variance=0.03 + more)
     wanted = np.asarray(quick(lambda: scoreline_probabilities(belief, dependence, 30))())

@@ -11,10 +11,10 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.text_format import format_percentage
 from jaxrate.forecasts.season_simulation import (
-    SimulationMatches,
+    Standings,
+    build_score_matches,
     rank_by_points,
     rating_points_per_logit,
-    simulate_season_scores,
 )
 from jaxrate.forecasts.series_and_knockout_brackets import bracket_probabilities, matchup_matrix
 from tests.conftest import mark_full, quick, refused
@@ -56,19 +56,14 @@ def slowly(score, pairs, n, points, luck):
 
 def test_places_are_those_of_a_slow_season():
     pairs, n = np.array([*itertools.permutations(range(5), 2)]), 5
-    random, rank = np.random.default_rng(0), quick(rank_by_points, static_argnums=(3, 4))
+    random, rank = np.random.default_rng(0), quick(rank_by_points, static_argnums=(2, 3))
     for number in range(30):
         score = random.choice([0.0, 0.5, 1.0], len(pairs))
         key = jax.random.key(number)
         luck = np.asarray(jax.random.uniform(key, (n,)))
-        won, drawn = np.zeros((n, n), np.float32), np.zeros((n, n), np.float32)
-        for (a, b), s in zip(pairs, score, strict=True):
-            won[a, b] += s == 1
-            won[b, a] += s == 0
-            drawn[a, b] += s == 0.5
-            drawn[b, a] += s == 0.5
+        standings = Standings.empty(n, np.float32).add(pairs, score, np.zeros((len(pairs), 2)))
         points = (2.0, 1.0, 0.0) if number % 2 else (3.0, 1.0, 0.0)  # of equal points and other wins, in season 1
-        order, total = rank(key, won, drawn, points, ("wins", "head_to_head"))
+        order, total = rank(key, standings, points, ("wins", "head_to_head"))
         expected, sums = slowly(score, pairs, n, points, luck)
         assert np.asarray(order).tolist() == expected and np.asarray(total).tolist() == sums.tolist()
 
@@ -77,14 +72,15 @@ def test_drawn_strengths_leave_the_chances_as_they_are_and_bind_matches_together
     """Of two matches of one player, who is uncertain: both end alike more often than chance has it."""
     pairs = [("club 00", "club 01"), ("club 00", "club 02")]
     found = jr.forecasts.predict_fixtures(rated, pairs)
-    from jaxrate.forecasts.season_simulation import build_simulation_matches
-
-    games = build_simulation_matches(
-        rated, ["club 00", "club 01", "club 02"], np.array([[0, 1], [0, 2]], np.int32), found
-    )
+    names = ["club 00", "club 01", "club 02"]
+    games = build_score_matches(rated, names, np.array([[0, 1], [0, 2]], np.int32), found)
     assert (np.asarray(games.strength_deviation) > 0.2).all()
-    wide = SimulationMatches(games.player, games.logit, games.odds, games.strength_deviation)
-    play = quick(jax.vmap(lambda i: simulate_season_scores(jax.random.fold_in(jax.random.key(1), i), wide)))
+
+    def play_season(i):
+        drawing, playing = jax.random.split(jax.random.fold_in(jax.random.key(1), i))
+        return games.play(playing, games.draw_strengths(drawing, 3))[0]
+
+    play = quick(jax.vmap(play_season))
     score = np.asarray(play(np.arange(40_000)))
     np.testing.assert_allclose(score.mean(axis=0), found["expected"], atol=0.012)
     np.testing.assert_allclose((score == 0.5).mean(axis=0), found["draw"], atol=0.02)

@@ -122,13 +122,13 @@ def _load_file_columns(
 def _forecast_fixtures(rated: jr.History, coming: Path) -> dict[str, Any]:
     """Forecasts of matches to come, and what the system knows about them: parts and scorelines."""
     from jaxrate.forecasts.prediction_explanations import is_explained
-    from jaxrate.forecasts.scorelines import has_scorelines
+    from jaxrate.forecasts.scorelines import predicts_goals
 
     forecasts: dict[str, Any] = {"coming": jr.forecasts.predict_fixtures(rated, coming)}
     with warnings.catch_warnings(action="ignore"):  # which were notes when the file was read for the forecasts
         if is_explained(rated.system):
             forecasts["explanations"] = jr.forecasts.explain_fixtures(rated, coming)
-        if has_scorelines(rated.system):
+        if predicts_goals(rated.system):
             forecasts["scorelines"] = jr.forecasts.predict_scorelines(rated, coming)
     return forecasts
 

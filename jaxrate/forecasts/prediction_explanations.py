@@ -63,9 +63,7 @@ class Explanation(NamedTuple):
 
 @suggest_role_on_unknown_argument
 @enforce_argument_annotations
-def explain_fixtures(
-    rated: History, source: Any, *, newcomers: bool = False, **options: Unpack[FixtureOptions]
-) -> list[Explanation]:
+def explain_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptions]) -> list[Explanation]:
     """Explanations of predictions: what each player brings to a match or a contest, part by part, in rating points.
 
         print(jr.forecasts.explain_fixtures(rated, [("Ada", "Bo")], side="a")[0])
@@ -77,7 +75,7 @@ def explain_fixtures(
     A calibrated prediction, or one of `add_outcomes`, is made from it.
 
     Args:
-      rated, source, newcomers, options: the history and the matches, as in `predict_fixtures`.
+      rated, source, options: the history and the matches, as in `predict_fixtures`.
 
     Returns:
       An `Explanation` for each match or contest.
@@ -89,7 +87,7 @@ def explain_fixtures(
     if not is_explained(rated.system):
         known = ", ".join(SINGLE_RATING_SYSTEMS)
         raise ValueError(f"{inner.name} has no parts that can be told apart; skills has, and {known} have a rating")
-    system, data = read_upcoming_events(rated, source, newcomers, options)
+    system, data = read_upcoming_events(rated, source, options)
     inner, rule = find_parts_rule(system)  # with seasons that have begun since
     count = len(data.players)
     if rule is None:

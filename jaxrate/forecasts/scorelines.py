@@ -45,7 +45,7 @@ class LineProbabilities(NamedTuple):
 @suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def predict_scorelines(
-    rated: History, source: Any, *, most_goals: int = 15, newcomers: bool = False, **options: Unpack[FixtureOptions]
+    rated: History, source: Any, *, most_goals: int = 15, **options: Unpack[FixtureOptions]
 ) -> Scorelines:
     """The chances of all scorelines of matches to come, of skills that learn from goals.
 
@@ -58,14 +58,14 @@ def predict_scorelines(
     Args:
       rated: as from `rate`, of `jr.skills("goals", ...)`.
       most_goals: of each side. What is left out of 1 is the chance of more, which is below 1e-9 for two goals a side.
-      source, newcomers, options: as of `predict_fixtures`.
+      source, options: as of `predict_fixtures`.
 
     Raises:
       ValueError: for a system that does not learn from goals, and as `predict_fixtures`.
     """
     most_goals = check_count("predict_scorelines: most_goals", most_goals, 1, MAX_GOALS)
     make_scoreline_system(rated.system, most_goals)  # before anything is read
-    system, data = read_upcoming_events(rated, source, newcomers, options)
+    system, data = read_upcoming_events(rated, source, options)
     if not data.of_matches:
         raise ValueError("contests have no scorelines; give matches of two")
     system = make_scoreline_system(system, most_goals)
@@ -74,19 +74,13 @@ def predict_scorelines(
     return Scorelines(a, b, table, time_column(data, data.matches.time).get("time"))
 
 
-def has_scorelines(system: RatingSystem) -> bool:
-    """Whether scorelines can be predicted: by skills that learn from goals, without calibration."""
-    inner = replace_goal_prediction(system, rules.predict_scorelines)
-    return inner is not None and "calibrated" not in wrapper_names(system)
-
-
 def make_scoreline_system(system: RatingSystem, most_goals: int) -> RatingSystem:
     """The system, predicting the chances [most_goals + 1, most_goals + 1] of scorelines.
 
     Raises:
       ValueError: if it does not learn from goals.
     """
-    inner = replace_goal_prediction(system, rules.predict_scorelines)
+    inner = replace_skills_prediction(system, "goals", rules.predict_scorelines)
     if inner is None:
         raise ValueError(f"this {system.name} says nothing of scorelines; take jr.skills('goals', margin=...)")
     if "calibrated" in wrapper_names(system):
@@ -94,12 +88,18 @@ def make_scoreline_system(system: RatingSystem, most_goals: int) -> RatingSystem
     return inner._replace(rules=inner.rules._replace(predict=bind(inner.rules.predict, most_goals)))
 
 
-def replace_goal_prediction(system: RatingSystem, predict_rule: Any) -> RatingSystem | None:
-    """Skills that learn from goals, without what wraps them, predicting by this rule of theirs; None for others."""
+def predicts_goals(system: RatingSystem) -> bool:
+    """Whether predictions are those of goals: by skills that learn from goals, without calibration."""
+    inner = replace_skills_prediction(system, "goals", rules.predict_scorelines)
+    return inner is not None and "calibrated" not in wrapper_names(system)
+
+
+def replace_skills_prediction(system: RatingSystem, outcome: str, predict_rule: Any) -> RatingSystem | None:
+    """Skills that learn from this outcome, without what wraps them, predicting by this rule; None for others."""
     inner = unwrap_predictions(system)
     rules_of_skills = dict.fromkeys((rules.predict, rules.predict_outcome_probabilities), predict_rule)
     rule = look_up_replacement_function(inner.rules.predict, rules_of_skills)
-    if rule is None or inner.settings.get("outcome") != "goals":
+    if rule is None or inner.settings.get("outcome") != outcome:
         return None
     return inner._replace(rules=inner.rules._replace(predict=rule))
 
@@ -213,7 +213,6 @@ def predict_points(
     *,
     total: float | None = None,
     lead: float | None = None,
-    newcomers: bool = False,
     **options: Unpack[FixtureOptions],
 ) -> ColumnTable:
     """A table of matches to come: the points that both sides should score, of skills that learn from points.
@@ -227,13 +226,13 @@ def predict_points(
       rated: as from `rate`, of `jr.skills("points", ...)`.
       total: a line: the column `over` is the chance that both sides together score more.
       lead: a line: the column `ahead` is the chance that a leads by more at the end; -3.5: or loses by less than 3.5.
-      source, newcomers, options: as of `predict_fixtures`.
+      source, options: as of `predict_fixtures`.
 
     Raises:
       ValueError: for a system that does not learn from points, and as `predict_fixtures`.
     """
     make_point_system(rated.system)  # before anything is read
-    system, data = read_upcoming_events(rated, source, newcomers, options)
+    system, data = read_upcoming_events(rated, source, options)
     if not data.of_matches:
         raise ValueError("contests have no points of two sides; give matches of two")
     inner = make_point_system(system)
@@ -254,12 +253,10 @@ def predict_points(
 
 def make_point_system(system: RatingSystem) -> RatingSystem:
     """The system, predicting margin and total; ValueError if it does not learn from points."""
-    inner = unwrap_predictions(system)
-    rules_of_skills = dict.fromkeys((rules.predict, rules.predict_outcome_probabilities), rules.predict_points)
-    rule = look_up_replacement_function(inner.rules.predict, rules_of_skills)
-    if rule is None or inner.settings.get("outcome") != "points":
+    inner = replace_skills_prediction(system, "points", rules.predict_points)
+    if inner is None:
         raise ValueError(f"this {system.name} says nothing of points; take jr.skills('points', margin=...)")
-    return inner._replace(rules=inner.rules._replace(predict=rule))
+    return inner
 
 
 def _rating_points_of_lead(params: Any, lead: float) -> float:

@@ -13,7 +13,6 @@ the odds of each match's own prediction, see `add_outcomes`. Of skills that lear
 themselves are drawn.
 """
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple, Unpack
 
 import jax
@@ -22,20 +21,20 @@ import numpy as np
 
 from jaxrate.core.argument_checks import MAX_SAMPLES, Key, check_count, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
-from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import join_names
 from jaxrate.data.column_role_definitions import suggest_role_on_unknown_argument
 from jaxrate.data.table_files import open_table_source
 from jaxrate.events import matches
 from jaxrate.events.dataset import Dataset
+from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
-from jaxrate.forecasts.scorelines import replace_goal_prediction
+from jaxrate.forecasts.scorelines import predicts_goals, replace_skills_prediction
+from jaxrate.forecasts.series_and_knockout_brackets import CHUNK_NUMBERS, sum_over_samples
 from jaxrate.forecasts.upcoming_events import (
     FixtureOptions,
-    PlayedResults,
+    forecast_matches,
     is_table,
-    predict_fixtures,
     read_played_results,
     read_results_beside_fixtures,
     read_upcoming_events,
@@ -49,7 +48,6 @@ from jaxrate.replay.execution import jit_for_short_runs
 from jaxrate.systems.prediction_wrapping import (
     davidson_outcome_probabilities,
     expected_score_from_prediction,
-    wrapper_names,
 )
 from jaxrate.systems.skills.goal_likelihoods import HALF_Q, GoalRateFactors, low_score_factor, rates_of_sides
 from jaxrate.systems.skills.rules import predict_goal_rate_factors
@@ -59,70 +57,106 @@ NEGLIGIBLE = 1e-9  # a chance below which no more goals are counted
 
 
 class GoalSimulationMatches(NamedTuple):
-    """Matches to be played in a simulation, between N teams with D numbers each."""
+    """Matches to be played in a simulation, between teams with D numbers each, of which goals are drawn."""
 
     player: Array  # [F, 2]
     factors: GoalRateFactors  # leaves [F], [F, 2, D]
     dispersion: Array | None  # deviation of the log of each rate that is the match's own; None: 0
     dependence: Array | None  # Dixon and Coles' rho; None: 0
 
+    @property
+    def dtype(self) -> Any:
+        """The type of random numbers."""
+        return self.factors.gap.dtype
 
-def predicts_goals(system: RatingSystem) -> bool:
-    """Whether predictions are those of goals: calibrated ones are no longer."""
-    is_of_goals = replace_goal_prediction(system, predict_goal_rate_factors) is not None
-    return is_of_goals and "calibrated" not in wrapper_names(system)
+    def select(self, index: Array) -> "GoalSimulationMatches":
+        """The matches with these numbers, each as often as it is listed."""
+        return self._replace(player=self.player[index], factors=jax.tree.map(lambda x: x[index], self.factors))
+
+    def draw_strengths(self, key: Array, num_players: int) -> Array:
+        """[N, D] how far strengths and paces are from what is believed, in deviations."""
+        return jax.random.normal(key, (num_players, self.factors.gap_weights.shape[-1]), self.dtype)
+
+    def play(self, key: Array, strengths: Array) -> tuple[Array, Array]:
+        """[F] scores of each match, and [F, 2] goals of both sides, between teams with these numbers [N, D].
+
+        Poisson's goals become Dixon and Coles' where a scoreline is likelier than it should be: as often as the
+        difference asks, the first side then has one goal in place of none, or none in place of one.
+        """
+        scattering, scoring, lowering = jax.random.split(key, 3)
+        factors, normal = self.factors, strengths[self.player]
+        gap, level = (
+            mean + jnp.sum(weights * normal, axis=(-2, -1))
+            for mean, weights in ((factors.gap, factors.gap_weights), (factors.level, factors.level_weights))
+        )
+        if self.dispersion is not None:
+            first, second = self.dispersion * jax.random.normal(scattering, (2, *gap.shape), gap.dtype)
+            gap, level = gap + 0.5 * (first - second), level + 0.5 * (first + second)
+        rates = jnp.stack(rates_of_sides(gap, level))
+        goals = poisson_quantile(jax.random.uniform(scoring, rates.shape, rates.dtype), rates)
+        if self.dependence is not None:
+            factor = low_score_factor(self.dependence, (goals[0], goals[1]), (rates[0], rates[1]))
+            is_changed = jax.random.uniform(lowering, factor.shape, factor.dtype) < 1.0 - factor
+            goals = goals.at[0].set(jnp.where(is_changed, 1.0 - goals[0], goals[0]))
+        return 0.5 + 0.5 * jnp.sign(goals[0] - goals[1]), goals.T
+
+    def decide(self, key: Array, strengths: Array) -> Array:
+        """[F] the chance of the first to go on, once the goals are drawn: 1, 0, or one half of a draw."""
+        return self.play(key, strengths)[0]
 
 
-def build_goal_simulation_matches(
-    system: RatingSystem, state: State, data: Dataset, player: HostArray
-) -> GoalSimulationMatches:
-    """The matches to simulate, at their times, between players who have the numbers [F, 2]."""
-    inner: Any = replace_goal_prediction(system, predict_goal_rate_factors)
-    factors: Any = predict(inner, state, data.matches, num_players=len(data.players))
+class ScoreSimulationMatches(NamedTuple):
+    """Matches to be played in a simulation, between N players, of which wins, draws and losses are drawn."""
+
+    player: Array  # [F, 2]
+    logit: Array  # [F] of the first to win, a draw half a win, between the mean strengths
+    odds: Array  # [F] of a draw between equals
+    strength_deviation: Array  # [N] deviations of strengths, in log-odds
+
+    @property
+    def dtype(self) -> Any:
+        """The type of random numbers."""
+        return self.logit.dtype
+
+    def select(self, index: Array) -> "ScoreSimulationMatches":
+        """The matches with these numbers, each as often as it is listed."""
+        return self._replace(player=self.player[index], logit=self.logit[index], odds=self.odds[index])
+
+    def draw_strengths(self, key: Array, num_players: int) -> Array:
+        """[N] random differences of strengths from their means, in log-odds."""
+        return self.strength_deviation * jax.random.normal(key, (num_players,), self.strength_deviation.dtype)
+
+    def play(self, key: Array, strengths: Array) -> tuple[Array, Array]:
+        """[F] random scores 1, 1/2 or 0 of each match between players of these strengths [N]; no goals [F, 2]."""
+        outcome = davidson_outcome_probabilities(self.decide(key, strengths), self.odds)
+        uniforms = jax.random.uniform(key, self.logit.shape, self.dtype)
+        win, draw = outcome.win[:, 0], outcome.draw[:, 0]
+        score = jnp.where(uniforms < win, 1.0, jnp.where(uniforms < win + draw, 0.5, 0.0))
+        return score, jnp.zeros(self.player.shape, self.dtype)
+
+    def decide(self, key: Array, strengths: Array) -> Array:
+        """[F] the chance of the first to go on, between players of these strengths [N]."""
+        del key
+        first, second = strengths[self.player].T
+        return jax.nn.sigmoid(self.logit + first - second)
+
+
+SimulationMatches = GoalSimulationMatches | ScoreSimulationMatches
+
+
+def build_simulation_matches(
+    rated: History, system: RatingSystem, data: Dataset, names: list[Any], player: HostArray
+) -> SimulationMatches:
+    """The matches to simulate, of events to come between players who have these numbers [F, 2] among the names."""
+    if not predicts_goals(rated.system):
+        forecasts = forecast_matches(rated, add_draw_probabilities_if_needed(rated, system), data)
+        return build_score_matches(rated, names, player, forecasts)
+    inner: Any = replace_skills_prediction(system, "goals", predict_goal_rate_factors)
+    factors: Any = predict(inner, rated.state, data.matches, num_players=len(data.players))
     params, dtype = inner.params, factors.gap.dtype
     dispersion = None if params.goal_dispersion is None else jnp.asarray(2.0 * HALF_Q * params.goal_dispersion, dtype)
     dependence = None if params.low_score_dependence is None else jnp.asarray(params.low_score_dependence, dtype)
-    return GoalSimulationMatches(jnp.asarray(np.asarray(player, np.int32)), factors, dispersion, dependence)
-
-
-def choose_goal_matches(games: GoalSimulationMatches, index: Array) -> GoalSimulationMatches:
-    """The matches with these numbers, each as often as it is listed."""
-    return games._replace(player=games.player[index], factors=jax.tree.map(lambda x: x[index], games.factors))
-
-
-def simulate_match_goals(key: Array, games: GoalSimulationMatches, num_players: int) -> Array:
-    """[F, 2] goals of both sides in each match, between strengths and paces that are drawn once."""
-    drawing, playing = jax.random.split(key)
-    return simulate_goals(playing, games, sample_team_numbers(drawing, games, num_players))
-
-
-def sample_team_numbers(key: Array, games: GoalSimulationMatches, num_players: int) -> Array:
-    """[N, D] how far strengths and paces are from what is believed, in deviations."""
-    return jax.random.normal(key, (num_players, games.factors.gap_weights.shape[-1]), games.factors.gap.dtype)
-
-
-def simulate_goals(key: Array, games: GoalSimulationMatches, team_numbers: Array) -> Array:
-    """[F, 2] goals of both sides in each match, between teams with these numbers [N, D].
-
-    Poisson's goals become Dixon and Coles' where a scoreline is likelier than it should be: as often as the difference
-    asks, the first side then has one goal in place of none, or none in place of one.
-    """
-    scattering, scoring, lowering = jax.random.split(key, 3)
-    factors, normal = games.factors, team_numbers[games.player]
-    gap, level = (
-        mean + jnp.sum(weights * normal, axis=(-2, -1))
-        for mean, weights in ((factors.gap, factors.gap_weights), (factors.level, factors.level_weights))
-    )
-    if games.dispersion is not None:
-        first, second = games.dispersion * jax.random.normal(scattering, (2, *gap.shape), gap.dtype)
-        gap, level = gap + 0.5 * (first - second), level + 0.5 * (first + second)
-    rates = jnp.stack(rates_of_sides(gap, level))
-    goals = poisson_quantile(jax.random.uniform(scoring, rates.shape, rates.dtype), rates)
-    if games.dependence is not None:
-        factor = low_score_factor(games.dependence, (goals[0], goals[1]), (rates[0], rates[1]))
-        is_changed = jax.random.uniform(lowering, factor.shape, factor.dtype) < 1.0 - factor
-        goals = goals.at[0].set(jnp.where(is_changed, 1.0 - goals[0], goals[0]))
-    return goals.T
+    return GoalSimulationMatches(jnp.asarray(player), factors, dispersion, dependence)
 
 
 def poisson_quantile(probability: Array, rate: Array) -> Array:
@@ -166,75 +200,54 @@ def check_tie_breaks(ties: tuple[str, ...], has_goals: bool) -> None:
             raise ValueError(f"the tie-break {name!r} needs goals: rate with jr.skills('goals', margin=...)")
 
 
-class PlayedTables(NamedTuple):
-    """The wins, draws and goals of N players so far."""
+class Standings(NamedTuple):
+    """The wins, draws and goals of N players."""
 
     won: Any  # [N, N] against each other player
     drawn: Any  # [N, N]
     goals: Any  # [N, 2] scored and conceded; 0 where goals are not known
 
+    @classmethod
+    def empty(cls, num_players: int, dtype: Any) -> "Standings":
+        """Those before the first match."""
+        square = jnp.zeros((num_players, num_players), dtype)
+        return cls(square, square, square[:, :1].repeat(2, axis=1))
 
-def tabulate_results(past: PlayedResults, index_of_name: Mapping[Any, int]) -> PlayedTables:
-    """The tables of these matches."""
-    n = len(index_of_name)
-    won, drawn, goals = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, 2))
-    a, b = name_indices(index_of_name, past.names).T
-    np.add.at(won, (a, b), past.score == 1.0)
-    np.add.at(won, (b, a), past.score == 0.0)
-    np.add.at(drawn, (a, b), past.score == 0.5)
-    np.add.at(drawn, (b, a), past.score == 0.5)
-    if past.goals is not None:
-        np.add.at(goals, a, past.goals)
-        np.add.at(goals, b, past.goals[:, ::-1])
-    return PlayedTables(won, drawn, goals)
+    def add(self, player: Any, score: Any, goals: Any) -> "Standings":
+        """Those after further matches of players [F, 2] with scores [F] of the first and goals [F, 2] of both."""
+        a, b = player.T
+        win, draw, loss = ((score == x).astype(self.won.dtype) for x in (1.0, 0.5, 0.0))
+        goals = goals.astype(self.won.dtype)
+        return Standings(
+            self.won.at[a, b].add(win).at[b, a].add(loss),
+            self.drawn.at[a, b].add(draw).at[b, a].add(draw),
+            self.goals.at[a].add(goals).at[b].add(goals[:, ::-1]),
+        )
 
-
-def name_indices(index_of_name: Mapping[Any, int], names: HostArray) -> HostArray:
-    """[n, 2] the numbers of names [n, 2]."""
-    return np.array([[index_of_name[x] for x in pair] for pair in names.tolist()], np.int32).reshape(-1, 2)
+    def count_points(self, points: tuple[float, ...]) -> Any:
+        """[N, N] points of each player against each other one, with these for a win, a draw and a loss."""
+        win, draw, loss = points
+        return win * self.won + draw * self.drawn + loss * self.won.T
 
 
 def rank_by_points(
-    key: Array,
-    won: Array,
-    drawn: Array,
-    points: tuple[float, ...],
-    ties: tuple[str, ...],
-    group: Array | None = None,
-    goals: Array | None = None,
+    key: Array, standings: Standings, points: tuple[float, ...], ties: tuple[str, ...], group: Array | None = None
 ) -> tuple[Array, Array]:
-    """The order [N], best first, and the points [N], from wins and draws [N, N] against each other player.
-
-    With groups [N], players of the first group come first, and so on. Goals are those scored and conceded, [N, 2].
-    """
-    win, draw, loss = points
-    points_by_pair = win * won + draw * drawn + loss * won.T
+    """The order [N], best first, and the points [N]. With groups [N], players of the first group come first."""
+    points_by_pair, goals = standings.count_points(points), standings.goals
     total = points_by_pair.sum(axis=1)
     lots = jax.random.uniform(key, total.shape, total.dtype)
+    criteria = {"wins": standings.won.sum(axis=1), "goals": goals[:, 0], "goal_difference": goals[:, 0] - goals[:, 1]}
     keys = [total] if group is None else [-group.astype(total.dtype), total]
     for tie in ties:
-        if tie == "wins":
-            keys.append(won.sum(axis=1))
-        elif tie == "head_to_head":
-            is_tied = jnp.all(jnp.stack([x[:, None] == x[None, :] for x in keys]), axis=0)
-            keys.append(jnp.where(is_tied, points_by_pair, 0.0).sum(axis=1))
-        elif goals is not None:
-            keys.append(goals[:, 0] - goals[:, 1] if tie == "goal_difference" else goals[:, 0])
+        is_tied = jnp.all(jnp.stack([x[:, None] == x[None, :] for x in keys]), axis=0)
+        head_to_head = jnp.where(is_tied, points_by_pair, 0.0).sum(axis=1)
+        keys.append(head_to_head if tie == "head_to_head" else criteria[tie])
     return jnp.lexsort([-lots, *(-x for x in reversed(keys))]), total
 
 
 PROBE_PAIRS = 2_000  # pairs of players from which the worth of a point is estimated
-CHUNK_NUMBERS = 1 << 22  # numbers, about, of the seasons simulated together
 MIN_PROBABILITY = 1e-6  # least probability
-
-
-class SimulationMatches(NamedTuple):
-    """Matches to be played in a simulation, between N players."""
-
-    player: Array  # [F, 2]
-    logit: Array  # [F] of the first to win, a draw half a win, between the mean strengths
-    odds: Array  # [F] of a draw between equals
-    strength_deviation: Array  # [N] deviations of strengths, in log-odds
 
 
 class SeasonForecast(NamedTuple):
@@ -293,7 +306,6 @@ def simulate_season(
     relegated: int = 0,
     samples: int = 10_000,
     key: Key | None = None,
-    newcomers: bool = False,
     **options: Unpack[FixtureOptions],
 ) -> SeasonForecast:
     """How a season may end: its remaining matches, played many times.
@@ -307,7 +319,7 @@ def simulate_season(
 
     Args:
       rated: as from `rate` or `load`, up to now.
-      coming, options, newcomers: the matches to come, as in `predict_fixtures`.
+      coming, options: the matches to come, as in `predict_fixtures`.
       results: the matches of this season that have been played, with scores, as `read` takes them. None: those of the
         table of matches to come that have a result, and of the same season where a column names seasons.
       points: points for a win, a draw and a loss.
@@ -331,36 +343,29 @@ def simulate_season(
     check_count("samples", samples, 1, MAX_SAMPLES)
     if is_table(coming):
         coming = open_table_source(coming)
-    system, data = read_upcoming_events(rated, coming, newcomers, options)
+    system, data = read_upcoming_events(rated, coming, options)
     pair_names = data.players[data.matches.player]
     if results is None:
-        past = read_results_beside_fixtures(rated, coming, data, newcomers, options, has_goals)
+        past = read_results_beside_fixtures(rated, coming, data, options, has_goals)
     else:
-        past = read_played_results(rated, results, newcomers, options, has_goals)
+        past = read_played_results(rated, results, options, has_goals)
     names = list(dict.fromkeys([*past.names.ravel(), *pair_names.T.ravel()]))
     if not 0 <= relegated < len(names):
         raise ValueError(f"relegated must be from 0 to {len(names) - 1}, got {relegated}")
-    index_of_name = {name: i for i, name in enumerate(names)}
-    player = name_indices(index_of_name, pair_names)
-    games: Any = (
-        build_goal_simulation_matches(system, rated.state, data, player)
-        if has_goals
-        else build_simulation_matches(rated, names, player, predict_fixtures(rated, data, newcomers=newcomers))
-    )
-    played = tabulate_results(past, index_of_name)
+    player, past_player = (_name_indices(names, x) for x in (pair_names, past.names))
+    games = build_simulation_matches(rated, system, data, names, player)
+    played = Standings.empty(len(names), float).add(past_player, past.score, past.goals)
     key = jax.random.key(0) if key is None else key
-    size = max(1, min(samples, CHUNK_NUMBERS // (len(names) ** 2 + len(player))))
-    tables = jax.tree.map(lambda x: jnp.asarray(x, float), played)
-    sums = _simulate_seasons(key, games, tables, tuple(map(float, points)), ties, samples, size)
+    size = CHUNK_NUMBERS // (len(names) ** 2 + len(player))
+    sums = _simulate_seasons(key, games, played, tuple(map(float, points)), ties, samples, size)
     total, place, goals = (np.asarray(x, np.float64) / samples for x in sums)
     goal_difference = goals[:, 0] - goals[:, 1]
-    win, draw, loss = points
-    points_so_far = win * played.won.sum(axis=1) + draw * played.drawn.sum(axis=1) + loss * played.won.sum(axis=0)
+    past_games = np.bincount(past_player.ravel(), minlength=len(names))
+    points_so_far = Standings(*(np.asarray(x, np.float64) for x in played)).count_points(points).sum(axis=1)
     best = np.lexsort([-goal_difference, -total])
-    games_so_far = (played.won + played.drawn + played.won.T).sum(axis=1).astype(int)
     return SeasonForecast(
         np.array(names, rated.players.dtype)[best],
-        games_so_far[best],
+        past_games[best],
         points_so_far[best],
         total[best],
         place[best],
@@ -369,6 +374,12 @@ def simulate_season(
         goal_difference[best] if has_goals else None,
         _certain_champion(points_so_far[best], np.bincount(player.ravel(), minlength=len(names))[best], points),
     )
+
+
+def _name_indices(names: list[Any], pairs: HostArray) -> HostArray:
+    """[n, 2] the numbers of pairs of names [n, 2]."""
+    number = {name: i for i, name in enumerate(names)}
+    return np.array([number[x] for x in pairs.ravel().tolist()], np.int32).reshape(-1, 2)
 
 
 def _certain_champion(points_so_far: HostArray, remaining: HostArray, points: tuple[float, ...]) -> HostArray | None:
@@ -380,7 +391,9 @@ def _certain_champion(points_so_far: HostArray, remaining: HostArray, points: tu
     return np.arange(len(most)) == leader
 
 
-def build_simulation_matches(rated: History, names: list[Any], player: HostArray, forecasts: Any) -> SimulationMatches:
+def build_score_matches(
+    rated: History, names: list[Any], player: HostArray, forecasts: ColumnTable
+) -> ScoreSimulationMatches:
     """The matches to simulate, from forecasts of fixtures between players of these names."""
     id_of_name = {name: i for i, name in enumerate(rated.players.tolist())}
     ids = np.array([id_of_name.get(name, -1) for name in names])
@@ -404,7 +417,7 @@ def build_simulation_matches(rated: History, names: list[Any], player: HostArray
             np.clip(np.asarray(forecasts[x], np.float64), MIN_PROBABILITY, 1.0) for x in ("win", "draw", "loss")
         )
         odds = draw / np.sqrt(win * loss)
-    return SimulationMatches(jnp.asarray(player), *(jnp.asarray(x, float) for x in (logit, odds, spread)))
+    return ScoreSimulationMatches(jnp.asarray(player), *(jnp.asarray(x, float) for x in (logit, odds, spread)))
 
 
 def rating_points_per_logit(rated: History, ids: HostArray) -> float:
@@ -437,54 +450,18 @@ def rating_points_per_logit(rated: History, ids: HostArray) -> float:
     return float(np.sqrt(max(squared_points[median_index], (0.1 * np.std(rating_difference)) ** 2)))
 
 
-def simulate_season_scores(key: Array, games: SimulationMatches) -> Array:
-    """[F] scores 1, 1/2 or 0 of each match, between strengths that are drawn once."""
-    drawing, playing = jax.random.split(key)
-    return simulate_match_scores(playing, games, sample_strength_errors(drawing, games.strength_deviation))
-
-
-def sample_strength_errors(key: Array, deviation: Array) -> Array:
-    """[N] random differences of strengths from their means, in log-odds."""
-    return deviation * jax.random.normal(key, deviation.shape, deviation.dtype)
-
-
-def simulate_match_scores(key: Array, games: SimulationMatches, strength: Array) -> Array:
-    """[F] random scores 1, 1/2 or 0 of each match between players of these strengths."""
-    first_strength, second_strength = strength[games.player].T
-    outcome = davidson_outcome_probabilities(jax.nn.sigmoid(games.logit + first_strength - second_strength), games.odds)
-    uniforms = jax.random.uniform(key, games.logit.shape, games.logit.dtype)
-    win, draw = outcome.win[:, 0], outcome.draw[:, 0]
-    return jnp.where(uniforms < win, 1.0, jnp.where(uniforms < win + draw, 0.5, 0.0))
-
-
 @jit_for_short_runs(3, 4, 5, 6)
 def _simulate_seasons(
-    key: Array, games: SimulationMatches | GoalSimulationMatches, played: PlayedTables, points: Any, ties: Any,
-    samples: int, size: int,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+    key: Array, games: SimulationMatches, played: Standings, points: Any, ties: Any, samples: int, size: int
+) -> tuple[Array, Array, Array]:
     """Sums over all seasons of points [N], of places [N, N] and of goals scored and conceded [N, 2]."""
-    a, b = games.player.T
-    n, dtype = len(played.won), played.won.dtype
+    n = len(played.won)
 
     def simulate_one(season_index: Array) -> tuple[Array, Array, Array]:
-        playing, drawing = jax.random.split(jax.random.fold_in(key, season_index))
-        goals = played.goals
-        if isinstance(games, GoalSimulationMatches):
-            scored = simulate_match_goals(playing, games, n).astype(dtype)
-            goals = goals.at[a].add(scored).at[b].add(scored[:, ::-1])
-            score = 0.5 + 0.5 * jnp.sign(scored[:, 0] - scored[:, 1])
-        else:
-            score = simulate_season_scores(playing, games)
-        first, second, is_drawn = (jnp.where(score == x, 1.0, 0.0).astype(dtype) for x in (1.0, 0.0, 0.5))
-        won_then = played.won.at[a, b].add(first).at[b, a].add(second)
-        drawn_then = played.drawn.at[a, b].add(is_drawn).at[b, a].add(is_drawn)
-        order, total = rank_by_points(drawing, won_then, drawn_then, points, ties, goals=goals)
-        is_counted = (season_index < samples).astype(dtype)
-        return is_counted * total, is_counted * jax.nn.one_hot(order, n, dtype=dtype).T, is_counted * goals
+        season, lots = jax.random.split(jax.random.fold_in(key, season_index))
+        drawing, playing = jax.random.split(season)
+        standings = played.add(games.player, *games.play(playing, games.draw_strengths(drawing, n)))
+        order, total = rank_by_points(lots, standings, points, ties)
+        return total, jax.nn.one_hot(order, n, dtype=total.dtype).T, standings.goals
 
-    def add_chunk(carry: Any, first_index: Array) -> tuple[Any, None]:
-        chunk = jax.vmap(simulate_one)(first_index + jnp.arange(size, dtype=jnp.int32))
-        return jax.tree.map(lambda x, y: x + y.sum(axis=0), carry, chunk), None
-
-    zeros = jnp.zeros(n, dtype), jnp.zeros((n, n), dtype), jnp.zeros((n, 2), dtype)
-    return jax.lax.scan(add_chunk, zeros, jnp.arange(0, samples, size, dtype=jnp.int32))[0]
+    return sum_over_samples(simulate_one, samples, size)

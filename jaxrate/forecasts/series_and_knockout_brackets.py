@@ -23,7 +23,7 @@ from jaxrate.replay.checked_replay import predict
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 
-CHUNK_NUMBERS = 1 << 22  # numbers, about, of the tournaments simulated together
+CHUNK_NUMBERS = 1 << 22  # numbers, about, of what is simulated together
 
 
 class SeriesProbabilities(NamedTuple):
@@ -234,29 +234,52 @@ def _simulate_brackets(
     key: Array, draw_probabilities: Callable[[Array], Any], slot: Array, players: int, samples: int, size: int
 ) -> Array:
     """Frequencies of rounds won, from simulations of `size` tournaments at a time."""
-    slot, size = jnp.asarray(slot), min(max(size, 1), samples)
-    position = jnp.arange(len(slot), dtype=jnp.int32)
+    slot, position = jnp.asarray(slot), jnp.arange(len(slot), dtype=jnp.int32)
+    num_rounds = len(slot).bit_length() - 1
 
     def simulate_tournament(tournament_index: Array) -> Array:
         """[2^R, R + 1] whether the player of each place won their first r rounds."""
         drawing, playing = jax.random.split(jax.random.fold_in(key, tournament_index))
         win = jnp.asarray(draw_probabilities(drawing), float)
-        uniforms = jax.random.uniform(playing, slot.shape, win.dtype)
-        remaining, won = position, [position >= 0]
-        while len(remaining) > 1:
-            upper, lower = remaining[::2], remaining[1::2]
-            probability = _win_probability_in_round(win, len(won) - 1, slot[upper], slot[lower])
-            remaining, uniforms = jnp.where(uniforms[: len(upper)] < probability, upper, lower), uniforms[len(upper) :]
-            won.append(jnp.repeat(remaining, len(slot) // len(upper)) == position)
-        return jnp.stack(won, axis=1) & (tournament_index < samples)
 
-    def add_chunk(counts: Array, first_index: Array) -> tuple[Array, None]:
-        won = jax.vmap(simulate_tournament)(first_index + jnp.arange(size, dtype=jnp.int32))
-        return counts + jnp.sum(won, axis=0, dtype=jnp.int32), None
+        def win_probability(upper: Array, lower: Array) -> Array:
+            round_index = num_rounds - len(upper).bit_length()
+            return _win_probability_in_round(win, round_index, slot[upper], slot[lower])
 
-    zeros = jnp.zeros((len(slot), len(slot).bit_length()), jnp.int32)
-    frequencies, _ = lax.scan(add_chunk, zeros, jnp.arange(0, samples, size, dtype=jnp.int32))
-    return _scatter_to_players(frequencies.astype(float) / samples, slot, players)
+        remaining = play_knockout(position, jax.random.uniform(playing, slot.shape, win.dtype), win_probability)
+        won = [jnp.repeat(x, len(slot) // len(x)) == position for x in remaining]
+        return jnp.stack(won, axis=1).astype(jnp.int32)
+
+    counts = sum_over_samples(simulate_tournament, samples, size)
+    return _scatter_to_players(counts.astype(float) / samples, slot, players)
+
+
+def play_knockout(contestants: Array, uniforms: Array, win_probability: Callable[[Array, Array], Array]) -> list[Array]:
+    """Those of the contestants [2^R] who remain after 0, 1, ..., R rounds, by random numbers [2^R]."""
+    remaining = [contestants]
+    while len(remaining[-1]) > 1:
+        upper, lower = remaining[-1][::2], remaining[-1][1::2]
+        wins, uniforms = uniforms[: len(upper)] < win_probability(upper, lower), uniforms[len(upper) :]
+        remaining.append(jnp.where(wins, upper, lower))
+    return remaining
+
+
+def sum_over_samples(simulate_one: Callable[[Array], Any], samples: int, size: int) -> Any:
+    """The sums of what `simulate_one` returns for the numbers 0, 1, ... of all samples, about `size` at a time."""
+    size = max(1, min(samples, size))
+
+    def add_chunk(total: Any, first_index: Array) -> tuple[Any, None]:
+        index = first_index + jnp.arange(size, dtype=jnp.int32)
+        is_counted = index < samples
+
+        def add_counted(x: Array, y: Array) -> Array:
+            return x + (is_counted.reshape(-1, *[1] * x.ndim).astype(x.dtype) * y).sum(axis=0, dtype=x.dtype)
+
+        return jax.tree.map(add_counted, total, jax.vmap(simulate_one)(index)), None
+
+    shapes = jax.eval_shape(simulate_one, jnp.zeros((), jnp.int32))
+    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    return lax.scan(add_chunk, zeros, jnp.arange(0, samples, size, dtype=jnp.int32))[0]
 
 
 def _win_probability_in_round(win: Array, round_index: int, first: Array, second: Array) -> Array:

@@ -16,24 +16,18 @@ import numpy as np
 
 from jaxrate.core.argument_checks import MAX_SAMPLES, FilePath, Key, check_count, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
+from jaxrate.forecasts.scorelines import predicts_goals
 from jaxrate.forecasts.season_simulation import (
-    CHUNK_NUMBERS,
     GOAL_TIE_BREAKS,
     TIE_BREAKS,
-    GoalSimulationMatches,
     SimulationMatches,
-    build_goal_simulation_matches,
+    Standings,
     build_simulation_matches,
     check_tie_breaks,
-    choose_goal_matches,
-    predicts_goals,
     rank_by_points,
-    sample_strength_errors,
-    sample_team_numbers,
-    simulate_goals,
-    simulate_match_scores,
 )
-from jaxrate.forecasts.upcoming_events import predict_fixtures, read_upcoming_events
+from jaxrate.forecasts.series_and_knockout_brackets import CHUNK_NUMBERS, play_knockout, sum_over_samples
+from jaxrate.forecasts.upcoming_events import FixtureOptions, read_upcoming_events
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.history.history import History
 from jaxrate.replay.execution import jit_for_short_runs
@@ -79,11 +73,10 @@ class TournamentForecast(NamedTuple):
         return f"{self.columns()._repr_html_()}<p>{self.samples:,} tournaments</p>"
 
 
-class _TournamentPlan(NamedTuple):
-    """A plan with ids for names."""
+class _TournamentRules(NamedTuple):
+    """What of a plan is fixed when its simulation is compiled."""
 
-    names: list[Any]
-    groups: dict[str, list[int]]
+    group_sizes: tuple[int, ...]
     rounds: int
     points: tuple[float, ...]
     ties: tuple[str, ...]
@@ -129,48 +122,28 @@ def simulate_tournament(
     if rated.contests is not None:
         raise ValueError("a tournament is of matches of two, and this history is of contests")
     check_count("samples", samples, 1, MAX_SAMPLES)
-    has_goals = predicts_goals(rated.system)
-    parsed_plan = _load_and_check_plan(plan, has_goals)
-    n = len(parsed_plan.names)
+    labels, names, rules = _load_and_check_plan(plan, predicts_goals(rated.system))
+    n, in_groups = len(names), sum(rules.group_sizes)
     pairs = np.array([*combinations(range(n), 2)], np.int32)
-    pair_names = [(parsed_plan.names[i], parsed_plan.names[j]) for i, j in pairs]
-    games: Any
-    if has_goals:
-        system, data = read_upcoming_events(rated, pair_names, newcomers, {"time": time, "side": None})
-        games = build_goal_simulation_matches(system, rated.state, data, pairs)
-    else:
-        forecasts = predict_fixtures(rated, pair_names, newcomers=newcomers, time=time, side=None)
-        games = build_simulation_matches(rated, parsed_plan.names, pairs, forecasts)
-    group = np.full(n, -1, np.int32)
-    for number, members in enumerate(parsed_plan.groups.values()):
-        group[members] = number
-    group_matches = np.repeat(
-        np.flatnonzero((group[pairs[:, 0]] == group[pairs[:, 1]]) & (group[pairs[:, 0]] >= 0)), parsed_plan.rounds
-    )
+    pair_names = [*combinations(names, 2)]
+    options: FixtureOptions = {"time": time, "side": None, "newcomers": newcomers}
+    games = build_simulation_matches(rated, *read_upcoming_events(rated, pair_names, options), names, pairs)
     key = jax.random.key(0) if key is None else key
-    size = max(1, min(samples, CHUNK_NUMBERS // max(n * n, len(pairs))))
-    widths = tuple(map(len, parsed_plan.groups.values()))
-    rules = _TournamentRules(widths, parsed_plan.points, parsed_plan.ties, parsed_plan.best, parsed_plan.slots)
-    place, reach = _simulate_tournaments(
-        key, games, jnp.asarray(group_matches), jnp.asarray(group), rules, samples, size
-    )
-    place, reach = np.asarray(place, np.float64) / samples, np.asarray(reach, np.float64) / samples
+    sums = _simulate_tournaments(key, games, n, rules, samples, CHUNK_NUMBERS // max(n * n, len(pairs)))
+    place, reach = (np.asarray(x, np.float64) / samples for x in sums)
     order = np.lexsort([*(-reach.T)])
-    labels = np.array(["", *parsed_plan.groups])[group + 1]
-    names = np.array(parsed_plan.names, rated.players.dtype)
-    shown_places = place[:, : max(widths, default=0)]
-    has_groups = bool(parsed_plan.groups)
+    group = np.append(np.repeat(labels, rules.group_sizes), np.full(n - in_groups, "", object)).astype(str)
     return TournamentForecast(
-        names[order],
-        labels[order] if has_groups else None,
-        shown_places[order] if has_groups else None,
+        np.array(names, rated.players.dtype)[order],
+        group[order] if labels else None,
+        place[order, : max(rules.group_sizes)] if labels else None,
         reach[order],
         samples,
     )
 
 
-def _load_and_check_plan(plan: Any, has_goals: bool) -> _TournamentPlan:
-    """The plan, checked; ValueError if it is none."""
+def _load_and_check_plan(plan: Any, has_goals: bool) -> tuple[list[str], list[Any], _TournamentRules]:
+    """The names of groups, those of players, group by group, and the rules; ValueError if it is no plan."""
     plan = dict(plan) if isinstance(plan, Mapping) else _load_plan(Path(plan))
     if unknown := [name for name in plan if name not in PLAN_KEYS]:
         raise ValueError(f"a plan has no {unknown[0]!r}; it has {', '.join(PLAN_KEYS)}")
@@ -182,9 +155,8 @@ def _load_and_check_plan(plan: Any, has_goals: bool) -> _TournamentPlan:
         raise ValueError("points must be three numbers, and rounds at least 1")
     _check_best_places(best, groups)
     names, slot_numbers = _number_slots(groups, best[1], slots)
-    ids = {x: i for i, x in enumerate(names)}
-    group_ids = {name: [ids[x] for x in members] for name, members in groups.items()}
-    return _TournamentPlan(names, group_ids, rounds, tuple(map(float, points)), ties, best, slot_numbers)
+    sizes = tuple(map(len, groups.values()))
+    return [*groups], names, _TournamentRules(sizes, rounds, tuple(map(float, points)), ties, best, slot_numbers)
 
 
 def _load_plan(path: Path) -> dict[str, Any]:
@@ -225,97 +197,46 @@ def _number_slots(
     return names, tuple(number[x] for x in slots)
 
 
-class _TournamentRules(NamedTuple):
-    """What of a plan is fixed when its simulation is compiled."""
-
-    group_sizes: tuple[int, ...]
-    points: tuple[float, ...]
-    ties: tuple[str, ...]
-    best: tuple[int, int]
-    slots: tuple[int, ...]
-
-
-@jit_for_short_runs(4, 5, 6)
+@jit_for_short_runs(2, 3, 4, 5)
 def _simulate_tournaments(
-    key: Array,
-    games: SimulationMatches | GoalSimulationMatches,
-    group_matches: Array,
-    group: Array,
-    rules: _TournamentRules,
-    samples: int,
-    size: int,
+    key: Array, games: SimulationMatches, num_players: int, rules: _TournamentRules, samples: int, size: int
 ) -> tuple[Array, Array]:
     """Sums over all tournaments of places in groups [N, N] and rounds reached [N, R + 1]."""
-    n, pairs = len(group), games.player
-    number = jnp.zeros((n, n), jnp.int32).at[*pairs.T].set(jnp.arange(len(pairs), dtype=jnp.int32))
-    number = number + number.T  # of the match of two players
-    a, b = pairs[group_matches].T
-    dtype = (games.factors.gap if isinstance(games, GoalSimulationMatches) else games.logit).dtype
-
-    def sample_strengths(key: Array) -> Array:
-        if isinstance(games, GoalSimulationMatches):
-            return sample_team_numbers(key, games, n)
-        return sample_strength_errors(key, games.strength_deviation)
-
-    def play_groups(key: Array, strength: Array) -> tuple[Array, Array | None]:
-        """Scores of the matches of groups, and goals [N, 2], if there are goals."""
-        if not isinstance(games, GoalSimulationMatches):
-            player, logit, odds = (x[group_matches] for x in (pairs, games.logit, games.odds))
-            chosen = games._replace(player=player, logit=logit, odds=odds)
-            return simulate_match_scores(key, chosen, strength), None
-        scored = simulate_goals(key, choose_goal_matches(games, group_matches), strength).astype(dtype)
-        goals = jnp.zeros((n, 2), dtype).at[a].add(scored).at[b].add(scored[:, ::-1])
-        return 0.5 + 0.5 * jnp.sign(scored[:, 0] - scored[:, 1]), goals
-
-    def win_probability(key: Array, strength: Array, i: Array, j: Array) -> Array:
-        """[F] of the first of two in the knock-out; where goals are drawn 1, 0, or one half of a draw."""
-        match, sign = number[i, j], jnp.where(i < j, 1.0, -1.0).astype(dtype)
-        if not isinstance(games, GoalSimulationMatches):
-            return jax.nn.sigmoid(sign * games.logit[match] + strength[i] - strength[j])
-        scored = simulate_goals(key, choose_goal_matches(games, match), strength).astype(dtype)
-        return 0.5 + 0.5 * sign * jnp.sign(scored[:, 0] - scored[:, 1])
-
-    group_sizes, points, ties, best, slots = rules
-    group_start = np.cumsum([0, *group_sizes])[:-1]
-    in_groups = sum(group_sizes)
-    place_in_group = np.concatenate([np.arange(width) for width in group_sizes] or [np.zeros(0, int)]).astype(np.int32)
-    bracket = np.array(slots, np.int32)
+    n, group_sizes, best, dtype = num_players, rules.group_sizes, rules.best, games.dtype
+    in_groups, bracket = sum(group_sizes), np.array(rules.slots, np.int32)
+    place_in_group = np.array([i for width in group_sizes for i in range(width)], np.int32)
+    group = np.append(np.repeat(np.arange(len(group_sizes)), group_sizes), np.full(n - in_groups, n)).astype(np.int32)
+    first, second = np.triu_indices(n, 1)
+    number = np.zeros((n, n), np.int32)  # of the match of two players
+    number[first, second] = number[second, first] = np.arange(len(first))
+    group_matches = games.select(
+        np.repeat(np.flatnonzero((group[first] == group[second]) & (group[first] < n)), rules.rounds)
+    )
 
     def simulate_one(tournament_index: Array) -> tuple[Array, Array]:
         drawing, playing, lots, fighting = jax.random.split(jax.random.fold_in(key, tournament_index), 4)
-        strength = sample_strengths(drawing)
-        score, goals = play_groups(playing, strength)
-        none = jnp.zeros((n, n), dtype)
-        won = none.at[a, b].add((score == 1).astype(dtype)).at[b, a].add((score == 0).astype(dtype))
-        drawn = none.at[a, b].add((score == 0.5).astype(dtype)).at[b, a].add((score == 0.5).astype(dtype))
-        order, total = rank_by_points(lots, won, drawn, points, ties, jnp.where(group < 0, n, group), goals)
+        strengths = games.draw_strengths(drawing, n)
+        standings = Standings.empty(n, dtype).add(group_matches.player, *group_matches.play(playing, strengths))
+        order, total = rank_by_points(lots, standings, rules.points, rules.ties, group)
         order = order[:in_groups].astype(jnp.int32)
-        place = none.at[order, place_in_group].set(1.0)
         slot_players = [order]
         if best[1]:
-            best_placed = order[group_start + best[0] - 1]
-            uniforms = jax.random.uniform(jax.random.fold_in(lots, 1), best_placed.shape, dtype)
-            by_goals = [] if goals is None else [goals[:, 0], goals[:, 0] - goals[:, 1]]
-            criteria = (won.sum(axis=1), *by_goals, total)  # the last one counts first
-            rank = jnp.lexsort([uniforms, *(-x[best_placed] for x in criteria)])
-            slot_players.append(best_placed[rank[: best[1]]])
-        all_slots = jnp.concatenate([*slot_players, jnp.arange(n, dtype=jnp.int32), jnp.full(1, n, jnp.int32)])
-        remaining = all_slots[bracket]
-        reached = [jnp.zeros(n + 1, dtype).at[remaining].set(1.0)]
-        uniforms = jax.random.uniform(fighting, (len(slots),), dtype)
-        while len(remaining) > 1:
-            upper, lower = remaining[::2], remaining[1::2]
+            placed = order[np.cumsum([0, *group_sizes])[:-1] + best[0] - 1]
+            uniforms = jax.random.uniform(jax.random.fold_in(lots, 1), placed.shape, dtype)
+            scored, conceded = standings.goals.T
+            criteria = standings.won.sum(axis=1), scored, scored - conceded, total  # the last one counts first
+            slot_players.append(placed[jnp.lexsort([uniforms, *(-x[placed] for x in criteria)])[: best[1]]])
+        all_slots = jnp.concatenate([*slot_players, jnp.arange(n + 1, dtype=jnp.int32)])  # number n is a bye
+
+        def win_probability(upper: Array, lower: Array) -> Array:
             i, j = jnp.minimum(upper, n - 1), jnp.minimum(lower, n - 1)
-            probability = win_probability(jax.random.fold_in(fighting, len(remaining)), strength, i, j)
-            probability = jnp.where(lower == n, 1.0, jnp.where(upper == n, 0.0, probability))
-            remaining, uniforms = jnp.where(uniforms[: len(upper)] < probability, upper, lower), uniforms[len(upper) :]
-            reached.append(jnp.zeros(n + 1, dtype).at[remaining].set(1.0))
-        is_counted = (tournament_index < samples).astype(dtype)
-        return is_counted * place, is_counted * jnp.stack(reached, axis=1)[:n]
+            chance = games.select(jnp.asarray(number)[i, j]).decide(jax.random.fold_in(fighting, 2 * len(upper)), strengths)
+            chance = jnp.where(i < j, chance, 1.0 - chance)
+            return jnp.where(lower == n, 1.0, jnp.where(upper == n, 0.0, chance))
 
-    def add_chunk(carry: Any, first_index: Array) -> tuple[Any, None]:
-        chunk = jax.vmap(simulate_one)(first_index + jnp.arange(size, dtype=jnp.int32))
-        return jax.tree.map(lambda x, y: x + y.sum(axis=0), carry, chunk), None
+        uniforms = jax.random.uniform(fighting, (len(bracket),), dtype)
+        remaining = play_knockout(all_slots[bracket], uniforms, win_probability)
+        reached = jnp.stack([jnp.zeros(n + 1, dtype).at[x].set(1.0) for x in remaining], axis=1)
+        return jnp.zeros((n, n), dtype).at[order, place_in_group].set(1.0), reached[:n]
 
-    zeros = jnp.zeros((n, n), dtype), jnp.zeros((n, len(slots).bit_length()), dtype)
-    return jax.lax.scan(add_chunk, zeros, jnp.arange(0, samples, size, dtype=jnp.int32))[0]
+    return sum_over_samples(simulate_one, samples, size)

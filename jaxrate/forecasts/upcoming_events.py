@@ -62,6 +62,7 @@ MAX_SEASON_DAYS = 400.0  # from the first result to the last match to come
 class FixtureOptions(UntimedColumns, total=False):
     """How a table of what is to come is read; see `predict_fixtures`."""
 
+    newcomers: bool
     time: Any
     dates: str | None
     na_values: Sequence[str]
@@ -108,16 +109,14 @@ def _spelt_as_in_table(role: str, value: Any, names: Sequence[str]) -> Any:
     return None if None in found else found if isinstance(value, (list, tuple)) else found[0]
 
 
-def read_upcoming_events(
-    rated: History, source: Any, newcomers: bool, options: Mapping[str, Any]
-) -> tuple[RatingSystem, Dataset]:
+def read_upcoming_events(rated: History, source: Any, options: FixtureOptions) -> tuple[RatingSystem, Dataset]:
     """The events to come, with their times, and the system that predicts them; arguments as of `predict_fixtures`.
 
     Raises:
       ValueError: as `predict_fixtures`.
     """
-    columns = dict(options)
-    time, is_listed = columns.pop("time", None), is_list_of_name_tuples(source)
+    columns, is_listed = dict[str, Any](options), is_list_of_name_tuples(source)
+    time, newcomers = columns.pop("time", None), columns.pop("newcomers", False)
     if isinstance(time, str) and is_table(source):
         source = open_table_source(source)
         if time in source.names:
@@ -327,11 +326,11 @@ class PlayedResults(NamedTuple):
 
     names: HostArray  # [n, 2]
     score: HostArray  # [n] of the first player
-    goals: HostArray | None  # [n, 2] of both sides; None: they are not needed
+    goals: HostArray  # [n, 2] of both sides; 0 where they are not needed
 
 
 def read_results_beside_fixtures(
-    rated: History, source: Any, coming: Dataset, newcomers: bool, columns: Mapping[str, Any], needs_goals: bool
+    rated: History, source: Any, coming: Dataset, options: FixtureOptions, needs_goals: bool
 ) -> PlayedResults:
     """The results in the table of what is to come, of the same season.
 
@@ -339,9 +338,10 @@ def read_results_beside_fixtures(
       ValueError: if they are of more than one season, and no column says which.
     """
     if not coming.played:
-        return PlayedResults(np.empty((0, 2), object), np.empty(0), None)
+        return PlayedResults(np.empty((0, 2), object), np.empty(0), np.empty((0, 2)))
     with warnings.catch_warnings(action="ignore"):  # which were given when the table was read for what is to come
-        data = _read_results(rated, source, columns)
+        data = _read_results(rated, source, options)
+    columns = {name: x for name, x in options.items() if name not in ("time", "newcomers")}
     season = reading_options_of_run(rated, source.names, columns, ["season", "league_season"])
     name = season.get("season") or season.get("league_season")
     if name is None and data.clock == "dates":
@@ -351,23 +351,30 @@ def read_results_beside_fixtures(
                 f"{source.title}the results since {format_time(first, 'dates')} are of more than a season; "
                 "results='results.csv' names those of this season alone; season='season' tells seasons apart"
             )
-    past = _to_played_results(rated, data, newcomers, needs_goals)
+    past = read_played_results(rated, data, options, needs_goals)
     if name is not None:
         seasons = np.asarray(to_column(name, source.load([name], [name])[name])).astype(str)
         is_of_season = np.isin(seasons[data.rows], seasons[coming.rows])
-        goals = None if past.goals is None else past.goals[is_of_season]
-        past = PlayedResults(past.names[is_of_season], past.score[is_of_season], goals)
+        past = PlayedResults(*(x[is_of_season] for x in past))
     text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
     warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
     return past
 
 
-def read_played_results(
-    rated: History, source: Any, newcomers: bool, columns: Mapping[str, Any], needs_goals: bool
-) -> PlayedResults:
+def read_played_results(rated: History, source: Any, options: FixtureOptions, needs_goals: bool) -> PlayedResults:
     """Played matches between players of the history; ValueError if goals are needed and unknown."""
-    data = source if isinstance(source, Dataset) else _read_results(rated, source, columns)
-    return _to_played_results(rated, data, newcomers, needs_goals)
+    data = source if isinstance(source, Dataset) else _read_results(rated, source, options)
+    _check_names(rated, data, options.get("newcomers", False))
+    score = np.asarray(data.matches.score)
+    if not np.isin(score, (0.0, 0.5, 1.0)).all():
+        raise ValueError("the results of a season must be wins, draws and losses")
+    goals = np.zeros((len(score), 2))
+    if needs_goals:
+        if len(data.margin) != 2:
+            raise ValueError("the results need the goals of both sides, for the goal difference; name them as margin")
+        further: Any = data.matches.context.columns
+        goals = np.stack([np.asarray(further[name]) for name in data.margin], axis=1)
+    return PlayedResults(data.players[data.matches.player], score, goals)
 
 
 def _read_results(rated: History, source: Any, columns: Mapping[str, Any]) -> Dataset:
@@ -380,20 +387,6 @@ def _read_results(rated: History, source: Any, columns: Mapping[str, Any]) -> Da
     roles = *RESULT_ROLES, *PREFERENCES
     options = reading_options_of_run(rated, table.names, {x: y for x, y in columns.items() if x in roles}, roles)
     return read_by_options(table, options, rated)
-
-
-def _to_played_results(rated: History, data: Dataset, newcomers: bool, needs_goals: bool) -> PlayedResults:
-    _check_names(rated, data, newcomers)
-    score = np.asarray(data.matches.score)
-    if not np.isin(score, (0.0, 0.5, 1.0)).all():
-        raise ValueError("the results of a season must be wins, draws and losses")
-    goals = None
-    if needs_goals:
-        if len(data.margin) != 2:
-            raise ValueError("the results need the goals of both sides, for the goal difference; name them as margin")
-        further: Any = data.matches.context.columns
-        goals = np.stack([np.asarray(further[name]) for name in data.margin], axis=1)
-    return PlayedResults(data.players[data.matches.player], score, goals)
 
 
 def _check_names(rated: History, data: Dataset, newcomers: bool) -> None:
@@ -409,9 +402,7 @@ def _check_names(rated: History, data: Dataset, newcomers: bool) -> None:
 
 @suggest_role_on_unknown_argument
 @enforce_argument_annotations
-def predict_fixtures(
-    rated: History, source: Any, *, newcomers: bool = False, **options: Unpack[FixtureOptions]
-) -> ColumnTable:
+def predict_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptions]) -> ColumnTable:
     """Forecasts of upcoming matches or contests, as columns that print as a table.
 
         jr.forecasts.predict_fixtures(rated, [("Ada", "Bo"), ("Cy", "Di")], time="2026-07-01")
@@ -446,12 +437,12 @@ def predict_fixtures(
       ValueError: for names that the history does not have (names the nearest), events of another kind or with times of
         another kind or before its end, and as `read` does.
     """
-    system, data = read_upcoming_events(rated, source, newcomers, options)
+    system, data = read_upcoming_events(rated, source, options)
     try:
         if not data.of_matches:
             forecasts = _forecast_contests(rated, system, data)
         else:
-            forecasts = _forecast_matches(rated, add_draw_probabilities_if_needed(rated, system), data)
+            forecasts = forecast_matches(rated, add_draw_probabilities_if_needed(rated, system), data)
     except (KeyError, TypeError) as error:
         names = as_column_list(rated.options.get("columns", {}).get("columns"))
         if not names:
@@ -470,7 +461,8 @@ def time_column(data: Dataset, time: HostArray) -> dict[str, HostArray]:
     return {"time": days_to_dates(time) if data.clock == "dates" else time}
 
 
-def _forecast_matches(rated: History, system: RatingSystem, data: Dataset) -> ColumnTable:
+def forecast_matches(rated: History, system: RatingSystem, data: Dataset) -> ColumnTable:
+    """The columns of forecasts of matches by this system, whose state is that of the history."""
     matches = data.matches
     prediction_columns = match_prediction_columns(predict(system, rated.state, matches, num_players=len(data.players)))
     a, b = data.players[matches.player].T
