@@ -17,15 +17,12 @@ import scipy  # type: ignore[import-untyped]  # imports its modules at their fir
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
-from jaxrate.events import Rounds, rounds
-from jaxrate.forecasts.pairwise_probabilities import fill_result_columns
+from jaxrate.events import Rounds
+from jaxrate.forecasts.pairwise_probabilities import predict_shares_of_teams
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
-from jaxrate.history.event_columns import contest_prediction_columns
 from jaxrate.history.history import History, find_player_id
-from jaxrate.history.ratings_at_times import category_ratings, ratings
-from jaxrate.replay.checked_replay import predict
-from jaxrate.systems.skills.settings import contest_prior_columns
+from jaxrate.history.ratings_at_times import category_number, category_ratings, ratings
 
 EXACT_POOL_LIMIT = 64  # players up to which all pairs are considered
 NEIGHBOUR_LIMIT = 8  # in larger pools, candidates next in strength for each player
@@ -183,14 +180,10 @@ def _expected_share_of_teams_beaten(rated: History, members: list[HostArray], ca
     if Rounds not in system.events or "teams" not in system.features or lacks_category:
         return None
     team = np.repeat(np.arange(len(members)), [len(x) for x in members])
-    player, zeros = np.concatenate(members), np.zeros(len(team), int)
-    columns = dict.fromkeys(contest_prior_columns(system.settings), zeros.astype(float))
-    more = {} if rated.categories is None else {"category": zeros + rated.categories.tolist().index(category)}
-    time = np.full(len(team), rated.last or 0.0)
-    coming = rounds(zeros, player, team, team=team, time=time, columns=columns or None, **more)
-    coming = fill_result_columns(system, coming)
-    share = contest_prediction_columns(predict(system, rated.state, coming), coming)["prediction"]
-    return np.asarray(share[np.unique(team, return_index=True)[1]])
+    number = None if rated.categories is None else category_number(rated, category)
+    players = np.concatenate(members)[None]
+    share = predict_shares_of_teams(system, rated.state, players, team, rated.last or 0.0, number)[0]
+    return share[np.unique(team, return_index=True)[1]]
 
 
 @enforce_argument_annotations

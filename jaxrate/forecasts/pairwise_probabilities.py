@@ -1,6 +1,7 @@
 """Win probabilities of every pair of players, with or without partners, in a few numbers for each of them."""
 
 from base64 import b64encode
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -86,16 +87,38 @@ def predict_pairs(
     if player.ndim != 1 or len(player) < 2:
         raise ValueError("players must be [N] ids, of at least two")
 
-    def probability_above_half(a: HostArray, b: HostArray) -> HostArray:
+    def predict_pair(a: HostArray, b: HostArray) -> Any:
         pair = player[np.stack([a, b], axis=1)]
-        neutral = neutral_match_arguments(system, len(a), number)
-        upcoming = matches(pair, np.full(len(a), 0.5), np.full(len(a), time), **neutral)
-        prediction = jax.tree.map(np.asarray, predict(system, state, upcoming))
-        return np.asarray(expected_score_from_prediction(prediction), np.float64) - 0.5
+        prediction = jax.tree.map(np.asarray, predict_neutral_matches(system, state, pair, time, number))
+        return expected_score_from_prediction(prediction)
 
-    while (factors := cross_approximation(probability_above_half, len(player))) is None:
-        player = player[: (len(player) + 1) // 2]
+    return _factor_probabilities(predict_pair, len(player))
+
+
+def _factor_probabilities(predict_pair: Callable[[HostArray, HostArray], Any], n: int) -> LowRankPairProbabilities:
+    """The chances of all pairs of the first players of n, of as many as do not take too many numbers."""
+
+    def probability_above_half(a: HostArray, b: HostArray) -> HostArray:
+        return np.asarray(predict_pair(a, b), np.float64) - 0.5
+
+    while (factors := cross_approximation(probability_above_half, n)) is None:
+        n = (n + 1) // 2
     return LowRankPairProbabilities(*factors)
+
+
+def predict_neutral_matches(
+    system: RatingSystem, state: State, pairs: HostArray, time: Any, category: Any = None, **options: Any
+) -> Any:
+    """The predictions of matches [n, 2] at a time: nobody has the side, covariates are 0.
+
+    `category` is what both meet, or [n, 2] what each meets; options are those of `predict`, and `side`.
+    """
+    n, zero = len(pairs), np.zeros(len(pairs))
+    side = {"side": np.full(n, options.pop("side"))} if "side" in options else {}
+    context = neutral_match_arguments(system, n) | side
+    if category is not None:
+        context["category"] = np.full((n, 2), category) if np.ndim(category) == 0 else category
+    return predict(system, state, matches(pairs, zero + 0.5, np.full(n, time), **context), **options)
 
 
 def fill_result_columns(system: RatingSystem, events: Any) -> Any:
@@ -108,13 +131,26 @@ def fill_result_columns(system: RatingSystem, events: Any) -> Any:
     return events.with_flat(flat._replace(**replaced))
 
 
-def neutral_match_arguments(system: RatingSystem, n: int, category: int | None = None) -> dict[str, Any]:
-    """Further arguments of `matches` for n neutral matches: no side, covariates and margins of 0, and the category."""
-    settings, zero = system.settings, np.zeros(n)
-    names = (*settings.get("covariates", ()), *match_result_columns(settings))
-    side = {"side": zero} if settings.get("own_side") else {}
-    met = {} if category is None else {"category": np.full((n, 2), category)}
-    return side | met | ({"columns": dict.fromkeys(names, zero)} if names else {})
+def neutral_match_arguments(system: RatingSystem, n: int) -> dict[str, Any]:
+    """Further arguments of `matches` for n neutral matches: no side, and covariates and margins of 0."""
+    zero = np.zeros(n)
+    names = *system.settings.get("covariates", ()), *match_result_columns(system.settings)
+    side = {"side": zero} if system.settings.get("own_side") else {}
+    return side | ({"columns": dict.fromkeys(names, zero)} if names else {})
+
+
+def predict_shares_of_teams(
+    system: RatingSystem, state: State, players: HostArray, team: HostArray, time: float, category: Any
+) -> HostArray:
+    """[n, P] the shares of the other teams to be beaten by players [n, P] of teams [P], in contests at a time."""
+    n, size = players.shape
+    zeros, category = np.zeros(n * size), None if category is None else np.full(n * size, category)
+    columns = dict.fromkeys(contest_prior_columns(system.settings), zeros) or None
+    contest, team, time_of_row = np.repeat(np.arange(n), size), np.tile(team, n), zeros + time
+    coming = rounds(contest, players.ravel(), team, team=team, time=time_of_row, category=category, columns=columns)
+    coming = fill_result_columns(system, coming)
+    share = contest_prediction_columns(predict(system, state, coming), coming)["prediction"]
+    return np.asarray(share).reshape(n, size)
 
 
 def cross_approximation(
@@ -198,29 +234,13 @@ def predict_pairs_with_partners(
 
     state = jax.tree.map(add_partners, rated.state)
     others = count + np.arange(2 * partners.number).reshape(2, -1)
-    player, settings = np.asarray(players), rated.system.settings
-    rank = np.repeat([0, 1], size)
+    team, time = np.repeat([0, 1], size), rated.last or 0.0
 
-    def probability_above_half(a: HostArray, b: HostArray) -> HostArray:
-        n = len(a)
-        sides = [np.column_stack([player[x], np.tile(y, (n, 1))]) for x, y in zip((a, b), others, strict=True)]
-        zeros = {name: np.zeros(2 * size * n) for name in contest_prior_columns(settings)}
-        upcoming = rounds(
-            np.repeat(np.arange(n), 2 * size),
-            np.concatenate(sides, axis=1).ravel(),
-            np.tile(rank, n),
-            team=np.tile(rank, n),
-            time=np.full(2 * size * n, rated.last or 0.0),
-            category=None if category is None else np.full(2 * size * n, category),
-            columns=zeros or None,
-        )
-        prediction = predict(rated.system, state, fill_result_columns(rated.system, upcoming))
-        share: Any = contest_prediction_columns(prediction, upcoming)["prediction"]
-        return np.asarray(share, np.float64)[:: 2 * size] - 0.5
+    def predict_pair(a: HostArray, b: HostArray) -> HostArray:
+        sides = [np.column_stack([players[x], np.tile(y, (len(a), 1))]) for x, y in zip((a, b), others, strict=True)]
+        return predict_shares_of_teams(rated.system, state, np.hstack(sides), team, time, category)[:, 0]
 
-    while (factors := cross_approximation(probability_above_half, len(player))) is None:
-        player = player[: (len(player) + 1) // 2]
-    return LowRankPairProbabilities(*factors)
+    return _factor_probabilities(predict_pair, len(players))
 
 
 MAX_CATEGORIES = 6  # of pages, which take a table of each
@@ -256,44 +276,27 @@ def build_matchup_tables(rated: History, players: HostArray, category: Any = Non
     """The tables for matches of these players [N], best first, in a category, at the end of the history."""
     even = predict_pairs(rated, players=players, category=category)
     number = None if category is None else category_number(rated, category)
-    player = np.asarray(players)[: even.left.shape[1]]
+    players = np.asarray(players)[: even.left.shape[1]]
     has_side = bool(getattr(rated.system.params, "side_advantage", 0.0)) or bool(rated.system.settings.get("own_side"))
     system = rated.system if rated.contests is not None else add_draw_probabilities_if_needed(rated, rated.system)
-    has_draws, rated_with_draws = (
-        system is not rated.system or "draw" in rated.events,
-        rated._replace(system=system),
-    )
+    has_draws = system is not rated.system or "draw" in rated.events
+    state = jax.tree.map(lambda x: np.concatenate([np.asarray(x)] * 2), rated.state)  # so that equals can meet
+
+    def factor_column(column: str, side: float) -> LowRankPairProbabilities | None:
+        def predict_column(a: HostArray, b: HostArray) -> HostArray:
+            pairs = np.stack([players[a], players[b] + len(rated.players)], axis=1)
+            prediction = predict_neutral_matches(system, state, pairs, rated.last or 0.0, number, side=side)
+            return np.asarray(match_prediction_columns(prediction)[column], np.float64)
+
+        factors = cross_approximation(predict_column, len(players), skew=False)
+        return None if factors is None else LowRankPairProbabilities(*factors)
+
     return MatchupTables(
         even,
-        _predict_column_for_all_pairs(rated_with_draws, player, number, "draw", 0.0) if has_draws else None,
-        _predict_column_for_all_pairs(rated_with_draws, player, number, "prediction", 1.0) if has_side else None,
-        _predict_column_for_all_pairs(rated_with_draws, player, number, "draw", 1.0)
-        if has_side and has_draws
-        else None,
+        factor_column("draw", 0.0) if has_draws else None,
+        factor_column("prediction", 1.0) if has_side else None,
+        factor_column("draw", 1.0) if has_side and has_draws else None,
     )
-
-
-def _predict_column_for_all_pairs(
-    rated: History, player: HostArray, category: int | None, column: str, side: float
-) -> LowRankPairProbabilities | None:
-    """A column of the predictions of all matches of two players; None if it takes too many numbers.
-
-    The state holds everybody twice, so that the diagonal is that of equals.
-    """
-    count = len(rated.players)
-    state = jax.tree.map(lambda x: np.concatenate([np.asarray(x)] * 2), rated.state)
-
-    def predict_column(a: Any, b: Any) -> Any:
-        n = len(a)
-        context = neutral_match_arguments(rated.system, n, category) | {"side": np.full(n, side)}
-        upcoming = matches(
-            np.stack([player[a], player[b] + count], axis=1), np.full(n, 0.5), np.full(n, rated.last or 0.0), **context
-        )
-        columns = match_prediction_columns(predict(rated.system, state, upcoming, num_players=2 * count))
-        return np.asarray(columns[column], np.float64)
-
-    packed_pairs = cross_approximation(predict_column, len(player), skew=False)
-    return None if packed_pairs is None else LowRankPairProbabilities(*packed_pairs)
 
 
 def encode_matchup_tables(tables: MatchupTables) -> dict[str, Any]:

@@ -25,10 +25,9 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import join_names
 from jaxrate.data.column_role_definitions import suggest_role_on_unknown_argument
 from jaxrate.data.table_files import open_table_source
-from jaxrate.events import matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
-from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
+from jaxrate.forecasts.pairwise_probabilities import predict_neutral_matches
 from jaxrate.forecasts.scorelines import predicts_goals, replace_skills_prediction
 from jaxrate.forecasts.series_and_knockout_brackets import CHUNK_NUMBERS, sum_over_samples
 from jaxrate.forecasts.upcoming_events import (
@@ -430,15 +429,11 @@ def rating_points_per_logit(rated: History, ids: HostArray) -> float:
     pair = pair[pair_means[:, 0] != pair_means[:, 1]]
     if not len(pair):
         return 400.0 / np.log(10.0)
-    last = 0.0 if rated.last is None else rated.last
-    category = None if rated.categories is None else np.zeros((len(pair), 2), int)
-    neutral = neutral_match_arguments(rated.system, len(pair))
-    events = matches(pair, np.full(len(pair), 0.5), np.full(len(pair), last), category=category, **neutral)
-    probability = np.clip(
-        np.asarray(expected_score_from_prediction(predict(rated.system, rated.state, events)), np.float64),
-        MIN_PROBABILITY,
-        1 - MIN_PROBABILITY,
+    prediction = predict_neutral_matches(
+        rated.system, rated.state, pair, rated.last or 0.0, None if rated.categories is None else 0
     )
+    expected = np.asarray(expected_score_from_prediction(prediction), np.float64)
+    probability = np.clip(expected, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
     logit, rating_difference = np.log(probability / (1 - probability)), mean[pair[:, 0]] - mean[pair[:, 1]]
     squared_points = (np.abs(rating_difference) / np.maximum(np.abs(logit), 1e-9)) ** 2
     if current_ratings.deviation is not None:

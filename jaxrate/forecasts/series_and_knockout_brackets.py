@@ -15,11 +15,10 @@ from jaxrate.core.argument_checks import MAX_SAMPLES, Key, Numbers, check_count,
 from jaxrate.core.array_types import Array
 from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
-from jaxrate.events import MAX_ABS_TIME, fail_where, matches
-from jaxrate.forecasts.pairwise_probabilities import neutral_match_arguments
+from jaxrate.events import MAX_ABS_TIME, fail_where
+from jaxrate.forecasts.pairwise_probabilities import predict_neutral_matches
 from jaxrate.history.history import History, find_player_id, resolve_system_state_and_players
 from jaxrate.history.ratings_at_times import parse_time_after_last_events
-from jaxrate.replay.checked_replay import predict
 from jaxrate.replay.padded_states_and_columns import count_players
 from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 
@@ -131,11 +130,11 @@ def matchup_matrix(
             f"category has shape {np.shape(category)}, expected {player.shape}, or one row for each player"
         )
     sides = np.stack(np.triu_indices(len(player), 1), axis=1)
-    neutral = neutral_match_arguments(system, len(sides))
     category = None if category is None else np.asarray(category)[sides]
-    times = np.full(len(sides), -MAX_ABS_TIME if query_time is None else query_time)
-    upcoming = matches(player[sides], np.full(len(sides), 0.5), times, category=category, **neutral)
-    expected = expected_score_from_prediction(predict(system, state, upcoming, params=params))
+    time = -MAX_ABS_TIME if query_time is None else query_time
+    expected = expected_score_from_prediction(
+        predict_neutral_matches(system, state, player[sides], time, category, params=params)
+    )
     if np.shape(expected) != (len(sides),):
         raise ValueError(f"{system.name} predicts no expected scores of matches")
     return _matrix_of_pairs(len(player), expected)

@@ -230,7 +230,9 @@ def _simulate_tournaments(
 
         def win_probability(upper: Array, lower: Array) -> Array:
             i, j = jnp.minimum(upper, n - 1), jnp.minimum(lower, n - 1)
-            chance = games.select(jnp.asarray(number)[i, j]).decide(jax.random.fold_in(fighting, 2 * len(upper)), strengths)
+            chance = games.select(jnp.asarray(number)[i, j]).decide(
+                jax.random.fold_in(fighting, 2 * len(upper)), strengths
+            )
             chance = jnp.where(i < j, chance, 1.0 - chance)
             return jnp.where(lower == n, 1.0, jnp.where(upper == n, 0.0, chance))
 
