@@ -18,7 +18,11 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.sparse.linalg import cg
 
-from jaxrate.arena.paired_comparison_likelihood import LogLikelihoodDerivatives, log_likelihood_and_derivatives
+from jaxrate.arena.paired_comparison_likelihood import (
+    LogLikelihoodDerivatives,
+    log_likelihood,
+    log_likelihood_and_derivatives,
+)
 from jaxrate.core.array_types import Array
 
 MAX_STEPS = 100
@@ -52,93 +56,70 @@ class SearchState(NamedTuple):
     stuck: Array  # [] bool: no step increases the value
 
 
-def split_parameters(problem: StrengthProblem, x: Array) -> tuple[Array, Array, Array]:
-    """Log strengths [N], coefficients [p] and kappa []."""
+def cell_coordinates(problem: StrengthProblem, x: Array) -> tuple[Array, Array]:
+    """The differences eta [M] of the cells, and kappa []: linear in x."""
     n, p = problem.is_fixed.shape[0], problem.covariates.shape[1]
-    kappa = x[n + p] if x.shape[0] > n + p else jnp.zeros((), x.dtype)
-    return x[:n], x[n : n + p], kappa
+    eta = x[problem.first] - x[problem.second] + problem.covariates @ x[n : n + p]
+    return eta, x[n + p] if x.shape[0] > n + p else jnp.zeros((), x.dtype)
+
+
+def zero_fixed_strengths(problem: StrengthProblem, vector: Array) -> Array:
+    """[N + E] a vector with 0 in place of fixed strengths."""
+    n = problem.is_fixed.shape[0]
+    return vector.at[:n].set(jnp.where(problem.is_fixed, 0.0, vector[:n]))
 
 
 def log_likelihood_derivatives_at(
     model: str, problem: StrengthProblem, counts: Array, x: Array
 ) -> LogLikelihoodDerivatives:
     """The log likelihood of the cells at x, and its derivatives."""
-    strength, coefficient, kappa = split_parameters(problem, x)
-    eta = strength[problem.first] - strength[problem.second] + problem.covariates @ coefficient
-    return log_likelihood_and_derivatives(model, counts, eta, kappa)
+    return log_likelihood_and_derivatives(model, counts, *cell_coordinates(problem, x))
 
 
 def log_posterior(model: str, problem: StrengthProblem, counts: Array, x: Array) -> Array:
     """The log likelihood [] plus the log prior."""
     strength = jnp.where(problem.is_fixed, 0.0, x[: problem.is_fixed.shape[0]] - problem.center)
-    return (
-        log_likelihood_derivatives_at(model, problem, counts, x).value.sum()
-        - 0.5 * problem.precision * (strength**2).sum()
-    )
+    value = log_likelihood(model, counts, *cell_coordinates(problem, x))
+    return value.sum() - 0.5 * problem.precision * (strength**2).sum()
 
 
-def design_transpose_product(problem: StrengthProblem, eta_weights: Array, kappa_weights: Array | None) -> Array:
-    """[N + E] the transposed design matrix times weights of the cells along eta and kappa [M]."""
-    n = problem.is_fixed.shape[0]
-    strength = jnp.zeros(n, eta_weights.dtype).at[problem.first].add(eta_weights).at[problem.second].add(-eta_weights)
-    components = [jnp.where(problem.is_fixed, 0.0, strength), problem.covariates.T @ eta_weights]
-    return jnp.concatenate(components if kappa_weights is None else [*components, kappa_weights.sum()[None]])
-
-
-def log_posterior_gradient(problem: StrengthProblem, x: Array, cell_terms: LogLikelihoodDerivatives) -> Array:
+def log_posterior_gradient(model: str, problem: StrengthProblem, counts: Array, x: Array) -> Array:
     """[N + E] the gradient of the log posterior."""
-    n = problem.is_fixed.shape[0]
-    kappa_weights = cell_terms.kappa if x.shape[0] > n + problem.covariates.shape[1] else None
-    prior = jnp.where(problem.is_fixed, 0.0, problem.precision * (x[:n] - problem.center))
-    return design_transpose_product(problem, cell_terms.eta, kappa_weights).at[:n].add(-prior)
+    return zero_fixed_strengths(problem, jax.grad(log_posterior, 3)(model, problem, counts, x))
 
 
-def negative_hessian_product(
+def information_product(
     problem: StrengthProblem, cell_terms: LogLikelihoodDerivatives, scale: Array, vector: Array
 ) -> Array:
-    """[N + E] minus the Hessian times a vector; entries of fixed strengths are unchanged."""
-    n = problem.is_fixed.shape[0]
-    strength, coefficient, kappa = split_parameters(problem, vector)
-    free = jnp.where(problem.is_fixed, 0.0, strength)
-    eta = free[problem.first] - free[problem.second] + problem.covariates @ coefficient
-    has_kappa = vector.shape[0] > n + problem.covariates.shape[1]
-    kappa_weights = cell_terms.eta_kappa * eta + cell_terms.kappa_kappa * kappa if has_kappa else None
-    out = design_transpose_product(problem, cell_terms.eta_eta * eta + cell_terms.eta_kappa * kappa, kappa_weights)
-    penalty = problem.precision * free + scale * problem.ground * (problem.ground @ free)
-    return out.at[:n].add(jnp.where(problem.is_fixed, strength, penalty))
+    """[N + E] minus the Hessian times a vector, grounded by `scale`; entries of fixed strengths are unchanged."""
+    n, free = problem.is_fixed.shape[0], zero_fixed_strengths(problem, vector)
+    (eta, kappa), transpose = jax.vjp(partial(cell_coordinates, problem), free)
+    kappa_weight = (cell_terms.eta_kappa * eta + cell_terms.kappa_kappa * kappa).sum()
+    (product,) = transpose((cell_terms.eta_eta * eta + cell_terms.eta_kappa * kappa, kappa_weight))
+    penalty = problem.precision * free[:n] + scale * problem.ground * (problem.ground @ free[:n])
+    return product.at[:n].set(jnp.where(problem.is_fixed, vector[:n], product[:n] + penalty))
 
 
-def grounded_negative_hessian(
+def count_information(problem: StrengthProblem, weight: Array) -> Array:
+    """[N] the information of cells of these weights on each strength alone."""
+    zero = jnp.zeros(problem.is_fixed.shape[0], weight.dtype)
+    return zero.at[problem.first].add(weight).at[problem.second].add(weight)
+
+
+def grounded_information(
     problem: StrengthProblem, cell_terms: LogLikelihoodDerivatives, num_extra: int
 ) -> tuple[Array, Array]:
     """Minus the Hessian [N + E, N + E], grounded, with ones for fixed strengths; and the scale [] of the grounding."""
-    n, p = problem.is_fixed.shape[0], problem.covariates.shape[1]
-    first, second, is_fixed = problem.first, problem.second, problem.is_fixed
-    weight, z = cell_terms.eta_eta, problem.covariates
-    upper = jnp.zeros((n, n), weight.dtype).at[first, second].add(-weight)
-    off_diagonal = upper + upper.T
-    degree = -off_diagonal.sum(axis=1)
+    n, weight, is_fixed = problem.is_fixed.shape[0], cell_terms.eta_eta, problem.is_fixed
+    degree = count_information(problem, weight)
     scale = degree.sum() / n
-    off_diagonal = jnp.where(is_fixed[:, None] | is_fixed[None, :], 0.0, off_diagonal)
+    upper = jnp.zeros((n, n), weight.dtype).at[problem.first, problem.second].add(-weight)
+    off_diagonal = jnp.where(is_fixed[:, None] | is_fixed[None, :], 0.0, upper + upper.T)
     off_diagonal = off_diagonal + scale * problem.ground[:, None] * problem.ground[None, :]
-    laplacian = off_diagonal + jnp.diag(jnp.where(is_fixed, 1.0, degree + problem.precision))
-    if not num_extra:
-        return laplacian, scale
-    columns = weight[:, None] * z
-    corner = z.T @ columns
-    if num_extra > p:
-        columns = jnp.concatenate([columns, cell_terms.eta_kappa[:, None]], axis=1)
-        side = z.T @ cell_terms.eta_kappa
-        last = jnp.append(side, cell_terms.kappa_kappa.sum())
-        corner = jnp.concatenate([jnp.concatenate([corner, side[:, None]], axis=1), last[None, :]])
-    border = jnp.zeros((n, num_extra), weight.dtype).at[first].add(columns).at[second].add(-columns)
-    border = jnp.where(is_fixed[:, None], 0.0, border)
-    return jnp.block([[laplacian, border], [border.T, corner]]), scale
-
-
-def solve_by_conjugate_gradients(apply_matrix: Any, precondition: Any, b: Array, tolerance: Array) -> Array:
-    """The solution of A x = b by preconditioned conjugate gradients, to a relative residual of `tolerance`."""
-    return cg(apply_matrix, b, tol=tolerance, maxiter=MAX_CG_ITERATIONS, M=precondition)[0]
+    strengths = off_diagonal + jnp.diag(jnp.where(is_fixed, 1.0, degree + problem.precision))
+    units = jnp.eye(num_extra, n + num_extra, n, dtype=weight.dtype)
+    extra = jax.vmap(partial(information_product, problem, cell_terms, scale))(units)
+    return jnp.concatenate([jnp.concatenate([strengths, extra[:, :n].T], axis=1), extra]), scale
 
 
 def remove_constant_component(problem: StrengthProblem, step: Array) -> Array:
@@ -152,7 +133,7 @@ def dense_newton_step(
 ) -> Array:
     """[N + E] Newton's step by the Cholesky factor of the Hessian."""
     del last_step_size
-    matrix, _ = grounded_negative_hessian(problem, cell_terms, gradient_vector.shape[0] - problem.is_fixed.shape[0])
+    matrix, _ = grounded_information(problem, cell_terms, gradient_vector.shape[0] - problem.is_fixed.shape[0])
     return jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(matrix), True), gradient_vector)
 
 
@@ -160,34 +141,14 @@ def sparse_newton_step(
     problem: StrengthProblem, cell_terms: LogLikelihoodDerivatives, gradient_vector: Array, last_step_size: Array
 ) -> Array:
     """[N + E] Newton's step by conjugate gradients with a diagonal preconditioner, more exact near the maximum."""
-    n = problem.is_fixed.shape[0]
-    weight, zero = cell_terms.eta_eta, jnp.zeros(n, gradient_vector.dtype)
-    degree = zero.at[problem.first].add(weight).at[problem.second].add(weight)
+    weight = cell_terms.eta_eta
+    degree = count_information(problem, weight)
     diagonal = jnp.where(problem.is_fixed, 1.0, degree + problem.precision)
     extra_diagonal = [weight @ problem.covariates**2, cell_terms.kappa_kappa.sum()[None]]
     diagonal = jnp.concatenate([diagonal, *extra_diagonal])[: gradient_vector.shape[0]]
-    scale = degree.sum() / n
-    apply = partial(negative_hessian_product, problem, cell_terms, scale)
-    return remove_constant_component(
-        problem,
-        solve_by_conjugate_gradients(
-            apply, lambda r: r / diagonal, gradient_vector, jnp.clip(0.01 * last_step_size, 1e-8, 0.01)
-        ),
-    )
-
-
-def preconditioned_newton_step(
-    inverse: Array,
-    problem: StrengthProblem,
-    cell_terms: LogLikelihoodDerivatives,
-    gradient_vector: Array,
-    last_step_size: Array,
-) -> Array:
-    """[N + E] Newton's step by conjugate gradients, preconditioned by the inverse of a similar Hessian."""
-    matrix, _ = grounded_negative_hessian(problem, cell_terms, gradient_vector.shape[0] - problem.is_fixed.shape[0])
-    del last_step_size
-    close = jnp.full((), 0.1 * REPLICATE_TOLERANCE, gradient_vector.dtype)
-    step = solve_by_conjugate_gradients(lambda v: matrix @ v, lambda r: inverse @ r, gradient_vector, close)
+    product = partial(information_product, problem, cell_terms, degree.sum() / len(degree))
+    tolerance = jnp.clip(0.01 * last_step_size, 1e-8, 0.01)
+    step, _ = cg(product, gradient_vector, tol=tolerance, maxiter=MAX_CG_ITERATIONS, M=lambda r: r / diagonal)
     return remove_constant_component(problem, step)
 
 
@@ -238,9 +199,8 @@ def maximise_from_counts(
     """Maximise the log posterior of counts; `newton_step(problem, terms, gradient, last size)` computes the steps."""
 
     def gradient_and_step(x: Array, size: Array) -> tuple[Array, Array]:
-        cell_terms = log_likelihood_derivatives_at(model, problem, counts, x)
-        slope = log_posterior_gradient(problem, x, cell_terms)
-        return slope, newton_step(problem, cell_terms, slope, size)
+        slope = log_posterior_gradient(model, problem, counts, x)
+        return slope, newton_step(problem, log_likelihood_derivatives_at(model, problem, counts, x), slope, size)
 
     num_bounded = problem.is_fixed.shape[0] + problem.covariates.shape[1]
     return maximise_by_newton(
@@ -263,11 +223,8 @@ def iterate_chord_steps(
 
     def take_step(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         x, size, _, count = state
-        step_vector = remove_constant_component(
-            problem,
-            inverse_hessian
-            @ log_posterior_gradient(problem, x, log_likelihood_derivatives_at(model, problem, counts, x)),
-        )
+        step = inverse_hessian @ log_posterior_gradient(model, problem, counts, x)
+        step_vector = remove_constant_component(problem, step)
         return x + step_vector, jnp.abs(step_vector).max(), size, count + 1
 
     one = jnp.ones((), x.dtype)
@@ -304,9 +261,7 @@ def maximise_replicates(
         near, size = iterate_chord_steps(model, centered, inverse, counts, x)
 
         def maximise_by_full_search(_: Array) -> tuple[Array, Array]:
-            search = maximise_from_counts(
-                partial(preconditioned_newton_step, inverse), model, centered, counts, x, REPLICATE_TOLERANCE
-            )
+            search = maximise_from_counts(dense_newton_step, model, centered, counts, x, REPLICATE_TOLERANCE)
             return search.x, search.size
 
         return lax.cond(size > 0.1 * REPLICATE_TOLERANCE, maximise_by_full_search, lambda near: (near, size), near)
@@ -315,36 +270,14 @@ def maximise_replicates(
 
 
 @partial(jax.jit, static_argnums=0)
-def grounded_negative_hessian_at(model: str, problem: StrengthProblem, counts: Array, x: Array) -> tuple[Array, Array]:
-    """Minus the Hessian at x, and the scale of its grounding, as from `grounded_negative_hessian`."""
-    return grounded_negative_hessian(
-        problem, log_likelihood_derivatives_at(model, problem, counts, x), x.shape[0] - problem.is_fixed.shape[0]
-    )
+def grounded_information_at(model: str, problem: StrengthProblem, counts: Array, x: Array) -> tuple[Array, Array]:
+    """Minus the Hessian at x, and the scale of its grounding, as from `grounded_information`."""
+    terms = log_likelihood_derivatives_at(model, problem, counts, x)
+    return grounded_information(problem, terms, x.shape[0] - problem.is_fixed.shape[0])
 
 
 @partial(jax.jit, static_argnums=0)
 def information_diagonal(model: str, problem: StrengthProblem, counts: Array, x: Array) -> Array:
     """[N] the diagonal of minus the Hessian at x, for strengths."""
     weight = log_likelihood_derivatives_at(model, problem, counts, x).eta_eta
-    zero = jnp.zeros(problem.is_fixed.shape[0], weight.dtype)
-    return zero.at[problem.first].add(weight).at[problem.second].add(weight) + problem.precision
-
-
-@jax.jit
-def residual_covariate_information(problem: StrengthProblem, weight: Array) -> Array:
-    """[p, p] weighted squares of covariates after regression on players: singular if players determine a covariate."""
-    bare = problem._replace(covariates=problem.covariates[:, :0])
-    zero = jnp.zeros_like(weight)
-    weight_terms = LogLikelihoodDerivatives(zero, zero, zero, weight, zero, zero)
-    n = problem.is_fixed.shape[0]
-    degree = jnp.zeros(n, weight.dtype).at[problem.first].add(weight).at[problem.second].add(weight)
-    diagonal = jnp.where(problem.is_fixed | (degree == 0), 1.0, degree + problem.precision)
-    apply = partial(negative_hessian_product, bare, weight_terms, degree.sum() / n)
-    border = [
-        design_transpose_product(bare, weight * problem.covariates[:, j], None)
-        for j in range(problem.covariates.shape[1])
-    ]
-    close = jnp.full((), 1e-9, weight.dtype)
-    solved = [solve_by_conjugate_gradients(apply, lambda r: r / diagonal, column, close) for column in border]
-    squares = problem.covariates.T @ (weight[:, None] * problem.covariates)
-    return squares - jnp.stack(border) @ jnp.stack(solved).T
+    return count_information(problem, weight) + problem.precision

@@ -9,6 +9,7 @@ With eta the difference of log strengths and the covariates' part, and s the log
 All three are concave in (eta, kappa) together.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -31,45 +32,29 @@ class LogLikelihoodDerivatives(NamedTuple):
     kappa_kappa: Array
 
 
+def log_likelihood(model: str, counts: Array, eta: Array, kappa: Array) -> Array:
+    """The log likelihood of counts [3, ...]: wins, ties and losses."""
+    win, tie, loss = counts
+    if model == "bradley_terry":
+        return (win + 0.5 * tie) * jax.nn.log_sigmoid(eta) + (loss + 0.5 * tie) * jax.nn.log_sigmoid(-eta)
+    if model == "davidson":
+        log_sum = jnp.logaddexp(jnp.logaddexp(0.5 * eta, -0.5 * eta), kappa)
+        return 0.5 * (win - loss) * eta + tie * kappa - (win + tie + loss) * log_sum
+    up, down = jax.nn.log_sigmoid(eta - kappa), jax.nn.log_sigmoid(-eta - kappa)
+    return (win + tie) * up + (loss + tie) * down + tie * (2.0 * kappa + jnp.log(-jnp.expm1(-2.0 * kappa)))
+
+
+@partial(jax.jit, static_argnums=0)
 def log_likelihood_and_derivatives(model: str, counts: Array, eta: Array, kappa: Array) -> LogLikelihoodDerivatives:
     """The log likelihood [M] of counts [3, M] (wins, ties, losses), and its derivatives."""
-    win, tie, loss = counts[0], counts[1], counts[2]
-    zero = jnp.zeros_like(eta)
-    if model == "bradley_terry":
-        win, loss = win + 0.5 * tie, loss + 0.5 * tie
-        p, q = jax.nn.sigmoid(eta), jax.nn.sigmoid(-eta)
-        value = win * jax.nn.log_sigmoid(eta) + loss * jax.nn.log_sigmoid(-eta)
-        return LogLikelihoodDerivatives(value, win * q - loss * p, zero, (win + loss) * p * q, zero, zero)
-    if model == "davidson":
-        total = win + tie + loss
-        log_sum = jnp.logaddexp(jnp.logaddexp(0.5 * eta, -0.5 * eta), kappa)
-        p, t, q = jnp.exp(0.5 * eta - log_sum), jnp.exp(kappa - log_sum), jnp.exp(-0.5 * eta - log_sum)
-        value = 0.5 * (win - loss) * eta + tie * kappa - total * log_sum
-        difference = p - q
-        return LogLikelihoodDerivatives(
-            value,
-            0.5 * (win - loss - total * difference),
-            tie - total * t,
-            0.25 * total * (p + q - difference**2),
-            -0.5 * total * difference * t,
-            total * t * (1.0 - t),
-        )
-    up, down = win + tie, loss + tie
-    p, q = jax.nn.sigmoid(eta - kappa), jax.nn.sigmoid(-eta - kappa)
-    value = up * jax.nn.log_sigmoid(eta - kappa) + down * jax.nn.log_sigmoid(-eta - kappa)
-    win_slope, loss_slope = up * (1.0 - p), down * (1.0 - q)
-    u, v = win_slope * p, loss_slope * q
-    tie_factor = -jnp.expm1(-2.0 * kappa)  # 1 - theta^-2
-    value = value + tie * (2.0 * kappa + jnp.log(tie_factor))
-    tie_curvature = 4.0 * tie * (1.0 - tie_factor) / tie_factor**2
-    return LogLikelihoodDerivatives(
-        value,
-        win_slope - loss_slope,
-        2.0 * tie / tie_factor - win_slope - loss_slope,
-        u + v,
-        v - u,
-        u + v + tie_curvature,
-    )
+
+    def of_cell(counts: Array, eta: Array) -> LogLikelihoodDerivatives:
+        function = partial(log_likelihood, model, counts)
+        value, slopes = jax.value_and_grad(function, (0, 1))(eta, kappa)
+        (eta_eta, eta_kappa), (_, kappa_kappa) = jax.hessian(function, (0, 1))(eta, kappa)
+        return LogLikelihoodDerivatives(value, slopes[0], slopes[1], -eta_eta, -eta_kappa, -kappa_kappa)
+
+    return jax.vmap(of_cell, (1, 0))(counts, eta)
 
 
 def outcome_probabilities(model: str, eta: Any, kappa: float) -> tuple[Any, Any, Any]:

@@ -30,8 +30,8 @@ import numpy as np
 from jaxrate.arena.newton import (
     REPLICATE_TOLERANCE,
     StrengthProblem,
-    grounded_negative_hessian,
-    grounded_negative_hessian_at,
+    grounded_information,
+    grounded_information_at,
     information_diagonal,
     log_likelihood_derivatives_at,
     maximise_replicates,
@@ -75,7 +75,7 @@ def estimate_uncertainty(
 ) -> StrengthUncertainty:
     """The uncertainty by a method, or by the default one."""
     model, problem, _, counts, x = fitted
-    matrix, scale = (np.asarray(part) for part in grounded_negative_hessian_at(model, problem, counts, x))
+    matrix, scale = (np.asarray(part) for part in grounded_information_at(model, problem, counts, x))
     inverse_curvature = symmetric_inverse(matrix)
     covariance = covariance_without_ground(problem, inverse_curvature, scale)
     source = errors or ("sandwich" if votes.clusters else "curvature")
@@ -154,7 +154,7 @@ def _sum_vote_gradient_outer_products(model: str, problem: StrengthProblem, coun
     eta, kappa = _log_likelihood_derivatives_of_each_outcome(model, problem, x)
     zero = jnp.zeros(counts.shape[1], x.dtype)
     squares = [(counts * pair).sum(axis=0) for pair in (eta * eta, eta * kappa, kappa * kappa)]
-    return grounded_negative_hessian(
+    return grounded_information(
         problem._replace(ground=0.0 * problem.ground),
         LogLikelihoodDerivatives(zero, zero, zero, *squares),
         len(x) - len(problem.is_fixed),

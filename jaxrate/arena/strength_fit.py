@@ -28,8 +28,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from scipy.sparse import csr_array  # type: ignore[import-untyped]
+from scipy.sparse import coo_array, csr_array, diags_array, hstack, vstack  # type: ignore[import-untyped]
 from scipy.sparse.csgraph import breadth_first_order, connected_components  # type: ignore[import-untyped]
+from scipy.sparse.linalg import lsqr  # type: ignore[import-untyped]
 from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
 from jaxrate.arena.newton import (
@@ -38,7 +39,6 @@ from jaxrate.arena.newton import (
     StrengthProblem,
     maximise_by_newton,
     maximise_log_posterior,
-    residual_covariate_information,
 )
 from jaxrate.arena.paired_comparison_likelihood import initial_kappa, outcome_probabilities
 from jaxrate.arena.standard_errors import (
@@ -169,14 +169,20 @@ def check_covariates_identifiable(names: tuple[str, ...], problem: StrengthProbl
     """ValueError if a covariate follows from players and other covariates."""
     if not names:
         return
-    total = counts.sum(axis=0)
-    for name, square in zip(names, total @ problem.covariates**2, strict=True):
-        if not square:
+    total, count = counts.sum(axis=0), len(problem.is_fixed)
+    root, rows, free = np.sqrt(total), np.arange(len(total)), ~problem.is_fixed
+    ends = (np.append(problem.first, problem.second), np.append(root, -root))
+    players = coo_array((ends[1] * free[ends[0]], (np.append(rows, rows), ends[0])), (len(total), count))
+    prior = diags_array(np.where(free, problem.precision**0.5, 0.0))
+    for i, name in enumerate(names):
+        column = root * problem.covariates[:, i]
+        others = vstack([root[:, None] * problem.covariates[:, :i], np.zeros((count, i))])
+        size, rest = float(np.linalg.norm(column)), np.append(column, np.zeros(count))
+        if not size:
             raise ValueError(f"covariate {name!r} is 0 in every vote; leave it out")
-    value, vector = np.linalg.eigh(np.asarray(residual_covariate_information(problem, total)) / total.sum())
-    if value[0] < COLLINEAR_SHARE:
-        name = names[int(np.argmax(np.abs(vector[:, 0])))]
-        raise ValueError(f"covariate {name!r} follows from players and other covariates; leave it out")
+        residual = lsqr(hstack([vstack([players, prior]), others]), rest, atol=1e-12, btol=1e-12)[3]
+        if residual**2 < COLLINEAR_SHARE * total.sum():
+            raise ValueError(f"covariate {name!r} follows from players and other covariates; leave it out")
 
 
 POINTS_PER_LOG_STRENGTH = 400.0 / np.log(10.0)  # rating points of a unit of log strength
@@ -477,61 +483,46 @@ def comparability_pairs_of_rankings(rows: RankingRows) -> tuple[HostArray, HostA
     return rows.player[first], rows.player[second], np.ones(len(first), bool), ties
 
 
-def _plackett_luce_denominators(
-    strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
-) -> tuple[Array, ...]:
-    """The terms of one ranking [P]: e^strength relative to the strongest, the divisors, and their shares of ties."""
-    strengths = jnp.where(mask, strength[player], -jnp.inf)
-    top = strengths.max()
-    e = jnp.where(mask, jnp.exp(strengths - top), 0.0)
-    after = jnp.concatenate([jnp.cumsum(e[::-1])[::-1], jnp.zeros(1, e.dtype)])
-    place = jnp.arange(player.shape[0], dtype=begin.dtype)
-    tie_share = (place - begin).astype(e.dtype) / (end - begin).astype(e.dtype)
-    divisor = after[begin] - tie_share * (after[begin] - after[end])
-    return e, jnp.where(choice, divisor, 1.0), jnp.where(choice, tie_share, 0.0), top
+class RankingDerivatives(NamedTuple):
+    """The log likelihood of a ranking of P participants, and its derivatives by their strengths."""
+
+    value: Array  # []
+    slope: Array  # [P]
+    information: Array  # [P, P] minus the second derivatives
 
 
-def ranking_log_likelihood(
-    strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
-) -> Array:
-    """The log likelihood [] of one ranking."""
-    _, divisor, _, top = _plackett_luce_denominators(strength, player, mask, choice, begin, end)
-    return jnp.where(choice, strength[player] - top - jnp.log(divisor), 0.0).sum()
+def ranking_derivatives(strength: Array, ranking: PaddedRankings) -> RankingDerivatives:
+    """The log likelihood of one ranking, whose leaves are [P], and its derivatives by the strengths [P]."""
+    top = jnp.where(ranking.mask, strength, -jnp.inf).max()
+    e = jnp.where(ranking.mask, jnp.exp(strength - top), 0.0)
+    place, begin, end = jnp.arange(len(e), dtype=ranking.begin.dtype), ranking.begin[:, None], ranking.end[:, None]
+    tie_share = (place[:, None] - begin).astype(e.dtype) / (end - begin).astype(e.dtype)
+    share = jnp.where(place < begin, 0.0, jnp.where(place < end, 1.0 - tie_share, 1.0))  # of each who may come next
+    divisor = jnp.where(ranking.is_choice, (share * e).sum(axis=1), 1.0)
+    chance = share * e / divisor[:, None]
+    choice = ranking.is_choice.astype(e.dtype)
+    expected = choice @ chance
+    value = (choice * (jnp.where(ranking.mask, strength, top) - top - jnp.log(divisor))).sum()
+    return RankingDerivatives(
+        value, choice - expected, jnp.diag(expected) - jnp.matmul(chance.T * choice, chance, precision="highest")
+    )
 
 
-def ranking_derivatives(
-    strength: Array, player: Array, mask: Array, choice: Array, begin: Array, end: Array
-) -> tuple[Any, Any]:
-    """First derivatives [P] of one ranking's log likelihood by its players' strengths, and minus the second [P, P]."""
-    e, divisor, tie_share, _ = _plackett_luce_denominators(strength, player, mask, choice, begin, end)
-    place = jnp.arange(player.shape[0], dtype=begin.dtype)
-    chosen = jnp.where(choice, 1.0, 0.0)
-
-    def cumulative_sums(x: Array) -> Array:
-        return jnp.concatenate([jnp.zeros(1, x.dtype), jnp.cumsum(x)])
-
-    def sum_up_to_tie(before: Array, within: Array) -> Array:
-        """[P] the sum of one term over places before each one's tie, and of another over the tie."""
-        return cumulative_sums(before)[begin] + cumulative_sums(within)[end] - cumulative_sums(within)[begin]
-
-    inverse, inverse_square = chosen / divisor, chosen / divisor**2
-    first = sum_up_to_tie(inverse, (1.0 - tie_share) * inverse)
-    slope = chosen - e * first
-    tied_sum = sum_up_to_tie(inverse_square, (1.0 - tie_share) ** 2 * inverse_square)  # two tied players, or one twice
-    later = sum_up_to_tie(inverse_square, (1.0 - tie_share) * inverse_square)  # a player and one after them
-    is_tied = begin[:, None] == begin[None, :]
-    earlier = place[:, None] < place[None, :]
-    joint = jnp.where(is_tied, tied_sum[:, None], jnp.where(earlier, later[:, None], later[None, :]))
-    return slope, jnp.diag(e * first) - e[:, None] * e[None, :] * joint
+def _ranking_of(rankings: PaddedRankings, leaves: tuple[Array, ...]) -> PaddedRankings:
+    """One ranking, with these leaves [P] in place of those [R, P]."""
+    return rankings._replace(**dict(zip(PaddedRankings._fields, leaves, strict=False)))
 
 
-def _unpack_ranking_arrays(rankings: PaddedRankings) -> tuple[Array, ...]:
-    return rankings.player, rankings.mask, rankings.is_choice, rankings.begin, rankings.end
+def _map_rankings(rankings: PaddedRankings, strength: Array) -> RankingDerivatives:
+    """The derivatives of all rankings; leaves [R, ...]."""
+    return jax.vmap(lambda *leaves: ranking_derivatives(strength[leaves[0]], _ranking_of(rankings, leaves)))(
+        *rankings[:6]
+    )
 
 
 def rankings_log_posterior(rankings: PaddedRankings, strength: Array) -> Array:
     """The log likelihood [] and the prior's part of it."""
-    log_likelihood = jax.vmap(partial(ranking_log_likelihood, strength))(*_unpack_ranking_arrays(rankings))
+    log_likelihood = _map_rankings(rankings, strength).value
     prior = jnp.where(rankings.is_fixed, 0.0, strength - rankings.center)
     return rankings.weight @ log_likelihood - 0.5 * rankings.precision * (prior**2).sum()
 
@@ -540,21 +531,24 @@ def rankings_derivatives(rankings: PaddedRankings, strength: Array) -> tuple[Arr
     """The gradient [N], minus the Hessian [N, N], grounded, with ones for fixed strengths; the grounding's scale."""
     n = strength.shape[0]
 
-    def add_ranking(total: tuple[Array, Array], ranking: tuple[Any, Array]) -> tuple[tuple[Array, Array], None]:
-        ranking_arrays, weight = ranking
-        slope, curve = ranking_derivatives(strength, *ranking_arrays)
-        player = ranking_arrays[0]
-        square = total[1].at[player[:, None], player[None, :]].add(weight * curve)
-        return (total[0].at[player].add(weight * slope), square), None
+    def add_ranking(total: Array, leaves: tuple[Any, ...]) -> tuple[Array, None]:
+        player, ranking = leaves[0], _ranking_of(rankings, leaves)
+        information = ranking_derivatives(strength[player], ranking).information
+        return total.at[player[:, None], player[None, :]].add(ranking.weight * information), None
 
-    zero = jnp.zeros(n, strength.dtype), jnp.zeros((n, n), strength.dtype)
-    (slope, matrix), _ = lax.scan(add_ranking, zero, (_unpack_ranking_arrays(rankings), rankings.weight))
+    matrix, _ = lax.scan(add_ranking, jnp.zeros((n, n), strength.dtype), rankings[:6])
+    slope = jnp.zeros(n, strength.dtype).at[rankings.player].add(_ranking_scores(rankings, strength))
     scale = jnp.trace(matrix) / n
     free = ~rankings.is_fixed
     matrix = jnp.where(free[:, None] & free[None, :], matrix, 0.0)
     matrix = matrix + scale * rankings.ground[:, None] * rankings.ground[None, :]
     matrix = matrix + jnp.diag(jnp.where(free, rankings.precision, 1.0))
     return jnp.where(free, slope - rankings.precision * (strength - rankings.center), 0.0), matrix, scale
+
+
+def _ranking_scores(rankings: PaddedRankings, strength: Array) -> Array:
+    """[R, P] the slope of each ranking's log likelihood by its players' strengths, times its weight."""
+    return rankings.weight[:, None] * _map_rankings(rankings, strength).slope
 
 
 @jax.jit
@@ -583,8 +577,7 @@ def maximise_reweighted_ranking_replicates(
 def information_and_scores_of_rankings(rankings: PaddedRankings, strength: Array) -> tuple[Array, Array, Array]:
     """[N, N] minus the Hessian, the scale of its grounding, and [R, P] the score of each ranking by its players."""
     _, matrix, scale = rankings_derivatives(rankings, strength)
-    slope = jax.vmap(lambda *ranking: ranking_derivatives(strength, *ranking)[0])(*_unpack_ranking_arrays(rankings))
-    return matrix, scale, rankings.weight[:, None] * slope
+    return matrix, scale, _ranking_scores(rankings, strength)
 
 
 MAX_PLAYERS = 3000  # the Hessian is dense
