@@ -8,7 +8,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.arena import rank_inference, sequential_testing
 from jaxrate.arena import strength_drift as module
-from jaxrate.arena.paired_comparison_likelihood import outcome_probabilities, vote_information
+from jaxrate.arena.newton import outcome_probabilities, vote_information
 from jaxrate.arena.strength_drift import brownian_bridge_exceedance_probability
 from tests.conftest import mark_full
 from tests.reference import static_twin as twin

@@ -16,7 +16,7 @@ from jaxrate.core.system import random_draw_rule
 from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.events import Matches
 from jaxrate.live.compiled_event_programs import PackedEvent
-from jaxrate.live.event_checks import MATCH_FORMS, takes_plain_matches
+from jaxrate.live.live_ratings import MATCH_FORMS, takes_plain_matches
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")
@@ -476,7 +476,7 @@ def test_a_list_of_lists_has_a_value_for_each_member():
 
 RESULTS = [("Ada", "Bo", 1.0), ("Bo", "Cy", 0.5), ("Cy", "Ada", 0.0), ("Di", "Bo", 1.0), ("Ada", "Di", 0.5)]
 SWAP = ("self._current = new_state",)  # between the look before it and this line Python runs no handler
-HERE = "jaxrate/live/live_ratings", "jaxrate/live/event_checks"
+HERE = ("jaxrate/live/live_ratings",)
 
 
 def changes_feed(live, results=RESULTS, first=0):

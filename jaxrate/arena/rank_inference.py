@@ -20,7 +20,7 @@ import numpy as np
 from jax import lax
 from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]
 
-from jaxrate.arena.paired_comparison_likelihood import vote_information
+from jaxrate.arena.newton import vote_information
 from jaxrate.arena.strength_fit import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.core.argument_checks import MAX_SAMPLES, check_count, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray

@@ -29,6 +29,7 @@ import numpy as np
 
 from jaxrate.arena.newton import (
     REPLICATE_TOLERANCE,
+    LogLikelihoodDerivatives,
     StrengthProblem,
     grounded_information,
     grounded_information_at,
@@ -36,7 +37,6 @@ from jaxrate.arena.newton import (
     log_likelihood_derivatives_at,
     maximise_replicates,
 )
-from jaxrate.arena.paired_comparison_likelihood import LogLikelihoodDerivatives
 from jaxrate.arena.votes import VoteCells, Votes
 from jaxrate.core.array_types import Array, HostArray
 

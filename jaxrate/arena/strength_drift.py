@@ -35,11 +35,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxrate.arena.paired_comparison_likelihood import log_likelihood_and_derivatives
+from jaxrate.arena.newton import log_likelihood_and_derivatives
 from jaxrate.arena.rank_inference import check_in_open_unit_interval
 from jaxrate.arena.strength_fit import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, fit_strengths
-from jaxrate.arena.vote_tables import read_votes_if_source
-from jaxrate.arena.votes import Votes, votes_from_data
+from jaxrate.arena.votes import Votes, read_votes_if_source, votes_from_data
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import format_html_table, format_number, format_table

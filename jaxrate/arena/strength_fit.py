@@ -37,10 +37,11 @@ from jaxrate.arena.newton import (
     DIVERGENCE_DISTANCE,
     SearchState,
     StrengthProblem,
+    initial_kappa,
     maximise_by_newton,
     maximise_log_posterior,
+    outcome_probabilities,
 )
-from jaxrate.arena.paired_comparison_likelihood import initial_kappa, outcome_probabilities
 from jaxrate.arena.standard_errors import (
     CONVERGED_STEP,
     FittedModel,
@@ -54,8 +55,7 @@ from jaxrate.arena.standard_errors import (
     uncertainty_of_replicates,
     uncertainty_with_others_fixed,
 )
-from jaxrate.arena.vote_tables import read_votes_if_source
-from jaxrate.arena.votes import VoteCells, Votes, count_votes_in_cells, votes_from_data
+from jaxrate.arena.votes import VoteCells, Votes, count_votes_in_cells, read_votes_if_source, votes_from_data
 from jaxrate.core.argument_checks import MAX_SAMPLES, check_concrete, check_count, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import (
@@ -497,14 +497,16 @@ def ranking_derivatives(strength: Array, ranking: PaddedRankings) -> RankingDeri
     e = jnp.where(ranking.mask, jnp.exp(strength - top), 0.0)
     place, begin, end = jnp.arange(len(e), dtype=ranking.begin.dtype), ranking.begin[:, None], ranking.end[:, None]
     tie_share = (place[:, None] - begin).astype(e.dtype) / (end - begin).astype(e.dtype)
-    share = jnp.where(place < begin, 0.0, jnp.where(place < end, 1.0 - tie_share, 1.0))  # of each who may come next
-    divisor = jnp.where(ranking.is_choice, (share * e).sum(axis=1), 1.0)
-    chance = share * e / divisor[:, None]
+    share = jnp.where(
+        place[None] < begin, 0.0, jnp.where(place[None] < end, 1.0 - tie_share, 1.0)
+    )  # of each who may come next
+    divisor = jnp.where(ranking.is_choice, share @ e, 1.0)
+    chance = share * e[None] / divisor[:, None]
     choice = ranking.is_choice.astype(e.dtype)
     expected = choice @ chance
     value = (choice * (jnp.where(ranking.mask, strength, top) - top - jnp.log(divisor))).sum()
     return RankingDerivatives(
-        value, choice - expected, jnp.diag(expected) - jnp.matmul(chance.T * choice, chance, precision="highest")
+        value, choice - expected, jnp.diag(expected) - jnp.matmul(chance.T * choice[None], chance, precision="highest")
     )
 
 

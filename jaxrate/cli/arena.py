@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jaxrate.arena.rank_inference import RankSets
     from jaxrate.arena.strength_drift import StrengthDrift
     from jaxrate.arena.strength_fit import Strengths
-    from jaxrate.arena.vote_tables import CountColumns
+    from jaxrate.arena.votes import CountColumns
     from jaxrate.data.table_sources import TableSource
     from jaxrate.history.column_table import ColumnTable
     from jaxrate.views.wording import PlayerOrTeamNoun
@@ -65,7 +65,7 @@ def read_votes(
       named: the columns of counts that options name.
       has_times: whether times matter.
     """
-    from jaxrate.arena.vote_tables import cluster_codes, counts_of_dataset, drop_unused_times
+    from jaxrate.arena.votes import cluster_codes, counts_of_dataset, drop_unused_times
 
     if "format" in columns or is_pgn_file(file):
         if clusters or any(named):
@@ -96,7 +96,7 @@ def _choose_count_columns(
     names: list[str], columns: dict[str, Any], named: CountColumns, *, has_times: bool
 ) -> CountColumns | None:
     """The columns of counts, as options or their names say; None if these are votes."""
-    from jaxrate.arena.vote_tables import find_count_columns
+    from jaxrate.arena.votes import find_count_columns
     from jaxrate.data.column_recognition import time_columns
 
     of_votes = [name for name in VOTE_ROLES if name in columns]
@@ -126,7 +126,7 @@ def _read_votes_of_format(report: ProgressReport, file: str, columns: dict[str, 
 
 def _note_uncounted_ties(report: ProgressReport, source: TableSource, counts: CountColumns, rows: Any) -> str:
     """Which ties are not counted, in words; a note says so, too."""
-    from jaxrate.arena.vote_tables import uncounted_ties
+    from jaxrate.arena.votes import uncounted_ties
 
     further = {name: count for name, count in uncounted_ties(source, counts, rows).items() if count > 0}
     if not further:
@@ -233,7 +233,7 @@ def arena(
 
     Exit code 1: the search did not converge.
     """
-    from jaxrate.arena.vote_tables import CountColumns, describe_vote_dates
+    from jaxrate.arena.votes import CountColumns, describe_vote_dates
     from jaxrate.views.wording import MODELS, make_noun
 
     options, clusters = pop_columns(settings), settings.pop("clusters")

@@ -3,9 +3,8 @@
 upcoming_events.py               events to come: read, checked against the history, and predicted
 draw_probabilities.py            chances of draws, with odds that are fitted to results
 prediction_explanations.py       explain_fixtures: what players, sides and covariates contribute to a prediction
-season_simulation.py             seasons that are simulated: goals, standings and places
+season_simulation.py             seasons and tournaments that are simulated: goals, standings, places and a knockout
 scorelines.py                    scorelines of goals, and margins and points
-tournament_simulation.py         simulate_tournament: groups and a knockout
 series_and_knockout_brackets.py  series, brackets and the matrix of all matchups
 pairwise_probabilities.py        predict_pairs, and tables of matchups: all pairs of players in few numbers
 balanced_teams_and_pairings.py   balance_teams, pair_players
@@ -25,7 +24,7 @@ from jaxrate.forecasts.scorelines import (
     summarise_scorelines,
     total_goals_probabilities,
 )
-from jaxrate.forecasts.season_simulation import SeasonForecast, simulate_season
+from jaxrate.forecasts.season_simulation import SeasonForecast, TournamentForecast, simulate_season, simulate_tournament
 from jaxrate.forecasts.series_and_knockout_brackets import (
     SeriesProbabilities,
     best_of,
@@ -34,7 +33,6 @@ from jaxrate.forecasts.series_and_knockout_brackets import (
     simulate_bracket,
 )
 from jaxrate.forecasts.sklearn_estimator import RatingClassifier
-from jaxrate.forecasts.tournament_simulation import TournamentForecast, simulate_tournament
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.smoothing.smoother import forecast_by_smoothing
 from jaxrate.systems.draw_probability_wrapper import add_outcomes, calibrate

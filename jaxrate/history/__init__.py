@@ -6,8 +6,7 @@ online_calibration.py  predictions are calibrated by a slope that is learnt onli
 history.py           History: ratings through time, which every question takes
 event_columns.py     the events of a history in columns of NumPy, and as a table for people
 hindsight.py         smooth: histories with hindsight
-starting_ratings.py  initial_state: ratings of one's own to start from
-ratings_at_times.py  ratings, modifiers of categories and ratings by category, as of a time
+ratings_at_times.py  ratings, modifiers of categories and ratings by category, as of a time; ratings to start from
 player_records.py    careers, ratings at a time, heads to heads, upsets, form
 participations.py    who took part in which event, with ratings before and after
 leaderboards.py      leaderboards at any date, ranks through time, leads and peaks
@@ -34,9 +33,8 @@ from jaxrate.history.player_records import (
     recent_form,
     upsets,
 )
-from jaxrate.history.ratings_at_times import category_ratings, modifiers
+from jaxrate.history.ratings_at_times import category_ratings, initial_state, modifiers
 from jaxrate.history.recorded_runs import RecordedRun, performance_ratings, rating_history
-from jaxrate.history.starting_ratings import initial_state
 from jaxrate.smoothing.smoother import Smoothed
 from jaxrate.systems.rounds.performance_inference import Performances
 

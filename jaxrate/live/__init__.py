@@ -1,8 +1,7 @@
 """Live ratings: rated histories that are continued by one match or contest at a time.
 
 compiled_event_programs.py  events packed for compiled programs, and programs that rate one event in place
-event_checks.py             what is told to a live history: checks, events that are kept, and arrays of these
-live_ratings.py             ratings that are kept up to date as results come in, one by one
+live_ratings.py             results are checked and kept, and ratings are up to date as they come in, one by one
 """
 
 from jaxrate.live.live_ratings import Live, start_history

@@ -10,9 +10,8 @@ from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import coarse_rating_decimals, format_decimals, format_percentage
-from jaxrate.forecasts.season_simulation import SeasonForecast
+from jaxrate.forecasts.season_simulation import SeasonForecast, TournamentForecast
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
-from jaxrate.forecasts.tournament_simulation import TournamentForecast
 from jaxrate.history.history import History, player_groups
 from jaxrate.history.leaderboards import ListRules
 from jaxrate.history.leaderboards import leaderboard as list_leaders
