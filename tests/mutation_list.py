@@ -216,7 +216,7 @@ MUTATIONS = [
     M("static clusters", "return total * count / (count - 1)", "return total", "tests/test_static.py -k sandwiches"),
     M("static rao_kupper slope", "tie * (2.0 * kappa + jnp.log", "tie * (kappa + jnp.log",
       "tests/test_static.py -k 'twin and rao'"),
-    M("static ties of rankings", "1.0 - tie_share, 1.0))", "1.0 - 0.5 * tie_share, 1.0))",
+    M("static ties of rankings", "end, 1.0 - tie_share, 1.0)", "end, 1.0 - 0.5 * tie_share, 1.0)",
       "tests/test_static.py -k twin"),
     M("static strong components", "np.argmax(np.bincount(strong)[strong])", "np.argmin(np.bincount(strong)[strong])",
       "tests/test_static.py -k who_can_be"),
