@@ -47,6 +47,7 @@ from jaxrate.data.row_results import (
     PlayedAndComingMasks,
     check_points_not_negative,
     doubts_about_unplayed_rows,
+    hide_results_in_play,
     parse_result_columns,
     score_drawn_matches,
     split_by_result,
@@ -94,6 +95,7 @@ def convert_columns(
             check_line_up_roles(resolved.arguments)
             roles = roles._replace(side=None, constant_side=None, neutral=None)  # of columns called as home is
         columns, notation, result_note = parse_result_columns(roles, columns, na_values, unfinished, notation)
+        columns, status_note = hide_results_in_play(resolved.table, roles, columns, rows)
         rules = None if known is None else known.draws
         roles, columns, draws, draw_note = score_drawn_matches(resolved.table, roles, columns, rows, rules)
         check_points_not_negative(() if roles.margin else roles.layout.points, columns)
@@ -103,7 +105,7 @@ def convert_columns(
             columns = columns | {roles.time: times.to_column()}
     side_note = SIDE_NOTE if roles.layout.num_first else ""
     resolution_notes = [note.removesuffix(side_note) for note in resolved.notes]
-    notes = [*filter(None, (resolved.table.note, line_up_note, *resolution_notes, result_note, draw_note))]
+    notes = [*filter(None, (resolved.table.note, line_up_note, *resolution_notes, result_note, status_note, draw_note))]
     return TableRows(roles, columns, rows, times.clock, notes, notation, draws, times.style)
 
 
@@ -134,7 +136,7 @@ def read(
     appearance, reading the rows of the source from the top and a before b; in CSV they are text ("007" stays that), and
     an empty field is missing. CSV may be separated by commas, or by semicolons, tabs or | if the header has no comma,
     and be UTF-8, UTF-16 or Windows-1252. Objects in JSON become columns as "team.name". Of a spreadsheet the first
-    sheet is read.
+    sheet is read, or the one that is named, as in "games.xlsx#Sheet2".
 
     Args:
       source: a path to .parquet, .csv, .tsv, .txt, .json or .jsonl (all but the first also .gz, .bz2 or .zst), .xlsx or

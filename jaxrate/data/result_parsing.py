@@ -35,8 +35,14 @@ from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
 
 NA_VALUES = (
-    "", "-", "*", "?", "NA", "<NA>", "N/A", "#N/A", "NaN", "NaT", "null", "None", r"\N", "P", "P-P", "PP", "Postp",
-    "Postp.", "Postponed", "TBD", "TBA", "TBC", "0000-00-00", "NC", "NC/NC", "No contest", "No result", "N/R", "NR",
+    "", "-", "--", "-:-", "- : -", "*", "?", "NA", "<NA>", "N/A", "#N/A", "NaN", "NaT", "null", "None", r"\N", "P",
+    "P-P", "PP", "Postp", "Postp.", "Postponed", "TBD", "TBA", "TBC", "0000-00-00", "NC", "NC/NC", "No contest",
+    "No result", "N/R", "NR", "RET", "ret.", "W/O", "WO", "w.o.", "walkover", "abandoned", "cancelled", "canceled",
+    "abgesagt", "abgebrochen", "verlegt", "ausgefallen", "annulé", "reporté", "aplazado", "suspendido",
+)  # fmt: skip
+IN_PLAY_WORDS = (  # without blanks, of a column that says how far a match is
+    "1h", "2h", "ht", "1st", "2nd", "q1", "q2", "q3", "q4", "1sthalf", "2ndhalf", "halftime", "half-time", "live",
+    "playing", "inplay", "inprogress", "paused",
 )  # fmt: skip
 DRAW_WORDS = (
     "d", "draw", "drawn", "drew", "tie", "tied", "t", "x", "tiebothbad", "nowinner", "½", "halved", "level", "even",
@@ -145,9 +151,22 @@ class ParsedResults(NamedTuple):
 
 
 def check_texts(argument: str, texts: Any) -> None:
-    """ValueError unless these are texts."""
+    """ValueError unless these are texts, each by itself."""
     if isinstance(texts, str) or not is_iterable(texts) or not all(isinstance(value, str) for value in texts):
-        raise ValueError(f"{argument} must be a list of texts, got {format_value_for_error(texts)}")
+        hint = f"; write {argument}={texts.split(',')}" if isinstance(texts, str) else ""
+        raise ValueError(f"{argument} must be a list of texts, got {format_value_for_error(texts)}{hint}")
+
+
+def check_texts_are_no_lists(argument: str, texts: Iterable[str], column: Column) -> None:
+    """ValueError if a text with commas is in no cell of a column, as several texts in one are not."""
+    for text in texts:
+        if "," in text and not mask_of_texts(column, [text]).any():
+            raise ValueError(f"{argument}: no cell is {text!r}; give each text by itself, as {text.split(',')}")
+
+
+def in_play_mask(column: Column) -> HostArray:
+    """[n] whether a match is not over yet, by a column that says how far it is."""
+    return distinct_texts(column).map(lambda text: re.sub(r"[\s_]", "", text) in IN_PLAY_WORDS, False)
 
 
 def mask_of_texts(column: Column, texts: Iterable[str]) -> HostArray:
@@ -220,7 +239,12 @@ NO_WORDS = r"(?!)"
 RACE_TIMES_NOTE = "as times, as {}, of which the shortest is the best (gaps to the first are none)"
 PLAIN = _number_notation("scores", lambda numbers: numbers, plain=True)
 SIGNED = _number_notation("1, 0 and -1", lambda numbers: (numbers + 1) / 2, note=SIGNED_NOTE)
-WINNER_NUMBERS = _number_notation("1 to 2", lambda numbers: np.where(numbers == 0, 0.5, 2.0 - numbers))
+WINNER_NUMBERS = _number_notation("1 to 2", lambda numbers: 2.0 - numbers)
+WINNER_OR_DRAW_NUMBERS = _number_notation(
+    "0 to 2",
+    lambda numbers: np.where(numbers == 0, 0.5, 2.0 - numbers),
+    note="as 1 for a win of the first player, 2 for one of the second and 0 for a draw",
+)
 NAMES = Notation("names", lambda results: _scores_of_winner_names(results, NO_WORDS), needs_winner=True)
 SENTENCES = Notation("sentences", lambda results: _scores_of_winner_names(results, WORDS_OF_WINNING), needs_winner=True)
 SCORELINES = _cell_notation("scorelines", _score_of_scoreline)
@@ -241,6 +265,7 @@ def parse_contest_results(
     with one of `na_values` have no result.
     """
     name, column = results.name, null_where(results.column, mask_of_texts(results.column, na_values))
+    check_texts_are_no_lists("unfinished", unfinished, column)
     is_last = mask_of_texts(column, unfinished)
     if not ranked or (is_numeric(column) and not is_last.any()):
         return column, RANK_NOTATIONS[0], None
@@ -298,10 +323,12 @@ def _notation_of_numbers(results: ResultColumn) -> list[Notation]:
     """
     numbers = results.numbers[~np.isnan(results.numbers)]
     has_others = len(numbers) < np.count_nonzero(~missing_mask(results.column))
+    is_named_winner = is_winner_column(results.name)
     fits = {
         PLAIN: has_others or ((numbers >= 0) & (numbers <= 1)).all(),
         SIGNED: np.isin(numbers, (-1.0, 0.0, 1.0)).all(),
-        WINNER_NUMBERS: is_winner_column(results.name) and ((numbers == 0) | (np.abs(numbers - 1.5) <= 0.5)).all(),
+        WINNER_NUMBERS: is_named_winner and (np.abs(numbers - 1.5) <= 0.5).all(),
+        WINNER_OR_DRAW_NUMBERS: is_named_winner and ((numbers == 0) | (np.abs(numbers - 1.5) <= 0.5)).all(),
     }
     return [notation for notation, does_fit in fits.items() if does_fit and len(numbers)][:1]
 

@@ -1,6 +1,6 @@
 """The results of the rows of a table: as scores, drawn ones among them, and of which rows there is none yet."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from jaxrate.core.text_format import format_count
 from jaxrate.data.column_conversion import (
     fail_at_cells,
     missing_mask,
+    null_where,
     numbers_or_nan,
     to_column,
     to_numbers,
@@ -24,6 +25,7 @@ from jaxrate.data.result_parsing import (
     ResultColumn,
     draws_in_results,
     flags_of_draws,
+    in_play_mask,
     mentions_draw,
     parse_contest_results,
     replace_na_values,
@@ -74,6 +76,28 @@ def parse_result_columns(
     else:
         scores, notation, note = result_column_to_scores(results, known)
     return columns | {layout.result: scores}, notation, note
+
+
+def hide_results_in_play(
+    table: TableSource, roles: ColumnRoles, columns: dict[str, Column], rows: HostArray
+) -> tuple[dict[str, Column], str]:
+    """The columns, without results of matches that another column says are not over yet; and a note on it.
+
+    `rows` [n] says in which rows of the table those of the columns stand.
+    """
+    results = [name for name in (roles.layout.result, *roles.layout.points) if name in columns]
+    names = [] if roles.layout.contest is not None else status_columns(table.names, roles.all_columns)
+    for name, column in (_load_rows(table, names, rows) if results else {}).items():
+        if (in_play := in_play_mask(column)).any():
+            count = f"{np.count_nonzero(in_play):,} of {format_count(len(rows), 'match')}"
+            hidden = {result: null_where(columns[result], in_play) for result in results}
+            return columns | hidden, f"{name} for matches that are not over ({count})"
+    return columns, ""
+
+
+def status_columns(names: Iterable[str], used: Collection[str]) -> list[str]:
+    """The columns, other than those used, that are called as what says how far a match is."""
+    return [name for name in names if name not in used and normalise_column_name(name) in STATUS_NAMES]
 
 
 def check_points_not_negative(points: Sequence[str], columns: dict[str, Column]) -> None:
@@ -136,6 +160,9 @@ def _count_and_verb(mask: HostArray) -> str:
     return f"{count:,} {'is' if count == 1 else 'are'}"
 
 
+STATUS_NAMES = frozenset(
+    f"{prefix}status{suffix}" for prefix in ("", "match", "game", "fixture", "event") for suffix in ("", "short")
+)
 MIN_AGREEMENT = 0.9  # share of the rows with a word for a draw that lack a winner, or whose points agree with theirs
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.data.column_conversion import check_present, is_text, to_column, to_ids, to_numbers
+from jaxrate.data.column_conversion import is_text, to_column, to_ids, to_numbers
 from jaxrate.data.column_recognition import (
     ResolvedTable,
     append_split_columns,
@@ -25,7 +25,7 @@ from jaxrate.data.date_parsing import ParsedTimes, is_date_style, parse_times
 from jaxrate.data.event_tables import TableRows
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.role_resolution import ColumnRoles
-from jaxrate.data.row_results import flag_rules
+from jaxrate.data.row_results import DrawRule, flag_rules, status_columns
 from jaxrate.data.seasons_and_margins import (
     NO_TIME_MESSAGE,
     MatchSeasons,
@@ -106,16 +106,10 @@ def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> T
         roles = resolved.roles
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, roles)
         converted = convert_columns(resolved, loaded, rows)
-        if roles.time is not None and converted.clock is not None:
-            with map_row_errors(rows):
-                check_present(roles.time, converted.columns[roles.time])
-        others = [name for name in source.names if name not in roles.all_columns]
-        rules = [converted.draws] if converted.draws else [*flag_rules(others, roles.layout.winner_first)]
-        if roles.layout.contest is not None or not (roles.layout.winner_first or roles.layout.result):
-            rules = []
+        rules = _rules_for_draws(converted, source.names)
         pair_column = next((x for x in source.names if roles.layout.players == names_of_split_columns(x)), None)
         names_of_draws = [*chain(*(rule.names for rule in rules))]
-        used = [*roles.all_columns, *names_of_draws]
+        used = [*roles.all_columns, *names_of_draws, *status_columns(source.names, roles.all_columns)]
         columns = [*dict.fromkeys(x if x in source.names else str(pair_column) for x in used)]
         warn_about_columns(resolved, converted, None)
         reading = TableReading(
@@ -134,6 +128,15 @@ def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> T
         if roles.season is not None:
             reading = reading._replace(seasons=_find_table_seasons(reading, roles.season))
     return reading
+
+
+def _rules_for_draws(converted: TableRows, names: Sequence[str]) -> list[DrawRule]:
+    """What may tell which matches are drawn: what does so in the first rows, or flags that may do so in later ones."""
+    layout = converted.roles.layout
+    if layout.contest is not None or not (layout.winner_first or layout.result):
+        return []
+    others = [name for name in names if name not in converted.roles.all_columns]
+    return [converted.draws] if converted.draws else [*flag_rules(others, layout.winner_first)]
 
 
 def _iterate_columns(files: JoinedFiles, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Column]]]:
