@@ -20,7 +20,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from common import QUICK_FIT, add_only, declare, find, forget_peak, keep, parse, resident
+from common import add_only, declare, find, fit_options, forget_peak, keep, parse, resident
 
 import jaxrate as jr
 from jaxrate.events import slice_events
@@ -162,7 +162,7 @@ def measured(load, options):
     sided = () if matches.context.side is None else ("side_advantage",)
     grid = QUICK_GRID if options.quick else GRID
     luck, normal = (
-        jr.fit(system, known, weight=~out, free=(*free, *sided), **(QUICK_FIT if options.quick else {"steps": STEPS}))
+        jr.fit(system, known, free=(*free, *sided), **fit_options(options.quick, STEPS, weight=~out))
         for system, free in (
             (jr.blat_mmr(**grid), ("beta", "kernel_width", "prior_deviation")),
             (jr.skills(match_growth=10.0), ("growth", "match_growth", "initial_deviation")),

@@ -17,7 +17,7 @@ from typing import Annotated
 
 import jax.numpy as jnp
 import numpy as np
-from common import QUICK_FIT, add_only, declare, find, keep, parse
+from common import add_only, declare, find, fit_options, keep, parse
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
@@ -65,7 +65,7 @@ def table(matches, options):
     """A row for each system."""
     cut, rows, gaussian = int(LEARNT * len(matches.score)), [], None
     sided = () if matches.context.side is None else ("side_advantage",)
-    grid, search = (QUICK_GRID, QUICK_FIT) if options.quick else (GRID, {"steps": STEPS})
+    grid, search = QUICK_GRID if options.quick else GRID, fit_options(options.quick, STEPS)
     for name, (given, free) in list(SYSTEMS.items())[: 2 if options.quick else None]:
         began = time.perf_counter()
         free = "beta", "kernel_width", *free, *sided

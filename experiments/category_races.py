@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from category_glicko import SITE, fit, league, quality
-from common import QUICK_FIT, add_only, declare, find, keep, parse
+from common import add_only, declare, find, fit_options, keep, parse
 from figures import plt, save
 
 import jaxrate as jr
@@ -71,8 +71,7 @@ def balance(options):
     time = np.asarray(races.time) + float(FIRST_DAY.astype(int))
     data = with_matchups(races.player, names[races.context.category], np.asarray(races.score), time)
     system = jr.trueskill(beta=100, tau=0, drift=1, draw_probability=0, initial_rating=0, initial_deviation=100)
-    search = QUICK_FIT if options.quick else {"steps": 40}
-    found = jr.fit(system, data, free=("initial_deviation", "drift"), **search)
+    found = jr.fit(system, data, free=("initial_deviation", "drift"), **fit_options(options.quick, 40))
     rated, names = jr.rate(found.system, data), list(MATCHUPS.values())
     figure, panels = plt.subplots(1, 3, figsize=(12, 3.6), sharey=True)
     rows = []

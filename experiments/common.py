@@ -31,8 +31,14 @@ QUICK = {  # variables of the environment: of XLA, of replays, which have option
     "JAXRATE_COMPILE": "quick",
     "JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0",  # nobody reads where operations come from
 }
-# Of a fit in a quick form: one step, and errors without second derivatives, which take long to compile.
-QUICK_FIT = {"steps": 1, "errors": "products"}
+
+
+def fit_options(quick, steps=100, **settings):
+    """Options of a fit with these settings of `jr.fitting.ahead`; quick: one step, and errors that compile soon."""
+    if quick:
+        steps, settings = 1, {"errors": "products"} | settings
+    return {"steps": steps, "objective": jr.fitting.ahead(**settings)}
+
 
 # --- Options. ---
 

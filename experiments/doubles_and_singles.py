@@ -70,7 +70,8 @@ def rate_singles(singles, cut_day, steps):
     number = np.unique(player, return_inverse=True)[1].reshape(player.shape)
     matches = jr.matches(number, singles["score"], day, category=surface_numbers(singles["surface"]))
     system, begin = jr.skills(categories=len(SURFACES), **SINGLES), time.perf_counter()
-    fit = jr.fit(system, matches, free=list(SINGLES), weight=(day < cut_day) * 1.0, steps=steps, errors="products")
+    objective = jr.fitting.ahead(weight=(day < cut_day) * 1.0, errors="products")
+    fit = jr.fit(system, matches, free=list(SINGLES), objective=objective, steps=steps)
     row = {"matches": len(day), "log_loss_of_fit": fit.loss, "seconds": time.perf_counter() - begin}
     row |= {name: float(getattr(fit.params, name)) for name in SINGLES}
     return row, np.asarray(jr.run(fit.system, matches, record=skills_after).prediction)
@@ -124,7 +125,8 @@ def forecast(options):
         names, begin = WAYS[way], time.perf_counter()
         system = jr.skills(categories=CATEGORIES["surfaces"], covariates=names, **OF_MARGINS, **SKILLS, **DOUBLES)
         free = (*FREE, *DOUBLES, *names)
-        fit = jr.fit(system, rounds, free=list(free), weight=(number < cut) * 1.0, steps=steps, errors="products")
+        objective = jr.fitting.ahead(weight=(number < cut) * 1.0, errors="products")
+        fit = jr.fit(system, rounds, free=list(free), objective=objective, steps=steps)
         prediction = np.asarray(jr.run(fit.system, rounds).prediction, float)
         p = np.where(rounds.events.rank == 0, prediction, 1.0 - prediction)[seat == 0]
         loss = -np.log(p)

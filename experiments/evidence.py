@@ -30,7 +30,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import QUICK_FIT, add_only, declare, find, keep, parse
+from common import add_only, declare, find, fit_options, keep, parse
 from fit_peers import cross_entropy
 
 import jaxrate as jr
@@ -236,9 +236,9 @@ def fitted(label, system, history, options):
     """A row of the table, and the losses of what is scored."""
     matches, cut, began = history.matches, history.cut, time.process_time()
     learnt = slice_events(matches, 0, cut)
-    search = QUICK_FIT if options.quick else {"steps": STEPS if cut > LONG else 100}
     system = jr.forecasts.add_outcomes(system) if history.outcomes == 3 else system
-    found = jr.fit(system, learnt, weight=np.arange(cut) >= history.begin, **search)
+    weight, steps = np.arange(cut) >= history.begin, STEPS if cut > LONG else 100
+    found = jr.fit(system, learnt, **fit_options(options.quick, steps, weight=weight))
     loss, right = losses(jr.run(found.system, matches).prediction, matches.score)
     late = loss[cut:]
     row = {

@@ -82,9 +82,10 @@ def fitted(system, matches, cut):
     past, rows = slice_events(matches, 0, cut), {}
     for name, weight in remedies(past).items():
         if weight.any():
-            rows[name] = score(jr.fit(system, past, weight=weight), matches, cut)
+            rows[name] = score(jr.fit(system, past, objective=jr.fitting.ahead(weight=weight)), matches, cut)
     late = np.arange(len(matches.score)) >= cut
-    rows["hindsight"] = score(jr.fit(system, matches, weight=late.astype(float)), matches, cut)
+    hindsight = jr.fit(system, matches, objective=jr.fitting.ahead(weight=late.astype(float)))
+    rows["hindsight"] = score(hindsight, matches, cut)
     return rows
 
 

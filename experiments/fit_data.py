@@ -80,7 +80,7 @@ def paired(one, other, low):
 
 def score(system, events):
     key = jax.random.key(SEED)
-    what = make_prediction_task(system, events, "log_loss", key=key)
+    what = make_prediction_task(system, events, jr.fitting.ahead(key=key))
     key = key if random_draw_rule(system.rules) is not None else None
     guess = jr.run(system, events, schedule=what.schedule, key=key).prediction
     rounds = isinstance(events, jr.extend.Ragged) and events.pair_start is None
@@ -97,7 +97,7 @@ def tune(contender, events, steps):
         begin, weight = len(events.score) - contender.most, np.arange(contender.most) >= contender.most // 2
     learnt = contender.build(slice_events(events, begin, len(events.score)) if begin else events)
     steps = STEPS if begin else steps
-    found = jr.fit(contender.start, learnt, weight=weight, steps=steps)
+    found = jr.fit(contender.start, learnt, objective=jr.fitting.ahead(weight=weight), steps=steps)
     fitted = {name: getattr(found.params, name) for name in found.free}
     fit = {"steps": len(found.loss_history) - 1, "reason": found.reason, "seconds": found.seconds}
     return found.system, {"fitted": fitted, **fit} | ({"learnt_from": contender.most} if begin else {})
@@ -105,14 +105,14 @@ def tune(contender, events, steps):
 
 def tune_urns(system, matches):
     """The size by trial, then the weight of draws by slopes, if there are any."""
-    began, key = time.perf_counter(), jax.random.key(SEED)
-    sides = urns_of(matches)
-    loss = jr.fitting.sweep_parameters(system, sides, system.params._replace(size=np.array(SIZES)), key=key)
+    began, objective = time.perf_counter(), jr.fitting.ahead(key=jax.random.key(SEED))
+    sides, settings = urns_of(matches), system.params._replace(size=np.array(SIZES))
+    loss = jr.fitting.sweep_parameters(system, sides, settings, objective=objective)
     size = SIZES[int(np.argmin(loss))]
     system, fitted = replace_params(system, system.params._replace(size=size)), {"size": size}
     told = {"steps": 0, "reason": "grid"}
     if np.any(matches.score == 0.5):
-        found = jr.fit(jr.forecasts.add_outcomes(system), sides, key=key)
+        found = jr.fit(jr.forecasts.add_outcomes(system), sides, objective=objective)
         fitted |= {"draw_weight": found.params.draw_weight}
         told = {"steps": len(found.loss_history) - 1, "reason": found.reason}
         system = replace_params(system, found.params)

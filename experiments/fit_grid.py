@@ -21,7 +21,7 @@ from common import circumstances, declare, find, forget_peak, parse, resident, r
 
 import jaxrate as jr
 from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings
-from jaxrate.fitting.history_loss_derivatives import loss_derivatives
+from jaxrate.fitting.history_loss_derivatives import summed_losses, summed_losses_and_slopes
 from jaxrate.fitting.prediction_task import make_prediction_task
 
 SYSTEM = jr.glicko(deviation_max=400)
@@ -31,15 +31,14 @@ GRID = np.geomspace(10, 40, 7), np.geomspace(90, 360, 7), np.geomspace(1.05, 2.0
 
 def losses(matches, most):
     """By the number k of free parameters, from 0: a call that takes the loss and its k slopes, as `fit` does."""
-    what = make_prediction_task(SYSTEM, matches, "log_loss")
-    weight = np.stack([what.weight, 0.0 * what.weight])
+    what = make_prediction_task(SYSTEM, matches)
     params = jax.tree.map(lambda x: np.full(1, x), SYSTEM.params)
     calls = []
     for k in range(most + 1):
         free = FreeParameterTransform(FREE[:k], ("positive",) * k, ((),) * k, ())
         x = np.log([[getattr(SYSTEM.params, name) for name in free.names]])
-        kind = "forward" if k else "values"
-        calls.append(partial(loss_derivatives, kind, what, ParameterSettings(free, x, np.ones(k), params), weight))
+        evaluate = summed_losses_and_slopes if k else summed_losses
+        calls.append(partial(evaluate, what, ParameterSettings(free, x, params)))
     return calls
 
 
@@ -97,7 +96,7 @@ def errors(matches, fit, precisions):
     for double in precisions:
         for formula in ("information", "sandwich"):
             with jax.enable_x64(double):
-                here = jr.fit(fit.system, matches, free=fit.free, errors=formula, steps=0)
+                here = jr.fit(fit.system, matches, free=fit.free, objective=jr.fitting.ahead(errors=formula), steps=0)
             row = {"errors": formula, "precision": "float64" if double else "float32", "loss": here.loss}
             rows.append(row | here.standard_error)
     return rows

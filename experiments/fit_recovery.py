@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from common import QUICK_FIT, circumstances, declare, parse, results_in, show, write
+from common import circumstances, declare, fit_options, parse, results_in, show, write
 
 import jaxrate as jr
 from jaxrate.core.rules import RandomUpdate, Rating
@@ -229,7 +229,7 @@ def main():
     for name, case in cases(options.quick).items():
         if options.only and name not in options.only:
             continue
-        rows += recover(name, case, 2 if options.quick else REPLICATIONS, QUICK_FIT if options.quick else {})
+        rows += recover(name, case, 2 if options.quick else REPLICATIONS, fit_options(options.quick))
         write(options.out, report, {"recovery": rows})
 
 

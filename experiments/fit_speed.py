@@ -9,13 +9,14 @@ up, matches in the last two weeks, on the same surface, and above the lowest tie
 """
 
 import time
+from functools import partial
 
 import numpy as np
-from common import QUICK_FIT, add_only, declare, find, keep, parse
+from common import add_only, declare, find, fit_options, keep, parse
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
-from jaxrate.fitting.fit_problem import mean_loss_derivatives, prepare_fit
+from jaxrate.fitting.fit_problem import evaluate, mean_loss, prepare_fit
 from jaxrate.fitting.prediction_task import make_prediction_task
 
 COVARIATES = "rest", "hurt", "load", "surface_games", "tour_games"
@@ -110,13 +111,14 @@ def looks(options):
     if matches is None:
         return None
     system, n = system_for(matches), len(matches.score)
-    problem = prepare_fit(make_prediction_task(system, matches, "log_loss"), system, None, np.ones(n))
+    problem = prepare_fit(make_prediction_task(system, matches), None)
+    calls = {
+        "values": partial(mean_loss, problem, problem.start, np.ones(n)),
+        "forward": partial(evaluate, problem, problem.start[None], system.params),
+    }
     rows = []
-    for what in ("values", "forward"):
-        first, again = (
-            timed(lambda what=what: mean_loss_derivatives(problem, what, problem.start[None], system.params))[1]
-            for _ in "12"
-        )
+    for what in calls:
+        first, again = (timed(calls[what])[1] for _ in "12")
         rows.append({"look": what, "matches": n, "first_seconds": first["seconds"]} | again)
     return {"looks": rows}
 
@@ -127,7 +129,7 @@ def dozen(options):
     if matches is None:
         return None
     system = system_for(matches)
-    found, took = timed(lambda: jr.fit(system, matches, **(QUICK_FIT if options.quick else {})))
+    found, took = timed(lambda: jr.fit(system, matches, **fit_options(options.quick)))
     row = {
         "matches": len(matches.score),
         "parameters": len(found.free),
@@ -135,7 +137,7 @@ def dozen(options):
         "loss": found.loss,
         "steps": len(found.loss_history) - 1,
         "reason": found.reason,
-        "errors": found.options.errors,
+        "errors": found.objective.errors,
     }
     rows = [
         {"parameter": name, "start": getattr(system.params, name), "fitted": getattr(found.params, name)}

@@ -23,11 +23,11 @@ from functools import partial
 
 import jax
 import numpy as np
-from common import QUICK_FIT, add_only, declare, find, keep, look_for, parse, race
+from common import add_only, declare, find, fit_options, keep, look_for, parse, race
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.fitting.fit_problem import mean_loss_derivatives, prepare_fit
+from jaxrate.fitting.fit_problem import evaluate, mean_loss, prepare_fit
 from jaxrate.fitting.prediction_task import make_prediction_task
 from jaxrate.forecasts.scorelines import make_point_system
 from jaxrate.systems.system_construction_by_name import make_system_for_data
@@ -118,7 +118,8 @@ def fitted(label, system, matches, cut, loss, options):
     """A row of a fitted system, and the system."""
     began, past = time.process_time(), slice_events(matches, 0, cut)
     system = system if loss == "margin" else jr.forecasts.add_outcomes(system)
-    found = jr.fit(system, past, loss=loss, **({"free": ["growth"]} | QUICK_FIT if options.quick else {"steps": 100}))
+    free = ["growth"] if options.quick else None
+    found = jr.fit(system, past, free=free, **fit_options(options.quick, loss=loss))
     inner = jr.skills(**dict(found.system.settings), **found.params._asdict())
     values = {name: getattr(found.params, name) for name in found.free}
     more = {"fitted": values, "seconds": found.seconds, "cpu_seconds": time.process_time() - began}
@@ -236,7 +237,7 @@ def basketball_row(label, losses, cut):
 
 def errors_of_totals(system, matches, cut):
     """The mean absolute errors of totals, fitted to the densities of margin and total."""
-    fit = jr.fit(system, slice_events(matches, 0, cut), loss="margin", steps=100)
+    fit = jr.fit(system, slice_events(matches, 0, cut), objective=jr.fitting.ahead(loss="margin"))
     inner = make_point_system(jr.skills(**dict(fit.system.settings), **fit.params._asdict()))
     guess = jr.run(inner, matches).prediction
     total = sum(np.asarray(matches.context.columns[name], float) for name in ("points_a", "points_b"))
@@ -316,10 +317,10 @@ def part_speed(options):
     n = len(matches.score)
     plan = jr.extend.schedule_by_level(matches)
     speed = race({"goals": partial(jr.run, system, matches, schedule=plan)}, n, turns)
-    task = make_prediction_task(system, matches, loss)
-    problem = prepare_fit(task, system, ["growth"] if options.quick else None, task.weight)
-    x, k = problem.start[None], len(problem.start)
-    calls = {way: partial(mean_loss_derivatives, problem, way, x, system.params) for way in ("values", "forward")}
+    task = make_prediction_task(system, matches, jr.fitting.ahead(loss=loss))
+    problem = prepare_fit(task, ["growth"] if options.quick else None)
+    k, calls = len(problem.start), {"values": partial(mean_loss, problem, problem.start, task.weight)}
+    calls["forward"] = partial(evaluate, problem, problem.start[None], system.params)
     times = race(calls, n, turns)
     loss, both = (times[way]["seconds"] for way in calls)
     slopes = {"slopes": k, "loss_seconds": loss, "loss_and_slopes_seconds": both, "over_1_and_k": both / loss / (1 + k)}

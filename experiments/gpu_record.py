@@ -265,8 +265,8 @@ def fit_cases(on_gpu):
 
 def time_fit(case, turns):
     """The seconds of a fit with its compilation, and its loss."""
-    system, key, start = jr.extend.SYSTEMS[case.system](), jax.random.key(0), time.perf_counter()
-    options = {"starts": case.number, "steps": 25 if turns else 1, "errors": "products", "key": key}
+    system, start = jr.extend.SYSTEMS[case.system](), time.perf_counter()
+    options = {"starts": case.number, "steps": 25 if turns else 1, "objective": jr.fitting.ahead(errors="products")}
     with MAKING:
         events = _simulate(case.history)
     fit = jr.fit(system, events, free=FREE[case.system], **options)

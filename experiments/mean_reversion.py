@@ -13,7 +13,7 @@ same past, to the best of them.
 import time
 
 import numpy as np
-from common import QUICK_FIT, add_only, declare, find, keep, parse
+from common import add_only, declare, find, fit_options, keep, parse
 
 import jaxrate as jr
 from jaxrate.evaluation.blending import blend_one_step_ahead
@@ -79,7 +79,7 @@ def nfl(options):
         matches = slice_events(matches, 0, 600)
     season = matches.context.columns["season"]
     cut = 480 if options.quick else int(np.searchsorted(season, 1990))
-    systems, search = (["elo"], QUICK_FIT) if options.quick else (options.systems, FIT)
+    systems, search = (["elo"], fit_options(options.quick)) if options.quick else (options.systems, FIT)
     return {f"matches {cut} to {len(season)}": [*rows(matches, season, cut, systems, search=search)]}
 
 

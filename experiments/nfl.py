@@ -70,7 +70,7 @@ def comparison(systems):
     theirs = losses(forecast, score)
     rows = [{"system": "FiveThirtyEight", "fitted_loss": float(theirs[late].mean())}]
     for name, (system, free) in systems.items():
-        fitted = jr.fit(system, matches, free=free, weight=early)
+        fitted = jr.fit(system, matches, free=free, objective=jr.fitting.ahead(weight=early))
         default, best = (losses(jr.run(x, matches).prediction, score) for x in (MAKE[name](), fitted.system))
         above = (best - theirs)[late]
         rows.append(

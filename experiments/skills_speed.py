@@ -18,7 +18,7 @@ from speed_peers import F, compiled, numba
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
-from jaxrate.fitting.fit_problem import mean_loss_derivatives, prepare_fit
+from jaxrate.fitting.fit_problem import evaluate, mean_loss, prepare_fit
 from jaxrate.fitting.prediction_task import make_prediction_task
 
 SURFACES = 5
@@ -173,10 +173,9 @@ def part_slopes(options, matches):
     if not options.quick:
         systems["six numbers a player"] = jr.skills(categories=SURFACES, experience=EXPERIENCE, reversion=REVERSION)
     for name, system in systems.items():
-        what = make_prediction_task(system, matches, "log_loss")
-        problem = prepare_fit(what, system, None, what.weight)
-        x, k = problem.start[None], len(problem.start)
-        calls = {way: partial(mean_loss_derivatives, problem, way, x, system.params) for way in ("values", "forward")}
+        problem = prepare_fit(make_prediction_task(system, matches), None)
+        k, calls = len(problem.start), {"values": partial(mean_loss, problem, problem.start, problem.task.weight)}
+        calls["forward"] = partial(evaluate, problem, problem.start[None], system.params)
         table = race(calls, len(matches.score), 1 if options.quick else 5)
         loss, both = (table[way]["seconds"] for way in calls)
         row = {"system": name, "slopes": k, "loss_seconds": loss, "loss_and_slopes_seconds": both}

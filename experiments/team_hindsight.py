@@ -46,7 +46,7 @@ def smooth_races(table, members, steps):
     start = time.perf_counter()
     system = jr.skills(**START)
     if steps:
-        system = jr.fit(system, rounds, free=free, method="evidence", steps=steps).system
+        system = jr.fit(system, rounds, free=free, objective=jr.fitting.evidence(), steps=steps).system
     seconds = time.perf_counter() - start
     start = time.perf_counter()
     found = smooth_events(system, rounds)

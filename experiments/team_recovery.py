@@ -22,7 +22,7 @@ hyperparameters that were fitted to that league.
 import time
 
 import numpy as np
-from common import QUICK_FIT, add_only, declare, keep, parse
+from common import add_only, declare, fit_options, keep, parse
 
 import jaxrate as jr
 
@@ -45,18 +45,18 @@ WITH_STATISTICS = WITH_QUITS | {"statistics": ("s0", "s1")}
 WITH_POINTS = {"outcome": "margin", "margin": "points"}
 OF_ALL = (*OF_TEAMS, "draw_margin", *OF_STATISTICS, "quit_threshold")
 MEAN_DRIFTS = "joint, where the mean skill drifts", "evidence of all, where the mean skill drifts"
-WAYS = {  # settings, what is fitted, and options of the fit
-    "joint": (WITH_STATISTICS, OF_ALL, {"loss": "joint"}),
-    MEAN_DRIFTS[0]: (WITH_STATISTICS, OF_ALL, {"loss": "joint"}),
-    "ahead, with statistics and quits": (WITH_STATISTICS, OF_ALL, {}),
+WAYS = {  # settings, what is fitted, and the objective of the fit
+    "joint": (WITH_STATISTICS, OF_ALL, jr.fitting.ahead(loss="joint")),
+    MEAN_DRIFTS[0]: (WITH_STATISTICS, OF_ALL, jr.fitting.ahead(loss="joint")),
+    "ahead, with statistics and quits": (WITH_STATISTICS, OF_ALL, jr.fitting.ahead()),
     "margins": (
         WITH_STATISTICS | WITH_POINTS, (*OF_TEAMS, *OF_STATISTICS, "quit_threshold", "margin_scale"),
-        {"loss": "margin"},
+        jr.fitting.ahead(loss="margin"),
     ),
-    "ahead": ({}, (*OF_TEAMS, "draw_margin"), {}),
-    "evidence": ({}, (*OF_TEAMS, "draw_margin"), {"method": "evidence"}),
-    "evidence of all": (WITH_STATISTICS, OF_ALL, {"method": "evidence"}),
-    MEAN_DRIFTS[1]: (WITH_STATISTICS, OF_ALL, {"method": "evidence"}),
+    "ahead": ({}, (*OF_TEAMS, "draw_margin"), jr.fitting.ahead()),
+    "evidence": ({}, (*OF_TEAMS, "draw_margin"), jr.fitting.evidence()),
+    "evidence of all": (WITH_STATISTICS, OF_ALL, jr.fitting.evidence()),
+    MEAN_DRIFTS[1]: (WITH_STATISTICS, OF_ALL, jr.fitting.evidence()),
 }  # fmt: skip
 
 
@@ -150,8 +150,8 @@ def recover_hyperparameters(way, options):
     """Fits of one way to all leagues, and, where there are statistics, ratings without them beside those with them."""
     if options.quick and way != "joint":
         return None
-    settings, names, fit_options = WAYS[way]
-    fit_options = fit_options | (QUICK_FIT if options.quick else {})
+    settings, names, objective = WAYS[way]
+    search = fit_options(options.quick) | ({} if options.quick else {"objective": objective})
     leagues, contests = (2, 60) if options.quick else (LEAGUES, CONTESTS)
     line_ups = draw_line_ups(np.random.default_rng(0), PLAYERS, contests)
     system, begin, values, errors, off = make_system(settings, names), time.perf_counter(), [], [], []
@@ -160,11 +160,11 @@ def recover_hyperparameters(way, options):
     for league in range(leagues):
         rng = np.random.default_rng([1, league])
         skill, rounds = draw_league(rng, line_ups, PLAYERS, "outcome" in settings, way in MEAN_DRIFTS)
-        fit = jr.fit(system, rounds, free=list(names), **fit_options)
+        fit = jr.fit(system, rounds, free=list(names), **search)
         values.append([getattr(fit.params, name) for name in names])
         errors.append([fit.standard_error[name] for name in names])
         if names == OF_ALL:
-            without = jr.fit(make_system(fewer, fewer_names), rounds, free=fewer_names, **fit_options)
+            without = jr.fit(make_system(fewer, fewer_names), rounds, free=fewer_names, **search)
             off.append([rating_error(x.system, rounds, skill) for x in (without, fit)])
     values, errors = np.array(values), np.array(errors)
     rows = coverage_rows(way, names, values, errors)

@@ -17,7 +17,7 @@ import time
 from functools import partial
 
 import numpy as np
-from common import QUICK_FIT, add_only, declare, find, keep, parse, race
+from common import add_only, declare, find, keep, parse, race
 from team_histories import CATEGORIES, legends_rounds, make_rounds, race_table, races_rounds, tennis_tables
 
 import jaxrate as jr
@@ -65,7 +65,9 @@ def mean_and_error(values):
 def fit_and_predict(system, free, rounds, weight, steps):
     """The predictions [P] of the system fitted to participations [P], the values fitted, and the seconds of the fit."""
     start = time.perf_counter()
-    fit = jr.fit(system, rounds, free=list(free), weight=weight, **QUICK_FIT | {"steps": steps})
+    fit = jr.fit(
+        system, rounds, free=list(free), steps=steps, objective=jr.fitting.ahead(weight=weight, errors="products")
+    )
     seconds = time.perf_counter() - start
     values = {name: float(getattr(fit.params, name)) for name in free}
     return np.asarray(jr.run(fit.system, rounds).prediction, float), values, seconds

@@ -249,8 +249,9 @@ def folder(tmp_path):
 def no_errors(monkeypatch):
     """Without errors, which take some more replays."""
     solution = importlib.import_module("jaxrate.fitting.hyperparameter_fit")
+    errors = importlib.import_module("jaxrate.fitting.standard_errors").ParameterErrors
     monkeypatch.setattr(
-        solution, "parameter_covariance_and_ratios", lambda problem, *_: (np.eye(len(problem.active)), ())
+        solution, "estimate_errors", lambda problem, *_: errors(np.eye(len(problem.active)), (), "products")
     )
 
 

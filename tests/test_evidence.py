@@ -19,6 +19,7 @@ from tests.test_smooth_teams import short_history, twin_of
 
 TIME = {"growth": 60.0, "match_growth": 7.0, "initial_deviation": 140.0, "season_keep": 0.7, "season_growth": 25.0,
         "deviation_max": 400.0}  # fmt: skip
+MARGIN = jr.fitting.ahead(loss="margin")
 SYSTEMS = {
     "draws": jr.skills(seasons=SEASONS, noise=280.0, draw_margin=60.0, experience=15.0, side_advantage=22.0, **TIME),
     "margin": jr.skills("margin", seasons=SEASONS, noise=280.0, margin=("home", "away"), margin_scale=9.0,
@@ -40,19 +41,18 @@ def slopes_beside_differences(monkeypatch, system, events, names, digits):
     """The value at the start, and whether each slope is that of differences."""
     monkeypatch.setattr(evidence_objective, "TOLERANCE", 1e-11)
     free, x = make_free_parameters(system, names)
-    given, unit = evidence_objective.prepare_evidence_problem(system, events), np.ones(len(x))
+    given = evidence_objective.prepare_evidence_problem(system, events)
     params = jax.tree.map(lambda y: jnp.asarray([y]), system.params)
 
-    def at(x, what="values"):
-        settings = ParameterSettings(free, x[None], unit, params)
-        return evidence_objective.negative_log_evidence_derivatives(what, given, settings, None)
+    def at(x):
+        return evidence_objective.negative_log_evidence(given, ParameterSettings(free, x[None], params))
 
-    value, slope, _ = at(x, "forward")
+    value, slope, _ = at(x)
     for i in range(len(x)):
         step = 1e-4 * max(abs(x[i]), 1.0) * np.eye(len(x))[i]
-        difference = (at(x + step)[0, 0] - at(x - step)[0, 0]) / (2.0 * step[i])
+        difference = (at(x + step)[0][0] - at(x - step)[0][0]) / (2.0 * step[i])
         assert slope[0, i] == pytest.approx(difference, rel=digits, abs=1e-7), names[i]
-    return value[0, 0]
+    return value[0]
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_slopes_of_contests_are_those_of_differences(double, monkeypatch, case, 
 def test_contests_are_fitted_by_evidence(caplog):
     """And smoothed by the program of the fit: sweeps were compiled again."""
     rounds, system = team_history(80), TEAMS["margin"]
-    found = jr.fit(system, rounds, free=["margin_scale", "team_noise"], method="evidence", steps=30)
+    found = jr.fit(system, rounds, free=["margin_scale", "team_noise"], objective=jr.fitting.evidence(), steps=30)
     with jax.log_compiles():
         smoothed = smooth_events(found.system, rounds, tolerance=1e-4)
     assert "smoothed_quantities" in caplog.text and "run_sweeps" not in caplog.text
     assert found.loss == pytest.approx(-smoothed.evidence / 80, rel=1e-4)
-    assert found.converged and found.loss < found.loss_history[0] and found.options.errors == "information"
+    assert found.converged and found.loss < found.loss_history[0] and found.objective.errors == "information"
 
 
 @pytest.mark.full
@@ -138,7 +138,7 @@ def test_the_evidence_of_one_contest_is_its_loss_by_margins():
     system, one = system_of("margin"), slice_events(short_history(), 0, 1)
     twin = twin_of("margin", one)
     twin.converge()
-    loss = jr.fitting.sweep_parameters(system, one, system.params, loss="margin") * len(one.events.player)
+    loss = jr.fitting.sweep_parameters(system, one, system.params, objective=MARGIN) * len(one.events.player)
     assert float(loss) == pytest.approx(-twin.evidence(), rel=1e-5)
 
 
@@ -146,22 +146,23 @@ def test_the_evidence_of_one_contest_is_its_loss_by_margins():
 def test_contests_are_fitted_by_margins():
     """A contest beside others, and one alone, whose loss at the start is its evidence."""
     rounds, system = team_history(80), TEAMS["margin"]
-    assert jr.fit(system, rounds, free=["margin_scale"], loss="margin", steps=3).loss_history[0] > 0.0
+    assert jr.fit(system, rounds, free=["margin_scale"], objective=MARGIN, steps=3).loss_history[0] > 0.0
     alone = jr.skills("margin", margin="points", **system.params._asdict() | {"growth": 0.0})
     one = slice_events(rounds, 0, 1)
-    loss = jr.fit(alone, one, free=["margin_scale"], loss="margin", steps=1).loss_history[0] * len(one.events.player)
+    history = jr.fit(alone, one, free=["margin_scale"], objective=MARGIN, steps=1).loss_history
+    loss = history[0] * len(one.events.player)
     assert loss == pytest.approx(-smooth_events(alone, one).evidence, rel=1e-5)
 
 
 def test_contests_without_a_likelihood_are_refused():
     with pytest.raises(ValueError, match="teams tie, which is no win and no loss"):
-        jr.fit(jr.skills(), short_history(n=12), method="evidence")
+        jr.fit(jr.skills(), short_history(n=12), objective=jr.fitting.evidence())
 
 
 def test_the_greatest_evidence_is_found(double):
     """And smoothed by programs of the slopes above."""
     events = history()
-    found = jr.fit(SYSTEMS["draws"], events, free=["draw_margin", "side_advantage"], method="evidence")
+    found = jr.fit(SYSTEMS["draws"], events, free=["draw_margin", "side_advantage"], objective=jr.fitting.evidence())
     assert found.converged and found.loss < found.loss_history[0] and "loss" in repr(found)
     smoothed = smooth_events(found.system, events, tolerance=1e-4)
     assert found.loss == pytest.approx(-smoothed.evidence / 150, rel=1e-5)
@@ -176,26 +177,24 @@ def test_the_greatest_evidence_is_found(double):
 
 
 @pytest.mark.parametrize(
-    ("system", "more", "message"),
+    ("system", "message"),
     [
-        (jr.skills(), {}, "row 3 is no win and no loss: half a win has no likelihood; give a draw_margin"),
-        (jr.skills("logistic"), {}, r"of skills\('logistic'\) has no slopes"),
-        (jr.elo(), {}, "elo has no hindsight"),
-        (SYSTEMS["draws"], {"warm_up": 0.2, "loss": "brier"}, "takes no loss, warm_up"),
-        (SYSTEMS["draws"], {"method": "map"}, "method must be 'ahead' or 'evidence'"),
+        (jr.skills(), "row 3 is no win and no loss: half a win has no likelihood; give a draw_margin"),
+        (jr.skills("logistic"), r"of skills\('logistic'\) has no slopes"),
+        (jr.elo(), "elo has no hindsight"),
     ],
 )
-def test_refusals(system, more, message):
+def test_refusals(system, message):
     with pytest.raises(ValueError, match=message):
-        jr.fit(system, history(30), **({"method": "evidence"} | more))
+        jr.fit(system, history(30), objective=jr.fitting.evidence())
 
 
 def test_matches_of_weight_are_refused():
     events = league(n=30)
     with pytest.raises(ValueError, match="whole matches, but there are weights"):
-        jr.fit(SYSTEMS["draws"], events, method="evidence")
+        jr.fit(SYSTEMS["draws"], events, objective=jr.fitting.evidence())
     with pytest.raises(ValueError, match="of matches or contests, each at its own"):
-        jr.fit(SYSTEMS["draws"], jr.periods(history(), 7.0), method="evidence")
+        jr.fit(SYSTEMS["draws"], jr.periods(history(), 7.0), objective=jr.fitting.evidence())
 
 
 # What margins are worth to `skills` at first is taken from the matches that `compare` does not score.

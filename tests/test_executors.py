@@ -43,8 +43,6 @@ if __name__ == "__main__":
         rated = jr.history.rate_leagues(system, data, np.arange(600) % 2, executor=executor)
         yield np.stack([one.state.rating for one in rated.values()])
         yield str(jr.fitting.fit_rolling(system, data, 2, executor=executor))
-        found = jr.fit(system, data, starts=2, key=jax.random.key(0), executor=executor)
-        yield np.round(np.log(found.params.k), 2)
 
     import {module}
     with {engine} as executor:
@@ -76,8 +74,7 @@ def alike(one, other):
     "executor", [Pickled(), pytest.param(ThreadPoolExecutor(2), marks=pytest.mark.full)], ids=["pickled", "threads"]
 )
 def test_the_numbers_are_the_same(executor):
-    data, key = league(30, 600), jax.random.key(0)
-    system = jr.elo()
+    data, system = league(30, 600), jr.elo()
     settings = system.params._replace(k=np.linspace(4.0, 40.0, 12))
     np.testing.assert_allclose(
         jr.fitting.sweep_parameters(system, data, settings, executor=executor),
@@ -85,10 +82,6 @@ def test_the_numbers_are_the_same(executor):
         rtol=1e-6,
     )
     alike(jr.fitting.fit_rolling(system, data, 2, executor=executor), jr.fitting.fit_rolling(system, data, 2))
-    options = {"starts": 2, "key": key, "errors": "products"}
-    found, wanted = (jr.fit(system, data, **options, executor=x) for x in (executor, None))
-    np.testing.assert_allclose(found.params.k, wanted.params.k, rtol=1e-3)
-    np.testing.assert_allclose(found.loss, wanted.loss, rtol=1e-6)
     done = []
     compared = data, {"elo": {}, "fast": jr.elo(k=64)}, (None, 50.0)
     found = jr.compare(*compared[:2], lengths=compared[2], executor=executor, watch=done.append)
@@ -162,13 +155,13 @@ def sweep(k):
     return jr.fitting.sweep_parameters(system, matches, system.params._replace(k=k))
 
 swept = sweep(jax.device_put(jnp.asarray(k), spread_over(8)))
-found = jr.fit(system, matches, free=("k",), starts=3, steps=4, errors="products", key=jax.random.key(0))
+found = jr.fit(system, matches, free=("k",), starts=3, steps=4, objective=jr.fitting.ahead(errors="products"))
 text = {path.name: path.read_text() for path in folder.glob("*after_optimizations.txt")}
 spread = {name: x for name, x in text.items() if "num_partitions=8" in x}
 assert any("levels" in x or "stream" in x for x in spread) and any("sums" in x for x in spread), [*text]
 assert not [name for name, x in spread.items() if re.search("all-|collective-|reduce-scatter", x)]
 with jax.default_device(jax.devices()[0]):
-    np.testing.assert_array_equal(swept, sweep(k))
+    np.testing.assert_allclose(swept, sweep(k), rtol=1e-6)
     np.testing.assert_allclose(found.loss, sweep(np.array([found.params.k]))[0], rtol=1e-6)
 cases = int(sys.argv[2])
 fewer = jax.device_put(jnp.asarray(k[:8]), spread_over(4))

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import POSITIVE, Parameter
 from jaxrate.core.rules import Rules
 from jaxrate.events import Matches, Periods, Rounds, slice_events
@@ -19,18 +18,20 @@ from jaxrate.replay.execution import CompilePolicy
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, refused
 from tests.test_rounds import SYSTEM
 
-FIT, FREE, LOST, PROBLEM, SEARCH, SLOPE, TASK = (
+ERRORS, FIT, FREE, LOST, PROBLEM, SEARCH, SLOPE, TASK = (
     import_module(f"jaxrate.fitting.{name}")
     for name in (
+        "standard_errors",
         "hyperparameter_fit",
         "free_parameters",
         "losses",
         "fit_problem",
-        "multistart_search",
+        "search",
         "history_loss_derivatives",
         "prediction_task",
     )
 )
+AHEAD, TASK_OF = jr.fitting.ahead, TASK.make_prediction_task
 
 
 @lru_cache
@@ -61,28 +62,13 @@ def shares(rounds):
     return np.concatenate(share), np.concatenate(ranks)
 
 
-def unprepared(system, events, names, loss="log_loss"):
+def unprepared(system, events, names, **options):
     """A problem without what is computed of the events: real numbers are counted in units of 30."""
-    what, (form, start) = TASK.make_prediction_task(system, events, loss), FREE.make_free_parameters(system, names)
-    unit, weight = np.where(np.array(form.spaces) == "real", 30.0, 1.0), np.stack([what.weight, 0.0 * what.weight])
-    every = len(names)
+    form, start = FREE.make_free_parameters(system, names)
+    unit, every = np.where(np.array(form.spaces) == "real", 30.0, 1.0), np.arange(len(names))
     return PROBLEM.FitProblem(
-        system, what, form, unit, start / unit, weight, "forward", np.arange(every), np.eye(every)
+        TASK_OF(system, events, AHEAD(**options)), form, every, unit, start, np.zeros((2, len(names))), None
     )
-
-
-def cut(prepare, name, most, params):
-    return prepare(params._replace(**{name: jnp.minimum(getattr(params, name), most)}))
-
-
-def capped(make=jr.elo, name="k", **changes):
-    """A system whose rules are made for a hyperparameter, and take no more than twice that."""
-    plain = make(**changes)
-    prepare = bind(cut, plain.rules.prepare, name, 2.0 * getattr(plain.params, name))
-    return plain._replace(rules=plain.rules._replace(prepare=prepare), make=bind(capped, make, name))
-
-
-capped_skill = partial(capped, jr.trueskill, "tau")
 
 
 def predict_small(params, rows, event):
@@ -96,9 +82,7 @@ def small(**changes):
     fixed = Parameter(POSITIVE, "points", "what it is", fitted=False)
     space = SYSTEM.params._replace(**dict.fromkeys(SYSTEM.params._fields, fixed))
     space = space._replace(k=fixed._replace(fitted=True), beta=fixed._replace(fitted=True))
-    rules = SYSTEM.rules._replace(
-        prepare=bind(cut, SYSTEM.rules.prepare, "k", 2.0 * changes.get("k", 24.0)), predict=predict_small
-    )
+    rules = SYSTEM.rules._replace(predict=predict_small)
     return SYSTEM._replace(params=SYSTEM.params._replace(**changes), space=space, rules=rules, make=small)
 
 
@@ -115,7 +99,8 @@ def test_the_loss_of_matches_is_that_of_metrics(x64, loss, warm_up):
     options = {"weight": weight, "mask": mask}
     want = [measure(predicted(system, matches, k=k), matches.score, **options) for k in (10.0, 70.0)]
     params = system.params._replace(k=np.array([[10.0], [70.0]]))
-    got = jr.fitting.sweep_parameters(system, matches, params, loss=loss, warm_up=warm_up, weight=weight)
+    objective = AHEAD(loss=loss, warm_up=warm_up, weight=weight)
+    got = jr.fitting.sweep_parameters(system, matches, params, objective=objective)
     assert got.shape == (2, 1)
     np.testing.assert_allclose(got[:, 0], want, rtol=1e-13 if x64 else 1e-6)
 
@@ -124,7 +109,7 @@ def test_the_loss_of_periods_counts_games_before():
     system, matches = jr.elo(), league()
     periods = jr.periods(matches, 50.0)
     want = jr.metrics.log_loss(predicted(system, periods), matches.score, mask=jr.metrics.experience_mask(matches, 5))
-    got = jr.fitting.sweep_parameters(system, periods, system.params, warm_up=5)
+    got = jr.fitting.sweep_parameters(system, periods, system.params, objective=AHEAD(warm_up=5))
     np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
@@ -135,18 +120,15 @@ def test_the_loss_of_rounds_is_that_of_shares(loss):
     assert (~ranks).any()
     mask = ranks & jr.metrics.experience_mask(rounds, 2)
     want = getattr(jr.metrics, {"brier": "brier_score"}.get(loss, loss))(predicted(system, rounds), share, mask=mask)
-    np.testing.assert_allclose(
-        jr.fitting.sweep_parameters(system, rounds, system.params, loss=loss, warm_up=2), want, rtol=1e-6
-    )
+    got = jr.fitting.sweep_parameters(system, rounds, system.params, objective=AHEAD(loss=loss, warm_up=2))
+    np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
 @pytest.mark.parametrize("matches", [False, True])
 def test_the_first_share_is_of_events(matches):
     """Of all periods or contests, whatever their size."""
     events = jr.periods(league(), 50.0) if matches else contests((3, 9))
-    plain, warm = (
-        TASK.make_prediction_task(jr.elo() if matches else small(), events, "log_loss", share) for share in (0, 0.3)
-    )
+    plain, warm = (TASK_OF(jr.elo() if matches else small(), events, AHEAD(warm_up=share)) for share in (0, 0.3))
     number = plain.event[-1] + 1
     assert len(np.unique(np.bincount(plain.event))) > 1
     np.testing.assert_array_equal(warm.weight, plain.weight * (plain.event >= 0.3 * number))
@@ -157,7 +139,7 @@ def test_shares_are_of_other_teams():
     """Teams A of two, B and C of one, who tie behind."""
     rounds = jr.rounds([7] * 4, [0, 1, 2, 3], [1, 2, 1, 2], team=[5, 8, 5, 6])
     event = TASK._event_of_predictions(rounds)
-    share, ranks = TASK._round_shares_of_teams_beaten(rounds, event)
+    share, ranks = TASK._scores_and_informative_mask(rounds, event)
     np.testing.assert_array_equal(share, [1.0, 0.25, 1.0, 0.25])
     assert ranks.all() and (event == 0).all()
 
@@ -167,9 +149,9 @@ def test_a_draw_of_two_is_scored_and_a_contest_without_ranks_is_not():
     drawn, decided, tied = [1, 1, 1, 1], [1, 1, 2, 2], [1, 1, 1]
     rounds = jr.rounds([0] * 4 + [1] * 4 + [2] * 3, [*range(4), *range(4), *range(3)], [*drawn, *decided, *tied],
                        team=[0, 0, 1, 1, 0, 0, 1, 1, 0, 1, 2])  # fmt: skip
-    task = TASK.make_prediction_task(jr.trueskill(), rounds, "log_loss")
+    task = TASK_OF(jr.trueskill(), rounds)
     np.testing.assert_array_equal(task.weight, [1] * 8 + [0] * 3)
-    assert TASK.has_draws(task, task.weight)
+    assert TASK.has_draws(task)
 
 
 @pytest.mark.parametrize(("most", "x64"), mark_full([(2, True), (1, True), (32, False)], (2, True)), indirect=["x64"])
@@ -191,7 +173,7 @@ def test_the_pairwise_loss_compares_everybody_or_so_many(monkeypatch, x64, most)
             value = -score * np.log(p) - (1 - score) * np.log(1 - p)
             want[[one, two]] += value / min(n - 1, 2 * most)
     _, ranks = shares(rounds)
-    got = jr.fitting.sweep_parameters(system, rounds, system.params, loss="pairwise")
+    got = jr.fitting.sweep_parameters(system, rounds, system.params, objective=AHEAD(loss="pairwise"))
     np.testing.assert_allclose(got, want[ranks].mean(), rtol=1e-10 if x64 else 1e-5)
 
 
@@ -205,9 +187,8 @@ def test_probabilities_of_scores_are_scored_by_that_of_the_result(no_errors):
         jr.fitting.sweep_parameters(system, matches, system.params), -np.log(given).mean(), rtol=1e-6
     )
     want = jr.metrics.brier_score(chance @ [0.0, 0.5, 1.0], matches.score)
-    np.testing.assert_allclose(
-        jr.fitting.sweep_parameters(system, matches, system.params, loss="brier"), want, rtol=1e-6
-    )
+    got = jr.fitting.sweep_parameters(system, matches, system.params, objective=AHEAD(loss="brier"))
+    np.testing.assert_allclose(got, want, rtol=1e-6)
     odd = matches._replace(score=np.where(np.arange(600) == 9, 0.3, matches.score))
     with pytest.raises(ValueError, match=r"row 9 .*predicts the scores 0, 1/2, ..., 1, not 0.3"):
         jr.fit(system, odd)
@@ -217,15 +198,14 @@ def test_a_loss_of_ones_own_is_a_function_and_a_name(monkeypatch):
     monkeypatch.setitem(LOST.LOSSES, "distance", LOST.LossDefinition(lambda guess, score: jnp.abs(guess - score)))
     system, matches = jr.elo(), league()
     want = np.abs(predicted(system, matches) - matches.score).mean()
-    np.testing.assert_allclose(
-        jr.fitting.sweep_parameters(system, matches, system.params, loss="distance"), want, rtol=1e-5
-    )
+    got = jr.fitting.sweep_parameters(system, matches, system.params, objective=AHEAD(loss="distance"))
+    np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
 def test_a_loss_may_be_of_some_events(monkeypatch):
     monkeypatch.setitem(LOST.LOSSES, "weekly", LOST.LossDefinition(LOST.elementwise_brier, events=(Periods, Rounds)))
     with pytest.raises(ValueError, match="the weekly loss is of periods or rounds; take log_loss"):
-        jr.fit(jr.elo(), league(), loss="weekly")
+        jr.fit(jr.elo(), league(), objective=AHEAD(loss="weekly"))
 
 
 def test_saturated_predictions_keep_the_loss_finite():
@@ -259,24 +239,15 @@ def test_slopes_and_curvature_equal_differences(name, curved):
     make, free, events, loss = SLOPES[name]
     with jax.enable_x64(True):
         system = make()
-        problem = unprepared(system, events(), free, loss)
-        start = problem.start + 0.1
-
-        def at(kind, x):
-            return PROBLEM.mean_loss_derivatives(problem, kind, np.atleast_2d(x), system.params)
-
-        h, k = 1e-5, len(free)
+        problem = unprepared(system, events(), free, loss=loss)
+        start, h, k = problem.start + 0.1, 1e-5, len(free)
         points = np.concatenate([start + h * np.eye(k), start - h * np.eye(k), start[None]])
-        value, slopes, product = at("forward", points)
-        np.testing.assert_allclose(slopes[-1], (value[:k, 0] - value[k:-1, 0]) / (2 * h), rtol=1e-5, atol=1e-8)
+        value, slopes, product = PROBLEM.evaluate(problem, points, system.params)
+        np.testing.assert_allclose(slopes[-1], (value[:k] - value[k:-1]) / (2 * h), rtol=1e-5, atol=1e-8)
         assert (np.linalg.eigvalsh(product[-1]) > 0).all()
         if curved:  # that of rounds is in `test_errors_of_rounds_take_a_contest_as_one`
             wanted = (slopes[:k] - slopes[k:-1]) / (2 * h)
-            np.testing.assert_allclose(at("hessian", start)[0], wanted, rtol=1e-4, atol=1e-7)
-        if name == "elo":
-            reverse = at("reverse", start)
-            np.testing.assert_allclose(reverse[1], slopes[-1:], rtol=1e-10)
-            np.testing.assert_allclose(reverse[0], value[-1:], rtol=1e-12)
+            np.testing.assert_allclose(PROBLEM.mean_curvature(problem, start), wanted, rtol=1e-4, atol=1e-7)
 
 
 def test_a_run_in_the_outermost_jit_is_the_same(default_policy):
@@ -297,15 +268,13 @@ def test_a_run_in_the_outermost_jit_is_the_same(default_policy):
 
 
 @lru_cache
-def fitted(**options):
-    """The fit of the league; tests without errors take one of their own, by errors="products"."""
+def fitted(errors=None):
+    """The fit of the league; tests without errors take one of their own, by "products"."""
     with jax.enable_x64(True):
-        return jr.fit(jr.elo(), league(), **options)
+        return jr.fit(jr.elo(), league(), objective=AHEAD(errors=errors))
 
 
 # What a fit refuses.
-
-# Mistakes
 
 
 @pytest.mark.parametrize(
@@ -317,27 +286,36 @@ def fitted(**options):
         ({"free": ("k_new",)}, "k_new is switched off"),
         ({"free": ("k", "k")}, "names a parameter twice"),
         ({"free": ()}, "no parameter to fit"),
-        ({"loss": "accuracy"}, "loss must be one of"),
-        ({"loss": "pairwise"}, "of rounds"),
-        ({"warm_up": 1000}, "warm_up=1000 games of every player leave no matches"),
-        ({"warm_up": 0.5, "weight": np.arange(600) < 300}, "warm_up=0.5 of the events leave no matches"),
-        *(({"warm_up": x}, "warm_up is a whole number .* or a share") for x in (-1, 1.5, math.nan, math.inf)),
-        ({"weight": np.ones(3)}, r"weight must be \[600\]"),
-        ({"weight": np.r_[np.ones(7), -1.0, np.ones(592)]}, "row 7 .*weight is -1"),
-        ({"weight": np.zeros(600)}, "the weights leave no matches"),
-        ({"weight": np.arange(600) >= 300, "validation": 0.5}, "held out"),
-        ({"weight": np.arange(600) < 300, "validation": 0.5}, "nothing to validate"),
-        ({"validation": 1.0}, "validation is a share"),
-        ({"starts": 2}, "random starts need a key"),
         ({"starts": 0}, "starts must be"),
         ({"steps": -1}, "steps must be at least 0, got -1"),
-        ({"errors": "bootstrap"}, "errors must be"),
-        ({"mode": "backward"}, "mode must be"),
     ],
 )
 def test_bad_arguments(options, message):
     with pytest.raises(ValueError, match=message):
         jr.fit(jr.elo(), league(), **options)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"loss": "accuracy"}, "loss must be one of"),
+        ({"loss": "pairwise"}, "of rounds"),
+        ({"warm_up": 1000}, "warm_up=1000 games of every player leave no matches"),
+        ({"warm_up": 0.5, "weight": np.arange(600) < 300}, "warm_up=0.5 of the events leave no matches"),
+        *(({"warm_up": x}, "warm_up is a whole number .* or a share") for x in (-1, 1.5, math.inf)),
+        ({"weight": np.ones(3)}, r"weight must be \[600\]"),
+        ({"weight": np.r_[np.ones(7), -1.0, np.ones(592)]}, "row 7 .*weight is -1"),
+        ({"weight": np.zeros(600)}, "the weights leave no matches"),
+        ({"weight": np.arange(600) >= 300, "data_share": 0.5}, "held out"),
+        ({"weight": np.arange(600) < 300, "data_share": 0.5}, "data_share=0.5 of the events leave no rest to score"),
+        *(({"data_share": x}, f"data_share is a share of the events, .* at most 1, got {x}") for x in (0.0, 80)),
+        ({"data_share": 1e-9}, "held out"),
+        ({"errors": "bootstrap"}, "errors must be"),
+    ],
+)
+def test_bad_objectives(settings, message):
+    with pytest.raises(ValueError, match=message):
+        jr.fit(jr.elo(), league(), objective=AHEAD(**settings))
 
 
 def test_files_of_winners_and_losers_are_fitted_as_any_others():
@@ -347,31 +325,33 @@ def test_files_of_winners_and_losers_are_fitted_as_any_others():
     player = np.stack([matches.player[np.arange(600), first], matches.player[np.arange(600), 1 - first]], axis=1)
     sideless = matches._replace(context=jr.extend.Context())
     winners = sideless._replace(player=player, score=np.ones(600))
-    found, wanted = (jr.fit(jr.elo(), x, data_share=0.8) for x in (winners, sideless))
+    found, wanted = (jr.fit(jr.elo(), x, objective=AHEAD(data_share=0.8)) for x in (winners, sideless))
     assert found.params.k == pytest.approx(wanted.params.k, rel=1e-3) and found.free == wanted.free
     assert found.loss == pytest.approx(wanted.loss, rel=1e-5) and found.held_out.constant == pytest.approx(math.log(2))
 
 
-def test_bad_histories():
-    matches, elo = league(), jr.elo()
-    with pytest.raises(ValueError, match=r"every score is 0.5: such scores hold no information"):
-        jr.fit(elo, matches._replace(score=np.full(600, 0.5)))
-    with pytest.raises(ValueError, match="there are no events"):
-        jr.fit(elo, slice_events(matches, 0, 0))
-    with pytest.raises(ValueError, match="side_advantage changes no prediction"):
-        jr.fit(elo, matches._replace(context=matches.context._replace(side=None)), free=("side_advantage",))
-    with pytest.raises(ValueError, match="k starts at 0, the border"):
-        jr.fit(jr.elo(k=0), matches, free=("k",))
-    with pytest.raises(ValueError, match="deviation_max starts at initial_deviation"):
-        jr.fit(jr.glicko(), matches, free=("deviation_max",))
-    with pytest.raises(ValueError, match="rates Periods, not Matches"):
-        jr.fit(jr.category_glicko(), matches)
-    teams = jr.rounds([0] * 3, [0, 1, 2], [1, 1, 2], team=[0, 0, 1])
-    with pytest.raises(ValueError, match="there are teams"):
-        jr.fit(jr.trueskill(), teams, loss="pairwise")
-    tie = jr.rounds([0] * 3, [0, 1, 2], [1, 1, 1])
-    with pytest.raises(ValueError, match="no contest ranks anybody"):
-        jr.fit(jr.codeforces(), tie)
+def of_league(change=lambda matches: {}):
+    return lambda: league()._replace(**change(league()))
+
+
+@pytest.mark.parametrize(
+    ("system", "events", "options", "message"),
+    [
+        (jr.elo, of_league(lambda x: {"score": np.full(600, 0.5)}), {}, "every score is 0.5: such scores hold"),
+        (jr.elo, lambda: slice_events(league(), 0, 0), {}, "there are no events"),
+        (jr.elo, of_league(lambda x: {"context": x.context._replace(side=None)}), {"free": ("side_advantage",)},
+         "side_advantage changes no prediction"),
+        (lambda: jr.elo(k=0), league, {"free": ("k",)}, "k starts at 0, the border"),
+        (jr.glicko, league, {"free": ("deviation_max",)}, "deviation_max starts at initial_deviation"),
+        (jr.category_glicko, league, {}, "rates Periods, not Matches"),
+        (jr.trueskill, lambda: jr.rounds([0] * 3, [0, 1, 2], [1, 1, 2], team=[0, 0, 1]),
+         {"objective": AHEAD(loss="pairwise")}, "there are teams"),
+        (jr.codeforces, lambda: jr.rounds([0] * 3, [0, 1, 2], [1, 1, 1]), {}, "no contest ranks anybody"),
+    ],
+)  # fmt: skip
+def test_bad_histories(system, events, options, message):
+    with pytest.raises(ValueError, match=message):
+        jr.fit(system(), events(), **options)
 
 
 def test_a_start_without_a_finite_loss_is_refused():
@@ -403,13 +383,14 @@ def test_an_interval_is_where_the_likelihood_ratio_says(x64):
 
 def test_others_are_fitted_anew_for_as_many_values_at_a_time(monkeypatch):
     """Each number of values was compiled anew: three or four programs for one interval."""
-    sizes, profile_loss = set(), jr.fitting.profile_loss
+    sizes, sweeps = set(), import_module("jaxrate.fitting.parameter_sweeps")
+    search = sweeps.minimise_from_starts
 
-    def note_size(fit, events, name, values):
-        sizes.add(len(values))
-        return profile_loss(fit, events, name, values)
+    def note_size(problem, starts, *rest):
+        sizes.add(len(starts))
+        return search(problem, starts, *rest)
 
-    monkeypatch.setattr("jaxrate.fitting.parameter_sweeps.profile_loss", note_size)
+    monkeypatch.setattr(sweeps, "minimise_from_starts", note_size)
     matches = league()
     fit = jr.fit(jr.elo(k=20), matches, free=("k", "side_advantage"))
     found = jr.fitting.likelihood_interval(fit, matches, "side_advantage")

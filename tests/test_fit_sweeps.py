@@ -12,20 +12,16 @@ from jaxrate.events import Matches, slice_events
 from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
 from tests.conftest import mark_full
 from tests.test_fit import (
+    AHEAD,
     FIT,
-    LOST,
     PROBLEM,
     SEARCH,
     SLOPE,
-    TASK,
-    capped,
-    capped_skill,
+    TASK_OF,
     contests,
     fitted,
     league,
     predicted,
-    small,
-    unprepared,
 )
 
 # Sweeps, profiles, rolling origins
@@ -45,7 +41,7 @@ def test_a_sweep_in_parts_is_the_same(monkeypatch):
 
 
 def test_a_profile_fits_the_others_anew(no_errors):
-    fit = fitted(errors="products")
+    fit = fitted("products")
     profile = jr.fitting.profile_loss(fit.system, league(), "k", [20.0, fit.params.k])
     held = jr.fit(fit.system._replace(params=fit.params._replace(k=20.0)), league(), free=("side_advantage",))
     np.testing.assert_allclose(profile.loss, [held.loss, fit.loss], rtol=1e-6)
@@ -54,48 +50,9 @@ def test_a_profile_fits_the_others_anew(no_errors):
     assert (profile.system.name, profile.name, profile.weight) == ("elo", "k", 600)
 
 
-def test_rules_are_made_anew_on_the_way(no_errors):
-    """Where they cut what is far from where they were made, fits must not end there."""
-    matches, best = league(), fitted(errors="products")
-    with jax.enable_x64(True):
-        start = capped(k=30.0)
-        fit = jr.fit(start, matches)
-        np.testing.assert_allclose(fit.loss, best.loss, rtol=1e-8)
-        assert fit.params.k > 2.5 * 30.0 and fit.system == capped(**fit.params._asdict())
-        alone = best.params._replace(side_advantage=0.0)
-        profile = jr.fitting.profile_loss(start, matches, "k", [30.0, best.params.k], free=("side_advantage",), steps=0)
-        np.testing.assert_allclose(profile.loss[1], jr.fitting.sweep_parameters(jr.elo(), matches, alone), rtol=1e-9)
-
-
-def test_settings_are_swept_by_the_rules_made_for_them():
-    start, matches = capped(k=10.0), league()
-    params = start.params._replace(k=np.array([[10.0], [50.0]]), side_advantage=np.array([0.0, 40.0]))
-    np.testing.assert_allclose(
-        jr.fitting.sweep_parameters(start, matches, params),
-        jr.fitting.sweep_parameters(jr.elo(), matches, params),
-        rtol=1e-6,
-    )
-
-
-def test_rules_made_anew_predict_what_is_fitted():
-    """Be it an outlook, or what a loss takes as prediction."""
-    skill, rounds = jr.forecasts.add_outcomes(capped_skill(tau=0.1)), small(k=8.0)
-    for system, events, loss, name in ((skill, league(), "log_loss", "tau"), (rounds, contests(), "pairwise", "k")):
-        problem = unprepared(system, events, (name,), loss)
-        assert PROBLEM.remake_rules_if_far(problem, problem.start[None] + 0.3, system.params) is problem
-        new = PROBLEM.remake_rules_if_far(problem, problem.start[None] + 1.0, system.params)
-        plain, asked = new.system.rules, new.task.system.rules
-        assert plain.prepare != system.rules.prepare and plain.predict == system.rules.predict
-        assert (
-            asked == plain._replace(predict=problem.task.system.rules.predict)
-            if loss == "log_loss"
-            else (asked == plain and new.task.record.bound_args == (LOST.OPPONENTS, plain.predict))
-        )
-
-
 def test_a_least_value_holds_up_no_other(no_errors):
     """It is best to learn less than is allowed: the side is worth what it is with the least K."""
-    least = 1.5 * fitted(errors="products").params.k
+    least = 1.5 * fitted("products").params.k
     with jax.enable_x64(True):
         start = jr.elo(k=2.0 * least)
         start = start._replace(space=start.space._replace(k=start.space.k._replace(least=least)))
@@ -111,8 +68,8 @@ def test_a_least_value_holds_up_no_other(no_errors):
 
 def test_rolling_fits_the_past_and_scores_what_follows(no_errors):
     system, matches = jr.elo(), league()
-    rolled = jr.fitting.fit_rolling(system, matches, 2, warm_up=1)
-    past = jr.fit(system, slice_events(matches, 0, 400), warm_up=1)
+    rolled = jr.fitting.fit_rolling(system, matches, 2, objective=AHEAD(warm_up=1))
+    past = jr.fit(system, slice_events(matches, 0, 400), objective=AHEAD(warm_up=1))
     np.testing.assert_allclose(rolled.params.k[1], past.params.k, rtol=1e-3)
     guess = predicted(system, matches, k=rolled.params.k[1], side_advantage=rolled.params.side_advantage[1])
     mask = jr.metrics.experience_mask(matches, 1) & (np.arange(600) >= 400)
@@ -150,43 +107,58 @@ def test_a_step_lowers_the_loss_of_every_system(name):
     else:
         races = partial(jr.read, DATA / "f1_rounds.parquet", rank="rank_lo", sort=True)
         events = slice_events(races().rounds, 0, 10) if DATA.exists() else contests()
-    what = TASK.make_prediction_task(system, events, "log_loss", key=key)
-    problem = PROBLEM.prepare_fit(what, system, None, what.weight)
+    problem = PROBLEM.prepare_fit(TASK_OF(system, events, AHEAD(key=key)), None)
     if name == "codeforces":  # a unit of the ratings
-        assert [problem.free.names[i] for i in problem.active] == ["weight"]
-    path = SEARCH.minimise_from_starts(problem, problem.start[None], system.params, None, 1)
-    assert path.loss[0] < path.history[0][0][0]
-    found = FIT.replace_params(system, jax.tree.map(lambda x: x[0], PROBLEM.params_at(problem, path.x, system.params)))
-    if name == "blat_mmr":
-        assert path.problem[0].system.rules == system.rules != found.rules  # sizes are those for the values in use
+        assert problem.names == ("weight",)
+    (search,) = SEARCH.minimise_from_starts(problem, problem.start[None], system.params, 1)
+    assert search.best.loss < search.history[0]
+    if name == "blat_mmr":  # sizes are those for the values in use
+        params = jax.tree.map(lambda x: x[0], PROBLEM.params_at(problem, search.best.z[None], system.params))
+        assert FIT.replace_params(system, params).rules != system.rules
 
 
 def test_whole_numbers_are_not_fitted(no_errors):
     system, key = jr.urnings(outcomes=3), jax.random.key(0)
     with pytest.raises(ValueError, match="size is fixed .*balls.*sweep"):
-        jr.fit(system, league(), free=("size",), key=key)
+        jr.fit(system, league(), free=("size",), objective=AHEAD(key=key))
     with pytest.raises(ValueError, match="needs? a key|give it a key"):
         jr.fit(system, league())
-    got = jr.fitting.sweep_parameters(system, league(), system.params._replace(size=np.array([20.0, 100.0])), key=key)
+    sizes = system.params._replace(size=np.array([20.0, 100.0]))
+    got = jr.fitting.sweep_parameters(system, league(), sizes, objective=AHEAD(key=key))
     guess = jr.run(system._replace(params=system.params._replace(size=20.0)), league(), key=key).prediction
     np.testing.assert_allclose(got[0], jr.metrics.log_loss(guess, league().score), rtol=1e-6)
-    fit = jr.fit(system, league(), key=key, steps=1)
+    fit = jr.fit(system, league(), objective=AHEAD(key=key), steps=1)
     assert fit.free == ("draw_weight",) and fit.loss < fit.loss_history[0]
 
 
-def test_one_far_parameter_does_not_hold_up_the_rest():
+def test_a_step_is_the_best_within_its_box():
     """Glicko-2's tau, of which a year of StarCraft says nothing, kept the deviation of newcomers where it began."""
     slope, curvature = np.array([1e-7, 0.5]), np.diag([1e-8, 1.0])
-    step = SEARCH.clip_to_trust_region(slope, curvature, -np.linalg.solve(curvature, slope))
-    np.testing.assert_allclose(step, [-1.0, -0.5])
-    random, radius = np.random.default_rng(0), SEARCH.TRUST_RADIUS
-    for _ in range(20):
+    np.testing.assert_allclose(SEARCH.minimise_quadratic_in_box(slope, curvature, 1.0), [-1.0, -0.5])
+    random = np.random.default_rng(0)
+    for radius in (0.1, 1.0, 3.0):
         root, slope = random.normal(0, 3, (3, 3)), random.normal(0, 3, 3)
         curvature = root @ root.T
-        best = SEARCH.minimise_quadratic_in_trust_region(slope, curvature)
+        best = SEARCH.minimise_quadratic_in_box(slope, curvature, radius)
         others = random.uniform(-radius, radius, (500, 3))
         loss, other_losses = (x @ slope + 0.5 * np.sum(x @ curvature * x, axis=-1) for x in (best, others))
-        assert loss < 0 and (loss <= other_losses + 1e-9).all()
-        step = SEARCH.clip_to_trust_region(slope, curvature, -np.linalg.solve(curvature, slope))
-        assert (np.abs(step) <= radius).all()
-        assert slope @ step <= slope @ best + 1e-9 or (step == -np.linalg.solve(curvature, slope)).all()
+        assert loss < 0 and (loss <= other_losses + 1e-9).all() and (np.abs(best) <= radius).all()
+
+
+def test_the_search_learns_curvature_that_slopes_of_events_do_not_promise():
+    """A step's change of slopes is then as the curvature says. What curves downwards teaches nothing."""
+    information, true = np.diag([1.0, 2.0]), np.array([[3.0, 1.0], [1.0, 4.0]])
+    old, new, bent = (
+        SEARCH.SearchPoint(np.array(z), 0.5, slope, information, True)
+        for z, slope in (
+            ([1.0, 1.0], true @ [1.0, 1.0]),
+            ([0.4, 0.8], true @ [0.4, 0.8]),
+            ([0.4, 0.8], np.array([9.0, 9.0])),
+        )
+    )
+    search, step = SEARCH.Search(old, old, (0.5,), np.zeros((2, 2))), new.z - old.z
+    learnt = SEARCH._learn_curvature(search, step, new)._replace(point=new)
+    np.testing.assert_allclose(learnt.curvature @ step, true @ step, rtol=1e-5)
+    assert SEARCH._learn_curvature(search, step, bent) is search
+    hopeless = search._replace(correction=-0.99 * information)  # which leaves little of the information
+    np.testing.assert_array_equal(hopeless.curvature, old.information)

@@ -52,21 +52,21 @@ def test_the_log_likelihood_of_periods_and_of_a_fit(no_errors):
     periods = jr.periods(matches, 7.0)
     want = -600 * jr.fitting.sweep_parameters(SYSTEM, periods, SYSTEM.params)
     np.testing.assert_allclose(jr.fitting.log_likelihood(SYSTEM, periods), want, rtol=1e-5)
-    fit = jr.fit(SYSTEM, matches, free=("c",), data_share=0.5, steps=3)
+    fit = jr.fit(SYSTEM, matches, free=("c",), objective=jr.fitting.ahead(data_share=0.5), steps=3)
     np.testing.assert_allclose(jr.fitting.log_likelihood(fit, matches), -300 * fit.loss, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("system", "events", "options", "says"),
+    ("system", "events", "objective", "says"),
     [
-        (jr.codeforces(), jr.rounds([0] * 3, [0, 1, 2], [1, 2, 3]), {}, "rounds have no likelihood.*give matches"),
-        (jr.elo(), None, {"loss": "brier"}, "brier loss is no log likelihood; take log_loss"),
-        (jr.elo(), None, {"loss": 3}, "log_likelihood: loss must be text or None, got 3"),
+        (jr.codeforces(), jr.rounds([0] * 3, [0, 1, 2], [1, 2, 3]), None, "rounds have no likelihood.*give matches"),
+        (jr.elo(), None, jr.fitting.ahead(loss="brier"), "brier loss is no log likelihood; take log_loss"),
+        (jr.skills(), None, jr.fitting.evidence(), "the evidence is no sum of predictions"),
     ],
 )
-def test_what_has_no_likelihood_is_refused(system, events, options, says):
+def test_what_has_no_likelihood_is_refused(system, events, objective, says):
     with pytest.raises(ValueError, match=says):
-        jr.fitting.log_likelihood(system, league() if events is None else events, **options)
+        jr.fitting.log_likelihood(system, league() if events is None else events, objective=objective)
 
 
 def absolute(guess, score):
@@ -75,7 +75,7 @@ def absolute(guess, score):
 
 def test_a_function_is_a_loss():
     matches = league()
-    fit = jr.fit(jr.elo(), matches, free=("k",), loss=absolute, steps=5)
+    fit = jr.fit(jr.elo(), matches, free=("k",), objective=jr.fitting.ahead(loss=absolute), steps=5)
     p = np.asarray(jr.run(fit.system, matches).prediction)
     np.testing.assert_allclose(fit.loss, np.abs(p - matches.score).mean(), rtol=1e-5)
     assert fit.loss < fit.loss_history[0]
@@ -87,7 +87,7 @@ def test_a_function_is_a_loss():
 @pytest.mark.parametrize("loss", [lambda guess, score: jnp.mean(guess - score), lambda guess, score: guess[:, None]])
 def test_a_loss_of_another_shape_is_refused(loss):
     with pytest.raises(ValueError, match=r"must give \[600\], a number for each prediction, got shape"):
-        jr.fit(jr.elo(), league(), loss=loss)
+        jr.fit(jr.elo(), league(), objective=jr.fitting.ahead(loss=loss))
 
 
 @lru_cache

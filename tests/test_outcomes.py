@@ -199,7 +199,7 @@ def test_fits_find_draws_and_calibration(double):
         jr.forecasts.add_outcomes(jr.forecasts.calibrate(plain)),
         events,
         free=("calibration_slope", "draw_odds"),
-        state=state,
+        objective=jr.fitting.ahead(state=state),
         steps=20,
     )
     error = found.standard_error
@@ -249,9 +249,16 @@ def test_they_are_values_and_made_anew():
             lambda: jr.forecasts.calibrate(jr.forecasts.add_outcomes(jr.elo())),
             "take calibrate of the system before that",
         ),
-        (lambda: jr.fit(jr.glicko(), league(), loss="margin"), "^glicko says nothing of margins"),
         (
-            lambda: jr.fit(jr.forecasts.add_outcomes(jr.skills("margin", **MARGINS)), league(), loss="margin"),
+            lambda: jr.fit(jr.glicko(), league(), objective=jr.fitting.ahead(loss="margin")),
+            "^glicko says nothing of margins",
+        ),
+        (
+            lambda: jr.fit(
+                jr.forecasts.add_outcomes(jr.skills("margin", **MARGINS)),
+                league(),
+                objective=jr.fitting.ahead(loss="margin"),
+            ),
             "says nothing of margins",
         ),
     ],

@@ -360,13 +360,16 @@ def test_loss_surface_is_of_what_was_fitted(ax):
     """The loss, the weights, the warm-up and the events that the fit remembers."""
     matches = fitted()[1]
     options = {"loss": "brier", "warm_up": 20, "weight": 1.0 + np.arange(1500) % 2}
-    fit = jr.fit(jr.elo(side_advantage=30), matches, data_share=0.8, **options)
+    fit = jr.fit(jr.elo(side_advantage=30), matches, objective=jr.fitting.ahead(data_share=0.8, **options))
     plots.loss_surface(fit, matches, points=7, ax=ax)
     (contour,) = ax.collections
     k, side = contour.get_paths()[1].vertices[::5].T
     weight = jr.metrics.experience_mask(matches, 20) * options["weight"] * (np.arange(1500) < 1200)
     swept = jr.fitting.sweep_parameters(
-        fit.system, matches, fit.params._replace(k=k, side_advantage=side), loss="brier", weight=weight
+        fit.system,
+        matches,
+        fit.params._replace(k=k, side_advantage=side),
+        objective=jr.fitting.ahead(loss="brier", weight=weight),
     )
     np.testing.assert_allclose(weight.sum() * (swept - fit.loss), contour.levels[1], rtol=0.15)
     assert ax.get_legend().get_title().get_text() == "summed brier above the fit's"

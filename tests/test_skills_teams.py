@@ -10,6 +10,7 @@ from scipy.stats import norm, spearmanr
 
 import jaxrate as jr
 from jaxrate.events import build_rounds, slice_events
+from jaxrate.fitting.objectives import ahead
 from jaxrate.fitting.prediction_task import make_prediction_task, replay_task
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.cases import assert_close_leaves
@@ -128,7 +129,7 @@ def test_the_joint_loss_is_of_statistics_and_the_result(double):
     counted, worth, off = np.array([2.0, -1.0]), 40.0, 200.0
     rounds = jr.rounds([0, 0], [0, 1], [1, 2], columns={"kills": counted})
     system = jr.skills(statistics="kills", kills_scale=worth, kills_noise=off)
-    losses = make_prediction_task(system, rounds, "joint")
+    losses = make_prediction_task(system, rounds, ahead(loss="joint"))
     own = 150.0**2
     density = norm.logpdf(worth * counted, 0.0, (2.0 * own + off**2) ** 0.5) + np.log(worth)
     precision = 1.0 / (off**2 + own)
@@ -142,9 +143,9 @@ def test_the_joint_loss_is_of_statistics_and_the_result(double):
 def test_the_joint_loss_is_of_contests_of_skills():
     rounds = jr.rounds([0, 0], [0, 1], [1, 2])
     with refused("trueskill knows no statistics and quits, as jr.skills does; take log_loss"):
-        make_prediction_task(jr.trueskill(), rounds, "joint")
+        make_prediction_task(jr.trueskill(), rounds, ahead(loss="joint"))
     with refused("the joint loss is of rounds; take log_loss"):
-        make_prediction_task(jr.skills(), jr.matches([[0, 1]], [1]), "joint")
+        make_prediction_task(jr.skills(), jr.matches([[0, 1]], [1]), ahead(loss="joint"))
 
 
 @pytest.mark.parametrize("case", mark_full(["quits", "margin"], "quits"))

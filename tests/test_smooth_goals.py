@@ -103,5 +103,5 @@ def test_hindsight_forecasts_goals(double):
 
 
 def test_the_evidence_of_goals_is_no_fit():
-    with refused('goals are fitted one step ahead, by loss="margin"; leave out method="evidence"'):
-        jr.fit(system_of("plain"), league(), free=["growth"], method="evidence")
+    with refused('goals are fitted one step ahead; take objective=ahead(loss="margin")'):
+        jr.fit(system_of("plain"), league(), free=["growth"], objective=jr.fitting.evidence())

@@ -827,7 +827,10 @@ def test_the_weight_of_draws_is_fitted_by_the_likelihood():
     proportion, played = draws_of(4.0)
     state = jr.urns.make_urns(np.full(400, 200), proportion)  # as good as known: balls move slowly
     found = jr.fit(
-        jr.forecasts.add_outcomes(jr.urnings(200, 3)), played, free=("draw_weight",), state=state, key=jax.random.key(0)
+        jr.forecasts.add_outcomes(jr.urnings(200, 3)),
+        played,
+        free=("draw_weight",),
+        objective=jr.fitting.ahead(state=state, key=jax.random.key(0)),
     )
     error = found.standard_error["draw_weight"]
     assert found.converged and error < 0.1 and abs(found.params.draw_weight - 4.0) < 4 * error
@@ -844,8 +847,9 @@ def test_the_proportion_of_newcomers_is_found_by_the_likelihood():
     system, known = jr.urnings(40), jr.urns.make_urns(np.full(200, 40))
     values = np.arange(0.05, 0.96, 0.05)
     settings = system.params._replace(initial_proportion=values)
-    loss = jr.fitting.sweep_parameters(system, jr.matches(player, won), settings, state=known, key=jax.random.key(0))
+    objective = jr.fitting.ahead(state=known, key=jax.random.key(0))
+    loss = jr.fitting.sweep_parameters(system, jr.matches(player, won), settings, objective=objective)
     assert loss.shape == values.shape and abs(values[np.argmin(loss)] - 0.25) < 0.07
     for name in ("size", "initial_proportion"):
         with pytest.raises(ValueError, match=f"urnings: {name} is fixed .* try values of it with `sweep_parameters`"):
-            jr.fit(system, jr.matches(player, won), free=(name,), key=jax.random.key(0))
+            jr.fit(system, jr.matches(player, won), free=(name,), objective=objective)

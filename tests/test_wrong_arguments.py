@@ -101,7 +101,8 @@ def right_values(history=None):
     n, count = len(data.matches.score), len(rank)
     rated, urns = jr.rate(glicko, data), jr.urns.make_urns(np.full(3, 100), 0.5)
     contests = jr.rounds(np.arange(count) // 3, np.arange(count) % 3, rank)
-    fitted = jr.fit(glicko, usual, free=["c", "initial_deviation"], steps=2, warm_up=0, errors="products")
+    objective = jr.fitting.ahead(errors="products")
+    fitted = jr.fit(glicko, usual, free=["c", "initial_deviation"], steps=2, objective=objective)
     profile = jr.fitting.LossProfile(np.array([10.0, 20.0]), np.array([0.5, 0.6]), None, glicko, "c", 6.0)
     half, pair = np.full(n, 0.5), {"a": ["p"], "b": ["q"]}
     strengths = jr.arena.fit_strengths(data, ties="half", prior=1.0)

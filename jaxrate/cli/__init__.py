@@ -135,6 +135,7 @@ def _format_click_error(error: click.ClickException) -> str:
 
 RENAMED_OPTIONS = {  # of earlier versions
     "smooth": "--show hindsight",
+    "validation": "--data-share SHARE",
     "against": "--player twice",
     "all-matches": "--top NUMBER",
     "ranking-category": "--list category=NAME",

@@ -42,14 +42,13 @@ def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
     "Fit",
     option("free", "NAME ...", "Hyperparameters to fit.  [default: all continuous ones that matter here]",
            multiple=True, most_words=inf),
-    library_option("fit", "loss", "NAME", shell_complete=complete_losses),
+    library_option("ahead", "loss", "NAME", shell_complete=complete_losses),
     option("calibrated", text="Also fit a calibration of the predictions (a map of the log-odds)."),
-    library_option("fit", "warm_up", "GAMES", least=0),
-    library_option("fit", "data_share", "SHARE", **SHARE),
-    library_option("fit", "validation", "SHARE"),
+    library_option("ahead", "warm_up", "GAMES", least=0),
+    library_option("ahead", "data_share", "SHARE", **SHARE),
     library_option("fit", "starts", "NUMBER", least=1),
     library_option("fit", "steps", "NUMBER", least=1),
-    library_option("fit", "errors", "METHOD", type=library_choice("fit", "ERROR_METHODS")),
+    library_option("ahead", "errors", "METHOD", type=library_choice("ahead", "ERROR_METHODS")),
     "Output",
     option("save", "FILE.toml", "Save the result, for jaxrate rate --param.", type=OutputFile("fitted.toml")),
     usual=("a", "b", "score", "time", "system", "free", "param", "data-share", "save", "json"),
@@ -76,11 +75,10 @@ def fit(
     from jaxrate.fitting.losses import resolve_loss
 
     request = pop_request(settings)
-    resolve_loss(settings["loss"] or "log_loss")
+    resolve_loss(settings["loss"])
     data, request = read_events_with_evidence(report, request, first)
     fitting = not settings["free"] or "side_advantage" in settings["free"]
-    data_share = settings["data_share"] or 1.0
-    task = choose_system(report, request, data, fitting=fitting, data_share=data_share)
+    task = choose_system(report, request, data, fitting=fitting, data_share=settings["data_share"])
     task = task._replace(system=_add_predictions(task.system, calibrated=calibrated, outlook=outlook))
     result = _fit_with_progress(report, task, settings)
     if save is not None:
@@ -124,19 +122,20 @@ def _add_predictions(system: jr.extend.RatingSystem, *, calibrated: bool, outloo
 
 def _fit_with_progress(report: ProgressReport, task: RatingTask, settings: dict[str, Any]) -> jr.fitting.Fit:
     """`jr.fit` of a task, which shows its steps."""
-    import jax
-
     from jaxrate.fitting.hyperparameter_fit import make_fixed_key
 
-    loss, steps = (settings["loss"] or "log_loss").replace("_", " "), settings["steps"]
+    loss, steps = settings["loss"].replace("_", " "), settings["steps"]
     events = task.data.events if task.period is None else jr.periods(task.data.matches, task.period)
-    key = jax.random.key(0) if settings["starts"] > 1 else make_fixed_key(task.system)
+    chosen = {name: settings[name] for name in ("loss", "warm_up", "data_share", "errors")}
+    objective = jr.fitting.ahead(**chosen, key=make_fixed_key(task.system))
     with report.stage(f"fitting {task.system.name}") as update_progress:
 
         def watch(step: int, value: float) -> None:
             update_progress(step, f"step {step} of at most {steps}, {loss} {value:.4f}")
 
-        return jr.fit(task.system, events, **settings | {"free": settings["free"] or None}, key=key, watch=watch)
+        search = {name: settings[name] for name in ("steps", "starts")}
+        free = settings["free"] or None
+        return jr.fit(task.system, events, free=free, objective=objective, watch=watch, **search)
 
 
 def _lines_about(fit_result: jr.fitting.Fit) -> Iterator[str]:
@@ -155,7 +154,7 @@ def _lines_about(fit_result: jr.fitting.Fit) -> Iterator[str]:
 
 def _json_result(fit_result: jr.fitting.Fit, task: RatingTask, file: str) -> dict[str, Any]:
     """The result for JSON."""
-    kept = "free", "idle", "open", "moved_bounds", "standard_error", "loss_history", "validation_history"
+    kept = "free", "idle", "open", "moved_bounds", "standard_error", "loss_history"
     return {
         "file": file,
         "system": task.system.name,
@@ -165,8 +164,8 @@ def _json_result(fit_result: jr.fitting.Fit, task: RatingTask, file: str) -> dic
         "start": task.system.params._asdict(),
         **{name: getattr(fit_result, name) for name in kept},
         "ratios": {x.label: {"value": x.value, "low": x.low, "high": x.high} for x in fit_result.ratios},
-        "loss": fit_result.options.loss,
-        "data_share": fit_result.options.data_share,
+        "loss": fit_result.objective.loss,
+        "data_share": fit_result.objective.data_share,
         "rest": None if fit_result.held_out is None else fit_result.held_out._asdict(),
         "converged": fit_result.converged,
         "reason": fit_result.reason,

@@ -64,10 +64,10 @@ def write_fitted(path: Path, fit_result: Any, system: jr.extend.RatingSystem, pe
         return json.dumps("none" if value is None else value)  # of words, whole numbers and truth the same as in TOML
 
     header = {"system": system.name} | ({} if period is None else {"period": period})
-    header |= {"file": file, "data_share": fit_result.options.data_share}
+    header |= {"file": file, "data_share": fit_result.objective.data_share}
     header |= {"left_open": fit_result.open} if fit_result.open else {}
     sections = {"": header, "[params]": fit_result.params._asdict(), "[settings]": dict(system.settings)}
-    lines = [f"# jaxrate fit {file}: {fit_result.options.loss} {fit_result.loss:.6g}"]
+    lines = [f"# jaxrate fit {file}: {fit_result.objective.loss} {fit_result.loss:.6g}"]
     for title, values in sections.items():
         lines += [*(["", title] if title else []), *(f"{key} = {text(value)}" for key, value in values.items())]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

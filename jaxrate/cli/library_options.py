@@ -17,6 +17,7 @@ from jaxrate.cli.options import CommandOption, option
 
 PACKAGE = Path(__file__).parent.parent
 MODULES = {  # of functions whose arguments are options
+    "ahead": "fitting/objectives",
     "benchmark_systems": "evaluation/benchmark",
     "fit": "fitting/hyperparameter_fit",
     "fit_strengths": "arena/strength_fit",

@@ -9,7 +9,6 @@ for chains that the sites do not change: where time leads a variance to `deviati
 was believed, and slopes are off by about one in a hundred.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -25,6 +24,7 @@ from jaxrate.events.dataset import resolve_events_and_num_players
 from jaxrate.events.event_builders import check_matches
 from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings, to_hyperparameters
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.smoothing.expectation_propagation import (
     SweepResult,
     evidence_adjoints,
@@ -59,12 +59,6 @@ class StaticEvidenceArguments(NamedTuple):
         return self.model.size
 
 
-def check_evidence_options(options: dict[str, Any]) -> None:
-    """ValueError for an option that a fit by the evidence does not take."""
-    if names := ", ".join(sorted(name for name, value in options.items() if value is not None)):
-        raise ValueError(f'method="evidence" counts all matches and contests alike, and takes no {names}')
-
-
 def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem:
     """The problem of a history; ValueError where slopes of the evidence are not those with fixed sites."""
     params: Any = system.params
@@ -73,7 +67,7 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
         return _prepare_evidence_problem_of_contests(model, params, events)
     matches = check_matches(events)
     if model.outcome == "goals":
-        raise ValueError('goals are fitted one step ahead, by loss="margin"; leave out method="evidence"')
+        raise ValueError('goals are fitted one step ahead; take objective=ahead(loss="margin")')
     if model.outcome == "logistic":
         raise ValueError("the evidence of skills('logistic') has no slopes, as its messages are Glicko's; take 'win'")
     if matches.context.weight is not None and (np.asarray(matches.context.weight) != 1).any():
@@ -89,7 +83,7 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
 
 def _prepare_evidence_problem_of_contests(model: ModelSettings, params: Any, events: Any) -> EvidenceProblem:
     if events.nouns != "contests":
-        raise ValueError("the evidence is of matches or contests, each at its own time; take method='ahead'")
+        raise ValueError("the evidence is of matches or contests, each at its own time; take objective=ahead()")
     if model.outcome == "win" and params.draw_margin is None and has_tied_teams(events):
         raise ValueError("teams tie, which is no win and no loss: half a win has no likelihood; give a draw_margin")
     timelines = build_timelines(check_smoothable_events(model, events), int(np.max(events.flat.player)) + 1, model)
@@ -103,64 +97,65 @@ def _event_evidence_losses_and_slopes(
     timelines: Timelines,
     sweep_result: SweepResult,
     x: Array,
-    unit: Array,
     params: Params,
 ) -> Any:
     """[size] minus the log evidence of each match or contest, and the slopes [k, size]."""
     model, free = statics
     adjoint = None
     if evidence_depends_on_sites(model, timelines):
-        adjoint = evidence_adjoints(model, to_hyperparameters(free, x, unit, params), timelines, sweep_result)
+        adjoint = evidence_adjoints(model, to_hyperparameters(free, x, params), timelines, sweep_result)
 
     def negative_log_evidence(x: Array) -> Array:
         return -settled_log_evidence_terms(
-            model, to_hyperparameters(free, x, unit, params), timelines, sweep_result.site, adjoint
+            model, to_hyperparameters(free, x, params), timelines, sweep_result.site, adjoint
         )
 
+    if not len(x):  # nothing is free: there are no slopes
+        losses = negative_log_evidence(x)
+        return losses, jnp.zeros((0, *losses.shape), losses.dtype)
     losses, slopes = lax.map(lambda along: jax.jvp(negative_log_evidence, (x,), (along,)), jnp.eye(len(x)))
     return losses[0], slopes
 
 
-def negative_log_evidence_derivatives(
-    quantity: str, problem: EvidenceProblem, settings: ParameterSettings, hessian_indices: Any
-) -> Any:
-    """`loss_derivatives` of minus the log evidence; all matches and contests count 1."""
-    free, x, unit, params = settings
-    evaluate = partial(_negative_evidence_at, problem, free, unit)
-    rows = [(x[i], jax.tree.map(lambda y: float(y[i]), params)) for i in range(len(x))]  # noqa: B023
-    if quantity == "hessian":
-        return np.stack([_finite_difference_hessian(evaluate, *row, hessian_indices) for row in rows])
-    evaluations = [evaluate(*row) for row in rows]
-    value, slope, product = (np.stack(y) for y in zip(*evaluations, strict=True))
-    values = np.stack([value, np.zeros_like(value)], axis=1)
-    return values if quantity == "values" else (values, slope, product)
+def negative_log_evidence(
+    problem: EvidenceProblem, settings: ParameterSettings
+) -> tuple[HostArray, HostArray, HostArray]:
+    """Of S settings: [S] minus the log evidence, [S, k] its slopes, and [S, k, k] sums of products of events' slopes.
+
+    All matches and contests count 1.
+    """
+    results = []
+    for i in range(len(settings.x)):
+        params = jax.tree.map(lambda y: y[i], settings.params)  # noqa: B023
+        results.append(_negative_log_evidence_at(problem, settings.free, settings.x[i], params))
+    value, slope, product = (np.stack(y) for y in zip(*results, strict=True))
+    return value, slope, product
 
 
-def _negative_evidence_at(
-    problem: EvidenceProblem, free: FreeParameterTransform, unit: HostArray, x: HostArray, params: Params
+def _negative_log_evidence_at(
+    problem: EvidenceProblem, free: FreeParameterTransform, x: HostArray, params: Params
 ) -> tuple[float, HostArray, HostArray]:
-    """Minus the log evidence, its slopes [k], and [k, k] the sum of products of the events' slopes."""
+    """`negative_log_evidence` of one setting; NaN where the sweeps do not settle."""
     model, timelines, _ = problem
-    point, units = jnp.asarray(x, float), jnp.asarray(unit, float)
-    other_params = jax.tree.map(lambda y: jnp.asarray(y, float), params)
-    sweep_result = run_sweeps(
-        model, to_hyperparameters(free, point, units, other_params), timelines, TOLERANCE, MAX_SWEEPS
-    )
+    point, other_params = as_device_arrays((x, params))
+    sweep_result = run_sweeps(model, to_hyperparameters(free, point, other_params), timelines, TOLERANCE, MAX_SWEEPS)
     if not sweep_result.change <= TOLERANCE:
         return np.nan, np.full(len(x), np.nan), np.full((len(x), len(x)), np.nan)
-    event_terms = _event_evidence_losses_and_slopes(
-        StaticEvidenceArguments(model, free), timelines, sweep_result, point, units, other_params
-    )
+    statics = StaticEvidenceArguments(model, free)
+    event_terms = _event_evidence_losses_and_slopes(statics, timelines, sweep_result, point, other_params)
     losses, slope = (np.asarray(y, np.float64) for y in event_terms)
     return float(losses.sum()), slope.sum(axis=1), slope @ slope.T
 
 
-def _finite_difference_hessian(evaluate: Any, x: HostArray, params: Params, hessian_indices: Any) -> HostArray:
-    """[k, k] by differences of slopes over about a standard error to either side."""
-    product, hessian = evaluate(x, params)[2], np.zeros((len(x), len(x)))
-    indices = np.arange(len(x)) if hessian_indices is None else np.asarray(hessian_indices)
+def negative_log_evidence_curvature(
+    problem: EvidenceProblem, settings: ParameterSettings, indices: HostArray
+) -> HostArray:
+    """[k, k] the curvature of one setting, by differences of slopes over about a standard error to either side."""
+    product, axes = negative_log_evidence(problem, settings)[2][0], np.eye(settings.x.shape[1])
+    curvature = np.zeros_like(axes)
     for i in indices:
-        step = min(MAX_DIFFERENCE_STEP, 1.0 / np.sqrt(product[i, i]))
-        slopes = [evaluate(x + sign * step * np.eye(len(x))[i], params)[1] for sign in (1.0, -1.0)]
-        hessian[i] = (slopes[0] - slopes[1]) / (2.0 * step)
-    return 0.5 * (hessian + hessian.T)
+        step = min(MAX_DIFFERENCE_STEP, 1.0 / np.sqrt(product[i, i])) * axes[i]
+        ends = (settings._replace(x=settings.x + sign * step) for sign in (1.0, -1.0))
+        above, below = (negative_log_evidence(problem, end)[1][0] for end in ends)
+        curvature[i] = (above - below) / (2.0 * step[i])
+    return 0.5 * (curvature + curvature.T)

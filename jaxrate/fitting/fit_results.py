@@ -2,50 +2,17 @@
 
 import html
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.core.argument_checks import AnyNumber, Key
-from jaxrate.core.array_types import Array, HostArray
-from jaxrate.core.rules import Params, State
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_html_table, format_table, join_names
+from jaxrate.fitting.objectives import DEFAULT_OBJECTIVE, Objective
 
 MAX_PRINTED_VALUES = 12  # values of a profile that are printed
-
-
-class ScoringOptions(TypedDict, total=False):
-    """Which loss of which events counts; see `fit`."""
-
-    loss: str | Callable[[Array, Array], Array] | None
-    warm_up: AnyNumber | None
-    weight: Any
-    state: State
-    key: Key | None
-
-
-class RefitOptions(ScoringOptions, total=False):
-    """How hyperparameters are fitted several times; see `fit`."""
-
-    free: Sequence[str] | None
-    mode: Literal["forward", "reverse"] | None
-    steps: int
-
-
-class FitOptions(NamedTuple):
-    """The options of a fit, see `fit`. Functions that take a `Fit` take them from it."""
-
-    loss: Any = "log_loss"  # a name, or a function of predictions and scores
-    warm_up: float = 0
-    weight: Any = None
-    data_share: float = 1.0
-    validation: float = 0.0
-    errors: str | None = None
-    mode: str | None = None
-    state: State = None
-    key: Array | None = None
 
 
 class HeldOutLosses(NamedTuple):
@@ -80,16 +47,15 @@ class Fit(NamedTuple):
     free: tuple[str, ...]  # the names of the k that were fitted
     idle: tuple[str, ...]  # those without an effect of their own on any prediction, which were not fitted
     unconstrained: dict[str, float]  # their logarithms, logits or values; of a bound, see `to_hyperparameters`
-    loss: float  # mean over the matches (pairs, participants) scored for training
+    loss: float  # mean over the matches (pairs, participants) that are fitted
     loss_history: HostArray  # [steps + 1] of it, from the start, with the share of priors
-    validation_history: HostArray | None  # [steps + 1] the same of the validation part
     standard_error: dict[str, float]  # in the parameter's own unit; inf of those that are open
     covariance: HostArray  # [k, k] in the parameters' own units; rows and columns of those that are open are inf
-    converged: bool  # whether the search reached a least loss, or stopped for the validation part; not if "flat"
-    reason: str  # "gradient" | "validation" | "no further decrease" | "flat" (some are open) | "steps" | "diverged"
-    seconds: float
+    converged: bool  # whether the search reached a least loss; not if "flat"
+    reason: str  # "gradient" | "no further decrease" | "flat" (some are open) | "steps" | "diverged"
+    seconds: float = 0.0
     open: tuple[str, ...] = ()  # of `free`, those that the events hardly determine: their values mean little
-    options: FitOptions = FitOptions()
+    objective: Objective = DEFAULT_OBJECTIVE  # with the source of errors that was taken
     held_out: HeldOutLosses | None = None  # None: no event was left out of the fit
     moved_bounds: tuple[str, ...] = ()  # hyperparameters that were not fitted, but moved with those that they bound
     ratios: tuple[HyperparameterRatio, ...] = ()  # of those that are open as only their ratios matter
@@ -107,11 +73,8 @@ class Fit(NamedTuple):
         count = f"{steps} step{'s' if steps != 1 else ''}"
         lines = [
             f"{self.system.name} after {count} ({self.reason}): "
-            f"loss {_format_loss_change(self.loss_history, self.loss)}"
+            f"loss {self.loss_history[0]:.5f} at the start, {self.loss:.5f} now"
         ]
-        if self.validation_history is not None:
-            best_validation = np.nanmin(self.validation_history)
-            lines.append(f"of the validation part {_format_loss_change(self.validation_history, best_validation)}")
         if self.idle:
             lines.append(f"of no effect here: {', '.join(self.idle)}")
         if self.ratios:
@@ -214,7 +177,3 @@ class RollingFits(NamedTuple):
         columns = zip(self.events, self.default, self.fitted, strict=True)
         rows = [(i + 1, n, f"{x:.5f}", f"{y:.5f}", f"{y - x:+.5f}") for i, (n, x, y) in enumerate(columns)]
         return format_table(["fold", "scored", "default loss", "fitted loss", "difference"], rows)
-
-
-def _format_loss_change(history: HostArray, final_loss: float) -> str:
-    return f"{history[0]:.5f} at the start, {final_loss:.5f} now"

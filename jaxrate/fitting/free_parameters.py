@@ -39,24 +39,23 @@ class ParameterSettings(NamedTuple):
 
     free: FreeParameterTransform
     x: Any  # [S, k] the free parameters of each setting
-    unit: Any  # [k] of real parameters; 1 for others
     params: Params  # leaves [S], the others
 
 
 @partial(jax.jit, static_argnums=0)
-def to_hyperparameters(free: FreeParameterTransform, x: Array, unit: Array, params: Params) -> Params:
-    """The hyperparameters of x [k]: `unit` x, exp x, or 1 / (1 + exp -x); or exp(+-exp x) times an anchor."""
-    for i, (name, kind) in enumerate(zip(free.names, free.spaces, strict=True)):
-        if kind in SPACE_TRANSFORMS:
-            params = params._replace(**{name: SPACE_TRANSFORMS[kind][1](x[i]) * unit[i]})
-    for i, (name, kind) in enumerate(zip(free.names, free.spaces, strict=True)):
-        if kind not in SPACE_TRANSFORMS:
-            anchor_values = (
-                getattr(params, y) if isinstance(y, str) else jnp.asarray(y, float) for y in free.anchors[i]
-            )
-            anchor = reduce(jnp.maximum if kind == "above" else jnp.minimum, anchor_values)
-            params = params._replace(**{name: anchor * jnp.exp((1.0 if kind == "above" else -1.0) * jnp.exp(x[i]))})
+def to_hyperparameters(free: FreeParameterTransform, x: Array, params: Params) -> Params:
+    """The hyperparameters of x [k]: x, exp x, or 1 / (1 + exp -x); or exp(+-exp x) times an anchor."""
     combine: dict[str, Any] = {"moves": lambda bound, value: value, "max": jnp.maximum, "min": jnp.minimum}
+    anchored = [kind not in SPACE_TRANSFORMS for kind in free.spaces]
+    for i in np.argsort(anchored, kind="stable"):  # anchors first
+        name, kind = free.names[i], free.spaces[i]
+        if anchored[i]:
+            anchors = [getattr(params, y) if isinstance(y, str) else jnp.asarray(y, float) for y in free.anchors[i]]
+            anchor = reduce(jnp.maximum if kind == "above" else jnp.minimum, anchors)
+            value = anchor * jnp.exp(jnp.exp(x[i]) if kind == "above" else -jnp.exp(x[i]))
+        else:
+            value = SPACE_TRANSFORMS[kind][1](x[i])
+        params = params._replace(**{name: value})
     for bound, name, rule in free.dependent_bounds:
         params = params._replace(**{bound: combine[rule](getattr(params, bound), getattr(params, name))})
     return params

@@ -6,49 +6,30 @@ likelihood, whose slopes, event by event, are uncorrelated (Dawid 1984), and sta
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
-from jaxrate.core.argument_checks import AnyNumber, Key, enforce_argument_annotations, to_floats
+from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.memory_checks import check_memory_fits
-from jaxrate.core.parallel_map import Executor, map_items
-from jaxrate.core.rules import Params, State
+from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, random_draw_rule, replace_params
-from jaxrate.data.column_role_definitions import UnweightedColumns, suggest_role_on_unknown_argument
+from jaxrate.data.column_role_definitions import Columns, suggest_role_on_unknown_argument
 from jaxrate.data.saved_options import read_if_table
-from jaxrate.events import LAST_ID, periods, slice_events
+from jaxrate.events import periods, slice_events
 from jaxrate.events.dataset import Dataset
-from jaxrate.fitting.evidence_objective import check_evidence_options, prepare_evidence_problem
-from jaxrate.fitting.fit_problem import (
-    NO_PRIOR,
-    FitProblem,
-    find_common_scale,
-    is_hessian_affordable,
-    mean_loss_derivatives,
-    parameter_covariance_and_ratios,
-    params_at,
-    prepare_fit,
-    prior_penalty,
-)
-from jaxrate.fitting.fit_results import Fit, FitOptions, HeldOutLosses
-from jaxrate.fitting.losses import loss_label, make_replay_record_for_loss, prediction_losses
-from jaxrate.fitting.multistart_search import SearchResult, concatenate_results, minimise_from_starts
-from jaxrate.fitting.prediction_task import (
-    PredictionTask,
-    constant_prediction_loss,
-    make_prediction_task,
-    replay_task,
-    split_training_validation_heldout_weights,
-)
-from jaxrate.replay.execution import CompilePolicy
+from jaxrate.fitting.fit_problem import FitProblem, mean_loss, prepare_fit, prior_penalty
+from jaxrate.fitting.fit_results import Fit, HeldOutLosses
+from jaxrate.fitting.losses import loss_label, prediction_losses
+from jaxrate.fitting.objectives import DEFAULT_OBJECTIVE, Objective, ahead
+from jaxrate.fitting.prediction_task import constant_prediction_loss, make_prediction_task, replay_task
+from jaxrate.fitting.search import Search, minimise_from_starts
+from jaxrate.fitting.standard_errors import estimate_errors, fitted_params
 
-ERROR_METHODS = "information", "products", "sandwich"
 BYTES_PER_START = 1000.0  # bytes that a search takes, about
 
 
@@ -59,68 +40,35 @@ def fit(
     events: Any,
     *,
     free: Sequence[str] | None = None,
-    method: Literal["ahead", "evidence"] = "ahead",
-    loss: str | Callable[[Array, Array], Array] | None = None,
+    objective: Objective | None = None,
     optimizer: optax.GradientTransformation | None = None,
     steps: int = 100,
-    warm_up: AnyNumber | None = None,
-    weight: Any = None,
-    data_share: AnyNumber | None = None,
-    validation: float | None = None,
     starts: int = 1,
-    errors: str | None = None,
-    mode: Literal["forward", "reverse"] | None = None,
-    state: State = None,
-    key: Key | None = None,
     watch: Callable[[int, float], Any] | None = None,
-    executor: Executor | None = None,
-    **columns: Unpack[UnweightedColumns],
+    **columns: Unpack[Columns],
 ) -> Fit:
     """The hyperparameters with which a system predicts a history best, starting from its own.
 
         fit = jr.fit(jr.elo(), data)
         jr.rate(fit.system, data)
         jr.fit(jr.elo(), "games.csv", a="a", b="b")
+        jr.fit(jr.elo(), data, objective=jr.fitting.ahead(loss="brier", data_share=0.8))
 
     Args:
       system: as from `glicko()`; `add_outcomes(trueskill())` is fitted to the probabilities of win, draw and loss. Or a
-        `Fit`, to go on from: free names and options that are not given are its own.
+        `Fit`, to go on from: the free names and the objective are its own, unless they are given.
       events: as for `run`, or a `Dataset`, or a table or path as `read` takes it.
       free: names of the parameters to fit. None: all except those that are switched off (None), those whose space is
         "fixed", those at a border of their space (0; for shares 0 or 1), bounds, and those without an effect of their
         own, such as the last of those in points where only ratios matter.
-      method: "ahead": by predictions made one step ahead; or "evidence", of `skills`: by the probability of all results
-        together (see `smooth`). Its `loss` is minus the logarithm of that, as a mean over matches or contests. It takes
-        no options but `optimizer`, `steps`, `starts`, `key` and `watch`; no weights, no half wins, not "logistic".
-      loss: what is minimised: "log_loss", "brier", "margin" (of margins), "joint" or "pairwise" (of contests). See
-        `losses`. Or a function in JAX of predictions [n] (of a system that predicts in full [n, K]) and scores [n] that
-        returns the loss of each, [n]. None: log_loss.
-      optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: L-BFGS with a search along
-        each step.
+      objective: what is minimised: `jr.fitting.ahead(...)`, the loss of predictions made one step ahead, of all events
+        or of a first share, with weights; or `jr.fitting.evidence()`, minus the logarithm of the probability of all
+        results together. None: the log loss of all events one step ahead.
+      optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: damped Fisher steps.
       steps: the maximum number of steps of the search.
-      warm_up: a number of first matches of each player, or below 1 a first share of all events, that are not scored.
-        They are rated, and predicted from little. None: 0.
-      weight: [n] what each match, pair of a period, or participant of a round counts; 0: it is rated, but not scored.
-        `np.arange(n) >= n // 2` scores the last half. None: 1. Or of a table the column of weights, as in `read`.
-      data_share: the first share of the matches or contests, which is fitted, as 0.8. The rest is rated and scored
-        afterwards (see `Fit.held_out`) and does not influence the fit. None: 1.
-      validation: the last share of the fitted part to hold out for early stopping, as 0.2. Its loss decides when to
-        stop, and which step was best. None: 0.
-      starts: the number of points from which the search begins; all but one are random. The first has the system's own
-        values, the others differ from these by factors of about e. The best result wins.
-      errors: what standard errors are from: "information", "products" or "sandwich". "information": the curvature of
-        the summed log loss, right if the system is; "products": the variation of the slopes between events, which takes
-        no time and is also right if the system is (Berndt, Hall, Hall and Hausman 1974); or "sandwich": both, which is
-        right even if the system is not, if draws count as half a win (they vary less than coins), and for any loss.
-        None: information; products for long histories; sandwich for contests. Histories are long if predictions times
-        pairs of parameters are 8 million or more; "sandwich" is for all losses but the log loss of matches.
-      mode: "forward" or "reverse" derivatives. None: forward up to 16 free parameters.
-      state: to carry on from, as in `run`; players beyond it are newcomers, who start as the parameters say.
-      key: for random starts, and for systems that draw random numbers.
-      watch: called after every step with its number and the least loss so far, and ends the search by True; not where
-        an executor searches.
-      executor: whose workers each search from one of the `starts`, see `compare`. The numbers are those of searches
-        side by side, to rounding and how far a search goes.
+      starts: the number of points from which the search begins; all but one are random, and the same in every call. The
+        first has the system's own values, the others differ from these by factors of about e. The best result wins.
+      watch: called after every step with its number and the least loss so far, and ends the search by True.
       columns: those of a table, by role, as `read` takes them.
 
     Returns:
@@ -128,153 +76,35 @@ def fit(
       have their errors all the same. Of those that may all grow together without changing a prediction, as Elo-MMR's
       beta, gamma and initial deviation, `ratios` has what is determined. A bound that equals the initial value at the
       start moves with it, as `deviation_max` with `initial_deviation`. Any other bound moves when the value passes it
-      (`Fit.moved_bounds`). If
-      losses are not finite, or the last is above the first, the result is the best point seen, and `reason` is
-      "diverged". Glicko-2's tau has a prior, the only one here, which counts as some results would.
+      (`Fit.moved_bounds`). If losses are not finite, or the last is above the first, the result is the best point seen,
+      and `reason` is "diverged". Glicko-2's tau has a prior, the only one here, which counts as some results would.
 
     Raises:
       ValueError: for names that are unknown or cannot be freed, or of no effect; if nothing is left to fit or to score,
         or all are draws; if the loss is not finite at the start; for other bad arguments.
     """
     start_time = time.perf_counter()
-    is_column = isinstance(weight, str)
-    events = read_if_table("fit", events, {**columns, "weight": weight} if is_column else columns)
-    weight = None if is_column else weight
-    explicit_options = dict(loss=loss, warm_up=warm_up, weight=weight, data_share=data_share, validation=validation)
-    further = {"errors": errors, "mode": mode, "state": state}
-    system, free, options = resolve_options(system, free=free, key=key, **explicit_options, **further)
-    _check_options(options, starts, steps)
-    task = make_task_from_options(system, events, options)
-    if method == "evidence":
-        check_evidence_options(explicit_options | further)
-        evidence_problem = prepare_evidence_problem(system, events)
-        task = task._replace(evidence_problem=evidence_problem, weight=evidence_problem.weight)
-    training, validation_weight, rest_weight = split_training_validation_heldout_weights(
-        task, options.data_share, options.validation
-    )
-    problem = prepare_fit(task, system, free, training, validation_weight, options.mode)
-    start_points = _draw_starting_points(problem, starts, options.key)
-    if executor is None:
-        searches = minimise_from_starts(problem, start_points, system.params, optimizer, steps, watch)
-    else:
-        searches = _search_starts_in_parallel(executor, problem, start_points, system.params, optimizer, steps)
-    found = _describe_best(problem, searches, options)
-    held_out = None if options.data_share == 1 else _held_out_losses(problem, searches, rest_weight)
-    return found._replace(held_out=held_out, seconds=time.perf_counter() - start_time)
-
-
-def _describe_best(problem: FitProblem, searches: SearchResult, options: FitOptions) -> Fit:
-    """The fit that the best of the searches has found, with its errors."""
-    system, best = problem.system, searches.best
-    x, history, last_problem = searches.x[best], np.array(searches.history[best]), searches.problem[best]
-    params = jax.tree.map(lambda y: float(y[0]), params_at(problem, x[None], system.params))
-    product = searches.product[best] if problem.mode == "forward" else None
-    names = [problem.free.names[i] for i in problem.active]
-    errors = options.errors or _default_error_method(problem)
-    scale = None if product is None else find_common_scale(last_problem, x, product)
-    covariance, ratios = parameter_covariance_and_ratios(last_problem, x, errors, product, scale)
-    error = np.sqrt(np.diag(covariance))
-    open_names = tuple(np.array(names)[~np.isfinite(error)].tolist())
-    converged, reason = searches.converged[best], searches.reason[best]
-    if converged and reason != "validation" and open_names:
-        converged, reason = False, "flat"
-    return Fit(
-        replace_params(system, params),
-        params,
-        tuple(names),
-        tuple(np.delete(problem.free.names, problem.active).tolist()),
-        dict(zip(names, (x * problem.unit)[problem.active].tolist(), strict=True)),
-        float(searches.loss[best] - prior_penalty(problem, x[None])[0, 0] / problem.weight[0].sum()),
-        history[:, 0],
-        history[:, 1] if options.validation else None,
-        dict(zip(names, error.tolist(), strict=True)),
-        covariance,
-        converged,
-        reason,
-        0.0,
-        open_names,
-        options._replace(errors=errors),
-        moved_bounds=_changed_names(system.params, params, names),
-        ratios=ratios,
-    )
-
-
-def _changed_names(old: Params, new: Params, names: Collection[str]) -> tuple[str, ...]:
-    """The names of hyperparameters that differ, beside these."""
-    pairs = zip(old._fields, old, new, strict=True)
-    return tuple(name for name, before, after in pairs if before != after and name not in names)
-
-
-def _default_error_method(problem: FitProblem) -> str:
-    """The source of standard errors where none is chosen, see `fit`."""
-    task = problem.task
-    if task.evidence_problem is None and task.kind not in task.loss.likelihood:
-        return "sandwich"
-    return "information" if is_hessian_affordable(problem) else "products"
-
-
-def resolve_options(
-    system_or_fit: RatingSystem | Fit, **options: Any
-) -> tuple[RatingSystem, Sequence[str] | None, FitOptions]:
-    """The system, the names to free and the options: as given, else as in the `Fit`, if there is one."""
-    given = {name: value for name, value in options.items() if value is not None}
-    free = given.pop("free", None)
-    if "weight" in given:
-        given["weight"] = to_floats("weight", given["weight"]).copy()  # a copy, for it is remembered
-    if isinstance(system_or_fit, Fit):
-        free = system_or_fit.free if free is None else free
-        return system_or_fit.system, free, system_or_fit.options._replace(**given)
-    return system_or_fit, free, FitOptions(**given)
-
-
-def _check_options(options: FitOptions, starts: int, steps: int) -> None:
-    """ValueError for options that are wrong whatever the events are."""
-    if not 0.0 < options.data_share <= 1.0:
-        raise ValueError(f"data_share is a share of the events, above 0 and at most 1, got {options.data_share}")
-    if not 0.0 <= options.validation < 1.0:
-        raise ValueError(f"validation is a share of the events, from 0 and below 1, got {options.validation}")
     check_positive_integer("starts", starts)
+    check_memory_fits(f"{starts:,} searches", BYTES_PER_START * starts)
     if steps < 0:
         raise ValueError(f"steps must be at least 0, got {steps}")
-    check_memory_fits(f"{starts:,} searches", BYTES_PER_START * starts)
-    if starts > 1 and options.key is None:
-        raise ValueError("random starts need a key, such as key=jax.random.key(0)")
-    if options.errors not in (None, *ERROR_METHODS):
-        raise ValueError(f"errors must be one of {', '.join(ERROR_METHODS)}, got {options.errors!r}")
-
-
-def make_task_from_options(system: RatingSystem, events: Any, options: FitOptions) -> PredictionTask:
-    return make_prediction_task(
-        system, events, options.loss, options.warm_up, options.weight, options.key, options.state
+    events = read_if_table("fit", events, columns)
+    system, free, objective = resolve_objective(system, objective, free)
+    problem = prepare_fit(make_prediction_task(system, events, objective), free)
+    searches = minimise_from_starts(
+        problem, _draw_starting_points(problem, starts), system.params, steps, optimizer, watch
     )
+    best = searches[int(np.nanargmin([x.best.loss for x in searches]))]
+    return describe_search(problem, best)._replace(seconds=time.perf_counter() - start_time)
 
 
-def make_training_task(system: RatingSystem, events: Any, options: FitOptions) -> PredictionTask:
-    """The task, scored on the predictions that a fit with these options minimises."""
-    task = make_task_from_options(system, events, options)
-    return task._replace(
-        weight=split_training_validation_heldout_weights(task, options.data_share, options.validation)[0]
-    )
-
-
-def _held_out_losses(problem: FitProblem, searches: SearchResult, held_out_weight: HostArray) -> HeldOutLosses:
-    """Mean losses by these weights [n]: with the starting hyperparameters, with the fitted ones, of a constant."""
-    params, best = problem.system.params, searches.best
-    start = mean_loss(problem, problem.start[None], params, held_out_weight)
-    fitted = mean_loss(searches.problem[best], searches.x[best : best + 1], params, held_out_weight)
-    constant = constant_prediction_loss(problem.task, problem.weight[0], held_out_weight)
-    return HeldOutLosses(start, fitted, constant, int(np.count_nonzero(held_out_weight)))
-
-
-def mean_loss(problem: FitProblem, x: HostArray, params: Params, weight: HostArray) -> float:
-    """The mean loss by other weights [n] at x [1, k]; `params` are those that are not free.
-
-    Of a short history with its slopes: their program is there, and that of losses alone would be compiled.
-    """
-    quantity = problem.mode if len(weight) <= CompilePolicy().short_history else "values"
-    unbiased = problem._replace(weight=np.stack([weight, weight]), prior=NO_PRIOR)
-    found = mean_loss_derivatives(unbiased, quantity, x, params)
-    return float((found[0] if isinstance(found, tuple) else found)[0, 0])
+def resolve_objective(
+    system: RatingSystem | Fit, objective: Objective | None, free: Sequence[str] | None = None
+) -> tuple[RatingSystem, Sequence[str] | None, Objective]:
+    """The system, the names to free and the objective: as given, else those of the `Fit`, if there is one."""
+    if isinstance(system, Fit):
+        return system.system, system.free if free is None else free, objective or system.objective
+    return system, free, objective or DEFAULT_OBJECTIVE
 
 
 def check_positive_integer(name: str, value: Any) -> None:
@@ -282,44 +112,49 @@ def check_positive_integer(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
 
 
-def _draw_starting_points(problem: FitProblem, starts: int, key: Array | None) -> HostArray:
-    """[S, k] where searches start: the system's own values, and random ones about them."""
+def _draw_starting_points(problem: FitProblem, starts: int) -> HostArray:
+    """[S, m] where searches start: the system's own values, and random ones about them."""
     points = np.repeat(problem.start[None], starts, axis=0)
     if starts > 1:
-        assert key is not None
-        offsets = jax.random.normal(jax.random.fold_in(key, LAST_ID), points[1:].shape)
+        offsets = jax.random.normal(jax.random.key(0), points[1:].shape)
         points[1:] += np.asarray(offsets, np.float64)
     return points
 
 
-def _search_starts_in_parallel(
-    executor: Executor,
-    problem: FitProblem,
-    starts: HostArray,
-    params: Params,
-    optimizer: optax.GradientTransformation | None,
-    steps: int,
-) -> SearchResult:
-    """`minimise_from_starts` with each start [S, k] given to a worker, which returns no history."""
-    search_one = partial(_search_from_start, problem, params, optimizer, steps)
-    paths, systems = zip(*map_items(executor, search_one, [*starts[:, None]]), strict=True)
-    base_task = problem.task
-    tasks = [
-        base_task
-        if new == problem.system
-        else base_task._replace(system=new, record=make_replay_record_for_loss(base_task.loss, new))
-        for new in systems
-    ]
-    problems = [problem._replace(system=new, task=of) for new, of in zip(systems, tasks, strict=True)]
-    return concatenate_results(paths)._replace(problem=problems)
+def describe_search(problem: FitProblem, search: Search) -> Fit:
+    """The fit that a search has found, with its errors."""
+    task, point, names = problem.task, search.best, problem.names
+    params = fitted_params(problem, point.z)
+    covariance, ratios, method = estimate_errors(problem, point)
+    error = dict(zip(names, np.sqrt(np.diag(covariance)).tolist(), strict=True))
+    open_names = tuple(name for name in names if not np.isfinite(error[name]))
+    is_flat = search.is_converged and bool(open_names)
+    moved = [x for x in params._fields if getattr(params, x) != getattr(task.system.params, x) and x not in names]
+    return Fit(
+        system=replace_params(task.system, params),
+        params=params,
+        free=names,
+        idle=tuple(name for name in problem.free.names if name not in names),
+        unconstrained=dict(zip(names, (point.z * problem.unit).tolist(), strict=True)),
+        loss=point.loss - float(prior_penalty(problem, point.z[None])[0]),
+        loss_history=np.array(search.history),
+        standard_error=error,
+        covariance=covariance,
+        converged=search.is_converged and not is_flat,
+        reason="flat" if is_flat else search.reason,
+        open=open_names,
+        objective=task.objective._replace(errors=method),
+        held_out=_held_out_losses(problem, point.z) if task.objective.data_share < 1 else None,
+        moved_bounds=tuple(moved),
+        ratios=ratios,
+    )
 
 
-def _search_from_start(
-    problem: FitProblem, params: Params, optimizer: optax.GradientTransformation | None, steps: int, start: HostArray
-) -> tuple[SearchResult, RatingSystem]:
-    """The result of a search from one start [1, k], without its problem, and the system at its end."""
-    search = minimise_from_starts(problem, start, params, optimizer, steps)
-    return search._replace(problem=[]), search.problem[0].system
+def _held_out_losses(problem: FitProblem, z: HostArray) -> HeldOutLosses:
+    """Mean losses of what is held out: with the starting hyperparameters, with the fitted ones, of a constant."""
+    weight = problem.task.held_out_weight
+    start, fitted = (mean_loss(problem, point, weight) for point in (problem.start, z))
+    return HeldOutLosses(start, fitted, constant_prediction_loss(problem.task), int(np.count_nonzero(weight)))
 
 
 MAX_EVENTS = 100_000  # matches or participations that are fitted, the last ones
@@ -363,11 +198,7 @@ def fit_with_time_limit(
     first_event = min(first_event, max(num_past - 1, 0))
     events = slice_events(data.events, first_event, num_past)
     events = events if period_length is None else periods(events, period_length)
-    options: dict[str, Any] = {
-        "errors": "products",
-        "key": make_fixed_key(system),
-        "warm_up": WARM_UP if first_event else 0,
-    }
+    objective = ahead(warm_up=WARM_UP if first_event else 0, errors="products", key=make_fixed_key(system))
 
     def is_late(*_: Any) -> bool:
         return time.monotonic() - start_time > limits.seconds
@@ -375,15 +206,15 @@ def fit_with_time_limit(
     try:
         free = None
         if fixed:
-            free = [name for name in fit(system, events, steps=0, **options).free if name not in fixed]
+            free = [name for name in fit(system, events, objective=objective, steps=0).free if name not in fixed]
             if not free:
                 return system, "nothing is left to fit"
-        options |= {"free": free, "steps": MAX_STEPS, "watch": is_late}
-        first = fit(system, events, data_share=TRUSTED_SHARE, **options)
+        options: dict[str, Any] = {"free": free, "steps": MAX_STEPS, "watch": is_late}
+        first = fit(system, events, objective=objective._replace(data_share=TRUSTED_SHARE), **options)
         assert first.held_out is not None
         if not first.held_out.fitted <= first.held_out.start + MIN_HARM:
             return system, "fits to the first four fifths of the past lose to the defaults on its last fifth"
-        return first.system if is_late() else fit(first.system, events, **options).system, ""
+        return first.system if is_late() else fit(first.system, events, objective=objective, **options).system, ""
     except ValueError as error:
         return system, str(error)
 
@@ -395,15 +226,7 @@ def make_fixed_key(system: RatingSystem) -> Array | None:
 
 @enforce_argument_annotations
 def log_likelihood(
-    system: RatingSystem | Fit,
-    events: Any,
-    params: Params | None = None,
-    *,
-    loss: str | None = None,
-    warm_up: AnyNumber | None = None,
-    weight: Any = None,
-    state: State = None,
-    key: Key | None = None,
+    system: RatingSystem | Fit, events: Any, params: Params | None = None, *, objective: Objective | None = None
 ) -> Array:
     """How likely the results of a history are under given hyperparameters: the sum of logarithms, each match predicted
     from those before (Dawid 1984).
@@ -419,26 +242,27 @@ def log_likelihood(
         as half of the logarithm of either. Or a `Fit`: then of the events that it scored.
       events: matches, rating periods or a `Dataset`, concrete.
       params: leaves []; may be traced. None: the system's own.
-      loss: "log_loss", or "margin": the density of margins, or the chance of scorelines, of skills that learn from
-        these. None: "log_loss".
-      warm_up, weight, state, key: what is scored, and how, as in `fit`.
+      objective: `jr.fitting.ahead(...)`: what is scored, and how. Its loss is "log_loss", or "margin": the density of
+        margins, or the chance of scorelines, of skills that learn from these. None: the log loss of all events.
 
     Returns:
       [] the sum over all that is scored.
 
     Raises:
       ValueError: for rounds, whose predictions have no joint likelihood (`fit` minimises a sum of losses, or of pairs);
-        for other losses; and as `fit`.
+        for other losses and the evidence; and as `fit`.
     """
-    system, _, options = resolve_options(system, loss=loss, warm_up=warm_up, weight=weight, state=state, key=key)
-    task = make_training_task(system, events, options)
+    system, _, objective = resolve_objective(system, objective)
+    if objective.by_evidence:
+        raise ValueError("the evidence is no sum of predictions; jr.smooth(...).hindsight.evidence has it")
+    task = make_prediction_task(system, events, objective)
     if task.kind not in task.loss.likelihood:
         if not task.loss.likelihood:
-            raise ValueError(f"the {loss_label(options.loss)} loss is no log likelihood; take log_loss")
+            raise ValueError(f"the {loss_label(objective.loss)} loss is no log likelihood; take log_loss")
         raise ValueError(
             f"{task.kind.__name__.lower()} have no likelihood: predictions of participants are not independent; give "
             "matches or periods"
         )
     prediction = replay_task(task, system.params if params is None else params)
     weight = jnp.asarray(task.weight, float)
-    return -jnp.sum(weight * prediction_losses(task.loss, prediction, task.score, jnp.stack([weight, weight])))
+    return -jnp.sum(weight * prediction_losses(task.loss, prediction, task.score, weight))

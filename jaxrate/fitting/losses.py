@@ -121,10 +121,10 @@ def cross_entropy(p: Array, score: Array) -> Array:
 
 @partial(jax.jit, static_argnums=0)
 def prediction_losses(loss: LossDefinition, prediction: Any, score: Array, weight: Array) -> Array:
-    """[n] the losses of predictions; 0 where both weights [2, n] are 0."""
+    """[n] the losses of predictions; 0 where the weight [n] is 0."""
     if isinstance(prediction, OutcomeProbabilities) and prediction.win.ndim == 1:
         raise ValueError("there is no loss of an outlook of rounds; fit the system itself")
-    return jnp.where(jnp.any(weight > 0, axis=0), loss.each(scores_or_score_probabilities(prediction), score), 0.0)
+    return jnp.where(weight > 0, loss.each(scores_or_score_probabilities(prediction), score), 0.0)
 
 
 def make_replay_record_for_loss(loss: LossDefinition, system: RatingSystem) -> Record | None:

@@ -16,9 +16,10 @@ from jaxrate.events import Matches, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.fit_results import Fit, LossProfile
 from jaxrate.fitting.free_parameters import make_free_parameters, to_hyperparameters
-from jaxrate.fitting.hyperparameter_fit import make_training_task
+from jaxrate.fitting.likelihood_intervals import upper_border_crossing
 from jaxrate.fitting.losses import loss_label
-from jaxrate.fitting.parameter_sweeps import sweep_parameters, upper_border_crossing
+from jaxrate.fitting.parameter_sweeps import sweep_parameters
+from jaxrate.fitting.prediction_task import make_prediction_task
 from jaxrate.history.blat_mmr_beliefs import belief_grid
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import find_player_id
@@ -49,7 +50,7 @@ def loss_surface(
 
         jr.plots.loss_surface(jr.fit(jr.glicko(), data, free=("c", "initial_deviation")), data)
 
-    Loss and events are those of the fit, in `fit.options`. Contours show the summed loss above the fit's, in nats of
+    Loss and events are those of the fit, in `fit.objective`. Contours show the summed loss above the fit's, in nats of
     log loss. The contour at 3 is the 95% region by the likelihood, to be compared with the ellipse, which follows from
     `fit.covariance`. Along the contours the other hyperparameters are fixed. The ellipse allows for their fit, and is
     wider; it is missing if one of the two is open. Axes of positive hyperparameters are logarithmic.
@@ -71,7 +72,7 @@ def loss_surface(
         raise ValueError(f"points must be at least 3, got {points}")
     surface = _FitSurface(fit, names)
     columns = jax.tree.map(np.append, surface.params_on_grid(points), fit.params)
-    count = make_training_task(system, data.events, fit.options).weight.sum()
+    count = make_prediction_task(system, data.events, fit.objective).weight.sum()
     swept = sweep_parameters(fit, data.events, columns)
     excess_loss = _refine_surface(np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points))
     fitted = [f"{name.replace('_', ' ')} {getattr(fit.params, name):.3g}" for name in names]
@@ -92,7 +93,7 @@ def loss_surface(
     if surface.has_error.all():
         ax.plot(*surface.ellipse().T, "--", color=style.COLOURS[1], label="95% by the curvature")
     ax.plot(*surface.axis_values(fit.params), "o", color=style.COLOURS[0], label="fit")
-    style.add_legend(ax, f"summed {loss_label(fit.options.loss)} above the fit's")
+    style.add_legend(ax, f"summed {loss_label(fit.objective.loss)} above the fit's")
     return ax
 
 
@@ -129,7 +130,7 @@ class _FitSurface:
     def params_at(self, coordinates: Any) -> Any:
         """The hyperparameters at real numbers [2]."""
         fitted = jax.tree.map(jnp.asarray, self.fit.params)
-        return to_hyperparameters(self.form, coordinates, np.ones(2, coordinates.dtype), fitted)
+        return to_hyperparameters(self.form, coordinates, fitted)
 
     def params_on_grid(self, count: int) -> Any:
         """The hyperparameters on a grid of so many points in either direction."""

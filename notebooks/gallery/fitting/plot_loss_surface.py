@@ -13,6 +13,6 @@ fit = jr.fit(
     jr.glicko(side_advantage=60),
     data,
     free=("c", "initial_deviation"),
-    errors="products",
+    objective=jr.fitting.ahead(errors="products"),
 )
 plots.loss_surface(fit, data, points=7)

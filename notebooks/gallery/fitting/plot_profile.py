@@ -9,6 +9,11 @@ from jaxrate import plots
 
 data = jr.data.datasets.nfl()
 
-fit = jr.fit(jr.glicko(), data, free=("c", "side_advantage"), errors="products")
+fit = jr.fit(
+    jr.glicko(),
+    data,
+    free=("c", "side_advantage"),
+    objective=jr.fitting.ahead(errors="products"),
+)
 interval = jr.fitting.likelihood_interval(fit, data, "side_advantage")
 plots.profile(interval.profile)

@@ -1,0 +1,234 @@
+"""The search for the least loss, from several starts at once, by damped Fisher steps.
+
+A step minimises the quadratic of the slopes and of a curvature, within a box about the point. The curvature is the mean
+product of the slopes of single events, which is the Fisher information where the system is right (Berndt, Hall, Hall
+and Hausman 1974), and a correction by what slopes at both ends of earlier steps have shown beyond it, as in structured
+quasi-Newton methods for least squares (Dennis, Gay and Welsch 1981). The box grows and shrinks as steps keep what they
+promise.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax  # type: ignore[import-untyped]
+
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.rules import Params
+from jaxrate.fitting.fit_problem import FitProblem, evaluate, params_at, replace_params_if_valid, unstack_params
+from jaxrate.fitting.history_loss_derivatives import LossesAndSlopes
+from jaxrate.replay.row_gather_and_scatter import as_device_arrays
+
+MAX_RADIUS = 1.0  # no step is longer: in logarithms, in logits, or in units in which an event's slope is about 1
+MIN_RADIUS = 1e-4  # of a box in which no step lowers the loss
+COORDINATE_SWEEPS = 100
+GRADIENT_TOLERANCE = 1e-3  # standard errors: a gradient is zero if it promises no longer step
+ROUNDING_SHARE = 0.1  # of what rounding may change a loss: nor does a gradient count that promises half of it
+ACCEPTED_SHARE = 1e-4  # of the promised decrease that is enough
+MIN_CURVATURE_SHARE = 0.05  # of the information that a corrected curvature has at least in every direction
+MIN_INFORMATION = 1e-12  # of an event about a parameter that may have ceased to have an effect
+
+
+class SearchPoint(NamedTuple):
+    """A point of a search."""
+
+    z: HostArray  # [m]
+    loss: float
+    slope: HostArray  # [m]
+    product: HostArray  # [m, m] see `LossesAndSlopes`
+    is_valid: bool  # whether all is finite and the system allows it
+
+    @property
+    def rounding_noise(self) -> float:
+        """How much rounding may change the loss."""
+        return 4.0 * machine_epsilon() * abs(self.loss)
+
+    @property
+    def information(self) -> HostArray:
+        """[m, m] the mean product of slopes, made definite."""
+        return self.product + np.diag(1e-6 * np.diag(self.product) + MIN_INFORMATION)
+
+    def gradient_size(self, information: HostArray) -> float:
+        """The length of the gradient, in units in which the slopes of an event are about 1."""
+        return math.sqrt(max(float(self.slope @ np.linalg.solve(information, self.slope)), 0.0))
+
+
+class Search(NamedTuple):
+    """A search from one start, as far as it has come."""
+
+    point: SearchPoint
+    best: SearchPoint
+    history: tuple[float, ...]  # [steps + 1] losses
+    correction: HostArray  # [m, m] of the information
+    radius: float = MAX_RADIUS
+    memory: Any = None  # of an optimiser
+    reason: str = ""  # why it has ended
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether a least loss was reached."""
+        return self.reason in ("gradient", "no further decrease")
+
+    @property
+    def curvature(self) -> HostArray:
+        """[m, m] the corrected information; that alone where the correction leaves little of it."""
+        information = self.point.information
+        inverse_root = np.linalg.inv(np.linalg.cholesky(information))
+        corrected = information + self.correction
+        shares = np.linalg.eigvalsh(inverse_root @ corrected @ inverse_root.T)
+        return corrected if shares[0] >= MIN_CURVATURE_SHARE else information
+
+
+class StepRule(NamedTuple):
+    """How a search makes its steps."""
+
+    propose: Callable[[Search], tuple[HostArray, Search]]  # the next step [m], and the search with a new memory
+    accept: Callable[[Search, HostArray, SearchPoint], Search]  # the search after a step [m] to a point
+    memory: Any = None  # that a search begins with
+
+
+def machine_epsilon() -> float:
+    return float(np.finfo(jnp.result_type(float)).eps)
+
+
+def minimise_from_starts(
+    problem: FitProblem,
+    starts: HostArray,
+    params: Params,
+    steps: int,
+    optimizer: optax.GradientTransformation | None = None,
+    watch: Callable[[int, float], Any] | None = None,
+) -> list[Search]:
+    """Search from all starts [S, m], whose points are evaluated together; `params` are those not free, numbers or [S].
+
+    Searches that have ended keep their point, so that programs are compiled for one number of points.
+    """
+    rule = FISHER_STEPS if optimizer is None else _optimizer_steps(problem, optimizer)
+    evaluate_points = partial(_evaluate_points, problem, params)
+    of_system = len(starts) == 1 and params is problem.system.params
+    points = evaluate_points(starts, problem.at_start if of_system and (starts == problem.start).all() else None)
+    correction = np.zeros((starts.shape[1], starts.shape[1]))
+    searches = [
+        Search(x, x, (x.loss,), correction, memory=rule.memory, reason="" if x.is_valid else "diverged") for x in points
+    ]
+    num_steps = 0
+    while True:
+        searches = [_end_if_done(problem, search, steps) for search in searches]
+        if all(search.reason for search in searches):
+            return searches
+        proposals = [rule.propose(x) if not x.reason else (np.zeros_like(x.point.z), x) for x in searches]
+        points = evaluate_points(np.stack([x.point.z + step for step, x in proposals]))
+        moves = zip(proposals, points, strict=True)
+        searches = [x if x.reason else rule.accept(x, step, point) for (step, x), point in moves]
+        longest = max(len(x.history) - 1 for x in searches)
+        if watch is not None and longest > num_steps and watch(longest, min(x.best.loss for x in searches)) is True:
+            searches = [x._replace(reason=x.reason or "steps") for x in searches]
+        num_steps = longest
+
+
+def _evaluate_points(
+    problem: FitProblem, params: Params, z: HostArray, means: LossesAndSlopes | None = None
+) -> list[SearchPoint]:
+    """The points z [S, m] of searches, of which `means` may be known."""
+    loss, slope, product = evaluate(problem, z, params) if means is None else means
+    settings = unstack_params(params_at(problem, z, params))
+    is_allowed = [replace_params_if_valid(problem.system, one) is not None for one in settings]
+    is_valid = np.isfinite(loss) & np.isfinite(slope).all(axis=1) & np.isfinite(product).all(axis=(1, 2)) & is_allowed
+    return [SearchPoint(*row) for row in zip(z, loss.tolist(), slope, product, is_valid.tolist(), strict=True)]
+
+
+def _end_if_done(problem: FitProblem, search: Search, steps: int) -> Search:
+    """The search, ended where its gradient is zero, after so many steps, or above its start."""
+    point, total = search.point, problem.task.weight.sum()
+    if search.reason:
+        return search
+    if search.point.loss > search.history[0] + point.rounding_noise and len(search.history) > steps:
+        return search._replace(reason="diverged")
+    least = max(GRADIENT_TOLERANCE / math.sqrt(total), math.sqrt(ROUNDING_SHARE * point.rounding_noise))
+    if point.gradient_size(point.information) <= least:
+        return search._replace(reason="gradient")
+    return search._replace(reason="steps") if len(search.history) > steps else search
+
+
+def _propose_fisher_step(search: Search) -> tuple[HostArray, Search]:
+    """The step to the least quadratic loss in the box."""
+    return minimise_quadratic_in_box(search.point.slope, search.curvature, search.radius), search
+
+
+def _accept_fisher_step(search: Search, step: HostArray, new: SearchPoint) -> Search:
+    """The search after a step: at the new point if that is lower as far as rounding can tell, else in a smaller box."""
+    point, size = search.point, float(np.abs(step).max())
+    promised = -float(point.slope @ step + 0.5 * step @ search.curvature @ step)
+    gain = point.loss - new.loss if new.is_valid else -math.inf
+    is_lower = gain >= ACCEPTED_SHARE * promised
+    if not is_lower and gain >= -point.rounding_noise:
+        information = point.information
+        is_lower = new.gradient_size(information) < point.gradient_size(information)
+    if is_lower:
+        search = _learn_curvature(search, step, new)
+        radius = min(max(search.radius, 2.0 * size), MAX_RADIUS) if gain > 0.75 * promised else search.radius
+        radius = 0.5 * size if gain < 0.25 * promised else radius
+        best = new if new.loss <= search.best.loss + point.rounding_noise else search.best
+        history = (*search.history, new.loss)
+        is_done = len(history) > 2 and history[-3] - history[-1] <= point.rounding_noise
+        ended = "no further decrease" if is_done else ""
+        return search._replace(point=new, best=best, history=history, radius=radius, reason=ended)
+    if new.is_valid and promised < point.rounding_noise:
+        return search._replace(reason="no further decrease")
+    share = float(np.clip(0.5 * promised / (promised - gain), 0.1, 0.5)) if new.is_valid else 0.25
+    reason = "" if size > MIN_RADIUS else "no further decrease" if new.is_valid else "diverged"
+    return search._replace(radius=share * size, reason=reason)
+
+
+def _learn_curvature(search: Search, step: HostArray, new: SearchPoint) -> Search:
+    """The search with a correction by which its curvature explains the change of the slopes along a step (BFGS).
+
+    What curves downwards teaches nothing.
+    """
+    correction, change = search.curvature - search.point.information, new.slope - search.point.slope
+    expected_change = (new.information + correction) @ step
+    if not (step @ change > 0.0 and step @ expected_change > 0.0):
+        return search
+    learnt = np.outer(change, change) / (step @ change)
+    forgotten = np.outer(expected_change, expected_change) / (step @ expected_change)
+    return search._replace(correction=correction + learnt - forgotten)
+
+
+def minimise_quadratic_in_box(slope: HostArray, curvature: HostArray, radius: float) -> HostArray:
+    """[m] the step to the least quadratic loss within a radius in every parameter, by coordinate descent.
+
+    Parameters that the events hardly determine would take long steps; they do not hold up the rest.
+    """
+    step = -np.linalg.solve(curvature, slope)
+    if (np.abs(step) <= radius).all():
+        return np.asarray(step)
+    step = np.zeros(len(slope))
+    for _ in range(COORDINATE_SWEEPS):
+        for j in range(len(step)):
+            step[j] = np.clip(step[j] - (slope[j] + curvature[j] @ step) / curvature[j, j], -radius, radius)
+    return step
+
+
+FISHER_STEPS = StepRule(_propose_fisher_step, _accept_fisher_step)
+
+
+def _optimizer_steps(problem: FitProblem, optimizer: optax.GradientTransformation) -> StepRule:
+    """Steps of an optimiser of optax, all of which are taken as long as they lead somewhere."""
+    update = jax.numpy_dtype_promotion("standard")(jax.jit(optimizer.update))
+
+    def propose(search: Search) -> tuple[HostArray, Search]:
+        slope, z = as_device_arrays((search.point.slope, search.point.z - problem.start))
+        step, memory = update(slope, search.memory, z)
+        return np.asarray(step, np.float64), search._replace(memory=memory)
+
+    def accept(search: Search, step: HostArray, new: SearchPoint) -> Search:
+        if not new.is_valid:
+            return search._replace(reason="diverged")
+        best = new if new.loss <= search.best.loss else search.best
+        return search._replace(point=new, best=best, history=(*search.history, new.loss))
+
+    return StepRule(propose, accept, optimizer.init(jnp.zeros(len(problem.active), float)))
