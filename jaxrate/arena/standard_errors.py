@@ -197,7 +197,6 @@ def _sandwich_covariance(
 
 def _cells_outcomes_and_clusters_of_votes(cells: VoteCells, votes: Votes) -> ClusteredVotes:
     """The votes in cells: their cells [n], outcomes of the cell's first player, and clusters, numbered from 0."""
-    assert cells.cell_of_vote is not None and cells.is_swapped is not None
     in_cell = cells.cell_of_vote >= 0
     win, tie, loss = votes.outcome
     outcome = np.where(cells.is_swapped, loss, win), tie, np.where(cells.is_swapped, win, loss)

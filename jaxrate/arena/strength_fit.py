@@ -22,7 +22,7 @@ of N was chosen over. So players who share the last place only come after the ot
 import html
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -114,17 +114,15 @@ COLLINEAR_SHARE = 1e-9  # residual share of a covariate that follows from others
 MAX_KAPPA_GROWTH = 5.0  # of kappa: ties about a hundred times as likely
 
 
-def check_options(ties: str | None, prior: float | None, errors: str | None, samples: int) -> None:
+def check_options(ties: str | None, prior: float | None, errors: str | None, options: "FitOptions") -> None:
     """ValueError for an unknown choice."""
-    for name, value, allowed in (("ties", ties, (None, *TIE_MODELS)), ("errors", errors, (None, *ERROR_SOURCES))):
-        if value not in allowed:
-            choices = ", ".join(repr(x) for x in allowed)
-            raise ValueError(
-                f"{name} must be one of {choices}, got {value!r}{did_you_mean_suffix(value, [x for x in allowed if x])}"
-            )
+    for name, value, allowed in (("ties", ties, TIE_MODELS), ("errors", errors, ERROR_SOURCES)):
+        if value not in (None, *allowed):
+            choices = ", ".join(repr(x) for x in (None, *allowed))
+            raise ValueError(f"{name} must be one of {choices}, got {value!r}{did_you_mean_suffix(value, allowed)}")
     if prior is not None and not (isinstance(prior, (int, float, np.number)) and 0 < prior < np.inf):
         raise ValueError(f"prior must be a deviation in points, above 0, or None, got {prior!r}")
-    check_count("samples", samples, 2, MAX_SAMPLES)
+    check_count("samples", options.get("samples", NUM_REPLICATES), 2, MAX_SAMPLES)
 
 
 def resolve_anchors(
@@ -154,15 +152,6 @@ def choose_tie_model(ties: str, cells: VoteCells) -> str:
             f"all {format_number(total)} comparable votes are ties, which ties={ties!r} cannot fit; take ties='half'"
         )
     return ties
-
-
-def check_kappa_bounded(ties: str, kappa_growth: float) -> None:
-    """ValueError if kappa has grown without bound."""
-    if kappa_growth > MAX_KAPPA_GROWTH:
-        raise ValueError(
-            f"with ties={ties!r} the likelihood has no maximum here: it grows with more ties and greater differences; "
-            "give a prior, as prior=350, or take ties='half'"
-        )
 
 
 def check_covariates_identifiable(names: tuple[str, ...], problem: StrengthProblem, counts: HostArray) -> None:
@@ -378,18 +367,6 @@ class Strengths(NamedTuple):
         return head, rows
 
 
-def drop_standard_errors(strengths: Strengths) -> Strengths:
-    """Strengths without errors, for a search that did not converge: errors are defined at a maximum only."""
-    covariance = None if strengths.covariance is None else np.full_like(strengths.covariance, np.nan)
-    return strengths._replace(
-        standard_error=np.full_like(strengths.standard_error, np.nan),
-        covariance=covariance,
-        tie_error=None if strengths.tie is None else float("nan"),
-        coefficient_error=dict.fromkeys(strengths.coefficient, float("nan")),
-        samples=None,
-    )
-
-
 def format_value_and_error(value: float, error: float | None, digits: int) -> str:
     text = f"{value:.{digits}f}"
     return text if error is None or not np.isfinite(error) else f"{text} ± {error:.{digits}f}"
@@ -583,6 +560,7 @@ def information_and_scores_of_rankings(rankings: PaddedRankings, strength: Array
 
 
 MAX_PLAYERS = 3000  # the Hessian is dense
+NO_COMPARISON = "no two players beat each other, directly or through others; give a prior, as prior=350"
 
 
 class FitChoices(NamedTuple):
@@ -644,7 +622,8 @@ def _fit_rankings(
     )
     is_rated = comparability.is_main if choices.prior is None else np.ones(len(names), bool)
     inner, count = select_ranked_players(rows, is_rated), int(is_rated.sum())
-    _check_any_comparison(len(inner.weight))
+    if not len(inner.weight):
+        raise ValueError(NO_COMPARISON)
     if count > MAX_PLAYERS:
         raise ValueError(f"rankings of {count:,} players are too many; {MAX_PLAYERS:,} can be compared")
     start = strength[is_rated]
@@ -663,12 +642,6 @@ def _grounding_vector(is_anchor: HostArray, choices: FitChoices) -> HostArray:
     """[n] as in `StrengthProblem`: a unit vector without anchors and prior."""
     is_free = choices.prior is None and not is_anchor.any()
     return np.full(len(is_anchor), len(is_anchor) ** -0.5 if is_free else 0.0)
-
-
-def _check_any_comparison(num_votes: float) -> None:
-    """ValueError without votes or contests of players who can be compared."""
-    if not num_votes:
-        raise ValueError("no two players beat each other, directly or through others; give a prior, as prior=350")
 
 
 def _estimate_uncertainty_of_rankings(
@@ -713,6 +686,15 @@ def _contest_counts_and_beaten_shares(rows: RankingRows, num_players: int) -> tu
 MAX_DENSE_PLAYERS = 3000  # number of players up to which the Hessian is dense
 PADDING_MULTIPLE = 8  # players are padded to multiples of this, so that data of similar size share programs
 MAX_NAMED_PLAYERS = 4  # names in a note
+NUM_REPLICATES = 1000  # of the bootstrap
+
+
+class FitOptions(TypedDict, total=False):
+    """Further choices of a fit; see `fit_strengths`."""
+
+    samples: int
+    seed: int
+    last_place_unranked: bool | None
 
 
 @enforce_argument_annotations
@@ -725,9 +707,7 @@ def fit_strengths(
     prior: float | None = None,
     cluster: Any = None,
     errors: str | None = None,
-    samples: int = 1000,
-    seed: int = 0,
-    last_place_unranked: bool | None = None,
+    **options: Unpack[FitOptions],
 ) -> Strengths:
     """Maximum likelihood strengths of players who do not change, with their uncertainty.
 
@@ -756,7 +736,7 @@ def fit_strengths(
       errors: what intervals are from: "curvature", "sandwich" or "bootstrap". "curvature" trusts the model; "sandwich"
         does not; "bootstrap" is by replicates of the data. None: sandwich with clusters, else curvature. Contests are
         clusters. For more than 3,000 players, errors are by curvature with all others fixed, and a little too small.
-      samples, seed: the number of bootstrap replicates, and their seed.
+      samples, seed: the number of bootstrap replicates, 1000 by default, and their seed.
       last_place_unranked: whether the order of players who share the last place of a contest, but not all of it, is
         unknown. False: they tied, and are about equal. None: it is unknown.
 
@@ -768,12 +748,13 @@ def fit_strengths(
         if an anchor does not play; if a covariate follows from players and other covariates; if a column is missing; or
         for a score that is no result (names the row).
     """
-    check_options(ties, prior, errors, samples)
+    check_options(ties, prior, errors, options)
+    last_place_unranked = options.get("last_place_unranked")
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
     data, cluster = read_votes_if_source(data, names, cluster)
     check_concrete("strengths are estimated", data, "; jr.scan rates what is traced")
     events = data.events if isinstance(data, Dataset) else data
-    choices = FitChoices(anchors, prior, errors, samples, seed)
+    choices = FitChoices(anchors, prior, errors, options.get("samples", NUM_REPLICATES), options.get("seed", 0))
     if isinstance(events, Ragged) and isinstance(events.events, Rounds):
         if ties is not None or names or cluster is not None:
             raise ValueError("rounds have no covariates, no clusters other than contests, and one model of ties")
@@ -793,7 +774,7 @@ def _fit_votes(
 ) -> tuple[Estimate, ComparedPlayers]:
     """The strengths of a model of paired comparisons, and their players."""
     count = votes.num_players
-    cells = count_votes_in_cells(votes.player, votes.outcome, votes.covariates, count, bool(votes.clusters))
+    cells = count_votes_in_cells(votes.player, votes.outcome, votes.covariates, count)
     players = np.arange(count) if votes.players is None else np.asarray(votes.players)
     is_anchor, strength = resolve_anchors(choices.anchors, players, _votes_per_player(cells, count) > 0)
     choose_tie_model(ties, cells)  # which refuses what no players could be compared by
@@ -803,15 +784,20 @@ def _fit_votes(
     )
     is_rated = comparability.is_main if choices.prior is None else np.ones(count, bool)
     inner_cells = _select_player_cells(cells, is_rated)
-    _check_any_comparison(inner_cells.counts.sum())
+    if not inner_cells.counts.sum():
+        raise ValueError(NO_COMPARISON)
     model = choose_tie_model(ties, inner_cells)
     with jax.enable_x64(True):
         problem, counts, x, unit = _build_problem(model, inner_cells, is_anchor[is_rated], strength[is_rated], choices)
         check_covariates_identifiable(covariates, problem, counts)
         is_dense = len(problem.is_fixed) <= MAX_DENSE_PLAYERS
         maximum = jax.tree.map(np.asarray, maximise_log_posterior(is_dense, model, problem, counts, x))
-        if model != "bradley_terry" and not maximum.size <= CONVERGED_STEP:
-            check_kappa_bounded(ties, float(maximum.x[-1] - x[-1]))
+        has_converged, growth = maximum.size <= CONVERGED_STEP, float(maximum.x[-1] - x[-1])
+        if model != "bradley_terry" and not has_converged and growth > MAX_KAPPA_GROWTH:
+            raise ValueError(
+                f"with ties={ties!r} the likelihood has no maximum here: it grows with more ties and greater "
+                "differences; give a prior, as prior=350, or take ties='half'"
+            )
         fitted = FittedModel(model, problem, inner_cells, counts, maximum.x)
         if is_dense:
             uncertainty = estimate_uncertainty(fitted, votes, choices.errors, choices.samples, choices.seed)
@@ -839,9 +825,7 @@ def _select_player_cells(cells: VoteCells, mask: HostArray) -> VoteCells:
         return cells
     new_id = (np.cumsum(mask) - 1).astype(np.int32)
     ends = new_id[cells.first[is_inner]], new_id[cells.second[is_inner]]
-    cell_of_vote = (
-        None if cells.cell_of_vote is None else np.where(is_inner, np.cumsum(is_inner) - 1, -1)[cells.cell_of_vote]
-    )
+    cell_of_vote = np.where(is_inner, np.cumsum(is_inner) - 1, -1)[cells.cell_of_vote]
     return VoteCells(*ends, cells.counts[:, is_inner], cells.covariates[is_inner], cell_of_vote, cells.is_swapped)
 
 
@@ -882,31 +866,19 @@ def _comparability_notes(players: HostArray, comparability: Comparability, prior
             f" and {len(ids) - MAX_NAMED_PLAYERS:,} others" if len(ids) > MAX_NAMED_PLAYERS else ""
         )
 
-    notes, finite = (
-        [],
-        " and have no finite rating without a `prior`" if prior is None else "; their ratings rest on the prior",
-    )
-    groups = int(comparability.component.max(initial=-1)) + 1
-    if groups > 1:
-        advice = (
-            "only the prior compares them" if prior is not None else "players outside the largest group have no rating"
-        )
-        notes.append(
-            f"{groups:,} groups of players never met: {advice} ({format_players(comparability.component > 0)})"
-        )
-    if (comparability.component < 0).any():
-        notes.append(f"without a match: {format_players(comparability.component < 0)}")
-    for mask, result in ((comparability.only_won, "won"), (comparability.only_lost, "lost")):
-        if mask.any():
-            notes.append(f"only {result} against the others{finite}: {format_players(mask)}")
-    indirectly_met = (comparability.component == 0) & ~(
-        comparability.is_main | comparability.only_won | comparability.only_lost
-    )
-    if indirectly_met.any():
-        notes.append(
-            f"met others only through players who only won or only lost{finite}: {format_players(indirectly_met)}"
-        )
-    return notes
+    component, won, lost = comparability.component, comparability.only_won, comparability.only_lost
+    finite = " and have no finite rating without a `prior`" if prior is None else "; their ratings rest on the prior"
+    advice = "players outside the largest group have no rating" if prior is None else "only the prior compares them"
+    groups = int(component.max(initial=-1)) + 1
+    indirectly = (component == 0) & ~(comparability.is_main | won | lost)
+    notes = {
+        f"{groups:,} groups of players never met: {advice} ({{}})": component > 0,
+        "without a match: {}": component < 0,
+        f"only won against the others{finite}: {{}}": won,
+        f"only lost against the others{finite}: {{}}": lost,
+        f"met others only through players who only won or only lost{finite}: {{}}": indirectly,
+    }
+    return [note.format(format_players(mask)) for note, mask in notes.items() if mask.any()]
 
 
 def _build_strengths(estimate: Estimate, players: ComparedPlayers, prior: float | None) -> Strengths:
@@ -950,7 +922,15 @@ def _build_strengths(estimate: Estimate, players: ComparedPlayers, prior: float 
         players.met,
         uncertainty.degrees_of_freedom,
     )
-    return result if result.converged else drop_standard_errors(result)
+    if result.converged:
+        return result
+    return result._replace(  # errors are defined at a maximum only
+        standard_error=np.full_like(result.standard_error, np.nan),
+        covariance=None if covariance is None else np.full_like(covariance, np.nan),
+        tie_error=None if kappa is None else float("nan"),
+        coefficient_error=dict.fromkeys(result.coefficient, float("nan")),
+        samples=None,
+    )
 
 
 def _end_of_search(maximum: SearchState, distance: float) -> str:

@@ -197,56 +197,35 @@ class VoteCells(NamedTuple):
     second: HostArray  # [M]
     counts: HostArray  # [3, M] wins of the first player, ties, losses
     covariates: HostArray  # [M, p] in favour of the first player
-    cell_of_vote: HostArray | None  # [n] the cell of each vote
-    is_swapped: HostArray | None  # [n] whether the vote names the second player first
+    cell_of_vote: HostArray  # [n] the cell of each vote
+    is_swapped: HostArray  # [n] whether the vote names the second player first
 
 
 def count_votes_in_cells(
-    player: HostArray, outcome: Sequence[HostArray], covariates: HostArray, num_players: int, keep_vote_cells: bool
+    player: HostArray, outcome: Sequence[HostArray], covariates: HostArray, num_players: int
 ) -> VoteCells:
-    """Count votes in cells; `keep_vote_cells` says whether to keep the cell of each vote."""
+    """Count votes in cells."""
     is_swapped = player[:, 0] > player[:, 1]
-    low = np.where(is_swapped, player[:, 1], player[:, 0]).astype(np.int64)
-    key = low * num_players + np.where(is_swapped, player[:, 0], player[:, 1])
+    low, high = np.sort(player, axis=1).T.astype(np.int64)
+    key, total = low * num_players + high, num_players * num_players
+    z = np.where(is_swapped[:, None], -covariates, covariates) + 0.0  # no negative zeros
+    if not z.shape[1] and num_players <= MAX_DIRECT_PLAYERS:
+        pair = np.flatnonzero(np.bincount(key, minlength=total))
+        number = np.zeros(total, np.int64)
+        number[pair] = np.arange(len(pair))
+        cell, z = number[key], np.zeros((len(pair), 0))
+    else:
+        order = np.lexsort([*z.T, key])
+        key, z = key[order], z[order]
+        is_new_cell = np.append(True, (key[1:] != key[:-1]) | (z[1:] != z[:-1]).any(axis=1))[: len(key)]
+        cell = np.empty(len(key), np.int64)
+        cell[order] = np.cumsum(is_new_cell) - 1
+        pair, z = key[is_new_cell], z[is_new_cell]
     win, tie, loss = outcome
     columns = np.where(is_swapped, loss, win), tie, np.where(is_swapped, win, loss)
-    if not covariates.shape[1] and num_players <= MAX_DIRECT_PLAYERS:
-        total = np.bincount(key, minlength=num_players * num_players)
-        pair = np.flatnonzero(total)
-        counts = np.stack([np.bincount(key, column, num_players * num_players)[pair] for column in columns])
-        cell_of_vote = None
-        if keep_vote_cells:
-            cell_of_key = np.zeros(num_players * num_players, np.int64)
-            cell_of_key[pair] = np.arange(len(pair))
-            cell_of_vote = cell_of_key[key]
-        return VoteCells(
-            *_split_pair_codes(pair, num_players),
-            counts,
-            np.zeros((len(pair), 0)),
-            cell_of_vote,
-            is_swapped if keep_vote_cells else None,
-        )
-    z = np.where(is_swapped[:, None], -covariates, covariates) + 0.0  # no negative zeros
-    order = np.lexsort([*z.T, key]) if z.shape[1] else np.argsort(key, kind="stable")
-    key = key[order]
-    is_new_cell = np.append(True, (key[1:] != key[:-1]) | (z[order[1:]] != z[order[:-1]]).any(axis=1))[: len(key)]
-    start = np.flatnonzero(is_new_cell)
-    counts = np.stack([np.add.reduceat(column[order], start) if len(start) else column for column in columns])
-    cell_of_vote = None
-    if keep_vote_cells:
-        cell_of_vote = np.empty(len(key), np.int64)
-        cell_of_vote[order] = np.cumsum(is_new_cell) - 1
-    return VoteCells(
-        *_split_pair_codes(key[start], num_players),
-        counts,
-        z[order[start]],
-        cell_of_vote,
-        is_swapped if keep_vote_cells else None,
-    )
-
-
-def _split_pair_codes(pair_code: HostArray, num_players: int) -> tuple[HostArray, HostArray]:
-    return (pair_code // num_players).astype(np.int32), (pair_code % num_players).astype(np.int32)
+    counts = np.stack([np.bincount(cell, column, len(pair)) for column in columns])
+    first, second = (ends.astype(np.int32) for ends in np.divmod(pair, num_players))
+    return VoteCells(first, second, counts, z, cell, is_swapped)
 
 
 USUAL_COLUMNS = ("wins", "losses"), ("wins_a", "wins_b")  # of counts

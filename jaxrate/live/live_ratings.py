@@ -212,31 +212,24 @@ def check_clock_of_event(clock: str | None, has_events: bool, time: Any) -> None
 
 def number_categories(context: dict[str, Any], categories: Any) -> dict[str, Any]:
     """The context with categories as numbers, where the history has names for them."""
-    value = context.get("category")
+    value = context.get("category") if context else None
     if value is None or categories is None:
         return context
-    names = categories.tolist()
-
-    def number(name: Any) -> Any:
-        if np.ndim(name):
-            return name  # shares of categories
-        if name not in names:
-            raise ValueError(f"no category {name!r}; there are {', '.join(map(str, names))}")
-        return names.index(name)
-
-    return context | {"category": [number(x) for x in value] if np.ndim(value) else number(value)}
+    names, is_one = categories.tolist(), not np.ndim(value)
+    given = [value] if is_one else value
+    if missing := [x for x in given if not np.ndim(x) and x not in names]:
+        raise ValueError(f"no category {missing[0]!r}; there are {', '.join(map(str, names))}")
+    numbers = [x if np.ndim(x) else names.index(x) for x in given]  # or shares of categories
+    return context | {"category": numbers[0] if is_one else numbers}
 
 
 # --- Events as arrays, and for programs. ---
 
 WITHOUT_FIELD = {"side": 0.0, "weight": 1.0, "ceiling": np.inf, "noise": 1.0, "category": 0}  # of an event without one
 EMPTY_MATCH = Matches(np.zeros(2, np.int32), np.zeros(()), np.zeros(()))
-FIELD_VALUE: Any = np.zeros(())
-MATCH_FORMS = {  # forms of matches by the names of their fields
-    (): pack_match(EMPTY_MATCH).form,
-    ("side",): pack_match(EMPTY_MATCH._replace(context=Context(side=FIELD_VALUE))).form,
-    ("weight",): pack_match(EMPTY_MATCH._replace(context=Context(weight=FIELD_VALUE))).form,
-    ("side", "weight"): pack_match(EMPTY_MATCH._replace(context=Context(FIELD_VALUE, FIELD_VALUE))).form,
+MATCH_FORMS: dict[tuple[str, ...], Any] = {  # forms of matches by the names of their fields
+    fields: pack_match(EMPTY_MATCH._replace(context=Context(**dict.fromkeys(fields, np.zeros(()))))).form
+    for fields in ((), ("side",), ("weight",), ("side", "weight"))
 }
 
 
@@ -539,7 +532,8 @@ class Live:
           UserWarning: of somebody who has not played, but whose name looks like one of a player.
         """
         event_time = self._prediction_time(current, time)
-        return self._predict(current, make_match((a, b), 0.5, event_time, self._complete_event_to_come(context)))
+        context = self._number_categories(context, is_to_come=True)
+        return self._predict(current, make_match((a, b), 0.5, event_time, context))
 
     @take_turns
     def update_round(
@@ -583,7 +577,7 @@ class Live:
           UserWarning: as `predict`.
         """
         event_time = self._prediction_time(current, time)
-        context = self._complete_event_to_come(context)
+        context = self._number_categories(context, is_to_come=True)
         return self._predict(current, make_contest(*split_teams(players), None, event_time, context))
 
     # --- Corrections. ---
@@ -762,13 +756,11 @@ class Live:
         """The time of a prediction; None: that of the last event."""
         return (current.last or 0.0) if time is None else self._event_time(current, time, current.last)
 
-    def _number_categories(self, context: dict[str, Any]) -> dict[str, Any]:
-        """What is told of an event, with categories as numbers."""
-        return number_categories(context, self._categories) if context else context
-
-    def _complete_event_to_come(self, context: dict[str, Any]) -> dict[str, Any]:
-        """What is told of an event to come, with categories as numbers, and zeros for its results."""
-        return self._number_categories(fill_results_to_come(self._system, context))
+    def _number_categories(self, context: dict[str, Any], is_to_come: bool = False) -> dict[str, Any]:
+        """What is told of an event, with categories as numbers, and zeros for results of one to come."""
+        return number_categories(
+            fill_results_to_come(self._system, context) if is_to_come else context, self._categories
+        )
 
     def _pack(self, current: LiveState, event: LiveEvent) -> tuple[PackedEvent, list[Any]]:
         """An event, checked, for a program, and the names of newcomers."""
@@ -981,11 +973,6 @@ def start_history(
     names = check_player_names(players)
     if state is not None:
         state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
-    return Live(system, state, names, base, _default_key(system, base) if key is None else key)
-
-
-def _default_key(system: RatingSystem, base: History | None) -> Key | None:
-    """The key of a system that draws random numbers, which depends on the number of events before."""
-    if random_draw_rule(system.rules) is None:
-        return None
-    return jax.random.fold_in(jax.random.key(0), 0 if base is None else base.num_rows)
+    if key is None and random_draw_rule(system.rules) is not None:
+        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else base.num_rows)
+    return Live(system, state, names, base, key)
