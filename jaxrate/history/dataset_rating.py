@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from jaxrate.core.argument_checks import FilePath, Key, enforce_argument_annotations
-from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.array_types import HostArray
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.system import RatingSystem, random_draw_rule, set_default_period
 from jaxrate.core.text_format import format_value_for_error
@@ -56,7 +56,9 @@ def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
         raise ValueError(f"league must have one value for each row of the source, got shape {labels.shape}")
     if missing_rows := [row for row in data.rows.tolist() if is_missing_value(labels[row])]:
         raise RowError(missing_rows[0], "there is no league")
-    names, number_of_row = _number_labels_by_first_appearance(labels[data.rows].tolist())
+    label_of_row = labels[data.rows].tolist()
+    number = {name: i for i, name in enumerate(dict.fromkeys(label_of_row))}
+    names, number_of_row = [*number], np.array([number[x] for x in label_of_row], int)
     if not data.of_matches:
         size = np.diff(data.rounds.player_start)
         first_row = np.repeat(data.rounds.player_start[:-1], size)
@@ -65,13 +67,7 @@ def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
             first, second = names[number_of_row[first_row[row]]], names[number_of_row[row]]
             raise RowError(int(data.rows[row]), f"its contest is of the leagues {first} and {second}")
         number_of_row = number_of_row[data.rounds.player_start[:-1]]
-    return {name: select_events(data, number_of_row == number) for number, name in enumerate(names)}
-
-
-def _number_labels_by_first_appearance(labels: list[Hashable]) -> tuple[list[Hashable], HostArray]:
-    """Names in order of first appearance, and the number of the name of each label."""
-    number = {name: i for i, name in enumerate(dict.fromkeys(labels))}
-    return [*number], np.array([number[label] for label in labels], int)
+    return {name: select_events(data, number_of_row == i) for name, i in number.items()}
 
 
 def select_events(data: Dataset, keep: HostArray, num_known_players: int = 0) -> Dataset:
@@ -432,11 +428,5 @@ def rate_leagues(
     check_dataset("rate_leagues", data)
     with add_location_to_data_errors("", lambda row: f"row {row} (counting from 0)"):
         leagues = split_by_league(data, league)
-    rate_one = partial(_rate_league, system, period, key, calibrate)
+    rate_one = partial(rate, system, period=period, key=key, calibrate=calibrate)
     return dict(zip(leagues, map_items(executor, rate_one, leagues.values()), strict=True))
-
-
-def _rate_league(
-    system: RatingSystem, period: float | None, key: Array | None, calibrate: bool | None, data: Dataset
-) -> History:
-    return rate(system, data, period=period, key=key, calibrate=calibrate)

@@ -99,17 +99,15 @@ def make_event_columns(
       in_teams: whether contests have the columns of teams though nobody has team-mates.
     """
     columns: EventColumns = {"row": np.asarray(data.rows), "event": event_numbers(data.events)}
-    columns |= _match_columns(data) if data.of_matches else _contest_columns(data, num_contests_before, in_teams)
+    if data.of_matches:
+        columns |= {name: np.asarray(getattr(data.matches, name)) for name in ("time", "player", "score")}
+    else:
+        columns |= _contest_columns(data, num_contests_before, in_teams)
     seats = columns["player"].shape
     columns |= event_prediction_columns(prediction, data)
     columns |= {name: np.asarray(x) for name, x in found.items() if x is not None}
     columns |= {name: x.reshape(seats) for name, x in columns.items() if name.startswith(("rating", "deviation"))}
     return columns | (_side_and_point_columns(data) if data.of_matches else {}) | _category_column(data, seats)
-
-
-def _match_columns(data: Dataset) -> EventColumns:
-    flat = data.matches
-    return {"time": np.asarray(flat.time), "player": np.asarray(flat.player), "score": np.asarray(flat.score)}
 
 
 def _contest_columns(data: Dataset, num_contests_before: int, in_teams: bool) -> EventColumns:
@@ -203,11 +201,8 @@ def are_plain_names(values: HostArray) -> bool:
         return True
     names = values.tolist()
     is_of_one_type = any(all(isinstance(x, kind) for x in names) for kind in (str, bytes, (int, float)))
-    return is_of_one_type and not unstorable_reasons_by_position(values) and not any(map(_is_too_large, names))
-
-
-def _is_too_large(name: Any) -> bool:
-    return isinstance(name, int) and unstorable_reason(name) is not None
+    too_large = (isinstance(x, int) and unstorable_reason(x) is not None for x in names)
+    return is_of_one_type and not unstorable_reasons_by_position(values) and not any(too_large)
 
 
 def to_table_columns(events: EventColumns, names: Any, clock: str | None) -> dict[str, Any]:
@@ -252,11 +247,6 @@ def from_table_columns(table: Any, players: HostArray) -> EventColumns:
             events[name] = FROM_TABLE.get(name, np.asarray)(values)
     number = np.arange(len(ids)) if is_of_matches else contest_numbers(found["participants"])
     return events | {"event": number}
-
-
-def _to_ranks_needed(values: HostArray) -> HostArray:
-    """Ranks from 1, with 0 for what is missing."""
-    return np.nan_to_num(values.astype(float)).astype(np.int32)
 
 
 def contest_numbers(participants: HostArray) -> HostArray:
@@ -308,4 +298,7 @@ def times_to_event_clock(times: HostArray) -> HostArray:
 
 
 # what columns of tables are converted by
-FROM_TABLE: dict[str, Any] = {"time": times_to_event_clock, "rank_needed": _to_ranks_needed}
+FROM_TABLE: dict[str, Any] = {
+    "time": times_to_event_clock,
+    "rank_needed": lambda x: np.nan_to_num(x.astype(float)).astype(np.int32),  # from 1; 0 for what is missing
+}

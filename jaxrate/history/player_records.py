@@ -346,14 +346,12 @@ def attack_and_defence(rated: History, *, active: Any = None, min_games: int | N
         scored, conceded = (params.point_rate + lead / params.margin_scale for lead in leads)
     else:
         scored, conceded = (params.goal_rate * 10.0 ** (lead / POINTS_FOR_TENFOLD) for lead in leads)
-    return ColumnTable(
-        {
-            "player": listed.player,
-            "attack": np.round(attack, 1),
-            "attack_deviation": np.round(attack_deviation, 1),
-            "defence": np.round(defence, 1),
-            "defence_deviation": np.round(defence_deviation, 1),
-            "scored": np.round(scored, 3),
-            "conceded": np.round(conceded, 3),
-        }
-    )
+    columns = {
+        "attack": (attack, 1),
+        "attack_deviation": (attack_deviation, 1),
+        "defence": (defence, 1),
+        "defence_deviation": (defence_deviation, 1),
+        "scored": (scored, 3),
+        "conceded": (conceded, 3),
+    }
+    return ColumnTable({"player": listed.player} | {x: np.round(*rounded) for x, rounded in columns.items()})

@@ -86,39 +86,24 @@ def parse_time_after_last_events(rated: Any, state: State, time: Any, players: A
     last_times = getattr(state, "time", None)
     if query_time is None or is_traced((query_time, last_times)):
         return query_time
-    history = rated if isinstance(rated, History) else None
-    if last_times is not None:
-        last_times = np.asarray(last_times)
+    ends: list[tuple[float, float, str]] = []  # last events: their times, by how much these may be rounded, and of whom
+    if last_times is not None and np.size(last_times):
         last_played = np.where(np.isfinite(last_times), last_times, -np.inf)
-        latest_player = int(np.argmax(last_played)) if last_played.size else 0
-        if last_played.size and query_time < last_played[latest_player] - 4.0 * np.spacing(
-            np.abs(last_times[latest_player])
-        ):  # of float32, perhaps
-            _raise_too_early(
-                history, query_time, float(last_played[latest_player]), _player_label(latest_player, players)
-            )
-    if history is not None and history.last is not None and query_time < history.last:
-        _raise_too_early(history, query_time, history.last, _last_event_player_label(history))
+        i = int(np.argmax(last_played))
+        has_name = players is not None and len(players) > i
+        player = repr(np.asarray(players).tolist()[i]) if has_name else f"player {i}"
+        ends.append((float(last_played[i]), 4.0 * float(np.spacing(np.abs(np.asarray(last_times)[i]))), player))
+    history = rated if isinstance(rated, History) else None
+    if history is not None and history.last is not None:
+        seats = history.events["player"]
+        ends.append((history.last, 0.0, repr(history.players.tolist()[seats[-1, 0]]) if len(seats) else "a player"))
+    for last, rounding, player in ends:
+        if query_time < last - rounding:
+            asked_text, last_text = (format_time(x, history.clock if history else None) for x in (query_time, last))
+            verb = "ended" if history is not None and history.period is not None else "was"
+            message = f"time {asked_text} is before the last event of {player}, which {verb} at {last_text}"
+            raise ValueError(f"{message}; {PAST_RATINGS_HINT}")
     return query_time
-
-
-def _raise_too_early(rated: History | None, query_time: float, last: float, player: str) -> None:
-    clock = None if rated is None else rated.clock
-    verb = "ended" if rated is not None and rated.period is not None else "was"
-    message = f"time {format_time(query_time, clock)} is before the last event of {player}"
-    raise ValueError(f"{message}, which {verb} at {format_time(last, clock)}; {PAST_RATINGS_HINT}")
-
-
-def _player_label(player_id: int, players: Any) -> str:
-    has_name = players is not None and len(players) > player_id
-    return repr(np.asarray(players).tolist()[player_id]) if has_name else f"player {player_id}"
-
-
-def _last_event_player_label(rated: History) -> str:
-    """The player of the last event, for messages."""
-    if not len(rated.events["player"]):
-        return "a player"
-    return repr(rated.players.tolist()[rated.events["player"][-1, 0]])
 
 
 @enforce_argument_annotations
@@ -151,27 +136,20 @@ def ratings(system: RatingSystem | History, state: State = None, *, time: Any = 
       ValueError: if the time is no moment; of a state, or with `params`, if it is before somebody's last event, whose
         player and end are named.
     """
-    return _ratings_at_time(system, *resolve_system_state_and_players(system, state), time, params)
-
-
-def _ratings_at_time(rated: Any, system: RatingSystem, state: State, players: Any, time: Any, params: Params) -> Rating:
-    """The ratings as of a time; NaN for players of a smoothed history who had not begun."""
+    rated: Any = system
+    system, state, players = resolve_system_state_and_players(system, state)
     if isinstance(rated, History) and rated.hindsight is not None and time is not None:
         if params is not None:
             raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
         return rated.hindsight.at(parse_query_time(rated, time))
-    if (
-        isinstance(rated, History)
-        and params is None
-        and _is_before_end(rated, query_time := parse_query_time(rated, time))
-    ):
-        rows, seasons = rated.rows.once_per_event(), system.settings.get("seasons") or ()
-        final = system.summary(system.params, advance_state_to_time(system, state, query_time, system.params))
-        return rows.ratings_at(np.arange(len(players)), rows.counts_at(query_time), query_time, seasons, final)
+    is_past = isinstance(rated, History) and params is None and _is_before_end(rated, parse_query_time(rated, time))
     params = system.params if params is None else params
-    return system.summary(
-        params, advance_state_to_time(system, state, parse_time_after_last_events(rated, state, time, players), params)
-    )
+    query_time = parse_query_time(rated, time) if is_past else parse_time_after_last_events(rated, state, time, players)
+    final = system.summary(params, advance_state_to_time(system, state, query_time, params))
+    if not is_past:
+        return final
+    rows, seasons = rated.rows.once_per_event(), system.settings.get("seasons") or ()
+    return rows.ratings_at(np.arange(len(players)), rows.counts_at(query_time), query_time, seasons, final)
 
 
 def _is_before_end(rated: History, query_time: Any) -> bool:

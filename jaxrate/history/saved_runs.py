@@ -86,20 +86,15 @@ def make_run_metadata(rated: History) -> dict[str, Any]:
 
 def _is_packaged_system(system: RatingSystem, params: dict[str, float | None]) -> bool:
     """Whether the system of that name in the package has these rules."""
-    try:
-        return (
-            make_wrapped_system(wrapper_names(system), SYSTEMS[system.name], system.settings | params).rules
-            == system.rules
-        )
-    except (TypeError, ValueError):
-        return False
+    with suppress(TypeError, ValueError):
+        packaged = make_wrapped_system(wrapper_names(system), SYSTEMS[system.name], system.settings | params)
+        return packaged.rules == system.rules
+    return False
 
 
 def _is_json_value(value: Any) -> bool:
     """Whether JSON can hold it."""
-    if isinstance(value, tuple):
-        return all(map(_is_json_value, value))
-    return value is None or isinstance(value, (str, int, float))
+    return all(map(_is_json_value, value)) if isinstance(value, tuple) else isinstance(value, str | int | float | None)
 
 
 LOG = logging.getLogger(__name__)

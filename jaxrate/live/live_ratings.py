@@ -227,8 +227,9 @@ def number_categories(context: dict[str, Any], categories: Any) -> dict[str, Any
 
 WITHOUT_FIELD = {"side": 0.0, "weight": 1.0, "ceiling": np.inf, "noise": 1.0, "category": 0}  # of an event without one
 EMPTY_MATCH = Matches(np.zeros(2, np.int32), np.zeros(()), np.zeros(()))
+NO_VALUE: Any = np.zeros(())
 MATCH_FORMS: dict[tuple[str, ...], Any] = {  # forms of matches by the names of their fields
-    fields: pack_match(EMPTY_MATCH._replace(context=Context(**dict.fromkeys(fields, np.zeros(()))))).form
+    fields: pack_match(EMPTY_MATCH._replace(context=Context()._replace(**dict.fromkeys(fields, NO_VALUE)))).form
     for fields in ((), ("side",), ("weight",), ("side", "weight"))
 }
 
