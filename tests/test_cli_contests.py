@@ -125,6 +125,17 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
     assert code == 0 and text.startswith("share: 10 contests, 60 participations of 9 players")
 
 
+def test_of_a_file_of_contests_those_to_come_are_predicted(jaxrate, contests, tmp_path):
+    """Those that were played were predicted as well."""
+    rows = contests.read_text() + "final,driver 01,,,2024-04-01\nfinal,driver 02,,,2024-04-01\n"
+    contests.write_text(rows)
+    code, text, errors = jaxrate("rate", contests, *COLUMNS, *SHARE, "--out", tmp_path / "run")
+    assert code == 0 and "30 contests" in text and "2 of 182 rows have no result and are left out: 2 are to" in errors
+    code, text, errors = jaxrate("predict", tmp_path / "run", contests)
+    assert code == 0 and "of 182 rows 2 are without a result and to come" in errors
+    assert [line.split()[:2] for line in text.splitlines()[1:]] == [["2024-04-01", "final"]]
+
+
 def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path, share):
     """There was no way to say so: the file had to be changed."""
     path = tmp_path / "races.csv"
@@ -140,18 +151,8 @@ def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path, share):
         and "column 'rank' is 'DSQ', not a number" in errors
         and "name their texts as --column unfinished=DNF, or" in errors
     )
-    code, text, errors = jaxrate(
-        "rate",
-        path,
-        "--system",
-        "share",
-        "--column",
-        "unfinished=DNF",
-        "--column",
-        "unfinished=DSQ",
-        "--out",
-        tmp_path / "run",
-    )
+    named = "--column", "unfinished=DNF,DSQ"
+    code, text, errors = jaxrate("rate", path, "--system", "share", *named, "--out", tmp_path / "run")
     assert code == 0 and text.startswith("share: 2 contests, 7 participations"), errors
     (tmp_path / "next.csv").write_text("contest,player\nt,Ada\nt,Bo\n")
     assert jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")[0] == 0

@@ -17,14 +17,13 @@ from jaxrate.cli.input_options import (
     is_parquet_folder_or_pattern,
     is_pgn_file,
     is_shipped_dataset,
-    load_columns,
+    load_match_columns,
     open_file_table,
     pop_columns,
     published_forecasts,
     reading_options,
     title_from_file,
 )
-from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.library_options import library_choice, library_option
 from jaxrate.cli.options import (
     SHARE,
@@ -157,7 +156,7 @@ def _benchmark_file(
     columns, stack = {kind: settings.pop(kind) for kind in ROWS}, settings.pop("stack")
     columns = _add_recognised_rows(report, file, options, columns)
     data, _ = read_events_with_evidence(report, RatingRequest(file, None, {}, None, options, plain=plain))
-    values = {kind: load_match_columns(file, data, columns[kind], kind) for kind in ROWS}
+    values = {kind: load_match_columns(file, data, columns[kind], f"--{kind.replace('_', '-')}: ") for kind in ROWS}
     if is_shipped:
         values["forecast"] = (published_forecasts(file, data) or {}) | values["forecast"]
         since = SHIPPED_SINCE if since is None and not is_on_command_line("last") else since
@@ -189,40 +188,3 @@ def _add_recognised_rows(
         texts = "; ".join(f"{label} ({', '.join(columns)})" for label, columns in rows.items())
         report.note(f"{Path(file).name}: {kind} found: {texts}")
     return named | added
-
-
-def load_match_columns(
-    file: str, data: jr.data.Dataset, columns_by_name: dict[str, list[str]], kind: str
-) -> dict[str, Any]:
-    """[n], or [n, K] of several columns, numbers of the matches by name, NaN where the file has none.
-
-    Args:
-      file: what was read.
-      data: its matches.
-      columns_by_name: which columns belong together.
-      kind: the option by which they are named, for errors.
-
-    Raises:
-      ValueError: for a column that the file does not have, or that holds no numbers, as 0.3 or 30%.
-    """
-    from jaxrate.data.column_conversion import is_text, to_column, to_numbers
-    from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
-
-    if not columns_by_name:
-        return {}
-    arrow, option, rows = import_pyarrow(), f"--{kind.replace('_', '-')}", np.asarray(data.rows)
-    rows = rows if data.of_matches else rows[np.asarray(data.rounds.player_start)[:-1]]
-    source = open_file_table(file)
-    loaded = load_columns(source, [name for columns in columns_by_name.values() for name in columns], option)
-    numbers = {}
-    with add_location_to_data_errors(source.title, source.where):
-        for name, x in loaded.items():
-            column: Any = to_column(name, x)
-            column = arrow.compute.utf8_rtrim(column, characters=" %") if is_text(column) else column
-            numbers[name] = to_numbers(name, column, np.nan)
-    if any(rows.max(initial=0) >= len(x) for x in numbers.values()):
-        raise ValueError(f"{option}: {file} is read from several tables, whose columns cannot be told apart")
-    values = {
-        label: np.stack([numbers[name][rows] for name in columns], axis=1) for label, columns in columns_by_name.items()
-    }
-    return {label: x[:, 0] if x.shape[1] == 1 else x for label, x in values.items()}

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.options import CommandOption, named_values_option, option, split_assignments
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
@@ -57,6 +58,11 @@ def _numbers_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
     with suppress(ValueError):
         return {name: float(text) for name, text in pairs}
     return {}
+
+
+def _split_texts(context: Any, parameter: Any, texts: tuple[str, ...]) -> list[str]:
+    """Texts one by one, or with commas between them."""
+    return [part.strip() for text in texts for part in text.split(",")]
 
 
 SEVERAL_WORDS: dict[str, Any] = {"multiple": True, "most_words": 2, "callback": _one_or_two_columns}
@@ -106,7 +112,7 @@ REST_TEXT = "Add the days since each player's last match as a covariate, at most
 FORM_TEXT = "Add recent form (results against expectation) as a covariate; it fades in this many days."
 MIXTURES_TEXT = "A category that is a mix of others, in equal parts or as Random=Zerg:0.5,Terran:0.5."
 NO_RESULT_TEXT = "Text or number that means no result, besides P, NA, - and the like; of contests, as DNS."
-UNFINISHED_TEXT = "Text in the column of ranks of those who did not finish, as DNF: they tie for last."
+UNFINISHED_TEXT = "Text in the column of ranks of those who did not finish, as DNF,DSQ: they tie for last."
 NAMES_TEXT = "Join players or categories whose names differ only in case, blanks or Unicode."
 READING_OPTIONS = {
     "format": _reading_option("format", "NAME", FORMATS_TEXT, shell_complete=_complete_formats),
@@ -116,7 +122,7 @@ READING_OPTIONS = {
     "mixtures": _reading_option("mixtures", "NAME[=PARTS]", MIXTURES_TEXT, multiple=True, callback=_mixtures_by_name),
     "dates": _reading_option("dates", "HOW", 'Date format, if not ISO: day-first, month-first, or as "%d %b %Y".'),
     "na_values": _reading_option("na_values", "TEXT", NO_RESULT_TEXT, multiple=True),
-    "unfinished": _reading_option("unfinished", "TEXT", UNFINISHED_TEXT, multiple=True),
+    "unfinished": _reading_option("unfinished", "TEXT", UNFINISHED_TEXT, multiple=True, callback=_split_texts),
     "sort": _reading_option("sort", "", "Sort the rows by time."),
     "skip_incomplete": _reading_option("skip_incomplete", "", "Skip rows with missing values in the columns used."),
     "normalise_names": _reading_option("normalise_names", "", NAMES_TEXT),
@@ -221,17 +227,51 @@ def open_file_table(file: str) -> Any:
 
 
 def load_columns(source: Any, names: Iterable[str], option: str = "", *, as_texts: bool = False) -> dict[str, Any]:
-    """Columns of a table by their names; ValueError, which names the option, if it lacks one."""
+    """Columns of a table by their names; ValueError, which begins with the option, as "--by: ", if it lacks one."""
     from jaxrate.data.table_sources import add_location_to_data_errors
 
     wanted = list(dict.fromkeys(names))
     for name in wanted:
         if name not in source.names:
             hint = did_you_mean_suffix(name, source.names)
-            raise ValueError(f"{option}{': ' * bool(option)}{source.title}no column {name!r}{hint}")
+            raise ValueError(f"{option}{source.title}no column {name!r}{hint}")
     with add_location_to_data_errors(source.title, source.where):
         loaded = source.load(wanted, wanted if as_texts else ()) if wanted else {}
         return {name: loaded[name] for name in wanted}
+
+
+def load_match_columns(
+    file: str, data: jr.data.Dataset, columns_by_name: dict[str, list[str]], option: str = ""
+) -> dict[str, Any]:
+    """[n], or [n, K] of several columns, numbers of the matches by name, NaN where the file has none.
+
+    Args:
+      file: what was read.
+      data: its matches.
+      columns_by_name: which columns belong together.
+      option: with which errors begin, as "--odds: ".
+
+    Raises:
+      ValueError: for a column that the file does not have, or that holds no numbers, as 0.3 or 30%.
+    """
+    from jaxrate.data.column_conversion import is_text, to_column, to_numbers
+    from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
+
+    if not columns_by_name:
+        return {}
+    arrow, rows = import_pyarrow(), np.asarray(data.rows)
+    rows = rows if data.of_matches else rows[np.asarray(data.rounds.player_start)[:-1]]
+    source, numbers = open_file_table(file), {}
+    loaded = load_columns(source, [name for columns in columns_by_name.values() for name in columns], option)
+    with add_location_to_data_errors(source.title, source.where):
+        for name, x in loaded.items():
+            column: Any = to_column(name, x)
+            column = arrow.compute.utf8_rtrim(column, characters=" %") if is_text(column) else column
+            numbers[name] = to_numbers(name, column, np.nan)
+    if any(rows.max(initial=0) >= len(x) for x in numbers.values()):
+        raise ValueError(f"{option}{file} is read from several tables, whose columns cannot be told apart")
+    values = {key: np.stack([numbers[x][rows] for x in columns], axis=1) for key, columns in columns_by_name.items()}
+    return {key: x[:, 0] if x.shape[1] == 1 else x for key, x in values.items()}
 
 
 def is_pgn_file(file: str) -> bool:

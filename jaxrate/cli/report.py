@@ -12,7 +12,7 @@ import jaxrate as jr
 from jaxrate.cli.commands import command
 from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
-from jaxrate.cli.input_options import reading_options, title_from_file
+from jaxrate.cli.input_options import load_match_columns, reading_options, title_from_file
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.option_names import format_reading_options
 from jaxrate.cli.options import FILE, PAGE_FILE, SHARE, option
@@ -81,44 +81,58 @@ def report(
     accuracy of the predictions, and a comparison of systems.
     """
     from jaxrate.evaluation.scored_predictions import format_metric
+    from jaxrate.site.accuracy_summary import LOSING_ADVICE, summarise_accuracy
+    from jaxrate.site.benchmark_page import advise_best_system
+    from jaxrate.site.site_data import unique_display_names
     from jaxrate.systems.system_construction_by_name import make_system
     from jaxrate.views.wording import choose_player_or_team_noun
 
     request = pop_request(settings)
     for other in others:
         make_system(other, {})
-    data, request, settings["points"] = _read_events_and_points(report, request)
-    data = data if names is None else _replace_display_names(data, names)
+    data, request = read_events_with_evidence(report, request)
+    settings["points"] = _load_points(report, request, data)
+    if names is not None:
+        shown = unique_display_names(data.players, load_display_names(names, data.players))
+        data = data._replace(players=np.array(shown, object))
     check_players_exist(data, players)
     task = choose_system(report, request, data)
     task = task._replace(calibrate=False) if no_calibrate else task
     smoothed = smooth_task(report, task) if show else None
     rating = rate_and_evaluate_task(report, task, request)
     settings["comparison"] = _compare_with_baselines(report, task, request, others, last)
-    rated = _add_facts_of_file(rating.history, task, request)
+    facts = describe_file(request, task.data, {}) | {"file": Path(request.file).name}
+    facts["columns"] = {role: x for role, x in request.columns.items() if role == "category"}
+    rated = rating.history._replace(options=rating.history.options | facts)
     with report.stage("writing the page"):
         quality = {metric_heading(name): format_metric(name, value) for name, value in rating.metrics.items()}
+        title = title or title_from_file(request.file)
         page = jr.site.report_html(
-            rated,
-            title=title or title_from_file(request.file),
-            players=players,
-            smoothed=smoothed,
-            quality=quality,
-            **settings,
-            **rules,
+            rated, title=title, players=players, smoothed=smoothed, quality=quality, **settings, **rules
         )
     out.write_text(page, encoding="utf-8")
-    _note_advice(report, rated, request, settings["comparison"])
+    losing = [advice for advice in summarise_accuracy(rated).advice if advice is LOSING_ADVICE]
+    better = advise_best_system(settings["comparison"], rated.system.name, is_fitted=request.fitted is not None)
+    for advice in (*losing, *better):
+        report.note(advice.to_text(quote(request.file), "run", format_reading_options(request.columns)))
     _, plural = choose_player_or_team_noun(rated, settings["noun"])
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
 
 
-def _replace_display_names(data: jr.data.Dataset, names: Path) -> jr.data.Dataset:
-    """The events, of players by the names of a table."""
-    from jaxrate.site.site_data import unique_display_names
-
-    shown = unique_display_names(data.players, load_display_names(names, data.players))
-    return data._replace(players=np.array(shown, object))
+def _load_points(report: ProgressReport, request: RatingRequest, data: jr.data.Dataset) -> tuple[Any, Any] | None:
+    """The points [n] of both players that the file has, where the system is named and learns from none; else None."""
+    learns_from_results = request.plain or request.name is not None or bool(request.changes)
+    if not learns_from_results or data.margin or not data.of_matches:
+        return None
+    columns = recognise_evidence_columns_of_file(request.file, request.columns).get("margin", ())
+    if len(columns) != 2:
+        return None
+    try:
+        points = load_match_columns(request.file, data, {"points": columns})["points"]
+    except ValueError as error:
+        report.note(f"points are not shown: {to_one_line(str(error))}")
+        return None
+    return None if np.isnan(points).any() else (points[:, 0], points[:, 1])
 
 
 def _compare_with_baselines(
@@ -136,54 +150,3 @@ def _compare_with_baselines(
     )
     hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], request.file, last)
     return comparison
-
-
-def _add_facts_of_file(rated: jr.History, task: RatingTask, request: RatingRequest) -> jr.History:
-    """The history with what pages say about its file; of columns those of categories."""
-    facts = describe_file(request, task.data, {}) | {"file": Path(request.file).name}
-    facts["columns"] = {role: x for role, x in request.columns.items() if role == "category"}
-    return rated._replace(options=rated.options | facts)
-
-
-def _note_advice(report: ProgressReport, rated: jr.History, request: RatingRequest, comparison: Comparison) -> None:
-    """Say how the predictions could be better: by another system, or by a fit."""
-    from jaxrate.site.accuracy_summary import LOSING_ADVICE, summarise_accuracy
-    from jaxrate.site.benchmark_page import advise_best_system
-
-    losing = [advice for advice in summarise_accuracy(rated).advice if advice is LOSING_ADVICE]
-    better = advise_best_system(comparison, rated.system.name, is_fitted=request.fitted is not None)
-    for advice in (*losing, *better):
-        report.note(advice.to_text(quote(request.file), "run", format_reading_options(request.columns)))
-
-
-def _read_events_and_points(
-    report: ProgressReport, request: RatingRequest
-) -> tuple[jr.data.Dataset, RatingRequest, tuple[Any, Any] | None]:
-    """The events and the request, as `read_events_with_evidence` has them, and the points [n] of both players.
-
-    The points are those that the file has and the system does not learn from; None where there are none.
-    """
-    columns = _columns_of_points(request)
-    if columns:
-        try:
-            asked = request._replace(columns=request.columns | columns)
-            data, asked = read_events_with_evidence(report, asked)
-        except ValueError as error:
-            report.note(f"points are not shown: {to_one_line(str(error))}")
-        else:
-            values: Any = data.matches.context.columns if data.of_matches else {}
-            points: Any = tuple(np.asarray(values[name]) for name in data.margin) if data.of_matches else None
-            kept = {role: x for role, x in asked.columns.items() if role in request.columns}
-            return data._replace(margin=()), request._replace(columns=kept), points
-    return *read_events_with_evidence(report, request), None
-
-
-def _columns_of_points(request: RatingRequest) -> dict[str, Any]:
-    """The arguments of `read` for points that the system does not learn from; none if there are not two columns."""
-    fitted_margin = request.fitted is not None and request.fitted.values.get("margin")
-    learns_from_results = request.plain or request.name is not None or bool(request.changes)
-    if not learns_from_results or request.columns.get("margin") or fitted_margin:
-        return {}
-    evidence = recognise_evidence_columns_of_file(request.file, request.columns)
-    has_both = len(evidence.get("margin", ())) == 2
-    return {role: evidence[role] for role in ("margin", "score") if role in evidence} if has_both else {}

@@ -164,7 +164,7 @@ def _load_columns(
 
 def load_display_names(file: Path, players: Any) -> dict[Any, str]:
     """Names to display, by the names in the events."""
-    ids, names = _load_columns(file, ["id", "name"], "--names", as_texts=True)
+    ids, names = _load_columns(file, ["id", "name"], "--names: ", as_texts=True)
     name_of_id = {str(x): str(name) for x, name in zip(ids.tolist(), names.tolist(), strict=True) if name is not None}
     display_names = {x: name_of_id[str(x)] for x in players.tolist() if str(x) in name_of_id}
     if not display_names:
@@ -174,7 +174,7 @@ def load_display_names(file: Path, players: Any) -> dict[Any, str]:
 
 def load_shown_columns_by_prediction_row(file: Path, names: list[str], rated: jr.History) -> dict[str, Any]:
     """[n] values of the columns for each row of the predictions."""
-    rows, loaded = rated.events["row"], _load_columns(file, names, "--file")
+    rows, loaded = rated.events["row"], _load_columns(file, names, "--file: ")
     if not names:
         return {}
     if len(np.unique(rows)) < len(rows) or rows.max(initial=0) >= len(loaded[0]):
@@ -187,21 +187,17 @@ def _check_file_matches_rated_history(file: Path, rated: jr.History) -> None:
     """ValueError if none of some rows of the file names the players that were rated in it."""
     from jaxrate.data.table_files import open_table_file
 
+    def fold(value: Any) -> str:
+        """A value as text without letter case and repeated blanks, as formats join names from several columns."""
+        return " ".join(str(value).casefold().split())
+
     sampled = np.unique(np.linspace(0, len(rated.events["row"]) - 1, SAMPLE_ROWS).astype(int))
-    rows, names_of_rows = (
-        rated.events["row"][sampled].tolist(),
-        rated.players[rated.events["player"][sampled]].tolist(),
-    )
-    names = list(open_table_file(file).names)
-    columns = [*_load_columns(file, names), *_load_columns(file, names, as_texts=True)]  # "007" is no number
-    for row, seated in zip(rows, names_of_rows, strict=True):
-        texts = {_fold_case_and_blanks(x[row]) for x in columns}
-        if all(any(x == who or (len(x) > 2 and x in who) for x in texts) for who in map(_fold_case_and_blanks, seated)):
+    rows = rated.events["row"][sampled].tolist()
+    names_of_rows = rated.players[rated.events["player"][sampled]].tolist()
+    columns = _load_columns(file, list(open_table_file(file).names), as_texts=True)
+    for row, names in zip(rows, names_of_rows, strict=True):
+        texts = {fold(x[row]) for x in columns}
+        if all(any(text == name or (len(text) > 2 and text in name) for text in texts) for name in map(fold, names)):
             return
-    names_of_row = " and ".join(map(format_value_for_error, names_of_rows[0]))
-    raise ValueError(f"--file: {file.name} is not what was rated: its row {rows[0]} should be of {names_of_row}")
-
-
-def _fold_case_and_blanks(value: Any) -> str:
-    """A value as text without letter case and repeated blanks, as formats join names from several columns."""
-    return " ".join(str(value).casefold().split())
+    named = " and ".join(map(format_value_for_error, names_of_rows[0]))
+    raise ValueError(f"--file: {file.name} is not what was rated: its row {rows[0]} should be of {named}")

@@ -41,14 +41,17 @@ def _list_systems(systems_by_name: dict[str, jr.extend.RatingSystem]) -> list[st
 
     rows = []
     for key, system in systems_by_name.items():
-        kinds = [event.__name__.lower() for event in system.events]
-        events = ", ".join(x for x in kinds if x != "periods" or "matches" not in kinds)  # which have periods
-        rows.append((key, events, re.sub(r', ".*?"', "", _system_source(key))))  # without titles of papers
+        kinds = [kind for kind in _kinds_of_events(system) if kind != "periods" or jr.Matches not in system.events]
+        rows.append((key, ", ".join(kinds), re.sub(r', ".*?"', "", _system_source(key))))  # without titles of papers
     defaults = ", ".join(f"{key} for {kind}" for kind, key in DEFAULT_SYSTEMS.items())
-    defaults += f", and {SKILLS} for matches with points or surfaces"
     compared = f"{', '.join(BASELINES)}; of teams with {', '.join(TEAM_BASELINES)}"
+    text = f"Default systems: {defaults}, and {SKILLS} for matches with points or surfaces."
     table = TextTable(["system", "rates", "source"], rows, ("system", "rates", "source"))
-    return [table, f"Default systems: {defaults}. Reports compare with {compared}."]
+    return [table, f"{text} Reports compare with {compared}."]
+
+
+def _kinds_of_events(system: jr.extend.RatingSystem) -> list[str]:
+    return [event.__name__.lower() for event in system.events]
 
 
 def _describe_parameters(system: jr.extend.RatingSystem) -> list[dict[str, Any]]:
@@ -65,7 +68,7 @@ def _json_system(name: str, system: jr.extend.RatingSystem) -> dict[str, Any]:
 
     return {
         "system": name,
-        "rates": [event.__name__.lower() for event in system.events],
+        "rates": _kinds_of_events(system),
         "default_of": [kind for kind, key in DEFAULT_SYSTEMS.items() if key == name],
         "source": _system_source(name),
         "parameters": _describe_parameters(system),
@@ -81,31 +84,28 @@ def _system_source(name: str) -> str:
     """The first line about a system; of a second system in one module that of its factory."""
     factory = jr.extend.SYSTEMS[name]
     is_first = next(x for x in jr.extend.SYSTEMS.values() if x.__module__ == factory.__module__) is factory
-    line = (_system_description(name) if is_first else inspect.getdoc(factory) or "").splitlines()[0]
-    return line.partition(":")[0] if not is_first else line.rstrip(".")
+    if is_first:
+        return _system_description(name).partition("\n")[0].rstrip(".")
+    return (inspect.getdoc(factory) or "").partition("\n")[0].partition(":")[0]
 
 
 def _describe_system(name: str, system: jr.extend.RatingSystem) -> list[str | TextTable]:
     """Formulas, parameters and further arguments of a system."""
-    events = ", ".join(event.__name__.lower() for event in system.events)
     parameters = _describe_parameters(system)
-    rows = [[_format_default(x["default"]), x["range"], x["unit"], x["meaning"].replace("`", "")] for x in parameters]
-    named = [(x["name"], *row) for x, row in zip(parameters, rows, strict=True)]
-    table = TextTable(["name", "default", "range", "unit", "meaning"], named, ("name", "range", "unit", "meaning"))
+    for row in parameters:
+        row["default"] = "none" if row["default"] is None else f"{row['default']:g}"
+        row["meaning"] = row["meaning"].replace("`", "")
+    heads = ["name", "default", "range", "unit", "meaning"]
+    table = TextTable(heads, [tuple(row[head] for head in heads) for row in parameters], [*heads[:1], *heads[2:]])
     settings = [
         f"{key}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
         for key, value in system.settings.items()
         if value not in (None, ())
     ]
     further = f"Settings, also set with --param: {', '.join(settings)}." if settings else ""
-    description, usage = map(
-        _unwrap_paragraphs, (_system_description(name), _docstring_without_hyperparameters(name, system))
-    )
-    return [description, f"Rates {events}. Parameters:", table, further, usage]
-
-
-def _format_default(value: float | None) -> str:
-    return "none" if value is None else f"{value:g}"
+    events = f"Rates {', '.join(_kinds_of_events(system))}. Parameters:"
+    description, usage = map(_unwrap_paragraphs, (_system_description(name), _describe_further_arguments(name, system)))
+    return [description, events, table, further, usage]
 
 
 def _unwrap_paragraphs(text: str) -> str:
@@ -114,15 +114,9 @@ def _unwrap_paragraphs(text: str) -> str:
     return re.sub(r"(?<=\S)\n(?!\**\w+: )(?: {2})?(?=\S)", " ", text) if sys.stdout.isatty() else text
 
 
-def _docstring_without_hyperparameters(name: str, system: jr.extend.RatingSystem) -> str:
-    """The docstring of the factory without the hyperparameters, which the table has."""
-    lines, is_kept, has_arguments = [], True, False
-    excluded = {*system.params._fields, "Args", "Raises", "ValueError"}
-    for line in (inspect.getdoc(jr.extend.SYSTEMS[name]) or "").partition("\n\n")[2].splitlines():
-        start = line[:3].strip()  # of a paragraph or an entry, not within one
-        is_kept = line.partition(":")[0].strip() not in excluded if start else is_kept or not line
-        if is_kept and start and line.startswith(" ") and not has_arguments:
-            has_arguments = True
-            lines.append("Further arguments:")
-        lines += [line.removeprefix("  ")] if is_kept else []
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+def _describe_further_arguments(name: str, system: jr.extend.RatingSystem) -> str:
+    """The docstring of the factory without its first line, errors, and the hyperparameters, which the table has."""
+    text, _, arguments = (inspect.getdoc(jr.extend.SYSTEMS[name]) or "").partition("\nArgs:\n")
+    entries = re.split(r"^  (?=\S)", arguments.partition("\nRaises:\n")[0], flags=re.MULTILINE)
+    further = [x.rstrip() for x in entries if x.strip() and x.partition(":")[0] not in system.params._fields]
+    return "\n".join([text.partition("\n\n")[2].rstrip(), "", "Further arguments:", *further]).strip()

@@ -124,8 +124,10 @@ def table_layout(search: "RoleSearch", choice: "ResultChoice") -> TableLayout:
     columns, rank = search.players.columns, search.arguments["rank"]
     if search.players.roles == CONTEST_ROLES:
         contest, participant = search.players.names
+        if search.upcoming and rank is None:  # which tells the contests that were played
+            rank = search.header.find_own("rank") or search.header.find_first(SPELLINGS["rank"])
         result = rank or search.arguments["score"] or search.header.find_own("score")
-        return TableLayout([participant], None if search.upcoming else result, contest, ranked=rank is not None)
+        return TableLayout([participant], result, contest, ranked=rank is not None)
     first, second = (as_column_list(columns[role]) for role in search.players.roles)
     layout = TableLayout(
         [*first, *second],
@@ -218,12 +220,10 @@ def check_layout_arguments(header: Header, arguments: Mapping[str, Any], upcomin
     named, rank = _named_layouts(arguments), arguments["rank"] or arguments["last_rank"]
     sides = [arguments[role] for roles in named[:1] for role in roles[:2]]
     one_side = any(isinstance(x, (list, tuple)) for x in sides) and not all(sides)
-    missing = "" if rank in header.names else f", and there is no column {rank!r}"
     roles = " and ".join([*chain(*named)][:2])
     raise_first(
         (len(named) > 1, "give the columns a and b, or winner and loser, or those of contests, and not the others"),
         (one_side, f"{roles} must both name the columns of a side, got {sides}"),
-        (upcoming and rank, f"contests to come have no rank yet{missing}; leave out rank"),
         (upcoming and WINNER_LOSER in named, "matches to come have columns a and b; nobody has won them yet"),
         (rank and arguments["score"], "give rank, lower is better, or score, higher is better, and not both"),
     )

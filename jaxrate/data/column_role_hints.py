@@ -92,7 +92,7 @@ def _zero_ranks_hint(roles: ColumnRoles, columns: dict[str, Column]) -> str:
       RowError: where a rank is below 1, and the others of all contests are places from 1.
     """
     name, contest_name = str(roles.layout.result), str(roles.layout.contest)
-    if not roles.layout.ranked or name not in columns:
+    if roles.upcoming or not roles.layout.ranked or name not in columns:
         return ""
     try:
         rank, contest = to_numbers(name, columns[name]), label_codes(contest_name, columns)[0]
@@ -169,7 +169,7 @@ def _do_tell_winners(points: Sequence[Column], data: Dataset) -> bool:
 def _do_teams_share_results(table: TableSource, roles: ColumnRoles, team_name: str) -> bool:
     """Whether, of teams with several members in a contest, most have one rank; drivers of a team have their own."""
     names = [str(roles.layout.contest), str(roles.layout.result), team_name]
-    if roles.layout.result is None:
+    if roles.layout.result is None or roles.upcoming:
         return True
     loaded = table.load(names, names)
     contest, rank, team = (np.unique(np.asarray(loaded[x]).astype(str), return_inverse=True)[1] for x in names)

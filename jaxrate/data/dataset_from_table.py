@@ -231,7 +231,7 @@ def _add_fixtures(data: Dataset, table: TableRows, is_coming: HostArray) -> Data
     if not is_coming.any():
         return data
     coming = table.keep(is_coming)
-    coming = coming._replace(roles=coming.roles._replace(upcoming=True))
+    coming = coming._replace(roles=coming.roles._replace(upcoming=True, last_rank=None))
     fixtures = build_dataset(coming, names_of_earlier_data(data), True)
     return data._replace(fixtures=fixtures._replace(upcoming=True))
 

@@ -299,7 +299,7 @@ def read_event_columns(
         values["score"] = _read_scores(roles, columns, n)
     else:
         with rewrite_row_errors(lambda row, message: (row, f"{message}; {NO_RANK_ADVICE}")), name_contests():
-            values["rank"] = _read_ranks(layout, columns, n)
+            values["rank"] = np.zeros(n) if roles.upcoming else _read_ranks(layout, columns, n)
     with name_contests():
         values |= _read_optional_numbers(roles, columns, n) | _read_teams(roles, columns, values)
         if roles.category:
@@ -451,7 +451,7 @@ def further_columns(
 
 
 def _read_ranks(layout: TableLayout, columns: dict[str, Column], n: int) -> HostArray:
-    """[n] the ranks of participants, lower is better; of contests to come 0."""
+    """[n] the ranks of participants, lower is better; 0 without a column of results."""
     if layout.result is None:
         return np.zeros(n)
     result = _to_ranks(layout.result, columns[layout.result])

@@ -79,24 +79,31 @@ def check_points_not_negative(points: Sequence[str], columns: dict[str, Column])
 def split_by_result(
     roles: ColumnRoles, columns: dict[str, Column], na_values: Sequence[str] = ()
 ) -> PlayedAndComingMasks:
-    """Which rows have a result, and which rows of matches are to come. Contests miss none unless `na_values` say so."""
+    """Which rows have a result, and which are to come: of contests those in which nobody has one.
+
+    Other participants without a result did not take part if `na_values` say so, else their rows are faulty.
+    """
     layout = roles.layout
     nothing = np.zeros(len(columns[layout.players[0]]), bool)
     results = [name for name in (layout.result, *layout.points) if name in columns]
-    if layout.contest is not None:
-        absent = np.any([nothing, *(missing_mask(columns[x]) for x in results if na_values)], axis=0)
-        return PlayedAndComingMasks(~absent, nothing, {"of participants who did not take part": absent})
-    without_result = np.any([nothing, *(missing_mask(columns[name]) for name in results)], axis=0)
-    if not without_result.any():
-        return PlayedAndComingMasks(~without_result, nothing, {})
-    roles_to_come = roles._replace(upcoming=True, layout=layout._replace(result=None, points=()))
+    without_result, absent = np.any([nothing, *(missing_mask(columns[name]) for name in results)], axis=0), nothing
+    if layout.contest is not None and without_result.any():
+        labels = columns[layout.contest].combine_chunks().dictionary_encode().indices
+        contest = np.asarray(labels.fill_null(-1)) + 1
+        is_open = without_result & (np.bincount(contest, ~without_result) == 0)[contest]
+        absent = without_result & ~is_open if na_values else nothing
+        without_result = is_open
+    if not (without_result | absent).any():
+        return PlayedAndComingMasks(~nothing, nothing, {})
+    roles_to_come = roles._replace(upcoming=True, last_rank=None, layout=layout._replace(result=None, points=()))
     incomplete = without_result & find_incomplete_rows(roles_to_come, columns)
     open_rows, is_early = without_result & ~incomplete, nothing
     if roles.time is not None and not without_result.all():
         time = to_numbers(roles.time, columns[roles.time], np.nan)
         is_early = time < np.fmax.reduce(time[~without_result])
     left_out = {"earlier than the last result": open_rows & is_early, "incomplete otherwise": incomplete}
-    return PlayedAndComingMasks(~without_result, open_rows & ~is_early, left_out)
+    left_out |= {"of participants who did not take part": absent}
+    return PlayedAndComingMasks(~(without_result | absent), open_rows & ~is_early, left_out)
 
 
 def doubts_about_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upcoming: bool) -> Iterator[str]:

@@ -137,10 +137,23 @@ def test_what_is_doubtful_is_told(source, table, arguments, note):
         assert data.rounds.events.rank.tolist() == ([0, 1, 0, 1] if "rank" in arguments else [1, 0, 1, 0])
 
 
+@pytest.mark.parametrize("rank", ["rank", "points lost"])
+def test_contests_in_which_nobody_has_a_rank_are_to_come(source, rank):
+    """Defect: they were faulty rows, and `predict` predicted those that were played as well."""
+    table = {"contest": [*"ppqqrr"], "player": [*"xyyxxy"], rank: [1, 2, None, None, 2, 1]}
+    named = {} if rank == "rank" else {"contest": "contest", "participant": "player", "rank": rank}
+    with pytest.warns(UserWarning, match="2 of 6 rows have no result and are left out: 2 are to come"):
+        dataset = read(source(table), **named)
+    assert dataset.rows.tolist() == [0, 1, 4, 5] and dataset.fixtures.rows.tolist() == [2, 3]
+    with pytest.warns(UserWarning, match="of 6 rows 2 are without a result and to come"):
+        coming = read(source(table), **named, upcoming=True)
+    assert coming.rows.tolist() == [2, 3] and coming.contests.tolist() == ["q"] and coming.played == 4
+    with pytest.raises(ValueError, match=r"row 3 .*column '.*' has no value \(contest 'q'\)"):
+        read(source(table | {rank: [1, 2, 1, None, 2, 1]}), **named)
+
+
 def test_contests_to_come(source):
-    with pytest.raises(
-        ValueError, match="contests to come have no rank yet, and there is no column 'place'; leave out"
-    ):
+    with pytest.raises(ValueError, match="no column 'place'; did you mean 'player'"):
         read(source({"contest": ["p"], "player": ["x"]}), contest="contest", rank="place", upcoming=True)
     columns = {"contest": ["q", "q", "p", "p"], "player": list("xyxz"), "date": ["2024-01-09"] * 2 + ["2024-01-02"] * 2}
     dataset = read(source(columns), history=NamesOfEarlierData(["z"]), upcoming=True)

@@ -192,10 +192,6 @@ ARGUMENTS = {
     "side of a contest": ({"contest": "a", "participant": "b", "side": "score"}, "contests take no side"),
     "upcoming winner": ({"winner": "a", "upcoming": True}, "matches to come have columns a and b"),
     "upcoming contest": ({"contest": "a", "upcoming": True}, "no column 'player'"),
-    "upcoming rank": (
-        {"contest": "a", "participant": "b", "rank": "score", "upcoming": True},
-        "contests to come have no rank yet",
-    ),
     "last of a score": (
         {"contest": "a", "participant": "b", "last_rank": "score"},
         "last_rank, the last place of a tie, goes with rank",
