@@ -139,7 +139,7 @@ def test_shares_are_of_other_teams():
     """Teams A of two, B and C of one, who tie behind."""
     rounds = jr.rounds([7] * 4, [0, 1, 2, 3], [1, 2, 1, 2], team=[5, 8, 5, 6])
     event = TASK._event_of_predictions(rounds)
-    share, ranks = TASK._scores_and_informative_mask(rounds, event)
+    share, ranks = TASK._scores_and_weights(rounds, event, AHEAD())
     np.testing.assert_array_equal(share, [1.0, 0.25, 1.0, 0.25])
     assert ranks.all() and (event == 0).all()
 

@@ -60,29 +60,26 @@ class PredictionTask(NamedTuple):
 def make_prediction_task(system: RatingSystem, data: Any, objective: Objective = DEFAULT_OBJECTIVE) -> PredictionTask:
     """The task of predicting a history by a system; errors are those of `fit`."""
     events, _ = resolve_events_and_num_players(data)
-    state, key = objective.state, objective.key
+    state, key, flat = objective.state, objective.key, events.flat
     check_system_takes_events(system, events, key)
-    loss, flat = resolve_loss(objective.loss), events.flat
-    _check_loss_suits_events(loss, loss_label(objective.loss), events)
-    record, event = make_replay_record_for_loss(loss, system), _event_of_predictions(events)
+    loss, event = resolve_loss(objective.loss), _event_of_predictions(events)
+    record = make_replay_record_for_loss(loss, system)
     if len(event) == 0:
         raise ValueError("there are no events to fit")
-    score, is_informative = _scores_and_informative_mask(events, event)
     has_levels = record is None and events.nouns == "matches"
     num_score_levels = _count_predicted_score_levels(system, flat) if has_levels else 0
-    if callable(objective.loss):
-        shape = (len(score), num_score_levels) if num_score_levels else (len(score),)
-        prediction = jax.ShapeDtypeStruct(shape, jnp.result_type(float))
-        check_loss_shape(loss, loss_label(objective.loss), prediction, len(score))
-    weight = _prediction_weights(events, is_informative, event, objective)
-    scored = score[weight > 0]
-    if record is None and np.ptp(scored) == 0 and not _is_winner_first(scored):
-        raise ValueError(f"every score is {scored[0]:g}: such scores hold no information")
+    _check_loss_suits_events(loss, objective.loss, events, (len(event), *[num_score_levels] * (num_score_levels > 0)))
+    score, weight = _scores_and_weights(events, event, objective)
+    if record is None:
+        _check_scores_are_informative(score[weight > 0])
     player_count = int(np.max(flat.player)) + 1
     check_ids_not_sparse(system, flat.player, player_count, None, count_players(state))
-    is_held_out = _held_out_mask(objective.data_share, event if events.nouns == "contests" else np.arange(len(event)))
-    if objective.data_share < 1 and not (weight * is_held_out).any():
-        raise ValueError(f"data_share={objective.data_share} of the events leave no rest to score; take less")
+    number = event if events.nouns == "contests" else np.arange(len(event))
+    is_held_out = np.zeros(len(event), bool)
+    if objective.data_share < 1:
+        is_held_out = number >= count_first_share(int(number[-1]) + 1, objective.data_share)
+        if not (weight * is_held_out).any():
+            raise ValueError(f"data_share={objective.data_share} of the events leave no rest to score; take less")
     evidence_problem = prepare_evidence_problem(system, events) if objective.by_evidence else None
     return PredictionTask(
         system,
@@ -103,19 +100,25 @@ def make_prediction_task(system: RatingSystem, data: Any, objective: Objective =
     )
 
 
-def _held_out_mask(data_share: float, number: HostArray) -> HostArray:
-    """[n] whether a match or contest, of these numbers from 0 on, comes after the first share."""
-    count = int(number[-1]) + 1
-    return np.asarray(number >= (count if data_share == 1 else count_first_share(count, data_share)))
+def _check_loss_suits_events(loss: LossDefinition, name: Any, events: Any, shape: tuple[int, ...]) -> None:
+    """ValueError for a loss of other events, of players alone where there are teams, or not of predictions one by one.
 
-
-def _check_loss_suits_events(loss: LossDefinition, label: str, events: Any) -> None:
-    """ValueError for a loss of other events, or of players alone where there are teams."""
+    `name` is that of the loss, or its function; predictions have this shape.
+    """
+    label = loss_label(name)
     if type(events.flat) not in loss.events:
         kinds = " or ".join(kind.__name__.lower() for kind in loss.events)
         raise ValueError(f"the {label} loss is of {kinds}; take log_loss")
     if not loss.teams and events.nouns == "contests" and has_teammates(events):
         raise ValueError(f"the {label} loss compares players, but there are teams; take log_loss")
+    if callable(name):
+        check_loss_shape(loss, label, jax.ShapeDtypeStruct(shape, jnp.result_type(float)), shape[0])
+
+
+def _check_scores_are_informative(score: HostArray) -> None:
+    """ValueError if all that is scored [n] ended alike, unless winners or losers come first."""
+    if np.ptp(score) == 0 and not _is_winner_first(score):
+        raise ValueError(f"every score is {score[0]:g}: such scores hold no information")
 
 
 def replay_task(task: PredictionTask, params: Params, policy: CompilePolicy | None = None) -> Any:
@@ -154,26 +157,34 @@ def _is_winner_first(score: HostArray) -> bool:
     return len(score) > 0 and float(score[0]) in (0.0, 1.0) and bool((score == score[0]).all())
 
 
-def _prediction_weights(events: Any, is_informative: HostArray, event: HostArray, objective: Objective) -> HostArray:
-    """[n] the weight of each prediction, 0 where `is_informative` is false. ValueError if all are 0."""
-    n, noun = len(is_informative), "participants" if events.nouns == "contests" else "matches"
-    warm_up, weights = objective.warm_up, np.ones(n) if objective.weight is None else objective.weight
-    if weights.shape != (n,):
-        raise ValueError(f"weight must be [{n}], one for each of the {noun}, got {weights.shape}")
-    fail_where(
-        ~((weights >= 0) & (weights < np.inf)), lambda row: f"weight is {weights[row]}; it must be from 0, and finite"
-    )
-    if not is_informative.any():
-        raise ValueError("no contest ranks anybody")
-    weights = np.where(is_informative, weights, 0.0)
-    if not weights.any():
-        raise ValueError(f"the weights leave no {noun} to score")
+def _scores_and_weights(events: Any, event: HostArray, objective: Objective) -> tuple[HostArray, HostArray]:
+    """[n] what was to be predicted, in contests the share of the other teams beaten, and what each prediction counts.
+
+    A contest that ranks nobody is not scored, unless there are two teams: that is the draw of a match. ValueError if
+    nothing is scored.
+    """
+    warm_up, n = objective.warm_up, len(event)
+    noun = "participants" if events.nouns == "contests" else "matches"
+    weight = np.ones(n) if objective.weight is None else objective.weight
+    if weight.shape != (n,):
+        raise ValueError(f"weight must be [{n}], one for each of the {noun}, got {weight.shape}")
+    is_bad = ~((weight >= 0) & (weight < np.inf))
+    fail_where(is_bad, lambda row: f"weight is {weight[row]}; it must be from 0, and finite")
+    if events.nouns == "contests":
+        score = np.nan_to_num(observed_share_of_sides_beaten(events))
+        is_informative = has_untied_opponent(events.flat, event) | (count_teams(events)[event] == 2)
+        if not is_informative.any():
+            raise ValueError("no contest ranks anybody")
+        scored = np.where(is_informative, weight, 0.0)
+    else:
+        score, scored = np.asarray(events.flat.score), weight
     is_warm = _has_played_before(events, int(warm_up)) if warm_up >= 1 else event >= warm_up * (event[-1] + 1)
-    weights = np.where(is_warm, weights, 0.0)
-    if not weights.any():
+    if not scored.any():
+        raise ValueError(f"the weights leave no {noun} to score")
+    if not (scored * is_warm).any():
         kind, comparative = ("games of every player", "fewer") if warm_up >= 1 else ("of the events", "less")
         raise ValueError(f"warm_up={warm_up} {kind} leave no {noun} to score; take {comparative}")
-    return weights
+    return score, np.where(is_warm, scored, 0.0)
 
 
 def _event_of_predictions(events: Any) -> HostArray:
@@ -181,17 +192,6 @@ def _event_of_predictions(events: Any) -> HostArray:
     pair_start = getattr(events, "pair_start", None)
     start = events.start if pair_start is None else pair_start
     return np.repeat(np.arange(len(start) - 1), np.diff(start))
-
-
-def _scores_and_informative_mask(events: Any, event: HostArray) -> tuple[HostArray, HostArray]:
-    """[n] what was to be predicted, in contests the share of the other teams beaten, and whether it is informative.
-
-    A contest that ranks nobody is not scored, unless there are two teams: that is the draw of a match.
-    """
-    if events.nouns != "contests":
-        return np.asarray(events.flat.score), np.ones(len(event), bool)
-    is_scored = has_untied_opponent(events.flat, event) | (count_teams(events)[event] == 2)
-    return np.nan_to_num(observed_share_of_sides_beaten(events)), is_scored
 
 
 def has_draws(task: PredictionTask) -> bool:

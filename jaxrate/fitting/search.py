@@ -8,8 +8,7 @@ promise.
 """
 
 import math
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -43,6 +42,11 @@ class SearchPoint(NamedTuple):
     is_valid: bool  # whether all is finite and the system allows it
 
     @property
+    def failure(self) -> str:
+        """The reason why a search ends that comes no further than here."""
+        return "" if self.is_valid else "diverged"
+
+    @property
     def rounding_noise(self) -> float:
         """How much rounding may change the loss."""
         return 4.0 * machine_epsilon() * abs(self.loss)
@@ -67,6 +71,11 @@ class Search(NamedTuple):
     radius: float = MAX_RADIUS
     memory: Any = None  # of an optimiser
     reason: str = ""  # why it has ended
+
+    @property
+    def num_steps(self) -> int:
+        """How many steps it has taken."""
+        return len(self.history) - 1
 
     @property
     def is_converged(self) -> bool:
@@ -108,26 +117,44 @@ def minimise_from_starts(
     Searches that have ended keep their point, so that programs are compiled for one number of points.
     """
     rule = FISHER_STEPS if optimizer is None else _optimizer_steps(problem, optimizer)
-    evaluate_points = partial(_evaluate_points, problem, params)
-    of_system = len(starts) == 1 and params is problem.system.params
-    points = evaluate_points(starts, problem.at_start if of_system and (starts == problem.start).all() else None)
-    correction = np.zeros((starts.shape[1], starts.shape[1]))
-    searches = [
-        Search(x, x, (x.loss,), correction, memory=rule.memory, reason="" if x.is_valid else "diverged") for x in points
-    ]
-    num_steps = 0
+    is_known = len(starts) == 1 and params is problem.system.params and (starts == problem.start).all()
+    points = _evaluate_points(problem, params, starts, problem.at_start if is_known else None)
+    searches = [_begin_search(point, rule.memory) for point in points]
     while True:
         searches = [_end_if_done(problem, search, steps) for search in searches]
         if all(search.reason for search in searches):
             return searches
-        proposals = [rule.propose(x) if not x.reason else (np.zeros_like(x.point.z), x) for x in searches]
-        points = evaluate_points(np.stack([x.point.z + step for step, x in proposals]))
-        moves = zip(proposals, points, strict=True)
-        searches = [x if x.reason else rule.accept(x, step, point) for (step, x), point in moves]
-        longest = max(len(x.history) - 1 for x in searches)
-        if watch is not None and longest > num_steps and watch(longest, min(x.best.loss for x in searches)) is True:
-            searches = [x._replace(reason=x.reason or "steps") for x in searches]
-        num_steps = longest
+        later = _advance(problem, params, rule, searches)
+        searches = later if watch is None else _tell_progress(watch, searches, later)
+
+
+def _tell_progress(
+    watch: Callable[[int, float], Any], before: Sequence[Search], after: Sequence[Search]
+) -> list[Search]:
+    """Searches after an evaluation, whose longest is told to `watch` if it has taken a step; ended if that says so."""
+    steps_before, steps = (max(search.num_steps for search in searches) for searches in (before, after))
+    if steps > steps_before and watch(steps, min(search.best.loss for search in after)) is True:
+        return [search._replace(reason=search.reason or "steps") for search in after]
+    return [*after]
+
+
+def _advance(problem: FitProblem, params: Params, rule: StepRule, searches: Sequence[Search]) -> list[Search]:
+    """The searches after one more evaluation of each; those that have ended keep their point."""
+    proposals = [_propose_step(rule, search) for search in searches]
+    points = _evaluate_points(problem, params, np.stack([x.point.z + step for step, x in proposals]))
+    moves = zip(proposals, points, strict=True)
+    return [x if x.reason else rule.accept(x, step, point) for (step, x), point in moves]
+
+
+def _begin_search(start: SearchPoint, memory: Any) -> Search:
+    """A search at its start."""
+    size = len(start.z)
+    return Search(start, start, (start.loss,), np.zeros((size, size)), memory=memory, reason=start.failure)
+
+
+def _propose_step(rule: StepRule, search: Search) -> tuple[HostArray, Search]:
+    """The next step, none of a search that has ended, and the search with a new memory."""
+    return (np.zeros_like(search.point.z), search) if search.reason else rule.propose(search)
 
 
 def _evaluate_points(
@@ -146,12 +173,12 @@ def _end_if_done(problem: FitProblem, search: Search, steps: int) -> Search:
     point, total = search.point, problem.task.weight.sum()
     if search.reason:
         return search
-    if search.point.loss > search.history[0] + point.rounding_noise and len(search.history) > steps:
+    if search.point.loss > search.history[0] + point.rounding_noise and search.num_steps >= steps:
         return search._replace(reason="diverged")
     least = max(GRADIENT_TOLERANCE / math.sqrt(total), math.sqrt(ROUNDING_SHARE * point.rounding_noise))
     if point.gradient_size(point.information) <= least:
         return search._replace(reason="gradient")
-    return search._replace(reason="steps") if len(search.history) > steps else search
+    return search._replace(reason="steps") if search.num_steps >= steps else search
 
 
 def _propose_fisher_step(search: Search) -> tuple[HostArray, Search]:
@@ -161,27 +188,34 @@ def _propose_fisher_step(search: Search) -> tuple[HostArray, Search]:
 
 def _accept_fisher_step(search: Search, step: HostArray, new: SearchPoint) -> Search:
     """The search after a step: at the new point if that is lower as far as rounding can tell, else in a smaller box."""
-    point, size = search.point, float(np.abs(step).max())
-    promised = -float(point.slope @ step + 0.5 * step @ search.curvature @ step)
-    gain = point.loss - new.loss if new.is_valid else -math.inf
+    promised = -float(search.point.slope @ step + 0.5 * step @ search.curvature @ step)
+    gain = search.point.loss - new.loss if new.is_valid else -math.inf
     is_lower = gain >= ACCEPTED_SHARE * promised
-    if not is_lower and gain >= -point.rounding_noise:
-        information = point.information
-        is_lower = new.gradient_size(information) < point.gradient_size(information)
-    if is_lower:
-        search = _learn_curvature(search, step, new)
-        radius = min(max(search.radius, 2.0 * size), MAX_RADIUS) if gain > 0.75 * promised else search.radius
-        radius = 0.5 * size if gain < 0.25 * promised else radius
-        best = new if new.loss <= search.best.loss + point.rounding_noise else search.best
-        history = (*search.history, new.loss)
-        is_done = len(history) > 2 and history[-3] - history[-1] <= point.rounding_noise
-        ended = "no further decrease" if is_done else ""
-        return search._replace(point=new, best=best, history=history, radius=radius, reason=ended)
-    if new.is_valid and promised < point.rounding_noise:
+    if not is_lower and gain >= -search.point.rounding_noise:
+        information = search.point.information
+        is_lower = new.gradient_size(information) < search.point.gradient_size(information)
+    return (_move if is_lower else _shrink_box)(search, step, new, promised, gain)
+
+
+def _move(search: Search, step: HostArray, new: SearchPoint, promised: float, gain: float) -> Search:
+    """The search at a new point; ended if its last two steps have gained no more than rounding."""
+    search, size, noise = _learn_curvature(search, step, new), float(np.abs(step).max()), search.point.rounding_noise
+    radius = min(max(search.radius, 2.0 * size), MAX_RADIUS) if gain > 0.75 * promised else search.radius
+    radius = 0.5 * size if gain < 0.25 * promised else radius
+    history = (*search.history, new.loss)
+    is_done = len(history) > 2 and history[-3] - history[-1] <= noise
+    best = new if new.loss <= search.best.loss + noise else search.best
+    reason = "no further decrease" if is_done else ""
+    return search._replace(point=new, best=best, history=history, radius=radius, reason=reason)
+
+
+def _shrink_box(search: Search, step: HostArray, new: SearchPoint, promised: float, gain: float) -> Search:
+    """The search in a smaller box; ended if that is tiny, or if no more than rounding was promised."""
+    size = float(np.abs(step).max())
+    if new.is_valid and (promised < search.point.rounding_noise or size <= MIN_RADIUS):
         return search._replace(reason="no further decrease")
     share = float(np.clip(0.5 * promised / (promised - gain), 0.1, 0.5)) if new.is_valid else 0.25
-    reason = "" if size > MIN_RADIUS else "no further decrease" if new.is_valid else "diverged"
-    return search._replace(radius=share * size, reason=reason)
+    return search._replace(radius=share * size, reason=new.failure if size <= MIN_RADIUS else "")
 
 
 def _learn_curvature(search: Search, step: HostArray, new: SearchPoint) -> Search:
@@ -227,7 +261,7 @@ def _optimizer_steps(problem: FitProblem, optimizer: optax.GradientTransformatio
 
     def accept(search: Search, step: HostArray, new: SearchPoint) -> Search:
         if not new.is_valid:
-            return search._replace(reason="diverged")
+            return search._replace(reason=new.failure)
         best = new if new.loss <= search.best.loss else search.best
         return search._replace(point=new, best=best, history=(*search.history, new.loss))
 
