@@ -447,7 +447,7 @@ def test_a_run_does_not_go_on_where_results_mean_something_else(tmp_path):
         pq.write_table(table, tmp_path / f"{number}.parquet")
         if not number:
             jr.rate(jr.elo(), tmp_path, chunk=2, out=tmp_path / "out")
-    with pytest.raises(ValueError, match="has results {'0': 0.0}, this one {'0': 0.5}; go on as it began"):
+    with pytest.raises(ValueError, match="has results scores, this one 1, 0 and -1; go on as it began"):
         jr.rate(jr.elo(), tmp_path, chunk=2, out=tmp_path / "out")
 
 

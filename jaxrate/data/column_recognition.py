@@ -45,19 +45,19 @@ from jaxrate.data.column_spellings import (
     spell_pairs,
 )
 from jaxrate.data.date_parsing import is_time_column
-from jaxrate.data.event_tables import check_line_up_roles
 from jaxrate.data.result_parsing import (
     MIN_READABLE_SHARE,
-    SETS_NOTE,
+    SETS,
     WINNER_CODES,
     ParsedResults,
+    ResultColumn,
     codes_to_scores,
     is_winner_column,
     parse_results,
     replace_na_values,
     winner_code_readings,
 )
-from jaxrate.data.role_resolution import ColumnRoles, TableLayout, resolve_roles
+from jaxrate.data.role_resolution import ColumnRoles, TableLayout, check_line_up_roles, resolve_roles
 from jaxrate.data.table_sources import (
     Column,
     TableSource,
@@ -114,7 +114,7 @@ def resolve_table(
     unused_neutral = recognise_side(search, opened)
     if arguments["time"] is None:
         search.arguments["time"] = recognise_time(search, opened, dates)
-    table = table_with_loaded_columns(table, {**opened.columns, **choice.scores(opened.values)})
+    table = table_with_loaded_columns(table, opened.columns)
     roles = resolve_roles(table.names, table_layout(search, choice), search.arguments, upcoming)
     return ResolvedTable(table, roles, arguments, search.arguments, search.notes, unused_neutral, choice.codes)
 
@@ -395,6 +395,10 @@ class OpenColumns(NamedTuple):
     values: Mapping[str, Column] = MappingProxyType({})  # the same, missing where a text says so
     players: Mapping[str, Column] = MappingProxyType({})  # the names of both players, by column
 
+    def result_column(self, name: str) -> ResultColumn:
+        """A column that may tell the results."""
+        return ResultColumn(name, self.values[name], self.players)
+
 
 def find_open_columns(search: RoleSearch) -> OpenColumns:
     """The columns whose roles are open, as far as their names tell."""
@@ -555,13 +559,6 @@ class ResultChoice(NamedTuple):
     codes: dict[int, float] | None = None  # the scores of the first players that numbers in the column stand for
     note: str = ""
 
-    def scores(self, values: Mapping[str, Column]) -> dict[str, Column]:
-        """The scores by the column of their codes; none if there are no codes."""
-        if self.codes is None or self.result is None:
-            return {}
-        arrow, scores = import_pyarrow(), codes_to_scores(self.result, values[self.result], self.codes)
-        return {self.result: arrow.chunked_array([arrow.array(scores, from_pandas=True)])}
-
 
 def recognise_result(table: TableSource, search: RoleSearch, opened: OpenColumns) -> ResultChoice:
     """The columns that tell the results; puts that of the score into the arguments if contents tell it.
@@ -588,7 +585,7 @@ def _choose_named_points(search: RoleSearch, opened: OpenColumns) -> ResultChoic
     Notes if it has none, and which other columns of results contradict the points.
     """
     own, margin, arguments = search.header.find_own("score"), search.margin_of_both, search.arguments
-    parsed = {name: parse_results(name, opened.values[name], opened.players) for name in opened.results}
+    parsed = {name: parse_results(opened.result_column(name)) for name in opened.results}
     if not margin and not search.upcoming:
         raise ValueError("score=False needs the two columns of each side's points as margin, which tell who won")
     if own is not None and arguments["score"] is None and parsed.get(own, own) is not None:
@@ -613,7 +610,7 @@ def choose_result(search: RoleSearch, opened: OpenColumns) -> ResultChoice:
     quality = {pair: _points_quality([values[name] for name in pair]) for pair in opened.points}
     points = max(quality, key=lambda pair: quality[pair]) if any(quality.values()) else ()
     names = [*opened.results, *(() if points else (first for first, _ in opened.points))]  # W and L of both sides
-    parsed = {name: parse_results(name, values[name], opened.players) for name in names}
+    parsed = {name: parse_results(opened.result_column(name)) for name in names}
     readings = {name: results for name, results in parsed.items() if results is not None}
     choice = _choose_reading(readings, points, opened) if readings else _choose_points(points, opened)
     search.arguments["score"] = choice.result
@@ -637,10 +634,10 @@ def _choose_reading(
     is_decided = {name: _has_wins_of_both(results) for name, results in readings.items()}
     has_winner = any(is_winner_column(name) and is_decided[name] for name in readings)
     # Sets may be a winner's, and beside the names of winners a column may say that somebody won.
-    order = {name: (x.note == SETS_NOTE, has_winner and not is_decided[name]) for name, x in readings.items()}
+    order = {name: (x.notation == SETS, has_winner and not is_decided[name]) for name, x in readings.items()}
     name = min(readings, key=lambda name: order[name])
     lead = _sign_of_lead([points] if points in opened.goals else [], opened.values)
-    if codes := winner_code_readings(name, opened.values[name], opened.players):
+    if codes := winner_code_readings(opened.result_column(name)):
         return _choose_winner_codes(name, opened.values[name], codes, lead, [*opened.players])
     scores = {name: readings[name].score} | {other: results.score for other, results in readings.items()}
     return _settle_contradictions(name, points, scores, lead)
@@ -681,7 +678,7 @@ def _choose_winner_codes(
     """The scores of a column of winners in numbers, by the reading that agrees with the points, or the only one."""
     if lead.any():
         possible = [codes for codes in (*WINNER_CODES, SCORE_CODES) if readings[0].keys() <= codes.keys()]
-        wrong = [np.count_nonzero(_contradictions(codes_to_scores(name, column, codes), lead)) for codes in possible]
+        wrong = [np.count_nonzero(_contradictions(codes_to_scores(column, codes), lead)) for codes in possible]
         is_clear = min(wrong) <= (1.0 - MIN_AGREEMENT) * np.count_nonzero(lead)
         readings = [possible[int(np.argmin(wrong))]] if is_clear else readings
     if len(readings) > 1:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from jaxrate.data.event_tables import (
     NamesOfEarlierData,
     TableRows,
     build_dataset,
-    check_line_up_roles,
     expand_line_up_cells,
 )
 from jaxrate.data.faulty_rows import (
@@ -41,12 +40,14 @@ from jaxrate.data.faulty_rows import (
     warn_caller,
 )
 from jaxrate.data.lookalike_names import doubts_about_names
-from jaxrate.data.result_parsing import check_texts
-from jaxrate.data.role_resolution import ColumnRoles
+from jaxrate.data.result_parsing import Notation, check_texts, winner_codes_notation
+from jaxrate.data.role_resolution import ColumnRoles, check_line_up_roles
 from jaxrate.data.row_results import (
+    DrawRule,
     PlayedAndComingMasks,
     check_points_not_negative,
     doubts_about_unplayed_rows,
+    hide_results_in_play,
     parse_result_columns,
     score_drawn_matches,
     split_by_result,
@@ -58,6 +59,13 @@ from jaxrate.events import doubts_about_single_participants, rewrite_row_errors
 from jaxrate.events.dataset import Dataset
 
 
+class TableConventions(NamedTuple):
+    """How the results of a table are written."""
+
+    notation: Notation | None  # None: there is no column of them
+    draws: Sequence[DrawRule]  # what may tell which matches are drawn
+
+
 def convert_columns(
     resolved: ResolvedTable,
     loaded: dict[str, Column],
@@ -65,21 +73,31 @@ def convert_columns(
     dates: str | None = None,
     na_values: Sequence[str] = (),
     unfinished: Sequence[str] = (),
+    known: TableConventions | None = None,
 ) -> TableRows:
     """The columns, of which results, line-ups in cells and times are as events are built from.
 
-    `rows` [n] says where those of the columns stand in the table; the others are as in `read`.
+    Args:
+      resolved: the roles of the columns.
+      loaded: the columns [n].
+      rows: [n] where they stand in the table.
+      dates, na_values, unfinished: as in `read`.
+      known: how the results of the table are written; None: that is found out.
 
     Raises:
       RowError: where a row is not as the others are.
     """
+    codes = resolved.winner_codes
+    notation = winner_codes_notation(codes) if codes is not None else None if known is None else known.notation
     with map_row_errors(rows):
         roles, columns, line_up_note = expand_line_up_cells(resolved.roles, loaded)
         if roles.layout.num_first:
             check_line_up_roles(resolved.arguments)
             roles = roles._replace(side=None, constant_side=None, neutral=None)  # of columns called as home is
-        columns, result_note = parse_result_columns(roles, columns, na_values, unfinished)
-        roles, columns, draws = score_drawn_matches(resolved.table, roles, columns, rows)
+        columns, notation, result_note = parse_result_columns(roles, columns, na_values, unfinished, notation)
+        columns, status_note = hide_results_in_play(resolved.table, roles, columns, rows)
+        rules = None if known is None else known.draws
+        roles, columns, draws, draw_note = score_drawn_matches(resolved.table, roles, columns, rows, rules)
         check_points_not_negative(() if roles.margin else roles.layout.points, columns)
         times = ParsedTimes(rows, None)
         if roles.time is not None:
@@ -87,9 +105,8 @@ def convert_columns(
             columns = columns | {roles.time: times.to_column()}
     side_note = SIDE_NOTE if roles.layout.num_first else ""
     resolution_notes = [note.removesuffix(side_note) for note in resolved.notes]
-    notes = [resolved.table.note, line_up_note, *resolution_notes, result_note or "", draws.note if draws else ""]
-    names_of_draws = draws.names if draws else ()
-    return TableRows(roles, columns, rows, times.clock, [*filter(None, notes)], names_of_draws, times.style)
+    notes = [*filter(None, (resolved.table.note, line_up_note, *resolution_notes, result_note, status_note, draw_note))]
+    return TableRows(roles, columns, rows, times.clock, notes, notation, draws, times.style)
 
 
 @suggest_role_on_unknown_argument
@@ -119,7 +136,7 @@ def read(
     appearance, reading the rows of the source from the top and a before b; in CSV they are text ("007" stays that), and
     an empty field is missing. CSV may be separated by commas, or by semicolons, tabs or | if the header has no comma,
     and be UTF-8, UTF-16 or Windows-1252. Objects in JSON become columns as "team.name". Of a spreadsheet the first
-    sheet is read.
+    sheet is read, or the one that is named, as in "games.xlsx#Sheet2".
 
     Args:
       source: a path to .parquet, .csv, .tsv, .txt, .json or .jsonl (all but the first also .gz, .bz2 or .zst), .xlsx or

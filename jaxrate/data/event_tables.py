@@ -33,11 +33,11 @@ from jaxrate.data.column_conversion import (
     to_numbers,
     to_values,
 )
-from jaxrate.data.column_role_definitions import as_column_list
 from jaxrate.data.derived_covariates import age_differences, parse_season_start_years
 from jaxrate.data.faulty_rows import is_blank_mask, map_row_errors
-from jaxrate.data.result_parsing import MIN_READABLE_SHARE, to_sides
+from jaxrate.data.result_parsing import MIN_READABLE_SHARE, Notation, to_sides
 from jaxrate.data.role_resolution import ColumnRoles, TableLayout, first_player_statistic_lead
+from jaxrate.data.row_results import DrawRule
 from jaxrate.data.seasons_and_margins import (
     NO_TIME_MESSAGE,
     find_season_starts,
@@ -62,29 +62,6 @@ SEPARATORS = {  # of players in a cell, by pattern: what divides them, and the l
     ";": ("semicolons divide", MIN_READABLE_SHARE),
     r"\s/\s": ("' / ' divides", 0.9),
 }
-HOME_ADVICE = ": make a home game a covariate of each player, in a table with a row for each"
-OWN_ADVICE = ": they are each player's own, in a table with a row for each"
-UNSUPPORTED_ROLES = {  # of line-ups, and what to do instead
-    "side": HOME_ADVICE,
-    "neutral": HOME_ADVICE,
-    "statistics": OWN_ADVICE,
-    "covariates": OWN_ADVICE,
-    "season": ": give the times at which they begin to the system, as skills(seasons=...)",
-    **dict.fromkeys(
-        ("age", "league_season", "shares", "expected_goals"), ", and neither do other contests; leave such columns out"
-    ),
-}
-
-
-def check_line_up_roles(arguments: Mapping[str, Any]) -> None:
-    """ValueError for arguments of `read` that a table of line-ups does not take."""
-    if len(as_column_list(arguments["category"])) > 1:
-        raise ValueError("the category of line-ups is one column, what everybody meets")
-    wrong = [name for name in UNSUPPORTED_ROLES if arguments[name]]
-    if wrong:
-        advice = UNSUPPORTED_ROLES[wrong[0]]
-        roles = " and no ".join(name for name in wrong if UNSUPPORTED_ROLES[name] == advice)
-        raise ValueError(f"line-ups take no {roles}{advice}")
 
 
 def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tuple[ColumnRoles, dict[str, Column], str]:
@@ -161,7 +138,8 @@ class TableRows(NamedTuple):
     rows: HostArray  # [n] where they stand in the table
     clock: str | None  # what the times are, as in `Dataset`
     notes: list[str]  # what was taken for what
-    draws: tuple[str, ...]  # the columns that tell which matches are drawn
+    notation: Notation | None  # how results are written; None: there is no column of them
+    draws: DrawRule | None  # what tells which matches are drawn
     date_style: str | None  # how dates were written, if that had to be found out or was told
 
     def keep(self, mask: HostArray) -> "TableRows":

@@ -1,7 +1,9 @@
 """Results as people write them: W, D and L, home and away, 1, X and 2, 2-1 in one cell, or the name of the winner."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import chain
 from math import isfinite
 from typing import Any, NamedTuple
@@ -33,8 +35,14 @@ from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
 
 NA_VALUES = (
-    "", "-", "*", "?", "NA", "<NA>", "N/A", "#N/A", "NaN", "NaT", "null", "None", r"\N", "P", "P-P", "PP", "Postp",
-    "Postp.", "Postponed", "TBD", "TBA", "TBC", "0000-00-00", "NC", "NC/NC", "No contest", "No result", "N/R", "NR",
+    "", "-", "--", "-:-", "- : -", "*", "?", "NA", "<NA>", "N/A", "#N/A", "NaN", "NaT", "null", "None", r"\N", "P",
+    "P-P", "PP", "Postp", "Postp.", "Postponed", "TBD", "TBA", "TBC", "0000-00-00", "NC", "NC/NC", "No contest",
+    "No result", "N/R", "NR", "RET", "ret.", "W/O", "WO", "w.o.", "walkover", "abandoned", "cancelled", "canceled",
+    "abgesagt", "abgebrochen", "verlegt", "ausgefallen", "annulé", "reporté", "aplazado", "suspendido",
+)  # fmt: skip
+IN_PLAY_WORDS = (  # without blanks, of a column that says how far a match is
+    "1h", "2h", "ht", "1st", "2nd", "q1", "q2", "q3", "q4", "1sthalf", "2ndhalf", "halftime", "half-time", "live",
+    "playing", "inplay", "inprogress", "paused",
 )  # fmt: skip
 DRAW_WORDS = (
     "d", "draw", "drawn", "drew", "tie", "tied", "t", "x", "tiebothbad", "nowinner", "½", "halved", "level", "even",
@@ -89,7 +97,6 @@ PLACE_PATTERN = r"[=t]?\s*-?\s*(\d+)\s*(?:st|nd|rd|th)?\s*[=t]?"  # with marks o
 TIME_PATTERN = r"(?=.*[:.])(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"  # hours, minutes and seconds, or some of these
 SIGNED_NOTE = "as 1, 0 and -1 for win, draw and loss; if -1 says that there is no result, say na_values=['-1']"
 SET_PATTERN = r"(\d+)\s*[-:/\u2013]\s*(\d+)"
-SETS_NOTE = "as the sets of the first player and of the second"
 WINNER_CODES: tuple[dict[int, float], ...] = (  # the score of the first player, by the number in a column of winners
     {1: 1.0, 2: 0.0},
     {1: 1.0, 2: 0.0, 0: 0.5},
@@ -102,18 +109,64 @@ WINNER_CODES: tuple[dict[int, float], ...] = (  # the score of the first player,
 MIN_READABLE_SHARE = 0.5  # of the rows, for a column to be one of results, whose other rows are mistakes
 
 
+@dataclass(frozen=True, eq=False)
+class ResultColumn:
+    """A column of results, and what tells what it means."""
+
+    name: str
+    column: Column  # [n] null where there is no result
+    players: Mapping[str, Column]  # the names of the first players and of the second, by the names of their columns
+
+    @cached_property
+    def numbers(self) -> HostArray:
+        """[n] the numbers in the cells, NaN where there is none."""
+        return numbers_or_nan(self.column)
+
+    @cached_property
+    def texts(self) -> DistinctCells:
+        """The different texts of the cells."""
+        return distinct_texts(self.column)
+
+    @cached_property
+    def words(self) -> DistinctCells:
+        """The different words that say who has won."""
+        return self.texts.merge(_outcome_word)
+
+
+class Notation(NamedTuple):
+    """A way to write results."""
+
+    label: str  # what it is called, for runs that go on as they began
+    read: Callable[[ResultColumn], HostArray]  # [n] the scores of the first player, or ranks; NaN of other cells
+    plain: bool = False  # whether cells are scores from 0 to 1 as they stand
+    note: str = ""  # that it may mean something else, with {} for a cell that it reads
+    needs_winner: bool = False  # whether it is only this one if somebody has won
+
+
 class ParsedResults(NamedTuple):
     """The results in a column."""
 
     score: HostArray  # [n] of the first player; NaN where there is no result, and where it cannot be read
-    plain: bool = False  # whether they are numbers in [0, 1]
-    note: str = ""  # on a notation that may mean something else
+    notation: Notation
 
 
 def check_texts(argument: str, texts: Any) -> None:
-    """ValueError unless these are texts."""
+    """ValueError unless these are texts, each by itself."""
     if isinstance(texts, str) or not is_iterable(texts) or not all(isinstance(value, str) for value in texts):
-        raise ValueError(f"{argument} must be a list of texts, got {format_value_for_error(texts)}")
+        hint = f"; write {argument}={texts.split(',')}" if isinstance(texts, str) else ""
+        raise ValueError(f"{argument} must be a list of texts, got {format_value_for_error(texts)}{hint}")
+
+
+def check_texts_are_no_lists(argument: str, texts: Iterable[str], column: Column) -> None:
+    """ValueError if a text with commas is in no cell of a column, as several texts in one are not."""
+    for text in texts:
+        if "," in text and not mask_of_texts(column, [text]).any():
+            raise ValueError(f"{argument}: no cell is {text!r}; give each text by itself, as {text.split(',')}")
+
+
+def in_play_mask(column: Column) -> HostArray:
+    """[n] whether a match is not over yet, by a column that says how far it is."""
+    return distinct_texts(column).map(lambda text: re.sub(r"[\s_]", "", text) in IN_PLAY_WORDS, False)
 
 
 def mask_of_texts(column: Column, texts: Iterable[str]) -> HostArray:
@@ -131,193 +184,14 @@ def replace_na_values(column: Column, na_values: Sequence[str] = ()) -> Column:
     return null_where(column, mask_of_texts(column, (*NA_VALUES, *na_values)))
 
 
-def _place_in_cell(value: Any) -> float | None:
-    """The place in a cell, as T2, =2, 2= and 2nd say it."""
-    match = re.fullmatch(PLACE_PATTERN, cell_text(value))
-    return None if match is None else float(match[1])
+def _cell_notation(label: str, read: Callable[[str], float | None], **options: Any) -> Notation:
+    """A notation by a function of the text of a cell."""
+    return Notation(label, lambda results: results.texts.map(read, np.nan), **options)
 
 
-def _seconds_in_cell(value: Any) -> float | None:
-    """The seconds of a time in a cell, as 34:02 and 1:02:33.5 say it."""
-    match = re.fullmatch(TIME_PATTERN, cell_text(value))
-    return None if match is None else float(np.dot([float(part or 0) for part in match.groups()], (3600, 60, 1)))
-
-
-RANK_NOTATIONS = (
-    (cell_number, ""),
-    (_place_in_cell, "as places, as {}"),
-    (_seconds_in_cell, "as times, as {}, of which the shortest is the best (gaps to the first are none)"),
-)
-
-
-def parse_contest_results(
-    name: str, column: Column, na_values: Sequence[str], unfinished: Sequence[str], ranked: bool
-) -> tuple[Column, str | None]:
-    """The results of participants of contests, and a note on their notation; what that of most does not say stays.
-
-    Ranks become numbers. Those who are `unfinished`, as a text or number says, have a rank behind all others. Those
-    with one of `na_values` have no result.
-    """
-    column = null_where(column, mask_of_texts(column, na_values))
-    is_last = mask_of_texts(column, unfinished)
-    if not ranked or (is_numeric(column) and not is_last.any()):
-        return column, None
-    cells = distinct_cells(column)
-    readings = [np.where(is_last, np.nan, cells.map(read, np.nan)) for read, _ in RANK_NOTATIONS]
-    best = int(np.argmin([np.count_nonzero(np.isnan(ranks)) for ranks in readings]))
-    if best == 0 and not is_last.any():
-        return column, None
-    ranks = readings[best]
-    example = cell_value(column, int(np.argmax(np.isnan(readings[0]) & ~np.isnan(ranks))))
-    note = f"{name} {RANK_NOTATIONS[best][1].format(example)}" if best else None
-    ranks = np.where(is_last, ranks[np.isfinite(ranks)].max(initial=0.0) + 1.0, ranks)
-    values = [value if np.isnan(rank) else rank for value, rank in zip(to_values(column), ranks.tolist(), strict=True)]
-    return to_column(name, values), note
-
-
-def parse_results(name: str, column: Column, players: Mapping[str, Column]) -> ParsedResults | None:
-    """The results in a column, by the notation that fits most rows; None if none fits half of them.
-
-    Args:
-      name: of the column.
-      column: [n], missing where there is no result.
-      players: the names of the first players and of the second, by the names of their columns.
-    """
-    num_present = np.count_nonzero(~missing_mask(column))
-    best, least = None, max(MIN_READABLE_SHARE * num_present, 1.0)
-    for results in _parse_by_each_notation(name, column, players):
-        count = int(np.count_nonzero(~np.isnan(results.score)))
-        if count >= least:
-            best, least = results, count + 1.0
-        if count == num_present:
-            break
-    return best
-
-
-def _parse_by_each_notation(name: str, column: Column, players: Mapping[str, Column]) -> Iterator[ParsedResults]:
-    """The results in a column by each notation that has some of them, the most usual first."""
-    numbers = _parse_number_results(name, column)
-    plain = [results for results in numbers if results.plain]
-    if not is_winner_column(name):
-        yield from plain
-    if is_numeric(column) and not import_pyarrow().types.is_integer(column.type):
-        yield from numbers  # which name nobody
-        return
-    values = distinct_cells(column)
-    cells = values.merge(cell_text)
-    yield from _parse_winner_names(cells, players)
-    yield from plain
-    if any(isinstance(value, str) for value in values.values):
-        yield from _parse_outcome_words(cells, [*players])
-        yield ParsedResults(cells.map(_score_of_scoreline, np.nan))
-        yield from _parse_winner_names(cells.merge(lambda cell: re.sub(WORDS_OF_WINNING, "", cell)), players)
-        yield ParsedResults(cells.map(_score_of_sets, np.nan), note=SETS_NOTE)
-    yield from numbers
-
-
-def is_winner_column(name: str) -> bool:
-    """Whether a column is called as one that says who won."""
-    return re.search(WINNER_NAME, normalise_column_name(name)) is not None
-
-
-def winner_code_readings(name: str, column: Column, players: Mapping[str, Column]) -> list[dict[int, float]]:
-    """What the numbers in a column of winners may mean, each the score of the first player by number; [] of others."""
-    present = ~missing_mask(column)
-    if not is_winner_column(name) or not present.any():
-        return []
-    cells = distinct_texts(column)
-    are_names = any(not np.isnan(x.score[present]).any() for x in _parse_winner_names(cells, players))
-    if are_names or {*cells.values} <= {"true", "false"}:
-        return []
-    values = {*np.unique(numbers_or_nan(column)[present]).tolist()}
-    readings = [codes for codes in WINNER_CODES if values <= codes.keys()]
-    return [codes for codes in readings if len(codes) == min(map(len, readings))]
-
-
-def codes_to_scores(name: str, column: Column, codes: dict[int, float]) -> HostArray:
-    """[n] the scores of the first player that numbers stand for; NaN where there is none."""
-    numbers = to_numbers(name, column, default=np.nan)
-    return np.select([numbers == code for code in codes], [*codes.values()], np.nan)
-
-
-def result_column_to_scores(name: str, column: Column, players: Mapping[str, Column]) -> tuple[Column, str | None]:
-    """The column of results as scores in [0, 1] of the first player, and a note on a notation that may mean another.
-
-    Numbers in [0, 1] stay as they are.
-
-    Raises:
-      RowError: where a row is no result as the others are.
-    """
-    results = parse_results(name, column, players)
-    if results is None or results.plain:
-        return column, None
-    fail_where(
-        np.isnan(results.score) & ~missing_mask(column),
-        lambda row: (
-            f"column {name!r} is {format_value_for_error(cell_value(column, row))}, no result as the others are; "
-            f"if it means that there is none, say na_values=[{format_value_for_error(str(cell_value(column, row)))}]"
-        ),
-    )
-    scores = import_pyarrow().array(results.score, from_pandas=True)
-    return import_pyarrow().chunked_array([scores]), f"{name} {results.note}" if results.note else None
-
-
-def to_sides(name: str, column: Column) -> HostArray:
-    """[n] sides in [-1, 1], of numbers or of H, A and N from the view of the first player, or the winner."""
-    sides = np.full(len(column), np.nan) if is_numeric(column) else distinct_texts(column).map(SIDE_WORDS.get, np.nan)
-    if np.isnan(sides).all():
-        return to_numbers(name, column)
-    fail_at_cells(np.isnan(sides), name, column, "expected H, A or N, or 1, -1 or 0")
-    return sides
-
-
-def _parse_number_results(name: str, column: Column) -> list[ParsedResults]:
-    """Scores in [0, 1], or 1, 0 and -1; of a column that names the winner, 1 to 2, or 0 for a draw; [] of others.
-
-    Where some cells are no numbers, the others are taken for scores.
-    """
-    values = numbers_or_nan(column)
-    is_number = ~np.isnan(values)
-    numbers = values[is_number]
-    has_others = len(numbers) < np.count_nonzero(~missing_mask(column))
-    if has_others or ((numbers >= 0) & (numbers <= 1)).all():
-        return [ParsedResults(values, plain=True)] if len(numbers) else []
-    if np.isin(numbers, (-1.0, 0.0, 1.0)).all():
-        return [ParsedResults((values + 1) / 2, note=SIGNED_NOTE)]
-    if is_winner_column(name) and ((numbers == 0) | (np.abs(numbers - 1.5) <= 0.5)).all():
-        return [ParsedResults(np.where(values == 0, 0.5, 2.0 - values))]
-    return []
-
-
-def _parse_outcome_words(cells: DistinctCells, player_columns: Sequence[str]) -> list[ParsedResults]:
-    """Words for who has won, in each notation that has some of them: Home, home win, HOME_WIN.
-
-    The notation in which the columns of the players are called comes first; where these are called the other way round,
-    "home" is a win of the second player.
-    """
-    words = cells.merge(_outcome_word)
-    sides = [_outcome_word(str(name).lower()) for name in player_columns]
-    results: list[ParsedResults] = []
-    for first, second, draw in OUTCOME_WORDS:
-        is_own, is_exchanged = (x in first and y in second for x, y in (sides, reversed(sides)))
-        wins = (0.0, 1.0) if is_exchanged else (1.0, 0.0)
-        scores = dict.fromkeys(draw, 0.5) | dict.fromkeys(second, wins[1]) | dict.fromkeys(first, wins[0])
-        if not {*words.values}.isdisjoint((*first, *second)):
-            results.insert(0 if is_own or is_exchanged else len(results), ParsedResults(words.map(scores.get, np.nan)))
-    return results
-
-
-def _outcome_word(cell: str) -> str:
-    """The word that says who has won: "home" of "home win", "1" of "team_1"; "win" where there is no other."""
-    if re.fullmatch(r"[-+\d.,/½]+", cell):
-        return cell
-    if verdict := re.fullmatch(r"\W*(\w+)\s*(>+|=+|<+)\s*(\w+)\W*", cell):  # as "A>>B"
-        return {">": verdict[1], "<": verdict[3]}.get(verdict[2][0], "tie")
-    parts = re.findall(r"[^\W_]+", cell)
-    if "/" in cell and len(parts) == 2:
-        return "".join(parts)
-    word = "".join(re.sub(GLUED_FILLERS, "", part) for part in parts if part not in FILLER_WORDS)
-    return word if word and parts[0] != "no" else "".join(parts)
+def _number_notation(label: str, score: Callable[[HostArray], Any], **options: Any) -> Notation:
+    """A notation by a function of numbers."""
+    return Notation(label, lambda results: np.asarray(score(results.numbers)), **options)
 
 
 def _score_of_sets(cell: str) -> float:
@@ -337,14 +211,225 @@ def _score_of_scoreline(cell: str) -> float:
     return float(0.5 + 0.5 * np.sign(one - two))
 
 
-def _parse_winner_names(cells: DistinctCells, players: Mapping[str, Column]) -> list[ParsedResults]:
-    """The name of the winner, or a word for a draw; [] where no cell names a player of its match."""
+def _place_in_cell(cell: str) -> float | None:
+    """The place in a cell, as t2, =2, 2= and 2nd say it."""
+    match = re.fullmatch(PLACE_PATTERN, cell)
+    return None if match is None else float(match[1])
+
+
+def _seconds_in_cell(cell: str) -> float | None:
+    """The seconds of a time in a cell, as 34:02 and 1:02:33.5 say it."""
+    match = re.fullmatch(TIME_PATTERN, cell)
+    return None if match is None else float(np.dot([float(part or 0) for part in match.groups()], (3600, 60, 1)))
+
+
+def _scores_of_winner_names(results: ResultColumn, words_beside: str) -> HostArray:
+    """[n] the scores of cells with the name of the winner, perhaps beside some words, or with a word for a draw."""
+    cells = results.texts.merge(lambda cell: re.sub(words_beside, "", cell))
     positions = {text: position for position, text in enumerate(cells.values)}
-    names = [distinct_texts(column).map(lambda text: positions.get(text, -2), -2) for column in players.values()]
+    names = [
+        distinct_texts(column).map(lambda text: positions.get(text, -2), -2) for column in results.players.values()
+    ]
     won, lost = (position == cells.codes for position in names)
     drawn = cells.map(lambda text: text in NO_WINNER_WORDS or re.match(DRAWN_MATCH_PATTERN, text) is not None, False)
-    score = np.select([won, lost, drawn], [1.0, 0.0, 0.5], np.nan)
-    return [ParsedResults(score)] if (won | lost).any() else []
+    return np.select([won, lost, drawn], [1.0, 0.0, 0.5], np.nan)
+
+
+NO_WORDS = r"(?!)"
+RACE_TIMES_NOTE = "as times, as {}, of which the shortest is the best (gaps to the first are none)"
+PLAIN = _number_notation("scores", lambda numbers: numbers, plain=True)
+SIGNED = _number_notation("1, 0 and -1", lambda numbers: (numbers + 1) / 2, note=SIGNED_NOTE)
+WINNER_NUMBERS = _number_notation("1 to 2", lambda numbers: 2.0 - numbers)
+WINNER_OR_DRAW_NUMBERS = _number_notation(
+    "0 to 2",
+    lambda numbers: np.where(numbers == 0, 0.5, 2.0 - numbers),
+    note="as 1 for a win of the first player, 2 for one of the second and 0 for a draw",
+)
+NAMES = Notation("names", lambda results: _scores_of_winner_names(results, NO_WORDS), needs_winner=True)
+SENTENCES = Notation("sentences", lambda results: _scores_of_winner_names(results, WORDS_OF_WINNING), needs_winner=True)
+SCORELINES = _cell_notation("scorelines", _score_of_scoreline)
+SETS = _cell_notation("sets", _score_of_sets, note="as the sets of the first player and of the second")
+RANK_NOTATIONS = (
+    _number_notation("ranks", lambda numbers: numbers),
+    _cell_notation("places", _place_in_cell, note="as places, as {}"),
+    _cell_notation("times", _seconds_in_cell, note=RACE_TIMES_NOTE),
+)
+
+
+def parse_contest_results(
+    results: ResultColumn, na_values: Sequence[str], unfinished: Sequence[str], ranked: bool, known: Notation | None
+) -> tuple[Column, Notation, str | None]:
+    """The results of participants of contests, their notation and a note on it; what that of most does not say stays.
+
+    Ranks become numbers. Those who are `unfinished`, as a text or number says, have a rank behind all others. Those
+    with one of `na_values` have no result.
+    """
+    name, column = results.name, null_where(results.column, mask_of_texts(results.column, na_values))
+    check_texts_are_no_lists("unfinished", unfinished, column)
+    is_last = mask_of_texts(column, unfinished)
+    if not ranked or (is_numeric(column) and not is_last.any()):
+        return column, RANK_NOTATIONS[0], None
+    results = ResultColumn(name, column, {})
+    readings = {x: np.where(is_last, np.nan, x.read(results)) for x in (RANK_NOTATIONS if known is None else [known])}
+    notation = min(readings, key=lambda x: np.count_nonzero(np.isnan(readings[x])))
+    if notation == RANK_NOTATIONS[0] and not is_last.any():
+        return column, notation, None
+    ranks = readings[notation]
+    is_special = ~np.isnan(ranks) & np.isnan(numbers_or_nan(column))
+    note = f"{name} {notation.note.format(cell_value(column, int(np.argmax(is_special))))}" if notation.note else None
+    ranks = np.where(is_last, ranks[np.isfinite(ranks)].max(initial=0.0) + 1.0, ranks)
+    values = [value if np.isnan(rank) else rank for value, rank in zip(to_values(column), ranks.tolist(), strict=True)]
+    return to_column(name, values), notation, note
+
+
+def parse_results(results: ResultColumn) -> ParsedResults | None:
+    """The results in a column, by the notation that fits most rows; None if none fits half of them."""
+    num_present = np.count_nonzero(~missing_mask(results.column))
+    best, least = None, max(MIN_READABLE_SHARE * num_present, 1.0)
+    for notation in _possible_notations(results):
+        score = notation.read(results)
+        count = int(np.count_nonzero(~np.isnan(score)))
+        if count >= least and (not notation.needs_winner or np.isin(score, (0.0, 1.0)).any()):
+            best, least = ParsedResults(score, notation), count + 1.0
+        if count == num_present and best is not None:
+            break
+    return best
+
+
+def _possible_notations(results: ResultColumn) -> Iterator[Notation]:
+    """The notations that a column may be written in, the most usual first."""
+    name, column = results.name, results.column
+    number = _notation_of_numbers(results)
+    plain = [x for x in number if x.plain]
+    if not is_winner_column(name):
+        yield from plain
+    if is_numeric(column) and not import_pyarrow().types.is_integer(column.type):
+        yield from number  # which name nobody
+        return
+    yield NAMES
+    yield from plain
+    if is_text(column):
+        yield from _word_notations(results)
+        yield SCORELINES
+        yield SENTENCES
+        yield SETS
+    yield from number
+
+
+def _notation_of_numbers(results: ResultColumn) -> list[Notation]:
+    """Scores in [0, 1], or 1, 0 and -1; of a column that names the winner, 1 to 2, or 0 for a draw; [] of others.
+
+    Where some cells are no numbers, the others are taken for scores.
+    """
+    numbers = results.numbers[~np.isnan(results.numbers)]
+    has_others = len(numbers) < np.count_nonzero(~missing_mask(results.column))
+    is_named_winner = is_winner_column(results.name)
+    fits = {
+        PLAIN: has_others or ((numbers >= 0) & (numbers <= 1)).all(),
+        SIGNED: np.isin(numbers, (-1.0, 0.0, 1.0)).all(),
+        WINNER_NUMBERS: is_named_winner and (np.abs(numbers - 1.5) <= 0.5).all(),
+        WINNER_OR_DRAW_NUMBERS: is_named_winner and ((numbers == 0) | (np.abs(numbers - 1.5) <= 0.5)).all(),
+    }
+    return [notation for notation, does_fit in fits.items() if does_fit and len(numbers)][:1]
+
+
+def is_winner_column(name: str) -> bool:
+    """Whether a column is called as one that says who won."""
+    return re.search(WINNER_NAME, normalise_column_name(name)) is not None
+
+
+def winner_code_readings(results: ResultColumn) -> list[dict[int, float]]:
+    """What the numbers in a column of winners may mean, each the score of the first player by number; [] of others."""
+    present = ~missing_mask(results.column)
+    if not is_winner_column(results.name) or not present.any():
+        return []
+    if not np.isnan(NAMES.read(results)[present]).any() or {*results.texts.values} <= {"true", "false"}:
+        return []
+    values = {*np.unique(results.numbers[present]).tolist()}
+    readings = [codes for codes in WINNER_CODES if values <= codes.keys()]
+    return [codes for codes in readings if len(codes) == min(map(len, readings))]
+
+
+def codes_to_scores(column: Column, codes: Mapping[int, float]) -> HostArray:
+    """[n] the scores of the first player that numbers stand for; NaN where there is none."""
+    numbers = numbers_or_nan(column)
+    return np.select([numbers == code for code in codes], [*codes.values()], np.nan)
+
+
+def winner_codes_notation(codes: Mapping[int, float]) -> Notation:
+    """The notation of a column of winners whose numbers stand for these scores of the first player."""
+    return Notation(f"codes {dict(codes)}", lambda results: codes_to_scores(results.column, codes))
+
+
+def result_column_to_scores(results: ResultColumn, known: Notation | None) -> tuple[Column, Notation, str | None]:
+    """The column of results as scores in [0, 1] of the first player, their notation, and a note if it may be another.
+
+    Numbers in [0, 1] stay as they are.
+
+    Args:
+      results: the column.
+      known: its notation; None: the one that fits most rows.
+
+    Raises:
+      RowError: where a row is no result as the others are.
+    """
+    name, column = results.name, results.column
+    parsed = parse_results(results) if known is None else ParsedResults(known.read(results), known)
+    if parsed is None or parsed.notation.plain:
+        return column, PLAIN, None
+    fail_where(
+        np.isnan(parsed.score) & ~missing_mask(column),
+        lambda row: (
+            f"column {name!r} is {format_value_for_error(cell_value(column, row))}, no result as the others are; "
+            f"if it means that there is none, say na_values=[{format_value_for_error(str(cell_value(column, row)))}]"
+        ),
+    )
+    scores = import_pyarrow().chunked_array([import_pyarrow().array(parsed.score, from_pandas=True)])
+    return scores, parsed.notation, f"{name} {parsed.notation.note}" if parsed.notation.note else None
+
+
+def to_sides(name: str, column: Column) -> HostArray:
+    """[n] sides in [-1, 1], of numbers or of H, A and N from the view of the first player, or the winner."""
+    sides = np.full(len(column), np.nan) if is_numeric(column) else distinct_texts(column).map(SIDE_WORDS.get, np.nan)
+    if np.isnan(sides).all():
+        return to_numbers(name, column)
+    fail_at_cells(np.isnan(sides), name, column, "expected H, A or N, or 1, -1 or 0")
+    return sides
+
+
+def _word_notations(results: ResultColumn) -> list[Notation]:
+    """The notations by words for who has won of which cells have some: Home, home win, HOME_WIN.
+
+    The notation in which the columns of the players are called comes first; where these are called the other way round,
+    "home" is a win of the second player.
+    """
+    sides = [_outcome_word(str(name).lower()) for name in results.players]
+    notations: list[Notation] = []
+    for first, second, draw in OUTCOME_WORDS:
+        is_own, is_exchanged = (x in first and y in second for x, y in (sides, reversed(sides)))
+        wins = (0.0, 1.0) if is_exchanged else (1.0, 0.0)
+        scores = dict.fromkeys(draw, 0.5) | dict.fromkeys(second, wins[1]) | dict.fromkeys(first, wins[0])
+        if not {*results.words.values}.isdisjoint((*first, *second)):
+            notation = Notation(f"words as {first[0]} and {second[0]}", partial(_scores_of_words, scores))
+            notations.insert(0 if is_own or is_exchanged else len(notations), notation)
+    return notations
+
+
+def _scores_of_words(scores: Mapping[str, float], results: ResultColumn) -> HostArray:
+    return results.words.map(scores.get, np.nan)
+
+
+def _outcome_word(cell: str) -> str:
+    """The word that says who has won: "home" of "home win", "1" of "team_1"; "win" where there is no other."""
+    if re.fullmatch(r"[-+\d.,/½]+", cell):
+        return cell
+    if verdict := re.fullmatch(r"\W*(\w+)\s*(>+|=+|<+)\s*(\w+)\W*", cell):  # as "A>>B"
+        return {">": verdict[1], "<": verdict[3]}.get(verdict[2][0], "tie")
+    parts = re.findall(r"[^\W_]+", cell)
+    if "/" in cell and len(parts) == 2:
+        return "".join(parts)
+    word = "".join(re.sub(GLUED_FILLERS, "", part) for part in parts if part not in FILLER_WORDS)
+    return word if word and parts[0] != "no" else "".join(parts)
 
 
 def mentions_draw(column: Column) -> HostArray:
@@ -364,8 +449,9 @@ def flags_of_draws(column: Column) -> HostArray:
 def draws_in_results(column: Column) -> HostArray:
     """[n] whether a match is drawn, of a column of results beside the winners: draw, 1/2-1/2, a score of 0.5."""
     if is_numeric(column):
-        scores = [results.score for results in _parse_number_results("", column)]
-        return np.asarray(scores[0] == 0.5) if scores else np.zeros(len(column), bool)
+        results = ResultColumn("", column, {})
+        scores = [notation.read(results) for notation in _notation_of_numbers(results)]
+        return np.any([np.zeros(len(column), bool), *(score == 0.5 for score in scores)], axis=0)
     words, draws = distinct_texts(column).merge(_outcome_word), (*DRAW_WORDS, "1/2", "0.5")
     if {*words.values} <= {*chain(*chain(*OUTCOME_WORDS))}:
         return words.map(draws.__contains__, False)

@@ -1,6 +1,6 @@
 """The results of the rows of a table: as scores, drawn ones among them, and of which rows there is none yet."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from jaxrate.core.text_format import format_count
 from jaxrate.data.column_conversion import (
     fail_at_cells,
     missing_mask,
+    null_where,
     numbers_or_nan,
     to_column,
     to_numbers,
@@ -20,8 +21,11 @@ from jaxrate.data.column_spellings import DRAW_NAMES, SPELLINGS, normalise_colum
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.data.faulty_rows import find_incomplete_rows
 from jaxrate.data.result_parsing import (
+    Notation,
+    ResultColumn,
     draws_in_results,
     flags_of_draws,
+    in_play_mask,
     mentions_draw,
     parse_contest_results,
     replace_na_values,
@@ -40,11 +44,16 @@ class PlayedAndComingMasks(NamedTuple):
 
 
 def parse_result_columns(
-    roles: ColumnRoles, columns: dict[str, Column], na_values: Sequence[str], unfinished: Sequence[str]
-) -> tuple[dict[str, Column], str | None]:
-    """The columns, results of matches among them as scores, null where there is none; and a note on their notation.
+    roles: ColumnRoles,
+    columns: dict[str, Column],
+    na_values: Sequence[str],
+    unfinished: Sequence[str],
+    known: Notation | None = None,
+) -> tuple[dict[str, Column], Notation | None, str | None]:
+    """The columns, results of matches among them as scores, null where there is none; their notation, and a note on it.
 
     Those of contests who are `unfinished` have the last rank, and those whose rank is one of `na_values` have none.
+    The notation is the one that is `known`, or else the one that fits most rows.
 
     Raises:
       RowError: where a row is no result as the others are.
@@ -53,19 +62,42 @@ def parse_result_columns(
     layout = roles.layout
     if unfinished and not layout.ranked:
         raise ValueError("unfinished is for the ranks of contests; name their columns as contest and rank")
-    if layout.contest is not None and layout.result in columns:
-        result = columns[layout.result]
-        result, note = parse_contest_results(layout.result, result, na_values, unfinished, layout.ranked)
-        return columns | {layout.result: result}, note
-    if layout.contest is not None or layout.winner_first:
-        return columns, None
-    names = [name for name in (layout.result, *layout.points, *roles.margin) if name in columns]
-    columns = columns | {name: replace_na_values(columns[name], na_values) for name in names}
-    if layout.result is None:
-        return columns, None
-    players = {name: columns[name] for name in layout.first_players}
-    result, note = result_column_to_scores(layout.result, columns[layout.result], players)
-    return columns | {layout.result: result}, note
+    if layout.winner_first:
+        return columns, None, None
+    if layout.contest is None:
+        names = [name for name in (layout.result, *layout.points, *roles.margin) if name in columns]
+        columns = columns | {name: replace_na_values(columns[name], na_values) for name in names}
+    if layout.result not in columns:
+        return columns, None, None
+    players = {} if layout.contest is not None else {name: columns[name] for name in layout.first_players}
+    results = ResultColumn(layout.result, columns[layout.result], players)
+    if layout.contest is not None:
+        scores, notation, note = parse_contest_results(results, na_values, unfinished, layout.ranked, known)
+    else:
+        scores, notation, note = result_column_to_scores(results, known)
+    return columns | {layout.result: scores}, notation, note
+
+
+def hide_results_in_play(
+    table: TableSource, roles: ColumnRoles, columns: dict[str, Column], rows: HostArray
+) -> tuple[dict[str, Column], str]:
+    """The columns, without results of matches that another column says are not over yet; and a note on it.
+
+    `rows` [n] says in which rows of the table those of the columns stand.
+    """
+    results = [name for name in (roles.layout.result, *roles.layout.points) if name in columns]
+    names = [] if roles.layout.contest is not None else status_columns(table.names, roles.all_columns)
+    for name, column in (_load_rows(table, names, rows) if results else {}).items():
+        if (in_play := in_play_mask(column)).any():
+            count = f"{np.count_nonzero(in_play):,} of {format_count(len(rows), 'match')}"
+            hidden = {result: null_where(columns[result], in_play) for result in results}
+            return columns | hidden, f"{name} for matches that are not over ({count})"
+    return columns, ""
+
+
+def status_columns(names: Iterable[str], used: Collection[str]) -> list[str]:
+    """The columns, other than those used, that are called as what says how far a match is."""
+    return [name for name in names if name not in used and normalise_column_name(name) in STATUS_NAMES]
 
 
 def check_points_not_negative(points: Sequence[str], columns: dict[str, Column]) -> None:
@@ -135,20 +167,27 @@ def _count_and_verb(mask: HostArray) -> str:
     return f"{count:,} {'is' if count == 1 else 'are'}"
 
 
+STATUS_NAMES = frozenset(
+    f"{prefix}status{suffix}" for prefix in ("", "match", "game", "fixture", "event") for suffix in ("", "short")
+)
 MIN_AGREEMENT = 0.9  # share of the rows with a word for a draw that lack a winner, or whose points agree with theirs
 
 
-class DrawColumns(NamedTuple):
-    """The column that tells which matches are drawn, or those of the points of both sides."""
+class DrawRule(NamedTuple):
+    """The columns that tell which matches are drawn, and how."""
 
     names: tuple[str, ...]
-    note: str  # what was recognised, in words
+    tell: Callable[[Sequence[Column], HostArray], HostArray]  # [n] the drawn ones, by the columns and the scores [n]
 
 
 def score_drawn_matches(
-    table: TableSource, roles: ColumnRoles, columns: dict[str, Column], rows: HostArray
-) -> tuple[ColumnRoles, dict[str, Column], DrawColumns | None]:
-    """The roles and columns with 0.5 for the score of drawn matches that the result leaves open; and what tells them.
+    table: TableSource,
+    roles: ColumnRoles,
+    columns: dict[str, Column],
+    rows: HostArray,
+    known: Sequence[DrawRule] | None = None,
+) -> tuple[ColumnRoles, dict[str, Column], DrawRule | None, str]:
+    """The roles and columns with 0.5 for drawn matches that the result leaves open, what tells them, and a note on it.
 
     Of winners and losers these are all that a flag, or a column of results, calls drawn. Beside other results they are
     those without a result, by a word or by equal points, and, if no result is a draw, those that a flag calls drawn.
@@ -158,21 +197,24 @@ def score_drawn_matches(
       roles: of the columns that are used.
       columns: their values, results as scores.
       rows: [n] in which rows of the table these stand.
+      known: what may tell them; None: that is found out.
     """
-    layout = roles.layout
-    score = _scores_or_none(roles, columns, len(rows))
-    found = () if score is None else (draws for draws in _possible_draws(table, roles, rows, score) if draws[1].any())
-    names, is_drawn = next(iter(found), ((), None))
-    if score is None or is_drawn is None:
-        return roles, columns, None
-    result = layout.result or names[0]
-    scores = import_pyarrow().array(np.where(is_drawn, 0.5, score), from_pandas=True)
-    note = f"{' and '.join(names)} for the draws ({np.count_nonzero(is_drawn):,} of {format_count(len(rows), 'match')})"
-    return (
-        roles._replace(layout=layout._replace(result=result)),
-        columns | {result: import_pyarrow().chunked_array([scores])},
-        DrawColumns(names, note),
-    )
+    layout, score = roles.layout, _scores_or_none(roles, columns, len(rows))
+    if score is None:
+        return roles, columns, None, ""
+    for rule in _possible_draw_rules(table, roles, rows, score) if known is None else known:
+        is_drawn = rule.tell([*_load_rows(table, rule.names, rows).values()], score)
+        if is_drawn.any():
+            result = layout.result or rule.names[0]
+            scores = import_pyarrow().array(np.where(is_drawn, 0.5, score), from_pandas=True)
+            count = f"{np.count_nonzero(is_drawn):,} of {format_count(len(rows), 'match')}"
+            return (
+                roles._replace(layout=layout._replace(result=result)),
+                columns | {result: import_pyarrow().chunked_array([scores])},
+                rule,
+                f"{' and '.join(rule.names)} for the draws ({count})",
+            )
+    return roles, columns, None, ""
 
 
 def _scores_or_none(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray | None:
@@ -186,17 +228,27 @@ def _scores_or_none(roles: ColumnRoles, columns: dict[str, Column], n: int) -> H
     return None
 
 
-def _possible_draws(
+def flag_rules(names: Iterable[str], is_result: bool) -> Iterator[DrawRule]:
+    """Rules by the columns that are called as flags of draws are, and then as results are if these may say so."""
+    names = [*names]
+    for name in names:
+        if normalise_column_name(name) in DRAW_NAMES:
+            yield DrawRule((name,), lambda columns, score: flags_of_draws(columns[0]))
+    for name in names:
+        if is_result and normalise_column_name(name) in SPELLINGS["score"]:
+            yield DrawRule((name,), lambda columns, score: draws_in_results(columns[0]))
+
+
+def _possible_draw_rules(
     table: TableSource, roles: ColumnRoles, rows: HostArray, score: HostArray
-) -> Iterator[tuple[tuple[str, ...], HostArray]]:
-    """Columns that may tell draws that the scores [n] leave open, and [n] which these are, the surest first.
+) -> Iterator[DrawRule]:
+    """What may tell draws that the scores [n] leave open, the surest first.
 
     Flags and results tell them, words for draws that nearly all stand in rows without a result, and equal points.
     """
     others = [name for name in table.names if name not in roles.all_columns]
-    flags = [] if (score == 0.5).any() else select_draw_columns(others, roles.layout.winner_first)
-    for name, column in _load_rows(table, flags, rows).items():
-        yield (name,), (flags_of_draws if normalise_column_name(name) in DRAW_NAMES else draws_in_results)(column)
+    if not (score == 0.5).any():
+        yield from flag_rules(others, roles.layout.winner_first)
     is_missing = np.isnan(score)
     if not is_missing.any():
         return
@@ -204,27 +256,19 @@ def _possible_draws(
         is_drawn = mentions_draw(column)
         is_result = normalise_column_name(name) in SPELLINGS["score"]  # beside a winner, as by a shoot-out
         if is_drawn.any() and (is_result or is_missing[is_drawn].mean() >= MIN_AGREEMENT):
-            yield (name,), is_drawn & is_missing
-    yield from _equal_points(table, roles, rows, score)
-
-
-def _equal_points(
-    table: TableSource, roles: ColumnRoles, rows: HostArray, score: HostArray
-) -> Iterator[tuple[tuple[str, ...], HostArray]]:
-    """The columns of both sides' points, if these tell who won, and [n] where they are equal and scores are missing."""
+            yield DrawRule((name,), lambda columns, score: mentions_draw(columns[0]) & np.isnan(score))
     players = dict(zip(PLAYER_PAIR, roles.layout.first_players, strict=True))
     points = as_column_list(recognise_evidence_columns(table.names, players).get("margin"))
     if len(points) == 2:
-        lead = np.sign(np.subtract(*map(numbers_or_nan, _load_rows(table, points, rows).values())))
-        decided = ~np.isnan(score) & (lead != 0)  # level points may have a winner, by a shoot-out
+        lead = _sign_of_lead([*_load_rows(table, points, rows).values()])
+        decided = ~is_missing & (lead != 0)  # level points may have a winner, by a shoot-out
         if decided.any() and (lead == np.sign(score - 0.5))[decided].mean() >= MIN_AGREEMENT:
-            yield tuple(points), np.isnan(score) & (lead == 0)
+            yield DrawRule(tuple(points), lambda columns, score: np.isnan(score) & (_sign_of_lead(columns) == 0))
 
 
-def select_draw_columns(names: Sequence[str], is_result: bool) -> list[str]:
-    """The columns that are called as flags of draws are, and then as results are if these may say so."""
-    flags = [name for name in names if normalise_column_name(name) in DRAW_NAMES]
-    return flags + [name for name in names if is_result and normalise_column_name(name) in SPELLINGS["score"]]
+def _sign_of_lead(points: Sequence[Column]) -> HostArray:
+    """[n] 1 where the first player has more points, -1 where the second has, 0 where neither; NaN without them."""
+    return np.asarray(np.sign(np.subtract(*map(numbers_or_nan, points))))
 
 
 def _load_rows(table: TableSource, names: Sequence[str], rows: HostArray) -> dict[str, Column]:

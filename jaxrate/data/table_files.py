@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from jaxrate.core.memory_checks import check_memory_fits
-from jaxrate.core.text_format import join_names
+from jaxrate.core.text_format import did_you_mean_suffix, join_names
 from jaxrate.data.json_tables import columns_of_document, is_list_of_records, read_json_records, records_to_columns
 from jaxrate.data.table_sources import (
     FEW_ROWS,
@@ -177,18 +177,22 @@ def _infer_encoding(start: bytes) -> str | None:
     return "cp1252" if start.decode("utf-8", errors="ignore").isascii() else None
 
 
-def _open_spreadsheet(path: Path, title: str) -> TableSource:
-    """The first sheet of a spreadsheet that is not empty, below titles of one cell; its cells are text as in CSV."""
+def _open_spreadsheet(path: Path, title: str, sheet: str = "") -> TableSource:
+    """A sheet, or the first that is not empty, of a spreadsheet, below titles of one cell; cells are text as in CSV."""
     sheets = _read_sheets(path)
     if not sheets:
         raise ValueError("the file is empty")
-    (name, rows), *others = sheets.items()
+    name = sheet or next(iter(sheets))
+    if name not in sheets:
+        raise ValueError(f"no sheet {name!r}{did_you_mean_suffix(name, sheets)} (there are: {', '.join(sheets)})")
+    rows, others = sheets[name], [other for other in sheets if other != name and not sheet]
     head = next((i for i, row in enumerate(rows) if sum(map(bool, row.cells)) > 1), 0)
     header, records = rows[head].cells, rows[head + 1 :]
     columns = {text: [row.cells[i] or None for row in records] for i, text in enumerate(header) if text}
     where = _make_row_locator(title, lambda row: f"row {records[row].number} of the sheet")
     names = [text for text in header if text]  # one of which may be there twice
-    note = f"sheet {name!r} for the table, and not {join_names(repr(other) for other, _ in others)}" if others else ""
+    note = f"sheet {name!r} for the table, and not {join_names(map(repr, others))}" if others else ""
+    note += f" (which {path.name}#{others[0]} names)" if others else ""
     return table_in_memory(columns, names, title, where)._replace(note=note)
 
 
@@ -410,6 +414,10 @@ def _describe_difference(first: TableSource, other: TableSource) -> str:
 
 
 def _open_path(path: Path) -> TableSource:
+    book, _, sheet = str(path).rpartition("#")
+    if Path(book).is_file() and not path.exists():
+        with add_location_to_data_errors(f"{path.name}: ", row_label):
+            return _open_spreadsheet(Path(book), f"{path.name}: ", sheet)
     is_joined = path.is_dir() or (not path.exists() and str(path) != STANDARD_INPUT)
     files = list_table_files(path) if is_joined else []
     return join_files(str(path)).to_source() if files else open_table_file(path)

@@ -110,3 +110,21 @@ def test_warnings_point_at_the_line_of_the_caller():
         read(table)
         jr.forecasts.predict_fixtures(rated, {"home": ["x"], "away": ["y"]})
     assert [note.filename for note in notes] == [__file__] * 3
+
+
+@pytest.mark.parametrize("word", ["abgesagt", "RET", "W/O", "w.o.", "-:-", "Cancelled", "verlegt"])
+@pytest.mark.parametrize("scores", [["2:1", "0:3"], ["W", "L"], ["1", "0"]])
+def test_usual_words_for_no_result(word, scores):
+    with pytest.warns(UserWarning, match="1 of 3 rows has no result"):
+        assert read({"a": [*"xyx"], "b": [*"yxy"], "score": [*scores, word]}).matches.score.tolist() == [1, 0]
+
+
+@pytest.mark.filterwarnings("ignore:2 of 4 rows have no result")
+@pytest.mark.parametrize("name", ["status", "Match Status", "fixture.status.short"])
+def test_matches_that_are_not_over_are_to_come(name):
+    """Their goals so far were rated as a result."""
+    goals = {"goals_a": [2, 1, 0, 1], "goals_b": [1, 1, 1, 0]}
+    table = {"a": [*"xyxy"], "b": [*"yxyx"], **goals, "date": ["2024-05-01"] * 4, name: ["FT", "AET", "HT", "LIVE"]}
+    with pytest.warns(UserWarning, match="for matches that are not over .2 of 4 matches"):
+        data = read(table)
+    assert data.matches.score.tolist() == [1, 0.5] and data.fixtures.rows.tolist() == [2, 3]

@@ -255,6 +255,18 @@ def test_ranks_as_people_write_them(ranks, arguments, expected, note):
     assert data.rounds.events.rank.tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("DNF,DNS", "unfinished must be a list of texts, got 'DNF,DNS'; write unfinished=.'DNF', 'DNS'."),
+        (["DNF,DNS"], "unfinished: no cell is 'DNF,DNS'; give each text by itself, as .'DNF', 'DNS'."),
+    ],
+)
+def test_several_texts_in_one_are_told(texts, message):
+    with pytest.raises(ValueError, match=message):
+        read({"contest": [1] * 3, "player": [*"xyz"], "rank": ["1", "DNF", "DNS"]}, unfinished=texts)
+
+
 def test_times_of_a_race_are_no_times_of_the_contest():
     table = {"contest": [1, 1], "player": ["x", "y"], "time": ["34:02", "33:58"]}
     with pytest.warns(UserWarning, match="^took time as times, as 34:02, of which the shortest is the best"):

@@ -287,8 +287,14 @@ def test_spreadsheets(games):
     check_rows(read(games(spreadsheet({"2024": rows}), "games.xlsx")))
     check_rows(read(games(open_document(rows), "games.ods")))
     titled = [["Our league"], [], *([*row, "", "note"] for row in rows)]
-    with pytest.warns(UserWarning, match="took sheet 'b' for the table, and not 'c'; home"):
-        check_rows(read(games(spreadsheet({"a": [], "b": titled, "c": [["x"]]}), "games.xlsx")))
+    book = games(spreadsheet({"a": [], "b": titled, "c": [["x"]], "d": rows}), "games.xlsx")
+    with pytest.warns(
+        UserWarning, match="sheet 'b' for the table, and not 'c' and 'd' .which games.xlsx#c names.; home"
+    ):
+        check_rows(read(book))
+    check_rows(read(f"{book}#d"))
+    with pytest.raises(ValueError, match=r"^games.xlsx#D: no sheet 'D'; did you mean 'd'\? .there are: b, c, d"):
+        read(f"{book}#D")
     rows[2][2] = "Bo"
     with pytest.raises(ValueError, match=r"^games.xlsx: row 1 \(counting from 0, row 3 of the sheet\): Bo is on both"):
         read(games(spreadsheet({"a": rows}), "games.xlsx"))

@@ -103,26 +103,59 @@ def test_whole_numbers_that_are_dates(source):
         assert read(source(table(time=other)), sort=True).clock == "numbers"
 
 
-def test_ways_to_write_dates(source):
-    ways = {
-        "day-first": ["05/03/2024", "31/03/2024", "01/04/2024"],
-        "month-first": ["03/05/2024", "03/31/2024", "04/01/2024"],
-        None: ["5 Mar 2024", "Sun Mar 31 2024", "April 1st, 2024"][:1] * 3,
-    }
-    for way, dates in ways.items():
-        with warnings.catch_warnings(record=True) as notes:
-            warnings.simplefilter("always")
-            data = read(source(table(date=dates)))
-        assert data.clock == "dates" and data.dates == way
-        assert [str(x.message).split(", ")[1][:4] for x in notes] == ([] if way is None else ["the "])
-        assert str(np.datetime64(int(data.events.time[0]), "D")) == "2024-03-05"
-    with pytest.raises(ValueError, match="none of which the day is above 12; say which is first, by dates=.day-first"):
-        read(source(table(date=["01/02/2024"] * 3)))
-    with pytest.raises(ValueError, match=r"row 2 .*'04/31/2024', written otherwise than '31/03/2024' is"):
-        read(source(table(date=["05/03/2024", "31/03/2024", "04/31/2024"])))
+WAYS = {  # to write three dates from 5 March 2024 on, and how they are written
+    ("05/03/2024", "31/03/2024", "01/04/2024"): "day-first",
+    ("Di 05.03.2024", "So 31.03.2024", "Mo. 01.04.2024"): "day-first",
+    ("mardi 05/03/2024", "dim. 31/03/2024", "lun 01/04/2024"): "day-first",
+    ("03/05/2024", "03/31/2024", "04/01/2024"): "month-first",
+    ("5 Mar 2024", "31 Mar 2024", "1 April 2024"): None,
+    ("March 5, 2024", "Sun Mar 31 2024", "April 1st, 2024"): None,
+    ("Dienstag, 5. März 2024", "So 31. Mrz 2024", "1. April 2024"): None,
+    ("mar. 5 mars 2024", "dim. 31 mars 2024", "lundi 1er avril 2024"): None,
+    ("mar 5 de marzo de 2024", "dom. 31 mar 2024", "1 de abril de 2024"): None,
+}
+
+
+@pytest.mark.parametrize("dates", WAYS)
+def test_ways_to_write_dates(source, dates):
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        data = read(source(table(date=[*dates])))
+    assert data.clock == "dates" and data.dates == WAYS[dates]
+    assert [str(x.message).split(", ")[1][:4] for x in notes] == ([] if WAYS[dates] is None else ["the "])
+    assert data.events.time.astype("datetime64[D]").astype(str).tolist() == ["2024-03-05", "2024-03-31", "2024-04-01"]
+
+
+MONTHS = ["juin 2024", "juillet 2024", "août 2024", "févr. 2025", "déc. 2025", "Okt 2026", "mai 2027", "enero 2028"]
+
+
+def test_months_of_other_languages():
+    n = len(MONTHS)
+    times = read({"a": ["x"] * n, "b": ["y"] * n, "score": [1] * n, "date": [f"1 {x}" for x in MONTHS]}).events.time
+    assert (times.astype("datetime64[D]").astype("datetime64[M]").astype(int) % 12 + 1).tolist() == [
+        6,
+        7,
+        8,
+        2,
+        12,
+        10,
+        5,
+        1,
+    ]
+
+
+WRONG_DATES = [
+    (["01/02/2024"] * 3, None, "none of which the day is above 12; say which is first, by dates=.day-first"),
+    (["05/03/2024", "31/03/2024", "04/31/2024"], None, r"row 2 .*'04/31/2024', written otherwise than '31/03/2024' is"),
+    (["5.3.24", "x", "5.3.24"], "%d.%m.%y", "row 1 .*'x', not a date in the format %d.%m.%y"),
+]
+
+
+@pytest.mark.parametrize(("values", "dates", "message"), WRONG_DATES)
+def test_dates_that_cannot_be_told(source, values, dates, message):
+    with pytest.raises(ValueError, match=message):
+        read(source(table(date=values)), dates=dates)
     assert read(source(table(date=["5.3.24"] * 3)), dates="%d.%m.%y").events.time.tolist() == [19787] * 3
-    with pytest.raises(ValueError, match="row 1 .*'x', not a date in the format %d.%m.%y"):
-        read(source(table(date=["5.3.24", "x", "5.3.24"])), dates="%d.%m.%y")
 
 
 MOMENTS = np.array(["2026-05-01", "2026-05-02"], "datetime64[D]")

@@ -153,18 +153,17 @@ def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[
     if missing := settings.keys() - old_settings.keys():
         raise ValueError(f"the run in {folder} is of an earlier version ({join_names(sorted(missing))}); rate all anew")
     for name in settings:
-        old, new = _differing_values(name, old_settings[name], settings[name])
+        old, new = _differing_values(old_settings[name], settings[name])
         if old != new:
             difference = f"the run in {folder} has {name} {old}, this one {new}"
             raise ValueError(f"{difference}; go on as it began, or name another folder")
 
 
-def _differing_values(name: str, old: Any, new: Any) -> tuple[Any, Any]:
-    """A setting of two runs: of several values those that differ, and of results only those that both runs have."""
+def _differing_values(old: Any, new: Any) -> tuple[Any, Any]:
+    """A setting of two runs; of several values those that differ."""
     if not (isinstance(new, dict) and isinstance(old, dict)):
         return old, new
-    shared = old.keys() & new.keys() if name == "results" else old | new
-    changed = [key for key in shared if old.get(key) != new.get(key)]
+    changed = [key for key in old | new if old.get(key) != new.get(key)]
     return {key: old.get(key) for key in changed}, {key: new.get(key) for key in changed}
 
 

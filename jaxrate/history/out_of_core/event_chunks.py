@@ -160,16 +160,14 @@ def _make_group_finder(reading: TableReading, period: float | None) -> Callable[
 
 
 def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset | None:
-    """The events of the rows of an Arrow table, read beside the examples; None if no row counts.
+    """The events of the rows of an Arrow table; None if no row counts.
 
     `rows` [n] says where they stand in the source.
     """
-    reading, num_examples = opened.reading, len(opened.reading.example_scores)
-    rows = np.append(np.full(num_examples, rows[0]), rows)
     with map_row_errors(rows):
-        converted, kept = convert_chunk(reading, table)
-        played = split_by_result(converted.roles, converted.columns).played & (kept >= num_examples)
+        converted, kept = convert_chunk(opened.reading, table)
+    played = split_by_result(converted.roles, converted.columns).played
     if not played.any():
         return None
-    names = NamesOfEarlierData(opened.players, reading.categories)
+    names = NamesOfEarlierData(opened.players, opened.reading.categories)
     return build_dataset(converted.keep(played)._replace(rows=rows[kept[played]]), names, False)

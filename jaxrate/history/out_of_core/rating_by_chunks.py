@@ -113,7 +113,10 @@ def rate_by_chunks(
         "brief": chunks.brief,
         "calibrated": is_calibrated,
     }
-    options |= {"whole_days": order.whole_days, "results": reading.score_by_text}
+    options |= {
+        "whole_days": order.whole_days,
+        "results": notation.label if (notation := reading.conventions.notation) else None,
+    }
     settings = settings_that_must_match(system, reading.roles, options, key)
     check_no_other_run(folder)
     folder.mkdir(parents=True, exist_ok=True)

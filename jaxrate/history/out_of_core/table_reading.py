@@ -1,21 +1,13 @@
 """How the columns of a table that is read in chunks are used: found out in its first rows, for all of its chunks."""
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.data.column_conversion import (
-    check_present,
-    is_list,
-    missing_mask,
-    to_column,
-    to_ids,
-    to_numbers,
-    to_values,
-)
+from jaxrate.data.column_conversion import is_text, to_column, to_ids, to_numbers
 from jaxrate.data.column_recognition import (
     ResolvedTable,
     append_split_columns,
@@ -24,6 +16,7 @@ from jaxrate.data.column_recognition import (
 )
 from jaxrate.data.column_role_definitions import select_role_arguments
 from jaxrate.data.dataset_from_table import (
+    TableConventions,
     convert_columns,
     load_role_columns_and_drop_rows,
     warn_about_columns,
@@ -31,9 +24,8 @@ from jaxrate.data.dataset_from_table import (
 from jaxrate.data.date_parsing import ParsedTimes, is_date_style, parse_times
 from jaxrate.data.event_tables import TableRows
 from jaxrate.data.faulty_rows import map_row_errors
-from jaxrate.data.result_parsing import codes_to_scores, replace_na_values
 from jaxrate.data.role_resolution import ColumnRoles
-from jaxrate.data.row_results import select_draw_columns
+from jaxrate.data.row_results import DrawRule, flag_rules, status_columns
 from jaxrate.data.seasons_and_margins import (
     NO_TIME_MESSAGE,
     MatchSeasons,
@@ -44,15 +36,12 @@ from jaxrate.data.seasons_and_margins import (
 from jaxrate.data.table_files import JoinedFiles, table_in_memory
 from jaxrate.data.table_sources import (
     Column,
-    TableSource,
     add_location_to_data_errors,
-    import_pyarrow,
     numeric_text_to_numbers,
 )
-from jaxrate.events import RowError, fail_where
+from jaxrate.events import fail_where
 
 RECOGNITION_ROWS = 100_000  # whose contents tell what columns are
-EXAMPLES = 200  # values of a column beside which those of a chunk are read
 
 
 class TableReading(NamedTuple):
@@ -62,9 +51,8 @@ class TableReading(NamedTuple):
     resolved: ResolvedTable  # the season is none of its roles, as `seasons` are known
     columns: list[str]  # that are read
     pair_column: str | None  # whose cells have both names
-    examples: dict[str, Column]  # rows that are read above those of a chunk, so that words mean the same there
-    example_scores: HostArray  # [examples] the scores that they mean in the first rows
-    draws: tuple[str, ...]  # the columns that tell draws there
+    text_columns: list[str]  # that are text, also where all values of a chunk are numbers
+    conventions: TableConventions
     clock: str | None  # as in `Dataset`
     date_style: str | None  # how dates are written, if that had to be found out
     has_teams: bool  # whether these are matches of teams, which are contests of two
@@ -80,15 +68,6 @@ class TableReading(NamedTuple):
     def has_contests(self) -> bool:
         """Whether the events are contests."""
         return self.roles.layout.contest is not None or self.has_teams
-
-    @property
-    def score_by_text(self) -> dict[str, float | None]:
-        """The score that each text or number in the column of results means, None where it means none."""
-        result = self.roles.layout.result
-        if result is None or self.roles.layout.contest is not None:
-            return {}
-        scores = [None if np.isnan(x) else float(x) for x in self.example_scores]
-        return dict(zip(map(str, to_values(self.examples[result])), scores, strict=True))
 
     def parse_times(self, columns: Mapping[str, Any]) -> ParsedTimes:
         """The times of some rows: dates as they are written in the first rows, or numbers.
@@ -127,25 +106,19 @@ def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> T
         roles = resolved.roles
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, roles)
         converted = convert_columns(resolved, loaded, rows)
-        if roles.time is not None and converted.clock is not None:
-            with map_row_errors(rows):
-                check_present(roles.time, converted.columns[roles.time])
-        draws = converted.draws
-        used = [*roles.all_columns, *(draws or _possible_draw_columns(source, roles))]
+        rules = _rules_for_draws(converted, source.names)
         pair_column = next((x for x in source.names if roles.layout.players == names_of_split_columns(x)), None)
+        names_of_draws = [*chain(*(rule.names for rule in rules))]
+        used = [*roles.all_columns, *names_of_draws, *status_columns(source.names, roles.all_columns)]
         columns = [*dict.fromkeys(x if x in source.names else str(pair_column) for x in used)]
-        examples, example_rows = _examples(source, roles, columns, rows)
-        with map_row_errors(rows):
-            example_scores = _scores(converted)[example_rows]
         warn_about_columns(resolved, converted, None)
         reading = TableReading(
             files,
             resolved._replace(roles=roles._replace(season=None)),
             columns,
             pair_column,
-            examples,
-            example_scores,
-            draws,
+            [x for x in columns if x not in loaded or is_text(loaded[x])],
+            TableConventions(converted.notation, rules),
             converted.clock,
             converted.date_style,
             converted.roles.layout.num_first > 0,
@@ -157,42 +130,13 @@ def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> T
     return reading
 
 
-def _possible_draw_columns(source: TableSource, roles: ColumnRoles) -> list[str]:
-    """The columns that may flag draws in later rows."""
-    layout = roles.layout
+def _rules_for_draws(converted: TableRows, names: Sequence[str]) -> list[DrawRule]:
+    """What may tell which matches are drawn: what does so in the first rows, or flags that may do so in later ones."""
+    layout = converted.roles.layout
     if layout.contest is not None or not (layout.winner_first or layout.result):
         return []
-    return select_draw_columns([x for x in source.names if x not in roles.all_columns], layout.winner_first)
-
-
-def _scores(converted: TableRows) -> HostArray:
-    """[n] the scores of the first players; 1 where there is no column of them, as of winners, points and ranks."""
-    layout = converted.roles.layout
-    if layout.result is None or layout.contest is not None:
-        return np.ones(len(converted.columns[layout.players[0]]))
-    return to_numbers(layout.result, converted.columns[layout.result], default=np.nan)
-
-
-def _examples(
-    source: TableSource, roles: ColumnRoles, columns: Sequence[str], kept: HostArray
-) -> tuple[dict[str, Column], list[int]]:
-    """The first row of each result, and of each word in other columns that tell of results, and one at the least.
-
-    Of the rows `kept` [n]; also their positions among these.
-    """
-    loaded = source.load(columns, columns).take(kept)  # CSV as text, as chunks are
-    layout, rows = roles.layout, {0}
-    telling = layout.result, *layout.points, roles.side, *(x for x in columns if x not in roles.all_columns)
-    for name in (x for x in telling if x is not None and x in columns):
-        column = to_column(name, loaded[name])
-        if is_list(column):  # which tell no results
-            continue
-        values = column.combine_chunks().drop_null()
-        present = np.flatnonzero(~missing_mask(column))
-        first = np.unique(values.dictionary_encode().indices.to_numpy(), return_index=True)[1]
-        rows |= {*present[np.sort(first)[:EXAMPLES]].tolist()}
-    chosen = sorted(rows)
-    return {name: to_column(name, loaded[name].take(chosen)) for name in columns}, chosen
+    others = [name for name in names if name not in converted.roles.all_columns]
+    return [converted.draws] if converted.draws else [*flag_rules(others, layout.winner_first)]
 
 
 def _iterate_columns(files: JoinedFiles, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Column]]]:
@@ -233,75 +177,24 @@ def _find_table_seasons(reading: TableReading, season: str) -> dict[str, float]:
     return find_season_starts(read_season_matches, None)
 
 
-def convert_chunk(reading: TableReading, columns: Mapping[str, Any]) -> tuple[TableRows, HostArray]:
-    """The columns of some rows below the examples, as events are built from; and which rows are kept, examples too.
+def convert_chunk(reading: TableReading, rows: Any) -> tuple[TableRows, HostArray]:
+    """The rows of an Arrow table as events are built from, read as the first rows are; and which of them are kept.
 
     Raises:
-      RowError: where a row is not as the others are, or is the first with which the examples are read otherwise.
+      RowError: where a row is not as the others are.
     """
-    beside = _beside_examples(reading.examples, columns)
-    converted, kept = _convert_rows(reading, beside)
-    count = len(reading.example_scores)
-
-    def is_read_otherwise(converted: TableRows) -> bool:
-        if converted.draws and converted.draws != reading.draws:
-            return True
-        return not np.array_equal(_scores(converted)[:count], reading.example_scores, equal_nan=True)
-
-    def is_start_read_otherwise(last: int) -> bool:
-        start = {name: column[: last + 1] for name, column in beside.items()}
-        return is_read_otherwise(_convert_rows(reading, start)[0])
-
-    if is_read_otherwise(converted):
-        row = bisect_left(range(len(next(iter(beside.values())))), True, lo=count, key=is_start_read_otherwise)
-        message = "with this row results are read otherwise than in the first rows of the table"
-        raise RowError(row, f"{message}; write scores from 0 to 1 instead")
-    return converted, kept
-
-
-def _convert_rows(reading: TableReading, columns: dict[str, Column]) -> tuple[TableRows, HostArray]:
-    """The columns as events are built from, and which rows are kept."""
     if reading.source.tables[0].is_text:
-        may_be_numbers = {*reading.roles.all_columns} - {*reading.roles.text_columns}
-        numbers = numeric_text_to_numbers(import_pyarrow().table(columns), {*columns} - may_be_numbers)
-        columns = {name: numbers[name] for name in columns}
-    table = table_in_memory(columns, [*columns])
+        rows = numeric_text_to_numbers(rows, reading.text_columns)
+    table = table_in_memory(rows, reading.columns)
     if reading.pair_column is not None:
         table = append_split_columns(table, reading.pair_column)
     resolved, roles = reading.resolved._replace(table=table), reading.roles
     loaded, kept = load_role_columns_and_drop_rows(table, roles)
-    if codes := resolved.winner_codes:
-        loaded[str(roles.layout.result)] = _scores_of_codes(str(roles.layout.result), loaded, kept, codes)
-    converted = convert_columns(resolved._replace(roles=roles._replace(time=None)), loaded, kept)
+    resolved = resolved._replace(roles=roles._replace(time=None))
+    converted = convert_columns(resolved, loaded, kept, known=reading.conventions)
     if roles.time is None:
         return converted, kept
     with map_row_errors(kept):
         times = reading.parse_times(loaded)
-    columns = converted.columns | {roles.time: times.to_column()}
-    return converted._replace(
-        roles=converted.roles._replace(time=roles.time), columns=columns, clock=reading.clock
-    ), kept
-
-
-def _scores_of_codes(name: str, columns: Mapping[str, Column], rows: HostArray, codes: dict[int, float]) -> Column:
-    """The scores that codes of winners stand for; RowError where there is another code than in the first rows."""
-    column = replace_na_values(columns[name])
-    scores = codes_to_scores(name, column, codes)
-    with map_row_errors(rows):
-        fail_where(
-            np.isnan(scores) & ~missing_mask(column),
-            lambda row: (
-                f"column {name!r} is {column[row].as_py()}, and in the first rows only "
-                f"{' and '.join(map(str, codes))}; write scores from 0 to 1 instead"
-            ),
-        )
-    return import_pyarrow().chunked_array([import_pyarrow().array(scores, from_pandas=True)])
-
-
-def _beside_examples(examples: Mapping[str, Column], rows: Mapping[str, Any]) -> dict[str, Column]:
-    """The columns of some rows below the examples."""
-    columns = {name: to_column(name, rows[name]) for name in examples}
-    return {
-        name: import_pyarrow().chunked_array([*known.cast(columns[name].type).chunks, *columns[name].chunks])
-        for name, known in examples.items()
-    }
+    columns, roles = converted.columns | {roles.time: times.to_column()}, converted.roles._replace(time=roles.time)
+    return converted._replace(roles=roles, columns=columns, clock=reading.clock), kept
