@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.history.online_calibration import OPTION
+from jaxrate.history.recorded_runs import OPTION
 from jaxrate.metrics.calibration_slopes import MEMORY, PRIOR_INFORMATION, OnlineSlope, calibrate_online
 from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 from tests.conftest import MOSTLY_DOUBLE

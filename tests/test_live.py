@@ -15,8 +15,7 @@ import jaxrate as jr
 from jaxrate.core.system import random_draw_rule
 from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.events import Matches
-from jaxrate.live.compiled_event_programs import PackedEvent
-from jaxrate.live.live_ratings import MATCH_FORMS, takes_plain_matches
+from jaxrate.live.live_ratings import MATCH_FORMS, PackedEvent, takes_plain_matches
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.arena import standard_errors
+from jaxrate.arena import newton
 from jaxrate.arena import strength_fit as door
 from jaxrate.arena.newton import maximise_log_posterior, maximise_replicates
 from jaxrate.arena.strength_fit import find_comparable_players
@@ -211,7 +211,7 @@ def test_replicates_are_the_strengths_of_weighed_counts(each, monkeypatch):
     wins = np.clip(np.rint(each / (1 + np.exp((a - b) / 3))), 1, each - 1)
     given = []
     monkeypatch.setattr(
-        standard_errors, "maximise_replicates", lambda *x: given.append((x, maximise_replicates(*x))) or given[-1][1]
+        newton, "maximise_replicates", lambda *x: given.append((x, maximise_replicates(*x))) or given[-1][1]
     )
     jr.arena.fit_strengths(jr.arena.count_votes(a, b, wins, each - wins), errors="bootstrap", samples=20)
     (model, _, problem, _, counts, x, _), (found, size) = given[0]

@@ -1,9 +1,8 @@
 """Strengths of players who do not change, from results in any order, with their uncertainty.
 
 votes.py                         votes: named, counted, and read from tables
-newton.py                        Bradley-Terry, Davidson and Rao-Kupper: maximum likelihood by Newton's method
+newton.py                        maximum likelihood by Newton's method, and covariances
 strength_fit.py                  the fit of strengths that do not change, from votes or matches
-standard_errors.py               covariances by curvature, sandwich, clustered sandwich and bootstrap
 rank_inference.py                simultaneous sets of ranks, groups, and the number of votes that are still needed
 strength_drift.py                whether strengths moved: tests of fluctuations, and players who drifted
 sequential_testing.py            sequential probability ratio tests of one player against another

@@ -34,21 +34,19 @@ from scipy.sparse.linalg import lsqr  # type: ignore[import-untyped]
 from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
 from jaxrate.arena.newton import (
+    CONVERGED_STEP,
     DIVERGENCE_DISTANCE,
+    FittedModel,
     SearchState,
     StrengthProblem,
-    initial_kappa,
-    maximise_by_newton,
-    maximise_log_posterior,
-    outcome_probabilities,
-)
-from jaxrate.arena.standard_errors import (
-    CONVERGED_STEP,
-    FittedModel,
     StrengthUncertainty,
     covariance_without_ground,
     draw_prior_centers,
     estimate_uncertainty,
+    initial_kappa,
+    maximise_by_newton,
+    maximise_log_posterior,
+    outcome_probabilities,
     standard_deviations,
     sum_cluster_score_squares,
     symmetric_inverse,

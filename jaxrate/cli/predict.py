@@ -315,7 +315,7 @@ def _forecast_table(columns: ColumnTable, caption: str, rated: jr.History) -> Te
 
 def _note_how_fixtures_are_predicted(report: ProgressReport, predictions: ColumnTable, rated: jr.History) -> None:
     """Say who is new, and what changes the chances."""
-    from jaxrate.history.online_calibration import slope_of_history
+    from jaxrate.history.recorded_runs import slope_of_history
 
     player_sets = [set(predictions[name].tolist()) for name in ("a", "b", "player") if name in predictions]
     new = sorted(set().union(*player_sets) - set(rated.players.tolist()), key=str)

@@ -91,7 +91,7 @@ def metric_lines(metrics: Mapping[str, float | None]) -> list[str]:
 
 def calibration_lines(system: RatingSystem, options: Mapping[str, Any]) -> list[str]:
     """Whether and how the predictions of a history with these options are calibrated."""
-    from jaxrate.history.online_calibration import OPTION, describe_calibration
+    from jaxrate.history.recorded_runs import OPTION, describe_calibration
 
     text = describe_calibration(system, options)
     return [text + " (--no-calibrate turns this off.)" * (OPTION in options)] if text else []

@@ -1,8 +1,7 @@
 """Rated histories of players with names and dates: ratings, leaderboards, careers, form, head to head.
 
 dataset_rating.py    a dataset is rated event by event, also onto a history, or league by league
-recorded_runs.py     runs that record predictions, ratings before and after events, and performances
-online_calibration.py  predictions are calibrated by a slope that is learnt online
+recorded_runs.py     runs that record predictions, ratings and performances; predictions that are calibrated online
 history.py           History: ratings through time, which every question takes
 event_columns.py     the events of a history in columns of NumPy, and as a table for people
 hindsight.py         smooth: histories with hindsight

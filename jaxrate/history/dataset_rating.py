@@ -24,16 +24,19 @@ from jaxrate.events import Matches, Ragged, Rounds, RowError, count_games, perio
 from jaxrate.events.dataset import Dataset, check_dataset
 from jaxrate.history.event_columns import are_plain_names, concatenate_event_columns, make_event_columns
 from jaxrate.history.history import History, format_time, system_with_extended_seasons
-from jaxrate.history.online_calibration import (
+from jaxrate.history.out_of_core.chunk_pipeline import Chunks
+from jaxrate.history.out_of_core.rating_by_chunks import rate_by_chunks
+from jaxrate.history.recorded_runs import (
+    RecordedRun,
     calibrate_events,
     calibrated_as_history,
     calibrated_by_end,
+    do_leads_fade,
     initial_slope,
+    rating_history_with_performances,
+    recorded_columns,
     slope_of_history,
 )
-from jaxrate.history.out_of_core.chunk_pipeline import Chunks
-from jaxrate.history.out_of_core.rating_by_chunks import rate_by_chunks
-from jaxrate.history.recorded_runs import RecordedRun, do_leads_fade, rating_history_with_performances, recorded_columns
 from jaxrate.replay.checked_replay import check_contest_order_if_time_matters, depends_on_time
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
 from jaxrate.systems.rounds.performance_inference import Performances

@@ -5,9 +5,8 @@ ratings.parquet       one row per player, best first
 predictions.parquet   one row per match or participation: the prediction, and the ratings before it
 state.npz             the state, exactly
 
-Without pyarrow the tables are ratings.npz and predictions.npz; see `storage/npz_tables.py`.
-
-`storage/atomic_folder.py` replaces all files at once, and `storage/npz_tables.py` checks what they hold.
+Without pyarrow the tables are ratings.npz and predictions.npz. `storage/atomic_folder.py` replaces all files at once,
+and checks what they hold.
 """
 
 import logging
@@ -32,23 +31,21 @@ from jaxrate.history.out_of_core.checkpoints import CHECKPOINT_FILE, StoredFileR
 from jaxrate.history.player_records import rating_table
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.storage.atomic_folder import (
+    COUNT_KEYS,
     FORMAT_VERSION,
     NPZ_NAMES,
     RUN_FILE,
-    lock_folder,
-    read_run_files,
-    read_run_metadata,
-    replace_run,
-)
-from jaxrate.storage.npz_tables import (
-    COUNT_KEYS,
     check_metadata,
     columns_to_npz,
     encode_npz,
+    lock_folder,
     name_file_in_errors,
     read_names_and_games,
     read_npz_arrays,
     read_predictions,
+    read_run_files,
+    read_run_metadata,
+    replace_run,
     restore_state,
 )
 from jaxrate.systems import SYSTEMS

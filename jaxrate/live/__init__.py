@@ -1,6 +1,5 @@
 """Live ratings: rated histories that are continued by one match or contest at a time.
 
-compiled_event_programs.py  events packed for compiled programs, and programs that rate one event in place
 live_ratings.py             results are checked and kept, and ratings are up to date as they come in, one by one
 """
 

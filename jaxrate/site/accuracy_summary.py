@@ -11,7 +11,7 @@ from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, MIN_MATCHES_F
 from jaxrate.events import rounds
 from jaxrate.history.event_columns import EventColumns
 from jaxrate.history.history import History
-from jaxrate.history.online_calibration import describe_calibration
+from jaxrate.history.recorded_runs import describe_calibration
 from jaxrate.metrics.prediction_metrics import (
     bin_numbers,
     calibration,

@@ -11,23 +11,336 @@ The next save first ends one that was interrupted; until then files at their pla
 
 One process at a time saves into a folder: it holds a lock on it, which the system drops when the process ends. (Windows
 has no such locks.) Readers need no lock.
+
+Tables are Parquet or, without pyarrow, .npz files. In these, numbers are stored as they are, dates as integers, and
+text as the bytes of its labels and the label of each row. So nothing is pickled, and each text takes as much space as
+it is long.
 """
 
 import errno
 import json
+import math
 import os
 import shutil
 import stat
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+import zipfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict, get_type_hints
 
+import jax
+import numpy as np
+
+from jaxrate.core.argument_checks import ArgumentRequirement, describe_annotation, is_number, matches_annotation
+from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import check_memory_fits
-from jaxrate.storage.npz_tables import name_file_in_errors
+from jaxrate.core.rules import State
+from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import format_value_for_error
+from jaxrate.data.table_sources import import_pyarrow
+from jaxrate.events import MAX_ABS_DAYS, period_number
+from jaxrate.replay.padded_states_and_columns import leaves_by_name, state_shapes
+from jaxrate.systems.rounds.performance_inference import PERFORMANCE_COLUMNS
+
+COUNT_KEYS = ("matches", "participations")
+MATCH_COLUMNS = "row", "time", "a", "b", "score", "prediction", "rating_a", "rating_b"  # of predictions, at least
+PARTICIPATION_COLUMNS = "row", "contest", "time", "player", "rank", "participants", "prediction", "rating"
+RATING_COLUMNS = "id", "player", "games"
+COLUMN_KINDS = {  # kinds of NumPy's types, of the columns that have these names; there may be further columns
+    **dict.fromkeys(("a", "b", "player", "contest", "category", "category_a", "category_b"), "OSiufb"),
+    **dict.fromkeys(("row", "id", "games", "rank", "participants", "teams", "team", "rank_needed"), "iu"),
+    **dict.fromkeys(("score", "prediction", "win", "draw", "loss", "quality", "side", "performance"), "f"),
+    **{
+        f"{name}{side}": "f"
+        for name in ("rating", "deviation", "rating_after", "deviation_after", "points")
+        for side in ("", "_a", "_b")
+    },
+    "time": "iufM",
+}
+COLUMN_PAIRS = [("win", "loss"), *((name, f"{name[:-1]}b") for name in COLUMN_KINDS if name.endswith("_a"))]
+MANY_ROWS, ROWS_PER_BYTE = 1_000_000, 8  # rows of predictions, and rows in a byte: real rows take some 30 bytes each
+
+
+@contextmanager
+def name_file_in_errors(name: str) -> Iterator[None]:
+    """Turn every error into a ValueError that names the file: readers of forged bytes may raise anything."""
+    try:
+        yield
+    except Exception as error:
+        text = " ".join(str(error).split()) if isinstance(error, ValueError) else repr(error)
+        raise ValueError(f"{name} is damaged ({text[:300]})") from error
+
+
+# --- What run.json holds. ---
+
+
+def _are_names(values: Any) -> bool:
+    """Whether these are some names, all text or all numbers that an array holds."""
+    kinds = {*map(type, values)} if isinstance(values, list) else {*()}
+    are_numbers = bool(kinds) and kinds <= {int, float} and all(type(x) is float or abs(x) < 1 << 63 for x in values)
+    return kinds == {str} or are_numbers
+
+
+Count = Annotated[int, ArgumentRequirement("a count", lambda x: type(x) is int and 0 <= x < 1 << 48)]
+Time = Annotated[float, ArgumentRequirement("a time", lambda x: is_number(x) and math.isfinite(x))]
+Length = Annotated[float, ArgumentRequirement("a length above 0", lambda x: is_number(x) and 0 < x < math.inf)]
+Names = Annotated[list[Any], ArgumentRequirement("names, all text or all numbers", _are_names)]
+
+
+class RunMetadata(TypedDict):
+    """What run.json tells of every run; its factory checks the settings and hyperparameters of the system."""
+
+    jaxrate: str  # the version
+    system: str
+    settings: dict[str, Any]
+    params: dict[str, Any]
+    period: Length | None
+    players: Count
+    last: Time | None
+    clock: Literal["dates", "numbers"] | None
+    options: dict[str, Any]
+    categories: Names | None
+    seasons: dict[str, Any] | None
+
+
+def check_metadata(metadata: Mapping[str, Any]) -> None:
+    """ValueError unless run.json has all its keys, with values of the right kinds."""
+    count_keys = [key for key in COUNT_KEYS if key in metadata]
+    if len(count_keys) != 1:
+        raise ValueError("it must have either matches or participations")
+    values = {"seasons": None} | dict(metadata)  # runs of earlier versions have no seasons
+    for key, annotation in {count_keys[0]: Count, **get_type_hints(RunMetadata, include_extras=True)}.items():
+        if key not in values:
+            raise ValueError(f"{key} is missing")
+        if not matches_annotation(annotation, values[key]):
+            expected = describe_annotation(annotation)
+            raise ValueError(f"{key} must be {expected}, not {format_value_for_error(values[key])}")
+    last, period = metadata["last"] or 0.0, metadata["period"]
+    if metadata["clock"] == "dates" and abs(last) > MAX_ABS_DAYS:
+        raise ValueError(f"last is no date: {last}")
+    if period is not None:
+        period_number(last, period)
+
+
+# --- Arrays of numbers, and states. ---
+
+
+def encode_npz(arrays: Mapping[str, HostArray]) -> bytes:
+    """The bytes of an uncompressed .npz file with these arrays."""
+    buffer = BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
+
+
+def read_npz_arrays(raw: bytes) -> dict[str, HostArray]:
+    """The arrays of numbers in the bytes of an uncompressed .npz file, by name.
+
+    ValueError if they claim to be larger than the file; NumPy fills no memory before it has read the numbers.
+    """
+    with zipfile.ZipFile(BytesIO(raw)) as archive:
+        if sum(entry.file_size for entry in archive.infolist()) > len(raw):
+            raise ValueError("it claims more than it holds")
+    with np.load(BytesIO(raw), allow_pickle=False) as stored:
+        if len({*stored.files}) < len(stored.files):
+            raise ValueError("several arrays have the same name")
+        arrays = {name: np.asarray(stored[name]) for name in stored.files}
+    for name, x in arrays.items():
+        if x.dtype.kind not in "fiub":
+            raise ValueError(f"{name}.npy is no array of numbers")
+    return arrays
+
+
+def restore_state(system: RatingSystem, num_players: int, arrays: Mapping[str, HostArray]) -> State:
+    """The state of `num_players` players with these leaves, in their own precision.
+
+    Raises:
+      ValueError: if the system's state has other leaves, shapes or types, or if a number is NaN or, where newcomers
+        have finite numbers, infinite.
+    """
+    if any(x.ndim == 0 or len(x) != num_players for x in arrays.values()):
+        raise ValueError(f"it is not of {num_players:,} players")
+    fresh = state_shapes(system, num_players)
+    expected_leaves = leaves_by_name(fresh)
+    if {key: x.shape for key, x in arrays.items()} != {key: x.shape for key, x in expected_leaves.items()}:
+        raise ValueError(f"it is not a state of {system.name}; rate the matches again")
+    newcomer = leaves_by_name(system.init(system.params, 1))
+    for key, x in arrays.items():
+        _check_leaf(key, x, np.dtype(expected_leaves[key].dtype), newcomer[key])
+    return jax.tree.unflatten(jax.tree.structure(fresh), [arrays[key] for key in expected_leaves])
+
+
+def _check_leaf(key: str, x: HostArray, kind: Any, newcomer: Any) -> None:
+    """ValueError for a leaf of another type, in any precision, or without a number where newcomers have one."""
+    if x.dtype not in ([np.dtype(f"{kind.kind}{size}") for size in (4, 8)] if kind.itemsize in (4, 8) else [kind]):
+        raise ValueError(f"{key} is of {x.dtype}, not of {kind}")
+    if x.dtype.kind != "f" or np.isnan(newcomer).any():
+        return
+    is_bad = np.isnan(x) if np.isinf(newcomer).any() else ~np.isfinite(x)
+    if is_bad.any():
+        raise ValueError(f"{key} is not a number for some player")
+
+
+# --- Columns, of Arrow or of NumPy. ---
+
+
+def has_pyarrow() -> bool:
+    """Whether pyarrow is installed."""
+    try:
+        import_pyarrow()
+    except ImportError:
+        return False
+    return True
+
+
+def to_arrow_if_installed(columns: Mapping[str, HostArray]) -> Any:
+    """Columns of predictions as an Arrow table, or unchanged without pyarrow.
+
+    In the Arrow table, times of contests are null if all are NaN, performances if they are NaN, and ranks needed if 0.
+    """
+    if not has_pyarrow():
+        return dict(columns)
+    arrow, table = import_pyarrow(), dict[str, Any](columns)
+    if "participants" in table and "time" in table and table["time"].dtype.kind == "f":
+        absent_time = np.isnan(table["time"])
+        table["time"] = (
+            arrow.nulls(len(absent_time)) if absent_time.all() else arrow.array(table["time"], mask=absent_time)
+        )
+    if "performance" in table:
+        absent = np.isnan(table["performance"]), table["rank_needed"] == 0
+        table |= {
+            name: arrow.array(table[name], mask=mask) for name, mask in zip(PERFORMANCE_COLUMNS, absent, strict=True)
+        }
+    return arrow.table(table)
+
+
+def columns_to_npz(columns: Mapping[str, HostArray]) -> bytes:
+    """The bytes of an .npz file with columns of numbers, dates or text."""
+    stored = dict[str, HostArray]()
+    for name, values in columns.items():
+        if values.dtype.kind == "M":
+            stored[f"{name}:{np.datetime_data(values.dtype)[0]}"] = values.astype(np.int64)
+        elif values.dtype.kind in "OSU":
+            texts = values.tolist()
+            codes = {label: code for code, label in enumerate(dict.fromkeys(texts))}
+            labels = [x if isinstance(x, bytes) else str(x).encode() for x in codes]
+            kind = "bytes" if isinstance(next(iter(codes), None), bytes) else "text"
+            stored[f"{name}:{kind}"] = np.frombuffer(b"".join(labels), np.uint8)
+            stored[f"{name}:size"] = np.array([*map(len, labels)], np.int64)
+            stored[f"{name}:code"] = np.array([codes[x] for x in texts], np.int64)
+        else:
+            stored[f"{name}:number"] = values
+    return encode_npz(stored)
+
+
+def _columns_from_npz(raw: bytes) -> dict[str, HostArray]:
+    """The columns in bytes from `columns_to_npz`; ValueError for any other bytes."""
+    stored, columns = read_npz_arrays(raw), dict[str, HostArray]()
+    for key, values in stored.items():
+        name, _, kind = key.rpartition(":")
+        if values.ndim != 1:
+            raise ValueError(f"{name} is no column")
+        if kind == "number":
+            columns[name] = values
+        elif kind in ("D", "us"):
+            columns[name] = values.astype(np.int64).view(f"datetime64[{kind}]")
+        elif kind in ("text", "bytes"):
+            columns[name] = _texts_from_labels(name, values, stored[f"{name}:size"], stored[f"{name}:code"], kind)
+    return columns
+
+
+def _texts_from_labels(name: str, values: HostArray, size: HostArray, code: HostArray, kind: str) -> HostArray:
+    """Texts or bytes, from the bytes of all labels, their sizes, and the number of that of each row."""
+    if (values.dtype, size.dtype, code.dtype) != (np.uint8, np.int64, np.int64) or code.ndim != 1:
+        raise ValueError(f"{name} is no column of text")
+    if (size < 0).any() or sum(size.tolist()) != len(values):
+        raise ValueError(f"the labels of {name} are not as long as they claim")
+    if ((code < 0) | (code >= len(size))).any():
+        raise ValueError(f"{name} has a label that is not there")
+    ends, raw = np.cumsum(size).tolist(), values.tobytes()
+    labels: list[Any] = [raw[i:j] for i, j in zip([0, *ends], ends, strict=False)]
+    return np.array([x.decode() for x in labels] if kind == "text" else labels, object)[code]
+
+
+def _read_table(name: str, raw: bytes, num_rows: int, required: Sequence[str], whole: bool) -> Any:
+    """The columns of these names, or all, of a table of `num_rows` rows; of Arrow or, in .npz files, of NumPy."""
+    is_npz = name.endswith(".npz")
+    table: Any = _columns_from_npz(raw) if is_npz else _read_parquet(raw, num_rows, None if whole else [*required])
+    names = list(table) if is_npz else table.column_names
+    if missing := [name for name in required if name not in names]:
+        raise ValueError(f"{missing[0]} is missing")
+    for column in names:
+        _check_column(column, table[column], num_rows, is_required=column in required)
+    return table
+
+
+def _check_column(name: str, values: Any, num_rows: int, is_required: bool) -> None:
+    """ValueError for a column of another kind than its name has, or without a value in some row."""
+    if name in COLUMN_KINDS and _dtype_kind(values) not in COLUMN_KINDS[name]:
+        raise ValueError(f"{name} is of {getattr(values, 'dtype', getattr(values, 'type', None))}")
+    if is_required and name != "time" and getattr(values, "null_count", False):
+        raise ValueError(f"{name} has no value in some row")
+    if len(values) != num_rows:
+        raise ValueError(f"{name} has {len(values):,} rows, not {num_rows:,}")
+
+
+def _read_parquet(raw: bytes, num_rows: int, names: list[str] | None) -> Any:
+    """The table of these columns, or of all, from the bytes of a Parquet file; ValueError if it is not so long."""
+    arrow = import_pyarrow()
+    with arrow.parquet.ParquetFile(arrow.BufferReader(raw)) as file:
+        if file.metadata.num_rows != num_rows:
+            raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {num_rows:,}")
+        if num_rows > MANY_ROWS and num_rows > ROWS_PER_BYTE * len(raw):
+            raise ValueError("it claims more than it holds")
+        return file.read(columns=names)
+
+
+def _dtype_kind(column: Any) -> str:
+    """The kind of the dtype of NumPy that has the values of a column; "V" if none has."""
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind
+    types, kind = import_pyarrow().types, column.type
+    if types.is_null(kind):
+        return "f"
+    return "V" if types.is_nested(kind) or types.is_dictionary(kind) else np.dtype(kind.to_pandas_dtype()).kind
+
+
+def read_names_and_games(name: str, raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
+    """Names and games of players by id, from the bytes of the table of ratings of this name.
+
+    Raises:
+      ValueError: if it is not the table of so many players.
+    """
+    table = _read_table(name, raw, num_players, RATING_COLUMNS, whole=False)
+    ids, names, games = (np.asarray(table[column]) for column in RATING_COLUMNS)
+    order = np.argsort(ids, kind="stable")
+    if not np.array_equal(ids[order], np.arange(num_players)):
+        raise ValueError(f"its ids are not those of {num_players:,} players")
+    if num_players and games.min() < 0:
+        raise ValueError("a player has less than no games")
+    return names[order], games[order]
+
+
+def read_predictions(name: str, raw: bytes, kind: str, count: int) -> Any:
+    """The table of predictions of this name from its bytes, of Arrow or, in .npz files, of NumPy.
+
+    It has one row for each of `count` matches or participations, as `kind` says.
+
+    Raises:
+      ValueError: if it is not such a table.
+    """
+    is_of_matches = kind == COUNT_KEYS[0]
+    table = _read_table(name, raw, count, MATCH_COLUMNS if is_of_matches else PARTICIPATION_COLUMNS, whole=True)
+    names = {*getattr(table, "column_names", table)}
+    for pair in COLUMN_PAIRS if is_of_matches else ():
+        if len(missing := {*pair} - names) == 1:
+            raise ValueError(f"{missing.pop()} is missing")
+    return table
+
 
 if sys.platform != "win32":
     import fcntl

@@ -27,8 +27,14 @@ from jaxrate.metrics.running_metrics import restore_contest_metric_sums, restore
 from jaxrate.replay.blocks import BlockShape, CompiledEventShapes
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.replay.schedule import PlanShape
-from jaxrate.storage.atomic_folder import RUN_FILE, flush_to_disk
-from jaxrate.storage.npz_tables import name_file_in_errors, read_names_and_games, read_npz_arrays, restore_state
+from jaxrate.storage.atomic_folder import (
+    RUN_FILE,
+    flush_to_disk,
+    name_file_in_errors,
+    read_names_and_games,
+    read_npz_arrays,
+    restore_state,
+)
 
 CHECKPOINT_FILE = "checkpoint"
 METADATA_KEY, GAMES_KEY, RANKED_KEY, NAMES_KEY = "metadata", "players.games", "players.ranked", "players.names"

@@ -27,10 +27,10 @@ from jaxrate.history.event_columns import (
     make_event_columns,
     to_table_columns,
 )
-from jaxrate.history.online_calibration import calibrate_events
 from jaxrate.history.out_of_core.event_chunks import OpenedTable, read_event_chunks
 from jaxrate.history.recorded_runs import (
     RecordedRun,
+    calibrate_events,
     do_leads_fade,
     infers_performances,
     mask_performances_of_contests_without_effect,
@@ -46,7 +46,7 @@ from jaxrate.replay.execution import calculates_little_of_padding, execute_plan,
 from jaxrate.replay.padded_states_and_columns import init_or_copy_padded_state, max_step_matches_in_cache, state_shapes
 from jaxrate.replay.scan_programs import make_replay_rules
 from jaxrate.replay.schedule import Plan, PlanShape, make_plan, make_plan_of_shape
-from jaxrate.storage.npz_tables import to_arrow_if_installed
+from jaxrate.storage.atomic_folder import to_arrow_if_installed
 
 PREDICTIONS_FOLDER = "predictions"
 

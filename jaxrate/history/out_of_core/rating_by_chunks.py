@@ -21,7 +21,6 @@ from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, Rounds, period_number
 from jaxrate.history.event_columns import no_events
 from jaxrate.history.history import History
-from jaxrate.history.online_calibration import calibrated_by_end, initial_slope
 from jaxrate.history.out_of_core.checkpoints import (
     ResumedRun,
     add_resume_hint_to_errors,
@@ -46,6 +45,7 @@ from jaxrate.history.out_of_core.event_chunks import OpenedTable, find_time_orde
 from jaxrate.history.out_of_core.player_ids import PlayerIds
 from jaxrate.history.out_of_core.table_reading import TableReading, resolve_table_reading
 from jaxrate.history.player_records import rating_table
+from jaxrate.history.recorded_runs import calibrated_by_end, initial_slope
 from jaxrate.history.saved_runs import make_run_metadata
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, metrics_from_sums
