@@ -28,7 +28,7 @@ from jaxrate.cli.options import FILE, PAGE_FILE, TABLE_FILE, Number, option, spl
 from jaxrate.cli.site import parse_noun
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, first_rows_caption
 from jaxrate.core.text_format import format_decimals, format_range
-from jaxrate.data.column_role_definitions import RESULT_ROLES, roles_taken_by
+from jaxrate.data.column_role_definitions import PLAYER_PAIR, RESULT_ROLES
 
 if TYPE_CHECKING:
     from jaxrate.arena.rank_inference import RankSets
@@ -162,7 +162,14 @@ STOP_REASONS = {
 }
 READING_NAMES = (
     "format",
-    *roles_taken_by("arena"),
+    *PLAYER_PAIR,
+    *RESULT_ROLES,
+    "time",
+    "side",
+    "neutral",
+    "weight",
+    "covariates",
+    "drop",
     "margin",
     "dates",
     "na_values",

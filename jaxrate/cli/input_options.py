@@ -16,7 +16,7 @@ from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.options import CommandOption, named_values_option, option, split_assignments
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
-from jaxrate.data.column_role_definitions import COLUMN_ROLES, FORMAT_NAMES, PLAYER_PAIR, SIDE_ROLES
+from jaxrate.data.column_role_definitions import COLUMN_ROLES, FORMAT_NAMES, LISTED_ROLES, PLAYER_PAIR
 
 
 def _one_or_two_columns(context: Any, parameter: Any, texts: tuple[str, ...]) -> Any:
@@ -29,7 +29,7 @@ def _column_pair(context: Any, parameter: Any, texts: tuple[str, ...]) -> list[s
 
 
 def _columns_of_players(context: Any, parameter: Any, text: str | None) -> Any:
-    """The column of one player, or those of the members of a team."""
+    """The column of one player or contest, or those of the members of a team, or of what names a contest together."""
     return [column for column in text.split(",") if column] if text and "," in text else text
 
 
@@ -103,7 +103,7 @@ def _role_option(name: str) -> CommandOption:
     meaning = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", role.meaning)
     default = f"  [default: {join_names(role.default, 'or')}]" if role.default else ""
     metavar, settings = COLUMN_KINDS[role.accepts]
-    settings = {"callback": _columns_of_players} if name in SIDE_ROLES else settings
+    settings = {"callback": _columns_of_players} if name in LISTED_ROLES else settings
     return _reading_option(name, metavar, f"{meaning[0].upper()}{meaning[1:]}.{default}", **settings)
 
 

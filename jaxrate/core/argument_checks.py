@@ -5,7 +5,7 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce, wraps
 from inspect import Parameter, Signature, signature
@@ -152,11 +152,32 @@ def check_keyword_arguments(function_name: str, annotation: Any, values: Mapping
         annotations = dict.fromkeys(values, annotation)
     else:
         annotations = get_type_hints(get_args(annotation)[0], include_extras=True)
+    check_keyword_names(function_name, values, annotations)
     for name, value in values.items():
-        if name not in annotations:
-            hint = did_you_mean_suffix(name, annotations)
-            raise TypeError(f"{function_name}() got an unexpected keyword argument {name!r}{hint}")
         check_argument(function_name, name, annotations[name], value)
+
+
+USUAL_NAMES = {  # what people call arguments that name columns
+    **dict.fromkeys(("date", "datetime", "timestamp", "day"), "time"),
+    **dict.fromkeys(("home", "player_a", "player1", "team1", "white"), "a"),
+    **dict.fromkeys(("away", "player_b", "player2", "team2", "black"), "b"),
+    **dict.fromkeys(("result", "outcome", "winner_name"), "score"),
+    **dict.fromkeys(("player", "name", "driver"), "participant"),
+    **dict.fromkeys(("event", "race", "game", "tournament"), "contest"),
+    **dict.fromkeys(("place", "position"), "rank"),
+    **dict.fromkeys(("goals", "points"), "margin"),
+}
+
+
+def check_keyword_names(function_name: str, values: Mapping[str, Any], known: Collection[str]) -> None:
+    """TypeError for an argument whose name is not known, with the name that may be meant."""
+    for name, value in values.items():
+        if name not in known:
+            usual = USUAL_NAMES.get(name)
+            is_usual = usual is not None and usual in known
+            hint = f"; it is {usual}, as in {usual}={format_value_for_error(value)}" if is_usual else ""
+            hint = hint or did_you_mean_suffix(name, known)
+            raise TypeError(f"{function_name}() got an unexpected keyword argument {name!r}{hint}")
 
 
 def check_argument(function_name: str, name: str, annotation: Any, value: Any) -> None:

@@ -5,23 +5,21 @@ same names.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import wraps
-from inspect import Parameter, cleandoc, signature
+from inspect import cleandoc, signature
 from textwrap import fill
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypedDict, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypedDict, TypeVar
 
-from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error, join_names
+from jaxrate.core.text_format import format_value_for_error, join_names
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Function = TypeVar("Function", bound=Callable[..., Any])
 Accepts: TypeAlias = Literal["column", "columns", "one or two columns", "two columns", "statistics", "shares"]
-Taker: TypeAlias = Literal["formats", "arena"]
 
 WINNER_LOSER, PLAYER_PAIR = ("winner", "loser"), ("a", "b")
-SIDE_ROLES = *PLAYER_PAIR, *WINNER_LOSER  # which may be lists of columns, of the players of a team
-PLACEHOLDER = re.compile(r"^ *COLUMNS: .*$", re.MULTILINE)  # in a docstring, where those of the roles come
+LISTED_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "contest"  # which may be lists of columns, as of the players of a team
+PLACEHOLDER = re.compile(r"^ *COLUMNS: .*$", re.MULTILINE)  # in a docstring, where the roles come
 DOCSTRING_WIDTH = 116
 
 
@@ -33,7 +31,6 @@ class ColumnRole(NamedTuple):
     accepts: Accepts = "column"
     history: Literal["matches", "contests", "both"] = "matches"  # of which it may be a column
     default: tuple[str, ...] = ()  # names of columns that have the role without being named
-    takers: tuple[Taker, ...] = ()  # besides `read`
 
     @property
     def accepts_list(self) -> bool:
@@ -48,9 +45,8 @@ COLUMN_ROLES = {
         "empty (a1, a2, b1 and b2 need not be named) and in whose text semicolons divide players, of a single column "
         'also " / "; or a column of lists of players. Matches of teams become contests of two.',
         default=("a",),
-        takers=("arena",),
     ),
-    "b": ColumnRole("column of the second player", "Names are of the same type.", default=("b",), takers=("arena",)),
+    "b": ColumnRole("column of the second player", "Names are of the same type.", default=("b",)),
     "score": ColumnRole(
         "column of the first player's score, from 0 to 1",
         "Or of results as W, D and L, as H, D and A, as 1, X and 2, as 2-1 or 1/2-1/2 in one cell, or of the name of "
@@ -59,30 +55,26 @@ COLUMN_ROLES = {
         "of the matches; upcoming ones are `fixtures` of the dataset.",
         history="both",
         default=("score",),
-        takers=("arena",),
     ),
     "winner": ColumnRole(
         "column of the winner, instead of `a`, `b` and `score`",
         "The winner becomes player 0 and the score is 1. Of teams as `a`.",
         default=("winner",),
-        takers=("arena",),
     ),
-    "loser": ColumnRole("column of the loser", default=("loser",), takers=("arena",)),
+    "loser": ColumnRole("column of the loser", default=("loser",)),
     "contest": ColumnRole(
         "column of the contest; each participant has a row",
         "Rows of the same value, of any hashable type, are one contest. They must stand together, or `sort` brings "
         "them together. Contests count in the order of the table.",
         history="contests",
         default=("contest",),
-        takers=("arena",),
     ),
-    "participant": ColumnRole("column of the player", history="contests", default=("player",), takers=("arena",)),
+    "participant": ColumnRole("column of the player", history="contests", default=("player",)),
     "rank": ColumnRole(
         "column of the rank, 1 is best; or give `score`, higher is better",
         "Equal ranks are a tie.",
         history="contests",
         default=("rank",),
-        takers=("arena",),
     ),
     "team": ColumnRole(
         "column of the team; team-mates share a rank",
@@ -111,27 +103,23 @@ COLUMN_ROLES = {
         "of eight digits, as 20240131. A column without any value is no time.",
         history="both",
         default=("time", "date", "t"),
-        takers=("arena",),
     ),
     "side": ColumnRole(
         'column: 1 if the first player has home advantage or white, -1 if the second; or "a": always the first',
         '0: neither; true is 1 and false 0. "a" and "b", unless another column has that name: that player in every '
         "match.",
-        takers=("arena",),
     ),
-    "neutral": ColumnRole("column: true (or 1) on neutral ground", takers=("arena",)),
+    "neutral": ColumnRole("column: true (or 1) on neutral ground"),
     "weight": ColumnRole(
         "column of weights: a match of weight 2 counts twice; in contests with a row for each player also partial play",
         "Above 0.",
         history="both",
-        takers=("formats", "arena"),
     ),
     "category": ColumnRole(
         "column of the category, as the surface; or two columns, one for each player, as their races",
         "In contests one column: what each participant meets, as the map or the mode.",
         accepts="one or two columns",
         history="both",
-        takers=("formats",),
     ),
     "margin": ColumnRole(
         "column of the winning margin; or two columns, the points of each side, which also give the score",
@@ -141,7 +129,6 @@ COLUMN_ROLES = {
         "participant's team. Contests have all of these as `columns`, by participant.",
         accepts="one or two columns",
         history="both",
-        takers=("formats",),
     ),
     "statistics": ColumnRole(
         "column of another statistic, as expected goals: the first player's lead; or, by name, one for each side",
@@ -150,13 +137,11 @@ COLUMN_ROLES = {
         "participant, about 0 for equals.",
         accepts="statistics",
         history="both",
-        takers=("formats",),
     ),
     "shares": ColumnRole(
         "further statistics, by name from one column for each side, as games won: the lead as a share of both",
         "The statistic is (a - b) / (a + b), and 0 where nobody won any.",
         accepts="shares",
-        takers=("formats",),
     ),
     "expected_goals": ColumnRole(
         "columns of both sides' expected goals, or of shots at goal; for skills that learn from goals",
@@ -168,18 +153,15 @@ COLUMN_ROLES = {
         "In contests of each participant.",
         accepts="columns",
         history="both",
-        takers=("formats", "arena"),
     ),
     "age": ColumnRole(
         "add the age difference as a covariate, from two columns of ages or dates of birth",
         "In years. Where either has none it is 0.",
         accepts="two columns",
-        takers=("formats",),
     ),
     "season": ColumnRole(
         "column of the season, as 2021 or 2020-21; it begins with its first match",
         "The dataset says when. Matches of a season that are played after the next has begun count as of the next.",
-        takers=("formats",),
     ),
     "league_season": ColumnRole(
         "column of seasons that overlap between leagues, as 2020-21",
@@ -190,14 +172,12 @@ COLUMN_ROLES = {
         "As `context.columns`, in contests as `columns`.",
         accepts="columns",
         history="both",
-        takers=("formats",),
     ),
     "drop": ColumnRole(
         "skip rows where this column is true (or 1)",
         "Nothing else of such a row is looked at.",
         accepts="columns",
         history="both",
-        takers=("formats", "arena"),
     ),
 }
 
@@ -210,7 +190,7 @@ class BasicColumns(TypedDict, total=False):
     score: str | Literal[False] | None
     winner: str | Sequence[str] | None
     loser: str | Sequence[str] | None
-    contest: str | None
+    contest: str | Sequence[str] | None
     participant: str | None
     rank: str | None
     team: str | None
@@ -256,94 +236,46 @@ RESULT_ROLES = "score", "winner", "loser", "contest", "participant", "rank"  # t
 LAYOUT_ROLES = *PLAYER_PAIR, *RESULT_ROLES, "last_rank"  # that tell the players and the result
 
 
-def roles_taken_by(taker: Taker) -> tuple[str, ...]:
-    """The names of the roles that it takes."""
-    return tuple(name for name, role in COLUMN_ROLES.items() if taker in role.takers)
-
-
 def select_role_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a function that name columns; None for roles that it does not take."""
     return {name: arguments.get(name) for name in COLUMN_ROLES}
 
 
-def document_roles(names: Iterable[str] = COLUMN_ROLES, details: bool = True) -> Callable[[Function], Function]:
-    """Write the meanings of roles into the docstring of a function, in place of its line `COLUMNS: ...`."""
-
-    def decorate(function: Function) -> Function:
-        text = "\n".join(
-            fill(
-                f"  {name}: {describe_role(name, details)}",
-                DOCSTRING_WIDTH,
-                subsequent_indent=" " * 4,
-                break_on_hyphens=False,
-            )
-            for name in names
-        )
-        if function.__doc__:
-            function.__doc__ = PLACEHOLDER.sub(lambda line: text, cleandoc(function.__doc__))
-        return function
-
-    return decorate
-
-
-def describe_role(name: str, details: bool) -> str:
-    """The meaning of a role, for docstrings; with or without its details."""
+def describe_role(name: str) -> str:
+    """The lines about a role in the docstring of a function that takes it."""
     role = COLUMN_ROLES[name]
-    meaning = f"{'in contests, ' if role.history == 'contests' else ''}{role.meaning}."
+    contests = "in contests, " if role.history == "contests" else ""
     several = " May be a list of columns." if role.accepts == "columns" else ""
-    quoted = [f'"{name}"' for name in role.default]
-    default = f" Default: {join_names(quoted, 'or')}." if role.default else ""
-    return f"{meaning}{several}{default} {role.details if details else ''}".rstrip()
+    names = [f'"{x}"' for x in role.default]
+    default = f" Default: {join_names(names, 'or')}." if names else ""
+    text = f"  {name}: {contests}{role.meaning}.{several}{default} {role.details}".rstrip()
+    return fill(text, DOCSTRING_WIDTH, subsequent_indent=" " * 4, break_on_hyphens=False)
 
 
-USUAL_NAMES = {  # what people call roles
-    **dict.fromkeys(("date", "datetime", "timestamp", "day"), "time"),
-    **dict.fromkeys(("home", "player_a", "player1", "team1", "white"), "a"),
-    **dict.fromkeys(("away", "player_b", "player2", "team2", "black"), "b"),
-    **dict.fromkeys(("result", "outcome", "winner_name"), "score"),
-    **dict.fromkeys(("player", "name", "driver"), "participant"),
-    **dict.fromkeys(("event", "race", "game", "tournament"), "contest"),
-    **dict.fromkeys(("place", "position"), "rank"),
-    **dict.fromkeys(("goals", "points"), "margin"),
-}
+def document_roles(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function of `**columns: Unpack[Columns]` name roles in docstring, signature and errors (a decorator).
 
-
-def suggest_role_on_unknown_argument(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function of `**columns: Unpack[...]` name the right argument where it does not know one (a decorator).
-
-    Its signature then has what it collects by `**`, so that roles are completed where keywords are.
+    In the docstring they come in place of the line `COLUMNS: ...`. An unknown argument is a TypeError that names the
+    right one.
     """
-    own = signature(function)
-    parameters = {name: x for name, x in own.parameters.items() if x.kind is not Parameter.VAR_KEYWORD}
-    for collected in own.parameters.values():
-        if collected.kind is Parameter.VAR_KEYWORD:
-            hints = get_type_hints(get_args(collected.annotation)[0])
-            for name in sorted(hints, key=lambda name: [*COLUMN_ROLES, *hints].index(name)):
-                parameters[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=hints[name])
-    places = {name: place for place, name in enumerate(COLUMN_ROLES)}
-    parameters = dict(sorted(parameters.items(), key=lambda item: places.get(item[0], -1)))
+    from jaxrate.core.argument_checks import (  # which loads NumPy, which the help of the command line does without
+        blame_arguments,
+        check_keyword_names,
+        signature_of_types,
+    )
+
+    shown = signature_of_types(signature(function))
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name, value in kwargs.items():
-            if name not in parameters:
-                hint = _hint_for_unknown_argument(name, value, parameters)
-                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{hint}")
-        from jaxrate.core.argument_checks import blame_arguments  # it loads NumPy, which the help does without
-
+        check_keyword_names(function.__name__, kwargs, shown.parameters)
         with blame_arguments(function.__name__, kwargs):
             return function(*args, **kwargs)
 
-    call.__signature__ = own.replace(parameters=[*parameters.values()])  # type: ignore[attr-defined]
+    call.__signature__ = shown  # type: ignore[attr-defined]
+    text = "\n".join(map(describe_role, COLUMN_ROLES))
+    call.__doc__ = PLACEHOLDER.sub(lambda line: text, cleandoc(function.__doc__ or ""))
     return call
-
-
-def _hint_for_unknown_argument(name: str, value: Any, names: Iterable[str]) -> str:
-    """What to write in place of an argument, as the end of a message."""
-    role = USUAL_NAMES.get(name)
-    if role is None:
-        return did_you_mean_suffix(name, names)
-    return f"; it is {role}, as in {role}={format_value_for_error(value)}"
 
 
 def raise_first(*problems: tuple[Any, str]) -> None:
@@ -363,7 +295,7 @@ def check_role_arguments(arguments: Mapping[str, Any]) -> None:
 
 def _check_role_argument(name: str, value: Any) -> None:
     accepts = COLUMN_ROLES[name].accepts
-    is_list = isinstance(value, (list, tuple)) and (accepts != "column" or name in SIDE_ROLES)
+    is_list = isinstance(value, (list, tuple)) and (accepts != "column" or name in LISTED_ROLES)
     columns = list(value) if is_list else [value]
     wrong = ", ".join(format_value_for_error(x) for x in columns if not _is_column_name(x))
     got, numbers = ", ".join(map(str, columns)), NUM_COLUMNS.get(accepts, (len(columns),))

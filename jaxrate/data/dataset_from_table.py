@@ -21,7 +21,6 @@ from jaxrate.data.column_role_definitions import (
     Columns,
     document_roles,
     select_role_arguments,
-    suggest_role_on_unknown_argument,
 )
 from jaxrate.data.column_role_hints import doubtful_roles_hints, unused_points_hint
 from jaxrate.data.date_parsing import STYLE_DESCRIPTIONS, ParsedTimes, check_date_style, is_date_style, parse_times
@@ -109,8 +108,7 @@ def convert_columns(
     return TableRows(roles, columns, rows, times.clock, notes, notation, draws, times.style)
 
 
-@suggest_role_on_unknown_argument
-@document_roles()
+@document_roles
 def read(
     source: Any,
     *,

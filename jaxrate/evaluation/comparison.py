@@ -25,7 +25,7 @@ from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mea
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.system import RatingSystem, replace_params, set_default_period
 from jaxrate.core.text_format import format_html_table, format_number, format_table, join_names
-from jaxrate.data.column_role_definitions import Columns, suggest_role_on_unknown_argument
+from jaxrate.data.column_role_definitions import Columns
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
 from jaxrate.data.saved_options import as_dataset
 from jaxrate.evaluation.blending import blend_one_step_ahead, name_systems
@@ -418,7 +418,6 @@ def system_result_label(result: ScoredForecaster) -> str:
 FIT_PROGRESS_SHARE = 0.8  # of the work, about, where systems are fitted
 
 
-@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def compare(
     data: Any,

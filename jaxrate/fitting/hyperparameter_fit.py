@@ -18,7 +18,7 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, random_draw_rule, replace_params
-from jaxrate.data.column_role_definitions import Columns, suggest_role_on_unknown_argument
+from jaxrate.data.column_role_definitions import Columns
 from jaxrate.data.saved_options import read_if_table
 from jaxrate.events import periods, slice_events
 from jaxrate.events.dataset import Dataset
@@ -33,7 +33,6 @@ from jaxrate.fitting.standard_errors import estimate_errors, fitted_params
 BYTES_PER_START = 1000.0  # bytes that a search takes, about
 
 
-@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def fit(
     system: RatingSystem | Fit,

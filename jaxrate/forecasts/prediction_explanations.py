@@ -10,7 +10,6 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_decimals, format_html_table, format_number, format_table
-from jaxrate.data.column_role_definitions import suggest_role_on_unknown_argument
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_events import FixtureOptions, read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
@@ -61,7 +60,6 @@ class Explanation(NamedTuple):
         return f"<p>{html.escape(self.event)}</p>{''.join(tables)}"
 
 
-@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def explain_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptions]) -> list[Explanation]:
     """Explanations of predictions: what each player brings to a match or a contest, part by part, in rating points.

@@ -10,7 +10,6 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.hashable_functions_and_arrays import bind, look_up_replacement_function
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.data.column_role_definitions import suggest_role_on_unknown_argument
 from jaxrate.forecasts.upcoming_events import FixtureOptions, read_upcoming_events, time_column
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
@@ -42,7 +41,6 @@ class LineProbabilities(NamedTuple):
     under: HostArray  # [...] below it
 
 
-@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def predict_scorelines(
     rated: History, source: Any, *, most_goals: int = 15, **options: Unpack[FixtureOptions]
@@ -205,7 +203,6 @@ def _line_probabilities(table: HostArray, quantity: HostArray, line: float) -> L
     return LineProbabilities(above, on, below)
 
 
-@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def predict_points(
     rated: History,

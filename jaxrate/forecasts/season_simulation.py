@@ -28,7 +28,6 @@ from jaxrate.core.argument_checks import MAX_SAMPLES, FilePath, Key, check_count
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import join_names
-from jaxrate.data.column_role_definitions import suggest_role_on_unknown_argument
 from jaxrate.data.table_files import open_table_source
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
@@ -298,7 +297,6 @@ class SeasonForecast(NamedTuple):
         return f"{self.columns()._repr_html_()}<p>{self.samples:,} seasons</p>"
 
 
-@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def simulate_season(
     rated: History,

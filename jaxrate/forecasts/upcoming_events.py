@@ -27,7 +27,6 @@ from jaxrate.data.column_role_definitions import (
     UntimedColumns,
     as_column_list,
     select_role_arguments,
-    suggest_role_on_unknown_argument,
 )
 from jaxrate.data.column_spellings import Header
 from jaxrate.data.derived_covariates import rest_and_form_columns
@@ -400,7 +399,6 @@ def _check_names(rated: History, data: Dataset, newcomers: bool) -> None:
     raise ValueError(f"no {noun} {', '.join(quoted)}{others}; newcomers=True takes them as new players")
 
 
-@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def predict_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptions]) -> ColumnTable:
     """Forecasts of upcoming matches or contests, as columns that print as a table.

@@ -15,7 +15,7 @@ from jaxrate.core.system import RatingSystem, random_draw_rule, set_default_peri
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.category_mixtures import check_known_categories
 from jaxrate.data.column_conversion import is_missing_value
-from jaxrate.data.column_role_definitions import Columns, suggest_role_on_unknown_argument
+from jaxrate.data.column_role_definitions import Columns
 from jaxrate.data.faulty_rows import describe_example_rows, warn_caller
 from jaxrate.data.lookalike_names import unstorable_reason
 from jaxrate.data.saved_options import as_dataset
@@ -183,7 +183,6 @@ def _is_repeated(data: Dataset, indices: HostArray, onto: History) -> HostArray:
     return np.array([match in known for match in zip(a, b, score, strict=True)])
 
 
-@suggest_role_on_unknown_argument
 @enforce_argument_annotations
 def rate(
     system: RatingSystem,
