@@ -203,13 +203,8 @@ def test_signatures_and_docstrings_are_those_of_the_roles():
     assert "COLUMNS" not in text
     for name in COLUMN_ROLES:
         role, parameter = COLUMN_ROLES[name], parameters[name]
-<<<<<<< HEAD
-        assert parameter.default in (None, ()) and f"{name}: " in text and f"{role.meaning}." in text
         details = READING_OPTIONS[name].help.lower()
-=======
         assert repr(parameter.default) == "..." and f"{name}: " in text and f"{role.meaning}." in text
-        details = READING_ARGUMENTS[name].text.lower()
->>>>>>> 0cec22b3 (Unknown arguments are told by one function; roles are documented, shown and refused by one decorator)
         assert role.meaning.partition("`")[0].rstrip().lower() in details and all(x in details for x in role.default)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from jaxrate.core.text_format import format_number
-from jaxrate.data.column_role_definitions import COLUMN_ROLES, SIDE_ROLES
+from jaxrate.data.column_role_definitions import COLUMN_ROLES, LISTED_ROLES
 
 TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 ARGUMENT = re.compile(rf"(?<![\w-])([a-z][a-z_]*)=(True|{TEXT}|\d+(?:\.\d+)?|\[(?:{TEXT}(?:, )?)+\])")
@@ -115,7 +115,7 @@ def _option_words(name: str, option: click.Parameter, value: Any) -> list[str]:
     if value is True:
         return [flag]
     texts = _as_list(value)
-    if name in SIDE_ROLES and texts is value:
+    if name in LISTED_ROLES and texts is value:
         texts = [",".join(texts) + "," * (len(texts) == 1)]
     if getattr(option, "most_words", 1) > 1 or option.nargs == 2:
         return [flag, *map(shlex.quote, texts)]

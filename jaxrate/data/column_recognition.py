@@ -8,17 +8,23 @@ the side, and which holds times.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, permutations
-from types import MappingProxyType
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_table, join_names, to_one_line, truncate_text
-from jaxrate.data.column_conversion import missing_mask, numbers_or_nan, to_column, to_flags, to_values
+from jaxrate.data.column_conversion import (
+    distinct_cells,
+    missing_mask,
+    numbers_or_nan,
+    to_column,
+    to_flags,
+    to_values,
+)
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     CONTEST_ROLES,
@@ -39,6 +45,7 @@ from jaxrate.data.column_spellings import (
     SPELLINGS,
     THIRD_SIDES,
     UNKNOWN_SIDES,
+    WORDS_OF_SIDES,
     Header,
     SidesSpelling,
     normalise_column_name,
@@ -46,7 +53,9 @@ from jaxrate.data.column_spellings import (
 )
 from jaxrate.data.date_parsing import is_time_column
 from jaxrate.data.result_parsing import (
+    MIN_AGREEMENT,
     MIN_READABLE_SHARE,
+    SCORELINES,
     SETS,
     WINNER_CODES,
     ParsedResults,
@@ -75,6 +84,14 @@ class ColumnsRecognisedWarning(UserWarning):
     """Which columns were recognised, and as what."""
 
 
+class DerivedColumns(NamedTuple):
+    """Columns of text that are computed from others."""
+
+    names: list[str]
+    sources: list[str]  # from which they are computed
+    compute: Callable[[list[Column]], list[Column]]
+
+
 class ResolvedTable(NamedTuple):
     """A table, and what its columns are used for."""
 
@@ -83,8 +100,8 @@ class ResolvedTable(NamedTuple):
     arguments: dict[str, Any]  # the columns by role that were named
     recognised: dict[str, Any]  # these, and the columns that were recognised
     notes: list[str]  # what was taken for what
-    unused_neutral: str | None = None  # the column that says that there are sides, where nobody has the side
     winner_codes: dict[int, float] | None = None  # the scores that numbers in the column of results stand for
+    derived: DerivedColumns | None = None  # columns of the players that the table does not have itself
 
 
 def resolve_table(
@@ -103,40 +120,147 @@ def resolve_table(
         shows the columns, the first rows and what to name.
     """
     check_role_arguments(arguments)
-    players = recognise_players(Header.of_columns(table.names), arguments, upcoming)
-    table, players = (table, players) if players else split_pairs_in_cells(table)
+    derived, players = find_player_columns(table, arguments, upcoming)
+    table = table if derived is None else append_columns(table, derived)
     check_players(table, players, arguments)
-    header = Header.of_columns(table.names)
-    notes = [players.note] if players.note else []
-    search = RoleSearch(header, players, {**arguments, **players.columns}, notes, upcoming)
-    opened = load_open_columns(search, table, na_values)
-    choice = recognise_result(table, search, opened)
-    unused_neutral = recognise_side(search, opened)
-    if arguments["time"] is None:
-        search.arguments["time"] = recognise_time(search, opened, dates)
-    table = table_with_loaded_columns(table, opened.columns)
+    search = load_open_columns(table, players, {**arguments, **players.columns}, upcoming, na_values)
+    choice = recognise_result(table, search)
+    recognise_single_columns(search, dates)
+    table = table_with_loaded_columns(table, search.columns)
     roles = resolve_roles(table.names, table_layout(search, choice), search.arguments, upcoming)
-    return ResolvedTable(table, roles, arguments, search.arguments, search.notes, unused_neutral, choice.codes)
+    return ResolvedTable(table, roles, arguments, search.arguments, search.notes, choice.codes, derived)
 
 
 def table_layout(search: "RoleSearch", choice: "ResultChoice") -> TableLayout:
     """The columns of players and results; of events to come only if there are such columns."""
-    columns, rank = search.players.columns, search.arguments["rank"]
-    if search.players.roles == CONTEST_ROLES:
-        contest, participant = search.players.names
+    players, rank = search.players, search.arguments["rank"]
+    if players.roles == CONTEST_ROLES:
+        contest, participant = players.names
         if search.upcoming and rank is None:  # which tells the contests that were played
             rank = search.header.find_own("rank") or search.header.find_first(SPELLINGS["rank"])
         result = rank or search.arguments["score"] or search.header.find_own("score")
         return TableLayout([participant], result, contest, ranked=rank is not None)
-    first, second = (as_column_list(columns[role]) for role in search.players.roles)
-    layout = TableLayout(
+    first, second = (as_column_list(players.columns[role]) for role in players.roles)
+    is_used = {*choice.points, choice.result} <= {*search.header.names, None} or not search.upcoming
+    return TableLayout(
         [*first, *second],
-        winner_first=search.players.roles == WINNER_LOSER,
-        num_first=len(first) if search.players.are_teams else 0,
+        choice.result if is_used else None,
+        winner_first=players.roles == WINNER_LOSER,
+        points=choice.points if is_used else (),
+        num_first=len(first) if players.are_teams else 0,
     )
-    has_result = {*choice.points, choice.result} <= {*search.header.names, None}
-    is_used = has_result or not search.upcoming
-    return layout._replace(result=choice.result, points=choice.points) if is_used else layout
+
+
+# Columns that a table does not have
+
+
+def append_columns(table: TableSource, derived: DerivedColumns) -> TableSource:
+    """The table with derived columns."""
+
+    def load(wanted: Sequence[str], text: Sequence[str] = ()) -> Any:
+        is_derived = not {*derived.names}.isdisjoint(wanted)
+        names = dict.fromkeys([*wanted, *(derived.sources if is_derived else ())])
+        loaded = table.load([name for name in names if name not in derived.names], [*text, *derived.sources])
+        columns = {name: loaded[name] for name in names if name not in derived.names}
+        if is_derived:
+            sources = [to_column(name, columns[name]) for name in derived.sources]
+            columns |= dict(zip(derived.names, derived.compute(sources), strict=True))
+        return columns
+
+    return table._replace(names=[*table.names, *derived.names], load=load)
+
+
+def find_player_columns(
+    table: TableSource, arguments: Mapping[str, Any], upcoming: bool
+) -> tuple[DerivedColumns | None, "PlayerColumns"]:
+    """The columns of the players, and those of them that the table does not have itself.
+
+    Raises:
+      ValueError: if nothing tells who plays.
+    """
+    names = as_column_list(arguments["contest"])
+    if len(names) > 1:
+        check_columns_exist_and_unique(table.names, names)
+        joined = join_columns(names)
+        arguments = {**arguments, "contest": joined.names[0]}
+        players = recognise_players(Header.of_columns([*table.names, *joined.names]), arguments, upcoming)
+        assert players is not None
+        return joined, players
+    players = recognise_players(Header.of_columns(table.names), arguments, upcoming)
+    if players is None:
+        return split_pairs_in_cells(table)
+    season = _season_of_contests(table, players, arguments)
+    if season is None:
+        return None, players
+    joined = join_columns([season, players.names[0]])
+    others = [note for note in players.note.split("; ") if note and not note.endswith(" for the contest")]
+    note = "; ".join([f"{season} and {players.names[0]} for the contest", *others])
+    return joined, players._replace(columns=players.columns | {"contest": joined.names[0]}, note=note)
+
+
+def join_columns(names: Sequence[str]) -> DerivedColumns:
+    """A column of the texts of several, as "2024, Monza"."""
+
+    def compute(columns: list[Column]) -> list[Column]:
+        rows = zip(*map(to_values, columns), strict=True)
+        return [to_column("", [None if None in row else ", ".join(map(str, row)) for row in rows])]
+
+    return DerivedColumns([", ".join(map(str, names))], list(names), compute)
+
+
+def _season_of_contests(table: TableSource, players: "PlayerColumns", arguments: Mapping[str, Any]) -> str | None:
+    """The column of seasons in which contests have the same names, so that participants are in them again."""
+    used = [*chain(*map(as_column_list, [*arguments.values(), *players.columns.values()]))]
+    seasons = [x for x in Header.of_columns(table.names).find_columns(("season", "year")) if x not in used]
+    names = [*players.names, *seasons[:1]]
+    if players.roles != CONTEST_ROLES or not seasons or not {*names} <= {*table.names}:
+        return None
+    loaded = table.load(names, names)
+    cells = [distinct_cells(to_column(name, loaded[name])).codes for name in names]
+    num_rows, without, within = len(cells[0]), *(np.unique(np.stack(x), axis=1).shape[1] for x in (cells[:2], cells))
+    return seasons[0] if without < within == num_rows else None
+
+
+VERSUS = r"vs?\.?|versus|against|@|gegen|contre|contra"
+DASHES = "[-\u2013\u2014]"
+PAIR_NAMES = r"match(up|es)?|game|fixture|bout|fight|teams|players|pairing|opponents|meeting|encounter"
+
+
+def split_pairs_in_cells(table: TableSource) -> tuple[DerivedColumns, "PlayerColumns"]:
+    """Two columns from one whose cells name both players; ValueError if there is none.
+
+    "Ada vs. Bo" tells of any column, and "Ada - Bo" of one that is called as matches are.
+    """
+    first_values = table.first_values(table.names)
+    for name in table.names:
+        is_match = re.fullmatch(PAIR_NAMES, normalise_column_name(name)) is not None
+        pattern = rf"(?i)^\s*(?P<one>.+?)\s+(?:{VERSUS}{f'|{DASHES}' if is_match else ''})\s+(?P<two>.+?)\s*$"
+        with suppress(ValueError):
+            cells = to_values(to_column(name, first_values.get(name, [])))
+            if cells and all(isinstance(cell, str) and re.match(pattern, cell) for cell in cells):
+                return _split_column(name, pattern)
+    header = Header.of_columns(table.names)
+    for roles in (PLAYER_PAIR, WINNER_LOSER):
+        own = {role: column for role in roles if (column := header.find_own(role)) is not None}
+        if len(own) == 1:
+            (missing,) = {*roles} - own.keys()
+            raise missing_column_error(table, missing, own)
+    raise missing_column_error(table, "a", {})
+
+
+def _split_column(name: str, pattern: str) -> tuple[DerivedColumns, "PlayerColumns"]:
+    """The two names in the cells of a column."""
+
+    def compute(columns: list[Column]) -> list[Column]:
+        fields = import_pyarrow().compute.extract_regex(columns[0], pattern)
+        return [import_pyarrow().compute.struct_field(fields, [i]) for i in range(2)]
+
+    names = [f"{name} (1)", f"{name} (2)"]
+    note = f"the two names in {name} for a and b"
+    return (
+        DerivedColumns(names, [name], compute),
+        PlayerColumns(PLAYER_PAIR, dict(zip(PLAYER_PAIR, names, strict=True)), note=note),
+    )
 
 
 # Who plays, by names alone
@@ -166,22 +290,15 @@ class PlayerColumns(NamedTuple):
         if self.sides != UNKNOWN_SIDES:
             return [self.sides]
         kinds = ["winner"] if self.roles == WINNER_LOSER else ["sides", *([] if self.are_teams else ["own"])]
-        one, other = differing_words(*self.names)
-        sides = [
-            x._replace(first=x.second, second=x.first) if other in x.first and one in x.second else x
-            for x in SIDE_PAIRS
-            if x.kind in kinds
-        ]
-        return sorted(sides, key=lambda x: not (one in x.first and other in x.second))
-
-
-def differing_words(one: Any, other: Any) -> tuple[str, str]:
-    """The only words in which two names of columns differ; "" if there are none, or several."""
-    names = (re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(name)) for name in (one, other))
-    words = ([normalise_column_name(word) for word in re.findall(r"[^\W\d_]+|\d+", name)] for name in names)
-    first, second = words
-    pairs = {pair for pair in zip(first, second, strict=False) if pair[0] != pair[1]}
-    return pairs.pop() if len(pairs) == 1 and len(first) == len(second) else ("", "")
+        header, pair = Header.of_columns(self.names), tuple(self.names)
+        called: list[SidesSpelling] = []
+        others: list[SidesSpelling] = []
+        for sides in (x for x in SIDE_PAIRS if x.kind in kinds):
+            pairs = header.find_pairs_by_words(product(sides.first, sides.second))
+            if pair not in pairs and pair[::-1] in pairs:
+                sides = sides._replace(first=sides.second, second=sides.first)
+            (called if pairs else others).append(sides)
+        return called + others
 
 
 def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bool = False) -> PlayerColumns | None:
@@ -195,7 +312,7 @@ def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bo
     Raises:
       ValueError: if arguments contradict each other, or if several columns could be the players.
     """
-    check_layout_arguments(header, arguments, upcoming)
+    check_layout_arguments(arguments, upcoming)
     rows_of_one_side = [
         _spelt_contest(header, arguments, upcoming),
         _players_of_sides(header, arguments, upcoming, "own"),
@@ -215,7 +332,7 @@ def _named_layouts(arguments: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [roles for roles in LAYOUTS if any(arguments[role] is not None for role in roles)]
 
 
-def check_layout_arguments(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> None:
+def check_layout_arguments(arguments: Mapping[str, Any], upcoming: bool) -> None:
     """ValueError if arguments name columns of several layouts, of one side alone, or results of events to come."""
     named, rank = _named_layouts(arguments), arguments["rank"] or arguments["last_rank"]
     sides = [arguments[role] for roles in named[:1] for role in roles[:2]]
@@ -247,8 +364,8 @@ def _players_of_sides(
 ) -> Iterator[PlayerColumns]:
     """The columns of both sides, as of home and away; ValueError if several could be."""
     found: dict[tuple[Any, Any], SidesSpelling] = {}
-    for sides in SIDE_PAIRS:
-        for pair in header.find_pairs(spell_pairs(NAME_TEMPLATES, sides))[: sides.kind == kind]:
+    for sides in (x for x in SIDE_PAIRS if x.kind == kind):
+        for pair in header.find_pairs(spell_pairs(NAME_TEMPLATES, sides))[:1]:
             found.setdefault(pair, sides)
     if len(found) > 1:
         candidates, (a, b) = ", or ".join(f"{x} and {y}" for x, y in found), next(iter(found))
@@ -273,6 +390,9 @@ def _check_no_third_player(header: Header, sides: SidesSpelling, pair: tuple[Any
             )
 
 
+LETTERS = " abcdefgh"  # by number
+
+
 def _numbered_players(header: Header, upcoming: bool) -> Iterator[PlayerColumns]:
     """The numbered columns of line-ups, as a1, a2, b1 and b2; ValueError if a number between has no column."""
     for templates in LINE_UP_SPELLINGS:
@@ -292,9 +412,6 @@ def _numbered_columns(header: Header, template: str) -> dict[int, Any]:
     matches = {match[1]: name for x, name in header.by_spelling.items() if (match := pattern.fullmatch(x))}
     columns = {int(x) if x.isdigit() else LETTERS.index(x): name for x, name in matches.items()}
     return columns if columns.keys() & {0, 1} else {}
-
-
-LETTERS = " abcdefgh"  # by number
 
 
 def _check_numbers_without_gap(role: str, columns: Mapping[int, str], template: str) -> None:
@@ -334,9 +451,14 @@ def _spelt_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool)
 
 def _describe_contest(columns: Mapping[str, Any]) -> str:
     """What columns of contests were taken for, but for those of the library's own names."""
-    own = {role: (None, *COLUMN_ROLES[role].default[:1]) for role in columns}
-    spelt = {role: name and normalise_column_name(name) for role, name in columns.items()}
-    return "; ".join(f"{name} for the {role}" for role, name in columns.items() if spelt[role] not in own[role])
+    found = {role: name for role, name in columns.items() if name is not None}
+    spelt = {role: name for role, name in found.items() if not is_own_name(role, name)}
+    return "; ".join(f"{name} for the {role}" for role, name in spelt.items())
+
+
+def is_own_name(role: str, name: Any) -> bool:
+    """Whether a column has one of the library's own names for a role."""
+    return normalise_column_name(name) in COLUMN_ROLES[role].default
 
 
 def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping[str, Any]) -> None:
@@ -360,98 +482,93 @@ def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping
 # Columns whose contents decide
 
 
+class OpenColumns(NamedTuple):
+    """Columns whose names leave their roles open, so that their values decide."""
+
+    results: list[str]
+    points: list[tuple[str, str]]
+    goals: list[tuple[str, str]]  # of the points, those of the match itself for sure
+    single: dict[str, list[str]]  # by roles that one column has
+
+
 class RoleSearch(NamedTuple):
-    """What is known of the roles; columns and notes are added as they are found."""
+    """What is known of the roles; arguments and notes are added as they are found."""
 
     header: Header
     players: PlayerColumns
     arguments: dict[str, Any]
     notes: list[str]
     upcoming: bool
-
-    @property
-    def is_result_open(self) -> bool:
-        """Whether contents decide what tells the results: no argument and none of the library's own names has it."""
-        is_sought = self.margin_of_both or self.players.sides != UNKNOWN_SIDES or self.header.find_own("score") is None
-        return bool(self.players.roles == PLAYER_PAIR and self.arguments["score"] is None and is_sought)
-
-    @property
-    def margin_of_both(self) -> tuple[str, ...]:
-        """The points of both sides, if an argument names them."""
-        margin = tuple(as_column_list(self.arguments["margin"]))
-        return margin if len(margin) == 2 else ()
-
-
-class OpenColumns(NamedTuple):
-    """Columns whose names leave their roles open, so that their values decide."""
-
-    results: Sequence[str]
-    points: Sequence[tuple[str, str]]
-    goals: Sequence[tuple[str, str]]  # of the points, those of the match itself for sure
-    times: Sequence[str]
-    neutral: Sequence[str]
-    side: Sequence[str]
-    columns: Mapping[str, Column] = MappingProxyType({})  # all of these and the players; none if nothing is open
-    values: Mapping[str, Column] = MappingProxyType({})  # the same, missing where a text says so
-    players: Mapping[str, Column] = MappingProxyType({})  # the names of both players, by column
+    open: OpenColumns
+    columns: dict[str, Column]  # those that are open, and the players; none if nothing is open
+    values: dict[str, Column]  # the same, missing where a text says so
 
     def result_column(self, name: str) -> ResultColumn:
         """A column that may tell the results."""
-        return ResultColumn(name, self.values[name], self.players)
+        return ResultColumn(name, self.values[name], {x: self.columns[x] for x in self.players.names})
 
 
-def find_open_columns(search: RoleSearch) -> OpenColumns:
-    """The columns whose roles are open, as far as their names tell."""
-    header, arguments, sides = search.header, search.arguments, search.players.sides
-    results = _result_candidates(search) if search.is_result_open else ([], [], [])
-    times = header.find_columns(SPELLINGS["time"]) if arguments["time"] is None else []
-    is_sure = times == [header.find_own("time")] and not search.notes
-    is_side_open = arguments["side"] is None and not search.upcoming
-    roles = {"neutral": sides.side or (is_side_open and search.players.roles == PLAYER_PAIR)}
-    roles["side"] = is_side_open and sides.kind == "winner"
-    neutral, side = (header.find_columns(SPELLINGS[role] if is_open else ()) for role, is_open in roles.items())
-    return OpenColumns(*results, [] if is_sure else times, neutral, side)
+def load_open_columns(
+    table: TableSource, players: PlayerColumns, arguments: dict[str, Any], upcoming: bool, na_values: Sequence[str]
+) -> RoleSearch:
+    """The search for roles, with the columns that are open and those of the players, of one reading of the table."""
+    header, sides, notes = Header.of_columns(table.names), players.sides, [players.note] if players.note else []
+    if sides.side and arguments["side"] is None and "a" not in header.names:
+        arguments["side"] = "a"
+    is_sure = header.find_columns(SPELLINGS["time"]) == [header.find_own("time")] and not notes
+    is_open = {
+        "side": sides.kind == "winner" and not upcoming,
+        "neutral": sides.side and arguments["side"] == "a",
+        "time": not is_sure,
+    }
+    single = {
+        role: header.find_columns(SPELLINGS[role]) if is_sought and arguments[role] is None else []
+        for role, is_sought in is_open.items()
+    }
+    opened = OpenColumns(*_find_open_results(header, players, arguments), single)
+    text = [*players.names, *opened.results, *single["side"]]
+    names = [*dict.fromkeys([*text, *chain(*opened.points), *chain(*single.values())])]
+    columns: dict[str, Column] = {}
+    if any(opened[:3]) or any(single.values()):
+        loaded = table.load(names, text)
+        columns = {name: to_column(name, loaded[name]) for name in names}
+    values = {name: replace_na_values(column, na_values) for name, column in columns.items()}
+    return RoleSearch(header, players, arguments, notes, upcoming, opened, columns, values)
 
 
-def _result_candidates(search: RoleSearch) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str]]]:
-    """The columns of results, the pairs of points, and those of them that are goals, which may tell who won."""
-    header, players = search.header, search.players
-    if search.margin_of_both:
-        points = [(x, y) for x, y in [search.margin_of_both] if {x, y} <= {*header.names}]
-        return (
-            [x for x in [header.find_own("score")] if x is not None] or header.find_columns(SPELLINGS["score"]),
-            points,
-            [],
-        )
+def margin_of_both(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """The points of both sides, if an argument names them."""
+    margin = tuple(as_column_list(arguments["margin"]))
+    return margin if len(margin) == 2 else ()
+
+
+def _find_open_results(
+    header: Header, players: PlayerColumns, arguments: Mapping[str, Any]
+) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str]]]:
+    """The columns that may tell the results of matches, the pairs of points, and those of them that are goals.
+
+    There are none if an argument, or one of the library's own names beside its own players, tells the results.
+    """
+    own, margin = header.find_own("score"), margin_of_both(arguments)
+    is_told = players.sides == UNKNOWN_SIDES and own is not None and not margin
+    if players.roles != PLAYER_PAIR or arguments["score"] is not None or is_told:
+        return [], [], []
+    if margin:
+        results = header.find_columns(SPELLINGS["score"]) if own is None else [own]
+        return results, [(margin[0], margin[1])] if {*margin} <= {*header.names} else [], []
     sides = players.possible_sides
     goals = header.find_points(GOAL_TEMPLATES, sides)
     others = {*chain(*map(as_column_list, players.columns.values())), *chain(*goals)}
-    results = [
-        x for x in (*header.find_columns(SPELLINGS["score"]), *_results_of_first_side(header, sides)) if x not in others
-    ]
-    return results, header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides), goals
+    results = [*header.find_columns(SPELLINGS["score"]), *_results_of_first_side(header, sides)]
+    points = header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)
+    return [name for name in results if name not in others], points, goals
 
 
 def _results_of_first_side(header: Header, sides: Sequence[SidesSpelling]) -> list[Any]:
     """Columns that say whether the first side has won, where the second has none: wins of both are counts."""
-    pairs = [*chain(*(spell_pairs(RESULT_TEMPLATES, one) for one in sides)), ("wins", "losses")]
-    counts = {first for first, second in pairs if second in header.by_spelling}
-    return header.find_columns(
-        first for first in dict.fromkeys(first for first, _ in pairs[:-1]) if first not in counts
-    )
-
-
-def load_open_columns(search: RoleSearch, table: TableSource, na_values: Sequence[str]) -> OpenColumns:
-    """The columns whose roles are open, and those of the players, of a single reading of the table."""
-    opened, players = find_open_columns(search), search.players.names
-    if not any(opened):
-        return opened
-    text = [*players, *opened.results, *opened.side]
-    names = list(dict.fromkeys([*text, *opened.times, *chain(*opened.points), *opened.neutral]))
-    loaded = table.load(names, text)
-    columns = {name: to_column(name, loaded[name]) for name in names}
-    values = {name: replace_na_values(column, na_values) for name, column in columns.items()}
-    return opened._replace(columns=columns, values=values, players={x: columns[x] for x in players})
+    pairs = [*chain(*(spell_pairs(RESULT_TEMPLATES, one) for one in sides))]
+    counts = {first for first, second in [*pairs, ("wins", "losses")] if second in header.by_spelling}
+    return header.find_columns(first for first in dict.fromkeys(first for first, _ in pairs) if first not in counts)
 
 
 def table_with_loaded_columns(table: TableSource, columns: Mapping[str, Column]) -> TableSource:
@@ -476,6 +593,45 @@ def numeric_share(column: Column) -> float:
     return float(np.mean(~np.isnan(numbers_or_nan(column)[present]))) if present.any() else 1.0
 
 
+# Roles that one column has
+
+
+def recognise_single_columns(search: RoleSearch, dates: str | None) -> None:
+    """Put the columns of side, neutral ground and time into the arguments, and note those of no own name."""
+    fits: dict[str, Callable[[str], int]] = {  # how well the contents of a column do
+        "side": lambda name: 1,
+        "neutral": lambda name: _holds_flags(search.columns[name]),
+        "time": lambda name: (
+            2 * is_time_column(name, search.values[name], dates)
+            or (is_own_name("time", name) and is_numeric_column(search.values[name]))
+        ),
+    }
+    meanings = {"side": "the side", "neutral": "neutral", "time": "the time"}
+    for role, fit in fits.items():
+        best = max(search.open.single[role], key=fit, default=None)
+        if best is not None and fit(best):
+            search.arguments[role] = best
+            search.notes.extend([] if is_own_name(role, best) else [f"{best} for {meanings[role]}"])
+    own, times = search.header.find_own("time"), search.open.single["time"]
+    if search.arguments["time"] is None and own is not None:
+        if times:
+            search.notes.append(f"nothing for the time, as {', '.join(map(str, times))} has no dates")
+        elif own != search.arguments["rank"]:
+            search.arguments["time"] = own
+
+
+def _holds_flags(column: Column) -> bool:
+    with suppress(ValueError):
+        to_flags("", column)
+        return True
+    return False
+
+
+def time_columns(names: Sequence[str]) -> list[str]:
+    """The columns that are called as times are."""
+    return [name for name in names if normalise_column_name(name) in SPELLINGS["time"]]
+
+
 def date_columns(table: TableSource, used: Collection[str], dates: str | None) -> list[str]:
     """The columns, other than those used, that hold dates, as far as their first values tell; of numbers none."""
     found = []
@@ -487,67 +643,10 @@ def date_columns(table: TableSource, used: Collection[str], dates: str | None) -
     return found
 
 
-VERSUS = r"vs?\.?|versus|against|@|gegen|contre|contra"
-DASHES = "[-\u2013\u2014]"
-PAIR_NAMES = r"match(up|es)?|game|fixture|bout|fight|teams|players|pairing|opponents|meeting|encounter"
-
-
-def split_pairs_in_cells(table: TableSource) -> tuple[TableSource, PlayerColumns]:
-    """The table with two columns for one whose cells name both players; ValueError if there is none.
-
-    "Ada vs. Bo" tells of any column, and "Ada - Bo" of one that is called as matches are.
-    """
-    first_values = table.first_values(table.names)
-    for name in table.names:
-        with suppress(ValueError):
-            cells = to_values(to_column(name, first_values.get(name, [])))
-            if cells and all(isinstance(cell, str) and re.match(_pair_pattern(name), cell) for cell in cells):
-                pair = dict(zip(PLAYER_PAIR, names_of_split_columns(name), strict=True))
-                note = f"the two names in {name} for a and b"
-                return append_split_columns(table, name), PlayerColumns(PLAYER_PAIR, pair, note=note)
-    header = Header.of_columns(table.names)
-    for roles in (PLAYER_PAIR, WINNER_LOSER):
-        own = {role: column for role in roles if (column := header.find_own(role)) is not None}
-        if len(own) == 1:
-            (missing,) = {*roles} - own.keys()
-            raise missing_column_error(table, missing, own)
-    raise missing_column_error(table, "a", {})
-
-
-def names_of_split_columns(name: str) -> list[str]:
-    """The columns of the two names in the cells of one."""
-    return [f"{name} (1)", f"{name} (2)"]
-
-
-def _pair_pattern(name: str) -> str:
-    """The pattern of a cell that names both players, in a column of this name."""
-    is_match = re.fullmatch(PAIR_NAMES, normalise_column_name(name)) is not None
-    separator = f"{VERSUS}|{DASHES}" if is_match else VERSUS
-    return rf"(?i)^\s*(?P<one>.+?)\s+(?:{separator})\s+(?P<two>.+?)\s*$"
-
-
-def append_split_columns(table: TableSource, name: str) -> TableSource:
-    """The table with a column for each of both names in the cells of one."""
-    pattern, parts = _pair_pattern(name), names_of_split_columns(name)
-
-    def load(wanted: Sequence[str], text: Sequence[str] = ()) -> Any:
-        sources = list(dict.fromkeys(name if x in parts else x for x in wanted))
-        loaded = table.load(sources, [*text, name])
-        columns = {x: loaded[x] for x in sources}
-        if name in columns:
-            compute = import_pyarrow().compute
-            fields = compute.extract_regex(to_column(name, loaded[name]), pattern)
-            columns |= {x: compute.struct_field(fields, [i]) for i, x in enumerate(parts)}
-        return columns
-
-    return table._replace(names=[*table.names, *parts], load=load)
-
-
 # What tells the results of matches
 
 
 MAX_CONTRADICTIONS = 0.03  # share of the rows that is an error of some rows, and not of a column
-MIN_AGREEMENT = 0.9  # share of the matches with a winner by points in which a reading has the same
 SCORE_CODES = {1: 1.0, 0: 0.0}
 
 
@@ -560,92 +659,79 @@ class ResultChoice(NamedTuple):
     note: str = ""
 
 
-def recognise_result(table: TableSource, search: RoleSearch, opened: OpenColumns) -> ResultChoice:
+def recognise_result(table: TableSource, search: RoleSearch) -> ResultChoice:
     """The columns that tell the results; puts that of the score into the arguments if contents tell it.
 
     Raises:
-      ValueError: if nothing tells the results of matches that need them.
+      ValueError: if nothing tells the results of matches that need them, or if a column can be read in two ways, and
+        the others do not say which is right.
     """
-    own, named = search.header.find_own("score"), search.arguments["score"]
+    own, named, margin = search.header.find_own("score"), search.arguments["score"], margin_of_both(search.arguments)
     if search.players.roles != PLAYER_PAIR or named:
         return ResultChoice(named or None)
-    if search.margin_of_both or named is False:
-        return _choose_named_points(search, opened)
-    choice = choose_result(search, opened) if search.is_result_open else ResultChoice(own)
-    if choice != ResultChoice():
-        return choice
-    if own is None and not search.upcoming:
+    if margin or named is False:
+        return _choose_named_points(search, margin)
+    if not (search.open.results or search.open.points):
+        choice = ResultChoice(own)
+    else:
+        choice = _choose_by_contents(search)
+        search.arguments["score"] = choice.result
+        search.notes.extend({choice.note} - {"", f"{own} for the score"})
+    if choice == ResultChoice() and own is None and not search.upcoming:
         raise missing_column_error(table, "score", search.arguments)
-    return ResultChoice(own)
+    return choice if choice != ResultChoice() else ResultChoice(own)
 
 
-def _choose_named_points(search: RoleSearch, opened: OpenColumns) -> ResultChoice:
+def _choose_named_points(search: RoleSearch, margin: tuple[str, ...]) -> ResultChoice:
     """The points of both that an argument names, or the library's own column of scores if it has results.
 
     Notes if it has none, and which other columns of results contradict the points.
     """
-    own, margin, arguments = search.header.find_own("score"), search.margin_of_both, search.arguments
-    parsed = {name: parse_results(opened.result_column(name)) for name in opened.results}
     if not margin and not search.upcoming:
         raise ValueError("score=False needs the two columns of each side's points as margin, which tell who won")
-    if own is not None and arguments["score"] is None and parsed.get(own, own) is not None:
-        return ResultChoice(own)
-    if own in parsed:
-        arguments["score"] = False
+    own, lead = search.header.find_own("score"), _sign_of_lead(search.open.points, search.values)
+    parsed = {name: parse_results(search.result_column(name)) for name in search.open.results}
+    if own is not None and search.arguments["score"] is None:
+        if parsed.get(own, own) is not None:
+            return ResultChoice(own)
+        search.arguments["score"] = False
         search.notes.append(f"nothing for the score, as {own} has no results, and the points of both tell who won")
-    lead = _sign_of_lead(opened.points, opened.values)
     for name, results in parsed.items():
-        if results is not None and (bad := _contradictions(results.score, lead)).mean() > MAX_CONTRADICTIONS:
+        if results is not None and _is_wrong(bad := _contradictions(results.score, lead)):
             search.notes.append(_describe_preferred_points(name, margin, bad))
     return ResultChoice(points=margin)
 
 
-def choose_result(search: RoleSearch, opened: OpenColumns) -> ResultChoice:
-    """The column of results, which becomes an argument, or those of both sides' points; notes which.
-
-    Raises:
-      ValueError: if a column can be read in two ways, and the others do not say which is right.
-    """
-    values = opened.values
-    quality = {pair: _points_quality([values[name] for name in pair]) for pair in opened.points}
-    points = max(quality, key=lambda pair: quality[pair]) if any(quality.values()) else ()
-    names = [*opened.results, *(() if points else (first for first, _ in opened.points))]  # W and L of both sides
-    parsed = {name: parse_results(opened.result_column(name)) for name in names}
-    readings = {name: results for name, results in parsed.items() if results is not None}
-    choice = _choose_reading(readings, points, opened) if readings else _choose_points(points, opened)
-    search.arguments["score"] = choice.result
-    search.notes.extend({choice.note} - {"", f"{search.header.find_own('score')} for the score"})
-    return choice
-
-
-def _choose_points(points: tuple[str, ...], opened: OpenColumns) -> ResultChoice:
-    """The points of both, or a column of results without a value if there are no points either."""
-    empty = next((name for name in opened.results if _are_empty([opened.values[name]])), None)
-    if empty is not None and _are_empty([opened.values[name] for name in points]):
-        return ResultChoice(empty, note=f"{empty} for the score")
+def _choose_by_contents(search: RoleSearch) -> ResultChoice:
+    """The column of results that its contents tell, or those of both sides' points."""
+    pairs = {pair: _points_quality([search.values[name] for name in pair]) for pair in search.open.points}
+    points = max(pairs, key=lambda pair: pairs[pair]) if any(pairs.values()) else ()
+    names = [*search.open.results, *(() if points else (first for first, _ in pairs))]  # W and L of both sides
+    readings = {name: results for name in names if (results := parse_results(search.result_column(name))) is not None}
+    if readings:
+        return _choose_reading(search, readings, points)
+    empty = [name for name in search.open.results if _are_empty([search.values[name]])]
+    if empty and _are_empty([search.values[name] for name in points]):
+        return ResultChoice(empty[0], note=f"{empty[0]} for the score")
     note = f"{' and '.join(points)} for the points of both, which tell who won"
     return ResultChoice(points=points, note=note) if points else ResultChoice()
 
 
-def _choose_reading(
-    readings: Mapping[str, ParsedResults], points: tuple[str, ...], opened: OpenColumns
-) -> ResultChoice:
+def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], points: tuple[str, ...]) -> ResultChoice:
     """The column of these that tells the results, or the points."""
-    is_decided = {name: _has_wins_of_both(results) for name, results in readings.items()}
+    is_decided = {name: {0.0, 1.0} <= {*results.score.tolist()} for name, results in readings.items()}
     has_winner = any(is_winner_column(name) and is_decided[name] for name in readings)
     # Sets may be a winner's, and beside the names of winners a column may say that somebody won.
     order = {name: (x.notation == SETS, has_winner and not is_decided[name]) for name, x in readings.items()}
     name = min(readings, key=lambda name: order[name])
-    lead = _sign_of_lead([points] if points in opened.goals else [], opened.values)
-    if codes := winner_code_readings(opened.result_column(name)):
-        return _choose_winner_codes(name, opened.values[name], codes, lead, [*opened.players])
-    scores = {name: readings[name].score} | {other: results.score for other, results in readings.items()}
-    return _settle_contradictions(name, points, scores, lead)
-
-
-def _has_wins_of_both(results: ParsedResults) -> bool:
-    """Whether either side wins in some row."""
-    return {0.0, 1.0} <= {*results.score.tolist()}
+    lead = _sign_of_lead([points] if points in search.open.goals else [], search.values)
+    column, players = search.values[name], search.players.names
+    if codes := winner_code_readings(search.result_column(name)):
+        return _choose_winner_codes(name, column, codes, lead, players)
+    others = [results.score for other, results in readings.items() if other != name]
+    choice = _settle_contradictions(name, points, readings[name].score, others, lead)
+    is_told = choice.result is None or search.header.are_in_order(*players) or readings[name].notation != SCORELINES
+    return choice if is_told else choice._replace(note=f"{choice.note}, its first number that of {players[0]}")
 
 
 def _are_empty(columns: Iterable[Column]) -> bool:
@@ -656,12 +742,6 @@ def _points_quality(columns: Sequence[Column]) -> int:
     """How sure two columns hold points: 3 for numbers, 2 for nothing, 1 with mistakes, 0 for no numbers."""
     share = min(map(numeric_share, columns))
     return 3 - _are_empty(columns) if share == 1.0 else int(share >= MIN_READABLE_SHARE)
-
-
-def _describe_preferred_points(name: str, points: tuple[str, ...], bad: HostArray) -> str:
-    count = f"{np.count_nonzero(bad):,} of {format_count(len(bad), 'row')}"
-    text = "for the points of both, which tell who won, and not"
-    return f"{join_names(points)} {text} {name}, which contradicts them in {count}"
 
 
 def _sign_of_lead(pairs: Sequence[tuple[str, ...]], values: Mapping[str, Column]) -> HostArray:
@@ -681,51 +761,51 @@ def _choose_winner_codes(
         wrong = [np.count_nonzero(_contradictions(codes_to_scores(column, codes), lead)) for codes in possible]
         is_clear = min(wrong) <= (1.0 - MIN_AGREEMENT) * np.count_nonzero(lead)
         readings = [possible[int(np.argmin(wrong))]] if is_clear else readings
-    if len(readings) > 1:
-        both = "; or ".join(_describe_codes(codes, players) for codes in readings)
-        raise ValueError(
-            f"column {name!r} can be read in two ways: {both}. Write the names of the winners, or {players[0]}, "
-            f"{players[1]} and draw, in place of the numbers"
-        )
-    codes, note = readings[0], f"{name} for the score"
-    if codes != WINNER_CODES[0]:
-        note += f", where {_describe_codes(codes, players)}"
-    if codes == WINNER_CODES[2] and not lead.any():
-        note += f"; if it is 1 where {players[0]} won, say score={name!r}"
-    return ResultChoice(name, codes=codes, note=note)
-
-
-def _describe_codes(codes: Mapping[int, float], players: Sequence[str]) -> str:
     meanings = {1.0: f"a win of {players[0]}", 0.0: f"one of {players[1]}", 0.5: "a draw"}
-    return join_names([f"{code} is {meanings[score]}" for code, score in codes.items()])
+    described = [join_names([f"{code} is {meanings[x]}" for code, x in codes.items()]) for codes in readings]
+    if len(readings) > 1:
+        raise ValueError(
+            f"column {name!r} can be read in two ways: {'; or '.join(described)}. Write the names of the winners, or "
+            f"{players[0]}, {players[1]} and draw, in place of the numbers"
+        )
+    note = f"{name} for the score" + (f", where {described[0]}" if readings[0] != WINNER_CODES[0] else "")
+    if readings[0] == WINNER_CODES[2] and not lead.any():
+        note += f"; if it is 1 where {players[0]} won, say score={name!r}"
+    return ResultChoice(name, codes=readings[0], note=note)
 
 
 def _settle_contradictions(
-    name: str, points: tuple[str, ...], scores: Mapping[str, HostArray], lead: HostArray
+    name: str, points: tuple[str, ...], score: HostArray, others: Sequence[HostArray], lead: HostArray
 ) -> ResultChoice:
-    """The column of results, or the points that contradict it where a third column agrees with them.
+    """The column of results, or the points that contradict it where another column agrees with them.
 
     Args:
       name: the column.
       points: those of both sides.
-      scores: by column, those of this one first.
+      score: of the column.
+      others: the scores of other columns of results.
       lead: of the points; empty if there are none.
     """
-    score, *others = scores.values()
     bad = _contradictions(score, lead)
     if not bad.any():
         return ResultChoice(name, note=f"{name} for the score")
     x, y = points
-    count = f"in {np.count_nonzero(bad):,} of {format_count(len(bad), 'row')}"
-    is_rare = np.count_nonzero(bad) < 2 or bad.mean() <= MAX_CONTRADICTIONS
-    if not is_rare and any(_contradictions(other, lead).mean() <= MAX_CONTRADICTIONS for other in others):
+    is_wrong = _is_wrong(bad) and np.count_nonzero(bad) > 1
+    if is_wrong and not all(_is_wrong(_contradictions(other, lead)) for other in others):
         return ResultChoice(points=points, note=_describe_preferred_points(name, points, bad))
-    if is_rare or any(_do_agree(score, other) for other in others):
+    count = f"in {np.count_nonzero(bad):,} of {format_count(len(bad), 'row')}"
+    if not is_wrong or any(_do_agree(score, other) for other in others):
         return ResultChoice(name, note=f"{name} for the score, though {x} and {y} contradict it {count}")
     raise ValueError(
         f"columns {name!r} and {x!r} and {y!r} contradict each other {count} (the first is row {np.argmax(bad)}, "
         f"counting from 0); say score={name!r} or margin={[x, y]!r}"
     )
+
+
+def _describe_preferred_points(name: str, points: tuple[str, ...], bad: HostArray) -> str:
+    count = f"{np.count_nonzero(bad):,} of {format_count(len(bad), 'row')}"
+    text = "for the points of both, which tell who won, and not"
+    return f"{join_names(points)} {text} {name}, which contradicts them in {count}"
 
 
 def _contradictions(score: HostArray, lead: HostArray) -> HostArray:
@@ -735,51 +815,13 @@ def _contradictions(score: HostArray, lead: HostArray) -> HostArray:
     return (lead != 0) & ~np.isnan(score) & (np.sign(score - 0.5) != lead)
 
 
+def _is_wrong(bad: HostArray) -> bool:
+    return bool(bad.mean() > MAX_CONTRADICTIONS)
+
+
 def _do_agree(one: HostArray, other: HostArray) -> bool:
     both = ~np.isnan(one) & ~np.isnan(other)
-    return bool(both.any() and (one != other)[both].mean() <= MAX_CONTRADICTIONS)
-
-
-# Sides and times
-
-
-def recognise_side(search: RoleSearch, opened: OpenColumns) -> str | None:
-    """Puts who has the side, and where nobody has, into the arguments; a column of neutral ground that is not used."""
-    arguments, notes = search.arguments, search.notes
-    if search.players.sides.side and arguments["side"] is None and "a" not in search.header.names:
-        arguments["side"] = "a"
-    for name in opened.side:
-        arguments["side"] = name
-        notes.append(f"{name} for the side")
-    is_open = arguments["neutral"] is None and arguments["side"] in ("a", None)
-    for name in opened.neutral if is_open else ():
-        with suppress(ValueError):
-            to_flags(name, opened.columns[name])
-            if arguments["side"] is None:
-                return name
-            arguments["neutral"] = name
-            notes.append(f"{name} for neutral")
-    return None
-
-
-def recognise_time(search: RoleSearch, opened: OpenColumns, dates: str | None) -> str | None:
-    """The first column that holds dates, or an own one of the library that holds numbers; notes what was found."""
-    columns, own = {name: opened.values[name] for name in opened.times}, search.header.find_own("time")
-    if not columns:
-        return own if own != search.arguments["rank"] else None
-    own_columns = {*search.header.find_columns(COLUMN_ROLES["time"].default)} & {*columns}
-    times = [name for name, column in columns.items() if is_time_column(name, column, dates)]
-    times += [name for name, column in columns.items() if name in own_columns and is_numeric_column(column)]
-    if not {*times[:1]} <= own_columns:
-        search.notes.append(f"{times[0]} for the time")
-    if own_columns and not times:
-        search.notes.append(f"nothing for the time, as {', '.join(map(str, columns))} has no dates")
-    return next(iter(times), None)
-
-
-def time_columns(names: Sequence[str]) -> list[str]:
-    """The columns that are called as times are."""
-    return [name for name in names if normalise_column_name(name) in SPELLINGS["time"]]
+    return bool(both.any() and not _is_wrong((one != other)[both]))
 
 
 # What is missing
@@ -787,7 +829,6 @@ def time_columns(names: Sequence[str]) -> list[str]:
 
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_WIDTH = 3, 12, 120  # of a table that cannot be read as it is
 CONTEST_WORDS = "tournament", "meet", "match", "game", "round"  # that may be contests, if nothing else is
-MAX_EXAMPLES = 20  # columns among which two of both sides are sought
 ADVICE = {  # by the role that is missing, with columns that may have it
     "a": "of matches name both players, as a={x!r}, b={y!r}; of those in which somebody won, as winner={x!r}, "
     "loser={y!r}; of contests with a row for each participant, as contest={contest!r}, participant={participant!r}, "
@@ -816,31 +857,25 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
 
 def _example_columns(columns: Mapping[str, Column]) -> dict[str, Any]:
     """The columns that advice may name: x and y of both sides, p and q of numbers, and those of contests."""
-    numbers = [name for name, column in columns.items() if is_numeric_column(column)]
+    header, numbers = Header.of_columns([*columns]), [x for x, column in columns.items() if is_numeric_column(column)]
     texts = [name for name in columns if name not in numbers]
-    (x, y), (p, q) = _pair_of_sides(texts or numbers), _pair_of_sides(numbers)
-    words = _example_contest_columns(Header.of_columns([*columns]), texts or numbers, numbers)
-    return words | {"x": x, "y": y, "p": p, "q": q, "text": next(iter(texts), "...")}
-
-
-def _example_contest_columns(header: Header, names: Sequence[Any], numbers: Sequence[Any]) -> dict[str, Any]:
-    """The columns of contests that advice may name, with participants among `names`, and places among numbers."""
     contests = header.find_columns([*SPELLINGS["contest"], *CONTEST_WORDS])
-    participant, *_ = *(name for name in names if name not in contests[:1]), "..."
-    contest, *_ = *contests, *(name for name in header.names if name != participant), "..."
-    score, *_ = *(name for name in numbers if name not in (participant, contest)), "..."
+
+    def first(names: Iterable[Any], *taken: Any) -> Any:
+        return next((name for name in names if name not in taken), "...")
+
+    participant = first(texts or numbers, *contests[:1])
+    contest = first([*contests, *columns], *([] if contests else [participant]))
     ranks = [name for name in header.find_columns(SPELLINGS["rank"]) if name in numbers]
-    place = f"rank={ranks[0]!r}" if ranks else f"score={score!r}, of which higher is better, or rank"
-    return {"contest": contest, "participant": participant, "place": place}
+    score = f"score={first(numbers, participant, contest)!r}, of which higher is better, or rank"
+    (x, y), (p, q) = map(_two_of_both_sides, (texts or numbers, numbers))
+    words = {"contest": contest, "participant": participant, "place": f"rank={ranks[0]!r}" if ranks else score}
+    return words | {"x": x, "y": y, "p": p, "q": q, "text": first(texts)}
 
 
-def _pair_of_sides(names: Sequence[Any]) -> tuple[Any, Any]:
+def _two_of_both_sides(names: Sequence[Any]) -> tuple[Any, Any]:
     """Two columns that are called as both sides are, or else the first two, or "..."."""
-    words = {pair: differing_words(*pair) for pair in permutations(names[:MAX_EXAMPLES], 2)}
-    for pair, (one, other) in words.items():
-        if any(one in sides.first and other in sides.second for sides in SIDE_PAIRS):
-            return pair
-    first, second, *_ = *next((pair for pair, (one, _) in words.items() if one), names), "...", "..."
+    first, second, *_ = next(iter(Header.of_columns(names).find_pairs_by_words(WORDS_OF_SIDES)), (*names, "...", "..."))
     return first, second
 
 

@@ -175,7 +175,8 @@ COLUMN_ROLES = {
     ),
     "drop": ColumnRole(
         "skip rows where this column is true (or 1)",
-        "Nothing else of such a row is looked at.",
+        'Nothing else of such a row is looked at. "mirrored", unless a column has that name: the later of two rows of '
+        "a match, once from each side, as in the logs of teams.",
         accepts="columns",
         history="both",
     ),

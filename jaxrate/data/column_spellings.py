@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain, product
 from typing import Any, Literal, NamedTuple
 
 from jaxrate.data.column_role_definitions import COLUMN_ROLES
@@ -57,6 +58,7 @@ SIDE_PAIRS = (
         ("player", "name", "fighter", "athlete", "competitor", "user", "model", "me", ""), OPPONENT, kind="own"
     ),
 )
+WORDS_OF_SIDES = [*chain(*(product(sides.first, sides.second) for sides in SIDE_PAIRS))]
 LINE_UP_SIDES = _words("team1-team2 side1-side2 t1-t2 teama-teamb home-away heim-gast white-black blue-red left-right")
 LINE_UP_PATTERNS = _words(
     "{}{number} {}player{number} {}p{number} player{}{number} {}{number}name {}player{number}name"
@@ -67,9 +69,7 @@ LINE_UP_SPELLINGS = (  # how the players of both sides of a match are numbered o
     *(
         (pattern.replace("{}", first), pattern.replace("{}", second))
         for first, _, second in (pair.partition("-") for pair in (*LINE_UP_SIDES, "winner-loser"))
-        for pattern in _words(
-            "{}{number} {}player{number} {}p{number} player{}{number} {}{number}name {}player{number}name"
-        )
+        for pattern in LINE_UP_PATTERNS
         if "{}{number}" not in pattern or not first[-1].isdigit()
     ),
 )
@@ -209,6 +209,18 @@ class Header(NamedTuple):
         """The pairs of columns that are spelt so, in the order of the spellings."""
         by_spelling = self.by_spelling
         return [(by_spelling[x], by_spelling[y]) for x, y in spellings if x in by_spelling and y in by_spelling]
+
+    def find_pairs_by_words(self, words: Iterable[tuple[str, str]]) -> list[tuple[Any, Any]]:
+        """The pairs of columns that differ in one of these pairs of words: home_x and away_x in home and away."""
+        spelt = []
+        for x, y in words:
+            for name in self.by_spelling if x and x != y else ():
+                spelt += [(name, name.replace(x, y, 1)), (name, y.join(name.rsplit(x, 1)))]
+        return [pair for pair in self.find_pairs(dict.fromkeys(spelt)) if pair[0] != pair[1]]
+
+    def are_in_order(self, one: Any, other: Any) -> bool:
+        """Whether one column stands before another."""
+        return self.names.index(one) < self.names.index(other)
 
     def find_points(self, templates: tuple[str, ...], sides: Iterable[SidesSpelling]) -> list[tuple[Any, Any]]:
         """The pairs of columns of both sides' points, also as points for and against in a row of one side."""

@@ -35,6 +35,7 @@ from jaxrate.data.faulty_rows import (
     doubts_about_mirrored_matches,
     doubts_about_repeated_matches,
     find_incomplete_rows,
+    find_later_mirrors,
     map_row_errors,
     warn_caller,
 )
@@ -188,6 +189,9 @@ def read(
         used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
         with rewrite_row_errors(_add_advice_to_skip):
             dataset = build_dataset(used, earlier, sort or upcoming)
+            if used.roles.drop_mirrored and dataset.of_matches:
+                mirrors = dataset.rows[find_later_mirrors(dataset.matches)]
+                dataset = build_dataset(used.keep(~np.isin(used.rows, mirrors)), earlier, sort or upcoming)
         dataset = _add_fixtures(dataset, converted, split.coming & (not upcoming))
     warn_of_each(_doubts_about_dataset(dataset, resolved.table, earlier))
     if not upcoming:

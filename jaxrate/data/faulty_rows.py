@@ -64,7 +64,7 @@ def doubts_about_mirrored_matches(matches: Matches) -> Iterator[str]:
     if num_mirrored := count_mirrored_matches(matches):
         yield (
             f"{num_mirrored:,} of {len(matches.score):,} matches stand there twice, once from each side with the "
-            "opposite score, and count twice; keep one row of each match"
+            "opposite score, and count twice; drop='mirrored' keeps one row of each match"
         )
 
 
@@ -112,17 +112,33 @@ def count_mirrored_matches(matches: Matches) -> int:
 
     Without times all of many must have one: who won at home may have won away, too.
     """
-    player, time = np.asarray(matches.player), np.asarray(matches.time)
-    is_exchanged = player[:, 0] > player[:, 1]
-    score = np.where(is_exchanged, 1.0 - matches.score, matches.score)
-    keys = _hash_matches(np.sort(player, axis=1), time, np.round(score, 9))
+    keys, is_exchanged = _hash_both_sides(matches)
     (sides, counts), (other_sides, other_counts) = (
         np.unique(keys[rows], return_counts=True) for rows in (is_exchanged, ~is_exchanged)
     )
     _, one, other = np.intersect1d(sides, other_sides, assume_unique=True, return_indices=True)
     num_mirrored = int(2 * np.minimum(counts[one], other_counts[other]).sum())
     is_certain = num_mirrored == len(keys) >= MIN_UNTIMED_MIRRORS
-    return num_mirrored if is_certain or (time.any() and 2 * num_mirrored > len(keys)) else 0
+    return num_mirrored if is_certain or (np.any(matches.time) and 2 * num_mirrored > len(keys)) else 0
+
+
+def find_later_mirrors(matches: Matches) -> HostArray:
+    """The matches that an earlier one shows from the other side, at the same time; each is the mirror of one."""
+    keys, is_exchanged = _hash_both_sides(matches)
+    group = 2 * np.unique(keys, return_inverse=True)[1] + is_exchanged
+    order = np.argsort(group, kind="stable")
+    number = np.empty_like(group)  # of a match among those that look the same from the same side
+    number[order] = np.arange(len(group)) - np.searchsorted(group[order], group[order])
+    _, first, pair = np.unique((group // 2) * len(group) + number, return_index=True, return_inverse=True)
+    return np.flatnonzero(first[pair] != np.arange(len(group)))
+
+
+def _hash_both_sides(matches: Matches) -> tuple[HostArray, HostArray]:
+    """[n] numbers that are the same where matches are, from whichever side they are seen, and [n] from which."""
+    player = np.asarray(matches.player)
+    is_exchanged = player[:, 0] > player[:, 1]
+    score = np.where(is_exchanged, 1.0 - matches.score, matches.score)
+    return _hash_matches(np.sort(player, axis=1), np.asarray(matches.time), np.round(score, 9)), is_exchanged
 
 
 def _row_or_line(row: int, row_location: Callable[[int], str]) -> str:

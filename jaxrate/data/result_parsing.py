@@ -106,6 +106,7 @@ WINNER_CODES: tuple[dict[int, float], ...] = (  # the score of the first player,
     {1: 1.0, -1: 0.0},
     {1: 1.0, -1: 0.0, 0: 0.5},
 )
+MIN_AGREEMENT = 0.9  # share of the rows in which two columns say the same, so that both are what they seem
 MIN_READABLE_SHARE = 0.5  # of the rows, for a column to be one of results, whose other rows are mistakes
 
 

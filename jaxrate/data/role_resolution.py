@@ -112,6 +112,7 @@ class ColumnRoles(NamedTuple):
     ceiling: str | None
     noise: str | None
     drop: list[str]
+    drop_mirrored: bool  # whether a match that stands there twice, once from each side, counts once
     upcoming: bool  # no score is read, and no margin or statistic
     age: tuple[str, ...] = ()  # of a's and of b's age or birth
     league_season: str | None = None
@@ -165,8 +166,11 @@ def resolve_roles(
         for name, role in COLUMN_ROLES.items()
     }
     of_both = 2 if layout.contest is None and len(values["category"]) == 1 else 1
+    is_special = "mirrored" in values["drop"] and "mirrored" not in names
     values |= {
         "layout": layout,
+        "drop": [name for name in values["drop"] if not (is_special and name == "mirrored")],
+        "drop_mirrored": is_special,
         "upcoming": upcoming,
         "constant_side": constant_side(names, layout, values["side"]),
         "category": values["category"] * of_both,

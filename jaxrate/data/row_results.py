@@ -21,6 +21,7 @@ from jaxrate.data.column_spellings import DRAW_NAMES, SPELLINGS, normalise_colum
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.data.faulty_rows import find_incomplete_rows
 from jaxrate.data.result_parsing import (
+    MIN_AGREEMENT,
     Notation,
     ResultColumn,
     draws_in_results,
@@ -170,7 +171,6 @@ def _count_and_verb(mask: HostArray) -> str:
 STATUS_NAMES = frozenset(
     f"{prefix}status{suffix}" for prefix in ("", "match", "game", "fixture", "event") for suffix in ("", "short")
 )
-MIN_AGREEMENT = 0.9  # share of the rows with a word for a draw that lack a winner, or whose points agree with theirs
 
 
 class DrawRule(NamedTuple):

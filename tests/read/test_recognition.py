@@ -279,6 +279,30 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
         [0, 0, 2, 2, 2, 2, 0, 0], ".*",
     ),
     "chosen and rejected": ("prompt,chosen_model,rejected_model\nx,ash,birch\ny,birch,cedar\n", {}, [1, 1], "took .*"),
+    "contests that are called alike in every season": (
+        {"year": [1, 1, 2, 2], "race": ["m"] * 4, "driver": ["x", "y"] * 2, "position": [1, 2, 2, 1]}, {}, [0, 1, 1, 0],
+        "took year and race for the contest; driver for the participant; position for the rank; name .*",
+    ),
+    "contests of two columns": (
+        {"year": [1, 1, 2, 2], "race": ["m"] * 4, "driver": ["x", "y"] * 2, "position": [1, 2, 2, 1]},
+        {"contest": ["year", "race"]}, [0, 1, 1, 0], "took driver for the participant; position for the rank; name .*",
+    ),
+    "a season beside contests": (
+        {"year": [1, 1, 2, 2], "race": list("mmkk"), "driver": ["x", "y"] * 2, "position": [1, 2, 2, 1]}, {}, [0, 1, 1, 0],
+        "took race for the contest; .*",
+    ),
+    "the second player first": (
+        {"away": ["x"], "home": ["y"], "score": ["21-9"]}, {}, [1],
+        "took home and away for a and b, the first of whom has the side; score for the score, its first number that of home; .*",
+    ),
+    "a log of both sides": (
+        {"t": [1, 1, 2, 2, 3, 3], "team": list("xyxzyx"), "opponent": list("yxzxxy"), "result": list("WLDDLW")}, {},
+        [1, 0, 0.5, 0.5, 0, 1], ".*6 of 6 matches stand there twice.*; drop='mirrored' keeps one row of each match",
+    ),
+    "a log of one side": (
+        {"t": [1, 1, 2, 2, 2, 3], "team": list("xyxzzx"), "opponent": list("yxzxxz"), "result": list("WLDDDW")},
+        {"drop": "mirrored"}, [1, 0.5, 0.5, 1], "took .*",
+    ),
     "votes left out": ("model_a,model_b,winner\nash,birch,model_a\nash,birch,both_bad\nash,birch,tie\n",
                        {"na_values": ["both_bad"]}, [1, 0.5], ".*1 of 3 rows has no result.*"),
 }  # fmt: skip

@@ -10,8 +10,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.data.column_conversion import is_text, to_column, to_ids, to_numbers
 from jaxrate.data.column_recognition import (
     ResolvedTable,
-    append_split_columns,
-    names_of_split_columns,
+    append_columns,
     resolve_table,
 )
 from jaxrate.data.column_role_definitions import select_role_arguments
@@ -50,7 +49,6 @@ class TableReading(NamedTuple):
     source: JoinedFiles
     resolved: ResolvedTable  # the season is none of its roles, as `seasons` are known
     columns: list[str]  # that are read
-    pair_column: str | None  # whose cells have both names
     text_columns: list[str]  # that are text, also where all values of a chunk are numbers
     conventions: TableConventions
     clock: str | None  # as in `Dataset`
@@ -104,19 +102,23 @@ def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> T
     with add_location_to_data_errors(source.title, source.where):
         resolved = resolve_table(source, select_role_arguments(arguments), False, None, ())
         roles = resolved.roles
+        if roles.drop_mirrored:
+            raise ValueError("drop='mirrored' needs the whole table in memory; rate it without chunk and out")
+        if resolved.derived is not None and roles.layout.contest is not None:
+            names = " and ".join(resolved.derived.sources)
+            raise ValueError(f"contests by chunks have one column, not {names}; write the two as one")
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, roles)
         converted = convert_columns(resolved, loaded, rows)
         rules = _rules_for_draws(converted, source.names)
-        pair_column = next((x for x in source.names if roles.layout.players == names_of_split_columns(x)), None)
+        derived = () if resolved.derived is None else resolved.derived.sources
         names_of_draws = [*chain(*(rule.names for rule in rules))]
-        used = [*roles.all_columns, *names_of_draws, *status_columns(source.names, roles.all_columns)]
-        columns = [*dict.fromkeys(x if x in source.names else str(pair_column) for x in used)]
+        used = [*roles.all_columns, *names_of_draws, *status_columns(source.names, roles.all_columns), *derived]
+        columns = [*dict.fromkeys(x for x in used if x in source.names)]
         warn_about_columns(resolved, converted, None)
         reading = TableReading(
             files,
             resolved._replace(roles=roles._replace(season=None)),
             columns,
-            pair_column,
             [x for x in columns if x not in loaded or is_text(loaded[x])],
             TableConventions(converted.notation, rules),
             converted.clock,
@@ -186,8 +188,8 @@ def convert_chunk(reading: TableReading, rows: Any) -> tuple[TableRows, HostArra
     if reading.source.tables[0].is_text:
         rows = numeric_text_to_numbers(rows, reading.text_columns)
     table = table_in_memory(rows, reading.columns)
-    if reading.pair_column is not None:
-        table = append_split_columns(table, reading.pair_column)
+    if reading.resolved.derived is not None:
+        table = append_columns(table, reading.resolved.derived)
     resolved, roles = reading.resolved._replace(table=table), reading.roles
     loaded, kept = load_role_columns_and_drop_rows(table, roles)
     resolved = resolved._replace(roles=roles._replace(time=None))
