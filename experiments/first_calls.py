@@ -21,7 +21,6 @@ import numpy as np
 from common import circumstances, declare, parse, versions, write
 
 import jaxrate as jr
-from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests, league
 
 SYSTEMS = {
@@ -65,7 +64,7 @@ def measured(name):
     jax.monitoring.register_event_duration_secs_listener(
         lambda event, duration, **_: compiled.append(duration) if event.endswith("backend_compile_duration") else None
     )
-    key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
+    key = None if system.rules.draw is None else jax.random.key(0)
     jax.block_until_ready(jax.jit(lambda x: x + 1)(0))
     for what, (times, crowd) in LENGTHS.items():
         events = history(system, times, crowd, len(rows))

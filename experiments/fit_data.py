@@ -42,7 +42,7 @@ from fit_histories import QUICK, SETS, STRETCH, urns_of
 from fit_peers import PEER_STRETCH, PEERS, cross_entropy, numbered, tune_peer
 
 import jaxrate as jr
-from jaxrate.core.system import random_draw_rule, replace_params
+from jaxrate.core.system import replace_params
 from jaxrate.events import slice_events
 from jaxrate.fitting.prediction_task import make_prediction_task
 

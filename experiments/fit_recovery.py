@@ -22,7 +22,7 @@ import numpy as np
 from common import circumstances, declare, fit_options, parse, results_in, show, write
 
 import jaxrate as jr
-from jaxrate.core.rules import RandomUpdate, Rating
+from jaxrate.core.rules import Rating
 from jaxrate.events import Rounds
 from jaxrate.replay.scan_programs import draw_random_numbers_for_events
 from jaxrate.systems.elo_mmr.system import drift_and_noise
@@ -157,7 +157,7 @@ def drawing(rules, name, size):
     def update(constants, rows, event, random):
         return rules.update(constants, rows, replaced(event, outcome(law(constants, rows, event), random)))
 
-    return rules._replace(predict=predict, update=RandomUpdate(update, draw))
+    return rules._replace(predict=predict, update=update, draw=draw)
 
 
 def replaced(event, result):

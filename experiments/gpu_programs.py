@@ -203,7 +203,6 @@ def program(system, events, schedule):
     import jax
 
     import jaxrate as jr
-    from jaxrate.core.system import random_draw_rule
     from jaxrate.replay import execution
 
     compiled = execution.compile_replay
@@ -219,7 +218,7 @@ def program(system, events, schedule):
 
     execution.compile_replay = instead
     try:
-        key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
+        key = None if system.rules.draw is None else jax.random.key(0)
         jr.run(system, events, schedule=schedule, key=key)
     except Caught as caught:
         return caught.args

@@ -16,7 +16,6 @@ import numpy as np
 from common import add_only, declare, find, keep, parse, tennis
 
 import jaxrate as jr
-from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests, league
 from jaxrate.events import slice_events
 
@@ -31,7 +30,7 @@ SLOW = {"blat_mmr": 100_000, "weng_lin": 100_000}  # matches, or participations,
 def replay(system, events, double):
     """Ratings, deviations and predictions, in float64 whatever they were computed in."""
     with jax.enable_x64(double):
-        key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
+        key = None if system.rules.draw is None else jax.random.key(0)
         done = jr.run(system, events, key=key)
         every = *jr.ratings(system, done.state), done.prediction
         return [None if x is None else np.asarray(x, np.float64) for x in every]
@@ -58,7 +57,7 @@ def row(history, name, form, system, events):
         "form": form,
         "matches" if form != "rounds" else "participations": count,
     }
-    if random_draw_rule(system.rules) is not None:
+    if system.rules.draw is not None:
         one, other = same_urns(system, events)
         return found | {"prediction_worst": float(np.max(np.abs(one - other)))}
     (mean, _, guess), (true, deviation, truth) = (replay(system, events, double) for double in (False, True))

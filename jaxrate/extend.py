@@ -19,16 +19,8 @@ from jaxrate.core.hyperparameter_definitions import (
 )
 from jaxrate.core.mean_reversion import elapsed_time
 from jaxrate.core.pairwise import PairwiseRules, signed_side_advantage, split_sides
-from jaxrate.core.rules import InferringUpdate, RandomUpdate, RatedEvent, Rating, Rules, SizedPrepare
-from jaxrate.core.system import (
-    EventCheck,
-    FactoryCall,
-    RatingSystem,
-    SystemParts,
-    clip_optional,
-    full_leaf,
-    system_factory,
-)
+from jaxrate.core.rules import RatedEvent, Rating, RuleByKind, Rules, keep_rows, prepare_params
+from jaxrate.core.system import RatingSystem, Settings, clip_optional, full_leaf, system_factory
 from jaxrate.events import Context, Ragged
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.schedule import schedule_by_level
@@ -49,27 +41,25 @@ __all__ = [
     "UNIT_INTERVAL",
     "CompilePolicy",
     "Context",
-    "EventCheck",
-    "FactoryCall",
-    "InferringUpdate",
     "PairwiseRules",
     "Parameter",
     "Ragged",
-    "RandomUpdate",
     "RatedEvent",
     "Rating",
     "RatingSystem",
+    "RuleByKind",
     "Rules",
-    "SizedPrepare",
-    "SystemParts",
+    "Settings",
     "cache_programs",
     "clip_optional",
     "collect_params",
     "densities",
     "elapsed_time",
     "full_leaf",
+    "keep_rows",
     "kernels",
     "luck",
+    "prepare_params",
     "schedule_by_level",
     "signed_side_advantage",
     "split_sides",

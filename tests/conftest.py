@@ -155,12 +155,11 @@ def few_maps():
 def share(monkeypatch):
     """A factory of a small system of rounds, known by its name, with a tuple among its settings; it knows no teams."""
     import jaxrate as jr
-    from jaxrate.core.system import EventCheck, FactoryCall
     from tests.test_rounds import SYSTEM
 
     def make(factors=(0.5, 0.75), **params):
-        call = FactoryCall(make, (("factors", factors),))
-        return SYSTEM._replace(params=SYSTEM.params._replace(**params), check=EventCheck(), make=call)
+        settings = jr.extend.Settings(factors=factors)
+        return SYSTEM._replace(params=SYSTEM.params._replace(**params), features=(), factory=make, settings=settings)
 
     monkeypatch.setitem(jr.extend.SYSTEMS, "share", make)
     return make

@@ -10,8 +10,6 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import testing
-from jaxrate.core.rules import RandomUpdate
-from jaxrate.core.system import random_draw_rule
 from jaxrate.systems.elo import State
 from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
 from jaxrate.testing import properties as batch_chunk_and_slope_properties
@@ -190,7 +188,7 @@ def steps():
     """
     for name, system in EVERY.items():
         for form, kind in (("levels", jr.Matches), ("periods", jr.Periods), ("rounds", jr.Rounds)):
-            if kind in system.events and random_draw_rule(system.rules) is None:
+            if kind in system.events and system.rules.draw is None:
                 if system.name == "skills" and (form == "rounds") != (name == "skills_teams"):
                     continue  # newcomers, whose variance is the highest, are at a kink in the larger contests
                 default = kind is main_events(name) and name in SLOPES
@@ -203,7 +201,7 @@ def test_slopes_of_one_step(name, form):
 
 
 @pytest.mark.full  # those that overflow first are in the fuzzers' findings
-@pytest.mark.parametrize("name", [x for x in SYSTEMS if random_draw_rule(SYSTEMS[x].rules) is None])
+@pytest.mark.parametrize("name", [x for x in SYSTEMS if SYSTEMS[x].rules.draw is None])
 def test_slopes_of_one_step_are_finite(name):
     form = {jr.Matches: "levels", jr.Periods: "periods", jr.Rounds: "rounds"}[main_events(name)]
     slopes_of_one_step_are_finite(SystemFormPrecision(EVERY[name], form, False))
@@ -336,7 +334,7 @@ def by_number(params, num_players):
         ),
         (with_rules(update=the_wrong_way), replay_properties.a_better_result_gives_a_better_rating, "rated higher"),
         (
-            with_rules(update=RandomUpdate(otherwise_in_batches, jax.random.uniform)),
+            with_rules(update=otherwise_in_batches, draw=jax.random.uniform),
             batch_chunk_and_slope_properties.chunks_of_several_histories_in_one_batch_equal_runs,
             "the state",
         ),

@@ -26,8 +26,7 @@ from jaxrate.core.hyperparameter_definitions import (
     check_params,
     collect_params,
 )
-from jaxrate.core.rules import RandomUpdate
-from jaxrate.core.system import SystemParts, replace_params, system_factory
+from jaxrate.core.system import RatingSystem, replace_params, system_factory
 from tests.conftest import refused
 
 pa = pytest.importorskip("pyarrow")
@@ -306,8 +305,8 @@ def leaning(
     Raises:
       ValueError: for bad values.
     """
-    hyperparameters = collect_params(leaning, locals(), {"more": (1.0, Parameter(POSITIVE, "1", "as asked"))})
-    return SystemParts(jr.elo().init, jr.elo().rules, hyperparameters=hyperparameters)
+    params, space = collect_params(leaning, locals(), {"more": (1.0, Parameter(POSITIVE, "1", "as asked"))})
+    return RatingSystem(jr.elo().init, jr.elo().rules, params=params, space=space)
 
 
 def test_a_hyperparameter_is_written_once():
@@ -332,7 +331,7 @@ def test_outlooks_are_made_anew_as_outlooks():
     again = replace_params(system, system.params._replace(tau=0.2))
     assert again == jr.forecasts.add_outcomes(jr.trueskill(tau=0.2))
     rules = jr.elo().rules
-    mine = jr.elo()._replace(rules=rules._replace(update=RandomUpdate(rules.update, jax.random.normal)))
+    mine = jr.elo()._replace(rules=rules._replace(draw=jax.random.normal))
     assert replace_params(mine, mine.params._replace(k=3.0)).rules == mine.rules
 
 

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests
 from jaxrate.fitting import history_loss_derivatives
 from jaxrate.replay import compiler_options, execution, scan_programs
@@ -95,7 +94,7 @@ def program_for_gpu(monkeypatch, name, kind, league, size):
     rounds = {jr.Rounds: contests(size + 31, 3, size=size).rounds} if kind is jr.Rounds else {}
     events = {jr.Matches: matches, jr.Periods: jr.periods(matches, 100.0)._replace(length=None)} | rounds
     system = jr.extend.SYSTEMS[name](**{"categories": 1} if name == "category_glicko" else {})
-    key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
+    key = None if system.rules.draw is None else jax.random.key(0)
     monkeypatch.setattr(execution, "_jit_replay", compile_replay)
     with pytest.raises(Found) as found:
         on_gpu(jr.run)(system, events[kind], key=key)
@@ -111,7 +110,7 @@ def test_a_history_is_rated_the_same(league, name):
     system = jr.extend.SYSTEMS[name]()
     matches = league._replace(score=np.rint(league.score)) if name == "urnings" else league
     plan, state = jr.extend.schedule_by_level(matches, 8), system.init(system.params, 40)
-    key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
+    key = None if system.rules.draw is None else jax.random.key(0)
     shape, rules = scan_programs.MatchProgramShape(plan.size, None, True), replay_rules(system)
 
     def rate(params, state):

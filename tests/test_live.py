@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.system import random_draw_rule
 from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.events import Matches
 from jaxrate.live.live_ratings import MATCH_FORMS, PackedEvent, takes_plain_matches
@@ -65,7 +64,7 @@ def test_matches_are_those_of_one_run(name, x64, request):
     if exact:
         request.getfixturevalue("default_policy")
     live = jr.live.start_history(system, NAMES)
-    key = None if random_draw_rule(system.rules) is None else jax.random.fold_in(jax.random.key(0), 0)
+    key = None if system.rules.draw is None else jax.random.fold_in(jax.random.key(0), 0)
     result = jr.run(system, MATCHES, key=key)
     same(np.array(feed(live)), result.prediction, exact)
     same(live.to_rated().state, result.state, exact)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests, league
 from jaxrate.replay.execution import CompilePolicy
 
@@ -34,7 +33,7 @@ def history(form):
 
 def replay(system, events, double):
     with jax.enable_x64(double):
-        key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
+        key = None if system.rules.draw is None else jax.random.key(0)
         done = jr.run(system, events, key=key, policy=CompilePolicy(quick=True))
         return jax.tree.map(lambda x: np.asarray(x, np.float64), (jr.ratings(system, done.state), done.prediction))
 

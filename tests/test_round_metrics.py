@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.system import random_draw_rule
 from jaxrate.data import simulate
 from jaxrate.forecasts.pairwise_probabilities import build_matchup_tables
 from jaxrate.metrics.prediction_metrics import experience_mask, pairwise_accuracy, rank_deviation
@@ -304,7 +303,7 @@ def predicted(system, state, a, b, time=0.0):
 def test_pairs_are_what_the_system_predicts(name, changes):
     system, league = jr.extend.SYSTEMS[name](**changes), simulate.league(40, 800, seed=4).matches
     events = league if jr.Matches in system.events else simulate.contests(40, 40, size=20, seed=4).rounds
-    state = jr.run(system, events, key=jax.random.key(0) if random_draw_rule(system.rules) else None).state
+    state = jr.run(system, events, key=jax.random.key(0) if system.rules.draw else None).state
     best = np.argsort(-np.asarray(jr.ratings(system, state).mean))
     found = jr.forecasts.predict_pairs(system, state, best, time=1100.0)
     a, b = np.array([*combinations(range(40), 2)]).T

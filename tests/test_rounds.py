@@ -14,8 +14,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.core.mean_reversion import elapsed_time
-from jaxrate.core.rules import RandomUpdate, Rating, Rules
-from jaxrate.core.system import EventCheck, RatingSystem, full_leaf
+from jaxrate.core.rules import Rating, Rules
+from jaxrate.core.system import RatingSystem, full_leaf
 from jaxrate.data.simulate import contests
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.numerics import selective_evaluation
@@ -78,8 +78,8 @@ def summary(params, rows):
     return Rating(rows.rating, jnp.sqrt(rows.variance))
 
 
-RULES, TEAMS = Rules(lambda params: params, advance, predict, update), EventCheck(("teams",))
-SYSTEM = RatingSystem("share", Params(), None, (jr.Rounds,), init, RULES, summary, check=TEAMS)
+RULES = Rules(lambda params: params, advance, predict, update)
+SYSTEM = RatingSystem(init, RULES, (jr.Rounds,), summary, features=("teams",), name="share", params=Params())
 
 
 def slow(rounds, params=SYSTEM.params):
@@ -199,8 +199,8 @@ def shaken():
         del params
         return rows.rating[0] if isinstance(event, jr.Matches) else rows.rating
 
-    rules = Rules(lambda params: params, advance, first, RandomUpdate(shake, lambda key: key))
-    return RatingSystem("shaken", Params(initial=0.0), None, (jr.Matches, jr.Rounds), init, rules, summary, check=TEAMS)
+    rules = Rules(lambda params: params, advance, first, shake, draw=lambda key: key)
+    return SYSTEM._replace(rules=rules, events=(jr.Matches, jr.Rounds), name="shaken", params=Params(initial=0.0))
 
 
 SHAKEN = shaken()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.system import FactoryCall
 from jaxrate.data import simulate
 from jaxrate.events import slice_events
 from jaxrate.storage.atomic_folder import encode_run_json
@@ -336,7 +335,7 @@ def test_other_folders_are_refused(folder, spoil, message):
 def own(scales=((1.0, 2.0), "wide"), bonus=None, **params):
     """A factory: Elo, named otherwise, with settings."""
     made = jr.elo(**params)
-    return made._replace(name="own", make=FactoryCall(own, (("scales", scales), ("bonus", bonus))))
+    return made._replace(name="own", factory=own, settings=jr.extend.Settings(scales=scales, bonus=bonus))
 
 
 def test_a_system_of_ones_own_comes_back_by_its_factory(tmp_path):

@@ -656,7 +656,7 @@ def test_frozen_ratings_predict_as_the_model_does(league, ties, x64):
     np.testing.assert_allclose(run.prediction[np.array(rows)], [w + t / 2 for w, t, _ in wanted], atol=2e-6)
     assert (
         system == jr.arena.freeze_strengths(found)
-        and system.make is not None
+        and system.factory is not None
         and jr.arena.freeze_strengths(found.rating).name == "frozen"
     )
     later = jr.predict(system, run.state, league)

@@ -20,7 +20,7 @@ from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, hash
 from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter, collect_params
 from jaxrate.core.pairwise import signed_side_advantage, split_sides
 from jaxrate.core.rules import Params, Rules, keep_rows, prepare_params
-from jaxrate.core.system import SystemParts, system_factory
+from jaxrate.core.system import RatingSystem, system_factory
 from jaxrate.core.text_format import format_unquoted_name
 from jaxrate.events import Matches, Periods, fail_where
 
@@ -69,7 +69,7 @@ def freeze_strengths(
     ] = 400.0,
     side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
     initial_rating: Annotated[float, RATING._replace(meaning="rating of players beyond these")] = MEAN_RATING,
-) -> SystemParts:
+) -> RatingSystem:
     """A rating system with fixed ratings, for `compare`, `predict` and other functions of rating systems.
 
         strengths = jr.arena.fit_strengths(past)
@@ -112,6 +112,4 @@ def freeze_strengths(
     fixed_ratings = hashable_array(values)
     rules = Rules(prepare_params, keep_rows, bind(predict, model), update)
     static = {"ratings": fixed_ratings, "model": model}
-    return SystemParts(
-        bind(init, fixed_ratings), rules, settings=static, hyperparameters=(params, space), name="frozen"
-    )
+    return RatingSystem(bind(init, fixed_ratings), rules, name="frozen", params=params, space=space, settings=static)

@@ -112,8 +112,7 @@ def count_events_and_players(task: RatingTask, are_teams: bool) -> str:
 
 def _add_predictions(system: jr.extend.RatingSystem, *, calibrated: bool, outlook: bool) -> jr.extend.RatingSystem:
     """The system whose predictions are `calibrated`, or of all outcomes, if they are not yet."""
-    from jaxrate.systems.draw_probability_wrapper import has_outcome_wrapper
-    from jaxrate.systems.prediction_wrapping import wrapper_names
+    from jaxrate.systems.prediction_wrapping import has_outcome_wrapper, wrapper_names
 
     if calibrated and "calibrated" not in wrapper_names(system):
         system = jr.forecasts.calibrate(system)

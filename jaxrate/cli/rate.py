@@ -190,7 +190,7 @@ def _choose_task(
     report: ProgressReport, asked: RateOptions, request: RatingRequest, data: jr.data.Dataset
 ) -> tuple[RatingTask, bool]:
     """What to rate by which system, and whether the chances of draws are to be fitted afterwards."""
-    from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
+    from jaxrate.systems.prediction_wrapping import find_own_draw_predict_rule, has_outcome_wrapper
 
     task = choose_system(report, request, data)
     task = task._replace(calibrate=False) if asked.no_calibrate else task

@@ -12,7 +12,7 @@ than the last event, and not later than this one.
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
@@ -53,22 +53,16 @@ def parse_season_starts(system: str, seasons: Any) -> tuple[float, ...]:
     return times
 
 
-def default_season_growth(_params: Any) -> float:
-    """The usual growth of a deviation by a season, of ratings on a scale of 400 points."""
-    return DEFAULT_SEASON_GROWTH
-
-
 def fill_season_defaults(
-    system: str, seasons: Sequence[float], params: Any, season_growth: Callable[[Any], float] = default_season_growth
+    system: str, has_seasons: bool, params: Any, season_growth: float = DEFAULT_SEASON_GROWTH
 ) -> Any:
     """Hyperparameters with the usual values of those of seasons that are None; ValueError for one without seasons."""
-    for name in ("season_keep", "season_growth"):
-        if getattr(params, name, None) is not None and not seasons:
+    defaults = {"season_keep": DEFAULT_SEASON_KEEP, "season_growth": season_growth}
+    for name in defaults:
+        if getattr(params, name, None) is not None and not has_seasons:
             raise ValueError(f"{system}: {name} needs seasons=..., their first times")
-    missing = {name for name in params._fields if seasons and getattr(params, name) is None}
-    if "season_keep" in missing:
-        params = params._replace(season_keep=DEFAULT_SEASON_KEEP)
-    return params._replace(season_growth=season_growth(params)) if "season_growth" in missing else params
+    missing = {name: x for name, x in defaults.items() if has_seasons and getattr(params, name, x) is None}
+    return params._replace(**missing)
 
 
 def lead_retention_and_growth_time(reversion: float | Array | None, duration: Array) -> tuple[Array | None, Array]:
@@ -105,10 +99,8 @@ def get_params(constants: Constants) -> Any:
 # --- Of systems with one rating a player, and perhaps its variance. Their hyperparameters have the newcomer's. ---
 
 
-class AgeRule(Protocol):
-    """The rows after some time [...] in which no season begins, within the bounds that beliefs have."""
-
-    def __call__(self, constants: Constants, rows: Any, duration: Any, /) -> Any: ...
+# The rows after some time [...] in which no season begins, within the bounds that beliefs have, of the constants.
+AgeRule: TypeAlias = Callable[[Constants, Any, Any], Any]
 
 
 def age_and_revert(age: AgeRule | None, constants: Constants, rows: State, duration: Array) -> State:

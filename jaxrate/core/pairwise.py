@@ -13,7 +13,7 @@ that of a player's last event.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -22,38 +22,21 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.mean_reversion import AgeRule, age_and_revert, apply_seasons, elapsed_time, get_params
-from jaxrate.core.rules import Constants, PrepareRuleProtocol, Rules, State, prepare_params
+from jaxrate.core.rules import Constants, PrepareRule, RuleByKind, Rules, State, prepare_params
 from jaxrate.events import Matches, Periods
 
 Terms: TypeAlias = tuple[Array, ...]  # numbers that add up over the games of a player
-
-
-class PredictGameRule(Protocol):
-    """The expected score of the first player, from rows of both: leaves [] of a match, [M] of the pairs of a period."""
-
-    def __call__(self, constants: Constants, first: State, second: State, event: Any, /) -> Array: ...
-
-
-class EvidenceRule(Protocol):
-    """What a game says about its first and about its second player."""
-
-    def __call__(self, constants: Constants, first: State, second: State, event: Any, /) -> tuple[Terms, Terms]: ...
-
-
-class ApplyRule(Protocol):
-    """The rows after games of which the evidence adds up to `total`; their `time` is none of its business."""
-
-    def __call__(self, constants: Constants, rows: State, total: Terms, /) -> State: ...
+ApplyRule: TypeAlias = Callable[[Constants, State, Terms], State]
 
 
 class PairwiseRules(NamedTuple):
-    """The formulas of a pairwise system."""
+    """The formulas of a pairwise system; rows of both players have leaves [] of a match, [M] of a period's pairs."""
 
-    predict: PredictGameRule
-    evidence: EvidenceRule
-    apply: ApplyRule
+    predict: Callable[[Constants, State, State, Any], Array]  # the expected score of the first player of an event
+    evidence: Callable[[Constants, State, State, Any], tuple[Terms, Terms]]  # of a game about its first and its second
+    apply: ApplyRule  # the rows after games of which the evidence adds up to a total; their `time` is not its business
     age: AgeRule | None = None  # None: nothing changes with time, unless it reverts
-    prepare: PrepareRuleProtocol = prepare_params
+    prepare: PrepareRule = prepare_params
     apply_period: ApplyRule | None = None  # of a rating period, where that time passes in it and not before the games
 
 
@@ -62,8 +45,8 @@ def make_pairwise_rules(formulas: PairwiseRules, seasons: tuple[float, ...] = ()
     return Rules(
         formulas.prepare,
         bind(pass_time, formulas.age, seasons),
-        bind(predict_games, formulas),
-        bind(update_by_evidence, formulas, seasons),
+        RuleByKind(bind(predict_match, formulas), bind(predict_period, formulas)),
+        RuleByKind(bind(update_from_match, formulas), bind(update_from_period, formulas, seasons)),
     )
 
 
@@ -76,15 +59,15 @@ def pass_time(age: AgeRule | None, seasons: tuple[float, ...], constants: Consta
     return apply_seasons(seasons, constants, aged, last, time)
 
 
-def rows_before_games(age: AgeRule | None, constants: Constants, rows: State, event: Matches | Periods) -> State:
-    """The rows as the games of the event find them: the time within a rating period has passed.
+def rows_before_games(age: AgeRule | None, constants: Constants, rows: State, period: Periods) -> State:
+    """The rows as the games of a rating period find them: the time within it has passed.
 
     `advance` lets time pass until the period begins. For newcomers no time passes.
     """
-    period, last = period_length(constants, event), getattr(rows, "time", None)
-    if period is None or last is None:
+    length, last = period_length(constants), getattr(rows, "time", None)
+    if length is None or last is None:
         return rows
-    passed = elapsed_within_period(event, period, last)
+    passed = elapsed_within_period(period, length, last)
     aged = age_and_revert(age, constants, rows, passed)
     return jax.tree.map(
         lambda new, old: jnp.where(jnp.expand_dims(passed, (*range(1, old.ndim),)) > 0, new, old), aged, rows
@@ -96,9 +79,9 @@ def elapsed_within_period(event: Any, period: float | Array, last: Array) -> Arr
     return elapsed_time(event.time + period, last) - elapsed_time(event.time, last)
 
 
-def period_length(constants: Constants, event: Matches | Periods) -> float | Array | None:
-    """How much time a rating period takes; None for a match, and where the system has no `period`."""
-    return getattr(get_params(constants), "period", None) if isinstance(event, Periods) else None
+def period_length(constants: Constants) -> float | Array | None:
+    """How much time a rating period takes; None where the system has no `period`."""
+    return getattr(get_params(constants), "period", None)
 
 
 def seasons_applied_until(event: Any, last_time: Array) -> Array:
@@ -106,28 +89,37 @@ def seasons_applied_until(event: Any, last_time: Array) -> Array:
     return jnp.where(jnp.isfinite(last_time), jnp.maximum(last_time, event.time), event.time)
 
 
-def predict_games(formulas: PairwiseRules, constants: Constants, rows: State, event: Matches | Periods) -> Array:
-    """Expected score of the first player, [] of a match or [M] of the pairs of a period."""
+def predict_match(formulas: PairwiseRules, constants: Constants, rows: State, match: Matches) -> Array:
+    """Expected score [] of the first player."""
+    return formulas.predict(constants, *split_sides(rows, match), match)
+
+
+def update_from_match(formulas: PairwiseRules, constants: Constants, rows: State, match: Matches) -> State:
+    """The rows after the match."""
+    evidence = formulas.evidence(constants, *split_sides(rows, match), match)
+    return rate_players(partial(_apply_until, formulas.apply, constants, match.time), rows, match, *evidence)
+
+
+def predict_period(formulas: PairwiseRules, constants: Constants, rows: State, period: Periods) -> Array:
+    """Expected scores [M] of the first players of the pairs."""
     if formulas.apply_period is None:
-        rows = rows_before_games(formulas.age, constants, rows, event)
-    return formulas.predict(constants, *split_sides(rows, event), event)
+        rows = rows_before_games(formulas.age, constants, rows, period)
+    return formulas.predict(constants, *split_sides(rows, period), period)
 
 
-def update_by_evidence(
-    formulas: PairwiseRules, seasons: tuple[float, ...], constants: Constants, rows: State, event: Matches | Periods
+def update_from_period(
+    formulas: PairwiseRules, seasons: tuple[float, ...], constants: Constants, rows: State, period: Periods
 ) -> State:
-    """The rows after the games. Seasons that begin within a rating period follow its games."""
-    apply, period = formulas.apply, period_length(constants, event)
-    if formulas.apply_period is None:
-        rows = rows_before_games(formulas.age, constants, rows, event)
-    elif isinstance(event, Periods):
-        apply = formulas.apply_period
-    end = event.time if period is None else event.time + period
-    evidence = formulas.evidence(constants, *split_sides(rows, event), event)
-    after = rate_players(partial(_apply_until, apply, constants, end), rows, event, *evidence)
-    if period is None or not seasons:
+    """The rows after the games. Seasons that begin within the period follow its games."""
+    apply, length = formulas.apply_period, period_length(constants)
+    if apply is None:
+        apply, rows = formulas.apply, rows_before_games(formulas.age, constants, rows, period)
+    end = period.time if length is None else period.time + length
+    evidence = formulas.evidence(constants, *split_sides(rows, period), period)
+    after = rate_players(partial(_apply_until, apply, constants, end), rows, period, *evidence)
+    if length is None or not seasons:
         return after
-    return apply_seasons(seasons, constants, after, seasons_applied_until(event, rows.time), end)
+    return apply_seasons(seasons, constants, after, seasons_applied_until(period, rows.time), end)
 
 
 def _apply_until(apply: Any, constants: Constants, end: Array, rows: State, total: Terms) -> State:

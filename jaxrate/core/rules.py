@@ -18,10 +18,11 @@ a closure, so `jax.grad` and `jax.vmap` over them just work and changing them ne
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from jaxrate.core.argument_checks import Hyperparameters, PlayerState
 from jaxrate.core.array_types import Array
+from jaxrate.events import Matches, Periods, Rounds
 
 Params: TypeAlias = Hyperparameters  # a NamedTuple of floats (or None), one class per system
 Constants = Any  # a NamedTuple of what its rules need of them
@@ -35,34 +36,6 @@ class Rating(NamedTuple):
     deviation: Array | None
 
 
-class PrepareRuleProtocol(Protocol):
-    """What the rules need of the hyperparameters, computed once per run."""
-
-    def __call__(self, params: Params, /) -> Constants: ...
-
-
-class AdvanceRuleProtocol(Protocol):
-    """Let time pass for some rows. Elapsed time only: what happens once per match belongs to `update`."""
-
-    def __call__(self, constants: Constants, rows: State, time: Array, /) -> State: ...
-
-
-class PredictRuleProtocol(Protocol):
-    """The prediction for an event from advanced rows.
-
-    For `Matches` the expected score of player 0 [], for `Periods` that of each pair's first player [M], for `Rounds`
-    one value per participant [P].
-    """
-
-    def __call__(self, constants: Constants, rows: State, event: Any, /) -> Any: ...
-
-
-class UpdateRuleProtocol(Protocol):
-    """The rows after the event, from the advanced rows before it."""
-
-    def __call__(self, constants: Constants, rows: State, event: Any, /) -> State: ...
-
-
 class RatedEvent(NamedTuple):
     """An event of a replay once it is rated, as `record` of `run` and `scan` sees it."""
 
@@ -72,54 +45,48 @@ class RatedEvent(NamedTuple):
     after: State  # the rows as the event left them
     prediction: Any
     event: Any  # of `Matches`, `Periods` or `Rounds`, as the rules see it
-    inferred: Any = None  # by an `InferringUpdate`
+    inferred: Any = None  # by `infer` of the rules
 
 
-class SizedPrepare(NamedTuple):
-    """A `prepare` with sizes that depend on hyperparameters, such as how many points carry an integral.
+class RuleByKind(NamedTuple):
+    """A rule of which every kind of event has its own form; None: the rule takes no such events."""
 
-    Sizes are what must be known before values are. `sized` makes a `prepare` for hyperparameters: numbers or arrays of
-    them, or traced, when they may be any. Values other than the system's own are then as right.
-    """
+    matches: Any = None
+    periods: Any = None
+    rounds: Any = None
 
-    usual: PrepareRuleProtocol  # with sizes for the system's own hyperparameters
-    sized: Callable[[Params], PrepareRuleProtocol]
-
-    def __call__(self, params: Params) -> Constants:
-        return self.usual(params)
+    def __call__(self, constants: Constants, rows: State, event: Any) -> Any:
+        return {Matches: self.matches, Periods: self.periods, Rounds: self.rounds}[type(event)](constants, rows, event)
 
 
-class RandomUpdate(NamedTuple):
-    """An `update` that uses random numbers: `run` then needs a key, and `update` gets what `draw` makes of it."""
-
-    update: Callable[[Constants, State, Any, Any], State]  # of constants, rows, event and what is drawn
-    draw: Callable[[Array], Any]  # the random numbers of an event, of its key
-    check_drawn: Callable[[Any], None] | None = None  # ValueError for numbers [n, ...] that `draw` never makes
-
-    def __call__(self, constants: Constants, rows: State, event: Any, drawn: Any) -> State:
-        return self.update(constants, rows, event, drawn)
-
-
-class InferringUpdate(NamedTuple):
-    """An `update` that infers something on the way, which `record` sees as `inferred`; see `Performances`.
-
-    `infer` takes what `update` takes, and returns the rows that `update` returns, and what is inferred.
-    """
-
-    update: UpdateRuleProtocol
-    infer: Callable[[Constants, State, Any], tuple[State, Any]]
-
-    def __call__(self, constants: Constants, rows: State, event: Any) -> State:
-        return self.update(constants, rows, event)
+PrepareRule: TypeAlias = Callable[[Params], Constants]
+AdvanceRule: TypeAlias = Callable[[Constants, State, Array], State]
+PredictRule: TypeAlias = Callable[[Constants, State, Any], Any] | RuleByKind
+UpdateRule: TypeAlias = Callable[..., State] | RuleByKind
+InferRule: TypeAlias = Callable[[Constants, State, Any], tuple[State, Any]] | RuleByKind
 
 
 class Rules(NamedTuple):
-    """The functions of a replay; hashable, so that they are static under jit."""
+    """The functions of a replay; hashable, so that they are static under jit. A system of matches needs the first four.
 
-    prepare: PrepareRuleProtocol | SizedPrepare
-    advance: AdvanceRuleProtocol
-    predict: PredictRuleProtocol
-    update: UpdateRuleProtocol | RandomUpdate | InferringUpdate
+    Sizes of `prepare`, such as how many points carry an integral, may depend on hyperparameters, and must be known
+    before values are. `prepare` has those for the system's own; `prepare_for` makes one for other hyperparameters:
+    numbers, arrays of them, or traced ones, when they may be any.
+    """
+
+    prepare: PrepareRule  # what the rules need of the hyperparameters, once per run
+    advance: AdvanceRule  # elapsed time passes, and nothing else: what happens once per event belongs to `update`
+    predict: PredictRule  # of `Matches` the score of player 0 [], of `Periods` those of the pairs [M], of `Rounds` [P]
+    update: UpdateRule  # the rows after the event, from the advanced rows before it; with `draw`, also of what is drawn
+    infer: InferRule | None = None  # `update`, and what it infers on the way, which `record` sees
+    outcomes: PredictRule | None = None  # what `jr.forecasts.add_outcomes` makes of a system with draws of its own
+    draw: Callable[[Array], Any] | None = None  # the random numbers of an event, of its key: `run` then needs a key
+    check_drawn: Callable[[Any], None] | None = None  # ValueError for numbers [n, ...] that `draw` never makes
+    prepare_for: Callable[[Params], PrepareRule] | None = None
+
+    def with_sizes_for(self, params: Params) -> "Rules":
+        """The rules with sizes that hold for these hyperparameters."""
+        return self if self.prepare_for is None else self._replace(prepare=self.prepare_for(params), prepare_for=None)
 
 
 def prepare_params(params: Params) -> Constants:

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import Signature, signature
-from types import MappingProxyType
-from typing import Any, NamedTuple, ParamSpec, Protocol
+from typing import Any, NamedTuple, ParamSpec
 
 import jax
 import jax.numpy as jnp
@@ -25,9 +24,9 @@ from jaxrate.core.hyperparameter_definitions import (
     add_hyperparameters_to_docstring,
     collect_params,
 )
-from jaxrate.core.mean_reversion import default_season_growth, fill_season_defaults, parse_season_starts
+from jaxrate.core.mean_reversion import fill_season_defaults, parse_season_starts
 from jaxrate.core.pairwise import PairwiseRules, make_pairwise_rules
-from jaxrate.core.rules import Params, RandomUpdate, Rating, Rules, SizedPrepare, State
+from jaxrate.core.rules import Params, Rating, State
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Periods, Ragged, Rounds
 
@@ -36,33 +35,11 @@ def accept_any_events(_events: Any) -> None:
     """Any events do."""
 
 
-class EventCheckProtocol(Protocol):
-    """ValueError if events lack what the system needs; names the row."""
-
-    def __call__(self, events: Any, /) -> None: ...
-
-
-class EventCheck(NamedTuple):
-    """The check of events: what they may have beyond plain ones, and what else is wrong with them.
-
-    Features are "teams" (teams of a round share their result), "seats" (a player may be in several teams of a round, in
-    one row each: `systems/rounds/round_teams.py`), "noise" (contests may be noisier than others) and
-    "categories" (those of players matter). `run` refuses rounds with the first three for a system that does not name
-    them. The `system`, which the factory fills in, has the name of the system and the kinds of events that it
-    rates: others are refused before `check` sees them.
-    """
-
-    features: tuple[str, ...] = ()
-    check: EventCheckProtocol = accept_any_events
-    # Participants above which rules of rounds do little for padding (see `numerics/selective_evaluation.py`).
-    # None: they do as much for it as for players.
-    padding_skipped_above: int | None = None
-    system: tuple[str, tuple[type, ...]] | None = None  # its name, and the events that it rates
-
-    def __call__(self, events: Any) -> None:
-        if self.system is not None and not isinstance(events, Matches):  # which all predict
-            check_event_kind(*self.system, events)
-        self.check(events)
+def check_events(system: "RatingSystem", events: Any) -> None:
+    """ValueError for events of a kind that the system neither rates nor predicts, or that lack what it needs."""
+    if type(events) is not Matches:  # which all predict
+        check_event_kind(system.name, system.events, events)
+    system.check(events)
 
 
 def check_event_kind(name: str, rated: tuple[type, ...], events: Any) -> None:
@@ -83,90 +60,86 @@ def check_event_kind(name: str, rated: tuple[type, ...], events: Any) -> None:
         raise ValueError(f"{name} rates {' or '.join(x.__name__ for x in rated)}, not {kind.__name__}{hint}")
 
 
-class SystemFactoryProtocol(Protocol):
-    """A system with some hyperparameters, by name."""
+class Settings(dict[str, Any]):
+    """Settings of a factory by name, as a value: nobody changes them."""
 
-    def __call__(self, **changes: Any) -> "RatingSystem": ...
-
-
-class FactoryCall(NamedTuple):
-    """A factory of systems with its settings: a function of hyperparameters."""
-
-    factory: "Callable[..., RatingSystem]"
-    settings: tuple[tuple[str, Any], ...] = ()  # names and values of what else the factory was given
-
-    def __call__(self, **changes: Any) -> "RatingSystem":
-        return self.factory(**dict(self.settings) | changes)
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
 
 
-class WrappedSystemFactory(NamedTuple):
-    """A factory whose systems a wrapper remakes; the wrapper takes the hyperparameters of these names."""
-
-    wrapper: "Callable[..., RatingSystem]"
-    fields: tuple[str, ...]
-    factory: "Callable[..., RatingSystem]"
-
-    def __call__(self, **changes: Any) -> "RatingSystem":
-        own = {name: changes.pop(name) for name in self.fields if name in changes}
-        return self.wrapper(self.factory(**changes), **own)
+def rating_and_deviation(_params: Params, rows: Any) -> Rating:
+    """The rating, and the root of its variance if the rows have one."""
+    return Rating(rows.rating, jnp.sqrt(rows.variance) if hasattr(rows, "variance") else None)
 
 
 class RatingSystem(NamedTuple):
-    """A rating system: data and pure functions, no hidden state. Systems made alike are equal."""
+    """A rating system: data and pure functions, no hidden state. Systems made alike are equal.
 
-    name: str
-    params: Params  # default hyperparameters
-    space: Params  # the same fields, each a Parameter
-    events: tuple[type, ...]  # what `update` consumes: Matches, Periods, Rounds
+    A factory gives `init`, `rules`, and what else differs from the defaults; `system_factory` adds the rest.
+    Features are what events may have beyond plain ones: "teams" (teams of a round share their result), "seats" (a
+    player may be in several teams of a round, in one row each), "noise" (contests may be noisier than others) and
+    "categories" (those of players matter). `run` refuses rounds with the first three for a system without them.
+    """
+
     init: Callable[[Params, int], State]  # (params, num_players) -> state
-    rules: Rules
-    summary: Callable[[Params, State], Rating]  # (params, rows) -> Rating
-    check: EventCheckProtocol = EventCheck()
-    make: "SystemFactoryProtocol | None" = None  # makes it with other hyperparameters: its factory, or a `FactoryCall`
+    rules: Any  # `Rules`; a factory may give `PairwiseRules`
+    events: tuple[type, ...] = (Matches, Periods)  # what it rates
+    summary: Callable[[Params, State], Rating] = rating_and_deviation  # (params, rows) -> Rating
+    check: Callable[[Any], None] = accept_any_events  # ValueError if events lack what it needs; names the row
+    features: tuple[str, ...] = ()
+    # Participants above which rules of rounds do little for padding (see `numerics/selective_evaluation.py`).
+    # None: they do as much for it as for players.
+    padding_skipped_above: int | None = None
+    name: str = ""  # that of the factory, unless it says otherwise
+    params: Params = None  # default hyperparameters; from the arguments of the factory, unless it says otherwise
+    space: Params = None  # the same fields, each a Parameter
+    factory: "Callable[..., RatingSystem] | None" = None  # what made it
+    settings: dict[str, Any] = Settings()  # what else the factory was given, or the form in which it is kept
+    wrapper: "PredictionWrapper | None" = None  # what remade its predictions
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What else the factory was given, by name."""
-        return dict(self.make.settings) if isinstance(self.make, FactoryCall) else {}
-
-    @property
-    def factory(self) -> "Callable[..., RatingSystem] | None":
-        """The factory that made it, if one did."""
-        return self.make.factory if isinstance(self.make, FactoryCall) else self.make
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """What its events may have beyond plain ones, see `EventCheck`."""
-        return self.check.features if isinstance(self.check, EventCheck) else ()
-
-    @property
-    def padding_skipped_above(self) -> int | None:
-        """Participants above which its rules do little for padding, see `EventCheck`."""
-        return self.check.padding_skipped_above if isinstance(self.check, EventCheck) else None
+    def make(self, **changes: Any) -> "RatingSystem":
+        """The system of the same factory and settings with these arguments; other hyperparameters have defaults."""
+        if self.wrapper is not None:
+            own = {name: changes.pop(name) for name in self.wrapper.param_names if name in changes}
+            return self.wrapper.wrap(self.wrapper.inner.make(**changes), **own)
+        assert self.factory is not None
+        return self.factory(**{**self.settings, **changes})
 
     def __repr__(self) -> str:
         """The call that makes it: every number is exact, and what is switched off by default is left out."""
-        return _format_factory_call(self.name, self.factory, self.settings | self.params._asdict())
+        if self.wrapper is not None:
+            own = {name: getattr(self.params, name) for name in self.wrapper.param_names}
+            arguments = [repr(self.wrapper.unwrap(self)), *_format_arguments(own, {})]
+            return f"{self.wrapper.wrap.__name__}({', '.join(arguments)})"
+        known = {} if self.factory is None else dict(signature(self.factory).parameters)
+        defaults = {field: about.default for field, about in known.items()}
+        return f"{self.name}({', '.join(_format_arguments({**self.settings, **self.params._asdict()}, defaults))})"
 
 
-def _format_factory_call(name: str, factory: Any, values: dict[str, Any]) -> str:
-    """The call of a factory by this name, and around it those of wrappers."""
-    if isinstance(factory, WrappedSystemFactory):
-        own = {field: values[field] for field in factory.fields if field in values}
-        inner = _format_factory_call(
-            name, factory.factory, {field: x for field, x in values.items() if field not in own}
-        )
-        known, positional, name = dict[str, Any](), [inner], factory.wrapper.__name__
-    else:
-        own, positional = values, list[str]()
-        known = {} if factory is None else dict(signature(factory).parameters)
-    usual = {field: about.default for field, about in known.items()}
-    named = [
+class PredictionWrapper(NamedTuple):
+    """What remade the predictions of a system: a function of it, and of further hyperparameters."""
+
+    wrap: Callable[..., RatingSystem]
+    inner: RatingSystem  # without values of hyperparameters
+    param_names: tuple[str, ...] = ()  # of the further ones
+
+    def unwrap(self, system: RatingSystem) -> RatingSystem:
+        """The system whose predictions were remade, with the hyperparameters of the one that was made of it."""
+        return self.inner._replace(params=select_params(self.inner, system.params))
+
+
+def select_params(system: RatingSystem, params: Params) -> Params:
+    """The hyperparameters of a system among these."""
+    return type(system.space)(*(getattr(params, name) for name in system.space._fields))
+
+
+def _format_arguments(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
+    """The arguments of a call; None and () are left out where they are the default, or where that is not known."""
+    return [
         f"{field}={_format_setting(value)}"
-        for field, value in own.items()
-        if value not in (None, ()) or usual.get(field, value) not in (None, (), Signature.empty)
+        for field, value in values.items()
+        if value not in (None, ()) or defaults.get(field, value) not in (None, (), Signature.empty)
     ]
-    return f"{name}({', '.join([*positional, *named])})"
 
 
 def _format_setting(value: Any) -> str:
@@ -176,29 +149,10 @@ def _format_setting(value: Any) -> str:
     return short if float(short) == value else repr(value)
 
 
-def rating_and_deviation(_params: Params, rows: Any) -> Rating:
-    """The rating, and the root of its variance if the rows have one."""
-    return Rating(rows.rating, jnp.sqrt(rows.variance) if hasattr(rows, "variance") else None)
-
-
-class SystemParts(NamedTuple):
-    """What a factory returns; `system_factory` adds the name, the hyperparameters and the settings."""
-
-    init: Callable[[Params, int], State]  # (params, num_players) -> state
-    rules: Rules | PairwiseRules
-    events: tuple[type, ...] = (Matches, Periods)  # what it rates
-    summary: Callable[[Params, State], Rating] = rating_and_deviation  # (params, rows) -> Rating
-    check: EventCheckProtocol = EventCheck()
-    settings: Mapping[str, Any] = MappingProxyType({})  # those that are kept in another form than they were given in
-    hyperparameters: tuple[Params, Params] | None = None  # and their space; None: as they were given
-    season_growth: Callable[[Params], float] = default_season_growth  # where there are seasons and it is None
-    name: str | None = None  # None: that of the factory
-
-
 FactoryArgs = ParamSpec("FactoryArgs")
 
 
-def system_factory(make: Callable[FactoryArgs, SystemParts]) -> Callable[FactoryArgs, RatingSystem]:
+def system_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[FactoryArgs, RatingSystem]:
     """Around a factory of systems: a name that it does not know is a ValueError, and what it makes knows its maker.
 
     Arguments that are annotated with a `Parameter` are hyperparameters, and are documented; the others are settings.
@@ -223,31 +177,27 @@ def system_factory(make: Callable[FactoryArgs, SystemParts]) -> Callable[Factory
         bound.apply_defaults()
         if "seasons" in bound.arguments:
             bound.arguments["seasons"] = parse_season_starts(make.__name__, bound.arguments["seasons"])
-        parts = make(*bound.args, **bound.kwargs)
-        return _assemble_system(make_checked_system, parts, bound.arguments)
+        return _complete_system(make(*bound.args, **bound.kwargs), make_checked_system, bound.arguments)
 
-    shown = signature_of_types(call_signature)
-    if shown.return_annotation is SystemParts:
-        shown = shown.replace(return_annotation=RatingSystem)
-    make_checked_system.__signature__ = shown  # type: ignore[attr-defined]
+    make_checked_system.__signature__ = signature_of_types(call_signature)  # type: ignore[attr-defined]
     return make_checked_system
 
 
-def _assemble_system(factory: Callable[..., Any], parts: SystemParts, arguments: Mapping[str, Any]) -> RatingSystem:
-    """The system that a factory makes of its arguments."""
-    name = parts.name or factory.__name__
-    known = {x.name for x in signature(factory).parameters.values() if x.kind is not x.VAR_KEYWORD}
-    params, space = parts.hyperparameters or collect_params(factory, arguments)
-    settings = {key: x for key, x in arguments.items() if key in known and key not in space._fields} | dict(
-        parts.settings
-    )
-    seasons = settings.get("seasons", ())
-    if parts.hyperparameters is None:
-        params = fill_season_defaults(name, seasons, params, parts.season_growth)
-    rules = make_pairwise_rules(parts.rules, seasons) if isinstance(parts.rules, PairwiseRules) else parts.rules
-    check = parts.check if isinstance(parts.check, EventCheck) else EventCheck(check=parts.check)
-    check, make = check._replace(system=(name, parts.events)), FactoryCall(factory, tuple(settings.items()))
-    return RatingSystem(name, params, space, parts.events, parts.init, rules, parts.summary, check, make)
+def _complete_system(
+    system: RatingSystem, factory: Callable[..., RatingSystem], arguments: Mapping[str, Any]
+) -> RatingSystem:
+    """The system with its name, hyperparameters and settings, which follow from the arguments of its factory."""
+    name, seasons = system.name or factory.__name__, arguments.get("seasons", ())
+    params, space, rules = system.params, system.space, system.rules
+    if params is None:
+        params, space = collect_params(factory, arguments)
+        params = fill_season_defaults(name, bool(seasons), params)
+    if isinstance(rules, PairwiseRules):
+        rules = make_pairwise_rules(rules, seasons)
+    named = [x.name for x in signature(factory).parameters.values() if x.kind is not x.VAR_KEYWORD]
+    given = {key: arguments[key] for key in named if key not in space._fields}
+    settings = Settings({**given, **system.settings})
+    return system._replace(name=name, params=params, space=space, rules=rules, settings=settings, factory=factory)
 
 
 def check_param_names(system: str, names: Iterable[str], allowed: Iterable[str]) -> None:
@@ -265,7 +215,7 @@ def replace_params(system: RatingSystem, params: Params) -> RatingSystem:
     Rules that are not those of its factory stay as they are.
     """
     params = jax.tree.map(float, params)
-    if system.make is None:
+    if system.factory is None:
         return system._replace(params=params)
     new = system.make(**params._asdict())
     if new.rules == system.rules:
@@ -318,13 +268,3 @@ def full_leaf(shape: int | tuple[int, ...], value: float | Array, kind: Any = fl
         return jnp.full(shape, value, dtype=dtype)
     with np.errstate(over="ignore"):
         return jax.device_put(np.full(shape, value, dtype))
-
-
-def random_draw_rule(rules: Any) -> Callable[[Array], Any] | None:
-    """The function that makes the random numbers of an event of its key; None: the rules use none."""
-    return rules.update.draw if isinstance(rules.update, RandomUpdate) else None
-
-
-def rules_with_sizes_for_params(rules: Rules, params: Params) -> Rules:
-    """The rules with sizes that hold for hyperparameters: numbers, arrays of them, or traced: then they may be any."""
-    return rules._replace(prepare=rules.prepare.sized(params)) if isinstance(rules.prepare, SizedPrepare) else rules

@@ -63,7 +63,7 @@ from jaxrate.metrics.prediction_metrics import (
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
-from jaxrate.systems.draw_probability_wrapper import add_outcomes, has_outcome_wrapper
+from jaxrate.systems.prediction_wrapping import add_outcomes, has_outcome_wrapper
 
 SLOPE = "calibration slope"
 TREES = "boosted trees"  # the row of those that see everything

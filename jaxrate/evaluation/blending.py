@@ -28,7 +28,7 @@ from jaxrate.core.argument_checks import (
 )
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import State
-from jaxrate.core.system import RatingSystem, random_draw_rule
+from jaxrate.core.system import RatingSystem
 from jaxrate.evaluation.scored_predictions import check_last_share, format_metric, make_scoring_target
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset, check_dataset
@@ -206,7 +206,7 @@ def _check_can_be_blended(name: str, system: Any) -> None:
     """ValueError unless it is a system that predicts single matches, the same every time."""
     if not isinstance(system, RatingSystem):
         raise ValueError(f"blend takes systems, as jr.glicko(), and not {type(system).__name__}")
-    if random_draw_rule(system.rules) is not None:
+    if system.rules.draw is not None:
         raise ValueError(f"{name} draws random numbers, and would not predict the same twice; leave it out")
     if Matches not in system.events:
         raise ValueError(f"{name} rates no single matches; leave it out")

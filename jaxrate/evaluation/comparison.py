@@ -241,7 +241,7 @@ def unused_data_features(system: RatingSystem, data: Dataset) -> tuple[str, ...]
 
     Empty for systems of your own, whose use of data is unknown.
     """
-    if system.make is None or system.name not in SYSTEMS:
+    if system.factory is None or system.name not in SYSTEMS:
         return ()
     settings = system.settings
     has_categories = "categories" in system.features and settings.get("categories", 2) > 1

@@ -220,7 +220,7 @@ def fit_with_time_limit(
 
 def make_fixed_key(system: RatingSystem) -> Array | None:
     """A PRNG key, the same every time, if the system draws random numbers."""
-    return None if random_draw_rule(system.rules) is None else jax.random.key(0)
+    return None if system.rules.draw is None else jax.random.key(0)
 
 
 @enforce_argument_annotations

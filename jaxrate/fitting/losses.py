@@ -40,7 +40,7 @@ from jax import lax
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind, display_name, look_up_replacement_function
-from jaxrate.core.rules import PredictRuleProtocol, RatedEvent, Record, State
+from jaxrate.core.rules import PredictRule, RatedEvent, Record, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
@@ -157,7 +157,7 @@ def _find_skills_record(system: RatingSystem, record: Callable[..., Array]) -> R
     return found
 
 
-def pairwise_losses(max_opponents: int, predict: PredictRuleProtocol, rated_event: RatedEvent) -> Array:
+def pairwise_losses(max_opponents: int, predict: PredictRule, rated_event: RatedEvent) -> Array:
     """[P] each participant's mean loss against `max_opponents` to either side, from the rows before the round."""
     rows, event = rated_event.before, rated_event.event
     is_participant = cdf_sums.participant_mask(event)

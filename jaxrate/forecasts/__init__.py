@@ -35,8 +35,7 @@ from jaxrate.forecasts.series_and_knockout_brackets import (
 from jaxrate.forecasts.sklearn_estimator import RatingClassifier
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.smoothing.smoother import forecast_by_smoothing
-from jaxrate.systems.draw_probability_wrapper import add_outcomes, calibrate
-from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities, add_outcomes, calibrate
 
 __all__ = [
     "Explanation",

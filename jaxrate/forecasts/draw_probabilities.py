@@ -14,8 +14,12 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.history.event_columns import match_prediction_columns
 from jaxrate.history.history import History
-from jaxrate.systems.draw_probability_wrapper import add_outcomes, find_own_draw_predict_rule, has_outcome_wrapper
-from jaxrate.systems.prediction_wrapping import davidson_outcome_probabilities
+from jaxrate.systems.prediction_wrapping import (
+    add_outcomes,
+    davidson_outcome_probabilities,
+    find_own_draw_predict_rule,
+    has_outcome_wrapper,
+)
 
 DRAW_SAMPLE_LIMIT = 100_000  # last matches from which the odds of a draw are fitted
 MIN_LOG_DRAW_ODDS, MAX_LOG_DRAW_ODDS = -10.0, 5.0  # of log(draw_odds)

@@ -95,8 +95,7 @@ def predicts_goals(system: RatingSystem) -> bool:
 def replace_skills_prediction(system: RatingSystem, outcome: str, predict_rule: Any) -> RatingSystem | None:
     """Skills that learn from this outcome, without what wraps them, predicting by this rule; None for others."""
     inner = unwrap_predictions(system)
-    rules_of_skills = dict.fromkeys((rules.predict, rules.predict_outcome_probabilities), predict_rule)
-    rule = look_up_replacement_function(inner.rules.predict, rules_of_skills)
+    rule = look_up_replacement_function(inner.rules.predict, {rules.predict: predict_rule})
     if rule is None or inner.settings.get("outcome") != outcome:
         return None
     return inner._replace(rules=inner.rules._replace(predict=rule))

@@ -12,7 +12,7 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations, is_traced, is_whole_number
 from jaxrate.core.array_types import Array
 from jaxrate.core.hyperparameter_definitions import check_params
-from jaxrate.core.rules import AdvanceRuleProtocol, Params, PrepareRuleProtocol, Rating, State
+from jaxrate.core.rules import AdvanceRule, Params, PrepareRule, Rating, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 from jaxrate.data.date_parsing import parse_date
@@ -273,7 +273,7 @@ def advance_state_to_time(system: RatingSystem, state: State, time: Any, params:
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _advance_in_one_program(
-    prepare: PrepareRuleProtocol, advance: AdvanceRuleProtocol, params: Params, state: State, time: Any
+    prepare: PrepareRule, advance: AdvanceRule, params: Params, state: State, time: Any
 ) -> State:
     return advance(prepare(params), state, time)
 

@@ -20,7 +20,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.pairwise import split_sides
-from jaxrate.core.rules import InferringUpdate, Params, RatedEvent, Rating, State
+from jaxrate.core.rules import Params, RatedEvent, Rating, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Periods, Ragged, Rounds, period_number
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
@@ -95,7 +95,7 @@ def _ratings_of_event_players(summary: Any, params: Params, rows: State, event: 
 
 def infers_performances(system: RatingSystem) -> bool:
     """Whether the system infers `Performances` of a round."""
-    return isinstance(system.rules.update, InferringUpdate)
+    return system.rules.infer is not None
 
 
 @enforce_argument_annotations

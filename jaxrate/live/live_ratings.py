@@ -411,8 +411,7 @@ def required_match_columns(system: RatingSystem) -> tuple[str, ...]:
 
 def takes_plain_matches(system: RatingSystem) -> bool:
     """Whether a system needs no columns of a match, and has no checks of its own."""
-    check = system.check.check if isinstance(system.check, EventCheck) else system.check
-    return check is accept_any_events and not required_match_columns(system)
+    return system.check_events is accept_any_events and not required_match_columns(system)
 
 
 def fill_results_to_come(system: RatingSystem, context: dict[str, Any]) -> dict[str, Any]:

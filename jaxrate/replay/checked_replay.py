@@ -23,7 +23,7 @@ from jaxrate.core.argument_checks import (
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.core.rules import Params, Record, Rules, State
-from jaxrate.core.system import RatingSystem, check_event_kind, check_period_length, random_draw_rule
+from jaxrate.core.system import RatingSystem, check_event_kind, check_period_length
 from jaxrate.events import (
     Matches,
     Ragged,
@@ -81,7 +81,7 @@ from jaxrate.replay.sharding import is_sharded, make_sharding_automatic
 
 def check_prng_key_or_numbers(system: RatingSystem, num_events: int | None, key: Any) -> None:
     """ValueError without a key that the system needs, or for numbers that it could not have drawn for the events."""
-    if random_draw_rule(system.rules) is not None and key is None:
+    if system.rules.draw is not None and key is None:
         raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
     if is_random_numbers(key):
         check_random_numbers(system, len(key) if num_events is None else num_events, key)
@@ -89,7 +89,7 @@ def check_prng_key_or_numbers(system: RatingSystem, num_events: int | None, key:
 
 def check_random_numbers(system: RatingSystem, num_events: int, numbers: Any) -> None:
     """ValueError unless the system could have drawn the numbers for so many events; names the row."""
-    draw, check = random_draw_rule(system.rules), getattr(system.rules.update, "check_drawn", None)
+    draw, check = system.rules.draw, system.rules.check_drawn
     if draw is None or check is None:
         raise ValueError(f"{system.name} takes no numbers of yours in place of a key")
     shape = (num_events, *jax.eval_shape(draw, jax.random.key(0)).shape)

@@ -9,7 +9,6 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 from jax.interpreters.partial_eval import dce_jaxpr
 
 from jaxrate.core.rules import Params, State
-from jaxrate.core.system import random_draw_rule
 from jaxrate.events import Matches, Rounds
 from jaxrate.replay.blocks import BlockPlan, gather_events
 from jaxrate.replay.scan_programs import ReplayRules, prepare_replay, rate_event
@@ -38,7 +37,7 @@ def _event_program_features_cached(rules: ReplayRules, structure: Any, types: tu
     params, rows, event = jax.tree.unflatten(structure, leaves)
 
     def rate(params: Params, rows: State, event: Any) -> Any:
-        draw = random_draw_rule(rules)
+        draw = rules.draw
         drawn = None if draw is None else draw(jax.random.key(0))
         return rate_event(rules, prepare_replay(rules, params), rows, event, drawn)
 

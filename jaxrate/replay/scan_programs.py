@@ -21,21 +21,18 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.pairwise import split_sides
 from jaxrate.core.rules import (
-    AdvanceRuleProtocol,
+    AdvanceRule,
     Constants,
-    InferringUpdate,
+    InferRule,
     Params,
-    PredictRuleProtocol,
-    PrepareRuleProtocol,
-    RandomUpdate,
+    PredictRule,
+    PrepareRule,
     RatedEvent,
     Record,
     Rules,
-    SizedPrepare,
     State,
-    UpdateRuleProtocol,
+    UpdateRule,
 )
-from jaxrate.core.system import random_draw_rule, rules_with_sizes_for_params
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.numerics.selective_evaluation import has_tiles
 from jaxrate.replay.blocks import BlockSteps, gather_events
@@ -63,16 +60,19 @@ class MatchProgramShape(NamedTuple):
 class ReplayRules(NamedTuple):
     """The rules of one replay, and what it keeps of each event in place of the prediction."""
 
-    prepare: PrepareRuleProtocol | SizedPrepare
-    advance: AdvanceRuleProtocol
-    predict: PredictRuleProtocol
-    update: UpdateRuleProtocol | RandomUpdate | InferringUpdate
+    prepare: PrepareRule
+    advance: AdvanceRule
+    predict: PredictRule
+    update: UpdateRule
+    infer: InferRule | None = None
+    draw: Callable[[Array], Any] | None = None
     record: Record | None = None
 
 
 def make_replay_rules(rules: Rules, params: Params, record: Record | None = None) -> ReplayRules:
     """The rules for a replay with these hyperparameters."""
-    return ReplayRules(*rules_with_sizes_for_params(rules, params), record)
+    prepare = rules.with_sizes_for(params).prepare
+    return ReplayRules(prepare, rules.advance, rules.predict, rules.update, rules.infer, rules.draw, record)
 
 
 class PreparedReplay(NamedTuple):
@@ -105,12 +105,12 @@ def rate_event(
     constants, params = prepared
     before = advance_rows(rules, constants, rows, event)
     prediction = rules.predict(constants, before, event)
-    drawn = (random_draw,) if isinstance(rules.update, RandomUpdate) else ()
+    drawn = () if rules.draw is None else (random_draw,)
     if rules.record is None:
         return rules.update(constants, before, event, *drawn), prediction
     inferred = None
-    if isinstance(rules.update, InferringUpdate):
-        after, inferred = rules.update.infer(constants, before, event)
+    if rules.infer is not None:
+        after, inferred = rules.infer(constants, before, event)
     else:
         after = rules.update(constants, before, event, *drawn)
     return after, rules.record(RatedEvent(params, constants, before, after, prediction, event, inferred))
@@ -126,7 +126,7 @@ def draw_random_numbers_for_events(rules: Rules | ReplayRules, key: Array | None
 
     Numbers in place of the key are taken as they are. None for rules that draw nothing.
     """
-    draw = random_draw_rule(rules)
+    draw = rules.draw
     if key is None or draw is None:
         return None
     if is_random_numbers(key):

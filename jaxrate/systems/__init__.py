@@ -4,8 +4,7 @@ codeforces.py                   Codeforces, in the form of Ebtekar and Liu 2021 
 elo.py                          Elo (1978), per match and per rating period
 glicko.py                       Glicko (Glickman 1999)
 glicko2.py                      Glicko-2 (Glickman 2012)
-prediction_wrapping.py          predictions remade
-draw_probability_wrapper.py     wrappers that change predictions: chances of draws, and calibration
+prediction_wrapping.py          predictions remade: chances of draws, and calibration
 system_construction_by_name.py  systems by name, adapted to data
 system_titles.py                the systems by their names in print
 topcoder.py                     TopCoder, in the form of Ebtekar and Liu 2021 (section 6) and their program
@@ -72,5 +71,5 @@ DEFAULT_SYSTEMS = {"matches": "glicko", "contests": "elo_mmr", "teams": "trueski
 
 
 def systems_with_feature(feature: str) -> list[str]:
-    """The names of the systems whose events may have this feature, see `EventCheck`."""
+    """The names of the systems whose events may have this feature, see `RatingSystem`."""
     return [name for name, new in SYSTEMS.items() if feature in new().features]

@@ -20,13 +20,13 @@ import jax.numpy as jnp
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, Parameter
-from jaxrate.core.rules import InferringUpdate, Params, Rules, keep_rows, prepare_params
-from jaxrate.core.system import EventCheck, SystemParts, full_leaf, system_factory
+from jaxrate.core.rules import Params, keep_rows, prepare_params
+from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics import selective_evaluation
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
-from jaxrate.systems.rounds import round_teams as matches_as_contests
 from jaxrate.systems.rounds.cdf_sums import Participants
+from jaxrate.systems.rounds.round_teams import check_match_results, make_contest_rules, match_as_contest
 
 TABLE_POINTS = 72  # of the tables, in float32: ratings lie the further apart the larger beta is
 
@@ -40,7 +40,7 @@ def init(params: Params, num_players: int) -> State:
 
 
 def expected_counts_below_and_above(
-    table_points: int, params: Params, rows: State, event: Rounds
+    params: Params, rows: State, event: Rounds
 ) -> tuple[cdf_sums.SumFunction, cdf_sums.InverseFunction, Participants, Array, Array]:
     """How many participants are expected below and above a rating; and, at each one's own, the same two."""
     mask, rating = cdf_sums.participant_mask(event), rows.rating
@@ -51,7 +51,7 @@ def expected_counts_below_and_above(
     participants = Participants(
         rating, 1.0 / scale, gain, *ends, cdf_sums.rating_rounding_unit(gain / scale), event.present
     )
-    table_points = cdf_sums.scale_table_points_to_precision(table_points)
+    table_points = cdf_sums.scale_table_points_to_precision(TABLE_POINTS)
     sums, inverse, _ = cdf_sums.make_cdf_sum_functions(cdf_sums.logistic_cdf_and_density, participants, table_points)
     both = selective_evaluation.map_row_tiles(
         lambda x: jnp.stack([sums(x, side)[0] for side in (True, False)], axis=1), event.present, rating
@@ -80,15 +80,18 @@ def _direct_expected_counts_below_and_above(indices: Array, participants: Partic
     )
 
 
-def predict(table_points: int, params: Params, rows: State, event: Rounds | Matches) -> Array:
-    """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
-    if isinstance(event, Matches):
-        weight = cdf_sums.participant_weights(matches_as_contests.match_as_contest(event))[0]
-        lead = rows.rating[0] - rows.rating[1]
-        return jax.nn.sigmoid(cdf_sums.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
+def predict_match(params: Params, rows: State, match: Matches) -> Array:
+    """The probability that player 0 does better."""
+    weight = cdf_sums.participant_weights(match_as_contest(match))[0]
+    lead = rows.rating[0] - rows.rating[1]
+    return jax.nn.sigmoid(cdf_sums.LOGISTIC.deviation * jnp.sqrt(weight) * lead / params.beta)
+
+
+def predict(params: Params, rows: State, event: Rounds) -> Array:
+    """The share of the others that each is expected to beat."""
     mask, (_, _, _, below, above) = (
         cdf_sums.participant_mask(event),
-        expected_counts_below_and_above(table_points, params, rows, event),
+        expected_counts_below_and_above(params, rows, event),
     )
     is_below = below < above
     return expected_wins.expected_win_share(
@@ -97,11 +100,10 @@ def predict(table_points: int, params: Params, rows: State, event: Rounds | Matc
 
 
 def infer(
-    table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds
+    skip_ties: bool, params: Params, rows: State, event: Rounds
 ) -> tuple[State, performance_inference.Performances]:
     """Find the performances, and move towards them."""
-    event = matches_as_contests.match_as_contest(event)
-    sums, inverse, participants, below, above = expected_counts_below_and_above(table_points, params, rows, event)
+    sums, inverse, participants, below, above = expected_counts_below_and_above(params, rows, event)
     mask, count = cdf_sums.participant_mask(event), jnp.maximum(jnp.sum(participants.gain), 1.0)
     rank = event.rank.astype(below.dtype) + 0.5 * cdf_sums.tied_group_sizes(event).astype(below.dtype) + 0.5
     rank = jnp.where(mask, rank, 1.0)
@@ -120,7 +122,7 @@ def infer(
 
     p = selective_evaluation.map_row_tiles(perform, event.present, few < many, target, ratio, mask)
     if len(p) > cdf_sums.max_pairwise_participants():
-        coarse = cdf_sums.is_table_too_coarse(participants, cdf_sums.scale_table_points_to_precision(table_points))
+        coarse = cdf_sums.is_table_too_coarse(participants, cdf_sums.scale_table_points_to_precision(TABLE_POINTS))
         p = selective_evaluation.evaluate_rows_where_needed(
             mask & coarse, _exact_performances, participants, few < many, target, p
         )
@@ -136,10 +138,6 @@ def infer(
         performance_inference.worst_rank_with_limited_weight_ahead(above - 0.5, participants.gain, event),
         event,
     )
-
-
-def update(table_points: int, skip_ties: bool, params: Params, rows: State, event: Matches | Rounds) -> State:
-    return infer(table_points, skip_ties, params, rows, event)[0]
 
 
 def _exact_performances(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:
@@ -162,7 +160,7 @@ def codeforces(
     ] = 315.08922206661885,
     weight: Annotated[float, Parameter(POSITIVE, "1", "what a contest counts against the rating before it")] = 1.0,
     initial_rating: Annotated[float, RATING] = 1500.0,
-) -> SystemParts:
+) -> RatingSystem:
     """Codeforces, of rounds, and of matches as contests of two: won, lost or drawn.
 
         jr.run(jr.codeforces(), rounds)
@@ -174,7 +172,11 @@ def codeforces(
       ValueError: for an unknown name or a value out of range.
     """
     skip_ties = bool(skip_ties)
-    learn = InferringUpdate(*(bind(rule, TABLE_POINTS, skip_ties) for rule in (update, infer)))
-    rules = Rules(prepare_params, keep_rows, bind(predict, TABLE_POINTS), learn)
-    check = EventCheck(check=bind(matches_as_contests.check_match_results, "codeforces"), padding_skipped_above=0)
-    return SystemParts(init, rules, (Matches, Rounds), check=check, settings={"skip_ties": skip_ties})
+    return RatingSystem(
+        init,
+        make_contest_rules(prepare_params, keep_rows, predict, predict_match, bind(infer, skip_ties)),
+        (Matches, Rounds),
+        check=bind(check_match_results, "codeforces"),
+        padding_skipped_above=0,
+        settings={"skip_ties": skip_ties},
+    )

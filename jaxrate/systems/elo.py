@@ -28,7 +28,7 @@ from jaxrate.core.hyperparameter_definitions import (
 )
 from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
 from jaxrate.core.rules import Params
-from jaxrate.core.system import SystemParts, full_leaf, system_factory
+from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Periods
 
 
@@ -103,7 +103,7 @@ def elo(
     side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
     reversion: Annotated[float | None, mean_reversion.REVERSION] = None,
     season_keep: Annotated[float | None, mean_reversion.SEASON_KEEP] = None,
-) -> SystemParts:
+) -> RatingSystem:
     """Elo, of matches and of rating periods.
 
         jr.rate(jr.elo(k=32.0), data)
@@ -118,4 +118,4 @@ def elo(
     """
     if (k_new is None) != (new_games is None):
         raise ValueError("elo: k_new and new_games belong together; give both or neither")
-    return SystemParts(init, RULES)
+    return RatingSystem(init, RULES)

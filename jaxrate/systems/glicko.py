@@ -37,7 +37,7 @@ from jaxrate.core.hyperparameter_definitions import (
 )
 from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
 from jaxrate.core.rules import Params
-from jaxrate.core.system import SystemParts, clip_optional, full_leaf, system_factory, variance_bound
+from jaxrate.core.system import RatingSystem, clip_optional, full_leaf, system_factory, variance_bound
 from jaxrate.events import Matches, Periods
 
 Q = math.log(10.0) / 400.0
@@ -124,7 +124,7 @@ def glicko(
     reversion: Annotated[float | None, mean_reversion.REVERSION] = None,
     season_keep: Annotated[float | None, mean_reversion.SEASON_KEEP] = None,
     season_growth: Annotated[float | None, mean_reversion.SEASON_GROWTH] = None,
-) -> SystemParts:
+) -> RatingSystem:
     """Glicko, of matches and of rating periods.
 
         jr.rate(jr.glicko(c=20.0), data)
@@ -138,4 +138,4 @@ def glicko(
     Raises:
       ValueError: for an unknown name, a value out of range, bounds that cross, or seasons that do not increase.
     """
-    return SystemParts(init, RULES)
+    return RatingSystem(init, RULES)

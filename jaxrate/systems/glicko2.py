@@ -38,7 +38,7 @@ from jaxrate.core.hyperparameter_definitions import (
 )
 from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
 from jaxrate.core.rules import Params
-from jaxrate.core.system import SystemParts, clip_optional, full_leaf, system_factory, variance_bound
+from jaxrate.core.system import RatingSystem, clip_optional, full_leaf, system_factory, variance_bound
 from jaxrate.events import Matches, Periods
 from jaxrate.numerics.newton_roots_and_maxima import decreasing_root
 
@@ -209,7 +209,7 @@ def glicko2(
     reversion: Annotated[float | None, mean_reversion.REVERSION] = None,
     season_keep: Annotated[float | None, mean_reversion.SEASON_KEEP] = None,
     season_growth: Annotated[float | None, mean_reversion.SEASON_GROWTH] = None,
-) -> SystemParts:
+) -> RatingSystem:
     """Glicko-2, of matches and of rating periods.
 
         jr.rate(jr.glicko2(tau=0.3), data, period=30.0)
@@ -225,4 +225,4 @@ def glicko2(
     Raises:
       ValueError: for an unknown name, a value out of range, bounds that cross, or seasons that do not increase.
     """
-    return SystemParts(init, RULES)
+    return RatingSystem(init, RULES)

@@ -1,34 +1,52 @@
 """Predictions remade: a system learns as it did, and what it predicts goes through a map with hyperparameters.
 
-Predictions in full: who wins, whether nobody does, the ranks, match quality; every score.
+Calibrated predictions: expected scores whose log-odds are stretched, and moved towards the better side.
 
-Davidson's model (1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison experiments",
-equation 2.5) divides an expected score p: win, draw and loss have chances in the proportion r^2 : nu r : 1. The root r
-of their odds is that with which win + draw / 2 = p, the positive solution of
+    logit p' = calibration_slope logit p + calibration_intercept side
+
+(Cox 1958, "Two further applications of a model for binary regression", of forecasts.) A slope below 1 says that the
+system is too sure. The intercept is the side's alone, +1 of the first player's and -1 of the second's: to swap the
+players turns a prediction into its complement, and who has no side has no intercept. The shares of the others that
+the teams of a contest should beat are stretched likewise, and moved by what they have in common so that they still sum
+to half the teams.
+
+Predictions in full: who wins, whether nobody does, the ranks, match quality; every score. A system that has draws of
+its own tells what it believes of them. Any other system of matches predicts an expected score p, and Davidson's model
+(1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison experiments", equation 2.5)
+divides it: win, draw and loss have chances in the proportion r^2 : nu r : 1. The root r of their odds is that with
+which win + draw / 2 = p, the positive solution of
 
     r^2 (1 - p) + nu r (1/2 - p) - p = 0
+
+nu is `draw_odds`. Where draws depend on strength (Glickman 2025), log nu grows by `draw_strength` for each point that
+the mean rating of both players lies above a newcomer's.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
+from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import BoundFunction, bind
-from jaxrate.core.hyperparameter_definitions import check_params, make_params_class
-from jaxrate.core.rules import (
-    Constants,
-    InferringUpdate,
-    Params,
-    PredictRuleProtocol,
-    RandomUpdate,
-    Rules,
-    SizedPrepare,
-    State,
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import (
+    ANY,
+    MAYBE_ANY,
+    POSITIVE,
+    Parameter,
+    check_params,
+    make_params_class,
 )
-from jaxrate.core.system import FactoryCall, RatingSystem, WrappedSystemFactory, rules_with_sizes_for_params
-from jaxrate.events import Matches, Periods
+from jaxrate.core.pairwise import signed_side_advantage, split_sides
+from jaxrate.core.rules import Constants, Params, PredictRule, RuleByKind, State
+from jaxrate.core.system import PredictionWrapper, RatingSystem, check_param_names, select_params
+from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.numerics.newton_roots_and_maxima import center_log_odds
+from jaxrate.numerics.special_functions import logit
+from jaxrate.systems.rounds.cdf_sums import participant_mask
+from jaxrate.systems.rounds.round_teams import gather_team_values_to_members, teams_with_result_hidden
 
 
 class OutcomeProbabilities(NamedTuple):
@@ -80,51 +98,9 @@ def expected_score_from_prediction(prediction: Any) -> Any:
     return sum(prediction[:, k] * (k / last) for k in range(1, last + 1))
 
 
-SystemWrapper = Callable[..., RatingSystem]  # of a system and of further hyperparameters, by name
+# --- Systems whose predictions are remade. ---
 
-
-class InnerSystem(NamedTuple):
-    """The parts of the system whose predictions are remade."""
-
-    space: Params
-    init: Callable[[Params, int], State]
-    summary: Callable[[Params, State], Any]
-    rules: Rules
-    wrappers: tuple[str, ...]  # what its predictions go through, in order: "calibrated", "outlook"
-
-    def select_params(self, params: Params) -> Params:
-        """Its hyperparameters among these."""
-        return type(self.space)(*(getattr(params, name) for name in self.space._fields))
-
-
-class OwnDrawPredictRule(NamedTuple):
-    """A rule that predicts in full, by draws that are the system's own."""
-
-    rule: PredictRuleProtocol
-
-    def __call__(self, constants: Constants, rows: State, event: Any) -> Any:
-        return self.rule(constants, rows, event)
-
-
-def wrapper_names(system: RatingSystem) -> tuple[str, ...]:
-    """The names of the wrappers around the predictions of a system, in order: "calibrated", "outlook"."""
-    rule = system.rules.predict
-    if isinstance(rule, OwnDrawPredictRule):
-        return ("outlook",)
-    inner = rule.bound_args[0] if isinstance(rule, BoundFunction) and rule.bound_args else None
-    return inner.wrappers if isinstance(inner, InnerSystem) else ()
-
-
-def unwrap_predictions(system: RatingSystem) -> RatingSystem:
-    """The system whose predictions are remade, by a rule of its own; others stay as they are."""
-    rule: Any = system.rules.predict
-    while isinstance(rule, BoundFunction) and isinstance(inner := (*rule.bound_args, None)[0], InnerSystem):
-        params = inner.select_params(system.params)
-        system = system._replace(
-            params=params, space=inner.space, init=inner.init, rules=inner.rules, summary=inner.summary
-        )
-        rule = inner.rules.predict
-    return system._replace(rules=system.rules._replace(predict=getattr(rule, "rule", rule)))
+WRAPPER_KEYS = {"add_outcomes": "outlook", "calibrate": "calibrated"}  # what saved runs call the wrappers
 
 
 class WrappedConstants(NamedTuple):
@@ -135,56 +111,18 @@ class WrappedConstants(NamedTuple):
     newcomer: Array  # the rating of one
 
 
-WRAPPER_KEYS = {"add_outcomes": "outlook", "calibrate": "calibrated"}  # what saved runs call the wrappers
-WrappedPredict = Callable[[InnerSystem, WrappedConstants, State, Any], Any]
+def wrapper_names(system: RatingSystem) -> tuple[str, ...]:
+    """The names of the wrappers around the predictions of a system, in order: "calibrated", "outlook"."""
+    if system.wrapper is None:
+        return ()
+    return *wrapper_names(system.wrapper.inner), WRAPPER_KEYS[system.wrapper.wrap.__name__]
 
 
-def wrap_predictions(
-    system: RatingSystem,
-    wrapper: SystemWrapper,
-    extra_params: Params,
-    extra_space: Params,
-    predict: WrappedPredict,
-    with_rounds: bool,
-) -> RatingSystem:
-    """A system that predicts what `predict` makes of its rows, and has these hyperparameters besides.
-
-    Args:
-      wrapper: what remakes it so; its name is added to those that the predictions go through.
-      extra_params, extra_space: values of the further hyperparameters, and what they mean.
-      with_rounds: whether `predict` takes rounds as well, if the system rates them.
-
-    Raises:
-      ValueError: if the system rates no events that `predict` takes, was remade so before, has a hyperparameter of such
-        a name, or if a value is out of range.
-    """
-    name, kinds = wrapper.__name__, tuple(kind for kind in system.events if kind in (Matches, Periods))
-    if not kinds and not with_rounds:
-        raise ValueError(f"{name} is of matches, which {system.name} does not rate")
-    check_not_wrapped(system, name)
-    for field in extra_params._fields:
-        if field in system.params._fields:
-            raise ValueError(f"{name}: {system.name} has a hyperparameter {field} of its own")
-    extra_params, params_class = (
-        check_params(name, extra_params, extra_space),
-        make_params_class((*system.params._fields, *extra_params._fields)),
-    )
-    rules, wrappers = system.rules, (*wrapper_names(system), WRAPPER_KEYS[name])
-    inner = InnerSystem(system.space, system.init, system.summary, rules, wrappers)
-    return system._replace(
-        params=params_class(*system.params, *extra_params),
-        space=params_class(*system.space, *extra_space),
-        events=system.events if with_rounds else kinds,
-        init=bind(_call_with_inner_params, system.init, inner),
-        rules=Rules(
-            _wrap_prepare(inner),
-            bind(_advance_inner, rules.advance),
-            bind(predict, inner),
-            _wrap_update(rules.update),
-        ),
-        summary=bind(_call_with_inner_params, system.summary, inner),
-        make=make_wrapped_factory_call(system, wrapper, extra_params._fields),
-    )
+def unwrap_predictions(system: RatingSystem) -> RatingSystem:
+    """The system whose predictions are remade, by a rule of its own; others stay as they are."""
+    while system.wrapper is not None:
+        system = system.wrapper.unwrap(system)
+    return system
 
 
 def check_not_wrapped(system: RatingSystem, wrapper_name: str) -> None:
@@ -197,52 +135,222 @@ def check_not_wrapped(system: RatingSystem, wrapper_name: str) -> None:
             )
 
 
-def make_wrapped_factory_call(
-    system: RatingSystem, wrapper: SystemWrapper, wrapper_param_names: tuple[str, ...]
-) -> FactoryCall | None:
-    """The call that makes the system and wraps it; the wrapper takes the hyperparameters of these names."""
-    if system.factory is None:
-        return None
-    factory: Any = WrappedSystemFactory(wrapper, wrapper_param_names, system.factory)
-    return FactoryCall(factory, tuple(system.settings.items()))
+def wrap_predictions(
+    system: RatingSystem,
+    wrap: Callable[..., RatingSystem],
+    extra_params: Params,
+    extra_space: Params,
+    predict: RuleByKind,
+) -> RatingSystem:
+    """A system that predicts what `predict` makes of its rows, and has these hyperparameters besides.
+
+    Args:
+      wrap: what remakes it so.
+      extra_params, extra_space: values of the further hyperparameters, and what they mean.
+      predict: rules of the system, `WrappedConstants`, rows and an event. The system rates rounds if one is of them.
+
+    Raises:
+      ValueError: if the system rates no events that `predict` takes, was remade so before, has a hyperparameter of such
+        a name, or if a value is out of range.
+    """
+    name = wrap.__name__
+    events = tuple(kind for kind in system.events if kind is not Rounds or predict.rounds is not None)
+    if not events:
+        raise ValueError(f"{name} is of matches, which {system.name} does not rate")
+    check_not_wrapped(system, name)
+    for field in extra_params._fields:
+        if field in system.params._fields:
+            raise ValueError(f"{name}: {system.name} has a hyperparameter {field} of its own")
+    extra_params = check_params(name, extra_params, extra_space)
+    params_class = make_params_class((*system.params._fields, *extra_params._fields))
+    inner, rules = system._replace(params=None), system.rules
+    return system._replace(
+        params=params_class(*system.params, *extra_params),
+        space=params_class(*system.space, *extra_space),
+        events=events,
+        init=bind(_call_with_inner_params, inner, system.init),
+        rules=rules._replace(
+            prepare=bind(_prepare_wrapped_constants, inner),
+            advance=bind(_call_with_inner_constants, rules.advance),
+            predict=RuleByKind(*(None if rule is None else bind(rule, inner) for rule in predict)),
+            update=bind(_call_with_inner_constants, rules.update),
+            infer=None if rules.infer is None else bind(_call_with_inner_constants, rules.infer),
+            outcomes=None,
+            prepare_for=None if rules.prepare_for is None else bind(_prepare_wrapped_constants_for, inner),
+        ),
+        summary=bind(_call_with_inner_params, inner, system.summary),
+        wrapper=PredictionWrapper(wrap, inner, extra_params._fields),
+    )
 
 
-def _call_with_inner_params(function: Callable[..., Any], inner: InnerSystem, params: Params, *args: Any) -> Any:
-    return function(inner.select_params(params), *args)
+def _call_with_inner_params(inner: RatingSystem, function: Callable[..., Any], params: Params, *args: Any) -> Any:
+    return function(select_params(inner, params), *args)
 
 
-def _prepare_wrapped_constants(inner: InnerSystem, params: Params) -> WrappedConstants:
-    own = inner.select_params(params)
+def _call_with_inner_constants(rule: Callable[..., Any], constants: WrappedConstants, *args: Any) -> Any:
+    return rule(constants.inner, *args)
+
+
+def _prepare_wrapped_constants(inner: RatingSystem, params: Params) -> WrappedConstants:
+    own = select_params(inner, params)
     return WrappedConstants(inner.rules.prepare(own), params, inner.summary(own, inner.init(own, 1)).mean[0])
 
 
-def _wrap_prepare(inner: InnerSystem) -> Any:
-    plain = bind(_prepare_wrapped_constants, inner)
-    return (
-        SizedPrepare(plain, bind(_bind_sized_prepare, inner))
-        if isinstance(inner.rules.prepare, SizedPrepare)
-        else plain
-    )
+def _prepare_wrapped_constants_for(inner: RatingSystem, params: Params) -> Any:
+    sized = inner.rules.with_sizes_for(select_params(inner, params))
+    return bind(_prepare_wrapped_constants, inner._replace(rules=sized))
 
 
-def _bind_sized_prepare(inner: InnerSystem, params: Params) -> Any:
-    return bind(
-        _prepare_wrapped_constants,
-        inner._replace(rules=rules_with_sizes_for_params(inner.rules, inner.select_params(params))),
-    )
+# --- Chances of draws. ---
+
+LOG_ODDS_LIMIT = 40.0  # of log nu, beyond which it goes no further: squares of nu stay finite in float32
 
 
-def _wrap_update(update: Any) -> Any:
-    if isinstance(update, RandomUpdate):
-        return update._replace(update=bind(_update_inner, update.update))
-    if isinstance(update, InferringUpdate):
-        return InferringUpdate(*(bind(_update_inner, rule) for rule in update))
-    return bind(_update_inner, update)
+class DrawParams(NamedTuple):
+    """The hyperparameters of Davidson's draws."""
+
+    draw_odds: float | Array
+    draw_strength: float | Array | None
 
 
-def _advance_inner(advance: Any, constants: WrappedConstants, rows: State, time: Array) -> State:
-    return advance(constants.inner, rows, time)
+DRAW_SPACE = DrawParams(
+    draw_odds=Parameter(POSITIVE, "1", "odds of a draw between equals, to a win of one of them", concerns_draws=True),
+    draw_strength=Parameter(
+        MAYBE_ANY,
+        "1 per point",
+        "growth of log(draw_odds) with the mean rating of both above a newcomer's",
+        concerns_draws=True,
+    ),
+)
 
 
-def _update_inner(update: Any, constants: WrappedConstants, rows: State, event: Any, *drawn: Any) -> State:
-    return update(constants.inner, rows, event, *drawn)
+@enforce_argument_annotations
+def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSystem:
+    """A system that learns as this one does and predicts the chance of each outcome, in `jr.run` and in `jr.predict`.
+
+    TrueSkill, and skills with a draw margin, predict `OutcomeProbabilities` by their own margin of draws, TrueSkill
+    also of rounds; skills of goals by their scorelines; Urnings [n, m + 1], the probabilities of the scores 0, 1/m,
+    ..., 1 of player 0. In rounds of P participants TrueSkill's probabilities to win take time of order P^2 (and memory
+    of order P).
+
+    Every other system of matches predicts `OutcomeProbabilities` by Davidson's model, which agrees with its expected
+    scores: two hyperparameters more say how frequent draws are, and `fit` finds them. Match quality is then the chance
+    of a draw relative to that between equals. Of rounds only Weng-Lin does: the chance to win among all teams, by
+    Plackett-Luce or normal performances.
+
+        found = jr.fit(jr.forecasts.add_outcomes(jr.glicko(), draw_strength=0.0), data)
+
+    Rated histories keep what it says beside the expected scores, see `rate`; measures and pictures take the expected
+    scores of it.
+
+    Args:
+      system: of matches; or one with draws of its own.
+      **draw_params: of a system without draws of its own. draw_odds: odds of a draw between equals, to a win of one of
+      them
+        (> 0), at first 1: nu, with which they draw nu / (nu + 2) of their matches. draw_strength: growth of
+        log(draw_odds) with the mean rating of both above a newcomer's (1 per point, any number or None), at first None.
+
+    Raises:
+      ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `add_outcomes` already.
+    """
+    own = find_own_draw_predict_rule(system)
+    if own is None:
+        check_param_names("add_outcomes", draw_params, DrawParams._fields)
+        values = DrawParams(**{"draw_odds": 1.0, "draw_strength": None} | draw_params)
+        of_rounds = None if system.rules.outcomes is None else _predict_own_round_outcomes
+        predict = RuleByKind(predict_davidson, predict_davidson, of_rounds)
+        return wrap_predictions(system, add_outcomes, values, DRAW_SPACE, predict)
+    if draw_params:
+        raise ValueError(f"{system.name} has draws of its own, without {' and '.join(draw_params)}")
+    inner, rules = system._replace(params=None), system.rules._replace(predict=own, outcomes=None)
+    return system._replace(rules=rules, wrapper=PredictionWrapper(add_outcomes, inner))
+
+
+def find_own_draw_predict_rule(system: RatingSystem) -> PredictRule | None:
+    """The rule by which a system predicts all outcomes of matches with its own draws; None if it has none."""
+    rule: Any = system.rules.outcomes
+    return None if isinstance(rule, RuleByKind) and rule.matches is None else rule
+
+
+def has_outcome_wrapper(system: RatingSystem) -> bool:
+    """Whether the system is one that `add_outcomes` made."""
+    return "outlook" in wrapper_names(system)
+
+
+def predict_davidson(
+    inner: RatingSystem, constants: WrappedConstants, rows: State, event: Matches | Periods
+) -> OutcomeProbabilities:
+    """The chances of a match, or of the pairs of a period [M]."""
+    score, draws = inner.rules.predict(constants.inner, rows, event), constants.params
+    odds = jnp.log(draws.draw_odds)
+    if draws.draw_strength is not None:
+        one, two = split_sides(inner.summary(select_params(inner, draws), rows).mean, event)
+        odds = odds + draws.draw_strength * (0.5 * (one + two) - constants.newcomer)
+    return davidson_outcome_probabilities(score, jnp.exp(jnp.clip(odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)))
+
+
+def _predict_own_round_outcomes(inner: RatingSystem, constants: WrappedConstants, rows: State, event: Rounds) -> Any:
+    return inner.rules.outcomes(constants.inner, rows, event)
+
+
+# --- Calibration. ---
+
+
+class CalibrationParams(NamedTuple):
+    """The hyperparameters of the map."""
+
+    calibration_slope: float | Array
+    calibration_intercept: float | Array
+
+
+CALIBRATION_SPACE = CalibrationParams(
+    calibration_slope=Parameter(POSITIVE, "1", "factor of the log-odds that are predicted"),
+    calibration_intercept=Parameter(ANY, "1", "log-odds that the better side is worth beyond them"),
+)
+
+
+@enforce_argument_annotations
+def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
+    """A system that learns as this one does, whose predictions are calibrated by a map that `fit` finds.
+
+        found = jr.fit(jr.forecasts.calibrate(jr.glicko()), data)
+
+    `add_outcomes(calibrate(system))` predicts win, draw and loss from calibrated scores, by Davidson's model. In
+    contests it is the share of the others to be beaten that is calibrated, by the slope.
+
+    Args:
+      system: any but one of `add_outcomes`.
+      **map_params: calibration_slope: factor of the log-odds that are predicted (> 0), at first 1.
+      calibration_intercept:
+        log-odds that the better side is worth beyond them (any number), at first 0.
+
+    Raises:
+      ValueError: if a hyperparameter is not one of these two, or if the predictions of the system are calibrated, or in
+        full, already.
+    """
+    check_param_names("calibrate", map_params, CalibrationParams._fields)
+    values = CalibrationParams(**{"calibration_slope": 1.0, "calibration_intercept": 0.0} | map_params)
+    predict = RuleByKind(predict_calibrated, predict_calibrated, predict_calibrated_shares)
+    return wrap_predictions(system, calibrate, values, CALIBRATION_SPACE, predict)
+
+
+def _calibrated_log_odds(inner: RatingSystem, constants: WrappedConstants, rows: State, event: Any) -> Array:
+    return constants.params.calibration_slope * logit(inner.rules.predict(constants.inner, rows, event))
+
+
+def predict_calibrated(
+    inner: RatingSystem, constants: WrappedConstants, rows: State, event: Matches | Periods
+) -> Array:
+    """Expected scores [] of a match, [M] of the pairs of a period."""
+    odds = _calibrated_log_odds(inner, constants, rows, event)
+    return jax.nn.sigmoid(odds + signed_side_advantage(event, constants.params.calibration_intercept))
+
+
+def predict_calibrated_shares(inner: RatingSystem, constants: WrappedConstants, rows: State, event: Rounds) -> Array:
+    """The shares [P] of the others that the participants of a round should beat."""
+    odds = _calibrated_log_odds(inner, constants, rows, event)
+    teams, mask = teams_with_result_hidden(event), participant_mask(event)
+    size = gather_team_values_to_members(teams, jnp.maximum(teams.size, 1).astype(odds.dtype))
+    weight = jnp.where(mask, 1.0 / size, 0.0)
+    share: Array = jax.nn.sigmoid(center_log_odds(jnp.where(mask, odds, 0.0), weight, jnp.sum, jnp))
+    return share

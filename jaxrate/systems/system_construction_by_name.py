@@ -19,14 +19,13 @@ from jaxrate.data.seasons_and_margins import estimate_measurement_noise, first_p
 from jaxrate.events import Matches, Periods, Ragged, Rounds, count_teams, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.systems import DEFAULT_SYSTEMS, SYSTEMS
-from jaxrate.systems.draw_probability_wrapper import (
+from jaxrate.systems.prediction_wrapping import (
     CalibrationParams,
     DrawParams,
     add_outcomes,
     calibrate,
     find_own_draw_predict_rule,
 )
-from jaxrate.systems.prediction_wrapping import SystemWrapper
 from jaxrate.systems.skills.settings import DEFAULT_NOISE, statistic_noise_name, statistic_scale_name
 
 DEFAULT_EXPERIENCE = 20.0  # points per unit of log(1 + matches played)
@@ -160,7 +159,7 @@ NO_FACTS = DataFacts()
 CONTEST_SYSTEMS = "elo_mmr", "elo_mmx", "codeforces", "topcoder"  # they rate a match as a contest of two
 PAST_SHARE = 0.2  # of the matches, that nothing is scored in
 PREDICTION_WRAPPERS: dict[
-    str, tuple[SystemWrapper, tuple[str, ...]]
+    str, tuple[Callable[..., RatingSystem], tuple[str, ...]]
 ] = {  # to remake predictions, in order, and their hyperparameters
     "calibrated": (calibrate, CalibrationParams._fields),
     "outlook": (add_outcomes, DrawParams._fields),
@@ -290,7 +289,7 @@ def extend_system_seasons(system: RatingSystem, starts: Iterable[float]) -> Rati
     """The system, knowing further seasons: those that begin after its last one. The same if it knows none."""
     known = system.settings.get("seasons") or ()
     new = sorted(x for x in starts if known and x > known[-1])
-    if not new or system.make is None:
+    if not new or system.factory is None:
         return system
     return system.make(seasons=(*known, *new), **system.params._asdict())
 

@@ -22,12 +22,12 @@ from jax.scipy.special import ndtr, ndtri
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import OPEN_UNIT_INTERVAL, POSITIVE, RATING, Parameter
-from jaxrate.core.rules import InferringUpdate, Params, Rules, keep_rows, prepare_params
-from jaxrate.core.system import EventCheck, SystemParts, full_leaf, system_factory
+from jaxrate.core.rules import Params, keep_rows, prepare_params
+from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics import selective_evaluation
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
-from jaxrate.systems.rounds import round_teams as matches_as_contests
+from jaxrate.systems.rounds.round_teams import check_match_results, make_contest_rules, match_as_contest
 
 TABLE_POINTS = 160  # of the tables, in float32: volatilities differ much
 MIN_VARIANCE = 1e-12  # squared volatility, where the weights would leave none; slopes of chances need as much
@@ -56,19 +56,21 @@ def expected_wins_and_losses(rows: State, event: Rounds) -> tuple[Array, Array]:
     )
 
 
-def predict(_constants: Params, rows: State, event: Rounds | Matches) -> Array:
-    """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
-    if isinstance(event, Matches):
-        weight = cdf_sums.participant_weights(matches_as_contests.match_as_contest(event))[0]
-        return ndtr((rows.rating[0] - rows.rating[1]) * jnp.sqrt(weight / jnp.sum(rows.variance)))
+def predict_match(_constants: Params, rows: State, match: Matches) -> Array:
+    """The probability that player 0 does better."""
+    weight = cdf_sums.participant_weights(match_as_contest(match))[0]
+    return ndtr((rows.rating[0] - rows.rating[1]) * jnp.sqrt(weight / jnp.sum(rows.variance)))
+
+
+def predict(_constants: Params, rows: State, event: Rounds) -> Array:
+    """The share of the others that each is expected to beat."""
     return expected_wins.expected_win_share(expected_wins_and_losses(rows, event)[0], cdf_sums.participant_mask(event))
 
 
-def update_with_performances(
-    skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds
+def infer(
+    skip_ties: bool, constants: Params, rows: State, event: Rounds
 ) -> tuple[State, performance_inference.Performances]:
     """Find the performances; move towards them, but not too far; learn the volatilities."""
-    event = matches_as_contests.match_as_contest(event)
     mask, rating = cdf_sums.participant_mask(event), rows.rating
     gain = mask.astype(rating.dtype)
     count = jnp.maximum(jnp.sum(gain), 1.0)
@@ -108,10 +110,6 @@ def update_with_performances(
     )
 
 
-def update(skip_ties: bool, constants: Params, rows: State, event: Matches | Rounds) -> State:
-    return update_with_performances(skip_ties, constants, rows, event)[0]
-
-
 def _normal_quantile_of_share(part_count: Array, rest_count: Array, total_count: Array, mask: Array) -> Array:
     """Phi^-1 of part / count, by way of the smaller one of a part and the rest."""
     small = jnp.where(mask, jnp.minimum(part_count, rest_count) / total_count, 0.5)
@@ -130,7 +128,7 @@ def topcoder(
     ] = 0.18,
     initial_rating: Annotated[float, RATING] = 1500.0,
     initial_deviation: Annotated[float, Parameter(POSITIVE, "points", "volatility of a newcomer")] = 350.0,
-) -> SystemParts:
+) -> RatingSystem:
     """TopCoder, of rounds, and of matches as contests of two: won, lost or drawn.
 
         jr.run(jr.topcoder(), rounds)
@@ -148,8 +146,11 @@ def topcoder(
       ValueError: for an unknown name or a value out of range.
     """
     skip_ties = bool(skip_ties)
-    learn = InferringUpdate(bind(update, skip_ties), bind(update_with_performances, skip_ties))
-    rules = Rules(prepare_params, keep_rows, predict, learn)
-    above = expected_wins.PAIRS_PER_POINT * TABLE_POINTS  # all pairs of smaller rounds are summed
-    check = EventCheck(check=bind(matches_as_contests.check_match_results, "topcoder"), padding_skipped_above=above)
-    return SystemParts(init, rules, (Matches, Rounds), check=check, settings={"skip_ties": skip_ties})
+    return RatingSystem(
+        init,
+        make_contest_rules(prepare_params, keep_rows, predict, predict_match, bind(infer, skip_ties)),
+        (Matches, Rounds),
+        check=bind(check_match_results, "topcoder"),
+        padding_skipped_above=expected_wins.PAIRS_PER_POINT * TABLE_POINTS,  # all pairs of smaller rounds are summed
+        settings={"skip_ties": skip_ties},
+    )

@@ -47,8 +47,8 @@ from jaxrate.core.hyperparameter_definitions import (
     collect_params,
 )
 from jaxrate.core.pairwise import pass_time, rate_players, signed_side_advantage
-from jaxrate.core.rules import Params, Rules
-from jaxrate.core.system import EventCheck, SystemParts, full_leaf, system_factory
+from jaxrate.core.rules import Params, RuleByKind, Rules
+from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.special_functions import truncated_normal_moments
@@ -149,13 +149,19 @@ def map_over_teams(function: Callable[[TeamBelief], Any], beliefs: TeamBelief) -
     return lax.map(jax.checkpoint(function), beliefs, batch_size=cdf_sums.comparison_batch_size(len(beliefs.mean)))
 
 
-def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array:
-    """Expected score of player 0; of a round the share [P] of the other teams that one's own should beat."""
-    constants = scale_performance_noise(constants, event)
-    if isinstance(event, Matches):
-        lead = rows.rating[0] - rows.rating[1] + signed_side_advantage(event, constants.params.side_advantage)
-        return expected_score(constants, lead, jnp.sum(rows.variance))
-    teams = teams_with_result_hidden(event)
+def match_lead(constants: Constants, rows: State, match: Matches) -> Array:
+    """The points by which player 0 leads, with those of the side."""
+    return rows.rating[0] - rows.rating[1] + signed_side_advantage(match, constants.params.side_advantage)
+
+
+def predict_match(constants: Constants, rows: State, match: Matches) -> Array:
+    """Expected score of player 0."""
+    return expected_score(constants, match_lead(constants, rows, match), jnp.sum(rows.variance))
+
+
+def predict_round(constants: Constants, rows: State, event: Rounds) -> Array:
+    """The share [P] of the other teams that one's own should beat."""
+    constants, teams = scale_performance_noise(constants, event), teams_with_result_hidden(event)
     sides = team_beliefs(rows, event, teams)
 
     def beaten(me: TeamBelief) -> Array:
@@ -173,7 +179,7 @@ def predict_round_outcomes(constants: Constants, rows: State, event: Rounds) -> 
     axiom, in Bradley-Terry, where nobody draws; c^2 is the mean of that of two teams. In Thurstone-Mosteller
     performances are normal.
     """
-    share, constants = predict(constants, rows, event), scale_performance_noise(constants, event)
+    share, constants = predict_round(constants, rows, event), scale_performance_noise(constants, event)
     teams = teams_with_result_hidden(event)
     sides = team_beliefs(rows, event, teams)
     noise = jnp.broadcast_to(jnp.asarray(0.5 * constants.noise, sides.mean.dtype), sides.mean.shape)
@@ -235,18 +241,20 @@ def update_from_terms(
     )
 
 
-def update(model: str, constants: Constants, rows: State, event: Matches | Rounds) -> State:
+def update_from_match(constants: Constants, rows: State, match: Matches) -> State:
+    """Let skills drift, and learn."""
+    grown, lead = rows._replace(variance=rows.variance + constants.growth), match_lead(constants, rows, match)
+    sign = jnp.sign(match.score - 0.5).astype(lead.dtype)
+    one, two = (comparison_terms(constants, x * lead, jnp.sum(grown.variance), x * sign) for x in (1.0, -1.0))
+    return rate_players(
+        partial(update_from_terms, constants, team_variance=None, time=match.time), grown, match, one, two
+    )
+
+
+def update_from_round(model: str, constants: Constants, rows: State, event: Rounds) -> State:
     """Let skills drift, and learn. A team alone learns nothing."""
-    constants = scale_performance_noise(constants, event)
+    constants, teams = scale_performance_noise(constants, event), teams_by_standing(event)
     grown = rows._replace(variance=rows.variance + constants.growth)
-    if isinstance(event, Matches):
-        lead = rows.rating[0] - rows.rating[1] + signed_side_advantage(event, constants.params.side_advantage)
-        sign = jnp.sign(event.score - 0.5).astype(lead.dtype)
-        one, two = (comparison_terms(constants, x * lead, jnp.sum(grown.variance), x * sign) for x in (1.0, -1.0))
-        return rate_players(
-            partial(update_from_terms, constants, team_variance=None, time=event.time), grown, event, one, two
-        )
-    teams = teams_by_standing(event)
     sides = team_beliefs(grown, event, teams)
     terms = (
         plackett_luce_update_terms(constants, sides)
@@ -278,7 +286,7 @@ def weng_lin(
     initial_rating: Annotated[float, RATING] = 25.0,
     initial_deviation: Annotated[float, DEVIATION] = 25.0 / 3.0,
     side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
-) -> SystemParts:
+) -> RatingSystem:
     """Weng and Lin's systems, of matches and of rounds.
 
         jr.run(jr.weng_lin("plackett_luce"), rounds)
@@ -300,7 +308,12 @@ def weng_lin(
         epsilon = 0.1 if epsilon is None else epsilon
     elif epsilon is not None:
         raise ValueError(f"weng_lin: {model} has no epsilon")
-    rules = Rules(bind(prepare, model), bind(pass_time, age, ()), predict, bind(update, model))
-    hyperparameters = collect_params(weng_lin, locals())
-    check = EventCheck(("teams", "noise"))
-    return SystemParts(init, rules, (Matches, Rounds), check=check, hyperparameters=hyperparameters)
+    rules = Rules(
+        bind(prepare, model),
+        bind(pass_time, age, ()),
+        RuleByKind(predict_match, rounds=predict_round),
+        RuleByKind(update_from_match, rounds=bind(update_from_round, model)),
+        outcomes=RuleByKind(rounds=predict_round_outcomes),
+    )
+    params, space = collect_params(weng_lin, locals())
+    return RatingSystem(init, rules, (Matches, Rounds), features=("teams", "noise"), params=params, space=space)

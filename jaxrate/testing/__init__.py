@@ -10,7 +10,7 @@ cases.py       systems in all forms and precisions, and the histories that they 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from jaxrate.core.system import RatingSystem, random_draw_rule
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches
 from jaxrate.testing import properties
 from jaxrate.testing.cases import FORMS, SystemFormPrecision
@@ -66,7 +66,7 @@ def contract_cases(system: RatingSystem) -> Iterator[tuple[ReplayProperty, Syste
         for double in (True, False):
             for tested_property in REPLAY_PROPERTIES:
                 fits = kind in system.events and form in tested_property.forms and double in tested_property.precisions
-                draws_random = random_draw_rule(system.rules) is not None
+                draws_random = system.rules.draw is not None
                 has_reference = (
                     tested_property.assert_holds is not properties.a_period_of_one_match_is_that_match
                     or Matches in system.events

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.system import RatingSystem, random_draw_rule
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Context, Matches, Periods, Ragged, Rounds, matches, periods, rounds, slice_events
 from jaxrate.replay.blocks import Block, BlockPlan, arrange_blocks
 from jaxrate.replay.compiler_options import quick_compile_options
@@ -69,7 +69,7 @@ def record_compilations() -> Iterator[list[float]]:
 
 def make_key(system: RatingSystem) -> Any:
     """A key if the system draws random numbers."""
-    return None if random_draw_rule(system.rules) is None else jax.random.key(0)
+    return None if system.rules.draw is None else jax.random.key(0)
 
 
 def gather_player_rows(state: Any, ids: Any) -> Any:
@@ -191,7 +191,7 @@ def column_names_read_by_rules(system: RatingSystem, form: str, predicted: bool 
         event = event._replace(context=event.context._replace(columns=recorded_columns))
 
     def rate_first_event() -> Any:
-        draw = random_draw_rule(system.rules)
+        draw = system.rules.draw
         random_numbers = None if draw is None else draw(jax.random.key(0))
         state = system.init(system.params, len(event.player))
         rules = make_replay_rules(system.rules, system.params)
@@ -315,7 +315,7 @@ def split_in_chunks(case: SystemFormPrecision, events: Any) -> list[Any]:
     """A season in two chunks; in one if the system draws random numbers, which would differ."""
     history = periods(events, PERIOD_LENGTH)._replace(length=None) if case.form == "periods" else events
     count = len(history.flat.time)
-    ends = [0, count] if random_draw_rule(case.system.rules) is not None else [0, SECOND_CHUNK_START[case.form], count]
+    ends = [0, count] if case.system.rules.draw is not None else [0, SECOND_CHUNK_START[case.form], count]
     return [to_scan_events(case.form, slice_events(history, low, high), low) for low, high in pairwise(ends)]
 
 

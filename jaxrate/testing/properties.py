@@ -23,8 +23,12 @@ from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import CompilePolicy, compile_replay
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.schedule import make_plan
-from jaxrate.systems.draw_probability_wrapper import add_outcomes, find_own_draw_predict_rule, has_outcome_wrapper
-from jaxrate.systems.prediction_wrapping import scores_or_score_probabilities
+from jaxrate.systems.prediction_wrapping import (
+    add_outcomes,
+    find_own_draw_predict_rule,
+    has_outcome_wrapper,
+    scores_or_score_probabilities,
+)
 from jaxrate.testing.cases import (
     FORMS,
     MATCHES,

@@ -18,7 +18,7 @@ from jax import lax
 
 from jaxrate.core.argument_checks import Key, Numbers, enforce_argument_annotations
 from jaxrate.core.array_types import Array
-from jaxrate.core.rules import PredictRuleProtocol
+from jaxrate.core.rules import PredictRule
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import Matches, fail_where
@@ -397,7 +397,7 @@ def _rate_game(
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _replay_games(
     variant: str,
-    predict: PredictRuleProtocol,
+    predict: PredictRule,
     matchmaker: Matchmaker,
     constants: Constants,
     table: Any,

@@ -16,11 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.core.system import random_draw_rule
 from jaxrate.events import slice_events
 from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.execution import CompilePolicy
-from jaxrate.systems.draw_probability_wrapper import find_own_draw_predict_rule, has_outcome_wrapper
+from jaxrate.systems.prediction_wrapping import find_own_draw_predict_rule, has_outcome_wrapper
 from jaxrate.testing.cases import jit_quickly, opposite_side_columns, shuffle_participants, strict_precision, swap_sides
 from tests.fuzz import draws
 from tests.fuzz.driver import by_hand
@@ -84,7 +83,7 @@ def rate(case, params, states, events):
     system = case.systems[0]
     system = jr.forecasts.add_outcomes(system) if case.full and not has_outcome_wrapper(system) else system
     schedule = schedule_of(case, events)
-    key = None if random_draw_rule(system.rules) is None else jax.random.key(0)
+    key = None if system.rules.draw is None else jax.random.key(0)
 
     def one(params, state):
         options = {"params": params, "state": state, "key": key, "schedule": schedule}
@@ -223,7 +222,7 @@ def stack(trees):
 
 def mirror(random, case, events, whole, rated, params, states):
     """Matches of pairs told from the other side, contests in another order."""
-    if random_draw_rule(case.systems[0].rules) is not None:
+    if case.systems[0].rules.draw is not None:
         return
     if case.form == "rounds":
         other, order = shuffle_participants(events)
@@ -261,7 +260,7 @@ def other_side(case, league):
 
 def in_parts(case, events, whole, params, states):
     """A history in two parts."""
-    if random_draw_rule(case.systems[0].rules) is not None:
+    if case.systems[0].rules.draw is not None:
         return
     events = as_form(case, events)
     count = len(events.score) if case.form in ("stream", "levels") else len(events.player_start) - 1
@@ -288,7 +287,7 @@ def slopes(case, events, params, states):
     if case.form == "rounds":  # the small ones
         events = slice_events(events, 0, 3)
     schedule = schedule_of(case, events)
-    if random_draw_rule(system.rules) is not None or case.full:
+    if system.rules.draw is not None or case.full:
         return
 
     def loss(params, state):

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
-from jaxrate.core.system import RatingSystem, check_event_kind, random_draw_rule, set_default_period
+from jaxrate.core.system import RatingSystem, check_event_kind, set_default_period
 from jaxrate.data.table_files import JoinedFiles, join_files
 from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, Rounds, period_number
@@ -96,7 +96,7 @@ def rate_by_chunks(
     system = set_default_period(system, period)
     if chunks.rows < 1:
         raise ValueError(f"chunk must be a whole number from 1, got {chunks.rows!r}")
-    if random_draw_rule(system.rules) is not None and key is None:
+    if system.rules.draw is not None and key is None:
         key = jax.random.key(0)
     folder, reading = Path(out), source
     if not isinstance(reading, TableReading):

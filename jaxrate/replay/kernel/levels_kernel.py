@@ -31,7 +31,6 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.rules import Params, State
-from jaxrate.core.system import random_draw_rule
 from jaxrate.events import LAST_ID, Matches
 from jaxrate.numerics.special_functions import normal_tail
 from jaxrate.replay.scan_programs import (
@@ -287,7 +286,7 @@ def _make_scalar_match_function(
     rules: ReplayRules, prepared: Any, state: State, events: Matches
 ) -> tuple[Callable[..., Any], Any]:
     """Numbers to numbers of one match, and the shapes of its prediction; ValueError for rules that do not fit."""
-    if random_draw_rule(rules) is not None:
+    if rules.draw is not None:
         raise ValueError(f"the kernel knows no rules that draw random numbers: {HINT_NO_KERNEL}")
     if any(x.ndim != 1 for x in jax.tree.leaves(state)):
         raise ValueError(f"the kernel knows players of a few numbers each, and these have vectors: {HINT_NO_KERNEL}")

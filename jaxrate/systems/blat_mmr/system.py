@@ -37,8 +37,8 @@ from jaxrate.core.hyperparameter_definitions import (
     collect_params,
 )
 from jaxrate.core.mean_reversion import elapsed_time
-from jaxrate.core.rules import Params, Rating, Rules, SizedPrepare
-from jaxrate.core.system import SystemParts, check_param_names, full_leaf, system_factory
+from jaxrate.core.rules import Params, Rating, Rules
+from jaxrate.core.system import RatingSystem, check_param_names, full_leaf, system_factory
 from jaxrate.events import Matches, fail_where
 from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order
 from jaxrate.systems.blat_mmr import kernels, opponent_sum_algorithms
@@ -507,7 +507,7 @@ def blat_mmr(
         float, Parameter(POSITIVE, "factor", "scale of the luck function: F(x / temperature, ...)")
     ] = 1.0,
     **more: float,
-) -> SystemParts:
+) -> RatingSystem:
     """BlatMMR, of matches.
 
         jr.rate(jr.blat_mmr(), data)
@@ -591,15 +591,16 @@ def blat_mmr(
     initial = make_initial_belief(given_points, given_inner, parse_prior(prior, len(at), at))
     check_kernel_and_prior(model, initial, params)
     model = resolve_algorithms(model, inner is not None)
-    prepare_model = SizedPrepare(bind(prepare, model, None), bind(make_sized_prepare, model, initial))
-    return SystemParts(
+    rules = Rules(bind(prepare, model, None), *(bind(rule, model) for rule in (advance, predict, update)))
+    return RatingSystem(
         bind(init, model, initial),
-        Rules(prepare_model, *(bind(rule, model) for rule in (advance, predict, update))),
+        rules._replace(prepare_for=bind(make_sized_prepare, model, initial)),
         (Matches,),
         bind(summary, model),
         bind(check_match_weights, model),
+        params=params,
+        space=space,
         settings={"kernel": kernel if isinstance(kernel, str) else spec} | initial._asdict(),
-        hyperparameters=(params, space),
     )
 
 

@@ -54,15 +54,8 @@ from jaxrate.core.hyperparameter_definitions import (
     Parameter,
 )
 from jaxrate.core.pairwise import pass_time, rows_before_games, signed_side_advantage, split_sides
-from jaxrate.core.rules import Params, Rules
-from jaxrate.core.system import (
-    EventCheck,
-    SystemParts,
-    clip_optional,
-    full_leaf,
-    system_factory,
-    variance_bound,
-)
+from jaxrate.core.rules import Params, RuleByKind, Rules
+from jaxrate.core.system import RatingSystem, clip_optional, full_leaf, system_factory, variance_bound
 from jaxrate.events import Matches, Periods, Ragged, fail_where
 from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax
 from jaxrate.numerics.special_functions import differentiable_quotient, normal_tail
@@ -134,14 +127,11 @@ def strengths_against(rows: State, category: Array) -> tuple[Array, Array]:
     return rows.rating + pick(rows.modifiers), rows.variance + pick(rows.modifier_variance)
 
 
-def split_into_single_category_pairs(event: Matches | Periods, categories: int) -> tuple[Periods, Array | None]:
+def split_into_single_category_pairs(event: Periods, categories: int) -> tuple[Periods, Array | None]:
     """The event as a period in which everybody plays one category.
 
     If players mix categories, a match is split into one of each pair of categories; the shares [M, categories^2].
     """
-    if isinstance(event, Matches):
-        context = jax.tree.map(lambda x: x[None], event.context)
-        event = Periods(event.player, jnp.array([[0, 1]], jnp.int32), event.score[None], event.time, context)
     num_pairs, context = event.score.shape[0], event.context
     if context.category is None:
         return event._replace(context=context._replace(category=jnp.zeros((num_pairs, 2), jnp.int32))), None
@@ -341,8 +331,15 @@ def update_mean_variance(
     return mean, jnp.where(by_precision, left, jnp.where(changed, alone, variance))
 
 
-def predict(outcome: str, grows: str, constants: Constants, rows: State, event: Matches | Periods) -> Array:
-    """Expected score of the first player."""
+def predict_match(outcome: str, constants: Constants, rows: State, match: Matches) -> Array:
+    """Expected score of the first player of a match, as of a period of no length."""
+    context = jax.tree.map(lambda x: x[None], match.context)
+    period = Periods(match.player, jnp.array([[0, 1]], jnp.int32), match.score[None], match.time, context)
+    return predict(outcome, "unplayed", constants, rows, period)[0]
+
+
+def predict(outcome: str, grows: str, constants: Constants, rows: State, event: Periods) -> Array:
+    """Expected scores [M] of the first players of a period."""
     if grows == "all":
         rows = rows_before_games(age, constants, rows, event)
     period, share = split_into_single_category_pairs(event, rows.modifiers.shape[-1])
@@ -353,9 +350,7 @@ def predict(outcome: str, grows: str, constants: Constants, rows: State, event: 
     other, other_variance = strengths_against(second, category[:, 0])
     lead = mine - other + signed_side_advantage(period, params.side_advantage)
     expected = OUTCOME_DISTRIBUTIONS[outcome].chance(lead / jnp.sqrt(params.scale**2 + variance + other_variance))
-    if share is not None:
-        expected = jnp.sum(share * expected.reshape(share.shape), axis=1)
-    return expected[0] if isinstance(event, Matches) else expected
+    return expected if share is None else jnp.sum(share * expected.reshape(share.shape), axis=1)
 
 
 def update(law: str, expansion: str, grows: str, constants: Constants, rows: State, event: Periods) -> State:
@@ -455,7 +450,7 @@ def category_glicko(
     match_weight: Annotated[float, Parameter(POSITIVE, "matches", "what a match of weight 1 counts as")] = 1.0,
     period: Annotated[float, PERIOD] = 14.0,
     side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
-) -> SystemParts:
+) -> RatingSystem:
     """Glicko with categories, of rating periods. (Match by match no modifier would ever move.)
 
         jr.category_glicko(2, scale=400.0)
@@ -471,10 +466,15 @@ def category_glicko(
       ValueError: for an unknown name, a value out of range, or bounds that cross.
     """
     check_count("category_glicko: categories", categories, 1, 1000)
-    predicting, learning = bind(predict, outcome, grows), bind(update, outcome, expansion, grows)
-    return SystemParts(
+    return RatingSystem(
         bind(init, categories),
-        Rules(bind(prepare, categories), bind(pass_time, age, ()), predicting, learning),
+        Rules(
+            bind(prepare, categories),
+            bind(pass_time, age, ()),
+            RuleByKind(bind(predict_match, outcome), bind(predict, outcome, grows)),
+            bind(update, outcome, expansion, grows),
+        ),
         (Periods,),
-        check=EventCheck(("categories",), bind(check_categories, categories)),
+        check=bind(check_categories, categories),
+        features=("categories",),
     )

@@ -47,8 +47,7 @@ from jaxrate.core.hyperparameter_definitions import (
     collect_params,
 )
 from jaxrate.core.pairwise import pass_time
-from jaxrate.core.rules import InferringUpdate, Params, Rules
-from jaxrate.core.system import EventCheck, SystemParts, full_leaf, system_factory
+from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics import selective_evaluation
 from jaxrate.systems.elo_mmr import density_dispatch
@@ -65,10 +64,15 @@ from jaxrate.systems.elo_mmr.belief import (
     resolve_noise_params,
 )
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
-from jaxrate.systems.rounds import round_teams as matches_as_contests
-from jaxrate.systems.rounds import round_teams as players_in_several_teams
 from jaxrate.systems.rounds.hazard_tables import DENSITIES, Density, HazardTable, parse_density
 from jaxrate.systems.rounds.performance_inference import TieSplit
+from jaxrate.systems.rounds.round_teams import (
+    check_match_results,
+    make_contest_rules,
+    match_as_contest,
+    max_over_player_team_entries,
+    merge_multi_team_evidence,
+)
 
 WEIGHT = Parameter(MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2")
 LIMIT_DEVIATION = Parameter(MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle")
@@ -157,9 +161,14 @@ def _rho_or_zero(constants: Constants) -> float | Array:
     return getattr(constants.params, "rho", 0.0)
 
 
-def predict(model: ModelSettings, constants: Constants, rows: State, event: Rounds | Matches) -> Array:
-    """The share of the others that each is expected to beat; of a match the probability that player 0 does better."""
-    contest = matches_as_contests.match_as_contest(event)
+def predict_match(model: ModelSettings, constants: Constants, rows: State, match: Matches) -> Array:
+    """The probability that player 0 does better."""
+    share = predict(model, constants, rows, match_as_contest(match))
+    return 0.5 * (1.0 + share[0] - share[1])  # the two add up to 1
+
+
+def predict(model: ModelSettings, constants: Constants, rows: State, contest: Rounds) -> Array:
+    """The share of the others that each is expected to beat."""
     mask, weight = cdf_sums.participant_mask(contest), cdf_sums.participant_weights(contest)
     square, points = rows.variance + sum(drift_and_noise(constants, rows, weight, contest.noise)), 2 * model.points // 3
     if model.teams and contest.solo is None:
@@ -167,19 +176,13 @@ def predict(model: ModelSettings, constants: Constants, rows: State, event: Roun
     below = density_dispatch.expected_win_counts(
         model.density, constants.table, rows.rating, jnp.sqrt(square), mask, points, contest.present
     )
-    share = expected_wins.expected_win_share(below, mask)
-    return 0.5 * (1.0 + share[0] - share[1]) if isinstance(event, Matches) else share  # of two, they add up to 1
+    return expected_wins.expected_win_share(below, mask)
 
 
-def update(model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds) -> State:
-    return _learn_from_contest(model, constants, rows, matches_as_contests.match_as_contest(event))[0]
-
-
-def update_with_performances(
-    model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds
+def infer(
+    model: ModelSettings, constants: Constants, rows: State, event: Rounds
 ) -> tuple[State, performance_inference.Performances]:
     """The rows after a round, the performances in it, and the ranks that would have kept the ratings."""
-    event = matches_as_contests.match_as_contest(event)
     after, p, round_statistics = _learn_from_contest(model, constants, rows, event)
     if isinstance(round_statistics, density_dispatch.TeamRound):
         needed = density_dispatch.worst_team_ranks_keeping_rating(round_statistics, event, model.split_ties)
@@ -193,7 +196,7 @@ def _learn_from_contest(
 ) -> tuple[State, Array, density_dispatch.RoundStatistics | density_dispatch.TeamRound]:
     """Let skills drift, infer the performances, and add them to the beliefs; what they were inferred from."""
     growth, square = drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
-    growth = players_in_several_teams.max_over_player_team_entries(event, growth)
+    growth = max_over_player_team_entries(event, growth)
     contested = cdf_sums.is_rated_contest(event, model.skip_ties)
     influence = density_dispatch.influence_on_belief(constants.table)
     drifted = pseudodiffuse(rows._replace(past=None), growth, 0.0)
@@ -217,7 +220,7 @@ def _learn_from_contest(
             p = jnp.minimum(p, event.ceiling)
     if rows.past is None:
         change, kept = share * (p - rows.rating), variance / drifted.variance
-        change, merged = players_in_several_teams.merge_multi_team_evidence(event, change, kept)
+        change, merged = merge_multi_team_evidence(event, change, kept)
         rating, past = rows.rating + change, None
         variance = variance if event.seat is None else drifted.variance * merged
     else:
@@ -261,7 +264,7 @@ def elo_mmr(
             "how fast drift makes earlier performances Gaussian",
         ),
     ] = 1.0,
-) -> SystemParts:
+) -> RatingSystem:
     """Elo-MMR(rho), of rounds, and of matches as contests of two: won, lost or drawn.
 
         jr.run(jr.elo_mmr(), rounds)
@@ -286,13 +289,13 @@ def elo_mmr(
     """
     check_count("elo_mmr: history", history, 1, 10_000)
     weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmr", weight, limit_deviation, beta, gamma)
-    hyperparameters = collect_params(elo_mmr, locals())
+    params, space = collect_params(elo_mmr, locals())
     density = parse_density(density)
-    named = {"density": density.name if density.name in DENSITIES else density}
-    parts = _make_parts(
-        "elo_mmr", hyperparameters, density, history, (split_ties, skip_ties), newcomer, EventCheck(("noise",))
-    )
-    return parts._replace(settings={**parts.settings, **named})
+    settings = check_contest_settings("elo_mmr", split_ties, newcomer, skip_ties)
+    model = make_model("elo_mmr", params, density, None if density.name == "normal" else history, **settings)
+    system = make_system("elo_mmr", model)
+    settings["density"] = density.name if density.name in DENSITIES else density
+    return system._replace(features=("noise",), params=params, space=space, settings=settings)
 
 
 @system_factory
@@ -309,7 +312,7 @@ def elo_mmx(
     drift: Annotated[float | None, DRIFT] = None,
     initial_rating: Annotated[float, RATING] = 1500.0,
     initial_deviation: Annotated[float, DEVIATION] = 350.0,
-) -> SystemParts:
+) -> RatingSystem:
     """Elo-MMX, which is Elo-MMR with Gaussian performances: it has the arguments of `elo_mmr` but `history` and `rho`.
 
     It also rates teams (section 7). The performance of a team is inferred from the ranks of all teams. What its members
@@ -333,24 +336,25 @@ def elo_mmx(
       ValueError: for an unknown name or a value out of range.
     """
     weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmx", weight, limit_deviation, beta, gamma)
-    hyperparameters = collect_params(elo_mmx, locals())
-    check, ties = EventCheck(("teams", "seats", "noise")), (split_ties, skip_ties)
-    return _make_parts("elo_mmx", hyperparameters, DENSITIES["normal"], None, ties, newcomer, check, team_performance)
+    params, space = collect_params(elo_mmx, locals())
+    settings = check_contest_settings("elo_mmx", split_ties, newcomer, skip_ties)
+    model = make_model("elo_mmx", params, DENSITIES["normal"], None, **settings)
+    system, features = make_system("elo_mmx", model._replace(teams=team_performance)), ("teams", "seats", "noise")
+    return system._replace(features=features, params=params, space=space, settings=settings)
 
 
-def _make_parts(
-    name: str,
-    hyperparameters: tuple[Params, Params],
-    density: Density,
-    history: int | None,
-    ties: tuple[bool | float | Sequence[float], bool],
-    newcomer: Sequence[float],
-    check: EventCheck,
-    team: str | None = None,
-) -> SystemParts:
-    params, factors = hyperparameters[0], tuple(float(x) for x in newcomer)
+def check_contest_settings(
+    name: str, split_ties: bool | float | Sequence[float], newcomer: Sequence[float], skip_ties: bool
+) -> dict[str, Any]:
+    """The settings that both systems have, in the form in which they are kept; ValueError for wrong ones."""
+    factors = tuple(float(x) for x in newcomer)
     if not all(0 < x < math.inf for x in factors):
         raise ValueError(f"{name}: factors for newcomers must be above 0, got {factors}")
+    return {"split_ties": check_split_ties(name, split_ties), "newcomer": factors, "skip_ties": bool(skip_ties)}
+
+
+def make_model(name: str, params: Any, density: Density, history: int | None, **settings: Any) -> ModelSettings:
+    """What is fixed; ValueError for performances without noise."""
     if params.beta is None:
         square = (1.0 + 1.0 / params.weight) * params.limit_deviation**2
         square += 0.0 if params.drift is None else params.drift / params.weight
@@ -358,20 +362,17 @@ def _make_parts(
         square = params.beta**2
     if not square > 0:
         raise ValueError(f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well")
-    split_ties, skip_ties = check_split_ties(name, ties[0]), bool(ties[1])
-    kept_history = None if density.name == "normal" else history
     points = density_dispatch.count_table_points(density, math.sqrt(square), params.initial_deviation)
-    model = ModelSettings(density, kept_history, split_ties, skip_ties, factors, points, team)
-    learn = InferringUpdate(bind(update, model), bind(update_with_performances, model))
-    check = check._replace(
-        check=bind(matches_as_contests.check_match_results, name),
-        padding_skipped_above=0 if density_dispatch.has_closed_form(density) else None,
-    )
-    return SystemParts(
+    return ModelSettings(density=density, history=history, points=points, **settings)
+
+
+def make_system(name: str, model: ModelSettings) -> RatingSystem:
+    """A system of these fixed settings, without features and hyperparameters."""
+    rules = (bind(rule, model) for rule in (predict, predict_match, infer))
+    return RatingSystem(
         bind(init, model),
-        Rules(bind(prepare, model), bind(pass_time, age, ()), bind(predict, model), learn),
+        make_contest_rules(bind(prepare, model), bind(pass_time, age, ()), *rules),
         (Matches, Rounds),
-        check=check,
-        settings={"split_ties": split_ties, "newcomer": factors, "skip_ties": skip_ties},
-        hyperparameters=hyperparameters,
+        check=bind(check_match_results, name),
+        padding_skipped_above=0 if density_dispatch.has_closed_form(model.density) else None,
     )

@@ -20,6 +20,8 @@ import numpy as np
 from jax import lax
 
 from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.rules import AdvanceRule, Constants, InferRule, PredictRule, PrepareRule, RuleByKind, Rules, State
 from jaxrate.events import LAST_ID, Matches, Rounds
 from jaxrate.events.column_checks import fail_where
 from jaxrate.systems.rounds.cdf_sums import max_pairwise_participants, max_simultaneous_pairs, participant_mask
@@ -48,18 +50,41 @@ def max_over_player_team_entries(event: Rounds, values: Array) -> Array:
     return jnp.zeros_like(values).at[event.seat].max(values)[event.seat]
 
 
-def match_as_contest(event: Matches | Rounds) -> Rounds:
-    """The contest of two that a match is; a contest as it is."""
-    if isinstance(event, Rounds):
-        return event
-    rank = jnp.stack([event.score < 0.5, event.score > 0.5]).astype(jnp.int32)
-    one = jnp.ones_like(event.score) if event.context.weight is None else event.context.weight
-    return Rounds(event.player, rank, jnp.arange(2, dtype=jnp.int32), jnp.stack([one, one]), event.time, solo=one)
+def make_contest_rules(
+    prepare: PrepareRule, advance: AdvanceRule, predict: PredictRule, predict_match: PredictRule, infer: InferRule
+) -> Rules:
+    """The rules of contests that also rate a match, as a contest of two; `infer` gives the new rows, and what else."""
+    return Rules(
+        prepare,
+        advance,
+        RuleByKind(predict_match, rounds=predict),
+        RuleByKind(bind(_update_from_match, infer), rounds=bind(_update_from_contest, infer)),
+        RuleByKind(bind(_infer_from_match, infer), rounds=infer),
+    )
+
+
+def _update_from_contest(infer: InferRule, constants: Constants, rows: State, contest: Rounds) -> State:
+    return infer(constants, rows, contest)[0]
+
+
+def _update_from_match(infer: InferRule, constants: Constants, rows: State, match: Matches) -> State:
+    return infer(constants, rows, match_as_contest(match))[0]
+
+
+def _infer_from_match(infer: InferRule, constants: Constants, rows: State, match: Matches) -> tuple[State, Any]:
+    return infer(constants, rows, match_as_contest(match))
+
+
+def match_as_contest(match: Matches) -> Rounds:
+    """The contest of two that a match is."""
+    rank = jnp.stack([match.score < 0.5, match.score > 0.5]).astype(jnp.int32)
+    one = jnp.ones_like(match.score) if match.context.weight is None else match.context.weight
+    return Rounds(match.player, rank, jnp.arange(2, dtype=jnp.int32), jnp.stack([one, one]), match.time, solo=one)
 
 
 def check_match_results(system: str, events: Any) -> None:
     """ValueError for matches that are no win, draw or loss, which alone are ranks; names the row."""
-    if isinstance(events, Matches):
+    if type(events) is Matches:
         score = np.asarray(events.score)
 
         def say(row: int) -> str:

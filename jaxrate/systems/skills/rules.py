@@ -41,7 +41,7 @@ import numpy as np
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import BoundFunction, bind, look_up_replacement_function
 from jaxrate.core.pairwise import seasons_applied_until, split_sides
-from jaxrate.core.rules import PredictRuleProtocol, RatedEvent, Rules
+from jaxrate.core.rules import PredictRule, RatedEvent, Rules
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities, unwrap_predictions
@@ -411,17 +411,17 @@ def update(model: ModelSettings, constants: Constants, rows: State, event: Match
 
 def find_smoothing_model(system: RatingSystem) -> ModelSettings | None:
     """The model behind a system of skills, whatever it predicts, if hindsight is known of it."""
-    rule: Any = system.rules.update
-    while isinstance(rule, BoundFunction) and rule.function is not update:  # of predictions that are wrapped
-        rule = next(iter(rule.bound_args), None)
-    if not isinstance(rule, BoundFunction):
+    rule: Any = unwrap_predictions(system).rules.update
+    if not isinstance(rule, BoundFunction) or rule.function is not update:
         return None
     model: ModelSettings = rule.bound_args[0]
     return None if model.kinds else model
 
 
-def make_rules(model: ModelSettings) -> Rules:
-    return Rules(*(bind(rule, model) for rule in (prepare, advance, predict, update)))
+def make_rules(model: ModelSettings, has_draws: bool) -> Rules:
+    """The rules; with chances of draws of their own, if a margin or goals tell them."""
+    rules = Rules(*(bind(rule, model) for rule in (prepare, advance, predict, update)))
+    return rules._replace(outcomes=bind(predict_outcome_probabilities, model)) if has_draws else rules
 
 
 class PredictionParts(NamedTuple):
@@ -432,12 +432,10 @@ class PredictionParts(NamedTuple):
     weight: Array  # the share of a player in their side, which all parts contain
 
 
-def find_parts_rule(system: RatingSystem) -> tuple[RatingSystem, PredictRuleProtocol | None]:
+def find_parts_rule(system: RatingSystem) -> tuple[RatingSystem, PredictRule | None]:
     """The system without what remakes its predictions, and the rule for `PredictionParts`; None without skills."""
     inner = unwrap_predictions(system)
-    of_rules = dict.fromkeys((predict, predict_outcome_probabilities), prediction_parts)
-    rule: PredictRuleProtocol | None = look_up_replacement_function(inner.rules.predict, of_rules)
-    return inner, rule
+    return inner, look_up_replacement_function(inner.rules.predict, {predict: prediction_parts})
 
 
 def prediction_parts(

@@ -77,7 +77,7 @@ from jaxrate.core.hyperparameter_definitions import (
     collect_params,
     factory_hyperparameter_space,
 )
-from jaxrate.core.system import EventCheck, SystemParts, check_param_names, system_factory
+from jaxrate.core.system import RatingSystem, check_param_names, system_factory
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems.skills.rules import make_rules
 from jaxrate.systems.skills.settings import (
@@ -256,7 +256,7 @@ def skills(
     expected_goals_noise: Annotated[float | None, EXPECTED_GOALS_NOISE] = None,
     expected_goals_scale: Annotated[float | None, EXPECTED_GOALS_SCALE] = None,
     **weights: float,
-) -> SystemParts:
+) -> RatingSystem:
     """One filter of matches, rating periods and contests of teams that takes margins, surfaces, covariates, sides,
     seasons and experience.
 
@@ -316,12 +316,15 @@ def skills(
     extra = {name: (weights.get(name, x), about) for name, x, about in zip(further, first, abouts, strict=True)}
     params, space = collect_params(skills, locals(), extra)
     events = (Matches, Periods) if outcome in ("logistic", "points", "goals") or kinds else (Matches, Periods, Rounds)
-    return SystemParts(
+    params = fill_param_defaults(model, params)
+    return RatingSystem(
         bind(init, model),
-        make_rules(model),
+        make_rules(model, has_draws=params.draw_margin is not None or params.goal_rate is not None),
         events,
         bind(summary, model),
-        EventCheck(("categories", "teams", "seats", "noise"), bind(check_events_fit, model)),
+        bind(check_events_fit, model),
+        ("categories", "teams", "seats", "noise"),
+        params=params,
+        space=space,
         settings=setting_values,
-        hyperparameters=(fill_param_defaults(model, params), space),
     )

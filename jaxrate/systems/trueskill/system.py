@@ -55,18 +55,19 @@ from jaxrate.core.hyperparameter_definitions import (
     SKILL_DRIFT,
     HyperparameterRange,
     Parameter,
+    collect_params,
 )
 from jaxrate.core.pairwise import pass_time, signed_side_advantage
-from jaxrate.core.rules import Params, Rules
-from jaxrate.core.system import EventCheck, SystemParts, full_leaf, system_factory
+from jaxrate.core.rules import Params, RuleByKind, Rules
+from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.special_functions import normal_moments_above_margin, truncated_normal_moments
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.rounds import cdf_sums, expected_wins
-from jaxrate.systems.rounds import round_teams as players_in_several_teams
 from jaxrate.systems.rounds.round_teams import (
     Teams,
     gather_team_values_to_members,
+    merge_multi_team_evidence,
     scale_performance_noise,
     sum_by_team,
     teams_by_standing,
@@ -122,13 +123,16 @@ def scale_noise_and_margin(constants: Constants, event: Matches | Rounds) -> Con
     return scaled if factor is None else scaled._replace(margin=constants.margin * factor)
 
 
-def predict(constants: Constants, rows: State, event: Matches | Rounds) -> Array:
-    """Expected score of player 0; of a round the share [P] of the other teams that one's own should beat.
+def predict_match(constants: Constants, rows: State, match: Matches) -> Array:
+    """Expected score of player 0; a draw is half a win."""
+    return expected_score(*match_lead_deviation_and_margin(constants, rows, match))
 
-    A draw is half a win. In rounds of more than `max_pairwise_participants` the margin is that of equal teams.
+
+def predict_round(constants: Constants, rows: State, event: Rounds) -> Array:
+    """The share [P] of the other teams that one's own should beat; a draw is half a win.
+
+    In rounds of more than `max_pairwise_participants` the margin is that of equal teams.
     """
-    if isinstance(event, Matches):
-        return expected_score(*match_lead_deviation_and_margin(constants, rows, event))
     constants, teams = scale_noise_and_margin(constants, event), teams_with_result_hidden(event)
     mean, variance = team_performance_moments(constants, rows, event, teams)
     return expected_share_of_teams_beaten(teams, mean, variance, constants.margin, teams.size.astype(mean.dtype))
@@ -181,17 +185,21 @@ def depends_on_elapsed_time(params: Params) -> bool:
     return any(x is not None for x in (params.drift, params.reversion, params.season_keep))
 
 
-def predict_outcome_probabilities(constants: Constants, rows: State, event: Matches | Rounds) -> OutcomeProbabilities:
-    if isinstance(event, Matches):
-        ahead, spread, margin = match_lead_deviation_and_margin(constants, rows, event)
-        win = ndtr((jnp.stack([ahead, -ahead]) - margin) / spread)
-        behind = -jnp.abs(ahead)  # where the tails keep their digits
-        draw = jnp.maximum(ndtr((behind + margin) / spread) - ndtr((behind - margin) / spread), 0.0)
-        draw = jnp.broadcast_to(draw, (2,))
-        mean, ones = 0.5 * jnp.stack([ahead, -ahead]), jnp.ones_like(rows.rating)
-        quality = match_quality(constants.noise * ones, mean, rows.variance + constants.noise, ones > 0)
-        return OutcomeProbabilities(win, draw, 2.0 - win - 0.5 * draw, jnp.broadcast_to(quality, (2,)))
-    share, constants = predict(constants, rows, event), scale_noise_and_margin(constants, event)
+def predict_match_outcomes(constants: Constants, rows: State, match: Matches) -> OutcomeProbabilities:
+    """[2] who wins a match, for both players."""
+    ahead, spread, margin = match_lead_deviation_and_margin(constants, rows, match)
+    win = ndtr((jnp.stack([ahead, -ahead]) - margin) / spread)
+    behind = -jnp.abs(ahead)  # where the tails keep their digits
+    draw = jnp.maximum(ndtr((behind + margin) / spread) - ndtr((behind - margin) / spread), 0.0)
+    draw = jnp.broadcast_to(draw, (2,))
+    mean, ones = 0.5 * jnp.stack([ahead, -ahead]), jnp.ones_like(rows.rating)
+    quality = match_quality(constants.noise * ones, mean, rows.variance + constants.noise, ones > 0)
+    return OutcomeProbabilities(win, draw, 2.0 - win - 0.5 * draw, jnp.broadcast_to(quality, (2,)))
+
+
+def predict_round_outcomes(constants: Constants, rows: State, event: Rounds) -> OutcomeProbabilities:
+    """[P] who wins a round, for participants by their teams."""
+    share, constants = predict_round(constants, rows, event), scale_noise_and_margin(constants, event)
     teams = teams_with_result_hidden(event)
     mean, variance = team_performance_moments(constants, rows, event, teams)
     square, size = sum_by_team(teams, event.weight**2), teams.size.astype(mean.dtype)
@@ -405,35 +413,36 @@ def _shift_right(x: Array, places: int, fill: float) -> Array:
     return jnp.pad(kept, [*[(0, 0)] * (x.ndim - 1), (x.shape[-1] - kept.shape[-1], 0)], constant_values=fill)
 
 
-def update(sweeps: int | None, constants: Constants, rows: State, event: Matches | Rounds) -> State:
+def update_from_match(constants: Constants, rows: State, match: Matches) -> State:
     """Let skills drift, and learn from who beat whom."""
-    constants = scale_noise_and_margin(constants, event)
-    variance, contested = rows.variance + constants.growth, True
-    if isinstance(event, Matches):
-        ahead, spread, margin = match_lead_deviation_and_margin(constants, rows, event)
-        sign = jnp.where(event.score < 0.5, -1.0, 1.0)
-        v, w, left, _ = truncated_normal_moments(sign * ahead / spread, margin / spread, event.score == 0.5)
-        push, information = sign * v / spread, w / spread**2
-        push = jnp.stack([push, -push])
-        others = variance[::-1] + 2.0 * constants.noise
-        kept = (others + variance * left) / spread**2  # 1 - variance * information, which would vanish
-        if event.context.weight is not None:  # so many times the message about the skill
-            whole = kept + event.context.weight * variance * information
-            push, kept = event.context.weight * push / whole, kept / whole
-        rating, variance = rows.rating + variance * push, variance * kept
-    else:
-        teams = teams_by_standing(event)
-        contested = teams.size[min(1, len(teams.size) - 1)] > 0  # by two teams, or more
-        pull, information = (
-            gather_team_values_to_members(teams, x)
-            for x in standing_to_team_evidence(sweeps, constants, rows, event, teams)
-        )
-        square = event.weight * variance
-        least = constants.noise / (variance + constants.noise)  # if the performance were known
-        kept = jnp.maximum(1.0 - event.weight * square * information, least)
-        change, kept = players_in_several_teams.merge_multi_team_evidence(event, square * pull, kept)
-        rating = jnp.where(contested, rows.rating + change, rows.rating)
-        variance = jnp.where(contested, variance * kept, rows.variance)
+    variance, weight = rows.variance + constants.growth, match.context.weight
+    ahead, spread, margin = match_lead_deviation_and_margin(constants, rows, match)
+    sign = jnp.where(match.score < 0.5, -1.0, 1.0)
+    v, w, left, _ = truncated_normal_moments(sign * ahead / spread, margin / spread, match.score == 0.5)
+    push, information = sign * v / spread, w / spread**2
+    push = jnp.stack([push, -push])
+    others = variance[::-1] + 2.0 * constants.noise
+    kept = (others + variance * left) / spread**2  # 1 - variance * information, which would vanish
+    if weight is not None:  # so many times the message about the skill
+        whole = kept + weight * variance * information
+        push, kept = weight * push / whole, kept / whole
+    time = None if rows.time is None else jnp.full_like(rows.time, match.time)
+    return State(rows.rating + variance * push, variance * kept, time)
+
+
+def update_from_round(sweeps: int | None, constants: Constants, rows: State, event: Rounds) -> State:
+    """Let skills drift, and learn from the standing of teams. A team alone learns nothing."""
+    constants, teams = scale_noise_and_margin(constants, event), teams_by_standing(event)
+    contested = teams.size[min(1, len(teams.size) - 1)] > 0  # by two teams, or more
+    evidence = standing_to_team_evidence(sweeps, constants, rows, event, teams)
+    pull, information = (gather_team_values_to_members(teams, x) for x in evidence)
+    variance = rows.variance + constants.growth
+    square = event.weight * variance
+    least = constants.noise / (variance + constants.noise)  # if the performance were known
+    kept = jnp.maximum(1.0 - event.weight * square * information, least)
+    change, kept = merge_multi_team_evidence(event, square * pull, kept)
+    rating = jnp.where(contested, rows.rating + change, rows.rating)
+    variance = jnp.where(contested, variance * kept, rows.variance)
     if rows.time is None:
         return State(rating, variance, None)
     return State(rating, variance, jnp.where(contested | jnp.isfinite(rows.time), event.time, jnp.inf))
@@ -480,7 +489,7 @@ def trueskill(
     season_growth: Annotated[
         float | None, mean_reversion.SEASON_GROWTH._replace(if_none="beta / 7, with seasons")
     ] = None,
-) -> SystemParts:
+) -> RatingSystem:
     """TrueSkill, of matches and of rounds: of many players, of teams, with ties and with partial play.
 
         jr.run(jr.trueskill(), rounds)
@@ -501,16 +510,14 @@ def trueskill(
     """
     if sweeps is not None:
         check_count("trueskill: sweeps", sweeps, 1, 10_000)
-    return SystemParts(
-        init,
-        Rules(prepare, bind(pass_time, age, seasons), predict, bind(update, sweeps)),
-        (Matches, Rounds),
-        check=EventCheck(("teams", "seats", "noise")),
-        season_growth=usual_season_growth,
+    params, space = collect_params(trueskill, locals())
+    params = mean_reversion.fill_season_defaults("trueskill", bool(seasons), params, season_growth=params.beta / 7.0)
+    rules = Rules(
+        prepare,
+        bind(pass_time, age, seasons),
+        RuleByKind(predict_match, rounds=predict_round),
+        RuleByKind(update_from_match, rounds=bind(update_from_round, sweeps)),
+        outcomes=RuleByKind(predict_match_outcomes, rounds=predict_round_outcomes),
     )
-
-
-def usual_season_growth(params: Params) -> float:
-    """The usual growth of a deviation by a season."""
-    growth: float = params.beta / 7.0
-    return growth
+    features = "teams", "seats", "noise"
+    return RatingSystem(init, rules, (Matches, Rounds), features=features, params=params, space=space)

@@ -50,8 +50,8 @@ from jaxrate.core.hyperparameter_definitions import (
     collect_params,
 )
 from jaxrate.core.pairwise import split_sides
-from jaxrate.core.rules import Params, RandomUpdate, Rating, Rules, keep_rows
-from jaxrate.core.system import SystemParts, full_leaf, system_factory
+from jaxrate.core.rules import Params, Rating, Rules, keep_rows
+from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, fail_where
 
 MAX_URN_SIZE = 1 << 23  # balls in an urn: in float32 they are still counted exactly
@@ -305,7 +305,7 @@ def urnings(
             if_none="2 with three outcomes and no weights, so that they are (1, 2, 1), the paper's; else 1",
         ),
     ] = None,
-) -> SystemParts:
+) -> RatingSystem:
     """Urnings, match by match; `run` needs a `key`.
 
         jr.run(jr.urnings(20, outcomes=3), data, key=jax.random.key(0))
@@ -344,19 +344,20 @@ def urnings(
             f"urnings: {params.initial_proportion:g} of {params.size:g} balls, rounded, is none or all of them; "
             "take more balls, or another initial_proportion"
         )
-    return SystemParts(
+    rules = Rules(bind(prepare, score_weighting), keep_rows, bind(predict, estimate), bind(update, variant))
+    return RatingSystem(
         init,
-        Rules(
-            bind(prepare, score_weighting),
-            keep_rows,
-            bind(predict, estimate),
-            RandomUpdate(bind(update, variant), draw_game_uniforms, check_game_uniforms),
+        rules._replace(
+            outcomes=bind(predict_score_probabilities, estimate),
+            draw=draw_game_uniforms,
+            check_drawn=check_game_uniforms,
         ),
         (Matches,),
         summary,
         bind(check_scores, score_weighting),
+        params=params,
+        space=space,
         settings={"outcomes": outcomes, "weights": score_weighting},
-        hyperparameters=(params, space),
     )
 
 
